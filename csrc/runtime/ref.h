@@ -1,0 +1,42 @@
+// runtime/ref.h: Ref, the owning pointer to a Python object for code that runs with a thread attached.
+//
+// A Ref decrefs where it dies, so it must die on an attached thread. What may die anywhere else is a
+// SharedRef (shared_ref.h). The name of a constructor tells what happens to the count:
+//   Ref::steal(p)   takes over the caller's reference (p may be null: an error is set)
+//   Ref::borrow(p)  adds a reference of its own to a borrowed pointer
+#pragma once
+
+#include <utility>  // std::exchange
+
+#include "runtime/python.h"
+
+namespace pyop {
+
+class Ref {
+  public:
+    Ref() = default;
+    Ref(Ref&& other) noexcept : p_(std::exchange(other.p_, nullptr)) {}
+    Ref(const Ref& other) noexcept : p_(Py_XNewRef(other.p_)) {}
+    Ref& operator=(Ref other) noexcept {
+        std::swap(p_, other.p_);
+        return *this;
+    }
+    ~Ref() { Py_XDECREF(p_); }
+
+    static Ref steal(PyObject* p) noexcept { return Ref(p); }
+    static Ref borrow(PyObject* p) noexcept { return Ref(Py_XNewRef(p)); }
+
+    PyObject* get() const noexcept { return p_; }
+    explicit operator bool() const noexcept { return p_ != nullptr; }
+
+    // Gives the reference away.
+    [[nodiscard]] PyObject* release() noexcept { return std::exchange(p_, nullptr); }
+    PyObject* new_ref() const noexcept { return Py_XNewRef(p_); }
+    void reset() noexcept { Py_CLEAR(p_); }
+
+  private:
+    explicit Ref(PyObject* p) noexcept : p_(p) {}
+    PyObject* p_ = nullptr;
+};
+
+}  // namespace pyop
