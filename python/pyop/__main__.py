@@ -1,0 +1,80 @@
+"""The command line: ``python -m pyop {info, demo}``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+
+def info(args: argparse.Namespace) -> int:
+    """Print how pyop was built and what it runs on."""
+    from . import __version__
+    from .config import build_config, get_include
+
+    config = build_config()
+    if args.json:
+        json.dump(config | {"paths": {"include": get_include()}}, sys.stdout, indent=2)
+        print()
+        return 0
+    print(f"pyop {__version__}")
+    for title, entries in (*config.items(), ("paths", {"include": get_include()})):
+        print(f"\n{title}")
+        for key, value in entries.items():
+            print(f"  {key:<12} {value or '-'}")
+    return 0
+
+
+def demo(args: argparse.Namespace) -> int:
+    """Run the demonstration, or say what it needs."""
+    try:
+        from .demo import main as run_demo
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in {"rich", "sklearn"}:
+            raise
+        print(
+            f"python -m pyop demo needs the package that holds {error.name!r}, which is not installed.\n"
+            "Install pyop with its demo extra: pip install 'pyop-core[demo]' "
+            "(or pip install '.[demo]' in the source tree).",
+            file=sys.stderr,
+        )
+        return 2
+    return run_demo(records=args.records, rounds=args.rounds)
+
+
+def positive(text: str) -> int:
+    """An argument that counts something."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pyop", description="Look at this installation of pyop, or see it work on real data."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    command = commands.add_parser("info", help="versions, compiler, paths: put this in a bug report")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=info)
+
+    command = commands.add_parser("demo", help="handwritten digits through a pipeline, plain and compiled")
+    command.add_argument("--records", type=positive, default=None, help="use only the first N images")
+    command.add_argument("--rounds", type=positive, default=15, help="rounds of the timing (default: 15)")
+    command.set_defaults(run=demo)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    args = build_parser().parse_args(argv)
+    status: int = args.run(args)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
