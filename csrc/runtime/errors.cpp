@@ -1,0 +1,85 @@
+#include "runtime/errors.h"
+
+namespace pyop {
+
+ErrorTypes errors;
+
+namespace {
+
+PyObject* add_class(PyObject* module, const char* name, const char* doc, PyObject* bases) {
+    Ref full = Ref::steal(PyUnicode_FromFormat("pyop.%s", name));
+    if (!full || !bases) return nullptr;
+    PyObject* cls = PyErr_NewExceptionWithDoc(PyUnicode_AsUTF8(full.get()), doc, bases, nullptr);
+    if (!cls || PyModule_AddObjectRef(module, name, cls) < 0) return nullptr;
+    return cls;
+}
+
+// Normalises the pending error and takes it out of the thread state.
+Ref fetch_normalized() {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return Ref::steal(value);
+}
+
+void restore(Ref value) {
+    PyObject* v = value.release();
+    PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(v))), v, PyException_GetTraceback(v));
+}
+
+}  // namespace
+
+int errors_init(PyObject* module) {
+    Ref on_exception = Ref::steal(PyTuple_Pack(1, PyExc_Exception));
+    errors.base = add_class(module, "PyopError", "Base class of the errors that pyop itself raises.",
+                            on_exception.get());
+    if (!errors.base) return -1;
+    Ref both = Ref::steal(PyTuple_Pack(3, errors.base, PyExc_TypeError, PyExc_ValueError));
+    errors.input = add_class(module, "InputError",
+                             "An argument does not fit what the op declares (both a TypeError and a ValueError).",
+                             both.get());
+    errors.output = add_class(module, "OutputError",
+                              "A function returned something else than its op declares (both a TypeError and a "
+                              "ValueError).",
+                              both.get());
+    Ref on_runtime = Ref::steal(PyTuple_Pack(2, errors.base, PyExc_RuntimeError));
+    errors.graph = add_class(module, "GraphError", "A graph is built or run in a way that cannot work.",
+                             on_runtime.get());
+    return errors.input && errors.output && errors.graph ? 0 : -1;
+}
+
+void raise_from_pending(PyObject* type, PyObject* message) {
+    Ref cause = PyErr_Occurred() ? fetch_normalized() : Ref();
+    if (!message) return;
+    PyErr_SetObject(type, message);
+    if (!cause) return;
+    Ref raised = fetch_normalized();
+    PyException_SetContext(raised.get(), cause.new_ref());
+    PyException_SetCause(raised.get(), cause.release());
+    restore(std::move(raised));
+}
+
+void note_pending(PyObject* note) {
+    if (!note || !PyErr_ExceptionMatches(PyExc_Exception)) return;
+    Ref exception = fetch_normalized();
+    // An exception whose add_note fails keeps its own story; ours is not worth losing it.
+    Ref done = Ref::steal(PyObject_CallMethod(exception.get(), "add_note", "O", note));
+    if (!done) PyErr_Clear();
+    restore(std::move(exception));
+}
+
+Ref pending_text() {
+    Ref exception = fetch_normalized();
+    Ref text = Ref::steal(PyObject_Str(exception.get()));
+    if (!text) {
+        PyErr_Clear();
+        text = Ref::steal(PyUnicode_FromString(""));
+    }
+    restore(std::move(exception));
+    return text;
+}
+
+}  // namespace pyop

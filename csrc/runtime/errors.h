@@ -1,0 +1,47 @@
+// runtime/errors.h: pyop's exception classes and the few things every layer does with a pending error.
+//
+// Convention of the core: a function returns a new reference (or 0), and nullptr (or -1) with the Python
+// error set. No C++ exception crosses a slot. Everything here needs an attached thread.
+#pragma once
+
+#include "runtime/python.h"
+#include "runtime/ref.h"
+
+namespace pyop {
+
+// PyopError(Exception); InputError and OutputError are both TypeError and ValueError, because a wrong
+// array is wrong in its dtype or in its shape and callers catch either; GraphError is a RuntimeError.
+struct ErrorTypes {
+    PyObject* base = nullptr;
+    PyObject* input = nullptr;
+    PyObject* output = nullptr;
+    PyObject* graph = nullptr;
+};
+extern ErrorTypes errors;
+
+// Creates the classes and adds them to `module`.
+int errors_init(PyObject* module);
+
+// Puts a pending error aside and back again, for clean-up that may run Python code.
+class SavedError {
+  public:
+    SavedError() noexcept { PyErr_Fetch(&type_, &value_, &traceback_); }
+    ~SavedError() { PyErr_Restore(type_, value_, traceback_); }
+    SavedError(const SavedError&) = delete;
+    SavedError& operator=(const SavedError&) = delete;
+
+  private:
+    PyObject *type_, *value_, *traceback_;
+};
+
+// Raises `type(message)` with the pending error, if any, as its __cause__.
+PYOP_COLD void raise_from_pending(PyObject* type, PyObject* message);
+
+// Adds a note to the pending error, which stays the same object. Only ordinary exceptions get one:
+// KeyboardInterrupt and SystemExit pass through untouched.
+PYOP_COLD void note_pending(PyObject* note);
+
+// str(pending error) as far as it can be had; the error stays pending. Empty text when it cannot.
+PYOP_COLD Ref pending_text();
+
+}  // namespace pyop

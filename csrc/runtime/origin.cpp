@@ -1,0 +1,47 @@
+#include "runtime/origin.h"
+
+#include <frameobject.h>
+
+namespace pyop {
+
+namespace {
+
+PyObject* package_directory = nullptr;  // with a trailing separator; lives as long as the process
+
+bool is_ours(PyCodeObject* code) {
+    if (!package_directory) return false;
+    const Py_ssize_t hit = PyUnicode_Tailmatch(code->co_filename, package_directory, 0, PY_SSIZE_T_MAX, -1);
+    if (hit < 0) PyErr_Clear();
+    return hit > 0;
+}
+
+}  // namespace
+
+void set_package_directory(PyObject* path) { Py_XSETREF(package_directory, Py_NewRef(path)); }
+
+Origin current_origin() {
+    PyFrameObject* frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    Origin origin;
+    while (frame) {
+        PyCodeObject* code = PyFrame_GetCode(frame);
+        Py_DECREF(code);  // the frame keeps it
+        if (!is_ours(code)) {
+            origin = {code, PyFrame_GetLasti(frame)};
+            break;
+        }
+        PyFrameObject* back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return origin;
+}
+
+Ref origin_text(const Origin& origin) {
+    if (!origin.code) return Ref::steal(PyUnicode_FromString("an unknown place"));
+    const int line = PyCode_Addr2Line(origin.code, origin.instruction);
+    return Ref::steal(PyUnicode_FromFormat("%U:%d", origin.code->co_filename, line));
+}
+
+}  // namespace pyop
