@@ -1,0 +1,1 @@
+"""The budgets of pyop as measurements: ``python -m benchmarks [NAME …] [--json F] [--rounds N] [--quick]``."""

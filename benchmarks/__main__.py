@@ -1,0 +1,66 @@
+"""The command line of the benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from .harness import Harness, Row
+from .report import save, show, surroundings
+
+# Name of the suite (a module of this package with `run(harness) -> list[Row]`) and what it measures.
+SUITES = {
+    "op_call": "B1: an eager op against the bare function",
+    "chain": "B2: a plan of 1000 chained nodes against the hand-written loop",
+    "wide": "B3: a plan of 1000 independent nodes; one call of a one-node plan",
+    "graph": "B8: building a node, its memory, compile and run at 10^6 nodes",
+    "handoff": "B9: 64 MiB through an op and through a plan of ten",
+    "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",
+}
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure the budgets of docs/performance.md.",
+        epilog="suites:\n" + "\n".join(f"  {name:<10}{what}" for name, what in SUITES.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="suites to run (default: all)")
+    parser.add_argument("--json", metavar="F", help="also write the results to this file")
+    parser.add_argument("--rounds", type=int, default=None, metavar="N", help="rounds (default: 15; 3 if quick)")
+    parser.add_argument("--quick", action="store_true", help="small and short: shows that the suites work")
+    args = parser.parse_args(argv)
+    if unknown := [name for name in args.names if name not in SUITES]:
+        parser.error(f"no suite is called {', '.join(unknown)}; there are {', '.join(SUITES)}")
+    return args
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the suites asked for; the exit status says whether every budget was met (not judged if quick)."""
+    args = parse(argv)
+    rounds = args.rounds if args.rounds is not None else 3 if args.quick else 15
+    harness = Harness(rounds=rounds, quick=args.quick)
+    console = Console()
+    around = surroundings(harness)
+    rows: list[Row] = []
+    columns = (SpinnerColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        for name in args.names or SUITES:
+            task = progress.add_task(f"{name}: {SUITES[name]}", total=None)
+            rows += importlib.import_module(f".{name}", __package__).run(harness)
+            progress.remove_task(task)
+    show(rows, around, console)
+    if args.json:
+        save(rows, around, args.json)
+    return 0 if args.quick or all(row.verdict != "fall short" for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
