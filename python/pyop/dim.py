@@ -1,0 +1,401 @@
+"""`Dim`: a symbolic size.
+
+A Dim is a polynomial with integer coefficients, kept in one canonical form, so that two Dims are equal whenever they
+are the same polynomial. What a polynomial cannot say, an inexact floor division, is kept as one more opaque quantity
+beside the names. Names stand for sizes, so they are never negative.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Mapping
+from math import gcd
+from typing import Final, NoReturn, TypeAlias
+
+__all__ = ["Dim", "DimTooLarge"]
+
+# Sizes are npy_intp in the core; the other limits keep hostile declarations from eating time, stack or memory.
+MAX_SIZE: Final = 2**63 - 1
+_MAX_TERMS: Final = 256
+_MAX_DEGREE: Final = 16
+_MAX_NESTING: Final = 16
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]+")
+
+
+class DimTooLarge(ValueError):
+    """A symbolic size has outgrown what is worth keeping: too many terms, too high a power, or over 64 bits."""
+
+
+class _Quotient:
+    """``num // den`` that has no polynomial form. `Dim.__floordiv__` makes sure that equal ones look alike."""
+
+    __slots__ = ("_hash", "den", "nesting", "num", "text")
+
+    def __init__(self, num: int | Dim, den: int | Dim) -> None:
+        self.num = num
+        self.den = den
+        self.nesting = 1 + max(_nesting(num), _nesting(den))
+        if self.nesting > _MAX_NESTING:
+            raise DimTooLarge(f"a symbolic size nests more than {_MAX_NESTING} floor divisions")
+        self._hash = hash((num, den))
+        self.text = f"{_as_operand(num, left=True)}//{_as_operand(den)}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Quotient) and self.num == other.num and self.den == other.den
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _Quotient, (self.num, self.den)
+
+
+_Atom: TypeAlias = str | _Quotient
+_Monomial: TypeAlias = tuple[_Atom, ...]  # n*n*m is ("m", "n", "n"); () is the constant term
+_Terms: TypeAlias = dict[_Monomial, int]
+
+
+class Dim:
+    """A size that is known only at run: a polynomial over names.
+
+    Sums, differences and products are simplified, constant results are plain ints, and ``//`` is exact where it can
+    be. Two Dims are equal if and only if they are the same expression; use `same` to ask whether two sizes agree.
+
+    Parameters
+    ----------
+    name : str
+        The name of the size: ASCII letters, digits and underscores.
+
+    Examples
+    --------
+    >>> n = Dim("n")
+    >>> print(2 * (n + 1) - 1)
+    2*n+1
+    >>> 1 + n == n + 1, n - n, (n * 4) // 2 == n * 2
+    (True, 0, True)
+    >>> (n // 2 + 1).evaluate({"n": 7})
+    4
+    """
+
+    __slots__ = ("_hash", "_terms")
+    __array_ufunc__ = None  # NumPy scalars leave the arithmetic to us
+
+    _terms: tuple[tuple[_Monomial, int], ...]
+    _hash: int
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"Dim() takes the name of a size, got {type(name).__name__}")
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name[:80]!r} is not a name of a size: use ASCII letters, digits and underscores")
+        self._fill((((name,), 1),))
+
+    def _fill(self, terms: tuple[tuple[_Monomial, int], ...]) -> None:
+        object.__setattr__(self, "_terms", terms)
+        object.__setattr__(self, "_hash", hash(terms))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that the size depends on."""
+        found: set[str] = set()
+        for monomial, _ in self._terms:
+            for atom in monomial:
+                if isinstance(atom, str):
+                    found.add(atom)
+                else:
+                    for part in (atom.num, atom.den):
+                        if isinstance(part, Dim):
+                            found |= part.names
+        return frozenset(found)
+
+    @property
+    def name(self) -> str | None:
+        """The name, if the size is one name and nothing else."""
+        if len(self._terms) == 1:
+            monomial, coef = self._terms[0]
+            if coef == 1 and len(monomial) == 1 and isinstance(monomial[0], str):
+                return monomial[0]
+        return None
+
+    def affine(self) -> tuple[int, str, int] | None:
+        """``(a, name, b)`` if the size is ``a*name + b``, otherwise None."""
+        terms = dict(self._terms)
+        constant = terms.pop((), 0)
+        if len(terms) == 1:
+            monomial, coef = terms.popitem()
+            if len(monomial) == 1 and isinstance(monomial[0], str):
+                return coef, monomial[0], constant
+        return None
+
+    def evaluate(self, env: Mapping[str, int | Dim]) -> int | Dim:
+        """The size with names replaced by what `env` says; names that it does not hold stay.
+
+        Examples
+        --------
+        >>> n, m = Dim("n"), Dim("m")
+        >>> print((n * m + 1).evaluate({"n": 2}))
+        2*m+1
+        """
+        total: int | Dim = 0
+        for monomial, coef in self._terms:
+            product: int | Dim = coef
+            for atom in monomial:
+                if isinstance(atom, str):
+                    product = product * env[atom] if atom in env else product * _atom(atom)
+                else:
+                    product = product * (_evaluate(atom.num, env) // _evaluate(atom.den, env))
+            total = total + product
+        return total
+
+    # --- arithmetic
+
+    def __add__(self, other: int | Dim) -> int | Dim:
+        terms = _terms_of(other)
+        if terms is None:
+            return NotImplemented
+        result = dict(self._terms)
+        for monomial, coef in terms:
+            result[monomial] = result.get(monomial, 0) + coef
+        return _from_terms(result)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> int | Dim:
+        return _from_terms({monomial: -coef for monomial, coef in self._terms})
+
+    def __pos__(self) -> Dim:
+        return self
+
+    def __sub__(self, other: int | Dim) -> int | Dim:
+        return NotImplemented if _terms_of(other) is None else self + -other
+
+    def __rsub__(self, other: int | Dim) -> int | Dim:
+        return NotImplemented if _terms_of(other) is None else -self + other
+
+    def __mul__(self, other: int | Dim) -> int | Dim:
+        terms = _terms_of(other)
+        if terms is None:
+            return NotImplemented
+        if len(self._terms) * len(terms) > 16 * _MAX_TERMS:
+            raise DimTooLarge(f"a symbolic size has more than {_MAX_TERMS} terms")
+        result: _Terms = {}
+        for left, a in self._terms:
+            for right, b in terms:
+                monomial = tuple(sorted(left + right, key=_atom_key)) if left and right else left or right
+                result[monomial] = result.get(monomial, 0) + a * b
+        return _from_terms(result)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: int | Dim) -> int | Dim:
+        return NotImplemented if _terms_of(other) is None else _divide(self, other)
+
+    def __rfloordiv__(self, other: int | Dim) -> int | Dim:
+        return NotImplemented if _terms_of(other) is None else _divide(other, self)
+
+    # --- what a symbolic size is not
+
+    def _not_a_number(self, what: str) -> NoReturn:
+        raise TypeError(
+            f"the size {self} is symbolic: its number is known only when the graph runs, so {what}. "
+            "Compute with it as it is, trace with concrete sizes, or move this code into an op."
+        )
+
+    def __bool__(self) -> bool:
+        self._not_a_number("it cannot be a condition")
+
+    def __int__(self) -> int:
+        self._not_a_number("it cannot be an int")
+
+    def __index__(self) -> int:
+        self._not_a_number("it cannot be an index, a length or a range")
+
+    def __float__(self) -> float:
+        self._not_a_number("it cannot be a float")
+
+    def _compare(self, other: object) -> bool:
+        self._not_a_number("it cannot be ordered")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _compare
+
+    # --- object protocol
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Dim is immutable: cannot set {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Dim) and self._terms == other._terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _from_terms, (dict(self._terms),)
+
+    def __repr__(self) -> str:
+        return f"Dim({str(self)!r})"
+
+    def __str__(self) -> str:
+        # Positive terms first, so that a minus sign is nearly always a subtraction: "n-1", "1-n".
+        text = ""
+        for monomial, coef in sorted(self._terms, key=lambda term: term[1] < 0):
+            sign = "-" if coef < 0 else "+" if text else ""
+            factors = [str(abs(coef))] if abs(coef) != 1 or not monomial else []
+            alone = len(monomial) == 1 and not factors and sign != "-"
+            factors += [a if isinstance(a, str) else a.text if alone else f"({a.text})" for a in monomial]
+            text += sign + "*".join(factors)
+        return text
+
+
+def _atom_key(atom: _Atom) -> tuple[bool, str]:
+    return (False, atom) if isinstance(atom, str) else (True, atom.text)
+
+
+def _rank(monomial: _Monomial) -> tuple[int, list[tuple[bool, str]]]:
+    """Sort key of terms: graded lexicographic order, the highest first, as polynomial division needs it."""
+    return -len(monomial), [_atom_key(atom) for atom in monomial]
+
+
+def _nesting(x: int | Dim) -> int:
+    if isinstance(x, int):
+        return 0
+    return max((a.nesting for m, _ in x._terms for a in m if not isinstance(a, str)), default=0)
+
+
+def _as_operand(x: int | Dim, left: bool = False) -> str:
+    """Text of an operand of ``//``: bare if it reads back as one, in parentheses otherwise."""
+    if isinstance(x, int):
+        return str(x) if x >= 0 else f"({x})"
+    bare = x.name is not None or (left and len(x._terms) == 1 and x._terms[0][1] > 0)
+    return str(x) if bare else f"({x})"
+
+
+def _terms_of(x: object) -> Iterable[tuple[_Monomial, int]] | None:
+    if isinstance(x, Dim):
+        return x._terms
+    try:
+        value = operator.index(x)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return (((), value),)
+
+
+def _from_terms(terms: _Terms) -> int | Dim:
+    """The one way by which a Dim that is not a bare name is made: canonical, and constant ones become ints."""
+    terms = {monomial: coef for monomial, coef in terms.items() if coef}
+    if not terms:
+        return 0
+    if len(terms) == 1 and () in terms:
+        return terms[()]
+    if len(terms) > _MAX_TERMS:
+        raise DimTooLarge(f"a symbolic size has more than {_MAX_TERMS} terms")
+    for monomial, coef in terms.items():
+        if len(monomial) > _MAX_DEGREE:
+            raise DimTooLarge(f"a symbolic size has a product of more than {_MAX_DEGREE} factors")
+        if abs(coef) > MAX_SIZE:
+            raise DimTooLarge("a number in a symbolic size does not fit 64 bits")
+    self = object.__new__(Dim)
+    self._fill(tuple((m, terms[m]) for m in sorted(terms, key=_rank)))
+    return self
+
+
+def _atom(atom: _Atom) -> int | Dim:
+    return _from_terms({(atom,): 1})
+
+
+def _evaluate(x: int | Dim, env: Mapping[str, int | Dim]) -> int | Dim:
+    return x if isinstance(x, int) else x.evaluate(env)
+
+
+# --- division
+
+
+def _divide(num: int | Dim, den: int | Dim) -> int | Dim:
+    num, den = (x if isinstance(x, Dim) else operator.index(x) for x in (num, den))
+    if isinstance(den, int):
+        if isinstance(num, int):
+            return num // den
+        return _divide_by_int(num, den)
+    if num == 0:
+        return 0
+    if isinstance(num, Dim):
+        quotient = _exact_quotient(num, den)
+        if quotient is not None:
+            return quotient
+    # The same quotient in lowest terms, and with the denominator's leading coefficient positive.
+    common = gcd(_content(num), _content(den))
+    if den._terms[0][1] < 0:
+        common = -common
+    if common != 1:
+        num = _scale_down(num, common)
+        den = _scale_down(den, common)
+        if isinstance(den, int):
+            return _divide(num, den)
+    return _atom(_Quotient(num, den))
+
+
+def _divide_by_int(num: Dim, den: int) -> int | Dim:
+    """``(den*q + r) // den`` is ``q + r // den``: what divides evenly comes out, r keeps coefficients below den."""
+    if den == 0:
+        raise ZeroDivisionError(f"the size ({num})//0 divides by zero")
+    if den < 0:
+        num_or_int, den = -num, -den
+        if isinstance(num_or_int, int):
+            return num_or_int // den
+        num = num_or_int
+    whole: int | Dim = _from_terms({m: c // den for m, c in num._terms})
+    rest = {m: c % den for m, c in num._terms if c % den}
+    constant = rest.pop((), 0)
+    if not rest:
+        return whole  # 0 <= constant < den
+    # (g*r + k) // (g*d) is (r + k//g) // d
+    common = gcd(den, *rest.values())
+    rest = {m: c // common for m, c in rest.items()}
+    den //= common
+    constant //= common
+    if len(rest) == 1:
+        # (x//a + k) // den is (x + a*k) // (a*den)
+        (monomial, coef) = next(iter(rest.items()))
+        if coef == 1 and len(monomial) == 1:
+            inner = monomial[0]
+            if isinstance(inner, _Quotient) and isinstance(inner.den, int):
+                return whole + _divide(inner.num + inner.den * constant, inner.den * den)
+    rest[()] = constant
+    return whole + _atom(_Quotient(_from_terms(rest), den))
+
+
+def _exact_quotient(num: Dim, den: Dim) -> int | Dim | None:
+    """``num / den`` if it is a polynomial: long division by one divisor, given up at the first remainder."""
+    lead, lead_coef = den._terms[0]
+    quotient: _Terms = {}
+    rest: int | Dim = num
+    while isinstance(rest, Dim) or rest != 0:
+        top, coef = rest._terms[0] if isinstance(rest, Dim) else ((), rest)
+        factor = _monomial_quotient(top, lead)
+        if factor is None or coef % lead_coef or len(quotient) >= 64:
+            return None
+        quotient[factor] = coef // lead_coef
+        try:
+            rest = rest - _from_terms({factor: coef // lead_coef}) * den
+        except DimTooLarge:
+            return None
+    return _from_terms(quotient)
+
+
+def _monomial_quotient(num: _Monomial, den: _Monomial) -> _Monomial | None:
+    left = list(num)
+    for atom in den:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
+def _content(x: int | Dim) -> int:
+    return abs(x) if isinstance(x, int) else gcd(*(coef for _, coef in x._terms))
+
+
+def _scale_down(x: int | Dim, by: int) -> int | Dim:
+    return x // by if isinstance(x, int) else _from_terms({m: c // by for m, c in x._terms})

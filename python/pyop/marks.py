@@ -1,0 +1,77 @@
+"""The entries of a declared shape that are neither a number nor a symbolic size."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from .dim import Dim
+
+__all__ = ["Broadcast", "Late", "Mark", "Optional", "Variadic"]
+
+
+class Mark:
+    """A named entry of a shape; the subclasses say what kind of entry."""
+
+    __slots__ = ("name",)
+
+    name: str | None
+    _template = "{}"
+
+    def __init__(self, name: str) -> None:
+        Dim(name)  # the same rules for names, and the same errors
+        object.__setattr__(self, "name", name)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Mark) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.name))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.name,)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def __str__(self) -> str:
+        return self._template.format(self.name)
+
+
+class Variadic(Mark):
+    """``*batch``: any number of dimensions, the same ones wherever the name stands."""
+
+    __slots__ = ()
+    _template = "*{}"
+
+
+class Late(Mark):
+    """``n!``: a size that is known only after the call; ``Late(None)``, written ``_!``, has no name."""
+
+    __slots__ = ()
+    _template = "{}!"
+
+    def __init__(self, name: str | None = None) -> None:
+        if name is None:
+            object.__setattr__(self, "name", None)
+        else:
+            super().__init__(name)
+
+    def __str__(self) -> str:
+        return f"{self.name or '_'}!"
+
+
+class Optional(Mark):
+    """``n?`` of a gufunc declaration: a core dimension that an argument may lack."""
+
+    __slots__ = ()
+    _template = "{}?"
+
+
+class Broadcast(Mark):
+    """``n|1`` of a gufunc declaration: a core dimension of size n or 1."""
+
+    __slots__ = ()
+    _template = "{}|1"
