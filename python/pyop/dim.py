@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import gcd
 from typing import Final, NoReturn, TypeAlias
 
@@ -272,7 +272,7 @@ def _as_operand(x: int | Dim, left: bool = False) -> str:
     return str(x) if bare else f"({x})"
 
 
-def _terms_of(x: object) -> Iterable[tuple[_Monomial, int]] | None:
+def _terms_of(x: object) -> tuple[tuple[_Monomial, int], ...] | None:
     if isinstance(x, Dim):
         return x._terms
     try:

@@ -1,0 +1,110 @@
+"""NumPy dtypes in the text of declarations, and out of it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+__all__ = ["AnyDType", "as_dtype", "dtype_name", "dtype_named", "expected_dtype"]
+
+AnyDType = np.dtype[np.generic]
+
+# Letters that are not NumPy type codes, and T: that is one (StringDType), but everybody's name of a type variable too.
+# StringDType goes by its full name.
+_TYPE_VARIABLE: Final = re.compile(r"[ACEJKRTWXYZ]\d{0,6}", re.ASCII)
+_CODE: Final = re.compile(r"[<>=|]?([A-Za-z_][A-Za-z0-9_]{0,63}(\[\d*(generic|[A-Za-z]{1,2})\])?|\?)", re.ASCII)
+_PYTHON_TYPES: Final = (bool, int, float, complex, str, bytes, object)
+
+
+@lru_cache(maxsize=512)
+def dtype_named(text: str) -> AnyDType | str | None:
+    """The native dtype, or the type variable, that a text names; None if it names neither.
+
+    A type variable is one upper-case letter, optionally followed by digits, that is not a NumPy type code: T, T1, X.
+
+    Examples
+    --------
+    >>> dtype_named("f8"), dtype_named("T"), dtype_named("float46")
+    (dtype('float64'), 'T', None)
+    """
+    if _TYPE_VARIABLE.fullmatch(text):
+        return text
+    if text == "StringDType":
+        return np.dtypes.StringDType()
+    # NumPy reads "a" as bytes, but warns that it will not for long.
+    if not _CODE.fullmatch(text) or re.fullmatch(r"[<>=|]?a\d*", text):
+        return None
+    try:
+        return _native(np.dtype(text))
+    except Exception:  # NumPy has several ways of saying no: TypeError, ValueError, a warning made an error
+        return None
+
+
+def dtype_name(dtype: AnyDType | str | None) -> str:
+    """Text that `dtype_named` reads back; for a structured dtype, which has no such text, NumPy's own."""
+    if dtype is None:
+        return "_"
+    if isinstance(dtype, str):
+        return dtype
+    if isinstance(dtype, np.dtypes.StringDType):
+        return "StringDType"
+    if dtype.names is not None or dtype.subdtype is not None:
+        return str(dtype)
+    if dtype.kind in "USV" and dtype.itemsize and type(dtype) in (
+        np.dtypes.StrDType,
+        np.dtypes.BytesDType,
+        np.dtypes.VoidDType,
+    ):
+        return dtype.str[1:]
+    return dtype.name
+
+
+def as_dtype(obj: object) -> AnyDType | str | None:
+    """A dtype as the user gives it: text, np.dtype, scalar type, dtype class, or None for any.
+
+    Byte order is a matter of how an array is stored, not of what a function takes: it is dropped.
+    """
+    if obj is None:
+        return None
+    if isinstance(obj, np.dtype):
+        return _native(obj)
+    if isinstance(obj, str):
+        found = dtype_named(obj) if obj != "_" else None
+        if found is None and obj != "_":
+            raise ValueError(f"{obj[:80]!r} is not a dtype: {expected_dtype(obj)}")
+        return found
+    if isinstance(obj, type):
+        if obj in _PYTHON_TYPES or issubclass(obj, np.generic):
+            try:
+                return _native(np.dtype(obj))
+            except Exception as error:
+                raise TypeError(f"{obj.__name__} is an abstract type, not a dtype: {error}") from None
+        if issubclass(obj, np.dtype):
+            try:
+                return _native(obj())
+            except Exception as error:
+                raise TypeError(f"the dtype class {obj.__name__} needs parameters: give an instance") from error
+    raise TypeError(
+        f"expected a dtype (a NumPy name, np.dtype, scalar type, a type variable such as 'T', or None), "
+        f"got {type(obj).__name__} {obj!r:.80}"
+    )
+
+
+def expected_dtype(text: str) -> str:
+    """What to say about a text that is not a dtype."""
+    from difflib import get_close_matches  # only on the way to an error
+
+    known = {np.dtype(code).name for code in np.typecodes["All"]} | {"str", "bytes", "object", "void"}
+    close = get_close_matches(text[:64], known, n=1)
+    hint = f", did you mean {close[0]!r}?" if close else ""
+    return f"expected a NumPy dtype, a type variable such as T, or _ for any{hint}"
+
+
+def _native(dtype: AnyDType) -> AnyDType:
+    if not dtype.isnative:
+        dtype = dtype.newbyteorder("=")
+    # One object for each built-in number type ("longlong" is "int64"), which the core can compare by address.
+    return np.dtype(dtype.str) if dtype.isbuiltin == 1 and dtype.kind in "biufc" else dtype
