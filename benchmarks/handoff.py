@@ -68,6 +68,13 @@ def run(harness: Harness) -> list[Row]:
         rows.append(Row("B9", f"{size} through {what}: bytes copied", "0", elsewhere[name], 0, "bytes", detail))
         detail = f"{times.ns(name) / 1e6:.2f} ms, direct {times.ns(base) / 1e6:.2f} ms"
         rows.append(
-            Row("B9", f"{size} through {what}, over the direct calls", "≤ 1.02×", times.ratio(name, base), 1.02, detail=detail)
+            Row(
+                "B9",
+                f"{size} through {what}, over the direct calls",
+                "≤ 1.02×",
+                times.ratio(name, base),
+                1.02,
+                detail=detail,
+            )
         )
     return rows

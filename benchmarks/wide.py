@@ -42,5 +42,7 @@ def run(harness: Harness) -> list[Row]:
             1.5,
             detail=per_node,
         ),
-        Row("B3", "call of a one-node plan, over the bare call", "≤ 150 ns", times.over("plan", "bare"), 150, "ns", call),
+        Row(
+            "B3", "call of a one-node plan, over the bare call", "≤ 150 ns", times.over("plan", "bare"), 150, "ns", call
+        ),
     ]

@@ -56,7 +56,9 @@ def compiled(digits: Digits) -> pyop.Plan:
 
 def what_was_read(digits: Digits, results: list[Result]) -> Table:
     """What the pipeline found, digit by digit."""
-    table = Table("digit", "images", "read rightly", "mean holes", "mean lean", title="What was read", title_justify="left")
+    table = Table(
+        "digit", "images", "read rightly", "mean holes", "mean lean", title="What was read", title_justify="left"
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     truth = digits.truth
