@@ -32,7 +32,8 @@
 //       `__del__` therefore never runs on a thread that holds C++ locks and no GIL.
 //   I3  Boxes leave the graveyard all at once, by one exchange: no ABA, and two drains share nothing.
 //   I4  If the graveyard is not empty and the reaper open, a pending call is queued, or was refused because the
-//       interpreter's queue was full; then the next burial, op entry or collect() makes up for it.
+//       interpreter's queue was full; then the next burial, op entry or collect() makes up for it. The main
+//       thread runs it between two bytecodes (up to 3.12: after it next takes the GIL). Only memory waits.
 //   I5  Whoever passed the gate while it was open is seen by close(): gate and count are one word.
 //
 // Shutdown. close() runs from Python's atexit, hence after non-daemon threads were joined and before any
