@@ -1,0 +1,436 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Flattening and rebuilding of nested containers: tuple, list, dict, named tuple, dataclass instance.
+
+Only exactly these are containers: a subclass of dict, or a tuple type that is not a named tuple, is a leaf, as
+is None. A TreeDef is the structure without the leaves.
+"""
+
+from cpython.list cimport PyList_CheckExact
+from cpython.tuple cimport PyTuple_CheckExact
+from cpython.dict cimport PyDict_CheckExact
+from cpython.object cimport PyObject, PyTypeObject
+
+cdef extern from "Python.h":
+    # hasattr makes and drops an AttributeError for each leaf; this looks in the type cache and returns NULL.
+    PyObject *_PyType_Lookup(PyTypeObject *cls, object name)
+
+# Deep enough for any data, shallow enough for the C stack of a thread; a list that holds itself ends here.
+cdef enum:
+    MAX_DEPTH = 500
+
+cdef enum Kind:
+    LEAF
+    TUPLE
+    LIST
+    DICT
+    NAMED      # a named tuple: rebuilt as its own type
+    DATACLASS  # an instance of a dataclass: rebuilt as its own type
+
+
+cdef bint _has(object tree, str name):
+    return _PyType_Lookup(<PyTypeObject *> type(tree), name) != NULL
+
+
+cdef Kind _kind_of(object tree) except? LEAF:
+    if PyTuple_CheckExact(tree):
+        return TUPLE
+    if PyList_CheckExact(tree):
+        return LIST
+    if PyDict_CheckExact(tree):
+        return DICT
+    if isinstance(tree, tuple):
+        return NAMED if _has(tree, "_make") and PyTuple_CheckExact(getattr(type(tree), "_fields", None)) else LEAF
+    return DATACLASS if _has(tree, "__dataclass_fields__") else LEAF
+
+
+cdef class TreeDef:
+    """The structure of a tree: which containers, with which keys, and where the leaves stand.
+
+    Made by `flatten`; immutable, hashable and picklable.
+    """
+
+    cdef Kind kind
+    cdef type cls         # of a named tuple or dataclass
+    cdef tuple keys       # of a dict; the field names of a named tuple or dataclass; otherwise None
+    cdef tuple late       # fields of a dataclass that its __init__ does not take
+    cdef tuple children   # TreeDefs
+    cdef readonly Py_ssize_t num_leaves
+    cdef Py_hash_t _hash
+
+    def __init__(self):
+        raise TypeError("a TreeDef is made by flatten(tree)")
+
+    @property
+    def is_leaf(self):
+        """Whether the tree is one leaf and no container."""
+        return self.kind == LEAF
+
+    def unflatten(self, leaves):
+        """The tree of this structure that has these leaves."""
+        cdef list items = leaves if PyList_CheckExact(leaves) else list(leaves)
+        cdef Py_ssize_t position = 0
+        if len(items) != self.num_leaves:
+            raise ValueError(f"structure {self!r} has {self.num_leaves} leaves, got {len(items)}")
+        return _unflatten(self, items, &position)
+
+    def leaf_paths(self):
+        """How each leaf is reached from the root, as Python writes it: ``['img'][0].left``; empty for the root."""
+        cdef list paths = []
+        _paths(self, "", paths)
+        return paths
+
+    def __eq__(self, other):
+        if self is other:
+            return True
+        if not isinstance(other, TreeDef):
+            return NotImplemented
+        return _equal(self, <TreeDef> other)
+
+    def __hash__(self):
+        return self._hash
+
+    def __repr__(self):
+        return f"TreeDef({_text(self)})"
+
+    def __reduce__(self):
+        # Flat, because pickle would recurse.
+        cdef list steps = []
+        _encode(self, steps)
+        return _decode, (steps,)
+
+
+cdef TreeDef _new(Kind kind, type cls, tuple keys, tuple late, tuple children):
+    cdef TreeDef self = TreeDef.__new__(TreeDef)
+    cdef TreeDef child
+    self.kind = kind
+    self.cls = cls
+    self.keys = keys
+    self.late = late
+    self.children = children
+    self.num_leaves = 1 if kind == LEAF else 0
+    for child in children:
+        self.num_leaves += child.num_leaves
+    self._hash = hash((<int> kind, cls, keys, children))
+    return self
+
+
+cdef TreeDef _LEAF = _new(LEAF, None, None, None, ())
+
+
+cdef int _check_depth(int depth) except -1:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"the tree is nested deeper than {<int> MAX_DEPTH} levels; does a container hold itself?")
+    return 0
+
+
+cdef tuple _keys_of(object tree, Kind kind):
+    if kind == DICT:
+        return tuple(<dict> tree)
+    if kind == NAMED:
+        return <tuple> type(tree)._fields
+    if kind == DATACLASS:
+        return tuple([f.name for f in _fields(type(tree))])
+    return None
+
+
+cdef list _fields(type cls):
+    # Class variables and init-only ones live in the same dict; dataclasses.fields would cost an import.
+    return [f for f in cls.__dataclass_fields__.values() if f._field_type.name == "_FIELD"]
+
+
+cdef tuple _children_of(object tree, Kind kind, tuple keys):
+    if kind == TUPLE:
+        return <tuple> tree
+    if kind == DICT:
+        return tuple((<dict> tree).values())
+    if kind == DATACLASS:
+        return tuple([getattr(tree, name) for name in keys])
+    return tuple(tree)
+
+
+# --- leaves out
+
+
+def flatten(tree, is_leaf=None):
+    """The leaves of a tree in order, and its structure.
+
+    Parameters
+    ----------
+    tree : object
+        Nested tuples, lists, dicts, named tuples and dataclass instances; anything else is a leaf.
+    is_leaf : callable, optional
+        ``is_leaf(x)`` true makes `x` a leaf even if it is a container.
+
+    Returns
+    -------
+    leaves : list
+    structure : TreeDef
+
+    Examples
+    --------
+    >>> leaves, structure = flatten({"a": 1, "b": [2, (3,)]})
+    >>> leaves, structure
+    ([1, 2, 3], TreeDef({'a': *, 'b': [*, (*,)]}))
+    >>> structure.unflatten("xyz")
+    {'a': 'x', 'b': ['y', ('z',)]}
+    """
+    cdef list leaves = []
+    structure = _flatten(tree, leaves, is_leaf, 0)
+    return leaves, structure
+
+
+cdef TreeDef _flatten(object tree, list leaves, object is_leaf, int depth):
+    cdef Kind kind = _kind_of(tree)
+    cdef tuple keys, late = None
+    if kind == LEAF or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+        return _LEAF
+    _check_depth(depth)
+    keys = _keys_of(tree, kind)
+    cdef list children = []
+    for child in _children_of(tree, kind, keys):
+        children.append(_flatten(child, leaves, is_leaf, depth + 1))
+    if kind == DATACLASS:
+        late = tuple([f.name for f in _fields(type(tree)) if not f.init])
+    return _new(kind, type(tree) if kind >= NAMED else None, keys, late, tuple(children))
+
+
+def contains(tree, kind):
+    """Whether a leaf of the tree is an instance of a type, or of one of a tuple of types."""
+    return _contains(tree, kind, 0)
+
+
+cdef bint _contains(object tree, object kind, int depth) except -1:
+    cdef Kind container = _kind_of(tree)
+    if container == LEAF:
+        return isinstance(tree, kind)
+    _check_depth(depth)
+    for child in _children_of(tree, container, _keys_of(tree, container)):
+        if _contains(child, kind, depth + 1):
+            return True
+    return False
+
+
+def flatten_up_to(TreeDef structure not None, tree):
+    """What stands in a tree where a structure has its leaves.
+
+    The tree must have the same containers and keys as the structure at every level of it; a leaf may be anything,
+    also a container. The keys of a dict may come in any order.
+
+    Raises
+    ------
+    TypeError
+        Another container type than the structure has.
+    ValueError
+        Another length, or other keys.
+
+    Examples
+    --------
+    >>> structure = flatten({"a": 1, "b": 2})[1]
+    >>> flatten_up_to(structure, {"b": [3, 4], "a": None})
+    [None, [3, 4]]
+    """
+    cdef list leaves = []
+    if not _match(structure, tree, leaves):
+        _explain(structure, tree, "")
+        raise RuntimeError("the tree changed while it was read")
+    return leaves
+
+
+cdef bint _match(TreeDef structure, object tree, list leaves) except -1:
+    cdef Kind kind = structure.kind
+    cdef tuple children = structure.children
+    cdef Py_ssize_t i, n
+    if kind == LEAF:
+        leaves.append(tree)
+        return True
+    n = len(children)
+    if kind == TUPLE:
+        if not PyTuple_CheckExact(tree) or len(<tuple> tree) != n:
+            return False
+        for i in range(n):
+            if not _match(<TreeDef> children[i], (<tuple> tree)[i], leaves):
+                return False
+    elif kind == LIST:
+        if not PyList_CheckExact(tree):
+            return False
+        for i in range(n):
+            if len(<list> tree) != n or not _match(<TreeDef> children[i], (<list> tree)[i], leaves):
+                return False
+        return len(<list> tree) == n
+    elif kind == DICT:
+        if not PyDict_CheckExact(tree) or len(<dict> tree) != n:
+            return False
+        for i in range(n):
+            if structure.keys[i] not in <dict> tree:
+                return False
+            if not _match(<TreeDef> children[i], (<dict> tree)[structure.keys[i]], leaves):
+                return False
+    elif type(tree) is not structure.cls:
+        return False
+    elif kind == NAMED:
+        if len(tree) != n:
+            return False
+        for i in range(n):
+            if not _match(<TreeDef> children[i], tree[i], leaves):
+                return False
+    else:
+        for i in range(n):
+            if not _match(<TreeDef> children[i], getattr(tree, structure.keys[i]), leaves):
+                return False
+    return True
+
+
+cdef _explain(TreeDef structure, object tree, str path):
+    """Raise for the first place where the tree is not as the structure says; return if there is none."""
+    cdef Kind kind = structure.kind
+    cdef TreeDef child
+    cdef Py_ssize_t i
+    if kind == LEAF:
+        return
+    got = _kind_of(tree)
+    where = f"structure mismatch{' at ' + path if path else ''}: expected {_describe(structure)}, got "
+    if got != kind or (kind >= NAMED and type(tree) is not structure.cls):
+        raise TypeError(where + _describe(_outline(tree)))
+    if kind == DICT and set(tree) != set(structure.keys):
+        raise ValueError(where + _describe(_outline(tree)))
+    if kind < DATACLASS and len(tree) != len(structure.children):
+        raise ValueError(where + _describe(_outline(tree)))
+    for i in range(len(structure.children)):
+        child = structure.children[i]
+        if kind < DICT or kind == NAMED:
+            part = tree[i]
+        else:
+            part = tree[structure.keys[i]] if kind == DICT else getattr(tree, structure.keys[i])
+        _explain(child, part, path + _step(structure, i))
+
+
+cdef object _outline(object tree):
+    """The outermost container of a tree as a structure; the type of a leaf."""
+    cdef Kind kind = _kind_of(tree)
+    if kind == LEAF:
+        return type(tree)
+    keys = _keys_of(tree, kind)
+    children = (_LEAF,) * len(_children_of(tree, kind, keys))
+    return _new(kind, type(tree) if kind >= NAMED else None, keys, None, children)
+
+
+cdef str _describe(object outline):
+    cdef TreeDef structure
+    if not isinstance(outline, TreeDef):
+        return f"one value of type {outline.__name__}"
+    structure = <TreeDef> outline
+    n = len(structure.children)
+    if structure.kind == DICT:
+        keys = ", ".join([repr(key) for key in structure.keys[:20]])
+        return f"a dict with the keys {keys}{', ...' if n > 20 else ''}" if n else "an empty dict"
+    if structure.kind >= NAMED:
+        return f"a {structure.cls.__name__} of {n}"
+    name = "tuple" if structure.kind == TUPLE else "list"
+    return f"a {name} of {n}" if n else f"an empty {name}"
+
+
+# --- leaves in
+
+
+cdef object _unflatten(TreeDef structure, list leaves, Py_ssize_t *position):
+    cdef Kind kind = structure.kind
+    cdef list parts
+    if kind == LEAF:
+        position[0] += 1
+        return leaves[position[0] - 1]
+    parts = [_unflatten(<TreeDef> child, leaves, position) for child in structure.children]
+    if kind == LIST:
+        return parts
+    if kind == TUPLE:
+        return tuple(parts)
+    if kind == DICT:
+        return dict(zip(structure.keys, parts))
+    if kind == NAMED:
+        return structure.cls._make(parts)
+    given = dict(zip(structure.keys, parts))
+    late = {name: given.pop(name) for name in structure.late}
+    made = structure.cls(**given)
+    for name, part in late.items():
+        object.__setattr__(made, name, part)  # past the guard of a frozen class
+    return made
+
+
+def map_leaves(f, tree):
+    """The tree with every leaf replaced by ``f(leaf)``.
+
+    Examples
+    --------
+    >>> map_leaves(str, {"a": 1, "b": (2, None)})
+    {'a': '1', 'b': ('2', 'None')}
+    """
+    cdef list leaves = []
+    cdef TreeDef structure = _flatten(tree, leaves, None, 0)
+    return structure.unflatten([f(leaf) for leaf in leaves])
+
+
+# --- what a structure says of itself
+
+
+cdef str _step(TreeDef structure, Py_ssize_t i):
+    if structure.kind >= NAMED:
+        return f".{structure.keys[i]}"
+    return f"[{structure.keys[i]!r}]" if structure.kind == DICT else f"[{i}]"
+
+
+cdef _paths(TreeDef structure, str prefix, list paths):
+    cdef Py_ssize_t i
+    if structure.kind == LEAF:
+        paths.append(prefix)
+        return
+    for i in range(len(structure.children)):
+        _paths(<TreeDef> structure.children[i], prefix + _step(structure, i), paths)
+
+
+cdef bint _equal(TreeDef a, TreeDef b) except -1:
+    cdef Py_ssize_t i
+    if a is b:
+        return True
+    if a._hash != b._hash or a.kind != b.kind or a.cls is not b.cls or a.keys != b.keys:
+        return False
+    if len(a.children) != len(b.children):
+        return False
+    for i in range(len(a.children)):
+        if not _equal(<TreeDef> a.children[i], <TreeDef> b.children[i]):
+            return False
+    return True
+
+
+cdef str _text(TreeDef structure):
+    cdef list parts = [_text(<TreeDef> child) for child in structure.children]
+    if structure.kind == LEAF:
+        return "*"
+    if structure.kind == LIST:
+        return f"[{', '.join(parts)}]"
+    if structure.kind == TUPLE:
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if structure.kind == DICT:
+        return "{" + ", ".join([f"{key!r}: {part}" for key, part in zip(structure.keys, parts)]) + "}"
+    fields = ", ".join([f"{name}={part}" for name, part in zip(structure.keys, parts)])
+    return f"{structure.cls.__name__}({fields})"
+
+
+cdef _encode(TreeDef structure, list steps):
+    """Children first: (kind, class, keys, late fields, number of children) of each part."""
+    cdef TreeDef child
+    for child in structure.children:
+        _encode(child, steps)
+    steps.append((<int> structure.kind, structure.cls, structure.keys, structure.late, len(structure.children)))
+
+
+def _decode(steps):
+    """The TreeDef that was pickled as these steps."""
+    cdef list done = []
+    for kind, cls, keys, late, n in steps:
+        if kind == LEAF:
+            done.append(_LEAF)
+            continue
+        children = tuple(done[len(done) - n:])
+        del done[len(done) - n:]
+        done.append(_new(<Kind> <int> kind, cls, keys, late, children))
+    return done[0]
