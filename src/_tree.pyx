@@ -13,6 +13,7 @@ from cpython.object cimport PyObject, PyTypeObject
 cdef extern from "Python.h":
     # hasattr makes and drops an AttributeError for each leaf; this looks in the type cache and returns NULL.
     PyObject *_PyType_Lookup(PyTypeObject *cls, object name)
+    PyTypeObject *Py_TYPE(object tree)
 
 # Deep enough for any data, shallow enough for the C stack of a thread; a list that holds itself ends here.
 cdef enum:
@@ -28,7 +29,7 @@ cdef enum Kind:
 
 
 cdef bint _has(object tree, str name):
-    return _PyType_Lookup(<PyTypeObject *> type(tree), name) != NULL
+    return _PyType_Lookup(Py_TYPE(tree), name) != NULL
 
 
 cdef Kind _kind_of(object tree) except? LEAF:
