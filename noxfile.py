@@ -47,7 +47,7 @@ def tests(session: nox.Session) -> None:
 
 def sanitize(session: nox.Session, kind: str) -> None:
     group(session, "build")
-    session.install("pytest", "hypothesis")
+    group(session, "sanitize")
     session.run("bash", "tests/sanitize.sh", kind, *session.posargs, external=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 import pyop
 
 from .harness import Harness, Row, Statement

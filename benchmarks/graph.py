@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 import pyop
 
 from .harness import Harness, Row
@@ -50,7 +51,7 @@ def resident_bytes() -> int:
 
 
 def report_memory(length: int) -> None:
-    """Print the bytes a node by which this process grows. Meant for a fresh process: a used heap has room to hide in."""
+    """Print the bytes a node by which this process grows. For a fresh process: a used heap has room to hide in."""
     op = identity()
     warm = chain(op, 100)
     gc.collect()

@@ -1,10 +1,10 @@
 """How everything here is timed: in one interleaved run, judged by ratios.
 
-Machines are shared and noisy, so nanoseconds of two runs say nothing about each other. A comparison therefore runs its
-candidates in turn (A, B, A, B, …) inside one process, takes the ratio within each round, and reports the median of those
-ratios. Work on one thread is read from the thread's CPU clock, which does not count the time that others had the core;
-work on several threads from the wall clock. Statements are unrolled, and below a microsecond the cost of the empty loop,
-measured in the same round, is taken off.
+Machines are shared and noisy, so nanoseconds of two runs say nothing about each other. A comparison therefore
+runs its candidates in turn (A, B, A, B, …) inside one process, takes the ratio within each round, and reports the
+median of those ratios. Work on one thread is read from the thread's CPU clock, which does not count the time that
+others had the core; work on several threads from the wall clock. Statements are unrolled, and below a microsecond
+the cost of the empty loop, measured in the same round, is taken off.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ UNROLL = 20
 class Statement:
     """A statement to time, and the names it reads.
 
-    The statement is compiled into a loop that holds it `unroll` times; every name is a local of that loop, so that what is
-    timed is the call, not a dictionary look-up.
+    The statement is compiled into a loop that holds it `unroll` times; every name is a local of that loop, so that
+    what is timed is the call, not a dictionary look-up.
     """
 
     code: str

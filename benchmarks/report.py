@@ -7,9 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pyop
 from rich.console import Console
 from rich.table import Table
+
+import pyop
 
 from .harness import Harness, Row
 

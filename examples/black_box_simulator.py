@@ -1,8 +1,9 @@
 """A simulator with noise as a graph: an adaptive integrator that NumPy cannot express, and an op with hidden state.
 
-Lynx and hares (Lotka and Volterra), pushed about by weather. One step of the integrator is a black box: it chooses its own
-step sizes, so no array expression says what it does. The weather comes from a random generator: an op with `stateful=True`
-runs once for every node, in the order in which the nodes were made, although all of these nodes look alike.
+Lynx and hares (Lotka and Volterra), pushed about by weather. One step of the integrator is a black box: it
+chooses its own step sizes, so no array expression says what it does. The weather comes from a random generator:
+an op with `stateful=True` runs once for every node, in the order in which the nodes were made, although all of
+these nodes look alike.
 
     python examples/black_box_simulator.py
 """

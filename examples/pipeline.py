@@ -1,7 +1,8 @@
 """Read handwritten digits with a graph: NumPy expressions and loops that NumPy cannot express, compiled together.
 
-The pipeline itself is `pyop/demo/pipeline.py`; `python -m pyop demo` measures it. This file shows how to use it: trace, look
-at what compiling did, run it over the images, and find the ones it got wrong. It needs scikit-learn for the data.
+The pipeline itself is `pyop/demo/pipeline.py`; `python -m pyop demo` measures it. This file shows how to use it:
+trace, look at what compiling did, run it over the images, and find the ones it got wrong. It needs scikit-learn
+for the data.
 
     python examples/pipeline.py
 """

@@ -1,8 +1,9 @@
-"""TensorFlow's entry points with text: py_func, numpy_function and contrib.py_func, as graph nodes and as plain calls.
+"""TensorFlow's entry points with text: py_func, numpy_function and contrib.py_func, as graph nodes and as plain
+calls.
 
-The text is Python's own language reference, which every Python ships as `pydoc_data`. As in TensorFlow, text travels as
-bytes in object arrays. A function written for these entry points runs unchanged; what pyop adds is that a wrong dtype, a
-wrong number of results or an exception says which function and which line is to blame.
+The text is Python's own language reference, which every Python ships as `pydoc_data`. As in TensorFlow, text
+travels as bytes in object arrays. A function written for these entry points runs unchanged; what pyop adds is
+that a wrong dtype, a wrong number of results or an exception says which function and which line is to blame.
 
     python examples/seeds_front_doors.py
 """

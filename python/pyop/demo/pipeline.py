@@ -1,8 +1,8 @@
 """A pipeline that reads handwritten digits: Otsu's threshold, connected components, deskewing, nearest class.
 
-Four of its stages are loops that NumPy cannot express; the rest is NumPy. Everything is written once, as plain functions on
-arrays. `OPS` holds the same stages declared as ops, so that `recognise` runs as plain Python with `PLAIN`, as checked eager
-calls with `OPS`, and as a graph when it is traced with `OPS`.
+Four of its stages are loops that NumPy cannot express; the rest is NumPy. Everything is written once, as plain
+functions on arrays. `OPS` holds the same stages declared as ops, so that `recognise` runs as plain Python with
+`PLAIN`, as checked eager calls with `OPS`, and as a graph when it is traced with `OPS`.
 """
 
 from __future__ import annotations

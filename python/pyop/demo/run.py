@@ -131,7 +131,7 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
     console.print(table)
     console.print(
         f"Call overhead: one call of a stage whose body only returns a stored result, mean of the {cost.calls} calls "
-        f"that read one image.\nMedians of {rounds} interleaved rounds of {len(batch)} records, CPU time of the thread.\n",
+        f"that read one image.\nMedians of {rounds} interleaved rounds of {len(batch)} records, CPU time.\n",
         highlight=False,
         style="dim",
     )

@@ -1,4 +1,6 @@
-"""Timing for the demonstration: candidates in turn, the thread's CPU clock, medians. `benchmarks/` holds the real harness."""
+"""Timing for the demonstration: candidates in turn, the thread's CPU clock, medians. `benchmarks/` holds the real
+harness.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,60 @@
+"""build_config, get_include and the command line around them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pyop
+from pyop.__main__ import main
+
+
+def test_build_config_names_what_pyop_was_built_with():
+    config = pyop.build_config()
+    build, run = config["build"], config["run"]
+    assert build["version"] == pyop.__version__
+    for tool in ("compiler", "build_type", "python", "numpy", "pybind11", "cython"):
+        assert build[tool], tool
+    assert "sanitizers" in build
+    assert run["numpy"] == np.__version__
+    assert Path(run["extension"]).is_file()
+
+
+def test_get_include_holds_headers_that_a_c_compiler_accepts(tmp_path):
+    headers = sorted(Path(pyop.get_include(), "pyop").glob("*.h"))
+    assert headers
+    source = tmp_path / "use.c"
+    source.write_text(
+        "".join(f"#include <pyop/{header.name}>\n" for header in headers) + "int main(void) { return 0; }\n"
+    )
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-pedantic-errors", "-Werror", "-fsyntax-only"]
+    done = subprocess.run(
+        [*command, "-I", pyop.get_include(), str(source)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_info_prints_the_same_as_build_config(capsys):
+    assert main(["info", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == {**pyop.build_config(), "paths": {"include": pyop.get_include()}}
+    assert main(["info"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"pyop {pyop.__version__}\n")
+    assert pyop.build_config()["build"]["compiler"] in text
+
+
+def test_module_runs_as_a_command():
+    done = subprocess.run([sys.executable, "-m", "pyop", "info"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("pyop ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nothing"], ["demo", "--records", "0"], ["demo", "--rounds", "some"]])
+def test_wrong_command_line_is_explained(arguments, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    assert "usage: python -m pyop" in capsys.readouterr().err

@@ -1,0 +1,71 @@
+"""The demonstration runs on its real data, and its plan computes what plain Python computes, bit for bit."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="the demo extra is not installed")
+pytest.importorskip("rich", reason="the demo extra is not installed")
+
+from pyop.demo import OPS, PLAIN, load, recognise
+from pyop.demo.run import compiled, same_bits
+from pyop.demo.timing import record
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load(120)
+
+
+def test_plan_eager_and_plain_agree_bit_for_bit(digits):
+    plan = compiled(digits)
+    for image in digits.images:
+        plain = recognise(image, digits.examples, PLAIN)
+        assert same_bits(plain, recognise(image, digits.examples, OPS))
+        assert same_bits(plain, plan(image))
+
+
+def test_same_bits_notices_a_difference():
+    one = {"a": np.array([0.0, 1.0])}
+    assert same_bits(one, {"a": np.array([0.0, 1.0])})
+    assert not same_bits(one, {"a": np.array([-0.0, 1.0])})
+    assert not same_bits(one, {"a": np.array([0, 1])})
+    assert not same_bits(one, {"a": np.array([[0.0, 1.0]])})
+    assert not same_bits(one, {"b": np.array([0.0, 1.0])})
+
+
+def test_digits_are_read_well(digits):
+    read = np.array([int(recognise(image, digits.examples, PLAIN)["digit"]) for image in digits.images])
+    assert (read == digits.truth).mean() > 0.85
+
+
+def test_compiling_merges_folds_and_prunes(digits):
+    """The helpers of the pipeline ask for the same threshold, components and moments; the plan computes them once."""
+    report = compiled(digits).report()
+    calls = len(record(digits.images[0], digits.examples))
+    assert report["merged"] >= calls // 2
+    assert report["folded"] >= 1
+    assert report["pruned"] >= 1
+    assert report["instructions"] < report["nodes"]
+
+
+def test_command_line_shows_the_comparison():
+    environment = os.environ | {"COLUMNS": "120"}
+    command = [sys.executable, "-W", "error", "-m", "pyop", "demo", "--records", "20", "--rounds", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for text in ("UCI Machine Learning Repository", "CC BY 4.0", "compiled plan", "merged", "folded", "pruned"):
+        assert text in done.stdout
+    assert "All 20 results are equal bit for bit." in done.stdout
+
+
+@pytest.mark.parametrize("missing", ["rich", "sklearn"])
+def test_missing_extra_is_named(missing):
+    code = f"import sys; sys.modules[{missing!r}] = None; from pyop.__main__ import main; sys.exit(main(['demo']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert missing in done.stderr
+    assert "pyop-core[demo]" in done.stderr

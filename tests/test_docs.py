@@ -1,0 +1,117 @@
+"""What README, docs and docstrings show is what happens.
+
+A ```python block that a ```text block follows is run, and must print that text. A ```pycon block and the examples of
+docstrings are doctests.
+"""
+
+import contextlib
+import doctest
+import importlib
+import inspect
+import io
+import pkgutil
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import pyop
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def run_doctest(text: str, name: str, path: str | None = None) -> None:
+    test = doctest.DocTestParser().get_doctest(text, {}, name, path, 0)
+    report = io.StringIO()
+    result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write)
+    assert result.failed == 0, report.getvalue()
+
+
+def programs() -> list[object]:
+    """Every (program, output) of the documents."""
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text()
+        blocks = list(BLOCK.finditer(text))
+        for block, after in zip(blocks, blocks[1:], strict=False):
+            adjacent = not text[block.end() : after.start()].strip()
+            if block[1] == "python" and after[1] == "text" and adjacent:
+                line = text.count("\n", 0, block.start()) + 2
+                found.append(pytest.param(block[2], after[2], id=f"{path.name}:{line}"))
+    return found
+
+
+def sessions() -> list[object]:
+    """Every interactive session of the documents."""
+    return [
+        pytest.param(block[2], id=f"{path.name}:{path.read_text().count(chr(10), 0, block.start()) + 2}")
+        for path in DOCUMENTS
+        for block in BLOCK.finditer(path.read_text())
+        if block[1] == "pycon"
+    ]
+
+
+def docstrings() -> list[object]:
+    """Every docstring of the package that shows an example, those of C++ types among them."""
+    found: dict[str, str] = {}
+
+    def visit(name: str, thing: object) -> None:
+        text = inspect.getdoc(thing)
+        if text and ">>>" in text and text not in found.values():
+            found[name] = text
+
+    def module_names() -> list[str]:
+        packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
+        return ["pyop", *(info.name for info in packages if not info.name.endswith(("__main__", "_ctests")))]
+
+    for name in module_names():
+        module = importlib.import_module(name)
+        visit(name, module)
+        for attribute, thing in vars(module).items():
+            if getattr(thing, "__module__", "").partition(".")[0] != "pyop":
+                continue
+            visit(f"{name}.{attribute}", thing)
+            for member, part in vars(thing).items() if inspect.isclass(thing) else ():
+                visit(f"{name}.{attribute}.{member}", part)
+    return [pytest.param(text, id=name) for name, text in found.items()]
+
+
+@pytest.mark.parametrize(("program", "output"), programs())
+def test_program_prints_what_the_document_says(program, output):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, "<document>", "exec"), {"__name__": "__main__"})
+    assert printed.getvalue().rstrip() == output.rstrip()
+
+
+@pytest.mark.parametrize("text", sessions())
+def test_session(text):
+    run_doctest(text, "session")
+
+
+@pytest.mark.parametrize("text", docstrings())
+def test_docstring(text, request):
+    run_doctest(text, request.node.callspec.id)
+
+
+def test_readme_shows_an_example_and_two_commands():
+    readme = (ROOT / "README.md").read_text()
+    assert any(param.id.startswith("README.md") for param in programs())
+    commands = [
+        subprocess.run([ROOT / ".ci" / "readme_command", str(k)], capture_output=True, text=True, check=True).stdout
+        for k in (1, 2)
+    ]
+    assert "python -m pyop demo" in commands[0]
+    assert "pytest" in commands[1]
+    assert all(command.strip() in readme for command in commands)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+    missing = [target for target in targets if not (path.parent / target).exists()]
+    assert not missing
