@@ -10,11 +10,10 @@ import pytest
 
 pytest.importorskip("rich", reason="the bench extra is not installed")
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
 from benchmarks.__main__ import SUITES
 from benchmarks.harness import Harness, Row, Statement
+
+ROOT = Path(__file__).parent.parent
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -27,9 +27,8 @@ def test_get_include_holds_headers_that_a_c_compiler_accepts(tmp_path):
     headers = sorted(Path(pyop.get_include(), "pyop").glob("*.h"))
     assert headers
     source = tmp_path / "use.c"
-    source.write_text(
-        "".join(f"#include <pyop/{header.name}>\n" for header in headers) + "int main(void) { return 0; }\n"
-    )
+    includes = "".join(f"#include <pyop/{header.name}>\n" for header in headers)
+    source.write_text(includes + "int main(void) { return 0; }\n")
     command = ["cc", "-std=c11", "-Wall", "-Wextra", "-pedantic-errors", "-Werror", "-fsyntax-only"]
     done = subprocess.run(
         [*command, "-I", pyop.get_include(), str(source)], capture_output=True, text=True, check=False

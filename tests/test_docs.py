@@ -9,6 +9,7 @@ import doctest
 import importlib
 import inspect
 import io
+import itertools
 import pkgutil
 import re
 import subprocess
@@ -37,7 +38,7 @@ def programs() -> list[object]:
     for path in DOCUMENTS:
         text = path.read_text()
         blocks = list(BLOCK.finditer(text))
-        for block, after in zip(blocks, blocks[1:], strict=False):
+        for block, after in itertools.pairwise(blocks):
             adjacent = not text[block.end() : after.start()].strip()
             if block[1] == "python" and after[1] == "text" and adjacent:
                 line = text.count("\n", 0, block.start()) + 2
