@@ -1,4 +1,4 @@
-"""B10: dropping the last reference to a Python object on a thread without the GIL; destroying a chain of a million nodes."""
+"""B10: the last reference to an object dropped on a thread without the GIL; a chain of a million nodes destroyed."""
 
 from __future__ import annotations
 
