@@ -71,9 +71,10 @@ PyObject* drop_detached(PyObject*, PyObject* objects) {
     if (!take(objects, refs)) {
         return nullptr;
     }
-    DetachScope no_gil;
-    refs.clear();
-    std::thread([more = std::move(refs)] {}).join();
+    {
+        DetachScope no_gil;
+        refs.clear();
+    }
     Py_RETURN_NONE;
 }
 
@@ -82,8 +83,10 @@ PyObject* drop_on_thread(PyObject*, PyObject* objects) {
     if (!take(objects, refs)) {
         return nullptr;
     }
-    DetachScope others_may_run;
-    std::thread([&refs] { refs.clear(); }).join();
+    {
+        DetachScope others_may_run;
+        std::thread([&refs] { refs.clear(); }).join();
+    }
     Py_RETURN_NONE;
 }
 
@@ -94,6 +97,17 @@ PyObject* drop_on_joined_thread(PyObject*, PyObject* objects) {
     }
     std::thread([&refs] { refs.clear(); }).join();  // holding the GIL
     Py_RETURN_NONE;
+}
+
+// No bytecode between the two, so the main thread has no occasion to collect.
+PyObject* drop_and_call(PyObject*, PyObject* arguments) {
+    PyObject *objects = nullptr, *callable = nullptr;
+    Refs refs;
+    if (!PyArg_ParseTuple(arguments, "OO", &objects, &callable) || !take(objects, refs)) {
+        return nullptr;
+    }
+    std::thread([&refs] { refs.clear(); }).join();
+    return pyop::vectorcall_new(callable, nullptr, 0);
 }
 
 void delete_refs(PyObject* capsule) {
@@ -214,9 +228,11 @@ PyObject* start_churn(PyObject*, PyObject* count) {
 
 PyObject* stop_churn(PyObject*, PyObject*) {
     churning.store(false);
-    DetachScope let_them_end;
-    for (std::thread& churner : churners) {
-        churner.join();
+    {
+        DetachScope let_them_end;
+        for (std::thread& churner : churners) {
+            churner.join();
+        }
     }
     churners.clear();
     Py_RETURN_NONE;
@@ -248,6 +264,7 @@ PyMethodDef ctests::scenario_methods[] = {
     {"drop_detached", drop_detached, METH_O, "Drop on this thread, without the GIL."},
     {"drop_on_thread", drop_on_thread, METH_O, "Drop on a C++ thread while the GIL is free."},
     {"drop_on_joined_thread", drop_on_joined_thread, METH_O, "Drop on a C++ thread, holding the GIL and joining it."},
+    {"drop_and_call", drop_and_call, METH_VARARGS, "The same, then call a function at once and return its result."},
     {"capsule", capsule, METH_O, "A capsule that drops when it dies."},
     {"capsule_with_thread", capsule_with_thread, METH_O, "A capsule that drops on a joined thread when it dies."},
     {"keep_in_static", keep_in_static, METH_O, "Keep until C++ static destructors run."},
