@@ -1,0 +1,171 @@
+"""What NumPy functions return: the specs of their results, from the specs of their arguments.
+
+A rule is called with the arguments of the NumPy function itself, in which a `Spec` stands for every array that the graph
+computes; what is concrete stays as it is. It returns a Spec, or the tuple, list or named tuple of Specs that NumPy would
+return arrays in. What cannot be known before the call is left unknown in the Spec; a rule never guesses. A call that
+cannot work raises what NumPy raises.
+
+>>> import numpy as np
+>>> from pyop import rules
+>>> from pyop.spec import Spec
+>>> str(rules.lookup(np.sum)(Spec.parse("int32[n, 3]"), axis=0))
+'int64[3]'
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..spec import Spec
+
+__all__ = ["infer", "lookup", "names", "rule"]
+
+Rule = Callable[..., Any]
+R = TypeVar("R", bound=Rule)
+
+_rules: dict[Any, Rule] = {}
+_families = (
+    "creation",
+    "elementwise",
+    "fourier",
+    "joining",
+    "linalg",
+    "numerics",
+    "order",
+    "polynomials",
+    "products",
+    "reductions",
+    "reshaping",
+    "selecting",
+    "sets",
+    "splitting",
+    "statistics",
+)
+_loaded = False
+
+
+def rule(*functions: Any) -> Callable[[R], R]:
+    """Register a rule for NumPy functions, given themselves or by their name below ``numpy``.
+
+    A name the installed NumPy does not have is passed over: functions come with its releases. A rule that has a parameter
+    ``out`` refuses a call that sets it, whether by keyword or by position.
+    """
+
+    def register(function: R) -> R:
+        checked = settled(function)
+        for item in functions:
+            target = find(item) if isinstance(item, str) else item
+            if target is not None:
+                _rules[target] = checked
+        return function
+
+    return register
+
+
+def find(name: str) -> Any:
+    """The object of this dotted name below ``numpy``, or None."""
+    target: Any = np
+    for part in name.split("."):
+        try:
+            target = getattr(target, part)
+        except AttributeError:
+            try:
+                target = importlib.import_module(f"{target.__name__}.{part}")
+            except (ImportError, AttributeError):
+                return None
+    return target
+
+
+def lookup(function: Any) -> Rule | None:
+    """The rule of a NumPy function, or None. Ufuncs have one rule for all, see `pyop.rules.ufuncs`.
+
+    Parameters
+    ----------
+    function : callable
+        A function of NumPy: ``np.sum``, ``np.linalg.svd``.
+
+    Returns
+    -------
+    callable or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyop import rules
+    >>> rules.lookup(print) is None
+    True
+    """
+    if not _loaded:
+        _load()
+    try:
+        return _rules.get(function)
+    except TypeError:
+        return None
+
+
+def infer(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """The specs ``function(*args, **kwargs)`` returns; one unknown Spec if there is no rule for the function."""
+    found = lookup(function)
+    return Spec() if found is None else found(*args, **kwargs)
+
+
+def names() -> list[Any]:
+    """Every function that has a rule."""
+    if not _loaded:
+        _load()
+    return list(_rules)
+
+
+def _load() -> None:
+    # On first use, because most programs that import pyop never call a NumPy function on a Value.
+    global _loaded
+    for family in _families:
+        importlib.import_module(f"{__name__}.{family}")
+    _loaded = True
+
+
+def settled(function: Rule) -> Rule:
+    """The rule with ``out`` refused and with its results brought to what a node can promise."""
+    parameters = list(inspect.signature(function).parameters.values())
+    out = next((i for i, parameter in enumerate(parameters) if parameter.name == "out"), None)
+    positional = out is not None and parameters[out].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("out") is not None or (positional and out is not None and len(args) > out and args[out] is not None):
+            refuse_out()
+        return settle(function(*args, **kwargs))
+
+    return checked
+
+
+def refuse_out() -> None:
+    raise TypeError(
+        "out= cannot be used with a Value: a Value is immutable and a node owns its result; "
+        "leave out= away and use the Value that the call returns"
+    )
+
+
+def settle(tree: Any) -> Any:
+    """Loosen what NumPy does not keep: the length of text, and the array around a single object."""
+    if isinstance(tree, Spec):
+        dtype = tree.dtype
+        if not isinstance(dtype, np.dtype):
+            return tree
+        if dtype.kind == "O" and not tree.shape:
+            # NumPy hands out the object itself, which becomes an array of a dtype and shape of its own.
+            return Spec()
+        if dtype.kind in "US" and dtype.itemsize:
+            return Spec(np.dtype(dtype.kind), tree.shape)
+        return tree
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(settle(item) for item in tree))
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(settle(item) for item in tree)
+    return tree

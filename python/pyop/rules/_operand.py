@@ -1,0 +1,183 @@
+"""What a rule sees of an argument, and how it learns a dtype from NumPy itself.
+
+Shapes follow from short laws, which the rules state. Dtypes follow from NumPy's promotion tables, which differ between
+releases and between functions; so a rule does not repeat them: it runs the function once on arrays of one element
+(`probe`) and reads the dtype off the result. Answers are kept, so a graph of a million additions asks once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dims import Dim, Extent
+from ..spec import Optional, Spec, Variadic
+
+DType = np.dtype[Any]
+Shape = tuple[Extent, ...] | None
+
+BOOL: DType = np.dtype(np.bool_)
+INTP: DType = np.dtype(np.intp)
+FLOAT: DType = np.dtype(np.float64)
+
+UNKNOWN = Spec()
+
+
+class Operand(NamedTuple):
+    """The dtype and shape of one argument; ``weak`` is int, float or complex for a Python number."""
+
+    dtype: DType | None
+    shape: Shape
+    weak: type | None = None
+
+    @property
+    def ndim(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def kind(self) -> str:
+        """The dtype's kind, or the empty string if the dtype is not known."""
+        return "" if self.dtype is None else self.dtype.kind
+
+
+class Sample(NamedTuple):
+    """Stands for an array of ones in the arguments of a probe."""
+
+    dtype: DType | None
+    shape: tuple[int, ...]
+
+
+def extents(shape: Any) -> Shape:
+    """A spec's shape as extents: unknown rank if it has a variadic part, unknown size where it has a late one."""
+    if shape is None:
+        return None
+    result: list[Extent] = []
+    for size in shape:
+        if size is None or isinstance(size, (int, Dim)):
+            result.append(size)
+        elif size is Ellipsis or isinstance(size, (Variadic, Optional)):
+            return None
+        else:
+            result.append(None)
+    return tuple(result)
+
+
+def holds_spec(x: Any) -> bool:
+    """Whether a Spec lies anywhere inside nested lists and tuples."""
+    if isinstance(x, (list, tuple)):
+        return any(holds_spec(item) for item in x)
+    return isinstance(x, Spec)
+
+
+def operand(x: Any) -> Operand:
+    """What is known of one argument: a Spec, an array, a Python number, or anything NumPy can convert."""
+    if isinstance(x, Spec):
+        dtype = x.dtype if isinstance(x.dtype, np.dtype) else None
+        return Operand(dtype, extents(x.shape))
+    if isinstance(x, (np.ndarray, np.generic)):
+        return Operand(x.dtype, x.shape)
+    if type(x) in (int, float, complex):
+        return Operand(np.asarray(x).dtype, (), type(x))
+    if isinstance(x, (list, tuple)) and holds_spec(x):
+        return stacked(x)
+    array = np.asarray(x)
+    return Operand(array.dtype, array.shape)
+
+
+def stacked(items: Any) -> Operand:
+    """A list with Specs in it, as NumPy would convert it: one more axis in front of what its items have."""
+    parts = [operand(item) for item in items]
+    shape: Shape = (len(parts),)
+    for part in parts:
+        if part.shape is None:
+            return Operand(None, None)
+    first = parts[0].shape
+    assert shape is not None and first is not None
+    inner: list[Extent] = list(first)
+    for part in parts[1:]:
+        assert part.shape is not None
+        if len(part.shape) != len(inner):
+            return Operand(None, None)
+        inner = [a if a is not None else b for a, b in zip(inner, part.shape, strict=True)]
+    return Operand(promote(*parts), shape + tuple(inner))
+
+
+def operands(*args: Any) -> list[Operand]:
+    return [operand(arg) for arg in args]
+
+
+def promote(*parts: Operand) -> DType | None:
+    """The common dtype, Python numbers being weak; None if one is not known."""
+    known: list[Any] = []
+    for part in parts:
+        if part.dtype is None:
+            return None
+        known.append(part.weak(1) if part.weak is not None else part.dtype)
+    return np.result_type(*known)
+
+
+def one(x: Any, ndim: int = 1) -> Any:
+    """The stand-in for an argument in a probe: one element of its dtype, or a Python number of its type."""
+    part = x if isinstance(x, Operand) else operand(x)
+    if part.weak is not None:
+        return part.weak(1)
+    return Sample(part.dtype, (1,) * ndim)
+
+
+def probe(func: Callable[..., Any], *args: Any, **kwargs: Any) -> DType | None:
+    """The dtype ``func`` returns for arguments in which Samples stand for arrays; None if an argument's dtype is unknown."""
+    return probe_all(func, *args, **kwargs)[0]
+
+
+def probe_all(func: Callable[..., Any], *args: Any, count: int = 1, **kwargs: Any) -> tuple[DType | None, ...]:
+    """As `probe`, for a function that returns ``count`` arrays."""
+    samples = [arg for arg in _leaves((args, tuple(kwargs.values()))) if isinstance(arg, Sample)]
+    if any(sample.dtype is None for sample in samples):
+        return (None,) * count
+    items = tuple(kwargs.items())
+    try:
+        hash((args, items))
+    except TypeError:
+        run = _probe.__wrapped__
+    else:
+        run = _probe
+    try:
+        return run(func, args, items, count)
+    except Exception:
+        # Elements of object and record arrays may support what the ones of the sample do not.
+        if any(sample.dtype is not None and sample.dtype.kind in "OV" for sample in samples):
+            return (None,) * count
+        raise
+
+
+@lru_cache(maxsize=8192)
+def _probe(
+    func: Callable[..., Any], args: tuple[Any, ...], items: tuple[tuple[str, Any], ...], count: int
+) -> tuple[DType | None, ...]:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = func(*_arrays(args), **{key: _arrays(value) for key, value in items})
+    if count == 1:
+        result = (result,)
+    return tuple(np.asarray(part).dtype for part in result)
+
+
+def _leaves(x: Any) -> list[Any]:
+    if isinstance(x, (tuple, list)) and not isinstance(x, Sample):
+        return [leaf for item in x for leaf in _leaves(item)]
+    return [x]
+
+
+def _arrays(x: Any) -> Any:
+    if isinstance(x, Sample):
+        try:
+            return np.ones(x.shape, x.dtype)
+        except (TypeError, ValueError):
+            return np.zeros(x.shape, x.dtype)  # times of no unit, records of text: ones do not convert
+    if isinstance(x, (tuple, list)):
+        return type(x)(_arrays(item) for item in x)
+    return x
