@@ -23,6 +23,7 @@ Shape = tuple[Extent, ...] | None
 BOOL: DType = np.dtype(np.bool_)
 INTP: DType = np.dtype(np.intp)
 FLOAT: DType = np.dtype(np.float64)
+OBJECT: DType = np.dtype(object)
 
 UNKNOWN = Spec()
 
@@ -163,7 +164,10 @@ def _probe(
         result = func(*_arrays(args), **{key: _arrays(value) for key, value in items})
     if count == 1:
         result = (result,)
-    return tuple(np.asarray(part).dtype for part in result)
+    bare = any(leaf.dtype == object for leaf in _leaves((args, tuple(v for _, v in items))) if isinstance(leaf, Sample))
+    return tuple(
+        OBJECT if bare and not isinstance(part, (np.ndarray, np.generic)) else np.asarray(part).dtype for part in result
+    )
 
 
 def _leaves(x: Any) -> list[Any]:

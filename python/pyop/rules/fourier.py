@@ -36,8 +36,8 @@ def _line(func: Any, given: Callable[[Extent], Extent], default: Callable[[Exten
         if part.shape is None:
             return Spec(dtype, None)
         k = axis_of(axis, len(part.shape))
-        size = ints(n)
         if n is not None:
+            size = ints(n)
             _positive(size)
             return Spec(dtype, replaced(part.shape, k, given(size[0]) if size else None))
         if part.shape[k] == 0 or default(part.shape[k]) == 0:

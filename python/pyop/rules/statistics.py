@@ -185,7 +185,7 @@ def _histogram2d(
 @rule(np.histogramdd)
 def _histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[Spec, tuple[Spec, ...]]:
+) -> tuple[Spec, Any]:
     axes: Extent
     if isinstance(sample, (list, tuple)):
         axes = len(sample)
@@ -201,8 +201,9 @@ def _histogramdd(
     if len(each) != axes:
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     counts = [_bin_count(item) for item in each]
-    edges = tuple(Spec(None, (add(count, 1),)) for count in counts)
-    return Spec(FLOAT, tuple(counts)), edges
+    edges = [Spec(None, (add(count, 1),)) for count in counts]
+    container = type(np.histogramdd(np.ones((1, 1)), 1)[1])
+    return Spec(FLOAT, tuple(counts)), container(edges)
 
 
 def _grid_dtype(bins: Any, x: Any, range: Any) -> DType | None:
