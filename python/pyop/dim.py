@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from math import gcd
 from typing import Final, NoReturn, TypeAlias
 
-__all__ = ["Dim", "DimTooLarge"]
+__all__ = ["MAX_SIZE", "Dim", "DimTooLarge", "Quotient"]
 
 # Sizes are npy_intp in the core; the other limits keep hostile declarations from eating time, stack or memory.
 MAX_SIZE: Final = 2**63 - 1
@@ -28,7 +28,7 @@ class DimTooLarge(ValueError):
     """A symbolic size has outgrown what is worth keeping: too many terms, too high a power, or over 64 bits."""
 
 
-class _Quotient:
+class Quotient:
     """``num // den`` that has no polynomial form. `Dim.__floordiv__` makes sure that equal ones look alike."""
 
     __slots__ = ("_hash", "den", "nesting", "num", "text")
@@ -43,16 +43,16 @@ class _Quotient:
         self.text = f"{_as_operand(num, left=True)}//{_as_operand(den)}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Quotient) and self.num == other.num and self.den == other.den
+        return isinstance(other, Quotient) and self.num == other.num and self.den == other.den
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _Quotient, (self.num, self.den)
+        return Quotient, (self.num, self.den)
 
 
-_Atom: TypeAlias = str | _Quotient
+_Atom: TypeAlias = str | Quotient
 _Monomial: TypeAlias = tuple[_Atom, ...]  # n*n*m is ("m", "n", "n"); () is the constant term
 _Terms: TypeAlias = dict[_Monomial, int]
 
@@ -95,6 +95,11 @@ class Dim:
     def _fill(self, terms: tuple[tuple[_Monomial, int], ...]) -> None:
         object.__setattr__(self, "_terms", terms)
         object.__setattr__(self, "_hash", hash(terms))
+
+    @property
+    def terms(self) -> tuple[tuple[_Monomial, int], ...]:
+        """The terms of the sum: factors (names and `Quotient`) and their coefficient."""
+        return self._terms
 
     @property
     def names(self) -> frozenset[str]:
@@ -333,7 +338,7 @@ def _divide(num: int | Dim, den: int | Dim) -> int | Dim:
         den = _scale_down(den, common)
         if isinstance(den, int):
             return _divide(num, den)
-    return _atom(_Quotient(num, den))
+    return _atom(Quotient(num, den))
 
 
 def _divide_by_int(num: Dim, den: int) -> int | Dim:
@@ -360,10 +365,10 @@ def _divide_by_int(num: Dim, den: int) -> int | Dim:
         (monomial, coef) = next(iter(rest.items()))
         if coef == 1 and len(monomial) == 1:
             inner = monomial[0]
-            if isinstance(inner, _Quotient) and isinstance(inner.den, int):
+            if isinstance(inner, Quotient) and isinstance(inner.den, int):
                 return whole + _divide(inner.num + inner.den * constant, inner.den * den)
     rest[()] = constant
-    return whole + _atom(_Quotient(_from_terms(rest), den))
+    return whole + _atom(Quotient(_from_terms(rest), den))
 
 
 def _exact_quotient(num: Dim, den: Dim) -> int | Dim | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ AnyDType = np.dtype[np.generic]
 # StringDType goes by its full name.
 _TYPE_VARIABLE: Final = re.compile(r"[ACEJKRTWXYZ]\d{0,6}", re.ASCII)
 _CODE: Final = re.compile(r"[<>=|]?([A-Za-z_][A-Za-z0-9_]{0,63}(\[\d*(generic|[A-Za-z]{1,2})\])?|\?)", re.ASCII)
+_STRING_DTYPE: Final[Any] = np.dtypes.StringDType()
 _PYTHON_TYPES: Final = (bool, int, float, complex, str, bytes, object)
 
 
@@ -33,7 +34,7 @@ def dtype_named(text: str) -> AnyDType | str | None:
     if _TYPE_VARIABLE.fullmatch(text):
         return text
     if text == "StringDType":
-        return np.dtypes.StringDType()
+        return _STRING_DTYPE
     # NumPy reads "a" as bytes, but warns that it will not for long.
     if not _CODE.fullmatch(text) or re.fullmatch(r"[<>=|]?a\d*", text):
         return None
@@ -49,20 +50,25 @@ def dtype_name(dtype: AnyDType | str | None) -> str:
         return "_"
     if isinstance(dtype, str):
         return dtype
-    if isinstance(dtype, np.dtypes.StringDType):
+    if dtype.char == "T":
         return "StringDType"
     if dtype.names is not None or dtype.subdtype is not None:
         return str(dtype)
-    if dtype.kind in "USV" and dtype.itemsize and type(dtype) in (
-        np.dtypes.StrDType,
-        np.dtypes.BytesDType,
-        np.dtypes.VoidDType,
+    if (
+        dtype.kind in "USV"
+        and dtype.itemsize
+        and type(dtype)
+        in (
+            np.dtypes.StrDType,
+            np.dtypes.BytesDType,
+            np.dtypes.VoidDType,
+        )
     ):
         return dtype.str[1:]
     return dtype.name
 
 
-def as_dtype(obj: object) -> AnyDType | str | None:
+def as_dtype(obj: Any) -> AnyDType | str | None:
     """A dtype as the user gives it: text, np.dtype, scalar type, dtype class, or None for any.
 
     Byte order is a matter of how an array is stored, not of what a function takes: it is dropped.

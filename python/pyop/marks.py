@@ -14,7 +14,7 @@ class Mark:
 
     __slots__ = ("name",)
 
-    name: str | None
+    name: str
     _template = "{}"
 
     def __init__(self, name: str) -> None:
@@ -48,14 +48,14 @@ class Variadic(Mark):
 
 
 class Late(Mark):
-    """``n!``: a size that is known only after the call; ``Late(None)``, written ``_!``, has no name."""
+    """``n!``: a size that is known only after the call; ``Late()``, written ``_!``, has no name (an empty one)."""
 
     __slots__ = ()
     _template = "{}!"
 
-    def __init__(self, name: str | None = None) -> None:
-        if name is None:
-            object.__setattr__(self, "name", None)
+    def __init__(self, name: str = "") -> None:
+        if name == "":
+            object.__setattr__(self, "name", "")
         else:
             super().__init__(name)
 
