@@ -1,0 +1,96 @@
+"""Instructions instead of time, for where a ratio is too noisy: ``python -m benchmarks.callgrind [CASE …]``.
+
+valgrind counts the same number every time, whatever else the machine does. Each case runs in an interpreter of its own,
+once with some calls and once with twice as many; the difference, divided by the calls, is what one call takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PREPARE = """
+import numpy as np, pyop
+x = np.arange(8.0)
+one, two = lambda x: x, lambda x, y: x
+def op(f, spec): return pyop.op(spec)(f)
+def chain(fs, x):
+    for f in fs: x = f(x)
+    return x
+"""
+UNROLL = 20
+ONE, TWO = "float64[n] -> float64[n]", "float64[n], float64[n] -> float64[n]"
+FUNCTIONS = "fs = [lambda x: x for _ in range(100)]"
+
+# Name: what to prepare, the statement, how many nodes it runs, and the case to compare it with.
+CASES: dict[str, tuple[str, str, int, str | None]] = {
+    "bare": ("f = one", "f(x)", 1, None),
+    "bare2": ("f = two", "f(x, x)", 1, None),
+    "op": (f"f = op(one, {ONE!r})", "f(x)", 1, "bare"),
+    "op2": (f"f = op(two, {TWO!r})", "f(x, x)", 1, "bare2"),
+    "loop": (f"{FUNCTIONS}; f = lambda x: chain(fs, x)", "f(x)", 100, None),
+    "plan": (
+        f"{FUNCTIONS}; ops = [op(f, {ONE!r}) for f in fs]; "
+        "f = pyop.trace(lambda x: chain(ops, x), 'float64[n]').compile()",
+        "f(x)",
+        100,
+        "loop",
+    ),
+    "smallest": (f"o = op(one, {ONE!r}); f = pyop.trace(lambda x: o(x), 'float64[n]').compile()", "f(x)", 1, "bare"),
+}
+
+
+def instructions(program: str) -> int:
+    """What one run of the interpreter on `program` takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", sys.executable, "-c", program]
+        environment = os.environ | {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
+    if done.returncode != 0 or not found:
+        raise RuntimeError(f"callgrind failed on {program!r}:\n{done.stderr[-2000:]}")
+    return int(found[1])
+
+
+def per_node(case: str, calls: int) -> float:
+    """Instructions a node."""
+    prepare, statement, nodes, _ = CASES[case]
+    # In a function and unrolled: globals and the loop itself would take more than the call.
+    unrolled = "; ".join([statement] * UNROLL)
+    program = f"{PREPARE}\n{prepare}\ndef run(n, f=f, x=x):\n for _ in range(n): {unrolled}\nrun({{}})\n"
+    turns = max(1, calls // nodes // UNROLL)
+    once, twice = (instructions(program.format(count)) for count in (turns, 2 * turns))
+    return (twice - once) / (turns * UNROLL) / nodes
+
+
+def main() -> int:
+    """Print instructions a node, and the ratio to the bare call or the loop."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.callgrind", description=__doc__.partition("\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)} (default: all)")
+    parser.add_argument("--calls", type=int, default=20_000, help="nodes to run in a case (default: 20000)")
+    args = parser.parse_args()
+    if unknown := set(args.cases) - set(CASES):
+        parser.error(f"no case is called {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    if not shutil.which("valgrind"):
+        parser.error("valgrind is not installed")
+    counts: dict[str, float] = {}
+
+    def count(case: str) -> float:
+        if case not in counts:
+            counts[case] = per_node(case, args.calls)
+        return counts[case]
+
+    for case in args.cases or CASES:
+        base = CASES[case][3]
+        ratio = f"  {count(case) / count(base):.2f}× {base}" if base else ""
+        print(f"{case:<10}{count(case):8.0f} instructions a node{ratio}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
