@@ -17,13 +17,10 @@
 
 #include <unistd.h>  // pause
 
-#include <utility>  // std::forward
+#include <exception>  // std::current_exception
+#include <utility>    // std::forward
 
 #include "runtime/python.h"
-
-#if PY_VERSION_HEX < 0x030E0000
-#include <cxxabi.h>  // abi::__forced_unwind
-#endif
 
 namespace pyop {
 
@@ -34,14 +31,23 @@ namespace pyop {
     }
 }
 
-// Calls f() and returns what it returns; does not come back if Python ends the thread inside f.
+// In a handler: pthread_exit() unwinds without an exception object, which tells it from a C++ exception.
+PYOP_COLD inline void park_if_thread_is_ending() noexcept {
+    if (std::current_exception() == nullptr) {
+        park_thread();
+    }
+}
+
+// Calls f() and returns what it returns; does not come back if Python ends the thread inside f. Not to be
+// used from within a handler: an ending cannot be caught there, and terminates.
 template <class F>
 PYOP_INLINE decltype(auto) survive(F&& f) {
 #if PY_VERSION_HEX < 0x030E0000
     try {
         return std::forward<F>(f)();
-    } catch (abi::__forced_unwind&) {
-        park_thread();
+    } catch (...) {
+        park_if_thread_is_ending();
+        throw;
     }
 #else
     return std::forward<F>(f)();

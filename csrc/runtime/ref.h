@@ -8,6 +8,7 @@
 
 #include <utility>  // std::exchange
 
+#include "runtime/forced_exit.h"
 #include "runtime/python.h"
 
 namespace pyop {
@@ -21,7 +22,7 @@ class Ref {
         std::swap(p_, other.p_);
         return *this;
     }
-    ~Ref() { Py_XDECREF(p_); }
+    ~Ref() { reset(); }
 
     static Ref steal(PyObject* p) noexcept { return Ref(p); }
     static Ref borrow(PyObject* p) noexcept { return Ref(Py_XNewRef(p)); }
@@ -32,7 +33,11 @@ class Ref {
     // Gives the reference away.
     [[nodiscard]] PyObject* release() noexcept { return std::exchange(p_, nullptr); }
     PyObject* new_ref() const noexcept { return Py_XNewRef(p_); }
-    void reset() noexcept { Py_CLEAR(p_); }
+    void reset() noexcept {
+        if (PyObject* p = std::exchange(p_, nullptr)) {
+            decref(p);
+        }
+    }
 
   private:
     explicit Ref(PyObject* p) noexcept : p_(p) {}

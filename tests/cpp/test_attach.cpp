@@ -87,7 +87,7 @@ PYOP_TEST(worker_scope_keeps_one_thread_state) {
     }
 }
 
-PYOP_TEST(survive_hands_results_through) {
+PYOP_TEST(survive_hands_results_and_exceptions_through) {
     int value = 1;
     int& same = pyop::survive([&]() -> int& { return value; });
     EXPECT(&same == &value);
@@ -98,4 +98,11 @@ PYOP_TEST(survive_hands_results_through) {
     PyObject* nothing = pyop::vectorcall_new(Py_None, three, 1);
     EXPECT(nothing == nullptr && PyErr_ExceptionMatches(PyExc_TypeError));
     PyErr_Clear();
+    bool caught = false;
+    try {
+        pyop::survive([] { throw std::string("of C++"); });
+    } catch (const std::string& thrown) {
+        caught = thrown == "of C++";
+    }
+    EXPECT(caught);
 }

@@ -21,7 +21,7 @@ def test_children_of_a_process_full_of_droppers() -> None:
         import signal
         _ctests.start_churn(3)
         failed = 0
-        for i in range(60):
+        for i in range(25):
             pid = os.fork()
             if pid == 0:
                 signal.alarm(100)
