@@ -148,7 +148,8 @@ class Dim:
             product: int | Dim = coef
             for atom in monomial:
                 if isinstance(atom, str):
-                    product = product * env[atom] if atom in env else product * _atom(atom)
+                    value = env[atom] if atom in env else _atom(atom)
+                    product = product * (value if isinstance(value, Dim) else operator.index(value))
                 else:
                     product = product * (_evaluate(atom.num, env) // _evaluate(atom.den, env))
             total = total + product

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ AnyDType = np.dtype[np.generic]
 # StringDType goes by its full name.
 _TYPE_VARIABLE: Final = re.compile(r"[ACEJKRTWXYZ]\d{0,6}", re.ASCII)
 _CODE: Final = re.compile(r"[<>=|]?([A-Za-z_][A-Za-z0-9_]{0,63}(\[\d*(generic|[A-Za-z]{1,2})\])?|\?)", re.ASCII)
-_STRING_DTYPE: Final[Any] = np.dtypes.StringDType()
+_STRING_DTYPE: Final = cast(AnyDType, np.dtypes.StringDType())
 _PYTHON_TYPES: Final = (bool, int, float, complex, str, bytes, object)
 
 
@@ -89,8 +89,9 @@ def as_dtype(obj: Any) -> AnyDType | str | None:
             except Exception as error:
                 raise TypeError(f"{obj.__name__} is an abstract type, not a dtype: {error}") from None
         if issubclass(obj, np.dtype):
+            dtype_class: Any = obj
             try:
-                return _native(obj())
+                return _native(dtype_class())
             except Exception as error:
                 raise TypeError(f"the dtype class {obj.__name__} needs parameters: give an instance") from error
     raise TypeError(
@@ -109,8 +110,9 @@ def expected_dtype(text: str) -> str:
     return f"expected a NumPy dtype, a type variable such as T, or _ for any{hint}"
 
 
+# One object for each built-in number type ("longlong" is "int64", and so is ">i8"), which the core compares by address.
+_NUMBERS: Final = {np.dtype(code).num: np.dtype(np.dtype(code).str) for code in "?bBhHiIlLqQefdgFDG"}
+
+
 def _native(dtype: AnyDType) -> AnyDType:
-    if not dtype.isnative:
-        dtype = dtype.newbyteorder("=")
-    # One object for each built-in number type ("longlong" is "int64"), which the core can compare by address.
-    return np.dtype(dtype.str) if dtype.isbuiltin == 1 and dtype.kind in "biufc" else dtype
+    return _NUMBERS.get(dtype.num) or (dtype if dtype.isnative else dtype.newbyteorder("="))

@@ -45,6 +45,7 @@ class Signature:
 
     __slots__ = (
         "_binding",
+        "_inferred",
         "_input_leaves",
         "_input_structure",
         "_output_leaves",
@@ -62,6 +63,7 @@ class Signature:
     like: tuple[str | int, ...] | None
     like_inputs: tuple[int, ...]
     _binding: Binding
+    _inferred: dict[tuple[Spec, ...], list[Spec]]
     _input_leaves: list[Spec] | None
     _input_structure: TreeDef | None
     _output_leaves: list[Spec]
@@ -95,6 +97,7 @@ class Signature:
                 )
         if like is not None and len(like_inputs) != len(self._output_leaves):
             raise ValueError(f"like= names {len(like_inputs)} arguments for {len(self._output_leaves)} outputs")
+        put(self, "_inferred", {})
         put(self, "_binding", Binding(self._input_leaves, self._output_leaves, like_inputs, gufunc))
 
     @classmethod
@@ -231,9 +234,17 @@ class Signature:
         >>> s.infer([Spec.parse("float64[k,3,4]"), Spec.parse("float64[4]")])
         [Spec('_[k,3]')]
         """
-        return infer_outputs(
-            self._input_leaves, self._output_leaves, self.like_inputs, self.gufunc, input_specs, self._label
-        )
+        # A graph is built from many calls with few different specs.
+        given = tuple(input_specs)
+        known = self._inferred.get(given)
+        if known is None:
+            known = infer_outputs(
+                self._input_leaves, self._output_leaves, self.like_inputs, self.gufunc, given, self._label
+            )
+            if len(self._inferred) >= 64:
+                self._inferred.clear()
+            self._inferred[given] = known
+        return known.copy()
 
     def _label(self, leaf: int) -> str:
         """What to call an input leaf: ``argument 1['x']``."""

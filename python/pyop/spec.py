@@ -42,6 +42,7 @@ class Spec:
 
     dtype: AnyDType | str | None
     shape: tuple[DimLike, ...] | None
+    _hash: int  # made when first asked for
 
     def __init__(self, dtype: Any = None, shape: Iterable[Any] | None = None) -> None:
         object.__setattr__(self, "dtype", as_dtype(dtype))
@@ -137,7 +138,11 @@ class Spec:
         return same_kind and self.shape == other.shape and bool(self.dtype == other.dtype)
 
     def __hash__(self) -> int:
-        return hash((self.dtype, self.shape))
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash((self.dtype, self.shape)))
+            return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
         return Spec, (self.dtype, self.shape)
