@@ -77,7 +77,18 @@ for u in (np.sin, np.exp, np.negative, np.abs, np.sqrt, np.isfinite, np.sign, np
     for x in (A, F4, I2, c(5, 7)):
         if not (x.dtype.kind == "c" and u is np.floor):
             case(u, x)
-for u in (np.add, np.subtract, np.multiply, np.divide, np.power, np.maximum, np.less, np.equal, np.logical_and, np.hypot):
+for u in (
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.divide,
+    np.power,
+    np.maximum,
+    np.less,
+    np.equal,
+    np.logical_and,
+    np.hypot,
+):
     case(u, A, F4)
     case(u, F4, I2 + np.int16(1))
     case(u, A, f(7))
@@ -114,7 +125,20 @@ case(np.multiply.outer, V, f(7, 2))
 case(np.subtract.outer, V, 3)
 
 # --- reductions
-for r in (np.sum, np.prod, np.mean, np.std, np.var, np.max, np.min, np.ptp, np.nansum, np.nanmean, np.nanmax, np.nanstd):
+for r in (
+    np.sum,
+    np.prod,
+    np.mean,
+    np.std,
+    np.var,
+    np.max,
+    np.min,
+    np.ptp,
+    np.nansum,
+    np.nanmean,
+    np.nanmax,
+    np.nanstd,
+):
     for x in (A, F4, I2):
         case(r, x)
         case(r, x, axis=0)
@@ -281,7 +305,15 @@ case(np.clip, I2, 0, None)
 case(np.clip, F4, A, 9)
 
 # --- products
-for x, y in ((A, f(7, 3)), (V, V), (A, f(7)), (f(2, 5, 7), f(3, 7, 2)), (A, 3.0), (F4, f(7, dtype=np.float32)), (I2, i(7, 2))):
+for x, y in (
+    (A, f(7, 3)),
+    (V, V),
+    (A, f(7)),
+    (f(2, 5, 7), f(3, 7, 2)),
+    (A, 3.0),
+    (F4, f(7, dtype=np.float32)),
+    (I2, i(7, 2)),
+):
     case(np.dot, x, y)
 case(np.inner, A, f(3, 7))
 case(np.inner, A, f(7))
@@ -382,10 +414,10 @@ loose(np.union1d, i(5), f(7))
 case(np.isin, I5, [1, 2])
 
 # --- creation
-for l in (np.zeros_like, np.ones_like):
-    case(l, A)
-    case(l, I2, dtype=np.float32)
-    case(l, A, shape=(2, 3))
+for like in (np.zeros_like, np.ones_like):
+    case(like, A)
+    case(like, I2, dtype=np.float32)
+    case(like, A, shape=(2, 3))
 case(np.full_like, A, 3)
 case(np.full_like, I2, 2.5, dtype=float)
 case(np.linspace, V, f(5), 4)
@@ -432,9 +464,9 @@ case(np.gradient, V)
 case(np.gradient, F4, 0.5)
 case(np.gradient, I2, axis=0)
 loose(np.gradient, V, np.cumsum(V))
-case(np.trapezoid if hasattr(np, "trapezoid") else np.trapz, A)
-case(np.trapezoid if hasattr(np, "trapezoid") else np.trapz, A, f(7))
-case(np.trapezoid if hasattr(np, "trapezoid") else np.trapz, F4, dx=0.5, axis=0)
+case(np.trapezoid, A)
+case(np.trapezoid, A, f(7))
+case(np.trapezoid, F4, dx=0.5, axis=0)
 case(np.convolve, V, f(3))
 case(np.convolve, V, f(7), "same")
 case(np.correlate, f(7), V)

@@ -1,9 +1,9 @@
 """What NumPy functions return: the specs of their results, from the specs of their arguments.
 
-A rule is called with the arguments of the NumPy function itself, in which a `Spec` stands for every array that the graph
-computes; what is concrete stays as it is. It returns a Spec, or the tuple, list or named tuple of Specs that NumPy would
-return arrays in. What cannot be known before the call is left unknown in the Spec; a rule never guesses. A call that
-cannot work raises what NumPy raises.
+A rule is called with the arguments of the NumPy function itself, in which a `Spec` stands for every array that the
+graph computes; what is concrete stays as it is. It returns a Spec, or the tuple, list or named tuple of Specs that
+NumPy would return arrays in. What cannot be known before the call is left unknown in the Spec; a rule never guesses.
+A call that cannot work raises what NumPy raises.
 
 >>> import numpy as np
 >>> from pyop import rules
@@ -15,7 +15,6 @@ cannot work raises what NumPy raises.
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -27,13 +26,15 @@ from ..spec import Spec
 __all__ = ["infer", "lookup", "names", "rule"]
 
 Rule = Callable[..., Any]
-R = TypeVar("R", bound=Rule)
+R = TypeVar("R", bound=Callable[..., Any])
 
 _rules: dict[Any, Rule] = {}
 _families = (
+    "axes",
     "creation",
     "elementwise",
     "fourier",
+    "inserting",
     "joining",
     "linalg",
     "numerics",
@@ -53,8 +54,8 @@ _loaded = False
 def rule(*functions: Any) -> Callable[[R], R]:
     """Register a rule for NumPy functions, given themselves or by their name below ``numpy``.
 
-    A name the installed NumPy does not have is passed over: functions come with its releases. A rule that has a parameter
-    ``out`` refuses a call that sets it, whether by keyword or by position.
+    A name the installed NumPy does not have is passed over: functions come with its releases. A rule that has a
+    parameter ``out`` refuses a call that sets it, whether by keyword or by position.
     """
 
     def register(function: R) -> R:
@@ -132,13 +133,13 @@ def _load() -> None:
 
 def settled(function: Rule) -> Rule:
     """The rule with ``out`` refused and with its results brought to what a node can promise."""
-    parameters = list(inspect.signature(function).parameters.values())
-    out = next((i for i, parameter in enumerate(parameters) if parameter.name == "out"), None)
-    positional = out is not None and parameters[out].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    code: Any = function.__code__  # a rule is a plain function
+    positional = code.co_varnames[: code.co_argcount]
+    at = positional.index("out") if "out" in positional else None
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("out") is not None or (positional and out is not None and len(args) > out and args[out] is not None):
+        if kwargs.get("out") is not None or (at is not None and len(args) > at and args[at] is not None):
             refuse_out()
         return settle(function(*args, **kwargs))
 
@@ -155,17 +156,22 @@ def refuse_out() -> None:
 def settle(tree: Any) -> Any:
     """Loosen what NumPy does not keep: the length of text, and the array around a single object."""
     if isinstance(tree, Spec):
-        dtype = tree.dtype
-        if not isinstance(dtype, np.dtype):
-            return tree
-        if dtype.kind == "O" and not tree.shape:
-            # NumPy hands out the object itself, which becomes an array of a dtype and shape of its own.
-            return Spec()
-        if dtype.kind in "US" and dtype.itemsize:
-            return Spec(np.dtype(dtype.kind), tree.shape)
-        return tree
+        return settled_spec(tree)
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return type(tree)(*(settle(item) for item in tree))
     if isinstance(tree, (tuple, list)):
         return type(tree)(settle(item) for item in tree)
     return tree
+
+
+def settled_spec(spec: Spec) -> Spec:
+    """As `settle`, for one spec."""
+    dtype = spec.dtype
+    if not isinstance(dtype, np.dtype):
+        return spec
+    if dtype.kind == "O" and not spec.shape:
+        # NumPy hands out the object itself, which becomes an array of a dtype and shape of its own.
+        return Spec()
+    if dtype.kind in "US" and dtype.itemsize:
+        return Spec(np.dtype(dtype.kind), spec.shape)
+    return spec

@@ -68,10 +68,10 @@ def extents(shape: Any) -> Shape:
 
 
 def holds_spec(x: Any) -> bool:
-    """Whether a Spec lies anywhere inside nested lists and tuples."""
+    """Whether a Spec or a Dim lies anywhere inside nested lists and tuples."""
     if isinstance(x, (list, tuple)):
         return any(holds_spec(item) for item in x)
-    return isinstance(x, Spec)
+    return isinstance(x, (Spec, Dim))
 
 
 def operand(x: Any) -> Operand:
@@ -81,6 +81,8 @@ def operand(x: Any) -> Operand:
         return Operand(dtype, extents(x.shape))
     if isinstance(x, (np.ndarray, np.generic)):
         return Operand(x.dtype, x.shape)
+    if isinstance(x, Dim):
+        return Operand(INTP, (), int)  # a number by the time of the call
     if type(x) in (int, float, complex):
         return Operand(np.asarray(x).dtype, (), type(x))
     if isinstance(x, (list, tuple)) and holds_spec(x):
@@ -92,12 +94,12 @@ def operand(x: Any) -> Operand:
 def stacked(items: Any) -> Operand:
     """A list with Specs in it, as NumPy would convert it: one more axis in front of what its items have."""
     parts = [operand(item) for item in items]
-    shape: Shape = (len(parts),)
+    shape: tuple[Extent, ...] = (len(parts),)
     for part in parts:
         if part.shape is None:
             return Operand(None, None)
     first = parts[0].shape
-    assert shape is not None and first is not None
+    assert first is not None
     inner: list[Extent] = list(first)
     for part in parts[1:]:
         assert part.shape is not None
@@ -130,7 +132,7 @@ def one(x: Any, ndim: int = 1) -> Any:
 
 
 def probe(func: Callable[..., Any], *args: Any, **kwargs: Any) -> DType | None:
-    """The dtype ``func`` returns for arguments in which Samples stand for arrays; None if an argument's dtype is unknown."""
+    """The dtype ``func`` returns for arguments in which Samples stand for arrays; None if one of theirs is unknown."""
     return probe_all(func, *args, **kwargs)[0]
 
 

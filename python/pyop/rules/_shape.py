@@ -162,4 +162,3 @@ def _size(item: Any) -> Extent:
     if isinstance(item, Spec):
         return None
     return operator.index(item)
-

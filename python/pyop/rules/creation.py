@@ -36,7 +36,14 @@ def _empty_like(
 
 @rule(np.full_like)
 def _full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: Any = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Spec:
     spec = _like(a, dtype, shape)
     value = operand(fill_value).shape

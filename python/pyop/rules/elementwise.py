@@ -81,7 +81,9 @@ def _clip(
 @rule(np.nan_to_num)
 def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Spec:
     if copy is not True and not copy:
-        raise TypeError("np.nan_to_num(copy=False) writes into its argument, and a Value is immutable: leave copy= away")
+        raise TypeError(
+            "np.nan_to_num(copy=False) writes into its argument, and a Value is immutable: leave copy= away"
+        )
     part = operand(x)
     return Spec(part.dtype, part.shape)
 
@@ -114,7 +116,9 @@ def _unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np
 
 
 @rule("is_busday")
-def _is_busday(dates: Any, weekmask: Any = "1111100", holidays: Any = None, busdaycal: Any = None, out: Any = None) -> Spec:
+def _is_busday(
+    dates: Any, weekmask: Any = "1111100", holidays: Any = None, busdaycal: Any = None, out: Any = None
+) -> Spec:
     return Spec(BOOL, operand(dates).shape)
 
 

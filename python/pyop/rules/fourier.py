@@ -13,6 +13,8 @@ from . import rule
 from ._operand import Operand, one, operand, probe
 from ._shape import add, axes_of, axis_of, floordiv, ints, mul, replaced, sub, unknown
 
+_func: Any
+
 
 def _half(size: Extent) -> Extent:
     return add(floordiv(size, 2), 1)
@@ -112,5 +114,3 @@ def _shift(x: Any, axes: Any = None) -> Spec:
     if part.shape is not None:
         axes_of(axes, len(part.shape))
     return Spec(part.dtype, part.shape)
-
-

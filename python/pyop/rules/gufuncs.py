@@ -60,7 +60,9 @@ def core_shapes(ufunc: np.ufunc, shapes: list[Shape], kwargs: dict[str, Any]) ->
 def _bind(ufunc: np.ufunc, bound: dict[str, Extent], name: str, size: Extent, k: int) -> None:
     name = name.rstrip("?")
     if name.isdigit():
-        bound[name] = merge(int(name), size, f"{ufunc.__name__}: Input operand {k} has a mismatch in its core dimension")
+        bound[name] = merge(
+            int(name), size, f"{ufunc.__name__}: Input operand {k} has a mismatch in its core dimension"
+        )
     elif name in bound:
         bound[name] = merge(
             bound[name],
@@ -80,7 +82,11 @@ def _input_axes(
         axes = kwargs["axes"]
         given = [(item,) if isinstance(item, int) else tuple(item) for item in axes[: len(inputs)]]
         # Placing the results' axes, too, is rare enough to leave it to the run.
-        return None if len(axes) > len(inputs) or any(len(a) != len(n) for a, n in zip(given, inputs, strict=True)) else given
+        return (
+            None
+            if len(axes) > len(inputs) or any(len(a) != len(n) for a, n in zip(given, inputs, strict=True))
+            else given
+        )
     if kwargs.get("axis") is not None:
         return [(kwargs["axis"],)] * len(inputs)
     return [tuple(range(-len(names), 0)) for names in inputs]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Extent
+from ..dims import Dim, Extent
 from ..spec import Spec
-from . import settle
+from . import settled_spec
 from ._operand import DType, Operand, Shape, operand
 from ._shape import broadcast, least, minus, same
 
@@ -35,8 +35,8 @@ def getitem(array: Any, key: Any) -> Spec:
     part = operand(array)
     fields = _fields(part, key)
     if fields is not None:
-        return settle(fields)
-    return settle(Spec(part.dtype, indexed(part.shape, key)))
+        return settled_spec(fields)
+    return settled_spec(Spec(part.dtype, indexed(part.shape, key)))
 
 
 def _fields(part: Operand, key: Any) -> Spec | None:
@@ -103,7 +103,7 @@ _open: Any = type("Open", (), {"__repr__": lambda self: "a bound that the graph 
 def _bound(item: Any) -> Any:
     if item is None:
         return None
-    return _open if isinstance(item, Spec) else operator.index(item)
+    return _open if isinstance(item, (Spec, Dim)) else operator.index(item)
 
 
 def indexed(shape: Shape, key: Any) -> Shape:
@@ -127,14 +127,14 @@ def indexed(shape: Shape, key: Any) -> Shape:
 class Mask(Operand):
     """A mask that is there when the graph is built, so that it is known how many elements it selects."""
 
-    count: int
+    true: int
 
 
 def _index(item: Any) -> Any:
     """An index as None, Ellipsis, slice, int, or the Operand of an array (masks of rank 0 among them)."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
-    if not isinstance(item, (bool, Spec, list, tuple, np.ndarray, np.bool_)):
+    if not isinstance(item, (bool, Spec, Dim, list, tuple, np.ndarray, np.bool_)):
         try:
             return operator.index(item)
         except TypeError:
@@ -150,7 +150,7 @@ def _index(item: Any) -> Any:
         return Operand(None, None)
     if part.dtype.kind == "b" and not isinstance(item, (Spec, list, tuple)):
         mask = Mask(part.dtype, part.shape)
-        mask.count = int(np.count_nonzero(item))
+        mask.true = int(np.count_nonzero(item))
         return mask
     return part
 
@@ -191,7 +191,7 @@ def _applied(shape: tuple[Extent, ...], parts: list[Any], rest: int) -> Shape:
                 advanced.append(())
         elif item.kind == "b":
             _mask_fits(item, shape, axis)
-            advanced.append((item.count if isinstance(item, Mask) else None,))
+            advanced.append((item.true if isinstance(item, Mask) else None,))
         else:
             advanced.append(item.shape)
         if exists:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from ..dims import Extent
 from ..spec import Spec
 from . import rule
 from ._operand import DType, Operand, Shape, one, operand, probe
-from ._shape import add, axis_of, ints, merge, mul, prod, replaced, same, sub, unknown
+from ._shape import add, axis_of, ints, merge, mul, prod, replaced
 from .reshaping import _one_d, _three_d, _two_d
 
 # np.delete with a list of rows is counted by doing it on as many booleans, up to this size.
@@ -42,8 +41,8 @@ def joined(shapes: list[Shape], axis: Any) -> Shape:
     if any(len(shape) != ndim for shape in known):
         i = next(k for k, shape in enumerate(shapes) if shape is not None and len(shape) != ndim)
         raise ValueError(
-            "all the input array dimensions except for the concatenation axis must match exactly, but the array at index 0 "
-            f"has {ndim} dimension(s) and the array at index {i} has {len(shapes[i] or ())} dimension(s)"
+            "all the input arrays must have same number of dimensions, but the array at index 0 has "
+            f"{ndim} dimension(s) and the array at index {i} has {len(shapes[i] or ())} dimension(s)"
         )
     if ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
@@ -62,7 +61,7 @@ def joined(shapes: list[Shape], axis: Any) -> Shape:
 
 def _joined_dtype(parts: list[Operand], dtype: Any, casting: Any) -> DType | None:
     if dtype is not None:
-        target = np.dtype(dtype)
+        target: DType = np.dtype(dtype)
         for part in parts:
             if part.dtype is not None and not np.can_cast(part.dtype, target, casting):
                 raise TypeError(
@@ -75,7 +74,9 @@ def _joined_dtype(parts: list[Operand], dtype: Any, casting: Any) -> DType | Non
 
 
 @rule(np.concatenate)
-def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Spec:
+def _concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Spec:
     parts = members(arrays)
     if parts is None:
         return Spec(None if dtype is None else np.dtype(dtype), None)
@@ -119,7 +120,9 @@ def _column_stack(tup: Any) -> Spec:
     parts = members(tup)
     if parts is None:
         return Spec()
-    return Spec(_joined_dtype(parts, None, "same_kind") if parts else None, joined([_columns(p.shape) for p in parts], 1))
+    return Spec(
+        _joined_dtype(parts, None, "same_kind") if parts else None, joined([_columns(p.shape) for p in parts], 1)
+    )
 
 
 @rule(np.stack)
@@ -137,7 +140,9 @@ def _stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, ca
         raise ValueError("all input arrays must have the same shape")
     inner = known[0]
     for other in known[1:]:
-        inner = tuple(merge(a, b, "all input arrays must have the same shape") for a, b in zip(inner, other, strict=True))
+        inner = tuple(
+            merge(a, b, "all input arrays must have the same shape") for a, b in zip(inner, other, strict=True)
+        )
     k = axis_of(axis, len(inner) + 1)
     return Spec(result, (*inner[:k], len(parts), *inner[k:]))
 
@@ -157,7 +162,9 @@ def _block(arrays: Any) -> Spec:
             for item in x:
                 collect(item)
         elif isinstance(x, tuple):
-            raise TypeError("arrays is a tuple. Only lists can be used to arrange blocks, and np.block does not allow tuples")
+            raise TypeError(
+                "arrays is a tuple. Only lists can be used to arrange blocks, and np.block does not allow tuples"
+            )
         else:
             leaves.append(operand(x))
 
@@ -196,102 +203,3 @@ def _tile(A: Any, reps: Any) -> Spec:
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - len(part.shape)) + part.shape
     return Spec(part.dtype, tuple(mul(size, count) for size, count in zip(shape, counts, strict=True)))
-
-
-@rule(np.repeat)
-def _repeat(a: Any, repeats: Any, axis: Any = None) -> Spec:
-    part, counts = operand(a), ints(repeats)
-    if axis is None:
-        shape: Shape = (None if part.shape is None else prod(part.shape),)
-        k = 0
-    elif part.shape is None:
-        return Spec(part.dtype, None)
-    else:
-        shape = part.shape or (1,)
-        k = axis_of(axis, len(shape))
-    size = shape[k]
-    if counts is None:
-        return Spec(part.dtype, replaced(shape, k, None))
-    if any(count < 0 for count in counts):
-        raise ValueError("repeats may not contain negative values.")
-    if len(counts) == 1:
-        return Spec(part.dtype, replaced(shape, k, mul(size, counts[0])))
-    if same(size, len(counts)) is False:
-        raise ValueError(f"operands could not be broadcast together with shape ({size},) ({len(counts)},)")
-    return Spec(part.dtype, replaced(shape, k, sum(counts)))
-
-
-@rule(np.pad)
-def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Spec:
-    part = operand(array)
-    if part.shape is None:
-        return Spec(part.dtype, None)
-    ndim = len(part.shape)
-    if isinstance(pad_width, dict):  # NumPy 2.2: {axis: width}
-        widths = [(0, 0)] * ndim
-        for axis, width in pad_width.items():
-            widths[axis_of(axis, ndim)] = (width, width) if isinstance(width, int) else tuple(width)
-    else:
-        if isinstance(pad_width, Spec) or ndim == 0:
-            return Spec(part.dtype, unknown(ndim))
-        widths = [(int(a), int(b)) for a, b in np.broadcast_to(np.asarray(pad_width), (ndim, 2))]
-    if any(operator.index(width) < 0 for pair in widths for width in pair):
-        raise ValueError("index can't contain negative values")
-    return Spec(part.dtype, tuple(add(size, a + b) for size, (a, b) in zip(part.shape, widths, strict=True)))
-
-
-@rule(np.insert)
-def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Spec:
-    part, new = operand(arr), operand(values)
-    if part.shape is None:
-        return Spec(part.dtype, None if axis is not None else (None,))
-    shape: tuple[Extent, ...] = part.shape if axis is not None else (prod(part.shape),)
-    k = axis_of(0 if axis is None else axis, len(shape))
-    size = shape[k]
-    if isinstance(obj, slice):
-        count: Extent = len(range(*obj.indices(size))) if isinstance(size, int) else None
-        if count != 1:
-            return Spec(part.dtype, replaced(shape, k, add(size, count)))
-        return Spec(part.dtype, replaced(shape, k, None))
-    where = operand(obj)
-    if where.kind == "b" or where.shape is None:
-        return Spec(part.dtype, replaced(shape, k, None))
-    if where.shape == () or where.shape == (1,):
-        # One place takes as many rows as the values have along the axis.
-        if new.shape is None:
-            return Spec(part.dtype, replaced(shape, k, None))
-        rows = _rows_inserted(new.shape, len(shape), k, where.shape == ())
-        return Spec(part.dtype, replaced(shape, k, add(size, rows)))
-    return Spec(part.dtype, replaced(shape, k, add(size, prod(where.shape))))
-
-
-def _rows_inserted(values: tuple[Extent, ...], ndim: int, axis: int, scalar: bool) -> Extent:
-    full = (1,) * (ndim - len(values)) + values
-    if len(full) > ndim:
-        return None
-    # np.insert(a, i, v, axis): a scalar place moves the first axis of v to `axis`; a sequence of one does not.
-    return full[0] if scalar else full[axis]
-
-
-@rule(np.delete)
-def _delete(arr: Any, obj: Any, axis: Any = None) -> Spec:
-    part = operand(arr)
-    if part.shape is None:
-        return Spec(part.dtype, None if axis is not None else (None,))
-    shape: tuple[Extent, ...] = part.shape if axis is not None else (prod(part.shape),)
-    k = axis_of(0 if axis is None else axis, len(shape))
-    size = shape[k]
-    if isinstance(obj, slice):
-        left = size - len(range(*obj.indices(size))) if isinstance(size, int) else None
-        return Spec(part.dtype, replaced(shape, k, left))
-    if isinstance(obj, int) and not isinstance(obj, bool):
-        if isinstance(size, int) and not -size <= obj < size:
-            raise IndexError(f"index {obj} is out of bounds for axis {k} with size {size}")
-        # One row less: no such row is an error, so the size is at least one.
-        return Spec(part.dtype, replaced(shape, k, sub(size, 1)))
-    where = operand(obj)
-    if where.shape == () and where.kind and where.kind in "iu":
-        return Spec(part.dtype, replaced(shape, k, sub(size, 1)))
-    if not isinstance(obj, Spec) and isinstance(size, int) and size <= _COUNTED:
-        return Spec(part.dtype, replaced(shape, k, np.delete(np.empty(size, np.bool_), obj).size))
-    return Spec(part.dtype, replaced(shape, k, None))

@@ -23,7 +23,9 @@ def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append
     if order == 0:
         return Spec(part.dtype, part.shape)
     ends = [operand(item) for item in (prepend, append) if item is not np._NoValue]
-    sample = probe(np.concatenate, (one(part), *(one(end, 1) for end in ends if end.weak is None))) if ends else part.dtype
+    sample = (
+        probe(np.concatenate, (one(part), *(one(end, 1) for end in ends if end.weak is None))) if ends else part.dtype
+    )
     if any(end.weak is not None for end in ends):
         sample = probe(np.concatenate, (one(part), *(one(Operand(end.dtype, ()), 1) for end in ends)))
     dtype = probe(np.diff, one(Operand(sample, ()), 1)) if order == 1 or sample is None else _repeated(sample, order)
@@ -34,10 +36,7 @@ def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append
     k = axis_of(axis, len(part.shape))
     size = part.shape[k]
     for end in ends:
-        if end.shape is None:
-            size = None
-        else:
-            size = add(size, 1 if end.shape == () else end.shape[axis_of(k, len(end.shape))])
+        size = add(size, 1 if end.shape == () else _along(end.shape, k))
     return Spec(dtype, replaced(part.shape, k, minus(size, order) if size is not None else None))
 
 
@@ -46,6 +45,10 @@ def _repeated(dtype: Any, order: int) -> Any:
     for _ in range(min(order, 2)):
         dtype = probe(np.diff, one(Operand(dtype, ()), 1))
     return dtype
+
+
+def _along(shape: Shape, k: int) -> Extent:
+    return None if shape is None else shape[axis_of(k, len(shape))]
 
 
 @rule(np.ediff1d)
@@ -67,8 +70,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> A
         if isinstance(axis, int):
             return Spec()
         raise TypeError(
-            "np.gradient returns one array for each axis, and the rank of the Value is not known when the graph is built; "
-            "declare it, or pass axis= as an int"
+            "np.gradient returns one array for each axis, and the rank of the Value is not known when the graph is "
+            "built; declare it, or pass axis= as an int"
         )
     axes = axes_of(axis, part.ndim)
     if len(varargs) not in (0, 1, len(axes)):
@@ -79,7 +82,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> A
         size = part.shape[k] if part.shape is not None else None
         if isinstance(size, int) and size < edge_order + 1:
             raise ValueError(
-                "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
+                "Shape of array too small to calculate a numerical gradient, "
+                "at least (edge_order + 1) elements are required."
             )
     spacing = varargs * len(axes) if len(varargs) == 1 else varargs
     specs = []
@@ -139,7 +143,9 @@ def _slid(func: Any, mode_default: str) -> None:
                 raise ValueError("object too deep for desired array")
             size: Extent = None if part.shape is None else (part.shape[0] if part.shape else 1)
             if size == 0:
-                raise ValueError("the arrays must not be empty: 'a' cannot be empty" if part is left else "v cannot be empty")
+                raise ValueError(
+                    "the arrays must not be empty: 'a' cannot be empty" if part is left else "v cannot be empty"
+                )
             sizes.append(size)
         return Spec(dtype, (_slid_size(sizes[0], sizes[1], mode),))
 

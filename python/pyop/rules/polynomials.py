@@ -12,6 +12,8 @@ from . import rule
 from ._operand import Operand, one, operand, probe
 from ._shape import add
 
+_func: Any
+
 
 def _coefficients(p: Any) -> Operand | None:
     """An array of coefficients; None for a poly1d, which makes every result a poly1d."""

@@ -25,7 +25,12 @@ def _contracted(a: Shape, b: Shape, axis: int, what: str) -> Shape:
     if not a or not b:
         return a + b
     k = axis if len(b) > 1 else 0
-    merge(a[-1], b[k], f"shapes {_text(a)} and {_text(b)} not aligned: {a[-1]} (dim {len(a) - 1}) != {b[k]} (dim {k % len(b)}) in {what}")
+    merge(
+        a[-1],
+        b[k],
+        f"{what}: shapes {_text(a)} and {_text(b)} not aligned: "
+        f"{a[-1]} (dim {len(a) - 1}) != {b[k]} (dim {k % len(b)})",
+    )
     return a[:-1] + dropped(b, k % len(b))
 
 
@@ -124,7 +129,9 @@ def _crossed(a: Any, b: Any, axisa: int, axisb: int, axisc: int, *, three: bool)
     m, n = left.shape[i], right.shape[j]
     for size in (m, n):
         if isinstance(size, int) and size not in ((3,) if three else (2, 3)):
-            raise ValueError(f"incompatible dimensions for cross product (must be {'3' if three else '2 or 3'}): {m} and {n}")
+            raise ValueError(
+                f"incompatible dimensions for cross product (must be {'3' if three else '2 or 3'}): {m} and {n}"
+            )
     rest = broadcast(dropped(left.shape, i), dropped(right.shape, j))
     if rest is None:
         return Spec(dtype, None)
@@ -225,7 +232,7 @@ def _read(term: str, shape: Shape, k: int, sizes: dict[str, Extent], loops: list
     named = len(before) + len(after)
     if named > len(shape) or (named < len(shape) and not dots):
         raise ValueError(
-            f"operand {k} has {len(shape)} dimensions, which does not match the {named} subscripts of {term!r} in einsum"
+            f"operand {k} has {len(shape)} dimensions, which does not match the subscripts {term!r} of einsum"
         )
     if dots:
         loops.append(shape[len(before) : len(shape) - len(after)])
@@ -237,7 +244,9 @@ def _read(term: str, shape: Shape, k: int, sizes: dict[str, Extent], loops: list
         elif not same(size, 1):
             # One stretches to any size, so a label is as long as its longest axis.
             if isinstance(have, int) and isinstance(size, int) and have != size:
-                raise ValueError(f"operands could not be broadcast together: label {label!r} is {have} and {size} in einsum")
+                raise ValueError(
+                    f"operands could not be broadcast together: label {label!r} is {have} and {size} in einsum"
+                )
             if isinstance(size, int):
                 sizes[label] = size
             elif not isinstance(have, int) and not same(have, size):
@@ -252,7 +261,7 @@ def _implicit(left: str) -> str:
 def _known(labels: str, sizes: dict[str, Extent]) -> str:
     for label in labels:
         if label not in sizes:
-            raise ValueError(f"einstein sum subscripts string included output subscript '{label}' which never appeared in an input")
+            raise ValueError(
+                f"einstein sum subscripts string included output subscript '{label}' which never appeared in an input"
+            )
     return labels
-
-

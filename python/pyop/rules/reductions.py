@@ -11,6 +11,8 @@ from . import rule
 from ._operand import BOOL, INTP, DType, Operand, one, operand, probe
 from ._shape import add, axis_of, prod, reduced, replaced
 
+_func: Any
+
 
 def _dtype(func: Any, part: Operand, dtype: Any = None) -> DType | None:
     if dtype is not None:
@@ -116,7 +118,9 @@ def _where_extreme(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any =
 
 def _single(axis: Any) -> int:
     if isinstance(axis, (tuple, list)):
-        raise TypeError(f"'{type(axis).__name__}' object cannot be interpreted as an integer: this function takes one axis")
+        raise TypeError(
+            f"'{type(axis).__name__}' object cannot be interpreted as an integer: this function takes one axis"
+        )
     return int(axis)
 
 
@@ -150,9 +154,7 @@ for _func in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod):
 
 def _cumulative(func: Any) -> None:
     @rule(func)
-    def rule_(
-        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False
-    ) -> Spec:
+    def rule_(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False) -> Spec:
         part = operand(x)
         result = _dtype(func, part, dtype)
         if part.shape is None:

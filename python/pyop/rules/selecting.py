@@ -155,7 +155,9 @@ def _trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Spec:
 def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Spec:
     part = operand(a)
     if part.ndim is not None and part.ndim != 1:
-        raise ValueError("object too deep for desired array" if part.ndim else "object of too small depth for desired array")
+        raise ValueError(
+            "object too deep for desired array" if part.ndim else "object of too small depth for desired array"
+        )
     if isinstance(side, str) and side not in ("left", "right"):
         raise ValueError(f"search side must be 'left' or 'right' (got '{side}')")
     return Spec(INTP, operand(v).shape)
@@ -272,7 +274,7 @@ def _unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: Any = 
         full = mul(size, 8)
         if count is None:
             return full
-        return count if count >= 0 else add(full, count)
+        return int(count) if count >= 0 else add(full, int(count))
 
     return _bits(part, axis, bits)
 

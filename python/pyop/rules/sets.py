@@ -9,7 +9,7 @@ import numpy as np
 from ..dims import Extent
 from ..spec import Spec
 from . import rule
-from ._operand import BOOL, INTP, Operand, Shape, Sample, one, operand, probe
+from ._operand import BOOL, INTP, Operand, Sample, Shape, one, operand, probe
 from ._shape import axis_of, prod, replaced
 
 

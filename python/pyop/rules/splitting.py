@@ -17,8 +17,8 @@ from ._shape import axis_of, dropped, floordiv, replaced
 def _pieces(part: Operand, sections: Any, axis: Any, even: bool) -> list[Spec]:
     if isinstance(sections, Spec):
         raise TypeError(
-            "where to split has to be concrete when the graph is built, got a Value: it decides how many arrays there are; "
-            "pass an int or a list of ints"
+            "where to split has to be concrete when the graph is built, got a Value: it decides how many arrays "
+            "there are; pass an int or a list of ints"
         )
     cuts: list[int] | None
     try:
@@ -88,7 +88,7 @@ def _unstack(x: Any, /, *, axis: Any = 0) -> tuple[Spec, ...]:
     count = None if part.shape is None else part.shape[axis_of(axis, len(part.shape))]
     if part.shape is None or not isinstance(count, int):
         raise TypeError(
-            f"np.unstack on a size that is not known when the graph is built ({'unknown' if count is None else count}): "
+            f"np.unstack on a size not known when the graph is built ({'unknown' if count is None else count}): "
             "the number of results has to be; declare the size of the axis"
         )
     return (Spec(part.dtype, dropped(part.shape, axis_of(axis, len(part.shape)))),) * count

@@ -13,6 +13,8 @@ from . import rule
 from ._operand import FLOAT, INTP, DType, Operand, Sample, Shape, one, operand, probe
 from ._shape import add, axis_of, broadcast, concrete, reduced
 
+_func: Any
+
 
 def _medians(func: Any) -> None:
     @rule(func)
@@ -150,7 +152,9 @@ def _edges_dtype(a: Operand, bins: Any, range: Any) -> DType | None:
 
 
 @rule(np.histogram)
-def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Spec, Spec]:
+def _histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Spec, Spec]:
     part = operand(a)
     count = _bin_count(bins)
     counts: DType | None = INTP
@@ -194,15 +198,15 @@ def _histogramdd(
         axes = part.shape[1] if part.ndim == 2 and part.shape else 1 if part.ndim == 1 else None
     if not isinstance(axes, int):
         raise TypeError(
-            "np.histogramdd returns edges for each column of its sample, and their number is not known when the graph is "
-            "built; declare the number of columns"
+            "np.histogramdd returns edges for each column of its sample, and their number is not known when the "
+            "graph is built; declare the number of columns"
         )
     each = list(bins) if isinstance(bins, (list, tuple)) else [bins] * axes
     if len(each) != axes:
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     counts = [_bin_count(item) for item in each]
     edges = [Spec(None, (add(count, 1),)) for count in counts]
-    container = type(np.histogramdd(np.ones((1, 1)), 1)[1])
+    container: Any = type(np.histogramdd(np.ones((1, 1)), 1)[1])
     return Spec(FLOAT, tuple(counts)), container(edges)
 
 
@@ -219,7 +223,9 @@ def _grid_dtype(bins: Any, x: Any, range: Any) -> DType | None:
 def _bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Spec:
     part = operand(x)
     if part.ndim is not None and part.ndim != 1:
-        raise ValueError("object of too small depth for desired array" if part.ndim == 0 else "object too deep for desired array")
+        raise ValueError(
+            "object of too small depth for desired array" if part.ndim == 0 else "object too deep for desired array"
+        )
     if part.kind not in ("", "b", "i", "u", "O"):
         raise TypeError(f"Cannot cast array data from {part.dtype!r} to dtype('int64') according to the rule 'safe'")
     return Spec(INTP if weights is None else FLOAT, (None,))
@@ -229,7 +235,9 @@ def _bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Spec:
 def _digitize(x: Any, bins: Any, right: Any = False) -> Spec:
     edges = operand(bins)
     if edges.ndim is not None and edges.ndim != 1:
-        raise ValueError("object of too small depth for desired array" if edges.ndim == 0 else "object too deep for desired array")
+        raise ValueError(
+            "object of too small depth for desired array" if edges.ndim == 0 else "object too deep for desired array"
+        )
     return Spec(INTP, operand(x).shape)
 
 
@@ -238,7 +246,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     at, grid, values = operand(x), operand(xp), operand(fp)
     for part in (grid, values):
         if part.ndim is not None and part.ndim != 1:
-            raise ValueError("Data points must be 1-D sequences" if period is not None else "object too deep for desired array")
+            raise ValueError(
+                "Data points must be 1-D sequences" if period is not None else "object too deep for desired array"
+            )
     broadcast(grid.shape, grid.shape)
     return Spec(probe(np.interp, one(at), one(grid), one(values)), at.shape)
-

@@ -29,7 +29,8 @@ def infer(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str,
     ----------
     ufunc : numpy.ufunc
     method : str
-        As NumPy passes it to ``__array_ufunc__``: ``"__call__"``, ``"reduce"``, ``"accumulate"``, ``"reduceat"``, ``"outer"``.
+        As NumPy passes it to ``__array_ufunc__``: ``"__call__"``, ``"reduce"``, ``"accumulate"``, ``"reduceat"`` or
+        ``"outer"``.
     args, kwargs
         The arguments, a Spec standing for each array the graph computes.
 
@@ -76,7 +77,7 @@ def resolve(ufunc: np.ufunc, parts: list[Operand], kwargs: dict[str, Any]) -> tu
         options["signature"] = signature
     if kwargs.get("casting") is not None:
         options["casting"] = kwargs["casting"]
-    loop = ufunc.resolve_dtypes(given + (None,) * ufunc.nout, **options)  # type: ignore[arg-type]
+    loop = ufunc.resolve_dtypes(given + (None,) * ufunc.nout, **options)
     return tuple(loop[ufunc.nin :])
 
 
@@ -96,7 +97,9 @@ def _signature(ufunc: np.ufunc, kwargs: dict[str, Any]) -> tuple[DType | None, .
     if len(signature) == 1:
         return (None,) * ufunc.nin + (np.dtype(signature[0]),) * ufunc.nout
     if len(signature) != ufunc.nargs:
-        raise ValueError(f"{ufunc.__name__}() has {ufunc.nargs} arguments, its signature= names {len(signature)} dtypes")
+        raise ValueError(
+            f"{ufunc.__name__}() has {ufunc.nargs} arguments, its signature= names {len(signature)} dtypes"
+        )
     return tuple(None if item is None else np.dtype(item) for item in signature)
 
 

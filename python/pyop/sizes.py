@@ -1,0 +1,120 @@
+"""Symbolic sizes among the arguments of a call: ``x.reshape(x.shape[0], -1)``, ``x.sum() / x.size``.
+
+A `Dim` has no number when the graph is built. A call that is given one becomes a node that is also given an array whose
+shape has the size in it, and puts the number in the `Dim`'s place when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import calls
+from ._core import Value
+from .dims import Dim
+
+__all__ = ["apply", "values_in"]
+
+
+def apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], specs: Any, *, name: str) -> Any:
+    """As `pyop.calls.apply`, with Dims among the arguments.
+
+    Parameters
+    ----------
+    func : callable
+    args : tuple
+    kwargs : dict
+    specs : tree of Spec
+    name : str
+
+    Returns
+    -------
+    tree of Value
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float64[n, 3]")
+    >>> g.run(x.sum(axis=0) / x.shape[0], {x: np.ones((4, 3))})
+    array([1., 1., 1.])
+    """
+    names = sorted({name for dim in dims_in((args, kwargs)) for name in dim.names})
+    if not names:
+        return calls.apply(func, args, kwargs, specs, name=name)
+    carriers = {size: _carrier(size, args, kwargs, name) for size in names}
+    return calls.apply(_call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name)
+
+
+def dims_in(x: Any) -> Iterator[Dim]:
+    """The Dims inside nested tuples, lists, dicts and slices."""
+    for leaf in _leaves(x):
+        if isinstance(leaf, Dim):
+            yield leaf
+
+
+def values_in(x: Any) -> Iterator[Any]:
+    """The Values inside nested tuples, lists, dicts and slices."""
+    for leaf in _leaves(x):
+        if isinstance(leaf, Value):
+            yield leaf
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if isinstance(x, (tuple, list)):
+        for item in x:
+            yield from _leaves(item)
+    elif isinstance(x, dict):
+        for item in x.values():
+            yield from _leaves(item)
+    elif isinstance(x, slice):
+        yield from (x.start, x.stop, x.step)
+    else:
+        yield x
+
+
+def _carrier(size: str, args: Any, kwargs: Any, name: str) -> tuple[Any, int]:
+    """A Value and which of its axes has this size."""
+    graph = None
+    for value in values_in((args, kwargs)):
+        graph = value.graph
+        axis = _axis(value, size)
+        if axis is not None:
+            return value, axis
+    for value in () if graph is None else _inputs(graph):
+        axis = _axis(value, size)
+        if axis is not None:
+            return value, axis
+    raise TypeError(
+        f"{name} was given the size {size}, but no input of the graph has an axis of just this size to take the number "
+        f"from: give an input the shape [{size}], or compute in a pyop.op, which is called with arrays"
+    )
+
+
+def _inputs(graph: Any) -> list[Any]:
+    found = graph.inputs
+    return list(found.values()) if isinstance(found, dict) else list(found)
+
+
+def _axis(value: Any, size: str) -> int | None:
+    for axis, extent in enumerate(value.shape or ()):
+        if isinstance(extent, Dim) and extent.name == size:
+            return axis
+    return None
+
+
+def _call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: dict[str, tuple[Any, int]]) -> Any:
+    env: dict[str, int | Dim] = {name: int(array.shape[axis]) for name, (array, axis) in carriers.items()}
+
+    def number(x: Any) -> Any:
+        if isinstance(x, Dim):
+            return x.evaluate(env)
+        if type(x) in (tuple, list):
+            return type(x)(number(item) for item in x)
+        if isinstance(x, dict):
+            return {key: number(item) for key, item in x.items()}
+        if isinstance(x, slice):
+            return slice(number(x.start), number(x.stop), number(x.step))
+        return x
+
+    return func(*number(args), **number(kwargs))

@@ -1,0 +1,353 @@
+"""What a Value has of an ndarray's methods and attributes: each one a NumPy function of the same name, or an error that
+says what to do instead.
+
+The C++ type `Value` holds what every call needs; `install` adds the rest when pyop is imported.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .array_protocol import to_specs
+from .dims import Dim, Extent, mul, prod
+from .sizes import apply
+from .spec import Spec
+
+__all__ = ["install"]
+
+# Methods that take what the function of the same name takes after the array.
+_FUNCTIONS = (
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum"),
+    *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel"),
+    *("repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take"),
+    *("trace", "var"),
+)
+
+_NUMBERS = "a Value has no numbers until its graph runs: "
+_RUN = "take them from what g.run(...) or a compiled plan returns, or use a pyop.op, which is called with arrays"
+_IMMUTABLE = "a Value is immutable: "
+_MEMORY = "a Value has no memory until its graph runs"
+
+_ERRORS = {
+    "item": _NUMBERS + _RUN,
+    "tolist": _NUMBERS + _RUN,
+    "tobytes": _NUMBERS + _RUN,
+    "tofile": _NUMBERS + _RUN,
+    "dump": _NUMBERS + _RUN,
+    "dumps": _NUMBERS + _RUN,
+    "fill": _IMMUTABLE + "use np.full_like(value, number)",
+    "sort": "ndarray.sort works in place, and " + _IMMUTABLE + "use np.sort(value), which returns a new one",
+    "partition": "ndarray.partition works in place, and " + _IMMUTABLE + "use np.partition(value, kth)",
+    "put": _IMMUTABLE + "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
+    "resize": "ndarray.resize works in place, and " + _IMMUTABLE + "use np.resize(value, shape)",
+    "itemset": _IMMUTABLE + "use np.where with a mask",
+    "setfield": _IMMUTABLE + "use a pyop.op that writes into a copy and returns it",
+    "setflags": _MEMORY + ", and so no flags to set",
+    "getfield": _MEMORY + ": use value['name'] for a field of a record array",
+    "byteswap": "a Value has the machine's byte order: swap bytes inside a pyop.op",
+}
+_NO_ATTRIBUTE = {
+    "flat": "use value.ravel() and index that",
+    "data": _MEMORY,
+    "ctypes": _MEMORY,
+    "strides": _MEMORY + ": how the elements lie is decided then",
+    "flags": _MEMORY,
+    "base": _MEMORY,
+}
+
+
+def install(value_type: type) -> None:
+    """Add the ndarray surface to the Value type.
+
+    Parameters
+    ----------
+    value_type : type
+
+    Examples
+    --------
+    >>> import pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float64[n, 4]")
+    >>> x.T.shape, x.sum(axis=1).shape, x[:, None, 1:3].shape
+    ((4, Dim('n')), (Dim('n'),), (Dim('n'), 1, 2))
+    """
+    for name in _FUNCTIONS:
+        _add(value_type, name, _function(name, getattr(np, name)))
+    for name, message in _ERRORS.items():
+        _add(value_type, name, _refusal(name, message))
+    for method in _METHODS:
+        _add(value_type, method.__name__, method)
+    for name, getter in _PROPERTIES.items():
+        setattr(value_type, name, property(getter, doc=getter.__doc__))
+    for name, message in _NO_ATTRIBUTE.items():
+        setattr(value_type, name, property(_absence(name, message)))
+
+
+def _add(value_type: type, name: str, method: Callable[..., Any]) -> None:
+    method.__name__ = name
+    method.__qualname__ = f"Value.{name}"
+    setattr(value_type, name, method)
+
+
+def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__doc__ = f"As `numpy.{name}` of this Value."
+    return method
+
+
+def _refusal(name: str, message: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"Value.{name}(): {message}")
+
+    method.__doc__ = f"Not for a Value: {message}."
+    return method
+
+
+def _absence(name: str, message: str) -> Callable[[Any], Any]:
+    def getter(self: Any) -> Any:
+        # AttributeError, so that hasattr() and the protocols that ask see that it is not there.
+        raise AttributeError(f"Value.{name}: {message}")
+
+    getter.__doc__ = f"Not for a Value: {message}."
+    return getter
+
+
+# --- methods whose arguments differ from the function's
+
+
+def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+    """As `numpy.reshape`; sizes may be given one by one, and may be Dims."""
+    return np.reshape(self, _one_or_many(shape, "reshape"), order)
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """As `numpy.transpose`; axes may be given one by one."""
+    return np.transpose(self, _one_or_many(axes, None))
+
+
+def _one_or_many(items: tuple[Any, ...], needed_by: str | None) -> Any:
+    if not items:
+        if needed_by is None:
+            return None
+        raise TypeError(f"Value.{needed_by}() needs a shape")
+    return items[0] if len(items) == 1 else items
+
+
+def flatten(self: Any, order: Any = "C") -> Any:
+    """The elements in one dimension; see `numpy.ravel`."""
+    return np.ravel(self, order)
+
+
+def copy(self: Any, order: Any = "C") -> Any:
+    """As `numpy.copy`."""
+    return np.copy(self, order)
+
+
+def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    """As `numpy.clip`."""
+    return np.clip(self, min, max, out, **kwargs)
+
+
+def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """As `numpy.compress`."""
+    return np.compress(condition, self, axis, out)
+
+
+def choose(self: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    """As `numpy.choose`."""
+    return np.choose(self, choices, out, mode)
+
+
+def conj(self: Any) -> Any:
+    """As `numpy.conjugate`."""
+    return np.conjugate(self)
+
+
+def conjugate(self: Any) -> Any:
+    """As `numpy.conjugate`."""
+    return np.conjugate(self)
+
+
+def astype(
+    self: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """The elements converted to another dtype."""
+    target = np.dtype(dtype)
+    if self.dtype is not None and not np.can_cast(self.dtype, target, casting):
+        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")
+    kept = target if target.kind not in "US" else np.dtype(target.kind)
+    # A length of text that NumPy works out, and an order that only memory has, are left to the run.
+    return apply(
+        np.ndarray.astype, (self, target, order, casting, subok, copy), {}, Spec(kept, self.spec.shape), name="astype"
+    )
+
+
+def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
+    """The bytes of the elements read as another dtype; without one, the Value itself."""
+    if type is not None:
+        raise TypeError(f"Value.view(type=...): a Value stays a Value, it cannot become a {type!r}")
+    if dtype is None:
+        return self
+    target = np.dtype(dtype)
+    shape: Any = self.shape
+    if shape is not None and (self.dtype is None or self.dtype.itemsize != target.itemsize):
+        if not shape:
+            raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+        shape = (*shape[:-1], _resized(shape[-1], self.dtype, target))
+    return apply(np.ndarray.view, (self, target), {}, Spec(target, shape), name="view")
+
+
+def _resized(size: Extent, old: np.dtype[Any] | None, new: np.dtype[Any]) -> Extent:
+    if old is None or not old.itemsize or not new.itemsize:
+        return None
+    if old.itemsize % new.itemsize == 0:
+        return mul(size, old.itemsize // new.itemsize)
+    if isinstance(size, int):
+        if size * old.itemsize % new.itemsize:
+            raise ValueError(
+                "When changing to a larger dtype, its size must be a divisor of the total size in bytes "
+                "of the last axis of the array."
+            )
+        return size * old.itemsize // new.itemsize
+    return None
+
+
+# --- indexing and iteration
+
+
+def __getitem__(self: Any, key: Any) -> Any:
+    """Indexing as NumPy's, basic and advanced; Values may stand in the index."""
+    from .rules.indexing import getitem  # on first use: `import pyop` stays light
+
+    spec = getitem(self.spec, to_specs(key))
+    if _has_value_bound(key):
+        return apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem")
+    return apply(operator.getitem, (self, key), {}, spec, name="getitem")
+
+
+def _has_value_bound(key: Any) -> bool:
+    """Whether a slice has a bound that the graph computes."""
+    items = key if isinstance(key, tuple) else (key,)
+    return any(
+        isinstance(item, slice) and any(isinstance(to_specs(b), Spec) for b in (item.start, item.stop, item.step))
+        for item in items
+    )
+
+
+class _Slice(str):
+    """Marks a slice spelled out as a tuple, in which the graph finds the Values."""
+
+
+_SLICE = _Slice("slice")
+
+
+def _spelled(key: Any) -> Any:
+    items = key if isinstance(key, tuple) else (key,)
+    return tuple((_SLICE, item.start, item.stop, item.step) if isinstance(item, slice) else (item,) for item in items)
+
+
+def _getitem_with_bounds(array: Any, key: Any) -> Any:
+    return array[tuple(slice(*item[1:]) if isinstance(item[0], _Slice) else item[0] for item in key)]
+
+
+def __setitem__(self: Any, key: Any, value: Any) -> None:
+    """Not for a Value."""
+    raise TypeError(
+        _IMMUTABLE + "instead of x[key] = y write x = np.where(mask, y, x), put parts together with np.concatenate, "
+        "or declare a pyop.op that writes into a copy and returns it"
+    )
+
+
+def __delitem__(self: Any, key: Any) -> None:
+    """Not for a Value."""
+    raise TypeError(_IMMUTABLE + "use np.delete(x, key), which returns a new one")
+
+
+def _first_size(self: Any, what: str) -> int:
+    shape = self.shape
+    if shape == ():
+        raise TypeError(f"{what} of a Value of no dimensions")
+    size = None if shape is None else shape[0]
+    if not isinstance(size, int):
+        known = "not known" if size is None else f"symbolic ({size})"
+        raise TypeError(
+            f"{what} of {self!r}: its first size is {known} when the graph is built; "
+            "declare a number in the spec of the input, or use a NumPy function over the axis instead of a loop"
+        )
+    return size
+
+
+def __len__(self: Any) -> int:
+    """The first size, if it is a number when the graph is built."""
+    return _first_size(self, "len()")
+
+
+def __iter__(self: Any) -> Iterator[Any]:
+    """The Values along the first axis, if its size is a number when the graph is built."""
+    return iter([self[k] for k in range(_first_size(self, "iteration"))])
+
+
+def __contains__(self: Any, item: Any) -> bool:
+    """Not for a Value."""
+    raise TypeError("'in' needs numbers, and " + _NUMBERS + "use np.any(value == item), or np.isin, which give Values")
+
+
+_METHODS: tuple[Callable[..., Any], ...] = (
+    *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, astype, view),
+    *(__getitem__, __setitem__, __delitem__, __len__, __iter__, __contains__),
+)
+
+
+# --- attributes
+
+
+def _transposed(self: Any) -> Any:
+    """The Value with its axes reversed."""
+    return np.transpose(self)
+
+
+def _matrix_transposed(self: Any) -> Any:
+    """The Value with its last two axes exchanged."""
+    return np.matrix_transpose(self)
+
+
+def _real(self: Any) -> Any:
+    """The real part."""
+    return np.real(self)
+
+
+def _imag(self: Any) -> Any:
+    """The imaginary part."""
+    return np.imag(self)
+
+
+def _size(self: Any) -> Extent:
+    """The number of elements: an int, a Dim, or None if it is not known."""
+    return None if self.shape is None else prod(self.shape)
+
+
+def _itemsize(self: Any) -> int | None:
+    """Bytes of one element; None if the dtype is not known."""
+    return None if self.dtype is None else int(self.dtype.itemsize)
+
+
+def _nbytes(self: Any) -> int | Dim | None:
+    """Bytes of all elements: an int, a Dim, or None if it is not known."""
+    return mul(_size(self), _itemsize(self))
+
+
+_PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "T": _transposed,
+    "mT": _matrix_transposed,
+    "real": _real,
+    "imag": _imag,
+    "size": _size,
+    "itemsize": _itemsize,
+    "nbytes": _nbytes,
+}
