@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: language_level=3, wraparound=False
 """Flattening and rebuilding of nested containers: tuple, list, dict, named tuple, dataclass instance.
 
 Only exactly these are containers: a subclass of dict, or a tuple type that is not a named tuple, is a leaf, as
@@ -57,6 +57,11 @@ cdef class TreeDef:
     cdef tuple children   # TreeDefs
     cdef readonly Py_ssize_t num_leaves
     cdef Py_hash_t _hash
+
+    def __cinit__(self):
+        # Whatever way it comes into being, it is a leaf at least.
+        self.num_leaves = 1
+        self.children = ()
 
     def __init__(self):
         raise TypeError("a TreeDef is made by flatten(tree)")
@@ -428,10 +433,14 @@ def _decode(steps):
     """The TreeDef that was pickled as these steps."""
     cdef list done = []
     for kind, cls, keys, late, n in steps:
+        if not (LEAF <= kind <= DATACLASS and 0 <= n <= len(done)) or (kind >= DICT and len(keys) != n):
+            raise ValueError("these are not the steps of a TreeDef")
         if kind == LEAF:
             done.append(_LEAF)
             continue
         children = tuple(done[len(done) - n:])
         del done[len(done) - n:]
         done.append(_new(<Kind> <int> kind, cls, keys, late, children))
+    if len(done) != 1:
+        raise ValueError("these are not the steps of a TreeDef")
     return done[0]

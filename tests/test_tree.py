@@ -154,6 +154,7 @@ def test_errors_of_callers_pass_through() -> None:
         flatten((1, 2))[1].unflatten([1, 2, 3])
     with pytest.raises(TypeError):
         TreeDef()
+    assert TreeDef.__new__(TreeDef).unflatten([3]) == 3
     with pytest.raises(TypeError):
         flatten_up_to(None, 3)
     with pytest.raises(ZeroDivisionError):

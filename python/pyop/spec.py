@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .dim import Dim
+from .dim import MAX_SIZE, Dim
 from .dtype_text import AnyDType, as_dtype, dtype_name
 from .marks import Broadcast, Late, Mark, Optional, Variadic
 from .spec_text import Cursor, DimLike, is_open, read_dim, read_spec
@@ -171,10 +171,17 @@ def _as_shape(shape: Iterable[Any]) -> tuple[DimLike, ...]:
         entries = tuple(shape)
     except TypeError:
         raise TypeError(f"a shape is a sequence of sizes, got {type(shape).__name__} {shape!r:.80}") from None
-    dims = tuple(_as_dim(entry) for entry in entries)
-    if sum(map(is_open, dims)) > 1:
+    dims: list[DimLike] = []
+    n_open = 0
+    for dim in entries:
+        # The common entries first: graphs make Specs by the thousand.
+        if dim is not None and type(dim) is not Dim and not (type(dim) is int and 0 <= dim <= MAX_SIZE):
+            dim = _as_dim(dim)
+            n_open += is_open(dim)
+        dims.append(dim)
+    if n_open > 1:
         raise ValueError(f"a shape has at most one '...' or '*name', got {', '.join(map(dim_text, dims))}")
-    return dims
+    return tuple(dims)
 
 
 def _as_dim(entry: Any) -> DimLike:
@@ -194,7 +201,7 @@ def _as_dim(entry: Any) -> DimLike:
             "a size is an int, a Dim, None, ..., Variadic or Late, or the text of one, "
             f"got {type(entry).__name__} {entry!r:.80}"
         ) from None
-    if not 0 <= size < 2**63:
+    if not 0 <= size <= MAX_SIZE:
         hint = "; an unknown size is None" if size == -1 else ""
         raise ValueError(f"a size is from 0 to 2**63-1, got {size}{hint}")
     return size
