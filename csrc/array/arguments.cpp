@@ -1,0 +1,113 @@
+#include "array/arguments.h"
+
+#include <memory>
+
+#include "array/checked_call.h"
+#include "array/describe.h"
+#include "array/text.h"
+#include "runtime/errors.h"
+
+namespace pyop {
+
+namespace {
+
+std::string argument_text(Py_ssize_t k, const Caller& caller) {
+    const std::string name = caller.argument_name(k);
+    return "argument " + std::to_string(k) + (name.empty() ? "" : " ('" + name + "')");
+}
+
+// Python numbers, and lists of them, have no dtype of their own: they take the declared one, if every value
+// survives (3 for float64, but not 3.5 for int64).
+bool is_weak(PyObject* value) {
+    return !PyArray_Check(value) && !PyArray_CheckScalar(value) &&
+           (PyFloat_Check(value) || PyLong_Check(value) || PyComplex_Check(value) || PyList_Check(value) ||
+            PyTuple_Check(value));
+}
+
+PyObject* cast_weak_steal(PyObject* array, PyArray_Descr* want) {
+    PyArray_Descr* have = PyArray_DESCR(as_array(array));
+    const bool widening = PyTypeNum_ISNUMBER(want->type_num) && PyTypeNum_ISNUMBER(have->type_num) &&
+                          PyArray_CanCastTypeTo(have, want, NPY_SAME_KIND_CASTING);
+    if (PyArray_EquivTypes(have, want) || !(widening || PyArray_SIZE(as_array(array)) == 0)) return array;
+    Py_INCREF(want);
+    PyObject* cast = PyArray_CastToType(as_array(array), want, 0);
+    Py_DECREF(array);
+    return cast;
+}
+
+}  // namespace
+
+PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) {
+    if (utf8 && is_text(value)) return as_object(utf8_array_new(value));
+    PyObject* array;
+    if (is_exact_array(value)) array = Py_NewRef(value);
+    else if (PyArray_Check(value)) array = PyArray_EnsureArray(Py_NewRef(value));
+    else array = PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr);
+    if (array && PyArray_ISBYTESWAPPED(as_array(array))) {
+        PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array)), NPY_NATIVE);
+        Py_SETREF(array, native ? PyArray_CastToType(as_array(array), native, 0) : nullptr);
+    }
+    return array && want && is_weak(value) ? cast_weak_steal(array, want) : array;
+}
+
+PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller) {
+    const ArraySpec* spec = c && c->inputs_declared && k < c->n_in() ? &(*c->inputs)[static_cast<size_t>(k)] : nullptr;
+    PyObject* array = convert_argument_new(value, spec ? spec->descr() : nullptr, c && c->text_as_utf8);
+    if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
+    Ref message = Ref::steal(PyUnicode_FromFormat("%s of %s, a %s, cannot become an array",
+                                                  argument_text(k, caller).c_str(), caller.description().c_str(),
+                                                  Py_TYPE(value)->tp_name));
+    raise_from_pending(errors.input, message.get());
+    return nullptr;
+}
+
+int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const Caller& caller) {
+    // Bind again without the offender, to say what the names stand for.
+    auto b = std::make_unique<Bindings>(c);
+    auto* const* a = reinterpret_cast<PyArrayObject* const*>(arrays);
+    for (Py_ssize_t i = 0; i < k && !c.gufunc; ++i) match((*c.inputs)[static_cast<size_t>(i)], a[i], nullptr, *b);
+    const ArraySpec& spec = (*c.inputs)[static_cast<size_t>(k)];
+    std::string message = argument_text(k, caller) + " of " + caller.name() + " is " + array_text(arrays[k]) +
+                          ", but expects " + spec_text(c, spec) + bindings_text(c, *b);
+    if (c.gufunc) message += " as its last dimensions, and leading ones that broadcast";
+    if (spec.dtype && !dtype_fits(spec, PyArray_DESCR(a[k])))
+        message += "\n  nothing is cast silently: pass x.astype(" + dtype_text(spec.descr()) + ")";
+    message += "\n  in " + caller.description();
+    PyErr_SetString(errors.input, message.c_str());
+    return -1;
+}
+
+PyObject* allocate_output_new(const Contract& c, Py_ssize_t k, PyArrayObject* const* inputs, const Bindings& b,
+                              const Caller& caller) {
+    npy_intp dims[NPY_MAXDIMS];
+    PyArray_Descr* descr = nullptr;
+    const ArraySpec& spec = (*c.outputs)[static_cast<size_t>(k)];
+    const int ndim = resolve_output(spec, inputs, b, dims, &descr);
+    if (ndim < 0 || !descr) {
+        PyErr_Format(errors.output,
+                     "output %zd of %s is declared %s, whose %s is not known before the call, so no out= array can "
+                     "be made for it; pass out=, or give the function's `out` parameter the default None\n  in %s",
+                     k, caller.name().c_str(), spec_text(c, spec).c_str(), descr ? "shape" : "dtype",
+                     caller.description().c_str());
+        return nullptr;
+    }
+    Py_INCREF(descr);
+    return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, nullptr, nullptr, 0, nullptr);
+}
+
+void note_call(const Caller& caller, PyObject* const* arrays, Py_ssize_t n) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return;
+    std::string note = "in " + caller.description() + ", called with ";
+    for (Py_ssize_t k = 0; k < n; ++k) note += (k ? ", " : "") + array_text(arrays[k]);
+    if (n == 0) note += "no arrays";
+    if (PyErr_ExceptionMatches(PyExc_ValueError)) {
+        Ref text = pending_text();
+        Ref hit = text ? Ref::steal(PyUnicode_FromString("read-only")) : Ref();
+        if (hit && PyUnicode_Contains(text.get(), hit.get()) == 1)
+            note += "; arguments are read-only: name those the function writes to in mutates=(...), or write to a copy";
+    }
+    Ref message = Ref::steal(PyUnicode_DecodeUTF8(note.data(), static_cast<Py_ssize_t>(note.size()), "replace"));
+    note_pending(message.get());
+}
+
+}  // namespace pyop

@@ -1,0 +1,84 @@
+// array/match.h: does an array fit a spec? Binds the names of sizes and types on the way.
+//
+// match() is the inline fast path for plain specs (fixed sizes, names, `_`): a pointer compare for the
+// dtype and one compare a dimension. Everything else goes to match_general(). Neither sets an error: a
+// mismatch is described afterwards (describe.h), on the cold path.
+#pragma once
+
+#include "array/contract.h"
+
+namespace pyop {
+
+inline constexpr npy_intp kUnbound = -1;
+inline constexpr npy_intp kAbsent = -2;  // an optional gufunc dimension that no operand has
+
+struct BoundVariadic {
+    int ndim = -1;                   // -1: unbound
+    const npy_intp* dims = nullptr;  // into an array that outlives the call
+};
+
+// What the names of one call stand for. Only the first n_* entries of the contract are initialised.
+struct Bindings {
+    npy_intp sizes[Contract::kMaxNames];
+    PyArray_Descr* types[Contract::kMaxTypeVars];  // borrowed from arrays of the call
+    BoundVariadic variadics[Contract::kMaxVariadics];
+
+    explicit Bindings(const Contract& c) {
+        for (int i = 0; i < c.n_names; ++i) sizes[i] = kUnbound;
+        for (int i = 0; i < c.n_typevars; ++i) types[i] = nullptr;
+        for (int i = 0; i < c.n_variadics; ++i) variadics[i] = {};
+    }
+};
+
+// The leading dimensions over which a gufunc-style function is called, broadcast together.
+struct LoopShape {
+    int ndim = 0;
+    npy_intp dims[NPY_MAXDIMS];
+};
+
+bool match_general(const ArraySpec& spec, PyArrayObject* a, PyArrayObject* const* like_inputs, Bindings& b);
+
+// Same dtype for the purpose of a declaration: equivalent, or a string of any length where none is given.
+bool dtype_fits(const ArraySpec& spec, PyArray_Descr* descr);
+
+// `inputs` are the arguments of the call, for `like`; may be null where the spec has none.
+PYOP_INLINE bool match(const ArraySpec& spec, PyArrayObject* a, PyArrayObject* const* inputs, Bindings& b) {
+    if (PYOP_UNLIKELY(!spec.plain)) return match_general(spec, a, inputs, b);
+    if (spec.dtype && PyArray_DESCR(a) != spec.descr() && !dtype_fits(spec, PyArray_DESCR(a))) return false;
+    const size_t ndim = spec.plain_dims.size();
+    if (static_cast<size_t>(PyArray_NDIM(a)) != ndim) return false;
+    const npy_intp* dims = PyArray_DIMS(a);
+    const npy_intp* want = spec.plain_dims.data();
+    for (size_t d = 0; d < ndim; ++d) {
+        const npy_intp w = want[d];
+        if (w >= 0) {
+            if (dims[d] != w) return false;
+        } else if (w <= -2) {
+            npy_intp& bound = b.sizes[-2 - w];
+            if (bound == kUnbound) bound = dims[d];
+            else if (bound != dims[d]) return false;
+        }
+    }
+    return true;
+}
+
+// Checks the input sizes that are expressions, once all names are bound. Returns the index of the first
+// input that does not fit, or -1.
+Py_ssize_t check_input_exprs(const Contract& c, PyArrayObject* const* arrays, const Bindings& b);
+
+// Matches the core (trailing) dimensions of gufunc-style inputs and broadcasts the leading ones. Returns
+// the index of the first input that does not fit, or -1.
+Py_ssize_t match_gufunc(const Contract& c, PyArrayObject* const* arrays, Bindings& b, LoopShape& loop);
+
+// The number of dimensions a gufunc-style spec has once optional ones are settled.
+int core_ndim(const ArraySpec& spec, const Bindings& b);
+
+// The value of a size expression, or kUnbound when a name in it is unbound (or the value is negative).
+npy_intp eval_expr(const std::vector<ExprStep>& program, const Bindings& b);
+
+// Works out the shape and dtype of an output that depends on the inputs alone. Returns ndim, or -1 if it
+// is not determined before the call. `descr` is borrowed, null if open.
+int resolve_output(const ArraySpec& spec, PyArrayObject* const* inputs, const Bindings& b,
+                   npy_intp* dims, PyArray_Descr** descr);
+
+}  // namespace pyop

@@ -1,0 +1,22 @@
+// array/numpy.h: the only place that includes NumPy's C API, imported once by numpy_init().
+#pragma once
+
+#include "runtime/python.h"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL PYOP_NUMPY_API
+#ifndef PYOP_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
+namespace pyop {
+
+int numpy_init();
+
+PYOP_INLINE bool is_exact_array(PyObject* o) { return PyArray_CheckExact(o); }
+PYOP_INLINE PyArrayObject* as_array(PyObject* o) { return reinterpret_cast<PyArrayObject*>(o); }
+PYOP_INLINE PyObject* as_object(PyArrayObject* a) { return reinterpret_cast<PyObject*>(a); }
+
+}  // namespace pyop

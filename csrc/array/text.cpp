@@ -1,0 +1,54 @@
+#include "array/text.h"
+
+namespace pyop {
+
+namespace {
+
+bool is_text_dtype(PyArray_Descr* d) {
+    return d->type_num == NPY_STRING || d->type_num == NPY_UNICODE || d->type_num == NPY_VSTRING;
+}
+
+// A list is text if its first leaf is; mixed lists are sorted out item by item later.
+bool first_leaf_is_text(PyObject* o) {
+    for (int depth = 0; depth < NPY_MAXDIMS; ++depth) {
+        if (PyUnicode_Check(o) || PyBytes_Check(o)) return true;
+        if (!(PyList_Check(o) || PyTuple_Check(o)) || PySequence_Fast_GET_SIZE(o) == 0) return false;
+        o = PySequence_Fast_GET_ITEM(o, 0);
+    }
+    return false;
+}
+
+}  // namespace
+
+bool is_text(PyObject* o) {
+    if (PyArray_Check(o)) return is_text_dtype(PyArray_DESCR(as_array(o)));
+    if (PyArray_CheckScalar(o)) return PyArray_IsScalar(o, String) || PyArray_IsScalar(o, Unicode);
+    return first_leaf_is_text(o);
+}
+
+PyArrayObject* utf8_array_new(PyObject* o) {
+    // dtype=object keeps every str as it is; going through a U dtype would cut trailing NULs.
+    Ref objects = Ref::steal(PyArray_FromAny(o, PyArray_DescrFromType(NPY_OBJECT), 0, 0,
+                                             NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST, nullptr));
+    if (!objects) return nullptr;
+    PyArrayObject* source = as_array(objects.get());
+    Ref result = Ref::steal(PyArray_NewLikeArray(source, NPY_CORDER, nullptr, 0));
+    if (!result) return nullptr;
+    auto** from = static_cast<PyObject**>(PyArray_DATA(source));
+    auto** to = static_cast<PyObject**>(PyArray_DATA(as_array(result.get())));
+    for (npy_intp i = 0; i < PyArray_SIZE(source); ++i) {
+        PyObject* item = from[i];
+        PyObject* bytes;
+        if (item && PyUnicode_Check(item)) bytes = PyUnicode_AsUTF8String(item);
+        else if (item && PyBytes_Check(item)) bytes = Py_NewRef(item);
+        else {
+            PyErr_Format(PyExc_TypeError, "Unsupported object type %s", item ? Py_TYPE(item)->tp_name : "NoneType");
+            return nullptr;
+        }
+        if (!bytes) return nullptr;
+        Py_XSETREF(to[i], bytes);
+    }
+    return as_array(result.release());
+}
+
+}  // namespace pyop

@@ -1,0 +1,89 @@
+#include "graph/build.h"
+
+#include <vector>
+
+#include "array/checked_call.h"
+#include "runtime/errors.h"
+
+namespace pyop {
+
+int graphs_being_built = 0;
+
+namespace {
+thread_local std::vector<PyObject*> stack;  // owned references; null entries mean "none"
+}
+
+PyObject* graph_being_built() { return graphs_being_built != 0 && !stack.empty() ? stack.back() : nullptr; }
+
+void push_graph(PyObject* graph_or_null) {
+    stack.push_back(Py_XNewRef(graph_or_null));
+    graphs_being_built += graph_or_null != nullptr;
+}
+
+void pop_graph() {
+    if (stack.empty()) return;
+    PyObject* top = stack.back();
+    stack.pop_back();
+    graphs_being_built -= top != nullptr;
+    Py_XDECREF(top);
+}
+
+int64_t add_constant(PyObject* graph, PyArrayObject* array, PyObject* name, bool share) {
+    Ref own = share ? Ref::borrow(as_object(array)) : Ref::steal(PyArray_NewCopy(array, NPY_KEEPORDER));
+    if (!own) return -1;
+    PyArray_CLEARFLAGS(as_array(own.get()), NPY_ARRAY_WRITEABLE);
+    Graph& g = graph_of(graph);
+    const uint32_t spec = g.specs().intern(spec_of_array(array));
+    SharedRef owner = SharedRef::steal(own.release());
+    if (!owner) return -1;
+    return g.add(std::make_unique<ConstantNode>(std::move(owner), spec), name);
+}
+
+PyObject* graph_among(PyObject* const* objects, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; ++i)
+        if (is_value(objects[i])) return as_value(objects[i])->graph;
+    return graph_being_built();
+}
+
+namespace {
+
+PYOP_COLD int foreign_value(PyObject* graph, ValueObject* v, const Caller& caller) {
+    Ref name = graph_of(v->graph).node_name(v->edge.node);
+    PyErr_Format(errors.graph,
+                 "Value '%U' belongs to %R, but %s is being added to %R: Values of one graph mean nothing in another; "
+                 "run the first graph and feed its result, or build both parts in one graph",
+                 name ? name.get() : Py_None, v->graph, caller.name().c_str(), graph);
+    return -1;
+}
+
+PyObject* constant_name() {
+    static PyObject* name = PyUnicode_InternFromString("constant");
+    return name;
+}
+
+}  // namespace
+
+int edges_of(PyObject* graph, PyObject* const* inputs, Py_ssize_t n, const Contract* c, const Caller& caller,
+             std::vector<Edge>& edges) {
+    edges.reserve(static_cast<size_t>(n));
+    for (Py_ssize_t k = 0; k < n; ++k) {
+        if (is_value(inputs[k])) {
+            if (as_value(inputs[k])->graph != graph) return foreign_value(graph, as_value(inputs[k]), caller);
+            edges.push_back(as_value(inputs[k])->edge);
+            continue;
+        }
+        Ref array = Ref::steal(argument_new(c, k, inputs[k], caller));
+        if (!array) return -1;
+        const int64_t node = add_constant(graph, as_array(array.get()), constant_name(), false);
+        if (node < 0) return -1;
+        edges.push_back({static_cast<uint32_t>(node), 0});
+    }
+    return 0;
+}
+
+int64_t add_call(PyObject* graph, PyNode::Call call, std::span<const Edge> edges, std::span<const uint32_t> specs,
+                 bool stateful, PyObject* name) {
+    return graph_of(graph).add(std::make_unique<PyNode>(std::move(call), edges, specs, stateful), name);
+}
+
+}  // namespace pyop

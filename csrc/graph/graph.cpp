@@ -1,0 +1,118 @@
+#include "graph/graph.h"
+
+#include "runtime/errors.h"
+
+namespace pyop {
+
+Graph::~Graph() {
+    for (const Origin& site : sites_) Py_XDECREF(site.code);
+}
+
+void Graph::drop() {
+    for (const auto& node : nodes_) node->drop();
+    const auto folded = std::exchange(folded_, {});
+}
+
+int Graph::traverse(visitproc visit, void* arg) const {
+    for (const auto& node : nodes_)
+        if (const int r = node->visit(visit, arg)) return r;
+    for (const auto& [index, results] : folded_) Py_VISIT(results.get());
+    return 0;
+}
+
+int64_t Graph::add(std::unique_ptr<Node> node, PyObject* base) {
+    if (nodes_.size() >= UINT32_MAX) {
+        PyErr_SetString(errors.graph, "a graph holds at most 2**32 - 1 nodes");
+        return -1;
+    }
+    if (name_node(*node, base) < 0) return -1;
+    node->site = intern_site(current_origin());
+    const auto index = static_cast<uint32_t>(nodes_.size());
+    if (node->kind() == NodeKind::Input) inputs_.push_back(index);
+    nodes_.push_back(std::move(node));
+    return index;
+}
+
+// Sites repeat: a loop creates all its nodes on one line.
+uint32_t Graph::intern_site(const Origin& origin) {
+    if (!sites_.empty() && sites_.back() == origin) return static_cast<uint32_t>(sites_.size() - 1);
+    const size_t hash = reinterpret_cast<size_t>(origin.code) * 31 + static_cast<size_t>(origin.instruction);
+    if (const auto it = site_ids_.find(hash); it != site_ids_.end() && sites_[it->second] == origin) return it->second;
+    const auto id = static_cast<uint32_t>(sites_.size());
+    Py_XINCREF(origin.code);
+    sites_.push_back(origin);
+    site_ids_[hash] = id;
+    return id;
+}
+
+namespace {
+
+// The length of "name" in "name_12", or npos.
+size_t before_ordinal(const std::string& text) {
+    const size_t at = text.find_last_not_of("0123456789");
+    return at != std::string::npos && at + 1 < text.size() && at > 0 && text[at] == '_' ? at : std::string::npos;
+}
+
+}  // namespace
+
+bool Graph::taken(const std::string& text) const {
+    if (name_ids_.count(text)) return true;
+    const size_t at = before_ordinal(text);
+    if (at == std::string::npos || text.size() - at > 10 || text[at + 1] == '0') return false;
+    const auto it = name_ids_.find(text.substr(0, at));
+    return it != name_ids_.end() && std::stoull(text.substr(at + 1)) < names_[it->second].next_ordinal;
+}
+
+// A name is a text and an ordinal: "f", "f_1", "f_2". The texts are shared, the ordinals count.
+int Graph::name_node(Node& node, PyObject* base) {
+    Py_ssize_t size;
+    const char* utf8 = PyUnicode_AsUTF8AndSize(base, &size);
+    if (!utf8) return -1;
+    std::string text(utf8, static_cast<size_t>(size));
+    auto it = name_ids_.find(text);
+    if (it == name_ids_.end()) {
+        const uint32_t first = taken(text) ? 1 : 0;
+        it = name_ids_.emplace(text, static_cast<uint32_t>(names_.size())).first;
+        names_.push_back({Ref::borrow(base), first});
+        has_numbered_names_ |= before_ordinal(text) != std::string::npos;
+    }
+    Name& name = names_[it->second];
+    if (has_numbered_names_)
+        while (name.next_ordinal > 0 && name_ids_.count(text + "_" + std::to_string(name.next_ordinal)))
+            ++name.next_ordinal;
+    node.name = it->second;
+    node.ordinal = name.next_ordinal++;
+    return 0;
+}
+
+Ref Graph::node_name(uint32_t i) const {
+    const Node& node = *nodes_[i];
+    PyObject* base = names_[node.name].text.get();
+    return node.ordinal == 0 ? Ref::borrow(base) : Ref::steal(PyUnicode_FromFormat("%U_%u", base, node.ordinal));
+}
+
+PyObject* Graph::folded(uint32_t i) const {
+    const auto it = folded_.find(i);
+    return it == folded_.end() ? nullptr : it->second.get();
+}
+
+int Graph::set_folded(uint32_t i, PyObject* results) {
+    folded_[i] = Ref::borrow(results);
+    return 0;
+}
+
+std::string NodeCaller::name() const {
+    Ref name = graph_.node_name(node_);
+    const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+    return text ? text : "?";
+}
+
+std::string NodeCaller::description() const {
+    SavedError keep;
+    Ref place = origin_text(graph_.node_origin(node_));
+    const char* text = place ? PyUnicode_AsUTF8(place.get()) : nullptr;
+    if (!text) PyErr_Clear();
+    return "node '" + name() + "' (created at " + (text ? text : "an unknown place") + ")";
+}
+
+}  // namespace pyop

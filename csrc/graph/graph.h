@@ -1,0 +1,99 @@
+// graph/graph.h: Graph, the nodes of a computation in creation order. Append-only.
+//
+// The C++ class holds the data; GraphObject is its Python object (`pyop._core.GraphBase`, which
+// python/pyop/graph.py extends). Values, nodes' handles and plans keep the Python object alive, so that the
+// cycle collector sees every edge: function → graph → node → function is collected.
+//
+// Threads: attached only; the GIL guards it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "array/caller.h"
+#include "graph/node.h"
+#include "graph/value_spec.h"
+#include "runtime/origin.h"
+
+namespace pyop {
+
+class Graph {
+  public:
+    Graph() = default;
+    ~Graph();
+    Graph(const Graph&) = delete;
+    Graph& operator=(const Graph&) = delete;
+
+    // Appends a node under a name made unique, created where the user's code now stands. `base` is a str.
+    // Returns its index, or -1 with the error set.
+    int64_t add(std::unique_ptr<Node> node, PyObject* base);
+
+    size_t size() const { return nodes_.size(); }
+    const Node& node(uint32_t i) const { return *nodes_[i]; }
+    template <typename Kind>
+    const Kind& node_as(uint32_t i) const {
+        return static_cast<const Kind&>(*nodes_[i]);
+    }
+    std::span<const uint32_t> inputs() const { return inputs_; }
+
+    SpecTable& specs() { return specs_; }
+    const ValueSpec& spec(Edge e) const { return specs_[nodes_[e.node]->output_specs()[e.output]]; }
+
+    Ref node_name(uint32_t i) const;  // str
+    Origin node_origin(uint32_t i) const { return sites_[nodes_[i]->site]; }
+
+    // What folding has computed, once for all plans: a tuple of read-only arrays, or null. Borrowed.
+    PyObject* folded(uint32_t i) const;
+    int set_folded(uint32_t i, PyObject* results);
+
+    int traverse(visitproc visit, void* arg) const;
+    // Lets go of every Python object the nodes own, but keeps the nodes: see Node::drop.
+    void drop();
+
+  private:
+    struct Name {
+        Ref text;
+        uint32_t next_ordinal;
+    };
+    uint32_t intern_site(const Origin& origin);
+    int name_node(Node& node, PyObject* base);
+    bool taken(const std::string& text) const;
+
+    std::vector<std::unique_ptr<Node>> nodes_;
+    std::vector<uint32_t> inputs_;
+    SpecTable specs_;
+    std::vector<Origin> sites_;  // each owns a reference to its code
+    std::unordered_map<size_t, uint32_t> site_ids_;
+    std::vector<Name> names_;
+    std::unordered_map<std::string, uint32_t> name_ids_;
+    std::unordered_map<uint32_t, Ref> folded_;
+    bool has_numbered_names_ = false;  // a given name ends like an ordinal: "f_1"
+};
+
+struct GraphObject {
+    PyObject_HEAD
+    Graph* graph;
+};
+
+extern PyTypeObject* graph_type;
+int graph_init(PyObject* module);
+
+inline bool is_graph(PyObject* o) { return PyObject_TypeCheck(o, graph_type); }
+inline Graph& graph_of(PyObject* o) { return *reinterpret_cast<GraphObject*>(o)->graph; }
+
+// A node in words, for errors.
+class NodeCaller final : public Caller {
+  public:
+    NodeCaller(const Graph& graph, uint32_t node) : graph_(graph), node_(node) {}
+    std::string name() const override;
+    std::string description() const override;
+
+  private:
+    const Graph& graph_;
+    uint32_t node_;
+};
+
+}  // namespace pyop

@@ -1,0 +1,17 @@
+#include "graph/node.h"
+
+namespace pyop {
+
+int PyNode::visit(visitproc visitor, void* arg) const {
+    if (const int r = fn_.visit(visitor, arg)) return r;
+    if (const int r = contract_.visit(visitor, arg)) return r;
+    return form_ ? form_->statics.visit(visitor, arg) : 0;
+}
+
+void PyNode::drop() {
+    // Not the form: its objects are constants, and its order describes the node.
+    fn_.reset();
+    contract_.reset();
+}
+
+}  // namespace pyop

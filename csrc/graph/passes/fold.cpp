@@ -1,0 +1,72 @@
+#include "array/checked_call.h"
+#include "array/lend.h"
+#include "graph/build.h"
+#include "graph/passes/rewrite.h"
+
+namespace pyop {
+
+namespace {
+
+// What the function kept of its result it might still change; a fold result lives as long as the graph.
+PyObject* keep_steal(PyObject* value) {
+    if (!is_exact_array(value)) return value;
+    PyArrayObject* a = as_array(value);
+    if (!(PyArray_FLAGS(a) & NPY_ARRAY_WRITEABLE)) return value;
+    if (uniquely_owned(value) && (PyArray_FLAGS(a) & NPY_ARRAY_OWNDATA)) {
+        PyArray_CLEARFLAGS(a, NPY_ARRAY_WRITEABLE);
+        return value;
+    }
+    PyObject* copy = PyArray_NewCopy(a, NPY_KEEPORDER);
+    Py_DECREF(value);
+    if (copy) PyArray_CLEARFLAGS(as_array(copy), NPY_ARRAY_WRITEABLE);
+    return copy;
+}
+
+Ref compute(Rewrite& r, uint32_t i, const std::vector<PyObject*>& inputs) {
+    const PyNode& node = r.g.node_as<PyNode>(i);
+    const Callee callee{node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()};
+    std::vector<PyObject*> outs(node.n_outputs());
+    const NodeCaller caller(r.g, i);
+    if (checked_call(callee, inputs.data(), static_cast<Py_ssize_t>(inputs.size()), outs.data(), nullptr, caller) < 0)
+        return {};
+    Ref results = Ref::steal(PyTuple_New(node.n_outputs()));
+    for (uint32_t k = 0; k < node.n_outputs(); ++k) {
+        PyObject* kept = results ? keep_steal(outs[k]) : outs[k];
+        if (results && kept) PyTuple_SET_ITEM(results.get(), k, kept);
+        else results.reset();
+    }
+    return results;
+}
+
+}  // namespace
+
+int fold(Rewrite& r) {
+    const NotBuilding not_building;
+    std::vector<PyObject*> inputs;
+    for (uint32_t i = 0; i < r.g.size(); ++i) {
+        // By reference only within this step: a function that adds nodes to this graph may move them.
+        if (!r.live[i] || r.same_as[i] != i) continue;
+        if (r.g.node(i).kind() != NodeKind::Py || r.g.node(i).stateful()) continue;
+        if (r.g.folded(i)) {
+            ++r.folded;
+            continue;
+        }
+        inputs.clear();
+        bool all_known = true;
+        for (const Edge e : r.g.node(i).inputs()) {
+            inputs.push_back(r.known(r.resolve(e)));
+            all_known = all_known && inputs.back();
+        }
+        if (!all_known || r.g.node(i).n_outputs() == 0) continue;
+        Ref results = compute(r, i, inputs);
+        if (!results) return -1;
+        r.g.set_folded(i, results.get());
+        ++r.folded;
+    }
+    // Whoever was merged into a folded node is known as well, for plans that want only that one.
+    for (uint32_t i = 0; i < r.same_as.size(); ++i)
+        if (PyObject* results = r.same_as[i] != i ? r.g.folded(r.same_as[i]) : nullptr) r.g.set_folded(i, results);
+    return 0;
+}
+
+}  // namespace pyop

@@ -1,0 +1,158 @@
+// Merging by hash: nodes are visited in creation order, so the inputs of a node are settled when it comes up.
+#include <cstring>  // std::memcmp
+#include <functional>
+#include <string_view>
+#include <unordered_map>
+
+#include "graph/passes/rewrite.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr npy_intp kSmallConstant = 1024;  // bytes: larger ones are not worth comparing
+
+size_t mix(size_t h, size_t v) { return (h ^ v) * 0x9E3779B97F4A7C15ull; }
+size_t address(const void* p) { return reinterpret_cast<size_t>(p) >> 4; }
+
+// A bound method is a new object each time it is looked up: what it is bound to and its function identify it.
+// Callables that rebuild nested arguments (calls.py) say themselves when they are the same, by hash and ==.
+bool has_merge_key(PyObject* fn) { return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fn)), "_pyop_merge_by_value"); }
+
+// -1 with an error set on failure.
+Py_hash_t callable_hash(PyObject* fn) {
+    if (PyMethod_Check(fn)) return static_cast<Py_hash_t>(mix(address(PyMethod_GET_SELF(fn)), address(PyMethod_GET_FUNCTION(fn))) >> 1);
+    if (PyCFunction_Check(fn) && PyCFunction_GET_SELF(fn) && !PyModule_Check(PyCFunction_GET_SELF(fn)))
+        return static_cast<Py_hash_t>(mix(address(PyCFunction_GET_SELF(fn)), address(reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(fn)))) >> 1);
+    if (!PyFunction_Check(fn) && has_merge_key(fn)) return PyObject_Hash(fn);
+    return static_cast<Py_hash_t>(address(fn));
+}
+
+int same_callable(PyObject* a, PyObject* b) {
+    if (a == b) return 1;
+    if (Py_TYPE(a) != Py_TYPE(b)) return 0;
+    if (PyMethod_Check(a))
+        return PyMethod_GET_SELF(a) == PyMethod_GET_SELF(b) && PyMethod_GET_FUNCTION(a) == PyMethod_GET_FUNCTION(b);
+    if (PyCFunction_Check(a))
+        return PyCFunction_GET_SELF(a) == PyCFunction_GET_SELF(b) &&
+               PyCFunction_GET_FUNCTION(a) == PyCFunction_GET_FUNCTION(b);
+    if (!PyFunction_Check(a) && has_merge_key(a)) return PyObject_RichCompareBool(a, b, Py_EQ);
+    return 0;
+}
+
+// Static arguments are equal when no function could tell them apart: same type, and the same bits where == is
+// laxer than that (0.0 and -0.0, nan, 1 and True).
+int same_static(PyObject* a, PyObject* b) {
+    if (a == b) return 1;
+    if (Py_TYPE(a) != Py_TYPE(b)) return 0;
+    if (PyFloat_CheckExact(a)) {
+        const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
+        return std::memcmp(&x, &y, sizeof x) == 0;
+    }
+    if (PyTuple_CheckExact(a) || PyList_CheckExact(a)) {
+        const Py_ssize_t n = PySequence_Fast_GET_SIZE(a);
+        if (n != PySequence_Fast_GET_SIZE(b)) return 0;
+        if (Py_EnterRecursiveCall(" while comparing static arguments")) return -1;
+        int same = 1;
+        for (Py_ssize_t i = 0; i < n && same == 1; ++i)
+            same = same_static(PySequence_Fast_GET_ITEM(a, i), PySequence_Fast_GET_ITEM(b, i));
+        Py_LeaveRecursiveCall();
+        return same;
+    }
+    if (PySlice_Check(a)) {
+        auto *x = reinterpret_cast<PySliceObject*>(a), *y = reinterpret_cast<PySliceObject*>(b);
+        int same = same_static(x->start, y->start);
+        if (same == 1) same = same_static(x->stop, y->stop);
+        return same == 1 ? same_static(x->step, y->step) : same;
+    }
+    if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) || PyArray_DescrCheck(a))
+        return PyObject_RichCompareBool(a, b, Py_EQ);
+    return 0;  // anything else may hide a difference
+}
+
+int same_form(const CallForm* a, const CallForm* b) {
+    if (!a || !b) return a == b;
+    if (a->order != b->order || a->n_keywords() != b->n_keywords()) return 0;
+    if (a->n_keywords() && PyObject_RichCompareBool(a->kwnames.get(), b->kwnames.get(), Py_EQ) != 1) return 0;
+    return same_static(a->statics.get(), b->statics.get());
+}
+
+int same_constant(PyArrayObject* a, PyArrayObject* b) {
+    return PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(b)) && PyArray_SAMESHAPE(a, b) &&
+           PyArray_NBYTES(a) == PyArray_NBYTES(b) &&
+           std::memcmp(PyArray_DATA(a), PyArray_DATA(b), static_cast<size_t>(PyArray_NBYTES(a))) == 0;
+}
+
+bool comparable_constant(PyArrayObject* a) {
+    return PyArray_NBYTES(a) <= kSmallConstant && PyArray_IS_C_CONTIGUOUS(a) && !PyDataType_REFCHK(PyArray_DESCR(a));
+}
+
+class Merger {
+  public:
+    explicit Merger(Rewrite& r) : r_(r) {}
+
+    int run() {
+        for (uint32_t i = 0; i < r_.g.size(); ++i)
+            if (r_.live[i] && visit(i) < 0) return -1;
+        return 0;
+    }
+
+  private:
+    int visit(uint32_t i) {
+        const Node& node = r_.g.node(i);
+        if (node.stateful() || node.kind() == NodeKind::Input || any_output_fed(i)) return 0;
+        size_t hash;
+        if (node.kind() == NodeKind::Constant) {
+            PyArrayObject* a = as_array(r_.g.node_as<ConstantNode>(i).array());
+            if (!comparable_constant(a)) return 0;
+            hash = std::hash<std::string_view>{}({PyArray_BYTES(a), static_cast<size_t>(PyArray_NBYTES(a))});
+        } else {
+            const Py_hash_t callable = callable_hash(r_.g.node_as<PyNode>(i).fn());
+            if (callable == -1 && PyErr_Occurred()) return -1;
+            hash = static_cast<size_t>(callable);
+            for (const Edge e : node.inputs()) hash = mix(hash, Rewrite::key(r_.resolve(e)));
+        }
+        const auto [first, last] = seen_.equal_range(hash);
+        for (auto it = first; it != last; ++it) {
+            const int same = same_node(it->second, i);
+            if (same < 0) return -1;
+            if (same) {
+                r_.same_as[i] = it->second;
+                ++r_.merged;
+                return 0;
+            }
+        }
+        seen_.emplace(hash, i);
+        return 0;
+    }
+
+    bool any_output_fed(uint32_t i) const {
+        for (uint32_t k = 0; k < r_.g.node(i).n_outputs(); ++k)
+            if (r_.is_fed({i, k})) return true;
+        return false;
+    }
+
+    int same_node(uint32_t a, uint32_t b) const {
+        const Node &x = r_.g.node(a), &y = r_.g.node(b);
+        if (x.kind() != y.kind()) return 0;
+        if (x.kind() == NodeKind::Constant)
+            return same_constant(as_array(r_.g.node_as<ConstantNode>(a).array()),
+                                 as_array(r_.g.node_as<ConstantNode>(b).array()));
+        const auto &f = static_cast<const PyNode&>(x), &h = static_cast<const PyNode&>(y);
+        if (f.contract() != h.contract() || x.inputs().size() != y.inputs().size() || x.n_outputs() != y.n_outputs())
+            return 0;
+        for (size_t k = 0; k < x.inputs().size(); ++k)
+            if (r_.resolve(x.inputs()[k]) != r_.resolve(y.inputs()[k])) return 0;
+        const int same = same_callable(f.fn(), h.fn());
+        return same == 1 ? same_form(f.form(), h.form()) : same;
+    }
+
+    Rewrite& r_;
+    std::unordered_multimap<size_t, uint32_t> seen_;
+};
+
+}  // namespace
+
+int merge(Rewrite& r) { return Merger(r).run(); }
+
+}  // namespace pyop

@@ -1,0 +1,55 @@
+// graph/passes/rewrite.h: what the passes decide about a graph for one plan, without touching the graph.
+//
+//     prune → merge → fold → prune        then plan/ lays out what is left, in creation order
+//
+// Creation order is the schedule: a node's inputs exist before it, and stateful nodes run in that order.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace pyop {
+
+// What a plan is to compute.
+struct Request {
+    std::vector<Edge> fetches;
+    std::vector<uint32_t> run_nodes;  // nodes that must run though nothing of them is fetched
+    std::vector<Edge> feeds;          // values given by the caller, in the order of the plan's arguments
+    bool whole = false;               // also every stateful node
+    bool optimize = true;             // merge and fold
+};
+
+struct Rewrite {
+    Rewrite(PyObject* graph_object, const Request& r);
+
+    PyObject* graph;  // borrowed
+    Graph& g;
+    const Request& request;
+    std::vector<bool> live;             // is computed, or known
+    std::vector<uint32_t> same_as;      // the node that computes the same; itself if not merged
+    std::unordered_set<uint64_t> fed;   // edges given by the caller
+    size_t pruned = 0, merged = 0, folded = 0;
+
+    static constexpr uint64_t key(Edge e) { return static_cast<uint64_t>(e.node) << 32 | e.output; }
+    bool is_fed(Edge e) const { return !fed.empty() && fed.count(key(e)); }
+    // The edge that stands for `e` after merging. Fed edges stand for themselves.
+    Edge resolve(Edge e) const { return is_fed(e) ? e : Edge{same_as[e.node], e.output}; }
+    // The array of an edge that is known before the run; borrowed, null if it is computed or fed.
+    PyObject* known(Edge e) const;
+};
+
+// Keeps what the request needs: the fetches, the nodes to run, all stateful nodes if the whole graph is
+// wanted, and what these read. Called again after merging and folding.
+void prune(Rewrite& r);
+
+// Lets stateless nodes with the same function, inputs and static arguments be one, and equal small constants.
+// Returns -1 with an error set if comparing static arguments raised.
+int merge(Rewrite& r);
+
+// Computes stateless nodes whose inputs are all known, once for the life of the graph. An exception of the
+// user's function is an exception of compiling.
+int fold(Rewrite& r);
+
+}  // namespace pyop

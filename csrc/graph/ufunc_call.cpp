@@ -1,0 +1,175 @@
+// graph/ufunc_call.cpp: a ufunc applied to Values becomes a node, without a detour through Python where dtype
+// and shape are simple. The result dtype of (ufunc, operand dtypes) is asked of NumPy once and remembered.
+#include <array>
+#include <string_view>
+#include <unordered_map>
+
+#include "graph/build.h"
+
+#define NO_IMPORT_UFUNC  // only the struct is used
+#include <numpy/ufuncobject.h>
+
+namespace pyop {
+
+namespace {
+
+constexpr Py_ssize_t kMaxInputs = 2;
+
+// An operand's dtype, or for a Python number (whose dtype is weak) its type. The pointers live for ever: only
+// NumPy's own dtypes and the three number types are taken.
+struct Key {
+    PyObject* ufunc;
+    std::array<PyObject*, kMaxInputs> kinds;
+    bool operator==(const Key&) const = default;
+};
+struct KeyHash {
+    size_t operator()(const Key& k) const {
+        size_t h = reinterpret_cast<size_t>(k.ufunc);
+        for (PyObject* kind : k.kinds) h = (h ^ reinterpret_cast<size_t>(kind)) * 0x9E3779B97F4A7C15ull;
+        return h;
+    }
+};
+struct Resolved {
+    Ref ufunc;  // keeps the key valid
+    Ref dtype;
+};
+std::unordered_map<Key, Resolved, KeyHash>& cache() {
+    static auto* map = new std::unordered_map<Key, Resolved, KeyHash>;  // outlives static destruction
+    return *map;
+}
+
+bool is_weak_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }
+
+// Null where the Python rules must decide.
+PyObject* kind_of(PyObject* input) {
+    if (is_weak_number(input)) return reinterpret_cast<PyObject*>(Py_TYPE(input));
+    PyArray_Descr* descr = nullptr;
+    if (is_value(input)) descr = graph_of(as_value(input)->graph).spec(as_value(input)->edge).descr();
+    else if (is_exact_array(input)) descr = PyArray_DESCR(as_array(input));
+    if (!descr || !PyTypeNum_ISNUMBER(descr->type_num)) {
+        if (!descr || descr->type_num != NPY_BOOL) return nullptr;
+    }
+    PyArray_Descr* builtin = PyArray_DescrFromType(descr->type_num);
+    Py_DECREF(builtin);
+    return descr == builtin ? reinterpret_cast<PyObject*>(descr) : nullptr;
+}
+
+// Borrowed; null with no error where NumPy refuses (the Python rules raise properly).
+PyObject* result_dtype(const Key& key, Py_ssize_t n) {
+    if (const auto it = cache().find(key); it != cache().end()) return it->second.dtype.get();
+    Ref kinds = Ref::steal(PyTuple_New(n + 1));
+    if (!kinds) return nullptr;
+    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(kinds.get(), i, Py_NewRef(key.kinds[static_cast<size_t>(i)]));
+    PyTuple_SET_ITEM(kinds.get(), n, Py_NewRef(Py_None));
+    Ref resolved = Ref::steal(PyObject_CallMethod(key.ufunc, "resolve_dtypes", "O", kinds.get()));
+    if (!resolved) {
+        PyErr_Clear();
+        return nullptr;
+    }
+    Ref dtype = Ref::borrow(PyTuple_GET_ITEM(resolved.get(), n));
+    return cache().emplace(key, Resolved{Ref::borrow(key.ufunc), std::move(dtype)}).first->second.dtype.get();
+}
+
+// Broadcasts one more operand into `shape`. False where the sizes contradict each other.
+bool broadcast_into(std::vector<int64_t>& shape, std::span<const int64_t> dims) {
+    if (dims.size() > shape.size()) shape.insert(shape.begin(), dims.size() - shape.size(), 1);
+    const size_t offset = shape.size() - dims.size();
+    for (size_t d = 0; d < dims.size(); ++d) {
+        int64_t& have = shape[offset + d];
+        const int64_t next = dims[d];
+        if (have == next || next == 1) continue;
+        if (have == 1) have = next;
+        else if (have >= 0 && next >= 0) return false;
+        else if (next >= 0) have = next;           // unknown, or symbolic: it must be 1 or equal
+        else if (have < 0) have = kUnknownSize;    // two different symbols: either may be 1
+    }
+    return true;
+}
+
+int result_spec(PyObject* const* inputs, Py_ssize_t n, PyObject* dtype, ValueSpec& spec) {
+    spec.dtype = Ref::borrow(dtype);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        if (is_value(inputs[i])) {
+            const ValueSpec& s = graph_of(as_value(inputs[i])->graph).spec(as_value(inputs[i])->edge);
+            if (s.ndim < 0) {
+                spec.dims.clear();
+                return 0;
+            }
+            if (!broadcast_into(spec.dims, s.dims)) return -1;
+        } else if (is_exact_array(inputs[i])) {
+            PyArrayObject* a = as_array(inputs[i]);
+            if (!broadcast_into(spec.dims, {PyArray_DIMS(a), static_cast<size_t>(PyArray_NDIM(a))})) return -1;
+        }
+    }
+    spec.ndim = static_cast<int>(spec.dims.size());
+    return 0;
+}
+
+// Python numbers stay what they are, so that NumPy's weak promotion sees them when the graph runs.
+std::unique_ptr<CallForm> form_with_numbers(PyObject* const* inputs, Py_ssize_t n, std::vector<PyObject*>& arrays) {
+    auto form = std::make_unique<CallForm>();
+    Ref statics = Ref::steal(PyTuple_New(n));
+    if (!statics) return nullptr;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        const bool weak = is_weak_number(inputs[i]);
+        PyTuple_SET_ITEM(statics.get(), i, Py_NewRef(weak ? inputs[i] : Py_None));
+        form->order.push_back(weak ? ~static_cast<int32_t>(i) : static_cast<int32_t>(arrays.size()));
+        if (!weak) arrays.push_back(inputs[i]);
+    }
+    form->statics = SharedRef::steal(statics.release());
+    return form->statics ? std::move(form) : nullptr;
+}
+
+class UfuncCaller final : public Caller {
+  public:
+    explicit UfuncCaller(PyObject* ufunc) : ufunc_(reinterpret_cast<PyUFuncObject*>(ufunc)) {}
+    std::string name() const override { return ufunc_->name ? ufunc_->name : "a ufunc"; }
+    std::string description() const override { return "np." + name(); }
+
+  private:
+    PyUFuncObject* ufunc_;
+};
+
+Ref ufunc_name(PyObject* ufunc) { return Ref::steal(PyObject_GetAttrString(ufunc, "__name__")); }
+
+}  // namespace
+
+PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
+    auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
+    if (std::string_view(Py_TYPE(ufunc)->tp_name) != "numpy.ufunc" || n > kMaxInputs || n != u->nin || u->nout != 1 ||
+        u->core_enabled)
+        return call_array_ufunc_hook(ufunc, inputs, n);
+    Key key{ufunc, {}};
+    bool any_number = false;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        key.kinds[static_cast<size_t>(i)] = kind_of(inputs[i]);
+        if (!key.kinds[static_cast<size_t>(i)]) return call_array_ufunc_hook(ufunc, inputs, n);
+        any_number |= is_weak_number(inputs[i]);
+    }
+    PyObject* dtype = result_dtype(key, n);
+    ValueSpec spec;
+    if (!dtype || result_spec(inputs, n, dtype, spec) < 0) return call_array_ufunc_hook(ufunc, inputs, n);
+
+    PyObject* graph = graph_among(inputs, n);
+    std::vector<PyObject*> arrays;
+    PyNode::Call call;
+    call.lends = false;
+    call.fn = SharedRef::borrow(ufunc);
+    if (any_number) {
+        call.form = form_with_numbers(inputs, n, arrays);
+        if (!call.form) return nullptr;
+    } else {
+        arrays.assign(inputs, inputs + n);
+    }
+    if (!call.fn) return nullptr;
+    std::vector<Edge> edges;
+    if (edges_of(graph, arrays.data(), static_cast<Py_ssize_t>(arrays.size()), nullptr, UfuncCaller(ufunc), edges) < 0)
+        return nullptr;
+    const uint32_t id = graph_of(graph).specs().intern(std::move(spec));
+    Ref name = ufunc_name(ufunc);
+    if (!name) return nullptr;
+    const int64_t node = add_call(graph, std::move(call), edges, {&id, 1}, false, name.get());
+    return node < 0 ? nullptr : value_new(graph, {static_cast<uint32_t>(node), 0});
+}
+
+}  // namespace pyop

@@ -1,0 +1,184 @@
+#include "graph/value.h"
+
+#include "graph/build.h"
+#include "runtime/errors.h"
+
+namespace pyop {
+
+PyTypeObject* value_type = nullptr;
+
+namespace {
+
+PyObject* array_ufunc_hook = nullptr;
+PyObject* array_function_hook = nullptr;
+
+PyObject* value_name(PyObject* self, void*) {
+    ValueObject* v = as_value(self);
+    Ref name = graph_of(v->graph).node_name(v->edge.node);
+    if (!name || v->edge.output == 0) return name.release();
+    return PyUnicode_FromFormat("%U:%u", name.get(), v->edge.output);
+}
+
+const ValueSpec& spec_of(PyObject* self) { return graph_of(as_value(self)->graph).spec(as_value(self)->edge); }
+
+PyObject* value_spec(PyObject* self, void*) { return spec_new(spec_of(self)); }
+PyObject* value_shape(PyObject* self, void*) { return shape_new(spec_of(self)); }
+
+PyObject* value_dtype(PyObject* self, void*) {
+    PyObject* dtype = spec_of(self).dtype.get();
+    return Py_NewRef(dtype ? dtype : Py_None);
+}
+
+PyObject* value_ndim(PyObject* self, void*) {
+    const int ndim = spec_of(self).ndim;
+    if (ndim < 0) Py_RETURN_NONE;
+    return PyLong_FromLong(ndim);
+}
+
+PyObject* value_graph(PyObject* self, void*) { return Py_NewRef(as_value(self)->graph); }
+PyObject* value_node(PyObject* self, void*) { return node_handle_new(as_value(self)->graph, as_value(self)->edge.node); }
+PyObject* value_index(PyObject* self, void*) { return PyLong_FromUnsignedLong(as_value(self)->edge.output); }
+
+PyObject* value_repr(PyObject* self) {
+    Ref name = Ref::steal(value_name(self, nullptr));
+    Ref spec = Ref::steal(value_spec(self, nullptr));
+    if (!name || !spec) return nullptr;
+    return PyUnicode_FromFormat("<pyop.Value %R %S>", name.get(), spec.get());
+}
+
+Py_hash_t value_hash(PyObject* self) {
+    const auto address = reinterpret_cast<size_t>(self);
+    return static_cast<Py_hash_t>(address >> 4);
+}
+
+PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* instead) {
+    Ref text = Ref::steal(value_repr(self));
+    if (text)
+        PyErr_Format(PyExc_TypeError,
+                     "%s of %U was asked for, but a Value has no numbers until its graph runs: %s", what, text.get(),
+                     instead);
+    return nullptr;
+}
+
+constexpr const char* kWrap =
+    "declare the function that needs numbers with pyop.op (or pyop.numpy_function), which calls it with arrays when "
+    "the graph runs";
+
+PyObject* value_array(PyObject* self, PyObject*, PyObject*) { return needs_number(self, "the array", kWrap); }
+PyObject* value_complex(PyObject* self, PyObject*) { return needs_number(self, "complex()", kWrap); }
+
+PyObject* value_array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
+    if (PyTuple_GET_SIZE(args) < 2) {
+        PyErr_SetString(PyExc_TypeError, "__array_ufunc__ needs a ufunc and a method");
+        return nullptr;
+    }
+    PyObject *ufunc = PyTuple_GET_ITEM(args, 0), *method = PyTuple_GET_ITEM(args, 1);
+    const bool plain_call = !kwargs && PyUnicode_Check(method) && PyUnicode_CompareWithASCIIString(method, "__call__") == 0;
+    if (plain_call) return ufunc_call_new(ufunc, &PyTuple_GET_ITEM(args, 2), PyTuple_GET_SIZE(args) - 2);
+    Ref inputs = Ref::steal(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
+    Ref empty = kwargs ? Ref::borrow(kwargs) : Ref::steal(PyDict_New());
+    if (!inputs || !empty) return nullptr;
+    (void)self;
+    return PyObject_CallFunctionObjArgs(array_ufunc_hook, ufunc, method, inputs.get(), empty.get(), nullptr);
+}
+
+PyObject* value_array_function(PyObject*, PyObject* args) { return PyObject_CallObject(array_function_hook, args); }
+
+int value_traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(as_value(self)->graph);
+    return 0;
+}
+
+void value_dealloc(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    PyTypeObject* type = Py_TYPE(self);
+    Py_CLEAR(as_value(self)->graph);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+int value_bool(PyObject* self) {
+    needs_number(self, "the truth", "choose by value with np.where, combine conditions with & and |, or declare the "
+                                    "function that decides with pyop.op");
+    return -1;
+}
+PyObject* value_float(PyObject* self) { return needs_number(self, "float()", kWrap); }
+PyObject* value_int(PyObject* self) { return needs_number(self, "int()", kWrap); }
+PyObject* value_as_index(PyObject* self) { return needs_number(self, "an index", kWrap); }
+
+PyGetSetDef value_getset[] = {
+    {"name", value_name, nullptr, "The name of the node; with ':k' for output k > 0.", nullptr},
+    {"spec", value_spec, nullptr, "What is known of dtype and shape, as a Spec.", nullptr},
+    {"shape", value_shape, nullptr, "Tuple of int, Dim (symbolic) or None (unknown); None if the rank is unknown.", nullptr},
+    {"dtype", value_dtype, nullptr, "The dtype, or None if unknown.", nullptr},
+    {"ndim", value_ndim, nullptr, "The number of dimensions, or None if unknown.", nullptr},
+    {"graph", value_graph, nullptr, "The graph this Value belongs to.", nullptr},
+    {"node", value_node, nullptr, "The node that computes this Value.", nullptr},
+    {"output_index", value_index, nullptr, "Which output of the node this is.", nullptr},
+    {},
+};
+
+PyMethodDef value_methods[] = {
+    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(value_array)), METH_VARARGS | METH_KEYWORDS,
+     "A Value has no array: raises TypeError with what to do."},
+    {"__complex__", value_complex, METH_NOARGS, "A Value has no number: raises TypeError."},
+    {"__array_ufunc__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(value_array_ufunc)),
+     METH_VARARGS | METH_KEYWORDS, "NumPy's protocol for ufuncs: adds a node."},
+    {"__array_function__", value_array_function, METH_VARARGS, "NumPy's protocol for functions: adds a node."},
+    {},
+};
+
+const PyType_Slot own_slots[] = {
+    {Py_tp_doc, const_cast<char*>(
+        "A symbolic array: one output of a node in a graph.\n\n"
+        "Behaves like an ndarray under NumPy's functions and operators, each of which adds a node. Made by "
+        "`Graph.input`, `Graph.constant` and by calling ops; has no numbers until the graph runs.")},
+    {Py_tp_repr, reinterpret_cast<void*>(value_repr)},
+    {Py_tp_hash, reinterpret_cast<void*>(value_hash)},
+    {Py_tp_traverse, reinterpret_cast<void*>(value_traverse)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(value_dealloc)},
+    {Py_tp_getset, value_getset},
+    {Py_tp_methods, value_methods},
+    {Py_nb_bool, reinterpret_cast<void*>(value_bool)},
+    {Py_nb_float, reinterpret_cast<void*>(value_float)},
+    {Py_nb_int, reinterpret_cast<void*>(value_int)},
+    {Py_nb_index, reinterpret_cast<void*>(value_as_index)},
+};
+
+}  // namespace
+
+PyObject* value_new(PyObject* graph, Edge edge) {
+    ValueObject* v = PyObject_GC_New(ValueObject, value_type);
+    if (!v) return nullptr;
+    v->graph = Py_NewRef(graph);
+    v->edge = edge;
+    PyObject_GC_Track(v);
+    return reinterpret_cast<PyObject*>(v);
+}
+
+void set_array_hooks(PyObject* array_ufunc, PyObject* array_function) {
+    Py_XSETREF(array_ufunc_hook, Py_NewRef(array_ufunc));
+    Py_XSETREF(array_function_hook, Py_NewRef(array_function));
+}
+
+PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
+    Ref method = Ref::steal(PyUnicode_InternFromString("__call__"));
+    Ref tuple = Ref::steal(PyTuple_New(n)), kwargs = Ref::steal(PyDict_New());
+    if (!method || !tuple || !kwargs) return nullptr;
+    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(inputs[i]));
+    return PyObject_CallFunctionObjArgs(array_ufunc_hook, ufunc, method.get(), tuple.get(), kwargs.get(), nullptr);
+}
+
+int value_init(PyObject* module) {
+    std::vector<PyType_Slot> slots(std::begin(own_slots), std::end(own_slots));
+    if (add_operator_slots(slots) < 0) return -1;
+    slots.push_back({0, nullptr});
+    // Not immutable: python/pyop/value_methods.py adds the ndarray methods.
+    PyType_Spec spec = {"pyop._core.Value", sizeof(ValueObject), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+    value_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+    return value_type ? PyModule_AddType(module, value_type) : -1;
+}
+
+}  // namespace pyop

@@ -1,0 +1,94 @@
+// graph/value_operators.cpp: Value's operators are NumPy's ufuncs.
+#include <array>
+
+#include "array/numpy.h"
+#include "graph/value.h"
+
+namespace pyop {
+
+namespace {
+
+enum Operator {
+    Add, Subtract, Multiply, Remainder, Divmod, Power, LeftShift, RightShift, And, Xor, Or, FloorDivide, TrueDivide,
+    Matmul, Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual, Negative, Positive, Absolute, Invert, kOperators
+};
+
+constexpr std::array<const char*, kOperators> names = {
+    "add", "subtract", "multiply", "remainder", "divmod", "power", "left_shift", "right_shift", "bitwise_and",
+    "bitwise_xor", "bitwise_or", "floor_divide", "true_divide", "matmul", "less", "less_equal", "equal", "not_equal",
+    "greater", "greater_equal", "negative", "positive", "absolute", "invert"};
+
+std::array<PyObject*, kOperators> ufuncs;  // for the life of the process
+
+// What an operator takes beside a Value; for anything else Python tries the other operand's method.
+bool is_operand(PyObject* o) {
+    return is_value(o) || PyArray_Check(o) || PyArray_CheckScalar(o) || PyFloat_Check(o) || PyLong_Check(o) ||
+           PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o);
+}
+
+template <Operator which>
+PyObject* binary(PyObject* a, PyObject* b) {
+    if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    PyObject* inputs[] = {a, b};
+    return ufunc_call_new(ufuncs[which], inputs, 2);
+}
+
+template <Operator which>
+PyObject* unary(PyObject* a) {
+    return ufunc_call_new(ufuncs[which], &a, 1);
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+    if (modulus != Py_None) {
+        PyErr_SetString(PyExc_TypeError, "pow() of a Value takes no modulus");
+        return nullptr;
+    }
+    return binary<Power>(a, b);
+}
+
+PyObject* richcompare(PyObject* a, PyObject* b, int op) {
+    if (!is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    // Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE are 0 to 5.
+    PyObject* inputs[] = {a, b};
+    return ufunc_call_new(ufuncs[static_cast<size_t>(Less + op)], inputs, 2);
+}
+
+template <typename Function>
+PyType_Slot slot(int id, Function* function) {
+    return {id, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+int add_operator_slots(std::vector<PyType_Slot>& slots) {
+    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+    for (size_t i = 0; i < kOperators; ++i) {
+        ufuncs[i] = numpy ? PyObject_GetAttrString(numpy.get(), names[i]) : nullptr;
+        if (!ufuncs[i]) return -1;
+    }
+    const PyType_Slot own[] = {
+        slot(Py_tp_richcompare, richcompare),
+        slot(Py_nb_add, binary<Add>),
+        slot(Py_nb_subtract, binary<Subtract>),
+        slot(Py_nb_multiply, binary<Multiply>),
+        slot(Py_nb_remainder, binary<Remainder>),
+        slot(Py_nb_divmod, binary<Divmod>),
+        slot(Py_nb_power, power),
+        slot(Py_nb_lshift, binary<LeftShift>),
+        slot(Py_nb_rshift, binary<RightShift>),
+        slot(Py_nb_and, binary<And>),
+        slot(Py_nb_xor, binary<Xor>),
+        slot(Py_nb_or, binary<Or>),
+        slot(Py_nb_floor_divide, binary<FloorDivide>),
+        slot(Py_nb_true_divide, binary<TrueDivide>),
+        slot(Py_nb_matrix_multiply, binary<Matmul>),
+        slot(Py_nb_negative, unary<Negative>),
+        slot(Py_nb_positive, unary<Positive>),
+        slot(Py_nb_absolute, unary<Absolute>),
+        slot(Py_nb_invert, unary<Invert>),
+    };
+    slots.insert(slots.end(), std::begin(own), std::end(own));
+    return 0;
+}
+
+}  // namespace pyop

@@ -1,0 +1,114 @@
+#include "graph/value_spec.h"
+
+#include <string_view>
+
+#include "runtime/errors.h"
+
+namespace pyop {
+
+namespace {
+
+// Process-wide and never freed: the classes, and the distinct symbolic sizes ever used.
+PyObject* spec_class = nullptr;
+PyObject* dim_class = nullptr;
+PyObject* dim_ids = nullptr;    // dict Dim -> index
+PyObject* dim_items = nullptr;  // list of Dim
+
+size_t mix(size_t seed, size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15ull; }
+
+}  // namespace
+
+uint32_t SpecTable::intern(ValueSpec spec) {
+    size_t hash = mix(static_cast<size_t>(spec.ndim), reinterpret_cast<size_t>(spec.dtype.get()));
+    for (int64_t d : spec.dims) hash = mix(hash, static_cast<size_t>(d));
+    if (spec.ndim < 0 && !spec.dtype) return 0;
+    auto [it, end] = by_hash_.equal_range(hash);
+    for (; it != end; ++it)
+        if (specs_[it->second] == spec) return it->second;
+    const auto id = static_cast<uint32_t>(specs_.size());
+    specs_.push_back(std::move(spec));
+    by_hash_.emplace(hash, id);
+    return id;
+}
+
+void set_spec_classes(PyObject* spec, PyObject* dim) {
+    Py_XSETREF(spec_class, Py_NewRef(spec));
+    Py_XSETREF(dim_class, Py_NewRef(dim));
+    if (!dim_ids) dim_ids = PyDict_New();
+    if (!dim_items) dim_items = PyList_New(0);
+}
+
+PyObject* size_new(int64_t size) {
+    if (size >= 0) return PyLong_FromLongLong(size);
+    if (size == kUnknownSize) Py_RETURN_NONE;
+    return Py_NewRef(PyList_GET_ITEM(dim_items, kUnknownSize - 1 - size));
+}
+
+int64_t size_of(PyObject* object) {
+    if (PyLong_Check(object)) {
+        const int64_t size = PyLong_AsLongLong(object);
+        if (size < 0 && !PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "a size cannot be negative: %R", object);
+        return size < 0 ? kUnknownSize : size;
+    }
+    if (!dim_class || !PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(dim_class))) return kUnknownSize;
+    PyObject* known = PyDict_GetItemWithError(dim_ids, object);
+    if (known) return kUnknownSize - 1 - PyLong_AsLongLong(known);
+    if (PyErr_Occurred()) return kUnknownSize;
+    const Py_ssize_t index = PyList_GET_SIZE(dim_items);
+    Ref number = Ref::steal(PyLong_FromSsize_t(index));
+    if (!number || PyDict_SetItem(dim_ids, object, number.get()) < 0 || PyList_Append(dim_items, object) < 0)
+        return kUnknownSize;
+    return kUnknownSize - 1 - index;
+}
+
+PyObject* shape_new(const ValueSpec& spec) {
+    if (spec.ndim < 0) Py_RETURN_NONE;
+    Ref shape = Ref::steal(PyTuple_New(spec.ndim));
+    for (int d = 0; shape && d < spec.ndim; ++d) {
+        PyObject* size = size_new(spec.dims[static_cast<size_t>(d)]);
+        if (!size) return nullptr;
+        PyTuple_SET_ITEM(shape.get(), d, size);
+    }
+    return shape.release();
+}
+
+PyObject* spec_new(const ValueSpec& spec) {
+    Ref shape = Ref::steal(shape_new(spec));
+    if (!shape) return nullptr;
+    return PyObject_CallFunctionObjArgs(spec_class, spec.dtype ? spec.dtype.get() : Py_None, shape.get(), nullptr);
+}
+
+int spec_from_python(PyObject* spec, ValueSpec& out) {
+    Ref dtype = Ref::steal(PyObject_GetAttrString(spec, "dtype"));
+    Ref shape = dtype ? Ref::steal(PyObject_GetAttrString(spec, "shape")) : Ref();
+    if (!shape) return -1;
+    out = {};
+    if (PyArray_DescrCheck(dtype.get())) {
+        auto* descr = reinterpret_cast<PyArray_Descr*>(dtype.get());
+        // `str` without a length says no more than that it is text: not one dtype.
+        if (!(PyDataType_ISSTRING(descr) && PyDataType_ELSIZE(descr) == 0)) out.dtype = std::move(dtype);
+    }
+    if (!PyTuple_Check(shape.get())) return 0;
+    for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(shape.get()); ++d) {
+        PyObject* item = PyTuple_GET_ITEM(shape.get(), d);
+        if (item == Py_Ellipsis || std::string_view(Py_TYPE(item)->tp_name).ends_with("Variadic")) {
+            out.dims.clear();
+            return 0;
+        }
+        const int64_t size = size_of(item);
+        if (size == kUnknownSize && PyErr_Occurred()) return -1;
+        out.dims.push_back(size);
+    }
+    out.ndim = static_cast<int>(out.dims.size());
+    return 0;
+}
+
+ValueSpec spec_of_array(PyArrayObject* a) {
+    ValueSpec spec;
+    spec.dtype = Ref::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(a)));
+    spec.ndim = PyArray_NDIM(a);
+    spec.dims.assign(PyArray_DIMS(a), PyArray_DIMS(a) + PyArray_NDIM(a));
+    return spec;
+}
+
+}  // namespace pyop

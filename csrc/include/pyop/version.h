@@ -1,0 +1,9 @@
+/* pyop/version.h: the version of the pyop headers. Plain C, no Python needed. */
+#ifndef PYOP_VERSION_H
+#define PYOP_VERSION_H
+
+#define PYOP_VERSION_MAJOR 0
+#define PYOP_VERSION_MINOR 1
+#define PYOP_VERSION_PATCH 0
+
+#endif /* PYOP_VERSION_H */

@@ -1,0 +1,123 @@
+// op/op_call.cpp: the path of one call, from the vectorcall slot to the result.
+#include <memory>
+
+#include "array/overlap.h"
+#include "graph/build.h"
+#include "op/op.h"
+#include "runtime/errors.h"
+#include "runtime/reaper.h"
+
+namespace pyop {
+
+namespace {
+
+// `out=` as one array an output; each must be an ndarray that can be written to.
+int read_out(const OpObject& op, PyObject* out, std::vector<PyObject*>& arrays) {
+    const Contract& c = op.declared();
+    if (c.out_mode == OutMode::None) {
+        PyErr_Format(PyExc_TypeError, "%s takes no out=: its function has no keyword-only parameter `out`",
+                     OpCaller(op).description().c_str());
+        return -1;
+    }
+    const bool single = c.n_out() == 1 && !PyTuple_Check(out);
+    if (!single && (!PyTuple_Check(out) || PyTuple_GET_SIZE(out) != c.n_out())) {
+        PyErr_Format(errors.input, "out= of %s must be a tuple of %zd arrays, one for each output",
+                     OpCaller(op).description().c_str(), c.n_out());
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < c.n_out(); ++k) {
+        PyObject* a = single ? out : PyTuple_GET_ITEM(out, k);
+        if (!is_exact_array(a) || !PyArray_ISWRITEABLE(as_array(a))) {
+            PyErr_Format(errors.input, "out= of %s must be a writable ndarray, not %s%s",
+                         OpCaller(op).description().c_str(), is_exact_array(a) ? "a read-only " : "a ",
+                         Py_TYPE(a)->tp_name);
+            return -1;
+        }
+        arrays.push_back(a);
+    }
+    return 0;
+}
+
+// The function may write its result before it has read all of its arguments: those that share memory with
+// out= are copied.
+int separate(std::vector<Ref>& arguments, const std::vector<PyObject*>& out) {
+    for (Ref& argument : arguments) {
+        for (PyObject* target : out) {
+            if (!may_overlap(as_array(argument.get()), as_array(target))) continue;
+            argument = Ref::steal(PyArray_NewCopy(as_array(argument.get()), NPY_KEEPORDER));
+            if (!argument) return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject* call_on_arrays(OpObject& op, const BoundArguments& bound) {
+    const Contract& c = op.declared();
+    const OpCaller caller(op);
+    std::vector<Ref> arguments;
+    std::vector<PyObject*> pointers, out;
+    for (size_t k = 0; k < bound.arrays.size(); ++k) {
+        arguments.push_back(Ref::steal(argument_new(&c, static_cast<Py_ssize_t>(k), bound.arrays[k], caller)));
+        if (!arguments.back()) return nullptr;
+    }
+    const bool has_out = bound.out && bound.out != Py_None;
+    if (has_out && (read_out(op, bound.out, out) < 0 || separate(arguments, out) < 0)) return nullptr;
+    for (const Ref& argument : arguments) pointers.push_back(argument.get());
+    std::unique_ptr<CallForm> form;
+    if (make_form(bound, form) < 0) return nullptr;
+    std::vector<PyObject*> results(static_cast<size_t>(c.n_out()) + 1);
+    const Callee callee{op.call_fn, &c, form.get(), c.n_out(), true};
+    if (checked_call(callee, pointers.data(), static_cast<Py_ssize_t>(pointers.size()), results.data(),
+                     has_out ? out.data() : nullptr, caller) < 0)
+        return nullptr;
+    return package_steal(c, results.data());
+}
+
+PyObject* call_general(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+    if (op.is_method) {
+        if (n == 0) {
+            PyErr_Format(PyExc_TypeError, "%s is a method: call it on an instance", OpCaller(op).description().c_str());
+            return nullptr;
+        }
+        Ref bound_op = Ref::steal(op_bind_instance_new(&op, args[0]));
+        return bound_op ? op_vectorcall(bound_op.get(), args + 1, static_cast<size_t>(n - 1), kwnames) : nullptr;
+    }
+    BoundArguments bound;
+    if (bind_arguments(op, args, n, kwnames, bound) < 0) return nullptr;
+    PyObject* graph = graph_among(bound.arrays.data(), static_cast<Py_ssize_t>(bound.arrays.size()));
+    return graph ? call_symbolically(op, graph, bound) : call_on_arrays(op, bound);
+}
+
+}  // namespace
+
+PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    reaper_poll();
+    OpObject& op = *as_op(self);
+    const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (PYOP_LIKELY(op.fast && !kwnames && n == op.n_in && !graphs_being_built)) {
+        bool arrays = true;
+        for (Py_ssize_t k = 0; k < n; ++k) arrays &= is_exact_array(args[k]);
+        if (PYOP_LIKELY(arrays)) {
+            PyObject* result;
+            const int done = checked_call_plain(op.call_fn, op.declared(), args, n, &result, OpCaller(op));
+            if (PYOP_LIKELY(done <= 0)) return done < 0 ? nullptr : result;
+        }
+    }
+    return call_general(op, args, n, kwnames);
+}
+
+PyObject* package_steal(const Contract& c, PyObject** items) {
+    const Py_ssize_t n = c.n_out();
+    if (c.form == ResultForm::Single && n == 1) return items[0];
+    if (n == 0 && c.form != ResultForm::Tree) Py_RETURN_NONE;
+    Ref all = Ref::steal(c.form == ResultForm::Tuple ? PyTuple_New(n) : PyList_New(n));
+    for (Py_ssize_t k = 0; k < n; ++k) {
+        if (!all) Py_DECREF(items[k]);
+        else if (c.form == ResultForm::Tuple) PyTuple_SET_ITEM(all.get(), k, items[k]);
+        else PyList_SET_ITEM(all.get(), k, items[k]);
+    }
+    if (!all || c.form != ResultForm::Tree) return all.release();
+    return PyObject_CallMethod(c.tree, "unflatten", "O", all.get());
+}
+
+}  // namespace pyop

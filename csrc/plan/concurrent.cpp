@@ -1,0 +1,177 @@
+// plan/concurrent.cpp: several threads on one program.
+//
+// The calling thread works itself and engages helpers when more is ready than it can take, so a run never
+// depends on a helper being free, and re-entry at any depth cannot deadlock. All state of a run is behind the
+// GIL, which every thread holds except while it waits or runs a function that releases it; the mutex only
+// guards the sleeping of threads (C++ knows no way to wait on the GIL and a condition at once).
+//
+// Data order is by counting: an instruction is ready when its predecessors are done. Stateful instructions
+// are chained. The first error stops the scheduling of new instructions; those under way are waited for, unless
+// the waiting itself is interrupted (Ctrl-C): then they are left to finish, and the run belongs to them.
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "graph/build.h"
+#include "plan/execute.h"
+#include "plan/helpers.h"
+#include "runtime/attach.h"
+#include "runtime/errors.h"
+
+namespace pyop {
+
+namespace {
+
+class Run final : public Job, public std::enable_shared_from_this<Run> {
+  public:
+    Run(const Program& p, PyObject* owner, PyObject* graph, int threads)
+        : p_(p), owner_(Ref::borrow(owner)), graph_(Ref::borrow(graph)), spare_threads_(threads - 1),
+          slots_(p.n_slots), uses_(p.slot_uses), missing_(p.n_predecessors) {
+        for (uint32_t i = 0; i < missing_.size(); ++i)
+            if (missing_[i] == 0) ready_.push_back(i);
+        left_ = missing_.size();
+    }
+    ~Run() override {  // attached: the last owner is the caller or a helper at work
+        for (PyObject* value : slots_) Py_XDECREF(value);
+    }
+
+    int run(PyObject* const* feeds, PyObject** outputs) {
+        if (load_feeds(p_, feeds, slots_.data()) < 0) return -1;
+        context_ = Ref::steal(PyContext_CopyCurrent());
+        if (!context_) return -1;
+        while (!finished()) {
+            if (work()) continue;
+            if (wait() < 0) {
+                stopped_ = true;
+                return -1;
+            }
+        }
+        if (error_) {
+            PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(error_.get()))), error_.new_ref(),
+                          PyException_GetTraceback(error_.get()));
+            error_.reset();
+            return -1;
+        }
+        store_outputs(p_, feeds, slots_.data(), outputs);
+        return 0;
+    }
+
+    void help() override {
+        --engaged_;
+        // Context variables (np.errstate is one) are those of the caller; each thread enters a copy of its own.
+        Ref context = Ref::steal(PyContext_Copy(context_.get()));
+        if (!context || PyContext_Enter(context.get()) < 0) {
+            PyErr_Clear();
+            return;
+        }
+        ++helpers_;
+        while (!stopped_ && work()) {
+        }
+        --helpers_;
+        if (PyContext_Exit(context.get()) < 0) PyErr_Clear();
+        wake_caller();
+    }
+
+  private:
+    bool finished() const { return under_way_ == 0 && (left_ == 0 || stopped_); }
+
+    // Executes one ready instruction; false if there is none.
+    bool work() {
+        if (stopped_ || ready_.empty()) return false;
+        const uint32_t i = ready_.front();
+        ready_.pop_front();
+        ++under_way_;
+        const int status = step(i);
+        --under_way_;
+        if (status < 0) keep_error();
+        else complete(i);
+        if (finished() || !ready_.empty()) wake_caller();
+        return true;
+    }
+
+    int step(uint32_t i) {
+        const Instruction& ins = p_.instructions[i];
+        const Operand* operands = &p_.operands[ins.first_operand];
+        std::vector<PyObject*> arguments(ins.n_inputs + 1), results(static_cast<size_t>(ins.callee.n_out) + 1);
+        for (uint32_t k = 0; k < ins.n_inputs; ++k)
+            arguments[k] = operands[k].constant() ? p_.constants[operands[k].index()].get() : slots_[operands[k].index()];
+        if (!ready_.empty()) engage();
+        if (run_instruction(ins, graph_of(graph_.get()), arguments.data(), 0, results.data()) < 0) return -1;
+        for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
+            const uint32_t slot = p_.results[ins.first_result + k];
+            if (uses_[slot] == 0) Py_DECREF(results[k]);
+            else slots_[slot] = results[k];
+        }
+        for (uint32_t k = 0; k < ins.n_inputs; ++k)
+            if (!operands[k].constant() && --uses_[operands[k].index()] == 0) Py_CLEAR(slots_[operands[k].index()]);
+        return 0;
+    }
+
+    // Helpers for what is ready beyond what this thread has just taken.
+    void engage() {
+        const int wanted = std::min<int>(spare_threads_ - helpers_ - engaged_, static_cast<int>(ready_.size()));
+        if (wanted <= 0) return;
+        engaged_ += wanted;
+        engage_helpers(wanted, shared_from_this());
+    }
+
+    void complete(uint32_t i) {
+        --left_;
+        for (uint32_t s = p_.first_successor[i]; s < p_.first_successor[i + 1]; ++s)
+            if (--missing_[p_.successors[s]] == 0) ready_.push_back(p_.successors[s]);
+    }
+
+    void keep_error() {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        if (traceback) PyException_SetTraceback(value, traceback);
+        Py_XDECREF(type);
+        Py_XDECREF(traceback);
+        Ref exception = Ref::steal(value);
+        if (!stopped_) error_ = std::move(exception);
+        stopped_ = true;
+    }
+
+    void wake_caller() {
+        { const std::lock_guard lock(mutex_); ++events_; }
+        changed_.notify_all();
+    }
+
+    // Until something happens on another thread, or a signal arrives.
+    int wait() {
+        const uint64_t seen = events_seen_;
+        {
+            const DetachScope detached;
+            std::unique_lock lock(mutex_);
+            changed_.wait_for(lock, std::chrono::milliseconds(50), [&] { return events_ != seen; });
+            events_seen_ = events_;
+        }
+        return PyErr_CheckSignals();
+    }
+
+    const Program& p_;
+    Ref owner_;  // of the program: an abandoned run outlives the call
+    Ref graph_, context_, error_;
+    int spare_threads_, engaged_ = 0, helpers_ = 0;
+    std::vector<PyObject*> slots_;
+    std::vector<uint32_t> uses_, missing_;
+    std::deque<uint32_t> ready_;
+    size_t left_ = 0, under_way_ = 0;
+    bool stopped_ = false;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    uint64_t events_ = 0;       // guarded by mutex_
+    uint64_t events_seen_ = 0;  // the caller's own
+};
+
+}  // namespace
+
+int execute_concurrently(const Program& p, PyObject* owner, PyObject* graph, int threads, PyObject* const* feeds,
+                         PyObject** outputs) {
+    const auto run = std::make_shared<Run>(p, owner, graph, threads);
+    return run->run(feeds, outputs);
+}
+
+}  // namespace pyop

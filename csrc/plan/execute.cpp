@@ -1,0 +1,150 @@
+#include "plan/execute.h"
+
+#include <memory>
+
+#include "array/lend.h"
+#include "runtime/errors.h"
+
+namespace pyop {
+
+namespace {
+
+// The slots of one execution. Small ones live on the stack.
+class Frame {
+  public:
+    explicit Frame(size_t n) : n_(n) {
+        if (n > kInline) heap_ = std::make_unique<PyObject*[]>(n);
+        slots_ = heap_ ? heap_.get() : inline_;
+        std::fill_n(slots_, n, nullptr);
+    }
+    ~Frame() {
+        for (size_t i = 0; i < n_; ++i) Py_XDECREF(slots_[i]);
+    }
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+    PyObject** slots() { return slots_; }
+
+  private:
+    static constexpr size_t kInline = 64;
+    size_t n_;
+    PyObject* inline_[kInline];
+    std::unique_ptr<PyObject*[]> heap_;
+    PyObject** slots_;
+};
+
+// Arguments of a mutating function that nobody else can see: a fresh array whose only reference is the slot
+// that is about to be released.
+uint64_t private_inputs(const Instruction& ins, const Operand* operands, PyObject* const* arguments) {
+    uint64_t mask = 0;
+    for (uint32_t k = 0; k < ins.n_inputs && k < 64; ++k) {
+        PyObject* a = arguments[k];
+        const bool dying = operands[k].last_use() && uniquely_owned(a) && is_exact_array(a);
+        if (dying && PyArray_CHKFLAGS(as_array(a), NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE)) mask |= uint64_t{1} << k;
+    }
+    return mask;
+}
+
+// The general instruction; the plain one is inlined into the loop of execute().
+int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** slots) {
+    const Operand* operands = &p.operands[ins.first_operand];
+    std::vector<PyObject*> arguments(ins.n_inputs + 1), results(static_cast<size_t>(ins.callee.n_out) + 1);
+    for (uint32_t k = 0; k < ins.n_inputs; ++k)
+        arguments[k] = operands[k].constant() ? p.constants[operands[k].index()].get() : slots[operands[k].index()];
+    const uint64_t owned = ins.mutates ? private_inputs(ins, operands, arguments.data()) : 0;
+    if (run_instruction(ins, g, arguments.data(), owned, results.data()) < 0) return -1;
+    for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
+        const uint32_t slot = p.results[ins.first_result + k];
+        if (slot == kNoSlot) Py_DECREF(results[k]);
+        else slots[slot] = results[k];
+    }
+    for (uint32_t k = 0; k < ins.n_inputs; ++k)
+        if (operands[k].last_use()) Py_CLEAR(slots[operands[k].index()]);
+    return 0;
+}
+
+}  // namespace
+
+int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, uint64_t private_inputs,
+                    PyObject** results) {
+    Callee callee = ins.callee;
+    callee.private_inputs = private_inputs;
+    return checked_call(callee, arguments, ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
+}
+
+int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots) {
+    for (size_t k = 0; k < p.feeds.size(); ++k) {
+        const Feed& feed = p.feeds[k];
+        if (feed.slot != kNoSlot) slots[feed.slot] = Py_NewRef(feeds[k]);
+        if (feed.lent_slot == kNoSlot) continue;
+        const Loan loan = lend(as_array(feeds[k]));
+        if (!loan.object) return -1;
+        slots[feed.lent_slot] = loan.owned ? loan.object : Py_NewRef(loan.object);
+    }
+    return 0;
+}
+
+void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs) {
+    for (size_t i = 0; i < p.outputs.size(); ++i) {
+        const Operand o = p.outputs[i];
+        PyObject* value = o.constant() ? p.constants[o.index()].get() : slots[o.index()];
+        // A function that returned the view of an argument: the caller gets the argument, as it would from
+        // a direct call. The view is recognised by its base, since its slot may be in use again.
+        if (is_exact_array(value) && !PyArray_CHKFLAGS(as_array(value), NPY_ARRAY_WRITEABLE)) {
+            for (size_t k = 0; k < p.feeds.size(); ++k) {
+                if (p.feeds[k].lent_slot == kNoSlot || PyArray_BASE(as_array(value)) != feeds[k]) continue;
+                PyArrayObject *view = as_array(value), *whole = as_array(feeds[k]);
+                if (PyArray_DATA(view) == PyArray_DATA(whole) && PyArray_SAMESHAPE(view, whole) &&
+                    PyArray_DESCR(view) == PyArray_DESCR(whole) &&
+                    PyArray_CompareLists(PyArray_STRIDES(view), PyArray_STRIDES(whole), PyArray_NDIM(view)))
+                    value = feeds[k];
+            }
+        }
+        outputs[i] = Py_NewRef(value);
+    }
+}
+
+int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject** outputs) {
+    const Graph& g = graph_of(graph);
+    Frame frame(p.n_slots);
+    PyObject** slots = frame.slots();
+    if (load_feeds(p, feeds, slots) < 0) return -1;
+    const Operand* all_operands = p.operands.data();
+    const Ref* constants = p.constants.data();
+    unsigned until_signals = 1024;
+    for (const Instruction& ins : p.instructions) {
+        // Python functions look at signals themselves, builtins do not.
+        if (PYOP_UNLIKELY(--until_signals == 0)) {
+            until_signals = 1024;
+            if (PyErr_CheckSignals() < 0) return -1;
+        }
+        if (PYOP_LIKELY(ins.plain)) {
+            const Operand* operands = all_operands + ins.first_operand;
+            PyObject* arguments[kPlainArity];
+            for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+                const Operand o = operands[k];
+                arguments[k] = o.constant() ? constants[o.index()].get() : slots[o.index()];
+            }
+            // A value computed by an undeclared function may be anything; the general path converts it.
+            bool arrays = true;
+            for (uint32_t k = 0; k < ins.n_inputs; ++k) arrays &= is_exact_array(arguments[k]);
+            PyObject* result;
+            const int done = PYOP_LIKELY(arrays) ? checked_call_plain(ins.callee.fn, *ins.callee.contract, arguments,
+                                                                      ins.n_inputs, &result, NodeCaller(g, ins.node))
+                                                 : 1;
+            if (PYOP_LIKELY(done == 0)) {
+                const uint32_t slot = p.results[ins.first_result];
+                if (PYOP_LIKELY(slot != kNoSlot)) slots[slot] = result;
+                else Py_DECREF(result);
+                for (uint32_t k = 0; k < ins.n_inputs; ++k)
+                    if (operands[k].last_use()) Py_CLEAR(slots[operands[k].index()]);
+                continue;
+            }
+            if (done < 0) return -1;
+        }
+        if (step(p, g, ins, slots) < 0) return -1;
+    }
+    store_outputs(p, feeds, slots, outputs);
+    return 0;
+}
+
+}  // namespace pyop

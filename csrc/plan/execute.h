@@ -1,0 +1,32 @@
+// plan/execute.h: running a Program.
+#pragma once
+
+#include "plan/program.h"
+
+namespace pyop {
+
+// Runs on the calling thread. `feeds` holds one borrowed array a feed, checked already; `outputs` takes one
+// new reference a fetch. Returns 0, or -1 with the error set and nothing stored. Leaves no trace in the
+// program or the graph, whether it fails or not.
+int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject** outputs);
+
+// As execute(), on the calling thread and up to `threads` - 1 helpers, for a concurrent program.
+// `owner` is the Python object that owns the program: an interrupted run may outlive the call.
+int execute_concurrently(const Program& p, PyObject* owner, PyObject* graph, int threads, PyObject* const* feeds,
+                         PyObject** outputs);
+
+// Checks and converts the arguments of a plan: `values` (borrowed) to `arrays` (new references). Returns 0,
+// or -1 with InputError set and nothing stored.
+int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays);
+
+// Puts the feeds into the slots of a frame: a reference to the array, and a read-only view where it is lent.
+int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots);
+
+// Takes the fetches out of a frame. A read-only view that was lent comes back as the array it was lent from.
+void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs);
+
+// One instruction on gathered arguments (borrowed), storing its results (new references).
+int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, uint64_t private_inputs,
+                    PyObject** results);
+
+}  // namespace pyop

@@ -1,0 +1,131 @@
+// plan/feeds.cpp: the arguments of a plan on their way in.
+#include <memory>
+
+#include "array/arguments.h"
+#include "array/describe.h"
+#include "plan/execute.h"
+#include "runtime/errors.h"
+
+namespace pyop {
+
+namespace {
+
+class FeedCaller final : public Caller {
+  public:
+    FeedCaller(const Program& p, size_t k) : p_(p), k_(k) {}
+    std::string name() const override {
+        const char* text = PyUnicode_AsUTF8(p_.feeds[k_].name.get());
+        return text ? text : "?";
+    }
+    std::string description() const override { return "input '" + name() + "'"; }
+
+  private:
+    const Program& p_;
+    size_t k_;
+};
+
+std::string dim_text(const Program& p, npy_intp dim) {
+    if (dim >= 0) return std::to_string(dim);
+    if (dim == -1) return "_";
+    Ref text = Ref::steal(PyObject_Str(p.feed_symbols[static_cast<size_t>(-2 - dim)].get()));
+    const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+    if (!utf8) PyErr_Clear();
+    return utf8 ? utf8 : "?";
+}
+
+std::string feed_text(const Program& p, const Feed& feed) {
+    std::string text = feed.dtype ? dtype_text(feed.dtype) : "_";
+    if (feed.ndim < 0) return text;
+    text += "[";
+    for (size_t d = 0; d < feed.dims.size(); ++d) text += (d ? "," : "") + dim_text(p, feed.dims[d]);
+    return text + "]";
+}
+
+std::string sizes_text(const Program& p, const std::vector<npy_intp>& sizes) {
+    std::string text;
+    for (size_t i = 0; i < sizes.size(); ++i)
+        if (sizes[i] >= 0)
+            text += (text.empty() ? " (" : ", ") + dim_text(p, -2 - static_cast<npy_intp>(i)) + " = " + std::to_string(sizes[i]);
+    return text.empty() ? text : text + ")";
+}
+
+PYOP_COLD int wrong_feed(const Program& p, size_t k, PyObject* array, const std::vector<npy_intp>& sizes) {
+    const Feed& feed = p.feeds[k];
+    std::string message = "input '" + FeedCaller(p, k).name() + "' of the graph is " + array_text(array) +
+                          ", but expects " + feed_text(p, feed) + sizes_text(p, sizes);
+    if (feed.dtype && !PyArray_EquivTypes(feed.dtype, PyArray_DESCR(as_array(array))))
+        message += "\n  nothing is cast silently: pass x.astype(" + dtype_text(feed.dtype) + ")";
+    PyErr_SetString(errors.input, message.c_str());
+    return -1;
+}
+
+bool fits(const Feed& feed, PyArrayObject* a, std::vector<npy_intp>& sizes) {
+    if (feed.dtype && PyArray_DESCR(a) != feed.dtype && !PyArray_EquivTypes(PyArray_DESCR(a), feed.dtype)) return false;
+    if (feed.ndim < 0) return true;
+    if (PyArray_NDIM(a) != feed.ndim) return false;
+    for (int d = 0; d < feed.ndim; ++d) {
+        const npy_intp want = feed.dims[static_cast<size_t>(d)], have = PyArray_DIM(a, d);
+        if (want >= 0 && want != have) return false;
+        if (want > -2) continue;
+        npy_intp& bound = sizes[static_cast<size_t>(-2 - want)];
+        if (bound >= 0 && bound != have) return false;
+        bound = have;
+    }
+    return true;
+}
+
+// Sizes like n+1: evaluated in Python, with the sizes that plain names were bound to.
+int check_exprs(const Program& p, PyObject* const* arrays, const std::vector<npy_intp>& sizes) {
+    Ref env = Ref::steal(PyDict_New());
+    for (size_t i = 0; env && i < sizes.size(); ++i) {
+        if (sizes[i] < 0) continue;
+        Ref name = Ref::steal(PyObject_Str(p.feed_symbols[i].get())), size = Ref::steal(PyLong_FromSsize_t(sizes[i]));
+        if (!name || !size || PyDict_SetItem(env.get(), name.get(), size.get()) < 0) return -1;
+    }
+    for (const FeedExpr& e : p.feed_exprs) {
+        Ref want = env ? Ref::steal(PyObject_CallMethod(e.expr.get(), "evaluate", "O", env.get())) : Ref();
+        if (!want) return -1;
+        if (!PyLong_Check(want.get())) continue;  // a name in it is bound by no input
+        const npy_intp have = PyArray_DIM(as_array(arrays[e.feed]), e.dim);
+        if (PyLong_AsSsize_t(want.get()) == have) continue;
+        PyErr_Format(errors.input, "dimension %d of input '%s' is %zd, but expects %S = %S%s", e.dim,
+                     FeedCaller(p, e.feed).name().c_str(), have, e.expr.get(), want.get(), sizes_text(p, sizes).c_str());
+        return -1;
+    }
+    return 0;
+}
+
+PyObject* convert_new(const Program& p, size_t k, PyObject* value) {
+    if (PYOP_LIKELY(is_exact_array(value) && PyArray_ISNOTSWAPPED(as_array(value)))) return Py_NewRef(value);
+    PyObject* array = convert_argument_new(value, p.feeds[k].dtype, false);
+    // A graph that declares text as objects (py_func's way) takes str and bytes.
+    const bool wants_objects = p.feeds[k].dtype && p.feeds[k].dtype->type_num == NPY_OBJECT;
+    if (array && wants_objects && PyArray_ISSTRING(as_array(array))) Py_SETREF(array, convert_argument_new(value, nullptr, true));
+    if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
+    Ref message = Ref::steal(PyUnicode_FromFormat("input '%U' of the graph, a %s, cannot become an array",
+                                                  p.feeds[k].name.get(), Py_TYPE(value)->tp_name));
+    raise_from_pending(errors.input, message.get());
+    return nullptr;
+}
+
+}  // namespace
+
+int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays) {
+    std::vector<npy_intp> sizes(p.feed_symbols.size(), -1);
+    size_t done = 0;
+    int status = 0;
+    for (; done < p.feeds.size() && status == 0; ++done) {
+        arrays[done] = convert_new(p, done, values[done]);
+        if (!arrays[done]) {
+            status = -1;
+            break;
+        }
+        if (!fits(p.feeds[done], as_array(arrays[done]), sizes)) status = wrong_feed(p, done, arrays[done], sizes);
+    }
+    if (status == 0 && !p.feed_exprs.empty()) status = check_exprs(p, arrays, sizes);
+    if (status == 0) return 0;
+    for (size_t k = 0; k < done; ++k) Py_CLEAR(arrays[k]);
+    return -1;
+}
+
+}  // namespace pyop

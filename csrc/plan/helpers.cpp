@@ -1,0 +1,142 @@
+#include "plan/helpers.h"
+
+#include <pthread.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "runtime/attach.h"
+#include "runtime/ref.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr size_t kSpare = 8;  // helpers that stay idle for the next run
+
+struct Helper {
+    std::condition_variable wake;
+    std::shared_ptr<Job> job;
+    bool end = false;
+};
+
+// Never destroyed: detached threads may look at it until the process is gone. No Python is called and
+// the GIL is not asked for while the mutex is held.
+struct Pool {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<Helper>> idle;
+    bool closing = false;
+};
+Pool& pool() {
+    alignas(Pool) static unsigned char storage[sizeof(Pool)];
+    static Pool* instance = new (storage) Pool;
+    return *instance;
+}
+
+PyObject* module_ref = nullptr;  // borrowed for the life of the process
+
+void forget_in_child() { new (&pool()) Pool; }
+
+std::shared_ptr<Helper> take_idle(const std::shared_ptr<Job>& job) {
+    const std::lock_guard lock(pool().mutex);
+    if (pool().idle.empty()) return nullptr;
+    auto helper = std::move(pool().idle.back());
+    pool().idle.pop_back();
+    helper->job = job;
+    return helper;
+}
+
+constexpr const char* kCapsule = "pyop.helper";
+
+void free_capsule(PyObject* capsule) {
+    delete static_cast<std::shared_ptr<Helper>*>(PyCapsule_GetPointer(capsule, kCapsule));
+}
+
+int start_helper(const std::shared_ptr<Job>& job) {
+    auto helper = std::make_shared<Helper>();
+    helper->job = job;
+    auto* held = new std::shared_ptr<Helper>(std::move(helper));
+    Ref capsule = Ref::steal(PyCapsule_New(held, kCapsule, free_capsule));
+    if (!capsule) {
+        delete held;
+        return -1;
+    }
+    Ref threading = Ref::steal(PyImport_ImportModule("threading"));
+    Ref target = Ref::steal(PyObject_GetAttrString(module_ref, "_help"));
+    if (!threading || !target) return -1;
+    Ref thread_class = Ref::steal(PyObject_GetAttrString(threading.get(), "Thread"));
+    Ref no_args = Ref::steal(PyTuple_New(0));
+    Ref kwargs = Ref::steal(Py_BuildValue("{s:O,s:(O),s:s,s:O}", "target", target.get(), "args", capsule.get(), "name",
+                                          "pyop-helper", "daemon", Py_True));
+    if (!thread_class || !no_args || !kwargs) return -1;
+    Ref thread = Ref::steal(PyObject_Call(thread_class.get(), no_args.get(), kwargs.get()));
+    Ref started = thread ? Ref::steal(PyObject_CallMethod(thread.get(), "start", nullptr)) : Ref();
+    return started ? 0 : -1;
+}
+
+// Waits, detached, for a job or the end. Returns null at the end.
+std::shared_ptr<Job> next_job(const std::shared_ptr<Helper>& helper) {
+    const DetachScope detached;
+    std::unique_lock lock(pool().mutex);
+    if (!helper->job) {
+        if (pool().closing || pool().idle.size() >= kSpare) return nullptr;
+        pool().idle.push_back(helper);
+        helper->wake.wait(lock, [&] { return helper->job || helper->end; });
+    }
+    return std::exchange(helper->job, nullptr);
+}
+
+PyObject* help(PyObject*, PyObject* capsule) {
+    auto* held = static_cast<std::shared_ptr<Helper>*>(PyCapsule_GetPointer(capsule, kCapsule));
+    if (!held) return nullptr;
+    const std::shared_ptr<Helper> helper = *held;
+    while (const std::shared_ptr<Job> job = next_job(helper)) job->help();
+    Py_RETURN_NONE;
+}
+
+PyObject* close_helpers(PyObject*, PyObject*) {
+    const std::lock_guard lock(pool().mutex);
+    pool().closing = true;
+    for (const auto& helper : pool().idle) {
+        helper->end = true;
+        helper->wake.notify_one();
+    }
+    pool().idle.clear();
+    Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    {"_help", help, METH_O, "The life of a helper thread."},
+    {"_close_helpers", close_helpers, METH_NOARGS, "Ends the idle helper threads (an atexit hook)."},
+    {},
+};
+
+}  // namespace
+
+void engage_helpers(int n, const std::shared_ptr<Job>& job) {
+    for (int i = 0; i < n; ++i) {
+        if (const auto helper = take_idle(job)) {
+            helper->wake.notify_one();
+        } else if (start_helper(job) < 0) {
+            PyErr_Clear();  // no more threads to be had: the caller works with those it has
+            return;
+        }
+    }
+}
+
+int helpers_init(PyObject* module) {
+    module_ref = module;
+    if (PyModule_AddFunctions(module, functions) < 0) return -1;
+    if (pthread_atfork(nullptr, nullptr, forget_in_child) != 0) {
+        PyErr_SetString(PyExc_RuntimeError, "pthread_atfork failed");
+        return -1;
+    }
+    Ref atexit = Ref::steal(PyImport_ImportModule("atexit"));
+    Ref close = Ref::steal(PyObject_GetAttrString(module, "_close_helpers"));
+    if (!atexit || !close) return -1;
+    return Ref::steal(PyObject_CallMethod(atexit.get(), "register", "O", close.get())) ? 0 : -1;
+}
+
+}  // namespace pyop

@@ -1,0 +1,228 @@
+// plan/lower.cpp: from what the passes left of a graph to a Program.
+#include <unordered_map>
+
+#include "plan/program.h"
+#include "runtime/errors.h"
+
+namespace pyop {
+
+namespace {
+
+class Lowering {
+  public:
+    Lowering(const Rewrite& r, Program& p) : r_(r), p_(p) {}
+
+    int run() {
+        list_nodes();
+        place_feeds();
+        for (const uint32_t i : schedule_) emit(i);
+        for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
+        if (missing_feed_) return -1;
+        if (p_.concurrent) order();
+        else mark_last_uses();
+        return 0;
+    }
+
+  private:
+    static constexpr uint64_t key(Edge e) { return Rewrite::key(e); }
+
+    // The nodes that are left to execute: creation order is the schedule.
+    void list_nodes() {
+        for (uint32_t i = 0; i < r_.g.size(); ++i) {
+            if (!r_.live[i] || r_.same_as[i] != i || r_.g.node(i).kind() != NodeKind::Py) continue;
+            if (r_.request.optimize && !r_.g.node(i).stateful() && r_.g.folded(i)) continue;
+            schedule_.push_back(i);
+        }
+    }
+
+    void place_feeds() {
+        std::unordered_map<int64_t, npy_intp> symbols;
+        for (const Edge e : r_.request.feeds) {
+            Feed& feed = p_.feeds.emplace_back();
+            const ValueSpec& spec = r_.g.spec(e);
+            feed.dtype = spec.descr();
+            feed.ndim = spec.ndim;
+            feed.name = r_.g.node_name(e.node);
+            for (size_t d = 0; d < spec.dims.size(); ++d) feed.dims.push_back(feed_dim(spec.dims[d], static_cast<int>(d), symbols));
+            feed_of_[key(e)] = static_cast<uint32_t>(p_.feeds.size() - 1);
+        }
+    }
+
+    npy_intp feed_dim(int64_t size, int d, std::unordered_map<int64_t, npy_intp>& symbols) {
+        if (size >= kUnknownSize) return size;
+        Ref dim = Ref::steal(size_new(size));
+        Ref is_name = dim ? Ref::steal(PyObject_GetAttrString(dim.get(), "is_name")) : Ref();
+        if (!is_name) PyErr_Clear();
+        if (!is_name || is_name.get() != Py_True) {
+            p_.feed_exprs.push_back({p_.feeds.size() - 1, d, std::move(dim)});
+            return -1;
+        }
+        const auto [it, added] = symbols.emplace(size, static_cast<npy_intp>(symbols.size()));
+        if (added) p_.feed_symbols.push_back(std::move(dim));
+        return -2 - it->second;
+    }
+
+    // Where a value is found, giving it a place the first time. `lent`: wanted read-only.
+    Operand read(Edge e, bool lent) {
+        if (PyObject* constant = r_.known(e)) {
+            const auto [it, added] = constant_of_.emplace(constant, static_cast<uint32_t>(p_.constants.size()));
+            if (added) p_.constants.push_back(Ref::borrow(constant));
+            return {it->second | Operand::kConstant};
+        }
+        if (const auto it = feed_of_.find(key(e)); it != feed_of_.end()) {
+            Feed& feed = p_.feeds[it->second];
+            uint32_t& slot = lent ? feed.lent_slot : feed.slot;
+            if (slot == kNoSlot) slot = p_.n_slots++;
+            return {slot};
+        }
+        if (r_.g.node(e.node).kind() == NodeKind::Input) {
+            not_fed(e.node);
+            return {0};
+        }
+        return {slot_of_.at(key(e))};
+    }
+
+    PYOP_COLD void not_fed(uint32_t node) {
+        if (missing_feed_) return;
+        missing_feed_ = true;
+        PyErr_Format(errors.graph, "%s is needed but not fed: give it a value in feeds={%s: array}",
+                     NodeCaller(r_.g, node).description().c_str(), NodeCaller(r_.g, node).name().c_str());
+    }
+
+    void emit(uint32_t i) {
+        const PyNode& node = r_.g.node_as<PyNode>(i);
+        Instruction ins{{node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()},
+                        i,
+                        static_cast<uint32_t>(p_.operands.size()),
+                        static_cast<uint32_t>(node.inputs().size()),
+                        static_cast<uint32_t>(p_.results.size()),
+                        node.contract() && node.contract()->plain && !node.form() && node.inputs().size() <= kPlainArity,
+                        node.contract() && node.contract()->mutates != 0};
+        uint32_t position = 0;
+        for (const Edge e : node.inputs()) {
+            const bool lent = node.lends() && !(ins.mutates && node.contract()->mutates_input(position));
+            p_.operands.push_back(read(r_.resolve(e), lent));
+            ++position;
+        }
+        for (uint32_t k = 0; k < node.n_outputs(); ++k) {
+            slot_of_[key({i, k})] = p_.n_slots;
+            p_.results.push_back(p_.n_slots++);
+        }
+        p_.instructions.push_back(ins);
+    }
+
+    // Backwards over the program: the first read met is the last one executed. Then slots are renumbered so
+    // that a frame is as large as what is alive at once, not as the graph.
+    void mark_last_uses() {
+        std::vector<bool> read_later(p_.n_slots);
+        for (const Operand o : p_.outputs)
+            if (!o.constant()) read_later[o.index()] = true;
+        for (size_t i = p_.instructions.size(); i-- > 0;) {
+            const Instruction& ins = p_.instructions[i];
+            for (uint32_t k = 0; k < n_results(i); ++k) {
+                uint32_t& slot = p_.results[ins.first_result + k];
+                if (!read_later[slot]) slot = kNoSlot;
+            }
+            for (uint32_t k = ins.n_inputs; k-- > 0;) {
+                Operand& o = p_.operands[ins.first_operand + k];
+                if (o.constant() || read_later[o.index()]) continue;
+                read_later[o.index()] = true;
+                o.code |= Operand::kLastUse;
+            }
+        }
+        renumber();
+    }
+
+    uint32_t n_results(size_t i) const { return static_cast<uint32_t>(p_.instructions[i].callee.n_out); }
+
+    void renumber() {
+        std::vector<uint32_t> place(p_.n_slots, kNoSlot), spare;
+        uint32_t n = 0;
+        const auto take = [&](uint32_t& slot) {
+            if (slot == kNoSlot) return;
+            if (spare.empty()) spare.push_back(n++);
+            place[slot] = spare.back();
+            spare.pop_back();
+            slot = place[slot];
+        };
+        for (Feed& feed : p_.feeds) {
+            take(feed.slot);
+            take(feed.lent_slot);
+        }
+        for (size_t i = 0; i < p_.instructions.size(); ++i) {
+            const Instruction& ins = p_.instructions[i];
+            for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+                Operand& o = p_.operands[ins.first_operand + k];
+                if (!o.constant()) o.code = place[o.index()] | (o.code & Operand::kLastUse);
+            }
+            // A result must not land in a slot that this instruction still reads: its inputs are released
+            // when it is done.
+            for (uint32_t k = 0; k < n_results(i); ++k) take(p_.results[ins.first_result + k]);
+            for (uint32_t k = 0; k < ins.n_inputs; ++k)
+                if (const Operand o = p_.operands[ins.first_operand + k]; o.last_use()) spare.push_back(o.index());
+        }
+        for (Operand& o : p_.outputs)
+            if (!o.constant()) o.code = place[o.index()];
+        p_.n_slots = n;
+    }
+
+    void order() {
+        const auto n = static_cast<uint32_t>(p_.instructions.size());
+        p_.slot_uses.assign(p_.n_slots, 0);
+        p_.n_predecessors.assign(n, 0);
+        std::vector<uint32_t> writer(p_.n_slots, kNoSlot);
+        std::vector<std::pair<uint32_t, uint32_t>> edges;
+        uint32_t last_stateful = kNoSlot;
+        for (uint32_t i = 0; i < n; ++i) {
+            const Instruction& ins = p_.instructions[i];
+            for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+                const Operand o = p_.operands[ins.first_operand + k];
+                if (o.constant()) continue;
+                ++p_.slot_uses[o.index()];
+                if (writer[o.index()] != kNoSlot) edges.emplace_back(writer[o.index()], i);
+            }
+            if (r_.g.node(ins.node).stateful()) {
+                if (last_stateful != kNoSlot) edges.emplace_back(last_stateful, i);
+                last_stateful = i;
+            }
+            for (uint32_t k = 0; k < n_results(i); ++k) writer[p_.results[ins.first_result + k]] = i;
+        }
+        for (const Operand o : p_.outputs)
+            if (!o.constant()) ++p_.slot_uses[o.index()];
+        p_.first_successor.assign(n + 1, 0);
+        for (const auto& [from, to] : edges) {
+            ++p_.first_successor[from + 1];
+            ++p_.n_predecessors[to];
+        }
+        for (uint32_t i = 0; i < n; ++i) p_.first_successor[i + 1] += p_.first_successor[i];
+        std::vector<uint32_t> next(p_.first_successor.begin(), p_.first_successor.end() - 1);
+        p_.successors.resize(edges.size());
+        for (const auto& [from, to] : edges) p_.successors[next[from]++] = to;
+    }
+
+    const Rewrite& r_;
+    Program& p_;
+    std::vector<uint32_t> schedule_;
+    std::unordered_map<uint64_t, uint32_t> feed_of_, slot_of_;
+    std::unordered_map<PyObject*, uint32_t> constant_of_;
+    bool missing_feed_ = false;
+};
+
+}  // namespace
+
+int lower(PyObject* graph, const Request& request, bool concurrent, Program& program) {
+    Rewrite r(graph, request);
+    prune(r);
+    program.n_nodes = r.g.size();
+    for (uint32_t i = 0; i < r.g.size(); ++i) program.pruned += !r.live[i];
+    if (request.optimize) {
+        if (merge(r) < 0 || fold(r) < 0) return -1;
+        prune(r);
+    }
+    program.merged = r.merged;
+    program.folded = r.folded;
+    program.concurrent = concurrent;
+    return Lowering(r, program).run();
+}
+
+}  // namespace pyop

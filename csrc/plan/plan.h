@@ -1,0 +1,29 @@
+// plan/plan.h: Plan, the Python object of a compiled graph. Callable; safe to call from many threads at once.
+#pragma once
+
+#include "plan/program.h"
+
+namespace pyop {
+
+// How the fetches are handed back.
+enum class FetchForm : int8_t { Single, Tuple, List, Tree };
+
+struct PlanObject {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject* graph;
+    Program* program;
+    std::vector<int32_t>* leaves;  // one a fetch: index of the program's output, or -1 for None (a node)
+    FetchForm form;
+    PyObject* tree;                // TreeDef for FetchForm::Tree
+    int threads;
+    PyObject* dict;
+    PyObject* weakrefs;
+};
+
+extern PyTypeObject* plan_type;
+
+// Adds Plan and compile() to the module.
+int plan_init(PyObject* module);
+
+}  // namespace pyop

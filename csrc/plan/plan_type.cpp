@@ -1,0 +1,362 @@
+#include <memory>
+
+#include "array/describe.h"
+#include "graph/build.h"
+#include "plan/execute.h"
+#include "plan/plan.h"
+#include "runtime/errors.h"
+#include "runtime/reaper.h"
+
+namespace pyop {
+
+PyTypeObject* plan_type = nullptr;
+
+namespace {
+
+PlanObject* plan_of(PyObject* self) { return reinterpret_cast<PlanObject*>(self); }
+
+std::string feed_names(const Program& p) {
+    std::string text;
+    for (const Feed& feed : p.feeds) {
+        const char* name = PyUnicode_AsUTF8(feed.name.get());
+        text += (text.empty() ? "" : ", ") + std::string(name ? name : "?");
+    }
+    return text.empty() ? "no inputs" : "inputs " + text;
+}
+
+// Small arrays of references that are dropped at the end, on the stack where they fit.
+class References {
+  public:
+    explicit References(size_t n) : n_(n) {
+        if (n > kInline) heap_ = std::make_unique<PyObject*[]>(n);
+        items_ = heap_ ? heap_.get() : inline_;
+        std::fill_n(items_, n, nullptr);
+    }
+    ~References() {
+        for (size_t i = 0; i < n_; ++i) Py_XDECREF(items_[i]);
+    }
+    References(const References&) = delete;
+    References& operator=(const References&) = delete;
+    PyObject** data() { return items_; }
+    PyObject*& operator[](size_t i) { return items_[i]; }
+
+  private:
+    static constexpr size_t kInline = 8;
+    size_t n_;
+    PyObject* inline_[kInline];
+    std::unique_ptr<PyObject*[]> heap_;
+    PyObject** items_;
+};
+
+// Keyword arguments of a plan: inputs by name, and out=. Fills the gaps of `values` (borrowed).
+int bind_keywords(const Program& p, PyObject* const* args, Py_ssize_t n_args, PyObject* kwnames,
+                  std::vector<PyObject*>& values, PyObject** out) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, i), *value = args[n_args + i];
+        size_t k = 0;
+        while (k < p.feeds.size() && PyUnicode_Compare(p.feeds[k].name.get(), name) != 0) ++k;
+        if (k < p.feeds.size()) {
+            if (values[k]) {
+                PyErr_Format(PyExc_TypeError, "input '%U' of the plan is given twice", name);
+                return -1;
+            }
+            values[k] = value;
+        } else if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+            *out = value;
+        } else {
+            PyErr_Format(PyExc_TypeError, "the plan has no input '%U'; it has %s", name, feed_names(p).c_str());
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PYOP_COLD int wrong_arguments(const Program& p, Py_ssize_t got) {
+    PyErr_Format(PyExc_TypeError, "the plan takes %zu arrays (%s), but got %zd", p.feeds.size(), feed_names(p).c_str(), got);
+    return -1;
+}
+
+PyObject* leaf_new(const PlanObject& plan, size_t i, References& outputs) {
+    const int32_t at = (*plan.leaves)[i];
+    return at < 0 ? Py_NewRef(Py_None) : Py_NewRef(outputs[static_cast<size_t>(at)]);
+}
+
+PyObject* assemble(const PlanObject& plan, References& outputs) {
+    const size_t n = plan.leaves->size();
+    if (plan.form == FetchForm::Single) return leaf_new(plan, 0, outputs);
+    const auto length = static_cast<Py_ssize_t>(n);
+    Ref leaves = Ref::steal(plan.form == FetchForm::Tuple ? PyTuple_New(length) : PyList_New(length));
+    for (size_t i = 0; leaves && i < n; ++i) {
+        PyObject* leaf = leaf_new(plan, i, outputs);
+        if (plan.form == FetchForm::Tuple) PyTuple_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
+        else PyList_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
+    }
+    if (!leaves || plan.form != FetchForm::Tree) return leaves.release();
+    return PyObject_CallMethod(plan.tree, "unflatten", "O", leaves.get());
+}
+
+int copy_to_out(PyObject* out, PyObject* result, size_t k) {
+    const bool fits = is_exact_array(out) && is_exact_array(result) && PyArray_ISWRITEABLE(as_array(out)) &&
+                      PyArray_EquivTypes(PyArray_DESCR(as_array(out)), PyArray_DESCR(as_array(result))) &&
+                      PyArray_SAMESHAPE(as_array(out), as_array(result));
+    if (fits) return PyArray_CopyInto(as_array(out), as_array(result));
+    PyErr_Format(errors.input, "out= for output %zu of the plan must be a writable %s, but is %s%s", k,
+                 array_text(result).c_str(), array_text(out).c_str(),
+                 is_exact_array(out) && !PyArray_ISWRITEABLE(as_array(out)) ? " (read-only)" : "");
+    return -1;
+}
+
+// out= is one array for a single output, else a sequence of one an output (None: no matter).
+int deliver_out(const Program& p, PyObject* out, References& outputs) {
+    const size_t n = p.outputs.size();
+    Ref items = n == 1 && !PyTuple_Check(out) && !PyList_Check(out) ? Ref::steal(PyTuple_Pack(1, out))
+                                                                    : Ref::steal(PySequence_Tuple(out));
+    if (!items) return -1;
+    if (static_cast<size_t>(PyTuple_GET_SIZE(items.get())) != n) {
+        PyErr_Format(errors.input, "out= must hold one array for each of the plan's %zu outputs, but holds %zd", n,
+                     PyTuple_GET_SIZE(items.get()));
+        return -1;
+    }
+    for (size_t k = 0; k < n; ++k) {
+        PyObject* target = PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(k));
+        if (target == Py_None || target == outputs[k]) continue;
+        if (copy_to_out(target, outputs[k], k) < 0) return -1;
+        Py_SETREF(outputs[k], Py_NewRef(target));
+    }
+    return 0;
+}
+
+PyObject* run_plan(PyObject* self, PyObject* const* values, PyObject* out) {
+    const PlanObject& plan = *plan_of(self);
+    const Program& p = *plan.program;
+    References feeds(p.feeds.size()), outputs(p.outputs.size());
+    if (check_feeds(p, values, feeds.data()) < 0) return nullptr;
+    if (Py_EnterRecursiveCall(" in a pyop plan")) return nullptr;
+    int status;
+    {
+        const NotBuilding not_building;
+        status = p.concurrent ? execute_concurrently(p, self, plan.graph, plan.threads, feeds.data(), outputs.data())
+                              : execute(p, plan.graph, feeds.data(), outputs.data());
+    }
+    Py_LeaveRecursiveCall();
+    if (status < 0 || (out && out != Py_None && deliver_out(p, out, outputs) < 0)) return nullptr;
+    return assemble(plan, outputs);
+}
+
+PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    reaper_poll();
+    // The caller may drop its last reference to the plan while it runs.
+    const Ref alive = Ref::borrow(self);
+    const Program& p = *plan_of(self)->program;
+    const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (PYOP_LIKELY(!kwnames && static_cast<size_t>(n) == p.feeds.size())) return run_plan(self, args, nullptr);
+    if (static_cast<size_t>(n) > p.feeds.size()) {
+        wrong_arguments(p, n);
+        return nullptr;
+    }
+    std::vector<PyObject*> values(args, args + n);
+    values.resize(p.feeds.size() + 1);
+    PyObject* out = nullptr;
+    if (kwnames && bind_keywords(p, args, n, kwnames, values, &out) < 0) return nullptr;
+    for (size_t k = 0; k < p.feeds.size(); ++k) {
+        if (values[k]) continue;
+        PyErr_Format(PyExc_TypeError, "input '%U' of the plan is missing; it has %s", p.feeds[k].name.get(),
+                     feed_names(p).c_str());
+        return nullptr;
+    }
+    return run_plan(self, values.data(), out);
+}
+
+int read_fetches(PyObject* graph, PyObject* fetches, Request& request, std::vector<int32_t>& leaves) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fetches); ++i) {
+        PyObject* fetch = PyTuple_GET_ITEM(fetches, i);
+        PyObject* owner;
+        if (is_value(fetch)) {
+            owner = as_value(fetch)->graph;
+            leaves.push_back(static_cast<int32_t>(request.fetches.size()));
+            request.fetches.push_back(as_value(fetch)->edge);
+        } else if (Py_TYPE(fetch) == node_type) {
+            owner = reinterpret_cast<NodeHandleObject*>(fetch)->graph;
+            leaves.push_back(-1);
+            request.run_nodes.push_back(reinterpret_cast<NodeHandleObject*>(fetch)->index);
+        } else {
+            PyErr_Format(PyExc_TypeError, "a fetch must be a Value or a Node of the graph, not %s", Py_TYPE(fetch)->tp_name);
+            return -1;
+        }
+        if (owner != graph) {
+            PyErr_Format(errors.graph, "%R belongs to another graph than the one that is run", fetch);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int read_feeds(PyObject* graph, PyObject* feeds, Request& request) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(feeds); ++i) {
+        PyObject* feed = PyTuple_GET_ITEM(feeds, i);
+        if (!is_value(feed)) {
+            PyErr_Format(PyExc_TypeError, "only a Value can be fed, not %s", Py_TYPE(feed)->tp_name);
+            return -1;
+        }
+        if (as_value(feed)->graph != graph) {
+            PyErr_Format(errors.graph, "%R is fed, but belongs to another graph than the one that is run", feed);
+            return -1;
+        }
+        request.feeds.push_back(as_value(feed)->edge);
+    }
+    return 0;
+}
+
+PyObject* compile(PyObject*, PyObject* args, PyObject* kwargs) {
+    static const char* keywords[] = {"graph", "fetches", "feeds", "form", "tree", "whole", "optimize", "threads", nullptr};
+    PyObject *graph, *fetches, *feeds, *tree;
+    int form, whole, optimize, threads;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!iOppi", const_cast<char**>(keywords), graph_type, &graph,
+                                     &PyTuple_Type, &fetches, &PyTuple_Type, &feeds, &form, &tree, &whole, &optimize,
+                                     &threads))
+        return nullptr;
+    if (threads < 1 || threads > 1024) {
+        PyErr_Format(PyExc_ValueError, "threads must be between 1 and 1024, not %d", threads);
+        return nullptr;
+    }
+    Request request;
+    request.whole = whole;
+    request.optimize = optimize;
+    auto leaves = std::make_unique<std::vector<int32_t>>();
+    auto program = std::make_unique<Program>();
+    if (read_fetches(graph, fetches, request, *leaves) < 0 || read_feeds(graph, feeds, request) < 0) return nullptr;
+    if (lower(graph, request, threads > 1, *program) < 0) return nullptr;
+    Ref self = Ref::steal(plan_type->tp_alloc(plan_type, 0));
+    if (!self) return nullptr;
+    PlanObject& plan = *plan_of(self.get());
+    plan.vectorcall = plan_vectorcall;
+    plan.graph = Py_NewRef(graph);
+    plan.program = program.release();
+    plan.leaves = leaves.release();
+    plan.form = static_cast<FetchForm>(form);
+    plan.tree = tree == Py_None ? nullptr : Py_NewRef(tree);
+    plan.threads = threads;
+    return self.release();
+}
+
+int plan_traverse(PyObject* self, visitproc visit, void* arg) {
+    PlanObject& plan = *plan_of(self);
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(plan.graph);
+    Py_VISIT(plan.tree);
+    Py_VISIT(plan.dict);
+    return plan.program ? plan.program->traverse(visit, arg) : 0;
+}
+
+// The graph stays: the program points into it. Its own tp_clear breaks the cycle.
+int plan_clear(PyObject* self) {
+    Py_CLEAR(plan_of(self)->dict);
+    return 0;
+}
+
+void plan_dealloc(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    PlanObject& plan = *plan_of(self);
+    if (plan.weakrefs) PyObject_ClearWeakRefs(self);
+    delete std::exchange(plan.program, nullptr);
+    delete std::exchange(plan.leaves, nullptr);
+    Py_CLEAR(plan.dict);
+    Py_CLEAR(plan.tree);
+    Py_CLEAR(plan.graph);
+    PyTypeObject* type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyObject* plan_report(PyObject* self, PyObject*) {
+    const Program& p = *plan_of(self)->program;
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n}", "nodes", p.n_nodes, "pruned", p.pruned, "merged", p.merged,
+                         "folded", p.folded, "instructions", p.instructions.size(), "slots",
+                         static_cast<size_t>(p.n_slots));
+}
+
+PyObject* plan_nodes(PyObject* self, void*) {
+    const PlanObject& plan = *plan_of(self);
+    Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(plan.program->instructions.size())));
+    for (size_t i = 0; tuple && i < plan.program->instructions.size(); ++i) {
+        PyObject* node = node_handle_new(plan.graph, plan.program->instructions[i].node);
+        if (!node) return nullptr;
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), node);
+    }
+    return tuple.release();
+}
+
+PyObject* plan_input_names(PyObject* self, void*) {
+    const Program& p = *plan_of(self)->program;
+    Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(p.feeds.size())));
+    for (size_t k = 0; tuple && k < p.feeds.size(); ++k)
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(k), p.feeds[k].name.new_ref());
+    return tuple.release();
+}
+
+PyObject* plan_graph(PyObject* self, void*) { return Py_NewRef(plan_of(self)->graph); }
+PyObject* plan_threads(PyObject* self, void*) { return PyLong_FromLong(plan_of(self)->threads); }
+
+PyObject* plan_repr(PyObject* self) {
+    const PlanObject& plan = *plan_of(self);
+    return PyUnicode_FromFormat("<pyop.Plan of %zu instructions, %s, %d thread%s>", plan.program->instructions.size(),
+                                feed_names(*plan.program).c_str(), plan.threads, plan.threads == 1 ? "" : "s");
+}
+
+PyMethodDef plan_methods[] = {
+    {"report", plan_report, METH_NOARGS,
+     "What became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
+     "`folded` (computed at compile), of `instructions` left, and of memory `slots` they share."},
+    {},
+};
+
+PyGetSetDef plan_getset[] = {
+    {"nodes", plan_nodes, nullptr, "The nodes that are executed, in order.", nullptr},
+    {"input_names", plan_input_names, nullptr, "The names of the arguments, in order.", nullptr},
+    {"graph", plan_graph, nullptr, "The graph that was compiled.", nullptr},
+    {"threads", plan_threads, nullptr, "How many threads a call may use.", nullptr},
+    {},
+};
+
+PyMemberDef plan_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PlanObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(PlanObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(PlanObject, weakrefs), READONLY, nullptr},
+    {},
+};
+
+PyType_Slot plan_slots[] = {
+    {Py_tp_doc, const_cast<char*>(
+        "A compiled graph: a flat list of instructions, run by C++.\n\n"
+        "Call it with one array for each input, by position or by name; `out=` takes arrays for the results.\n"
+        "Made by `Graph.compile`. May be called from many threads at once.")},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_repr, reinterpret_cast<void*>(plan_repr)},
+    {Py_tp_traverse, reinterpret_cast<void*>(plan_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(plan_clear)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(plan_dealloc)},
+    {Py_tp_methods, plan_methods},
+    {Py_tp_getset, plan_getset},
+    {Py_tp_members, plan_members},
+    {0, nullptr},
+};
+
+PyType_Spec plan_spec = {
+    "pyop._core.Plan", sizeof(PlanObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, plan_slots};
+
+PyMethodDef functions[] = {
+    {"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compile)), METH_VARARGS | METH_KEYWORDS,
+     "compile(graph, fetches, feeds, form, tree, whole, optimize, threads) -> Plan"},
+    {},
+};
+
+}  // namespace
+
+int plan_init(PyObject* module) {
+    plan_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &plan_spec, nullptr));
+    if (!plan_type || PyModule_AddType(module, plan_type) < 0) return -1;
+    return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace pyop

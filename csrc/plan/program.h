@@ -1,0 +1,87 @@
+// plan/program.h: Program, a graph lowered to a flat list of instructions over numbered slots.
+//
+// It is immutable, so any number of threads may execute it at once, each with its own frame of slots. The
+// functions and contracts it points to are owned by the nodes of the graph, which the plan keeps alive.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "array/checked_call.h"
+#include "graph/passes/rewrite.h"
+
+namespace pyop {
+
+// Where an instruction finds an argument: a slot of the frame, or a constant of the program.
+struct Operand {
+    static constexpr uint32_t kConstant = 1u << 31;
+    static constexpr uint32_t kLastUse = 1u << 30;  // the slot is released after the instruction
+    static constexpr uint32_t kIndex = kLastUse - 1;
+
+    uint32_t code;
+    bool constant() const { return code & kConstant; }
+    bool last_use() const { return code & kLastUse; }
+    uint32_t index() const { return code & kIndex; }
+};
+
+inline constexpr uint32_t kNoSlot = UINT32_MAX;  // a result nobody reads
+
+struct Instruction {
+    Callee callee;
+    uint32_t node;           // of the graph, for error texts
+    uint32_t first_operand;  // into Program::operands
+    uint32_t n_inputs;
+    uint32_t first_result;   // into Program::results
+    bool plain;              // may take checked_call_plain
+    bool mutates;            // some input is written to
+};
+
+// An argument of the plan: what it must fit, and where it goes.
+struct Feed {
+    PyArray_Descr* dtype = nullptr;  // borrowed from the graph's spec table; null: any
+    int ndim = -1;
+    std::vector<npy_intp> dims;      // >= 0 a size, -1 anything, -2 - k the k-th symbolic size
+    uint32_t slot = kNoSlot;         // kNoSlot: nothing reads it
+    uint32_t lent_slot = kNoSlot;    // a read-only view for the functions it is lent to
+    Ref name;
+};
+
+// A size of a feed that is an expression of symbolic sizes ("n+1").
+struct FeedExpr {
+    size_t feed;
+    int dim;
+    Ref expr;  // a Dim
+};
+
+struct Program {
+    std::vector<Instruction> instructions;
+    std::vector<Operand> operands;
+    std::vector<uint32_t> results;
+    std::vector<Ref> constants;
+    std::vector<Feed> feeds;
+    std::vector<Ref> feed_symbols;  // the symbolic sizes by number: Dims that are plain names
+    std::vector<FeedExpr> feed_exprs;
+    std::vector<Operand> outputs;   // one a fetch
+    uint32_t n_slots = 0;
+
+    // For execution by several threads (then every value has a slot of its own): how often each slot is
+    // read, and the order that data and effects impose on the instructions.
+    bool concurrent = false;
+    std::vector<uint32_t> slot_uses;
+    std::vector<uint32_t> n_predecessors;
+    std::vector<uint32_t> first_successor;  // into successors; one more than instructions
+    std::vector<uint32_t> successors;
+
+    // What became of the graph's nodes.
+    size_t n_nodes = 0, merged = 0, folded = 0, pruned = 0;
+
+    int traverse(visitproc visit, void* arg) const {
+        for (const Ref& constant : constants) Py_VISIT(constant.get());
+        return 0;
+    }
+};
+
+// Runs the passes and lays the result out. 0, or -1 with the error set (folding runs user functions).
+int lower(PyObject* graph, const Request& request, bool concurrent, Program& program);
+
+}  // namespace pyop

@@ -1,0 +1,36 @@
+// src/hooks.cpp: what the Python side tells the core once, at import.
+#include <pybind11/pybind11.h>
+
+#include "graph/build.h"
+#include "graph/value_spec.h"
+#include "runtime/origin.h"
+
+namespace py = pybind11;
+
+void register_hooks(py::module_& m) {
+    m.def(
+        "set_spec_classes", [](py::object spec, py::object dim) { pyop::set_spec_classes(spec.ptr(), dim.ptr()); },
+        py::arg("spec"), py::arg("dim"), "The classes of specs and symbolic sizes.");
+    m.def(
+        "set_array_hooks",
+        [](py::object ufunc, py::object function) { pyop::set_array_hooks(ufunc.ptr(), function.ptr()); },
+        py::arg("array_ufunc"), py::arg("array_function"), "What NumPy's protocols on a Value call.");
+    m.def(
+        "set_package_directory", [](py::str path) { pyop::set_package_directory(path.ptr()); }, py::arg("path"),
+        "The folder whose frames are not the user's.");
+    m.def(
+        "graph_being_built",
+        [] {
+            PyObject* graph = pyop::graph_being_built();
+            return py::reinterpret_borrow<py::object>(graph ? graph : Py_None);
+        },
+        "The graph that is being built on this thread, or None.");
+    m.def(
+        "origin_here",
+        [] {
+            py::object text = py::reinterpret_steal<py::object>(pyop::origin_text(pyop::current_origin()).release());
+            if (!text) throw py::error_already_set();
+            return text;
+        },
+        "'file:line' of the innermost running frame that is not pyop's own.");
+}

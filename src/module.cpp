@@ -1,0 +1,46 @@
+// src/module.cpp: the table of contents of the extension pyop._core.
+//
+// The hot types (Contract, Value, Node, GraphBase, Plan, Op) are raw heap types of csrc/; pybind11 binds
+// the cold rest. The order is that of the layers.
+#include <pybind11/pybind11.h>
+
+#include "array/contract.h"
+#include "array/numpy.h"
+#include "graph/value.h"
+#include "op/op.h"
+#include "plan/helpers.h"
+#include "plan/plan.h"
+#include "runtime/errors.h"
+#include "runtime/reaper.h"
+
+namespace py = pybind11;
+
+void register_debug(py::module_&);  // debug.cpp
+void register_build_info(py::module_&);  // build_info.cpp
+void register_hooks(py::module_&);  // hooks.cpp
+
+namespace {
+
+void require(int status) {
+    if (status < 0) throw py::error_already_set();
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, m) {
+    m.doc() = "The C++ core of pyop. Private: use the names of the package.";
+    PyObject* module = m.ptr();
+    require(pyop::reaper_init(module));
+    require(pyop::errors_init(module));
+    require(pyop::numpy_init());
+    require(pyop::contract_init(module));
+    require(pyop::graph_init(module));
+    require(pyop::value_init(module));
+    require(pyop::node_init(module));
+    require(pyop::plan_init(module));
+    require(pyop::helpers_init(module));
+    require(pyop::op_init(module));
+    register_hooks(m);
+    register_debug(m);
+    register_build_info(m);
+}
