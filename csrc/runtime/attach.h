@@ -48,8 +48,8 @@ class AttachScope {
 };
 
 // Detaches the calling thread, which must be attached; does nothing if `wanted` is false, so that "release
-// the GIL if there is enough to do" needs no second code path. Give it a block of its own: the value of a `return`
-// beneath it is made before the GIL is back, so `Py_RETURN_NONE` there is an unprotected incref.
+// the GIL if there is enough to do" needs no second code path. Give it a block of its own: the value of a
+// `return` beneath it is made before the GIL is back, so `Py_RETURN_NONE` there is an unprotected incref.
 class DetachScope {
   public:
     explicit DetachScope(bool wanted = true) : saved_(wanted ? PyEval_SaveThread() : nullptr) {}

@@ -187,8 +187,8 @@ void reaper_close() {
 }
 
 int reaper_init(PyObject* module) {
-    static bool hooked = false;    // with the process
-    static bool opened = false;    // with this interpreter (one that is initialised anew opens again)
+    static bool hooked = false;  // with the process
+    static bool opened = false;  // with this interpreter (one that is initialised anew opens again)
     if (opened && !reaper_stats().closed) {
         return 0;
     }

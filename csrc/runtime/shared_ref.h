@@ -31,22 +31,25 @@
 //       for the first box of a batch one Py_AddPendingCall (whose own lock is held for nanoseconds).
 //       `__del__` therefore never runs on a thread that holds C++ locks and no GIL.
 //   I3  Boxes leave the graveyard all at once, by one exchange: no ABA, and two drains share nothing.
-//   I4  If the graveyard is not empty and the reaper open, a pending call is queued, or was refused because the
-//       interpreter's queue was full; then the next burial, op entry or collect() makes up for it. The main
-//       thread runs it between two bytecodes (up to 3.12: after it next takes the GIL). Only memory waits.
+//   I4  If the graveyard is not empty and the reaper open, a pending call is queued, or was refused because
+//       the interpreter's queue was full; then the next burial, op entry or collect() makes up for it. The
+//       main thread runs it between two bytecodes (up to 3.12: after it next takes the GIL). Only memory
+//       waits.
 //   I5  Whoever passed the gate while it was open is seen by close(): gate and count are one word.
 //
 // Shutdown. close() runs from Python's atexit, hence after non-daemon threads were joined and before any
-// module is torn down. It lets foreign threads leave their AttachScopes, shuts the gate, waits for those inside
-// bury() (none of which can be waiting for the GIL) and drains the rest. Afterwards attached threads
+// module is torn down. It lets foreign threads leave their AttachScopes, shuts the gate, waits for those
+// inside bury() (none of which can be waiting for the GIL) and drains the rest. Afterwards attached threads
 // (module teardown, capsule destructors) still decref as ever; detached ones, and C++ static destructors,
 // leak. `leaked` is 0 at the end of any program whose threads stopped before it did.
 //
 // Fork. The child has one thread, so whoever else was inside bury() never leaves it: a pthread_atfork hook
 // forgets them, and the pending call as well. The graveyard is consistent at every instruction and is kept.
-// The counters start anew. A box that another thread had in its hands is lost to the child, as are all its locals.
+// The counters start anew. A box that another thread had in its hands is lost to the child, like everything
+// else on that thread's stack.
 //
-// Free threading: unchanged. "Attached" speaks of a thread state, not of a lock. Subinterpreters: unsupported.
+// Free threading: unchanged. "Attached" speaks of a thread state, not of a lock.
+// Subinterpreters: unsupported.
 #pragma once
 
 #include <utility>  // std::exchange, std::swap
@@ -109,9 +112,7 @@ class SharedRef {
     }
 
     // For the tp_traverse of a Python object that is the only owner of this (report each edge once).
-    int visit(visitproc visitor, void* arg) const {
-        return box_ != nullptr ? visitor(box_->object, arg) : 0;
-    }
+    int visit(visitproc visitor, void* arg) const { return box_ != nullptr ? visitor(box_->object, arg) : 0; }
 
   private:
     explicit SharedRef(RefBox* box) noexcept : box_(box) {}

@@ -37,11 +37,11 @@ double time_each(Refs& refs) {
     return (cpu_ns() - start) / static_cast<double>(refs.size());
 }
 
-// bench_drop(n) -> (attached, detached, drain): ns each; (poll of an empty graveyard is part of nothing)
 PyObject* bench_drop(PyObject*, PyObject* count) {
     const Py_ssize_t n = PyLong_AsSsize_t(count);
     if (n <= 0) {
-        return PyErr_Format(PyExc_ValueError, "bench_drop needs a positive number of references, got %R", count);
+        return PyErr_Format(PyExc_ValueError, "bench_drop needs a positive number of references, got %R",
+                            count);
     }
     pyop::drain();
     Refs here = stock(static_cast<size_t>(n));
@@ -61,7 +61,8 @@ PyObject* bench_drop(PyObject*, PyObject* count) {
 
 PyMethodDef ctests::bench_methods[] = {
     {"bench_drop", bench_drop, METH_O,
-     "bench_drop(n) -> (attached, detached, drain): nanoseconds for each last reference dropped with the GIL, "
+     "bench_drop(n) -> (attached, detached, drain): nanoseconds for each last reference dropped with the "
+     "GIL, "
      "without it, and for releasing the latter afterwards."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -35,22 +35,23 @@ extern PyMethodDef bench_methods[];
 
 }  // namespace ctests
 
-#define PYOP_TEST(name)                                        \
-    static void name();                                        \
+#define PYOP_TEST(name)                                           \
+    static void name();                                           \
     static const ctests::Registrar registrar_##name{#name, name}; \
     static void name()
 
-#define EXPECT(condition)                                                       \
-    do {                                                                        \
+#define EXPECT(condition)                                                           \
+    do {                                                                            \
         if (!(condition)) ctests::fail(__FILE__, __LINE__, "expected " #condition); \
     } while (false)
 
 // For integers: says what came.
-#define EXPECT_EQ(got, wanted)                                                                         \
-    do {                                                                                               \
-        auto got_ = (got);                                                                       \
-        auto wanted_ = static_cast<decltype(got_)>(wanted);                                      \
-        if (got_ != wanted_)                                                                           \
-            ctests::fail(__FILE__, __LINE__, "expected " #got " == " + std::to_string(wanted_) + ", got " + \
-                                                 std::to_string(got_));                                \
+#define EXPECT_EQ(got, wanted)                                                                        \
+    do {                                                                                              \
+        auto got_ = (got);                                                                            \
+        auto wanted_ = static_cast<decltype(got_)>(wanted);                                           \
+        if (got_ != wanted_)                                                                          \
+            ctests::fail(                                                                             \
+                __FILE__, __LINE__,                                                                   \
+                "expected " #got " == " + std::to_string(wanted_) + ", got " + std::to_string(got_)); \
     } while (false)

@@ -1,5 +1,6 @@
-// tests/cpp/scenarios.cpp: ways for a reference to lose its last owner. Python scripts (tests/lifetime) arrange
-// the moment: threads, fork, exit. Every function takes a sequence of objects and makes one SharedRef of each.
+// tests/cpp/scenarios.cpp: ways for a reference to lose its last owner. Python scripts (tests/lifetime)
+// arrange the moment: threads, fork, exit. Most functions take a sequence of objects and make one owner
+// (owner.h) of each.
 #include <unistd.h>  // write
 
 #include <atomic>   // std::atomic
@@ -10,6 +11,7 @@
 #include <utility>  // std::move
 #include <vector>   // std::vector
 
+#include "owner.h"
 #include "registry.h"
 #include "runtime/attach.h"
 #include "runtime/reaper.h"
@@ -18,13 +20,15 @@
 
 namespace {
 
+using ctests::Owner;
+using ctests::Owners;
+using ctests::take;
 using pyop::AttachScope;
 using pyop::DetachScope;
 using pyop::Ref;
-using pyop::SharedRef;
-using Refs = std::vector<SharedRef>;
 
-// The last thing the process says, once asked to: the counters, after all of Python and the statics below.
+// The last thing the process says, once asked to: the counters, after all of Python and the static objects
+// below.
 struct Report {
     bool wanted = false;
     ~Report() {
@@ -41,100 +45,97 @@ struct Report {
     }
 } report;
 
-Refs static_refs;  // destroyed by the C++ runtime after main(), before `report`
+Owners static_owners;  // destroyed by the C++ runtime after main(), before `report`
 
-// Empties and returns false, with the error set, if `objects` is no sequence.
-bool take(PyObject* objects, Refs& out) {
-    Ref sequence = Ref::steal(PySequence_Fast(objects, "a sequence of objects is needed"));
-    if (!sequence) {
-        return false;
+PyObject* own_through(PyObject*, PyObject* kind) {
+    const bool node = PyUnicode_CompareWithASCIIString(kind, "PyNode") == 0;
+    if (!node && PyUnicode_CompareWithASCIIString(kind, "SharedRef") != 0) {
+        return PyErr_Format(PyExc_ValueError, "own_through expects 'SharedRef' or 'PyNode', got %R", kind);
     }
-    const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence.get());
-    out.reserve(static_cast<size_t>(n));
-    for (Py_ssize_t i = 0; i < n; ++i) {
-        out.push_back(SharedRef::borrow(PySequence_Fast_GET_ITEM(sequence.get(), i)));
-    }
-    return true;
+    ctests::owns_through_node = node;
+    Py_RETURN_NONE;
 }
 
 PyObject* drop_attached(PyObject*, PyObject* objects) {
-    Refs refs;
-    if (!take(objects, refs)) {
+    Owners owners;
+    if (!take(objects, owners)) {
         return nullptr;
     }
-    refs.clear();
+    owners.clear();
     Py_RETURN_NONE;
 }
 
 PyObject* drop_detached(PyObject*, PyObject* objects) {
-    Refs refs;
-    if (!take(objects, refs)) {
+    Owners owners;
+    if (!take(objects, owners)) {
         return nullptr;
     }
     {
         DetachScope no_gil;
-        refs.clear();
+        owners.clear();
     }
     Py_RETURN_NONE;
 }
 
 PyObject* drop_on_thread(PyObject*, PyObject* objects) {
-    Refs refs;
-    if (!take(objects, refs)) {
+    Owners owners;
+    if (!take(objects, owners)) {
         return nullptr;
     }
     {
         DetachScope others_may_run;
-        std::thread([&refs] { refs.clear(); }).join();
+        std::thread([&owners] { owners.clear(); }).join();
     }
     Py_RETURN_NONE;
 }
 
 PyObject* drop_on_joined_thread(PyObject*, PyObject* objects) {
-    Refs refs;
-    if (!take(objects, refs)) {
+    Owners owners;
+    if (!take(objects, owners)) {
         return nullptr;
     }
-    std::thread([&refs] { refs.clear(); }).join();  // holding the GIL
+    std::thread([&owners] { owners.clear(); }).join();  // holding the GIL
     Py_RETURN_NONE;
 }
 
 // No bytecode between the two, so the main thread has no occasion to collect.
 PyObject* drop_and_call(PyObject*, PyObject* arguments) {
     PyObject *objects = nullptr, *callable = nullptr;
-    Refs refs;
-    if (!PyArg_ParseTuple(arguments, "OO", &objects, &callable) || !take(objects, refs)) {
+    Owners owners;
+    if (!PyArg_ParseTuple(arguments, "OO", &objects, &callable) || !take(objects, owners)) {
         return nullptr;
     }
-    std::thread([&refs] { refs.clear(); }).join();
+    std::thread([&owners] { owners.clear(); }).join();
     return pyop::vectorcall_new(callable, nullptr, 0);
 }
 
-void delete_refs(PyObject* capsule) {
-    delete static_cast<Refs*>(PyCapsule_GetPointer(capsule, "refs"));
+void delete_owners(PyObject* capsule) {
+    delete static_cast<Owners*>(PyCapsule_GetPointer(capsule, "owners"));
 }
 
-void delete_refs_elsewhere(PyObject* capsule) {
-    auto* refs = static_cast<Refs*>(PyCapsule_GetPointer(capsule, "refs"));
-    std::thread([refs] { delete refs; }).join();
+void delete_owners_elsewhere(PyObject* capsule) {
+    auto* owners = static_cast<Owners*>(PyCapsule_GetPointer(capsule, "owners"));
+    std::thread([owners] { delete owners; }).join();
 }
 
 PyObject* capsule_new(PyObject* objects, PyCapsule_Destructor destructor) {
-    auto refs = std::make_unique<Refs>();
-    if (!take(objects, *refs)) {
+    auto owners = std::make_unique<Owners>();
+    if (!take(objects, *owners)) {
         return nullptr;
     }
-    return PyCapsule_New(refs.release(), "refs", destructor);
+    return PyCapsule_New(owners.release(), "owners", destructor);
 }
 
-PyObject* capsule(PyObject*, PyObject* objects) { return capsule_new(objects, delete_refs); }
+PyObject* capsule(PyObject*, PyObject* objects) {
+    return capsule_new(objects, delete_owners);
+}
 
 PyObject* capsule_with_thread(PyObject*, PyObject* objects) {
-    return capsule_new(objects, delete_refs_elsewhere);
+    return capsule_new(objects, delete_owners_elsewhere);
 }
 
 PyObject* keep_in_static(PyObject*, PyObject* objects) {
-    if (!take(objects, static_refs)) {
+    if (!take(objects, static_owners)) {
         return nullptr;
     }
     Py_RETURN_NONE;
@@ -142,13 +143,13 @@ PyObject* keep_in_static(PyObject*, PyObject* objects) {
 
 // A thread nobody joins, dropping one reference after another until the process is gone.
 PyObject* drop_for_ever(PyObject*, PyObject* objects) {
-    auto refs = std::make_unique<Refs>();
-    if (!take(objects, *refs)) {
+    auto owners = std::make_unique<Owners>();
+    if (!take(objects, *owners)) {
         return nullptr;
     }
-    std::thread([stock = std::move(refs)] {
-        for (SharedRef& ref : *stock) {
-            ref.reset();
+    std::thread([stock = std::move(owners)] {
+        for (Owner& owner : *stock) {
+            owner.reset();
             std::this_thread::sleep_for(std::chrono::microseconds(1));
         }
         pyop::park_thread();
@@ -159,17 +160,17 @@ PyObject* drop_for_ever(PyObject*, PyObject* objects) {
 // A thread nobody joins, attaching to make references and to call Python, detaching to drop them, until it
 // is told that the interpreter is going.
 PyObject* attach_for_ever(PyObject*, PyObject* callable) {
-    std::thread([function = SharedRef::borrow(callable)]() mutable {
+    std::thread([function = Owner::steal(Py_NewRef(callable))]() mutable {
         pyop::WorkerScope worker;
         for (;;) {
-            Refs made;
+            Owners made;
             {
                 AttachScope scope;
                 if (!scope) {
                     break;
                 }
                 for (int i = 0; i < 10; ++i) {
-                    made.push_back(SharedRef::steal(PyList_New(1)));
+                    made.push_back(Owner::steal(PyList_New(1)));
                 }
                 Ref result = Ref::steal(pyop::vectorcall_new(function.get(), nullptr, 0));
                 if (!result) {
@@ -187,7 +188,7 @@ PyObject* attach_for_ever(PyObject*, PyObject* callable) {
 // an op. `noexcept`, as the frames of a destructor are.
 PyObject* call_with_frames(PyObject*, PyObject* callable) noexcept {
     Ref local = Ref::steal(PyList_New(1));
-    SharedRef shared = SharedRef::steal(PyList_New(1));
+    Owner shared = Owner::steal(PyList_New(1));
     for (;;) {
         Ref result = Ref::steal(pyop::vectorcall_new(callable, nullptr, 0));
         if (!result) {
@@ -210,14 +211,14 @@ PyObject* start_churn(PyObject*, PyObject* count) {
     for (long i = 0; i < n; ++i) {
         churners.emplace_back([] {
             while (churning.load()) {
-                Refs made;
+                Owners made;
                 {
                     AttachScope scope;
                     if (!scope) {
                         return;
                     }
                     for (int k = 0; k < 2000; ++k) {
-                        made.push_back(SharedRef::steal(PyList_New(0)));
+                        made.push_back(Owner::steal(PyList_New(0)));
                     }
                 }
             }
@@ -246,11 +247,13 @@ PyObject* forget_churn(PyObject*, PyObject*) {
 
 PyObject* stats(PyObject*, PyObject*) {
     const pyop::ReaperStats s = pyop::reaper_stats();
-    return Py_BuildValue("{s:K,s:K,s:K,s:O}", "deferred", s.deferred, "drained", s.drained, "leaked", s.leaked,
-                         "closed", s.closed ? Py_True : Py_False);
+    return Py_BuildValue("{s:K,s:K,s:K,s:O}", "deferred", s.deferred, "drained", s.drained, "leaked",
+                         s.leaked, "closed", s.closed ? Py_True : Py_False);
 }
 
-PyObject* collect(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(pyop::drain()); }
+PyObject* collect(PyObject*, PyObject*) {
+    return PyLong_FromUnsignedLongLong(pyop::drain());
+}
 
 PyObject* report_at_exit(PyObject*, PyObject*) {
     report.wanted = true;
@@ -260,13 +263,17 @@ PyObject* report_at_exit(PyObject*, PyObject*) {
 }  // namespace
 
 PyMethodDef ctests::scenario_methods[] = {
+    {"own_through", own_through, METH_O, "What owns the objects below: 'SharedRef' or 'PyNode'."},
     {"drop_attached", drop_attached, METH_O, "Drop on this thread, holding the GIL."},
     {"drop_detached", drop_detached, METH_O, "Drop on this thread, without the GIL."},
     {"drop_on_thread", drop_on_thread, METH_O, "Drop on a C++ thread while the GIL is free."},
-    {"drop_on_joined_thread", drop_on_joined_thread, METH_O, "Drop on a C++ thread, holding the GIL and joining it."},
-    {"drop_and_call", drop_and_call, METH_VARARGS, "The same, then call a function at once and return its result."},
+    {"drop_on_joined_thread", drop_on_joined_thread, METH_O,
+     "Drop on a C++ thread, holding the GIL and joining it."},
+    {"drop_and_call", drop_and_call, METH_VARARGS,
+     "The same, then call a function at once and return its result."},
     {"capsule", capsule, METH_O, "A capsule that drops when it dies."},
-    {"capsule_with_thread", capsule_with_thread, METH_O, "A capsule that drops on a joined thread when it dies."},
+    {"capsule_with_thread", capsule_with_thread, METH_O,
+     "A capsule that drops on a joined thread when it dies."},
     {"keep_in_static", keep_in_static, METH_O, "Keep until C++ static destructors run."},
     {"drop_for_ever", drop_for_ever, METH_O, "Drop one by one on a thread nobody joins."},
     {"attach_for_ever", attach_for_ever, METH_O, "Call, make and drop on a thread nobody joins."},

@@ -33,7 +33,9 @@ void drop_elsewhere(SharedRef ref) {
     drop_elsewhere(std::move(one));
 }
 
-SharedRef shared_probe(ctests::OnDeath on_death) { return SharedRef::steal(probe_new(std::move(on_death)).release()); }
+SharedRef shared_probe(ctests::OnDeath on_death) {
+    return SharedRef::steal(probe_new(std::move(on_death)).release());
+}
 
 }  // namespace
 
@@ -67,7 +69,9 @@ PYOP_TEST(reaper_drains_by_itself_between_bytecodes) {
         drop_elsewhere(shared_probe([&] { ++deaths; }));
         EXPECT_EQ(deaths, 0);
         // Up to 3.12 the interpreter notices a foreign thread's pending call only when it next takes the GIL.
-        { pyop::DetachScope give_and_take; }
+        {
+            pyop::DetachScope give_and_take;
+        }
         EXPECT_EQ(PyRun_SimpleString("for _ in range(100): pass"), 0);
         EXPECT_EQ(deaths, 1);
     }

@@ -1,8 +1,17 @@
 from __future__ import annotations
 
+import functools
 import importlib.util
 
 import pytest
+
+from . import harness
+
+
+@pytest.fixture(params=["SharedRef", "PyNode"])
+def run(request: pytest.FixtureRequest) -> harness.Run:
+    """Run a script in a fresh interpreter, see `harness.run`; once with each class that owns Python objects."""
+    return functools.partial(harness.run, owner=request.param)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass
+from typing import Protocol
 
 # Generous: a sanitizer build on a busy machine is 30 times slower. A deadlock takes all of it.
 TIMEOUT_SECONDS = 180
@@ -46,13 +47,21 @@ class Outcome:
     leaked: int
 
 
-def run(script: str, *flags: str, at_last: str = "pass") -> Outcome:
+class Run(Protocol):
+    """`run` with the owner chosen: the type of the fixture of that name."""
+
+    def __call__(self, script: str, *flags: str, at_last: str = "pass") -> Outcome: ...
+
+
+def run(script: str, *flags: str, owner: str, at_last: str = "pass") -> Outcome:
     """Run PRELUDE and `script`; fail unless it exits with 0 in time and says nothing on stderr.
 
-    `at_last` runs as an atexit function after the reaper is closed, `flags` are the interpreter's.
+    `flags` are the interpreter's, `owner` is the C++ class that owns the objects, and `at_last` runs as an atexit
+    function after the reaper is closed.
     """
     late = "def at_last():\n" + textwrap.indent(textwrap.dedent(at_last), "    ")
-    code = "\n".join([PRELUDE, "_ctests.report_at_exit()", late, textwrap.dedent(script)])
+    setup = f"_ctests.own_through({owner!r})\n_ctests.report_at_exit()"
+    code = "\n".join([PRELUDE, setup, late, textwrap.dedent(script)])
     try:
         done = subprocess.run(
             [sys.executable, *flags, "-c", code], capture_output=True, text=True, timeout=TIMEOUT_SECONDS

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from .harness import run
+from .harness import Run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork()")
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform h
 QUIET = ("-W", "ignore::DeprecationWarning")
 
 
-def test_children_of_a_process_full_of_droppers() -> None:
+def test_children_of_a_process_full_of_droppers(run: Run) -> None:
     """Each child must find the reaper usable, and end: it would wait in close() for threads it does not have."""
     end = run(
         """
@@ -47,7 +47,7 @@ def test_children_of_a_process_full_of_droppers() -> None:
     assert end.deferred == end.drained
 
 
-def test_fork_keeps_what_is_waiting() -> None:
+def test_fork_keeps_what_is_waiting(run: Run) -> None:
     """Both sides release their copy of what was dropped before the fork."""
     end = run(
         """
@@ -62,7 +62,7 @@ def test_fork_keeps_what_is_waiting() -> None:
     assert sorted(end.said) == ["at exit: deferred=20 drained=20 leaked=0", "child 0", "died 20", "died 20"]
 
 
-def test_fork_inside_a_finalizer() -> None:
+def test_fork_inside_a_finalizer(run: Run) -> None:
     end = run(
         """
         class Forks:
@@ -80,7 +80,7 @@ def test_fork_inside_a_finalizer() -> None:
     assert end.said.count("died 10") == 2
 
 
-def test_children_of_multiprocessing() -> None:
+def test_children_of_multiprocessing(run: Run) -> None:
     """They end by os._exit, without atexit."""
     end = run(
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .harness import run
+from .harness import Run
 
 N = 100_000
 
@@ -17,7 +17,7 @@ MODES = pytest.mark.parametrize("flags", [(), ("-X", "dev")], ids=["plain", "dev
     ("drop", "deferred"),
     [("drop_attached", 0), ("drop_detached", N), ("drop_on_thread", N), ("drop_on_joined_thread", N)],
 )
-def test_every_object_dies_once(drop: str, deferred: int, flags: tuple[str, ...]) -> None:
+def test_every_object_dies_once(run: Run, drop: str, deferred: int, flags: tuple[str, ...]) -> None:
     """Also while the GIL holder joins the dropping thread, where taking the GIL would deadlock."""
     end = run(
         f"""
@@ -32,7 +32,7 @@ def test_every_object_dies_once(drop: str, deferred: int, flags: tuple[str, ...]
     assert (end.deferred, end.drained, end.leaked) == (deferred, deferred, 0)
 
 
-def test_nothing_dies_on_a_thread_without_the_gil() -> None:
+def test_nothing_dies_on_a_thread_without_the_gil(run: Run) -> None:
     end = run(
         """
         seen = set()
@@ -49,7 +49,7 @@ def test_nothing_dies_on_a_thread_without_the_gil() -> None:
     assert (end.deferred, end.leaked) == (2000, 0)
 
 
-def test_what_nobody_collects_dies_at_exit() -> None:
+def test_what_nobody_collects_dies_at_exit(run: Run) -> None:
     end = run(
         """
         import atexit
@@ -62,7 +62,7 @@ def test_what_nobody_collects_dies_at_exit() -> None:
     assert (end.deferred, end.drained, end.leaked) == (10, 10, 0)
 
 
-def test_the_main_thread_collects_by_itself() -> None:
+def test_the_main_thread_collects_by_itself(run: Run) -> None:
     end = run(
         """
         _ctests.drop_on_thread(things(10))
@@ -75,7 +75,7 @@ def test_the_main_thread_collects_by_itself() -> None:
     assert end.said == ["10"]
 
 
-def test_finalizers_that_fail_or_drop_more() -> None:
+def test_finalizers_that_fail_or_drop_more(run: Run) -> None:
     """An exception in `__del__` is reported and stops nothing; what a finalizer drops is released as well."""
     end = run(
         """
@@ -97,7 +97,7 @@ def test_finalizers_that_fail_or_drop_more() -> None:
     assert (end.deferred, end.drained, end.leaked) == (8, 8, 0)
 
 
-def test_python_threads_drop_while_all_collect() -> None:
+def test_python_threads_drop_while_all_collect(run: Run) -> None:
     end = run(
         """
         def work():
