@@ -52,6 +52,12 @@ class Sample(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Number(NamedTuple):
+    """Stands for a Python number: the number itself would let 1 be taken for 1.0 among the answers that are kept."""
+
+    kind: type
+
+
 def extents(shape: Any) -> Shape:
     """A spec's shape as extents: unknown rank if it has a variadic part, unknown size where it has a late one."""
     if shape is None:
@@ -127,7 +133,7 @@ def one(x: Any, ndim: int = 1) -> Any:
     """The stand-in for an argument in a probe: one element of its dtype, or a Python number of its type."""
     part = x if isinstance(x, Operand) else operand(x)
     if part.weak is not None:
-        return part.weak(1)
+        return Number(part.weak)
     return Sample(part.dtype, (1,) * ndim)
 
 
@@ -167,13 +173,11 @@ def _probe(
     if count == 1:
         result = (result,)
     bare = any(leaf.dtype == object for leaf in _leaves((args, tuple(v for _, v in items))) if isinstance(leaf, Sample))
-    return tuple(
-        OBJECT if bare and not isinstance(part, (np.ndarray, np.generic)) else np.asarray(part).dtype for part in result
-    )
+    return tuple(OBJECT if bare and not isinstance(part, np.ndarray) else np.asarray(part).dtype for part in result)
 
 
 def _leaves(x: Any) -> list[Any]:
-    if isinstance(x, (tuple, list)) and not isinstance(x, Sample):
+    if isinstance(x, (tuple, list)) and not isinstance(x, (Sample, Number)):
         return [leaf for item in x for leaf in _leaves(item)]
     return [x]
 
@@ -184,6 +188,8 @@ def _arrays(x: Any) -> Any:
             return np.ones(x.shape, x.dtype)
         except (TypeError, ValueError):
             return np.zeros(x.shape, x.dtype)  # times of no unit, records of text: ones do not convert
+    if isinstance(x, Number):
+        return x.kind(1)
     if isinstance(x, (tuple, list)):
         return type(x)(_arrays(item) for item in x)
     return x

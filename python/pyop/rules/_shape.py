@@ -22,6 +22,7 @@ __all__ = [
     "concrete",
     "dropped",
     "floordiv",
+    "full",
     "ints",
     "least",
     "merge",
@@ -87,6 +88,8 @@ def reduced(shape: Shape, axis: Any = None, keepdims: Any = False) -> Shape:
         return shape if shape is None or not keepdims else unknown(len(shape))
     if shape is None:
         return () if axis is None and not keepdims else None
+    if not shape and isinstance(axis, int) and axis in (0, -1):
+        return ()  # a single number is reduced as if it were in a vector
     axes = axes_of(axis, len(shape))
     if keepdims:
         return tuple(1 if i in axes else size for i, size in enumerate(shape))
@@ -133,6 +136,11 @@ def least(size: Extent) -> int:
         low = size.evaluate(dict.fromkeys(size.names, 0))
         return low if isinstance(low, int) else 0
     return 0 if size is None else size
+
+
+def full(shape: Shape) -> bool:
+    """Whether it is sure that there is at least one element."""
+    return shape is not None and all(least(size) for size in shape)
 
 
 def minus(size: Extent, k: int) -> Extent:

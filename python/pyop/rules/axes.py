@@ -11,6 +11,7 @@ from ..spec import Spec
 from . import rule
 from ._operand import Shape, operand
 from ._shape import (
+    AxisError,
     axes_of,
     axis_of,
     dropped,
@@ -72,7 +73,7 @@ def _rollaxis(a: Any, axis: Any, start: Any = 0) -> Spec:
     k = axis_of(axis, ndim)
     to = operator.index(start)
     if not -ndim <= to <= ndim:
-        axis_of(to, ndim + 1)
+        raise AxisError(f"'start' arg requires {-ndim} <= start < {ndim + 1}, but {start} was passed in")
     to = to + ndim if to < 0 else to
     order = [i for i in range(ndim) if i != k]
     order.insert(to - 1 if k < to else to, k)
@@ -116,6 +117,8 @@ def squeezed(shape: Shape, axis: Any = None) -> Shape:
         if any(same(size, 1) is None for size in shape):
             return None
         return tuple(size for size in shape if same(size, 1) is False)
+    if not shape and isinstance(axis, int) and axis in (0, -1):
+        return ()
     axes = axes_of(axis, len(shape))
     for k in axes:
         if same(shape[k], 1) is False:

@@ -10,8 +10,8 @@ from numpy import fft
 from ..dims import Extent
 from ..spec import Spec
 from . import rule
-from ._operand import Operand, one, operand, probe
-from ._shape import add, axes_of, axis_of, floordiv, ints, mul, replaced, sub, unknown
+from ._operand import DType, Operand, one, operand, probe
+from ._shape import add, axis_of, floordiv, ints, mul, replaced, sub, unknown
 
 _func: Any
 
@@ -47,9 +47,9 @@ def _line(func: Any, given: Callable[[Extent], Extent], default: Callable[[Exten
         return Spec(dtype, replaced(part.shape, k, default(part.shape[k])))
 
 
-def _positive(sizes: tuple[int, ...] | None) -> None:
+def _positive(sizes: tuple[Extent, ...] | None) -> None:
     for size in sizes or ():
-        if size < 1:
+        if isinstance(size, int) and size < 1:
             raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
 
 
@@ -67,12 +67,12 @@ def _grid(func: Any, axes_default: Any, given: Callable[[Extent], Extent], defau
     @rule(func)
     def rule_(a: Any, s: Any = None, axes: Any = axes_default, norm: Any = None, out: Any = None) -> Spec:
         part = operand(a)
-        dtype = probe(func, one(part, 2), (1, 1), axes=(0, 1))
         if part.shape is None:
-            return Spec(dtype, None)
+            # Of no axes nothing is transformed, and the dtype stays.
+            return Spec(_dtype(func, part, 1) if part.kind == "c" else None, None)
         sizes = None if s is None else ints(tuple(-1 if size is None else size for size in s))
         if s is not None and sizes is None:
-            return Spec(dtype, unknown(len(part.shape)))
+            return Spec(None, unknown(len(part.shape)))
         chosen = _axes(part, sizes, axes)
         if sizes is not None and len(sizes) != len(chosen):
             raise ValueError("Shape and axes have different lengths.")
@@ -80,23 +80,31 @@ def _grid(func: Any, axes_default: Any, given: Callable[[Extent], Extent], defau
             if given is not _same or default is not _same:
                 raise IndexError("list index out of range: at least 1 axis must be transformed")
             return Spec(part.dtype if part.kind == "c" else None, part.shape)
+        dtype = _dtype(func, part, len(chosen))
+        if len(set(chosen)) != len(chosen):
+            return Spec(dtype, unknown(len(part.shape)))
         shape = part.shape
         for i, k in enumerate(chosen):
             last = i == len(chosen) - 1
-            size = None if sizes is None or sizes[i] == -1 else sizes[i]
-            if size is not None:
-                _positive((size,))
-                new: Extent = given(size) if last else size
+            if sizes is None:
+                points, new = shape[k], default(shape[k]) if last else shape[k]
             else:
-                new = default(shape[k]) if last else shape[k]
+                points = shape[k] if sizes[i] == -1 else sizes[i]
+                new = given(points) if last else points
+            _positive((points if default is not _double else new,))
             shape = replaced(shape, k, new)
         return Spec(dtype, shape)
+
+
+def _dtype(func: Any, part: Operand, count: int) -> DType | None:
+    """The dtype after transforms over so many axes: half precision is kept by some of them only."""
+    return probe(func, one(part, count), (1,) * count, axes=tuple(range(count)))
 
 
 def _axes(part: Operand, sizes: tuple[int, ...] | None, axes: Any) -> tuple[int, ...]:
     ndim = part.ndim or 0
     if axes is None:
-        return tuple(range(ndim)) if sizes is None else tuple(range(ndim - len(sizes), ndim))
+        axes = range(ndim) if sizes is None else range(-len(sizes), 0)
     return tuple(axis_of(axis, ndim) for axis in axes)
 
 
@@ -111,6 +119,7 @@ for _func, _default in ((fft.irfftn, None), (fft.irfft2, (-2, -1))):
 @rule(fft.fftshift, fft.ifftshift)
 def _shift(x: Any, axes: Any = None) -> Spec:
     part = operand(x)
-    if part.shape is not None:
-        axes_of(axes, len(part.shape))
+    if part.shape is not None and axes is not None:
+        for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
+            axis_of(axis, len(part.shape))
     return Spec(part.dtype, part.shape)

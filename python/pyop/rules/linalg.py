@@ -12,7 +12,7 @@ from ..dims import Extent
 from ..spec import Spec
 from . import rule
 from ._operand import INTP, DType, Operand, Sample, Shape, one, operand, probe, probe_all
-from ._shape import axes_of, axis_of, broadcast, dropped, merge, prod, reduced, same
+from ._shape import axes_of, axis_of, broadcast, dropped, full, merge, prod, reduced, same
 from .products import _contracted
 
 
@@ -174,7 +174,12 @@ def _svdvals(x: Any, /) -> Spec:
 def _pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Spec:
     part = _matrix(a)
     shape = None if part.shape is None else (*part.shape[:-2], part.shape[-1], part.shape[-2])
-    return Spec(_result(linalg.pinv, part), shape)
+    core = None if part.shape is None else part.shape[-2:]
+    if full(core):
+        return Spec(_result(linalg.pinv, part), shape)
+    # Of nothing it is nothing, of the same dtype.
+    same_anyway = core is not None and 0 in core
+    return Spec(part.dtype if same_anyway or (part.dtype and part.dtype.char in "fdFD") else None, shape)
 
 
 @rule(linalg.matrix_rank)
@@ -289,7 +294,9 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> S
 
 @rule("linalg.matrix_norm")
 def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Spec:
-    part = _matrix(x)
+    part = operand(x)
+    if part.ndim is not None:
+        axes_of((-2, -1), part.ndim)
     dtype = probe(linalg.norm, one(part, 2), _norm_order(ord))
     return Spec(dtype, None if part.shape is None else reduced(part.shape, (-2, -1), keepdims))
 

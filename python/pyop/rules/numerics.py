@@ -121,15 +121,24 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Spec:
     dtype = probe(np.trapezoid, one(part), one(at))
     if part.shape is None or at.shape is None:
         return Spec(dtype, None)
+    if not at.shape:
+        raise ValueError("diff requires input that is at least one dimensional")
     k = axis_of(axis, len(part.shape))
     if len(at.shape) == 1:
-        return Spec(dtype, dropped(part.shape, k))
-    return Spec(dtype, _summed(part.shape, at.shape, k))
+        steps = replaced((1,) * len(part.shape), k, _less(at.shape[0]))
+    else:
+        steps = _between(at.shape, axis_of(axis, len(at.shape)))
+    shape = broadcast(steps, _between(part.shape, k))
+    return Spec(dtype, None if shape is None else dropped(shape, axis_of(axis, len(shape))))
 
 
-def _summed(y: Shape, x: Shape, k: int) -> Shape:
-    shape = broadcast(y, x)
-    return None if shape is None or y is None or len(shape) != len(y) else dropped(shape, k)
+def _between(shape: tuple[Extent, ...], k: int) -> tuple[Extent, ...]:
+    """The shape of the differences, or means, of neighbours along an axis."""
+    return replaced(shape, k, _less(shape[k]))
+
+
+def _less(size: Extent) -> Extent:
+    return None if size is None else minus(size, 1)
 
 
 def _slid(func: Any, mode_default: str) -> None:
@@ -141,6 +150,8 @@ def _slid(func: Any, mode_default: str) -> None:
         for part in (left, right):
             if part.ndim is not None and part.ndim > 1:
                 raise ValueError("object too deep for desired array")
+            if part.ndim == 0 and func is np.correlate:
+                raise ValueError("object of too small depth for desired array")
             size: Extent = None if part.shape is None else (part.shape[0] if part.shape else 1)
             if size == 0:
                 raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 from ..spec import Spec
 from . import rule
 from ._operand import INTP, Operand, Shape, one, operand, probe
-from ._shape import axis_of, prod
+from ._shape import axis_of, full, prod
 
 
 def _ordered(part: Operand, axis: Any) -> Shape:
@@ -35,8 +35,8 @@ def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
 
 
 def _in_range(part: Operand, kth: Any, axis: Any) -> None:
-    if isinstance(kth, Spec) or part.shape is None:
-        return
+    if isinstance(kth, Spec) or part.shape is None or not full(part.shape):
+        return  # of nothing, NumPy takes any place
     shape = _ordered(part, axis) or ()
     size = shape[-1 if axis is None else axis] if shape else 1
     for k in np.atleast_1d(kth):

@@ -10,7 +10,7 @@ from ..dims import Extent
 from ..spec import Spec
 from . import rule
 from ._operand import Operand, one, operand, probe
-from ._shape import add
+from ._shape import add, least
 
 _func: Any
 
@@ -31,8 +31,9 @@ def _polyval(p: Any, x: Any) -> Spec:
     if isinstance(x, np.poly1d):
         return Spec()
     part, at = operand(p), operand(x)
-    dtype = None if part.shape is None or part.shape[0] == 0 else probe(np.polyval, one(part), one(at))
-    return Spec(dtype, at.shape)
+    dtype = probe(np.polyval, one(part), one(at))
+    # Without coefficients it is zeros of the dtype of x.
+    return Spec(dtype if least(_size(part)) or dtype == at.dtype else None, at.shape)
 
 
 def _combined(func: Any) -> None:
@@ -88,7 +89,7 @@ def _roots(p: Any) -> Spec:
 def _poly(seq_of_zeros: Any) -> Spec:
     part = operand(seq_of_zeros)
     size = _size(part)
-    return Spec(None, (add(size, 1),) if part.shape and size != 0 else None)
+    return Spec(None, (add(size, 1),) if part.shape and least(size) else None)
 
 
 @rule(np.polyfit)

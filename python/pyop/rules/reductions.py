@@ -51,7 +51,7 @@ def _extremes(func: Any) -> None:
 
 def _no_empty(func: Any, part: Operand, axis: Any, initial: Any = None) -> None:
     """An extreme of nothing is an error, which is already sure when a size is the number zero."""
-    if initial is None and part.shape is not None and isinstance(axis, (int, type(None))):
+    if initial is None and part.shape and isinstance(axis, (int, type(None))):
         sizes = part.shape if axis is None else (part.shape[axis_of(axis, len(part.shape))],)
         rest = reduced(part.shape, axis)
         if 0 in sizes and rest is not None and 0 not in rest:
@@ -159,15 +159,14 @@ def _cumulative(func: Any) -> None:
         result = _dtype(func, part, dtype)
         if part.shape is None:
             return Spec(result, None)
-        if not part.shape:
-            raise ValueError(f"{func.__name__}: the input must be at least one-dimensional")
+        shape = part.shape or (1,)
         if axis is None:
-            if len(part.shape) > 1:
+            if len(shape) > 1:
                 raise ValueError(f"{func.__name__}: for arrays of more than one dimension, axis= is required")
             axis = 0
-        k = axis_of(axis, len(part.shape))
-        size = part.shape[k]
-        return Spec(result, replaced(part.shape, k, add(size, 1) if include_initial else size))
+        k = axis_of(axis, len(shape))
+        size = shape[k]
+        return Spec(result, replaced(shape, k, add(size, 1) if include_initial else size))
 
 
 for _name in ("cumulative_sum", "cumulative_prod"):

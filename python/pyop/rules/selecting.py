@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,8 @@ def _length(rows: Extent, columns: Extent, offset: Any) -> Extent:
     if isinstance(offset, Spec) or rows is None or columns is None:
         return None
     if isinstance(rows, int) and isinstance(columns, int):
-        return max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+        shift = operator.index(offset)
+        return max(min(rows + min(shift, 0), columns - max(shift, 0)), 0)
     return rows if offset == 0 and same(rows, columns) else None
 
 
@@ -284,5 +286,6 @@ def _bits(part: Operand, axis: Any, resize: Any) -> Spec:
         return Spec(np.uint8, (resize(None if part.shape is None else prod(part.shape)),))
     if part.shape is None:
         return Spec(np.uint8, None)
-    k = axis_of(axis, len(part.shape))
-    return Spec(np.uint8, replaced(part.shape, k, resize(part.shape[k])))
+    shape = part.shape or (1,)
+    k = axis_of(axis, len(shape))
+    return Spec(np.uint8, replaced(shape, k, resize(shape[k])))

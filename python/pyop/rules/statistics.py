@@ -11,7 +11,7 @@ from ..dims import Extent
 from ..spec import Spec
 from . import rule
 from ._operand import FLOAT, INTP, DType, Operand, Sample, Shape, one, operand, probe
-from ._shape import add, axis_of, broadcast, concrete, reduced
+from ._shape import add, axis_of, broadcast, concrete, full, least, reduced
 
 _func: Any
 
@@ -20,11 +20,20 @@ def _medians(func: Any) -> None:
     @rule(func)
     def rule_(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False) -> Spec:
         part = operand(a)
-        return Spec(probe(func, one(part)), reduced(part.shape, axis, keepdims))
+        dtype = None if part.kind == "O" else probe(func, one(part))
+        return Spec(dtype, reduced(part.shape, axis, keepdims))
 
 
 for _func in (np.median, np.nanmedian):
     _medians(_func)
+
+
+def _plain(part: Operand, q: Operand, axis: Any) -> bool:
+    """Whether a nanquantile is what it says: of nothing NumPy answers with nanmean, which knows nothing of q, and it
+    moves the axes of a q of several dimensions one by one."""
+    if part.kind not in ("f", "i", "u") or axis == ():
+        return False
+    return q.ndim == 0 or (q.ndim == 1 and full(part.shape))
 
 
 def _quantiles(func: Any, top: int) -> None:
@@ -41,6 +50,8 @@ def _quantiles(func: Any, top: int) -> None:
         interpolation: Any = None,
     ) -> Spec:
         part, at = operand(a), operand(q)
+        if func in (np.nanquantile, np.nanpercentile) and not _plain(part, at, axis):
+            return Spec()
         if not isinstance(q, Spec):
             values = np.asarray(q)
             if values.dtype.kind in "biuf" and not np.all((values >= 0) & (values <= top)):
@@ -48,7 +59,13 @@ def _quantiles(func: Any, top: int) -> None:
                 raise ValueError(f"{kind} must be in the range {bounds}")
         options: dict[str, Any] = {} if weights is None else {"weights": one(weights), "axis": 0}
         # The number of dimensions of q decides whether its dtype counts.
-        dtype = None if at.shape is None else probe(func, one(part), one(at, len(at.shape)), method=method, **options)
+        dtype = (
+            None
+            if at.shape is None or part.kind == "O"
+            else probe(func, one(part), one(at, len(at.shape)), method=method, **options)
+        )
+        if func in (np.nanquantile, np.nanpercentile) and not full(part.shape):
+            dtype = dtype if dtype == probe(np.nanmean, one(part)) else None
         rest = reduced(part.shape, axis, keepdims)
         return Spec(dtype, None if at.shape is None or rest is None else at.shape + rest)
 
@@ -88,9 +105,10 @@ def _rows(part: Operand, rowvar: Any) -> Extent:
     if len(part.shape) < 2:
         return 1
     rows, columns = part.shape
-    if rowvar or rows == 1:
+    if rowvar:
         return rows
-    return columns if isinstance(rows, int) else None
+    # Whether a matrix of one row is turned, too, depends on the release of NumPy.
+    return columns if isinstance(rows, int) and rows != 1 else None
 
 
 def _covariance(func: Any, m: Any, y: Any, rowvar: Any, dtype: Any) -> Spec:
@@ -101,6 +119,10 @@ def _covariance(func: Any, m: Any, y: Any, rowvar: Any, dtype: Any) -> Spec:
     options = {} if dtype is None else {"dtype": np.dtype(dtype)}
     samples = [Sample(part.dtype, (2,)) for part in parts]
     result = probe(func, *samples, **options)
+    if _rows(parts[0], rowvar) == 0:
+        return Spec(FLOAT, (0, 0))  # of no variables there is no matrix, whatever y is
+    if result != FLOAT and not least(_rows(parts[0], rowvar)):
+        result = None
     count: Extent = 0
     for part in parts:
         rows = _rows(part, rowvar)
