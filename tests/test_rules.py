@@ -239,7 +239,6 @@ WRONG = [
     (np.take, (np.ones(3), [0]), {"axis": 1}),
     (np.take_along_axis, (np.ones((2, 2)), np.ones(2, int), 0), {}),
     (np.where, (np.ones(3), np.ones(2), 1), {}),
-    (np.nonzero, (np.array(1.0),), {}),
     (np.max, (np.ones((0, 0)),), {}),
     (np.argmax, (np.ones(0),), {}),
     (np.max, (np.ones((0, 3)),), {"axis": 0}),
@@ -350,7 +349,7 @@ def test_indexing(shape: tuple[int, ...], key: Any) -> None:
     x = np.zeros(shape, np.float32)
     try:
         result = x[key]
-    except IndexError:
+    except (IndexError, DeprecationWarning):  # older releases of NumPy let some pass where the result is empty
         # Only what the shapes alone forbid is an error already; the rest is left to the run.
         with contextlib.suppress(IndexError):
             getitem(Spec.of(x), key)

@@ -16,7 +16,7 @@ import numpy as np
 from . import rules
 from ._core import Value
 from .dims import Dim, prod
-from .sizes import apply, values_in
+from .sizes import apply, holds
 from .spec import Spec
 
 __all__ = ["array_function", "array_ufunc", "to_specs"]
@@ -65,7 +65,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
 
     if any(_is_foreign(item) for item in inputs):
         return NotImplemented
-    specs = ufuncs.infer(ufunc, method, to_specs(inputs), to_specs(kwargs))
+    specs = ufuncs.infer(ufunc, method, to_specs(inputs), to_specs(kwargs) if kwargs else kwargs)
     kwargs = {key: value for key, value in kwargs.items() if key != "out"}
     return apply(_bound(ufunc, method), inputs, kwargs, specs, name=_ufunc_name(ufunc, method))
 
@@ -115,7 +115,7 @@ def array_function(
         specs = Spec()
     else:
         specs = found(*to_specs(args), **to_specs(kwargs))
-    if next(values_in((args, kwargs)), None) is None:
+    if not holds((args, kwargs), Value):
         raise TypeError(
             f"{_name(func)}(like=...) of a Value: call it without like= and use the array in the graph as it is"
         )
@@ -137,6 +137,7 @@ def _ufunc_name(ufunc: np.ufunc, method: str) -> str:
     return ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
 
 
+@lru_cache(maxsize=1024)
 def _name(func: Callable[..., Any]) -> str:
     module = getattr(func, "__module__", "") or ""
     prefix = module.removeprefix("numpy").lstrip(".")

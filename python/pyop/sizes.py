@@ -13,7 +13,7 @@ from . import calls
 from ._core import Value
 from .dims import Dim
 
-__all__ = ["apply", "values_in"]
+__all__ = ["apply", "holds"]
 
 
 def apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], specs: Any, *, name: str) -> Any:
@@ -39,25 +39,23 @@ def apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     >>> g.run(x.sum(axis=0) / x.shape[0], {x: np.ones((4, 3))})
     array([1., 1., 1.])
     """
-    names = sorted({name for dim in dims_in((args, kwargs)) for name in dim.names})
-    if not names:
+    if not holds((args, kwargs), Dim):
         return calls.apply(func, args, kwargs, specs, name=name)
+    dims = [leaf for leaf in _leaves((args, kwargs)) if isinstance(leaf, Dim)]
+    names = sorted({name for dim in dims for name in dim.names})
     carriers = {size: _carrier(size, args, kwargs, name) for size in names}
     return calls.apply(_call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name)
 
 
-def dims_in(x: Any) -> Iterator[Dim]:
-    """The Dims inside nested tuples, lists, dicts and slices."""
-    for leaf in _leaves(x):
-        if isinstance(leaf, Dim):
-            yield leaf
-
-
-def values_in(x: Any) -> Iterator[Any]:
-    """The Values inside nested tuples, lists, dicts and slices."""
-    for leaf in _leaves(x):
-        if isinstance(leaf, Value):
-            yield leaf
+def holds(x: Any, kind: type) -> bool:
+    """Whether something of this type lies inside nested tuples, lists, dicts and slices."""
+    if isinstance(x, (tuple, list)):
+        return any([holds(item, kind) for item in x]) if x else False  # noqa: C419 (a generator costs more)
+    if isinstance(x, dict):
+        return any([holds(item, kind) for item in x.values()]) if x else False  # noqa: C419
+    if isinstance(x, slice):
+        return holds((x.start, x.stop, x.step), kind)
+    return isinstance(x, kind)
 
 
 def _leaves(x: Any) -> Iterator[Any]:
@@ -76,7 +74,9 @@ def _leaves(x: Any) -> Iterator[Any]:
 def _carrier(size: str, args: Any, kwargs: Any, name: str) -> tuple[Any, int]:
     """A Value and which of its axes has this size."""
     graph = None
-    for value in values_in((args, kwargs)):
+    for value in _leaves((args, kwargs)):
+        if not isinstance(value, Value):
+            continue
         graph = value.graph
         axis = _axis(value, size)
         if axis is not None:

@@ -144,36 +144,41 @@ def probe(func: Callable[..., Any], *args: Any, **kwargs: Any) -> DType | None:
 
 def probe_all(func: Callable[..., Any], *args: Any, count: int = 1, **kwargs: Any) -> tuple[DType | None, ...]:
     """As `probe`, for a function that returns ``count`` arrays."""
-    samples = [arg for arg in _leaves((args, tuple(kwargs.values()))) if isinstance(arg, Sample)]
-    if any(sample.dtype is None for sample in samples):
-        return (None,) * count
     items = tuple(kwargs.items())
     try:
         hash((args, items))
     except TypeError:
-        run = _probe.__wrapped__
-    else:
-        run = _probe
-    try:
-        return run(func, args, items, count)
-    except Exception:
-        # Elements of object and record arrays may support what the ones of the sample do not.
-        if any(sample.dtype is not None and sample.dtype.kind in "OV" for sample in samples):
-            return (None,) * count
-        raise
+        return _probe.__wrapped__(func, args, items, count)
+    return _probe(func, args, items, count)
 
 
 @lru_cache(maxsize=8192)
 def _probe(
     func: Callable[..., Any], args: tuple[Any, ...], items: tuple[tuple[str, Any], ...], count: int
 ) -> tuple[DType | None, ...]:
+    dtypes = [leaf.dtype for leaf in _leaves((args, tuple(value for _, value in items))) if isinstance(leaf, Sample)]
+    if any(dtype is None for dtype in dtypes):  # not `None in dtypes`: NumPy takes None for float64
+        return (None,) * count
+    kinds = {dtype.kind for dtype in dtypes if dtype is not None}
+    try:
+        return _run(func, args, dict(items), count, "O" in kinds)
+    except Exception:
+        # Elements of object and record arrays may support what the ones of the sample do not.
+        if kinds & {"O", "V"}:
+            return (None,) * count
+        raise
+
+
+def _run(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], count: int, objects: bool
+) -> tuple[DType | None, ...]:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = func(*_arrays(args), **{key: _arrays(value) for key, value in items})
+        result = func(*_arrays(args), **{key: _arrays(value) for key, value in kwargs.items()})
     if count == 1:
         result = (result,)
-    bare = any(leaf.dtype == object for leaf in _leaves((args, tuple(v for _, v in items))) if isinstance(leaf, Sample))
-    return tuple(OBJECT if bare and not isinstance(part, np.ndarray) else np.asarray(part).dtype for part in result)
+    # A bare object has been taken out of an array of them.
+    return tuple(OBJECT if objects and not isinstance(part, np.ndarray) else np.asarray(part).dtype for part in result)
 
 
 def _leaves(x: Any) -> list[Any]:
