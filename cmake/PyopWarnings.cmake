@@ -1,7 +1,9 @@
 # pyop_warnings(target): the warnings the core is kept clean of.
 function(pyop_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-                                           -Wno-missing-field-initializers -Wno-cast-function-type)
+                                           -Wno-missing-field-initializers -Wno-cast-function-type
+                                           # false alarms of g++ 12 on std::string and on arrays filled by count
+                                           -Wno-restrict -Wno-maybe-uninitialized)
   if(PYOP_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

@@ -79,6 +79,31 @@ cdef class TreeDef:
             raise ValueError(f"structure {self!r} has {self.num_leaves} leaves, got {len(items)}")
         return _unflatten(self, items, &position)
 
+    def flatten_up_to(self, tree):
+        """What stands in a tree where this structure has its leaves.
+
+        The tree must have the same containers and keys as the structure at every level of it; a leaf may be anything,
+        also a container. The keys of a dict may come in any order.
+
+        Raises
+        ------
+        TypeError
+            Another container type than the structure has.
+        ValueError
+            Another length, or other keys.
+
+        Examples
+        --------
+        >>> structure = flatten({"a": 1, "b": 2})[1]
+        >>> structure.flatten_up_to({"b": [3, 4], "a": None})
+        [None, [3, 4]]
+        """
+        cdef list leaves = []
+        if not _match(self, tree, leaves):
+            _explain(self, tree, "")
+            raise RuntimeError("the tree changed while it was read")
+        return leaves
+
     def leaf_paths(self):
         """How each leaf is reached from the root, as Python writes it: ``['img'][0].left``; empty for the root."""
         cdef list paths = []
@@ -215,32 +240,6 @@ cdef bint _contains(object tree, object kind, int depth) except -1:
         if _contains(child, kind, depth + 1):
             return True
     return False
-
-
-def flatten_up_to(TreeDef structure not None, tree):
-    """What stands in a tree where a structure has its leaves.
-
-    The tree must have the same containers and keys as the structure at every level of it; a leaf may be anything,
-    also a container. The keys of a dict may come in any order.
-
-    Raises
-    ------
-    TypeError
-        Another container type than the structure has.
-    ValueError
-        Another length, or other keys.
-
-    Examples
-    --------
-    >>> structure = flatten({"a": 1, "b": 2})[1]
-    >>> flatten_up_to(structure, {"b": [3, 4], "a": None})
-    [None, [3, 4]]
-    """
-    cdef list leaves = []
-    if not _match(structure, tree, leaves):
-        _explain(structure, tree, "")
-        raise RuntimeError("the tree changed while it was read")
-    return leaves
 
 
 cdef bint _match(TreeDef structure, object tree, list leaves) except -1:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyop._tree import TreeDef, contains, flatten, flatten_up_to, map_leaves
+from pyop._tree import TreeDef, contains, flatten, map_leaves
 
 
 class Pair(NamedTuple):
@@ -48,7 +48,7 @@ def test_round_trip(tree: Any) -> None:
     again = structure.unflatten(flat)
     assert again == tree
     assert flatten(again) == (flat, structure)
-    assert flatten_up_to(structure, tree) == flat
+    assert structure.flatten_up_to(tree) == flat
     assert map_leaves(lambda x: x, tree) == tree
     copy = pickle.loads(pickle.dumps(structure))
     assert copy == structure
@@ -65,7 +65,7 @@ def test_equal_structures_are_those_that_match_both_ways(a: Any, b: Any) -> None
     told = []
     for structure, tree in ((left, b), (right, a)):
         try:
-            assert len(flatten_up_to(structure, tree)) == structure.num_leaves
+            assert len(structure.flatten_up_to(tree)) == structure.num_leaves
         except (TypeError, ValueError) as error:
             told.append(str(error))
     assert all(text.startswith("structure mismatch") for text in told)
@@ -95,7 +95,7 @@ def test_what_is_a_container() -> None:
 
 def test_matching_keeps_leaves_whole_and_keys_in_declared_order() -> None:
     _, structure = flatten({"a": 0, "b": (0, 0)})
-    assert flatten_up_to(structure, {"b": ([1, 2], {}), "a": (3,)}) == [(3,), [1, 2], {}]
+    assert structure.flatten_up_to({"b": ([1, 2], {}), "a": (3,)}) == [(3,), [1, 2], {}]
     assert flatten({"a": 0, "b": 0})[1] != flatten({"b": 0, "a": 0})[1]
 
 
@@ -117,7 +117,7 @@ def test_matching_keeps_leaves_whole_and_keys_in_declared_order() -> None:
 def test_mismatch(tree: Any, kind: type[Exception], text: str) -> None:
     _, structure = flatten({"a": [0, 0], "p": Pair(0, 0)})
     with pytest.raises(kind) as error:
-        flatten_up_to(structure, tree)
+        structure.flatten_up_to(tree)
     assert str(error.value).startswith(text)
 
 
@@ -134,7 +134,7 @@ def test_depth_is_bounded() -> None:
     assert pickle.loads(pickle.dumps(structure)) == structure
     assert structure.unflatten(flat) == deep
     with pytest.raises(ValueError, match="structure mismatch at"):
-        flatten_up_to(structure, [[[[]]]])
+        structure.flatten_up_to([[[[]]]])
 
 
 def test_contains() -> None:
@@ -155,7 +155,5 @@ def test_errors_of_callers_pass_through() -> None:
     with pytest.raises(TypeError):
         TreeDef()
     assert TreeDef.__new__(TreeDef).unflatten([3]) == 3
-    with pytest.raises(TypeError):
-        flatten_up_to(None, 3)
     with pytest.raises(ZeroDivisionError):
         map_leaves(lambda x: 1 // x, [0])

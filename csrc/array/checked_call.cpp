@@ -122,12 +122,22 @@ class OutArrays {
   public:
     int prepare(const Contract& c, PyObject* const* given, PyObject* const* arrays, const Bindings& b,
                 const Caller& caller) {
+        auto* const* inputs = reinterpret_cast<PyArrayObject* const*>(arrays);
         if (given) {
-            for (Py_ssize_t k = 0; k < c.n_out(); ++k) arrays_.push_back(Ref::borrow(given[k]));
+            Bindings trial = b;  // names that only outputs bind are bound by the results
+            for (Py_ssize_t k = 0; k < c.n_out(); ++k) {
+                const ArraySpec& spec = (*c.outputs)[static_cast<size_t>(k)];
+                if (!match(spec, as_array(given[k]), inputs, trial)) {
+                    PyErr_Format(errors.input, "out= for output %zd of %s is %s, but expects %s%s\n  in %s", k,
+                                 caller.name().c_str(), array_text(given[k]).c_str(), spec_text(c, spec).c_str(),
+                                 bindings_text(c, b).c_str(), caller.description().c_str());
+                    return -1;
+                }
+                arrays_.push_back(Ref::borrow(given[k]));
+            }
             return 0;
         }
         if (c.out_mode != OutMode::Required) return 0;
-        auto* const* inputs = reinterpret_cast<PyArrayObject* const*>(arrays);
         for (Py_ssize_t k = 0; k < c.n_out(); ++k) {
             arrays_.push_back(Ref::steal(allocate_output_new(c, k, inputs, b, caller)));
             if (!arrays_.back()) return -1;
@@ -227,25 +237,6 @@ int call_undeclared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n,
     return 0;
 }
 
-// @op.abstract: a Python function computes the output specs from the arguments' dtypes and shapes.
-Ref abstract_contract(const Contract& c, PyObject* const* arrays, Py_ssize_t n) {
-    Ref kinds = Ref::steal(PyTuple_New(n));
-    for (Py_ssize_t k = 0; kinds && k < n; ++k) {
-        PyArrayObject* a = as_array(arrays[k]);
-        Ref shape = Ref::steal(PyArray_IntTupleFromIntp(PyArray_NDIM(a), PyArray_DIMS(a)));
-        PyObject* kind = shape ? PyTuple_Pack(2, PyArray_DESCR(a), shape.get()) : nullptr;
-        if (!kind) return {};
-        PyTuple_SET_ITEM(kinds.get(), k, kind);
-    }
-    if (!kinds) return {};
-    Ref contract = Ref::steal(PyObject_CallOneArg(c.abstract, kinds.get()));
-    if (contract && !is_contract(contract.get())) {
-        PyErr_SetString(PyExc_TypeError, "the abstract hook of an op must return a Contract");
-        return {};
-    }
-    return contract;
-}
-
 int check_inputs(const Contract& c, PyObject* const* arrays, Py_ssize_t n, Bindings& b, LoopShape& loop,
                  const Caller& caller) {
     if (!c.inputs_declared) return 0;
@@ -261,31 +252,78 @@ int check_inputs(const Contract& c, PyObject* const* arrays, Py_ssize_t n, Bindi
     return bad < 0 ? 0 : wrong_input(c, bad, arrays, caller);
 }
 
+PYOP_COLD int wrong_abstract(const Contract& results, Py_ssize_t expected, const Caller& caller) {
+    PyErr_Format(errors.output, "the abstract function of %s gives %zd specs, but gave %zd before\n  in %s",
+                 caller.name().c_str(), results.n_out(), expected, caller.description().c_str());
+    return -1;
+}
+
+// `like` names an argument by position; where the inputs are not declared it may be missing.
+int check_likes(const Contract& c, Py_ssize_t n, const Caller& caller) {
+    if (c.inputs_declared) return 0;
+    for (const ArraySpec& spec : *c.outputs) {
+        if (spec.like < n) continue;
+        PyErr_Format(errors.input, "%s declares an output like argument %d, but is called with %zd\n  in %s",
+                     caller.name().c_str(), spec.like, n, caller.description().c_str());
+        return -1;
+    }
+    return 0;
+}
+
 }  // namespace
 
-int checked_call(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, PyObject** outs, PyObject* const* out,
-                 const Caller& caller) {
-    if (!callee.contract) return call_undeclared(callee, arrays, n, outs, caller);
-    const Contract& c = *callee.contract;
-    if (c.plain && !callee.form && n <= kPlainArity) {
-        const int done = checked_call_plain(callee.fn, c, arrays, n, outs, caller);
-        if (done <= 0) return done;
+Ref static_dict_new(const CallForm* form) {
+    Ref dict = Ref::steal(PyDict_New());
+    const Py_ssize_t n_keywords = form ? form->n_keywords() : 0;
+    for (Py_ssize_t i = 0; dict && i < n_keywords; ++i) {
+        const int32_t code = form->order[form->order.size() - static_cast<size_t>(n_keywords - i)];
+        if (code >= 0) continue;
+        if (PyDict_SetItem(dict.get(), PyTuple_GET_ITEM(form->kwnames.get(), i),
+                           PyTuple_GET_ITEM(form->statics.get(), ~code)) < 0)
+            return {};
     }
+    return dict;
+}
+
+Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t n, const CallForm* form) {
+    Ref kinds = Ref::steal(PyTuple_New(n)), statics = static_dict_new(form);
+    for (Py_ssize_t k = 0; kinds && k < n; ++k) {
+        PyArrayObject* a = as_array(arrays[k]);
+        Ref shape = Ref::steal(PyArray_IntTupleFromIntp(PyArray_NDIM(a), PyArray_DIMS(a)));
+        PyObject* kind = shape ? PyTuple_Pack(2, PyArray_DESCR(a), shape.get()) : nullptr;
+        if (!kind) return {};
+        PyTuple_SET_ITEM(kinds.get(), k, kind);
+    }
+    if (!kinds || !statics) return {};
+    Ref contract = Ref::steal(PyObject_CallFunctionObjArgs(c.abstract, kinds.get(), statics.get(), nullptr));
+    if (contract && !is_contract(contract.get())) {
+        PyErr_SetString(PyExc_TypeError, "the abstract rule of an op must return a Contract");
+        return {};
+    }
+    return contract;
+}
+
+namespace {
+
+int call_declared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, PyObject** outs, PyObject* const* out,
+                  const Caller& caller) {
+    const Contract& c = *callee.contract;
     auto bindings = std::make_unique<Bindings>(c);
     auto loop = std::make_unique<LoopShape>();
-    if (check_inputs(c, arrays, n, *bindings, *loop, caller) < 0) return -1;
+    if (check_likes(c, n, caller) < 0 || check_inputs(c, arrays, n, *bindings, *loop, caller) < 0) return -1;
     if (c.gufunc && loop->ndim > 0) return gufunc_call(callee, arrays, n, *bindings, *loop, outs, out, caller);
 
     const Contract* results = &c;
     Ref computed;
     if (c.abstract) {
-        computed = abstract_contract(c, arrays, n);
+        computed = abstract_contract_new(c, arrays, n, callee.form);
         if (!computed) {
             note_call(caller, arrays, n);
             return -1;
         }
         results = reinterpret_cast<const Contract*>(computed.get());
         bindings = std::make_unique<Bindings>(*results);
+        if (results->n_out() != callee.n_out) return wrong_abstract(*results, callee.n_out, caller);
     }
     Arguments arguments(n);
     OutArrays out_arrays;
@@ -309,6 +347,32 @@ int checked_call(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, Py
         }
     }
     return 0;
+}
+
+}  // namespace
+
+int checked_call(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, PyObject** outs, PyObject* const* out,
+                 const Caller& caller) {
+    if (!callee.contract) return call_undeclared(callee, arrays, n, outs, caller);
+    const Contract& c = *callee.contract;
+    bool all_arrays = true;
+    for (Py_ssize_t k = 0; k < n; ++k) all_arrays &= is_exact_array(arrays[k]);
+    if (PYOP_UNLIKELY(!all_arrays || c.text_as_utf8)) {
+        // A node before this one returned some other object, or text may be among the arguments.
+        std::vector<Ref> converted;
+        std::vector<PyObject*> pointers;
+        for (Py_ssize_t k = 0; k < n; ++k) {
+            converted.push_back(Ref::steal(argument_new(&c, k, arrays[k], caller)));
+            if (!converted.back()) return -1;
+            pointers.push_back(converted.back().get());
+        }
+        return call_declared(callee, pointers.data(), n, outs, out, caller);
+    }
+    if (c.plain && !callee.form && n <= kPlainArity) {
+        const int done = checked_call_plain(callee.fn, c, arrays, n, outs, caller);
+        if (done <= 0) return done;
+    }
+    return call_declared(callee, arrays, n, outs, out, caller);
 }
 
 }  // namespace pyop

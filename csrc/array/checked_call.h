@@ -39,6 +39,13 @@ int checked_call_plain(PyObject* fn, const Contract& c, PyObject* const* arrays,
 // give one without copying, else lists and scalars converted. New reference; nullptr with the error set.
 PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller);
 
+// What an op with an abstract function (@op.abstract) promises for these arguments: a Contract. Empty with the
+// error set on failure. The function is asked once for arguments of the same dtypes and shapes.
+Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t n, const CallForm* form);
+
+// The static keyword arguments of a call as a new dict.
+Ref static_dict_new(const CallForm* form);
+
 // Raises InputError for argument k.
 PYOP_COLD int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const Caller& caller);
 

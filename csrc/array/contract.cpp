@@ -155,6 +155,7 @@ int fill(Contract& c, PyObject* encoded, PyObject* mutates) {
     const size_t n_like = c.inputs_declared ? static_cast<size_t>(PyObject_Size(inputs)) : 64;
     if (c.inputs_declared && parse_specs(inputs, c, n_like, *c.inputs) < 0) return -1;
     if (parse_specs(outputs, c, n_like, *c.outputs) < 0) return -1;
+    for (ArraySpec& spec : *c.outputs) spec.output = true;
     bool plain = c.inputs_declared && !c.gufunc;
     for (const ArraySpec& spec : *c.inputs) {
         plain = plain && spec.plain;

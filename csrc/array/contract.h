@@ -37,6 +37,7 @@ struct ArraySpec {
     bool rank_known = false;
     bool plain = false;       // nothing but fixed sizes, names and `_`, no type variable: the inline match
     bool any_length = false;  // a string dtype without a length
+    bool output = false;      // every name in its expressions must be bound
     int16_t variadic = -1;    // position of `...` or `*name` in dims
     std::vector<DimSpec> dims;
     // dims of a plain spec, compact: >= 0 a size, -1 anything, -2 - k the name k

@@ -49,7 +49,7 @@ bool bind_name(Bindings& b, int32_t name, npy_intp size) {
     return b.sizes[name] == size;
 }
 
-bool match_dim(const DimSpec& dim, npy_intp size, Bindings& b) {
+bool match_dim(const DimSpec& dim, npy_intp size, Bindings& b, bool output = false) {
     switch (dim.kind) {
         case DimKind::Fixed: return size == dim.value;
         case DimKind::Name:
@@ -58,9 +58,9 @@ bool match_dim(const DimSpec& dim, npy_intp size, Bindings& b) {
         case DimKind::Broadcast: return size == 1 || bind_name(b, dim.name, size);
         case DimKind::Any: return true;
         case DimKind::Expr: {
-            // Unbound here means: a later argument binds the name; check_input_exprs comes back to it.
+            // Unbound in an input means: a later argument binds the name; check_input_exprs comes back to it.
             const npy_intp want = eval_expr(dim.expr, b);
-            return want == kUnbound || want == size;
+            return want == size || (want == kUnbound && !output);
         }
         case DimKind::Solve: {
             if (b.sizes[dim.name] == kUnbound) {
@@ -98,7 +98,7 @@ bool match_shape(const ArraySpec& spec, int ndim, const npy_intp* dims, Bindings
         if (dim.kind == DimKind::Variadic) {
             if (!match_variadic(dim, extra, dims + d, b)) return false;
             d += extra;
-        } else if (!match_dim(dim, dims[d++], b)) {
+        } else if (!match_dim(dim, dims[d++], b, spec.output)) {
             return false;
         }
     }
@@ -143,7 +143,7 @@ Py_ssize_t match_gufunc(const Contract& c, PyArrayObject* const* arrays, Binding
     // An operand with too few dimensions lacks its optional ones, and then nobody has them.
     for (size_t k = 0; k < n; ++k) {
         const ArraySpec& spec = (*c.inputs)[k];
-        if (PyArray_NDIM(arrays[k]) >= static_cast<int>(spec.dims.size())) continue;
+        if (PyArray_NDIM(arrays[k]) >= core_ndim(spec, b)) continue;
         for (const DimSpec& dim : spec.dims)
             if (dim.kind == DimKind::Optional) b.sizes[dim.name] = kAbsent;
     }

@@ -48,8 +48,9 @@ int64_t add_call(PyObject* graph, PyNode::Call call, std::span<const Edge> edges
                  bool stateful, PyObject* name);
 
 // What a contract promises of its outputs, given what is known of the inputs: ids for add_call. A provable
-// mismatch is an InputError.
-int infer_outputs(PyObject* graph, const Contract& c, std::span<const Edge> edges, std::vector<uint32_t>& specs,
-                  const Caller& caller);
+// mismatch is an InputError. `promised`, if not null, receives the contract that tells how the outputs come
+// back: `c` itself, or for an abstract function what it made of these arguments.
+int infer_outputs(PyObject* graph, const Contract& c, std::span<const Edge> edges, const CallForm* form,
+                  std::vector<uint32_t>& specs, Ref* promised, const Caller& caller);
 
 }  // namespace pyop

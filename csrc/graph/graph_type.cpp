@@ -100,8 +100,8 @@ int parse_form(PyObject* order, PyObject* statics, PyObject* kwnames, size_t n_i
 }
 
 int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<const Edge> edges,
-                  const Caller& caller, std::vector<uint32_t>& ids) {
-    if (specs == Py_None && c) return infer_outputs(self, *c, edges, ids, caller);
+                  const CallForm* form, const Caller& caller, std::vector<uint32_t>& ids) {
+    if (specs == Py_None && c) return infer_outputs(self, *c, edges, form, ids, nullptr, caller);
     Ref list = Ref::steal(PySequence_Tuple(specs));
     if (!list) return -1;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(list.get()); ++k) {
@@ -137,7 +137,7 @@ PyObject* add_call_method(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyNode::Call call;
     if (edges_of(self, &PyTuple_GET_ITEM(inputs, 0), n, c, caller, edges) < 0 ||
         parse_form(order, statics, kwnames, edges.size(), call) < 0 ||
-        specs_of_call(self, specs, c, edges, caller, ids) < 0)
+        specs_of_call(self, specs, c, edges, call.form.get(), caller, ids) < 0)
         return nullptr;
     call.fn = SharedRef::borrow(fn);
     if (c) call.contract = SharedRef::borrow(contract);

@@ -4,6 +4,7 @@
 // functions) is asked of Signature.infer in Python, once per node.
 #include <array>
 
+#include "array/checked_call.h"
 #include "array/describe.h"
 #include "graph/build.h"
 #include "runtime/errors.h"
@@ -64,8 +65,19 @@ ValueSpec promise(const ArraySpec& spec, const Sizes& sizes) {
     return out;
 }
 
-int infer_in_python(Graph& g, const Contract& c, std::span<const Edge> edges, std::vector<uint32_t>& specs,
-                    const Caller& caller) {
+// An abstract rule answers with the specs and the contract they make; a Signature with the specs.
+Ref ask(const Contract& c, PyObject* inputs, const CallForm* form, Ref* promised) {
+    if (!c.abstract) return Ref::steal(PyObject_CallMethod(c.signature, "infer", "O", inputs));
+    Ref statics = static_dict_new(form);
+    Ref both = statics ? Ref::steal(PyObject_CallMethod(c.abstract, "infer", "OO", inputs, statics.get())) : Ref();
+    PyObject *specs, *contract;
+    if (!both || !PyArg_ParseTuple(both.get(), "OO!", &specs, contract_type, &contract)) return {};
+    if (promised) *promised = Ref::borrow(contract);
+    return Ref::borrow(specs);
+}
+
+int infer_in_python(Graph& g, const Contract& c, std::span<const Edge> edges, const CallForm* form,
+                    std::vector<uint32_t>& specs, Ref* promised, const Caller& caller) {
     Ref inputs = Ref::steal(PyList_New(static_cast<Py_ssize_t>(edges.size())));
     for (size_t k = 0; inputs && k < edges.size(); ++k) {
         PyObject* spec = spec_new(g.spec(edges[k]));
@@ -73,9 +85,9 @@ int infer_in_python(Graph& g, const Contract& c, std::span<const Edge> edges, st
         PyList_SET_ITEM(inputs.get(), static_cast<Py_ssize_t>(k), spec);
     }
     if (!inputs) return -1;
-    Ref outputs = Ref::steal(PyObject_CallMethod(c.signature, "infer", "O", inputs.get()));
+    Ref outputs = ask(c, inputs.get(), form, promised);
     if (!outputs) {
-        if (!PyErr_ExceptionMatches(PyExc_ValueError)) return -1;
+        if (c.abstract || !PyErr_ExceptionMatches(PyExc_ValueError)) return -1;
         Ref why = pending_text();
         Ref message = Ref::steal(PyUnicode_FromFormat("%U\n  in %s", why.get(), caller.description().c_str()));
         raise_from_pending(errors.input, message.get());
@@ -83,7 +95,7 @@ int infer_in_python(Graph& g, const Contract& c, std::span<const Edge> edges, st
     }
     Ref list = Ref::steal(PySequence_Tuple(outputs.get()));
     if (!list) return -1;
-    if (PyTuple_GET_SIZE(list.get()) != c.n_out()) {
+    if (!c.abstract && PyTuple_GET_SIZE(list.get()) != c.n_out()) {
         PyErr_Format(errors.output, "%s declares %zd outputs, but its output specs are %zd\n  in %s",
                      caller.name().c_str(), c.n_out(), PyTuple_GET_SIZE(list.get()), caller.description().c_str());
         return -1;
@@ -98,13 +110,14 @@ int infer_in_python(Graph& g, const Contract& c, std::span<const Edge> edges, st
 
 }  // namespace
 
-int infer_outputs(PyObject* graph, const Contract& c, std::span<const Edge> edges, std::vector<uint32_t>& specs,
-                  const Caller& caller) {
+int infer_outputs(PyObject* graph, const Contract& c, std::span<const Edge> edges, const CallForm* form,
+                  std::vector<uint32_t>& specs, Ref* promised, const Caller& caller) {
     Graph& g = graph_of(graph);
+    if (promised) *promised = Ref::borrow(reinterpret_cast<PyObject*>(const_cast<Contract*>(&c)));
     bool plain = c.inputs_declared && !c.gufunc && !c.abstract;
     for (const ArraySpec& spec : *c.inputs) plain = plain && spec.plain;
     for (const ArraySpec& spec : *c.outputs) plain = plain && spec.plain;
-    if (!plain) return infer_in_python(g, c, edges, specs, caller);
+    if (!plain) return infer_in_python(g, c, edges, form, specs, promised, caller);
     Sizes sizes;
     std::fill_n(sizes.begin(), c.n_names, kNotSeen);
     for (size_t k = 0; k < edges.size(); ++k)

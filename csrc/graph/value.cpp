@@ -39,6 +39,11 @@ PyObject* value_graph(PyObject* self, void*) { return Py_NewRef(as_value(self)->
 PyObject* value_node(PyObject* self, void*) { return node_handle_new(as_value(self)->graph, as_value(self)->edge.node); }
 PyObject* value_index(PyObject* self, void*) { return PyLong_FromUnsignedLong(as_value(self)->edge.output); }
 
+PyObject* value_key(PyObject* self, void*) {
+    const Edge e = as_value(self)->edge;
+    return PyLong_FromUnsignedLongLong(static_cast<uint64_t>(e.node) << 32 | e.output);
+}
+
 PyObject* value_repr(PyObject* self) {
     Ref name = Ref::steal(value_name(self, nullptr));
     Ref spec = Ref::steal(value_spec(self, nullptr));
@@ -115,6 +120,7 @@ PyGetSetDef value_getset[] = {
     {"ndim", value_ndim, nullptr, "The number of dimensions, or None if unknown.", nullptr},
     {"graph", value_graph, nullptr, "The graph this Value belongs to.", nullptr},
     {"node", value_node, nullptr, "The node that computes this Value.", nullptr},
+    {"_key", value_key, nullptr, "A number that identifies the output within its graph.", nullptr},
     {"output_index", value_index, nullptr, "Which output of the node this is.", nullptr},
     {},
 };

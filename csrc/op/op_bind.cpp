@@ -51,6 +51,12 @@ int bind_keyword(const OpObject& op, PyObject* name, PyObject* value, BoundArgum
     return 0;
 }
 
+size_t trailing_gaps(const BoundArguments& bound) {
+    size_t n = 0;
+    while (n < bound.arrays.size() && !bound.arrays[bound.arrays.size() - 1 - n]) ++n;
+    return n;
+}
+
 int fill_defaults(const OpObject& op, BoundArguments& bound) {
     const Py_ssize_t n_defaults = PyTuple_GET_SIZE(op.defaults), n_params = PyTuple_GET_SIZE(op.parameters);
     if (op.n_in >= 0 && bound.arrays.size() < static_cast<size_t>(op.n_in)) bound.arrays.resize(static_cast<size_t>(op.n_in));
@@ -64,7 +70,13 @@ int fill_defaults(const OpObject& op, BoundArguments& bound) {
                              : (" ('" + OpCaller(op).argument_name(static_cast<int64_t>(k)) + "')").c_str());
             return -1;
         }
-        bound.arrays[k] = PyTuple_GET_ITEM(op.defaults, from_end);
+        PyObject* value = PyTuple_GET_ITEM(op.defaults, from_end);
+        // `def f(x, y=None)` without y: the function is called without it, where the declaration allows that.
+        if (value == Py_None && !op.declared().inputs_declared && k == bound.arrays.size() - trailing_gaps(bound)) {
+            bound.arrays.resize(k);
+            break;
+        }
+        bound.arrays[k] = value;
     }
     return 0;
 }

@@ -65,12 +65,19 @@ PyObject* call_on_arrays(OpObject& op, const BoundArguments& bound) {
     for (const Ref& argument : arguments) pointers.push_back(argument.get());
     std::unique_ptr<CallForm> form;
     if (make_form(bound, form) < 0) return nullptr;
-    std::vector<PyObject*> results(static_cast<size_t>(c.n_out()) + 1);
-    const Callee callee{op.call_fn, &c, form.get(), c.n_out(), true};
-    if (checked_call(callee, pointers.data(), static_cast<Py_ssize_t>(pointers.size()), results.data(),
-                     has_out ? out.data() : nullptr, caller) < 0)
+    const auto n = static_cast<Py_ssize_t>(pointers.size());
+    const Contract* promised = &c;
+    Ref computed;
+    if (c.abstract) {
+        computed = abstract_contract_new(c, pointers.data(), n, form.get());
+        if (!computed) return nullptr;
+        promised = reinterpret_cast<const Contract*>(computed.get());
+    }
+    std::vector<PyObject*> results(static_cast<size_t>(promised->n_out()) + 1);
+    const Callee callee{op.call_fn, &c, form.get(), promised->n_out(), true};
+    if (checked_call(callee, pointers.data(), n, results.data(), has_out ? out.data() : nullptr, caller) < 0)
         return nullptr;
-    return package_steal(c, results.data());
+    return package_steal(*promised, results.data());
 }
 
 PyObject* call_general(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {

@@ -29,10 +29,11 @@ PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments&
     const OpCaller caller(op);
     std::vector<Edge> edges;
     std::vector<uint32_t> specs;
+    Ref promised;  // how the outputs come back
     PyNode::Call call;
     if (refuse_symbolic_statics(op, bound) < 0 || make_form(bound, call.form) < 0 ||
         edges_of(graph, bound.arrays.data(), static_cast<Py_ssize_t>(bound.arrays.size()), &c, caller, edges) < 0 ||
-        infer_outputs(graph, c, edges, specs, caller) < 0)
+        infer_outputs(graph, c, edges, call.form.get(), specs, &promised, caller) < 0)
         return nullptr;
     call.fn = SharedRef::borrow(op.call_fn);
     call.contract = SharedRef::borrow(op.contract);
@@ -41,7 +42,8 @@ PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments&
     if (added < 0) return nullptr;
     const auto node = static_cast<uint32_t>(added);
     if (specs.empty()) return node_handle_new(graph, node);
-    if (specs.size() == 1 && c.form == ResultForm::Single) return value_new(graph, {node, 0});
+    const Contract& form = *reinterpret_cast<const Contract*>(promised.get());
+    if (specs.size() == 1 && form.form == ResultForm::Single) return value_new(graph, {node, 0});
     std::vector<PyObject*> values;
     for (uint32_t k = 0; k < specs.size(); ++k) {
         values.push_back(value_new(graph, {node, k}));
@@ -49,7 +51,7 @@ PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments&
         for (PyObject* value : values) Py_XDECREF(value);
         return nullptr;
     }
-    return package_steal(c, values.data());
+    return package_steal(form, values.data());
 }
 
 }  // namespace pyop

@@ -102,9 +102,21 @@ PyObject* op_get(PyObject* self, PyObject* instance, PyObject*) {
 // Pickled by import path, as functions are: pickle checks that the path leads back to this object.
 PyObject* op_reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
 
+// @op.abstract comes after the op exists: the declaration is replaced. Nodes made before keep the old one.
+PyObject* op_declare(PyObject* self, PyObject* args) {
+    PyObject *contract, *signature;
+    if (!PyArg_ParseTuple(args, "O!O", contract_type, &contract, &signature)) return nullptr;
+    OpObject& op = *as_op(self);
+    Py_SETREF(op.contract, Py_NewRef(contract));
+    Py_SETREF(op.signature, Py_NewRef(signature));
+    set_fast(op);
+    Py_RETURN_NONE;
+}
+
 PyObject* op_stateful(PyObject* self, void*) { return PyBool_FromLong(as_op(self)->stateful); }
 
 PyMethodDef op_methods[] = {
+    {"_declare", op_declare, METH_VARARGS, "_declare(contract, signature): replaces the declaration."},
     {"__reduce__", op_reduce, METH_NOARGS, "Pickles the op by its import path."},
     {},
 };

@@ -214,7 +214,7 @@ int lower(PyObject* graph, const Request& request, bool concurrent, Program& pro
     Rewrite r(graph, request);
     prune(r);
     program.n_nodes = r.g.size();
-    for (uint32_t i = 0; i < r.g.size(); ++i) program.pruned += !r.live[i];
+    for (uint32_t i = 0; i < r.g.size(); ++i) program.pruned += !r.live[i] && r.g.node(i).kind() != NodeKind::Input;
     if (request.optimize) {
         if (merge(r) < 0 || fold(r) < 0) return -1;
         prune(r);

@@ -83,7 +83,7 @@ PyObject* leaf_new(const PlanObject& plan, size_t i, References& outputs) {
 
 PyObject* assemble(const PlanObject& plan, References& outputs) {
     const size_t n = plan.leaves->size();
-    if (plan.form == FetchForm::Single) return leaf_new(plan, 0, outputs);
+    if (plan.form == FetchForm::Single) return n == 0 ? Py_NewRef(Py_None) : leaf_new(plan, 0, outputs);
     const auto length = static_cast<Py_ssize_t>(n);
     Ref leaves = Ref::steal(plan.form == FetchForm::Tuple ? PyTuple_New(length) : PyList_New(length));
     for (size_t i = 0; leaves && i < n; ++i) {

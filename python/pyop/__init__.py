@@ -1,0 +1,69 @@
+"""pyop: a Python function on NumPy arrays becomes an op.
+
+An op has declared outputs, takes its arguments without copying, and costs nanoseconds to dispatch. It runs eagerly on
+arrays, or becomes a node of a graph that C++ runs.
+
+>>> import numpy as np, pyop
+>>> @pyop.op("float64[n], float64[n] -> float64[]")
+... def dot(x, y):
+...     return np.dot(x, y)
+>>> dot(np.ones(3), np.arange(3.0))
+array(3.)
+>>> plan = pyop.trace(lambda x, y: dot(np.sin(x), y), "float64[n]", "float64[n]").compile()
+>>> plan(np.zeros(3), np.ones(3))
+array(0.)
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import _core, contrib, debug
+from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Value, __version__
+from .array_protocol import array_function, array_ufunc
+from .config import build_config, get_include
+from .dims import Dim
+from .graph import Graph, trace
+from .op import Op, op
+from .py_func import numpy_function, py_func
+from .signature import Signature
+from .spec import Spec
+from .value_methods import install
+
+__all__ = [
+    "Dim",
+    "Graph",
+    "GraphError",
+    "InputError",
+    "Node",
+    "Op",
+    "OutputError",
+    "Plan",
+    "PyopError",
+    "Signature",
+    "Spec",
+    "Value",
+    "__version__",
+    "build_config",
+    "contrib",
+    "debug",
+    "get_include",
+    "numpy_function",
+    "op",
+    "py_func",
+    "trace",
+]
+
+# What the core is told of its Python side, once.
+_core.set_package_directory(os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
+_core.set_spec_classes(Spec, Dim)
+_core.set_array_hooks(array_ufunc, array_function)
+install(Value)
+
+# Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
+for _public in (GraphError, InputError, OutputError, PyopError, Node, Op, Plan, Value):
+    try:
+        _public.__module__ = "pyop"
+    except TypeError:  # an immutable type keeps its own
+        pass
+del _public

@@ -1,0 +1,234 @@
+"""The `op` decorator: a Python function declares what it takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, overload
+
+from ._core import Op, origin_here
+from ._tree import flatten
+from .abstract import AbstractRule
+from .contracts import make_contract, new_contract
+from .parameters import Parameters, check_name, default_name
+from .rebuild import CallOnTrees
+from .signature import Signature
+from .spec import Spec
+
+__all__ = ["Op", "op"]
+
+
+@overload
+def op(fn: Callable[..., Any], text: str | Signature | None = None, /, **options: Any) -> Op: ...
+@overload
+def op(text: str | Signature | None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Op]: ...
+def op(
+    fn: Any = None,
+    text: Any = None,
+    /,
+    *,
+    inputs: Any = None,
+    outputs: Any = None,
+    like: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+    stateful: bool = False,
+    mutates: str | Iterable[str] = (),
+) -> Any:
+    """Declare a Python function on arrays as an op.
+
+    Used as a decorator, ``@op("float64[n] -> float64[]")``, or as a call, ``op(f, "float64[n] -> float64[]")``.
+    Positional parameters are arrays; keyword-only parameters are static Python values, but for ``out``.
+
+    Parameters
+    ----------
+    fn : callable
+        Function, method, callable object, partial, builtin or lambda.
+    text : str or Signature, optional
+        The declaration: ``"float64[n], float64[n] -> float64[]"``, or shapes alone as a gufunc has them,
+        ``"(n),(n)->()"``, whose leading dimensions loop.
+    inputs : tree, optional
+        Specs of the arguments, one tree each.
+    outputs : tree, optional
+        Specs of the results: a tree of anything `Spec.make` takes.
+    like : str or tuple of str, optional
+        Output k has dtype and shape of this parameter.
+    dtype : optional
+        Of a gufunc declaration; see `Signature.parse`.
+    name : str, optional
+        Of the op's nodes; the function's own by default.
+    stateful : bool
+        The function has side effects or hidden inputs (a random generator, a file, time): its calls in a graph are
+        never merged, folded, dropped or reordered against other stateful ones.
+    mutates : str or iterable of str
+        Parameters the function writes into. It gets memory that nobody else reads: the caller's array is unchanged.
+
+    Returns
+    -------
+    Op
+        Called with arrays it runs at once; called with Values, or inside ``with graph:``, it adds a node.
+
+    Raises
+    ------
+    ValueError
+        Wrong text; the message points at the character.
+    TypeError
+        The declaration does not fit the parameters of the function.
+
+    See Also
+    --------
+    Op.abstract : output specs computed by a function.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> @pyop.op("float64[n], float64[n] -> float64[]")
+    ... def dot(x, y):
+    ...     return np.dot(x, y)
+    >>> dot(np.ones(3), np.arange(3.0))
+    array(3.)
+    >>> dot(np.ones(3), np.arange(4.0))
+    Traceback (most recent call last):
+        ...
+    pyop.InputError: argument 1 ('y') of dot is float64[4], but expects float64[n] (n = 3)
+      nothing is cast silently...
+    """
+    if text is None and (isinstance(fn, str | Signature) or fn is None):
+        declaration = fn
+
+        def decorate(function: Callable[..., Any]) -> Op:
+            return _declare(function, declaration, inputs, outputs, like, dtype, name, stateful, mutates)
+
+        return decorate
+    return _declare(fn, text, inputs, outputs, like, dtype, name, stateful, mutates)
+
+
+def _declare(
+    fn: Any, text: Any, inputs: Any, outputs: Any, like: Any, dtype: Any, name: Any, stateful: Any, mutates: Any
+) -> Op:
+    if isinstance(fn, Op):
+        raise TypeError(f"{fn!r} is an op already; declare the function itself, {fn.__wrapped__!r}")
+    if not callable(fn):
+        raise TypeError(f"pyop.op takes a callable, got {type(fn).__name__} {fn!r:.80}")
+    parameters = Parameters.of(fn)
+    signature = Signature.make(
+        text, inputs=inputs, outputs=outputs, like=like, dtype=dtype, parameters=parameters.arrays
+    )
+    label = check_name(name) if name is not None else default_name(fn)
+    _check_arity(signature, parameters, label)
+    contract = make_contract(
+        signature, mutates=_mutates_mask(mutates, signature, parameters), out_mode=parameters.out_mode
+    )
+    return make_op(fn, contract, signature, parameters, name=label, stateful=bool(stateful))
+
+
+def make_op(
+    fn: Callable[..., Any], contract: Any, signature: Signature, parameters: Parameters, *, name: str, stateful: bool
+) -> Op:
+    """An Op from its parts, dressed as the function it wraps."""
+    trees = None
+    call_fn = None
+    if signature.inputs is not None and not all(isinstance(part, Spec) for part in signature.inputs):
+        trees = tuple(flatten(part)[1] for part in signature.inputs)
+        call_fn = CallOnTrees(fn, trees)
+    made = Op(
+        fn=fn,
+        contract=contract,
+        name=name,
+        signature=signature,
+        origin=_origin(fn),
+        parameters=parameters.arrays,
+        defaults=parameters.defaults,
+        statics=parameters.statics,
+        required=parameters.required_statics,
+        n_in=_arity(signature, parameters),
+        stateful=stateful,
+        any_static=parameters.any_static,
+        is_method=parameters.is_method,
+        arg_trees=trees,
+        call_fn=call_fn,
+    )
+    for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        if (value := getattr(fn, attribute, None)) is not None:
+            setattr(made, attribute, value)
+    return made
+
+
+def _origin(fn: Any) -> str:
+    code = getattr(fn, "__code__", None)
+    return origin_here() if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _arity(signature: Signature, parameters: Parameters) -> int:
+    if signature.inputs is not None:
+        return len(signature.inputs)
+    return -1 if parameters.variadic else len(parameters.arrays)
+
+
+def _check_arity(signature: Signature, parameters: Parameters, name: str) -> None:
+    if signature.inputs is None:
+        return
+    declared, taken = len(signature.inputs), len(parameters.arrays)
+    if declared < parameters.n_required or (declared > taken and not parameters.variadic):
+        names = ", ".join(parameters.arrays) or "none"
+        raise TypeError(
+            f"op {name!r} declares {declared} input{'s' * (declared != 1)} ({signature}), but its function has "
+            f"{taken} positional parameter{'s' * (taken != 1)} ({names}); keyword-only parameters are static"
+        )
+
+
+def _mutates_mask(mutates: Any, signature: Signature, parameters: Parameters) -> int:
+    names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
+    mask = 0
+    for name in names:
+        if name not in parameters.arrays:
+            known = ", ".join(map(repr, parameters.arrays)) or "no named array parameters"
+            raise ValueError(f"mutates={name!r} is not a parameter of the function, which has {known}")
+        position = parameters.arrays.index(name)
+        if signature.inputs is not None:
+            first = len(flatten(signature.inputs[:position])[0])
+            count = len(flatten(signature.inputs[position])[0])
+        else:
+            first, count = position, 1
+        if first + count > 64:
+            raise ValueError(f"mutates={name!r}: only the first 64 arrays can be written to")
+        mask |= ((1 << count) - 1) << first
+    return mask
+
+
+def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Compute the output specs by a function, where no declaration can say them.
+
+    Parameters
+    ----------
+    rule : callable
+        Called with one `Spec` for each array (its sizes are ints, or `Dim` while a graph is built) and those static
+        arguments it has parameters for; returns a tree of specs. Must depend on nothing else.
+
+    Returns
+    -------
+    callable
+        `rule` itself, so that this can be used as a decorator.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> @pyop.op
+    ... def pairs(x):
+    ...     return np.stack([x[:-1], x[1:]], axis=1)
+    >>> @pairs.abstract
+    ... def _(x):
+    ...     return pyop.Spec(x.dtype, (x.shape[0] - 1, 2))
+    >>> pairs(np.arange(4)).shape
+    (3, 2)
+    >>> pyop.trace(pairs, "int64[n]").outputs.shape
+    (Dim('n-1'), 2)
+    """
+    if self.spec.outputs is not None:
+        raise TypeError(f"op {self.name!r} declares its outputs ({self.spec}); it can have no abstract rule as well")
+    parameters = Parameters.of(self.__wrapped__)
+    contract = new_contract(self.spec, AbstractRule(rule, self.name), out_mode=parameters.out_mode)
+    self._declare(contract, self.spec)
+    return rule
+
+
+Op.abstract = _abstract

@@ -1,0 +1,104 @@
+"""What a Python callable takes: which parameters are arrays, which are static, whether it has ``out``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .contracts import OutMode
+
+__all__ = ["Parameters", "check_name", "default_name"]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a callable, sorted as `pyop.op` understands them."""
+
+    arrays: tuple[str, ...] = ()
+    n_required: int = 0
+    defaults: tuple[Any, ...] = ()
+    variadic: bool = True
+    statics: tuple[str, ...] = ()
+    required_statics: tuple[str, ...] = ()
+    any_static: bool = True
+    out_mode: OutMode = OutMode.NONE
+    is_method: bool = False
+
+    @classmethod
+    def of(cls, fn: Callable[..., Any]) -> Parameters:
+        """The parameters of `fn`; of a builtin that does not tell, any number of arrays and any keyword."""
+        try:
+            signature = inspect.signature(fn)
+        except (ValueError, TypeError):
+            return cls()
+        kinds = inspect.Parameter
+        entries = list(signature.parameters.values())
+        positional = [p for p in entries if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+        is_method = _declared_in_class(fn) and bool(positional) and positional[0].name in ("self", "cls")
+        if is_method:
+            positional = positional[1:]
+        keyword_only = [p for p in entries if p.kind is kinds.KEYWORD_ONLY]
+        out = next((p for p in keyword_only if p.name == "out"), None)
+        statics = [p for p in keyword_only if p.name != "out"]
+        defaults = tuple(p.default for p in positional if p.default is not kinds.empty)
+        return cls(
+            arrays=tuple(p.name for p in positional),
+            n_required=len(positional) - len(defaults),
+            defaults=defaults,
+            variadic=any(p.kind is kinds.VAR_POSITIONAL for p in entries),
+            statics=tuple(p.name for p in statics),
+            required_statics=tuple(p.name for p in statics if p.default is kinds.empty),
+            any_static=any(p.kind is kinds.VAR_KEYWORD for p in entries),
+            out_mode=_out_mode(out),
+            is_method=is_method,
+        )
+
+
+def _out_mode(out: inspect.Parameter | None) -> OutMode:
+    if out is None:
+        return OutMode.NONE
+    return OutMode.REQUIRED if out.default is inspect.Parameter.empty else OutMode.OPTIONAL
+
+
+def _declared_in_class(fn: Callable[..., Any]) -> bool:
+    if not inspect.isfunction(fn):
+        return False
+    scope = fn.__qualname__.rpartition(".")[0]
+    return bool(scope) and not scope.endswith("<locals>")
+
+
+def default_name(fn: Callable[..., Any]) -> str:
+    """A node name for a callable: what it is called in the source, made of letters a name may have."""
+    inner: Any = fn
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", None) or type(inner).__name__
+    return re.sub(r"\W+", "", str(name)) or "op"
+
+
+# TensorFlow's rule for names, and Python identifiers of any alphabet.
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+
+
+def check_name(name: Any) -> str:
+    """A name given by the user, or the reason why it cannot be one.
+
+    Raises
+    ------
+    TypeError
+        Not a str.
+    ValueError
+        Characters that a name cannot have.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a name must be a str, got {type(name).__name__} {name!r:.80}")
+    if not (_NAME.match(name) or name.isidentifier()):
+        raise ValueError(
+            f"{name!r:.80} is not a valid name: it must begin with a letter, a digit or a dot, "
+            r"and go on with these and _ . \ / > -"
+        )
+    return name
