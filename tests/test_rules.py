@@ -47,12 +47,12 @@ def call(case: Case) -> Any:
         return case.func(*case.args, **case.kwargs)
 
 
-def compare(spec: Any, result: Any, exact: bool) -> None:
+def compare(spec: Any, result: Any, exact: bool, sizes: dict[str, int] = SIZES) -> None:
     if not isinstance(spec, Spec):
         assert type(spec) is type(result)
         assert len(spec) == len(result)
         for part, value in zip(spec, result, strict=True):
-            compare(part, value, exact)
+            compare(part, value, exact, sizes)
         return
     assert not isinstance(result, (tuple, list))
     array = np.asarray(result)
@@ -67,7 +67,7 @@ def compare(spec: Any, result: Any, exact: bool) -> None:
         assert len(spec.shape) == array.ndim
         for size, real in zip(spec.shape, array.shape, strict=True):
             if isinstance(size, Dim):
-                size = size.evaluate(SIZES)
+                size = size.evaluate(sizes)
             assert size is None or size == real
 
 
