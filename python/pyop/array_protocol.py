@@ -15,6 +15,7 @@ import numpy as np
 
 from . import rules
 from ._core import Value
+from ._tree import flatten
 from .dims import Dim, prod
 from .sizes import apply, holds
 from .spec import Spec
@@ -119,7 +120,15 @@ def array_function(
         raise TypeError(
             f"{_name(func)}(like=...) of a Value: call it without like= and use the array in the graph as it is"
         )
-    return apply(func, args, kwargs, specs, name=_name(func).removeprefix("np."))
+    name = _name(func).removeprefix("np.")
+    if isinstance(specs, (tuple, list)) and not all(isinstance(spec, Spec) for spec in specs):
+        return apply(_leaves_of, (func, args, kwargs), {}, specs, name=name)
+    return apply(func, args, kwargs, specs, name=name)
+
+
+def _leaves_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Containers in the container that a function returns, flattened for the node."""
+    return tuple(flatten(func(*args, **kwargs))[0])
 
 
 def _is_foreign(x: Any) -> bool:
