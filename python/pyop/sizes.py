@@ -1,4 +1,4 @@
-"""Symbolic sizes among the arguments of a call: ``x.reshape(x.shape[0], -1)``, ``x.sum() / x.size``.
+"""Symbolic sizes among the arguments of a call: ``x.reshape(x.shape[0], -1)``, ``np.broadcast_to(y, x.shape)``.
 
 A `Dim` has no number when the graph is built. A call that is given one becomes a node that is also given an array whose
 shape has the size in it, and puts the number in the `Dim`'s place when it runs.
@@ -36,8 +36,9 @@ def apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
     ...     x = g.input("float64[n, 3]")
-    >>> g.run(x.sum(axis=0) / x.shape[0], {x: np.ones((4, 3))})
-    array([1., 1., 1.])
+    >>> y = np.broadcast_to(x[0], (2, *x.shape))
+    >>> str(y.spec), g.run(y, {x: np.ones((4, 3))}).shape
+    ('float64[2,n,3]', (2, 4, 3))
     """
     if not holds((args, kwargs), Dim):
         return calls.apply(func, args, kwargs, specs, name=name)
