@@ -15,9 +15,11 @@ namespace pyop {
 int checked_call_plain(PyObject* fn, const Contract& c, PyObject* const* arrays, Py_ssize_t n, PyObject** result,
                        const Caller& caller) {
     Bindings b(c);
-    const ArraySpec* specs = c.inputs->data();
-    for (Py_ssize_t k = 0; k < n; ++k)
-        if (PYOP_UNLIKELY(!match(specs[k], as_array(arrays[k]), nullptr, b))) return 1;
+    if (PYOP_LIKELY(c.inputs_declared)) {
+        const ArraySpec* specs = c.inputs->data();
+        for (Py_ssize_t k = 0; k < n; ++k)
+            if (PYOP_UNLIKELY(!match(specs[k], as_array(arrays[k]), nullptr, b))) return 1;
+    }
 
     PyObject* argv[kPlainArity + 1];  // one in front, so that bound methods can put their self there
     unsigned lent = 0;

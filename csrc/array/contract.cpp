@@ -68,13 +68,14 @@ int parse_dim(PyObject* item, size_t n_names, size_t n_variadics, DimSpec& dim) 
 
 // A spec is plain when the inline matcher can decide it.
 void classify(ArraySpec& spec) {
-    if (!spec.rank_known || spec.typevar >= 0 || spec.like >= 0 || spec.any_length) return;
+    if (spec.typevar >= 0 || spec.like >= 0 || spec.any_length) return;
     for (const DimSpec& dim : spec.dims) {
         if (dim.kind == DimKind::Fixed) spec.plain_dims.push_back(dim.value);
         else if (dim.kind == DimKind::Any) spec.plain_dims.push_back(-1);
         else if (dim.kind == DimKind::Name) spec.plain_dims.push_back(-2 - dim.name);
         else return;
     }
+    spec.plain_ndim = spec.rank_known ? static_cast<int>(spec.dims.size()) : -1;
     spec.plain = true;
 }
 
@@ -156,7 +157,7 @@ int fill(Contract& c, PyObject* encoded, PyObject* mutates) {
     if (c.inputs_declared && parse_specs(inputs, c, n_like, *c.inputs) < 0) return -1;
     if (parse_specs(outputs, c, n_like, *c.outputs) < 0) return -1;
     for (ArraySpec& spec : *c.outputs) spec.output = true;
-    bool plain = c.inputs_declared && !c.gufunc;
+    bool plain = !c.gufunc;
     for (const ArraySpec& spec : *c.inputs) {
         plain = plain && spec.plain;
         for (const DimSpec& dim : spec.dims) c.has_input_exprs |= dim.kind == DimKind::Expr;

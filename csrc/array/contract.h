@@ -35,12 +35,13 @@ struct ArraySpec {
     int32_t typevar = -1;
     int32_t like = -1;        // dtype and shape of this input
     bool rank_known = false;
-    bool plain = false;       // nothing but fixed sizes, names and `_`, no type variable: the inline match
+    bool plain = false;       // rank unknown, or nothing but fixed sizes, names and `_`; no type variable: the inline match
     bool any_length = false;  // a string dtype without a length
     bool output = false;      // every name in its expressions must be bound
     int16_t variadic = -1;    // position of `...` or `*name` in dims
     std::vector<DimSpec> dims;
-    // dims of a plain spec, compact: >= 0 a size, -1 anything, -2 - k the name k
+    // A plain spec, compact: ndim (-1: any rank), and dims: >= 0 a size, -1 anything, -2 - k the name k.
+    int plain_ndim = -1;
     std::vector<npy_intp> plain_dims;
 
     PyArray_Descr* descr() const { return reinterpret_cast<PyArray_Descr*>(dtype.get()); }
@@ -66,7 +67,7 @@ struct Contract {
     bool inputs_declared;
     bool gufunc;           // leading dimensions of the inputs loop
     bool text_as_utf8;     // py_func family: strings travel as UTF-8 bytes in object arrays
-    bool plain;            // inputs declared, and all specs plain: the fast path
+    bool plain;            // all specs plain, one result, nothing unusual: the fast path
     bool has_input_exprs;
     ResultForm form;
     OutMode out_mode;

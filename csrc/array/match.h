@@ -45,11 +45,11 @@ bool dtype_fits(const ArraySpec& spec, PyArray_Descr* descr);
 PYOP_INLINE bool match(const ArraySpec& spec, PyArrayObject* a, PyArrayObject* const* inputs, Bindings& b) {
     if (PYOP_UNLIKELY(!spec.plain)) return match_general(spec, a, inputs, b);
     if (spec.dtype && PyArray_DESCR(a) != spec.descr() && !dtype_fits(spec, PyArray_DESCR(a))) return false;
-    const size_t ndim = spec.plain_dims.size();
-    if (static_cast<size_t>(PyArray_NDIM(a)) != ndim) return false;
+    const int ndim = spec.plain_ndim;
+    if (PyArray_NDIM(a) != ndim) return ndim < 0;
     const npy_intp* dims = PyArray_DIMS(a);
     const npy_intp* want = spec.plain_dims.data();
-    for (size_t d = 0; d < ndim; ++d) {
+    for (int d = 0; d < ndim; ++d) {
         const npy_intp w = want[d];
         if (w >= 0) {
             if (dims[d] != w) return false;

@@ -38,8 +38,8 @@ constexpr int64_t kNotSeen = INT64_MIN;
 
 bool bind(const ArraySpec& spec, const ValueSpec& value, Sizes& sizes) {
     if (spec.dtype && value.dtype && spec.dtype.get() != value.dtype.get() && !dtype_fits(spec, value.descr())) return false;
-    if (value.ndim < 0) return true;
-    if (static_cast<size_t>(value.ndim) != spec.plain_dims.size()) return false;
+    if (value.ndim < 0 || spec.plain_ndim < 0) return true;
+    if (value.ndim != spec.plain_ndim) return false;
     for (size_t d = 0; d < spec.plain_dims.size(); ++d) {
         const npy_intp want = spec.plain_dims[d];
         const int64_t have = value.dims[d];
@@ -57,7 +57,7 @@ bool bind(const ArraySpec& spec, const ValueSpec& value, Sizes& sizes) {
 ValueSpec promise(const ArraySpec& spec, const Sizes& sizes) {
     ValueSpec out;
     out.dtype = spec.dtype;
-    out.ndim = static_cast<int>(spec.plain_dims.size());
+    out.ndim = spec.plain_ndim;
     for (const npy_intp want : spec.plain_dims) {
         const int64_t bound = want <= -2 ? sizes[static_cast<size_t>(-2 - want)] : want;
         out.dims.push_back(want == -1 || bound == kNotSeen ? kUnknownSize : bound);
@@ -114,13 +114,13 @@ int infer_outputs(PyObject* graph, const Contract& c, std::span<const Edge> edge
                   std::vector<uint32_t>& specs, Ref* promised, const Caller& caller) {
     Graph& g = graph_of(graph);
     if (promised) *promised = Ref::borrow(reinterpret_cast<PyObject*>(const_cast<Contract*>(&c)));
-    bool plain = c.inputs_declared && !c.gufunc && !c.abstract;
+    bool plain = !c.gufunc && !c.abstract;
     for (const ArraySpec& spec : *c.inputs) plain = plain && spec.plain;
     for (const ArraySpec& spec : *c.outputs) plain = plain && spec.plain;
     if (!plain) return infer_in_python(g, c, edges, form, specs, promised, caller);
     Sizes sizes;
     std::fill_n(sizes.begin(), c.n_names, kNotSeen);
-    for (size_t k = 0; k < edges.size(); ++k)
+    for (size_t k = 0; c.inputs_declared && k < edges.size(); ++k)
         if (!bind((*c.inputs)[k], g.spec(edges[k]), sizes)) return provable_mismatch(c, k, g.spec(edges[k]), caller);
     for (const ArraySpec& spec : *c.outputs) specs.push_back(g.specs().intern(promise(spec, sizes)));
     return 0;

@@ -23,7 +23,7 @@ std::array<PyObject*, kOperators> ufuncs;  // for the life of the process
 // What an operator takes beside a Value; for anything else Python tries the other operand's method.
 bool is_operand(PyObject* o) {
     return is_value(o) || PyArray_Check(o) || PyArray_CheckScalar(o) || PyFloat_Check(o) || PyLong_Check(o) ||
-           PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o);
+           PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || is_dim(o);
 }
 
 template <Operator which>

@@ -38,6 +38,10 @@ void set_spec_classes(PyObject* spec, PyObject* dim) {
     if (!dim_items) dim_items = PyList_New(0);
 }
 
+bool is_dim(PyObject* object) {
+    return dim_class && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(dim_class));
+}
+
 PyObject* size_new(int64_t size) {
     if (size >= 0) return PyLong_FromLongLong(size);
     if (size == kUnknownSize) Py_RETURN_NONE;
@@ -50,7 +54,7 @@ int64_t size_of(PyObject* object) {
         if (size < 0 && !PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "a size cannot be negative: %R", object);
         return size < 0 ? kUnknownSize : size;
     }
-    if (!dim_class || !PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(dim_class))) return kUnknownSize;
+    if (!is_dim(object)) return kUnknownSize;
     PyObject* known = PyDict_GetItemWithError(dim_ids, object);
     if (known) return kUnknownSize - 1 - PyLong_AsLongLong(known);
     if (PyErr_Occurred()) return kUnknownSize;

@@ -41,6 +41,9 @@ class SpecTable {
 // The Python classes Spec and Dim, told once by python/pyop/__init__.py.
 void set_spec_classes(PyObject* spec, PyObject* dim);
 
+// Whether an object is a symbolic size.
+bool is_dim(PyObject* object);
+
 // Python int, Dim or None for a size, and back. *size_of* returns -1 with an error set only if PyErr_Occurred().
 PyObject* size_new(int64_t size);
 int64_t size_of(PyObject* object);

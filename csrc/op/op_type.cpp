@@ -17,7 +17,7 @@ std::string text_of(PyObject* str) {
 
 void set_fast(OpObject& op) {
     op.fast = op.declared().plain && !op.arg_trees && !op.is_method && op.n_in >= 0 && op.n_in <= kPlainArity &&
-              op.n_in == op.declared().n_in() && PyTuple_GET_SIZE(op.required) == 0;
+              (!op.declared().inputs_declared || op.n_in == op.declared().n_in()) && PyTuple_GET_SIZE(op.required) == 0;
 }
 
 PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {

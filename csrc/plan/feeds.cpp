@@ -41,7 +41,29 @@ std::string feed_text(const Program& p, const Feed& feed) {
     return text + "]";
 }
 
-std::string sizes_text(const Program& p, const std::vector<npy_intp>& sizes) {
+// What the symbolic sizes are bound to in one call, by number; -1 is unbound.
+class Sizes {
+  public:
+    explicit Sizes(size_t n) : n_(n) {
+        if (n > kInline) heap_ = std::make_unique<npy_intp[]>(n);
+        sizes_ = heap_ ? heap_.get() : inline_;
+        std::fill_n(sizes_, n, -1);
+    }
+    Sizes(const Sizes&) = delete;
+    Sizes& operator=(const Sizes&) = delete;
+    size_t size() const { return n_; }
+    npy_intp& operator[](size_t i) { return sizes_[i]; }
+    npy_intp operator[](size_t i) const { return sizes_[i]; }
+
+  private:
+    static constexpr size_t kInline = 16;
+    size_t n_;
+    npy_intp inline_[kInline];
+    std::unique_ptr<npy_intp[]> heap_;
+    npy_intp* sizes_;
+};
+
+std::string sizes_text(const Program& p, const Sizes& sizes) {
     std::string text;
     for (size_t i = 0; i < sizes.size(); ++i)
         if (sizes[i] >= 0)
@@ -49,7 +71,7 @@ std::string sizes_text(const Program& p, const std::vector<npy_intp>& sizes) {
     return text.empty() ? text : text + ")";
 }
 
-PYOP_COLD int wrong_feed(const Program& p, size_t k, PyObject* array, const std::vector<npy_intp>& sizes) {
+PYOP_COLD int wrong_feed(const Program& p, size_t k, PyObject* array, const Sizes& sizes) {
     const Feed& feed = p.feeds[k];
     std::string message = "input '" + FeedCaller(p, k).name() + "' of the graph is " + array_text(array) +
                           ", but expects " + feed_text(p, feed) + sizes_text(p, sizes);
@@ -59,7 +81,7 @@ PYOP_COLD int wrong_feed(const Program& p, size_t k, PyObject* array, const std:
     return -1;
 }
 
-bool fits(const Feed& feed, PyArrayObject* a, std::vector<npy_intp>& sizes) {
+bool fits(const Feed& feed, PyArrayObject* a, Sizes& sizes) {
     if (feed.dtype && PyArray_DESCR(a) != feed.dtype && !PyArray_EquivTypes(PyArray_DESCR(a), feed.dtype)) return false;
     if (feed.ndim < 0) return true;
     if (PyArray_NDIM(a) != feed.ndim) return false;
@@ -75,7 +97,7 @@ bool fits(const Feed& feed, PyArrayObject* a, std::vector<npy_intp>& sizes) {
 }
 
 // Sizes like n+1: evaluated in Python, with the sizes that plain names were bound to.
-int check_exprs(const Program& p, PyObject* const* arrays, const std::vector<npy_intp>& sizes) {
+int check_exprs(const Program& p, PyObject* const* arrays, const Sizes& sizes) {
     Ref env = Ref::steal(PyDict_New());
     for (size_t i = 0; env && i < sizes.size(); ++i) {
         if (sizes[i] < 0) continue;
@@ -111,7 +133,7 @@ PyObject* convert_new(const Program& p, size_t k, PyObject* value) {
 }  // namespace
 
 int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays) {
-    std::vector<npy_intp> sizes(p.feed_symbols.size(), -1);
+    Sizes sizes(p.feed_symbols.size());
     size_t done = 0;
     int status = 0;
     for (; done < p.feeds.size() && status == 0; ++done) {

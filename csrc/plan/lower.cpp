@@ -17,7 +17,7 @@ class Lowering {
         place_feeds();
         for (const uint32_t i : schedule_) emit(i);
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
-        if (missing_feed_) return -1;
+        if (failed_) return -1;
         if (p_.concurrent) order();
         else mark_last_uses();
         return 0;
@@ -51,9 +51,9 @@ class Lowering {
     npy_intp feed_dim(int64_t size, int d, std::unordered_map<int64_t, npy_intp>& symbols) {
         if (size >= kUnknownSize) return size;
         Ref dim = Ref::steal(size_new(size));
-        Ref is_name = dim ? Ref::steal(PyObject_GetAttrString(dim.get(), "is_name")) : Ref();
-        if (!is_name) PyErr_Clear();
-        if (!is_name || is_name.get() != Py_True) {
+        Ref name = dim ? Ref::steal(PyObject_GetAttrString(dim.get(), "name")) : Ref();
+        if (!name) failed_ = true;
+        if (!name || name.get() == Py_None) {
             p_.feed_exprs.push_back({p_.feeds.size() - 1, d, std::move(dim)});
             return -1;
         }
@@ -83,8 +83,8 @@ class Lowering {
     }
 
     PYOP_COLD void not_fed(uint32_t node) {
-        if (missing_feed_) return;
-        missing_feed_ = true;
+        if (failed_) return;
+        failed_ = true;
         PyErr_Format(errors.graph, "%s is needed but not fed: give it a value in feeds={%s: array}",
                      NodeCaller(r_.g, node).description().c_str(), NodeCaller(r_.g, node).name().c_str());
     }
@@ -205,7 +205,7 @@ class Lowering {
     std::vector<uint32_t> schedule_;
     std::unordered_map<uint64_t, uint32_t> feed_of_, slot_of_;
     std::unordered_map<PyObject*, uint32_t> constant_of_;
-    bool missing_feed_ = false;
+    bool failed_ = false;  // with an error set
 };
 
 }  // namespace
