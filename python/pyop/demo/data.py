@@ -10,8 +10,8 @@ import numpy as np
 from .pipeline import PLAIN, Array, features
 
 SOURCE = (
-    "Optical Recognition of Handwritten Digits (E. Alpaydin, C. Kaynak, 1998), UCI Machine Learning Repository, "
-    "CC BY 4.0; the copy in scikit-learn (sklearn.datasets.load_digits)"
+    "Optical Recognition of Handwritten Digits (E. Alpaydin, C. Kaynak, 1998),\n"
+    "UCI Machine Learning Repository, CC BY 4.0; the copy in scikit-learn (load_digits)"
 )
 
 

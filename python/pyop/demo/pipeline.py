@@ -62,10 +62,11 @@ def components(mask: Array, *, diagonal: bool = False) -> Array:
 
 def shear(image: Array, centre: Array, slant: Array) -> Array:
     """Shift every row in proportion to its distance from `centre`, so that a stroke of this slant stands upright."""
+    middle, slope = float(centre), float(slant)
     columns = np.arange(image.shape[1], dtype=np.float64)
     out = np.empty_like(image)
     for i, row in enumerate(image):
-        out[i] = np.interp(columns + slant * (i - centre), columns, row, left=0.0, right=0.0)
+        out[i] = np.interp(columns + slope * (i - middle), columns, row, left=0.0, right=0.0)
     return out
 
 

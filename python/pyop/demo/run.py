@@ -26,7 +26,7 @@ TIMED_RECORDS = 40
 def slow(items: Iterable[Any], total: int, label: str, console: Console) -> Iterator[Any]:
     """Pass the items on; show a progress bar once that has taken over a second."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, console=console, transient=True)
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     begin, shown = time.monotonic(), False
     task = progress.add_task(label, total=total)
     try:
@@ -72,10 +72,10 @@ def what_was_read(digits: Digits, results: list[Result]) -> Table:
             str(here.sum()),
             f"{right[here].mean():.0%}",
             f"{holes[here].mean():.2f}",
-            f"{lean[here].mean():+.0f}°",
+            f"{round(lean[here].mean()):+d}°",
         )
     table.add_section()
-    table.add_row("all", str(len(truth)), f"{right.mean():.1%}", f"{holes.mean():.2f}", f"{lean.mean():+.0f}°")
+    table.add_row("all", str(len(truth)), f"{right.mean():.1%}", f"{holes.mean():.2f}", f"{round(lean.mean()):+d}°")
     return table
 
 
@@ -89,10 +89,9 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
         "eager ops, checked": lambda image: recognise(image, digits.examples, OPS),
         "compiled plan, checked": plan,
     }
-    console.print(f"[bold]Data[/]  {SOURCE}.", highlight=False)
+    console.print(f"{SOURCE}.", highlight=False)
     console.print(
-        f"      Class means learnt from {digits.learnt_from} images; {len(digits.images)} others are read.\n",
-        highlight=False,
+        f"Class means learnt from {digits.learnt_from} images; {len(digits.images)} others are read.\n", highlight=False
     )
 
     equal = dict.fromkeys(ways, True)
@@ -102,7 +101,7 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
         plain.append(reference)
         for name, other in zip(list(ways)[1:], others, strict=True):
             equal[name] &= same_bits(reference, other)
-    console.print(what_was_read(digits, plain))
+    console.print(what_was_read(digits, plain), "")
 
     batch = digits.images[:TIMED_RECORDS]
 
@@ -118,7 +117,7 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
     cost = overhead(batch[0], digits.examples, slow(range(rounds), rounds, "timing calls without work", console))
 
     table = Table(
-        "way", "same bits", "µs a record", "of plain", "call overhead", title="\nWhat it costs", title_justify="left"
+        "way", "same bits", "µs a record", "of plain", "call overhead", title="What it costs", title_justify="left"
     )
     for column in table.columns[1:]:
         column.justify = "right"
@@ -130,8 +129,8 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
         table.add_row(name, bits, f"{each:.0f}", f"{ratio:.2f}×", f"{per_call:.0f} ns")
     console.print(table)
     console.print(
-        f"Call overhead: one call of a stage whose body only returns a stored result, mean of the {cost.calls} calls "
-        f"that read one image.\nMedians of {rounds} interleaved rounds of {len(batch)} records, CPU time.\n",
+        f"Call overhead: a stage is called whose body only returns a stored result;\n"
+        f"mean of the {cost.calls} calls that read one image. Medians of {rounds} interleaved rounds, CPU time.\n",
         highlight=False,
         style="dim",
     )
@@ -149,10 +148,12 @@ def what_was_done(plan: pyop.Plan) -> Table:
     report = plan.report()
     table = Table("nodes", "", "why", title="What compiling did", title_justify="left")
     table.columns[0].justify = "right"
-    table.add_row(str(report["nodes"]), "traced", "one for every call on a symbolic array")
+    given = report["nodes"] - sum(report[what] for what in ("merged", "folded", "pruned", "instructions"))
+    table.add_row(str(report["nodes"]), "traced", "one for every input, constant and call on a symbolic array")
     table.add_row(f"-{report['merged']}", "merged", "the same function on the same inputs: two helpers asked for it")
     table.add_row(f"-{report['folded']}", "folded", "only constants come in: computed once, when compiling")
     table.add_row(f"-{report['pruned']}", "pruned", "nobody reads the result")
+    table.add_row(f"-{given}", "given", "inputs and constants: nothing to run")
     table.add_section()
     table.add_row(str(report["instructions"]), "run", "for every record")
     return table

@@ -79,9 +79,9 @@ def overhead(image: Array, examples: Array, rounds: Iterable[int]) -> Overhead:
     """
     calls = record(image, examples)
     stubs = [stub(len(call.args), call.result) for call in calls]
-    ops = [pyop.op(call.spec)(function) for call, function in zip(calls, stubs, strict=True)]
+    # Stateful, or the plan would fold calls whose arguments are constants of its graph.
+    ops = [pyop.op(call.spec, stateful=True)(function) for call, function in zip(calls, stubs, strict=True)]
     arguments = [call.args for call in calls]
-    flat = [argument for args in arguments for argument in args]
 
     def run(functions: list[Callable[..., Any]]) -> Callable[[], None]:
         pairs = list(zip(functions, arguments, strict=True))
@@ -99,13 +99,10 @@ def overhead(image: Array, examples: Array, rounds: Iterable[int]) -> Overhead:
             pass
 
     with pyop.Graph() as graph:
-        inputs = iter([graph.input(pyop.Spec.of(argument)) for argument in flat])
-        graph.output([op(*(next(inputs) for _ in args)) for op, args in zip(ops, arguments, strict=True)])
+        graph.output([op(*map(graph.constant, args)) for op, args in zip(ops, arguments, strict=True)])
     plan = graph.compile()
 
-    samples = interleaved(
-        {"loop": loop_alone, "bare": run(stubs), "eager": run(ops), "plan": lambda: plan(*flat)}, rounds, repeat=300
-    )
+    samples = interleaved({"loop": loop_alone, "bare": run(stubs), "eager": run(ops), "plan": plan}, rounds, repeat=300)
     loop = samples["loop"]
 
     def each(name: str, subtract: list[float]) -> float:
