@@ -32,8 +32,8 @@ class Thing:
 def things(n):
     return [Thing() for _ in range(n)]
 
-def say(*words):
-    print(*words, flush=True)
+def say(*words):    # in one piece: a forked child says something at the same time
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
 """
 
 
