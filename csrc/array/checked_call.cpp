@@ -39,7 +39,7 @@ int checked_call_plain(PyObject* fn, const Contract& c, PyObject* const* arrays,
         for (Py_ssize_t k = 0; k < n; ++k) {
             if (!(lent >> k & 1)) continue;
             // An argument that is returned is the caller's own array again, as in a direct call.
-            if (r == argv[k + 1]) {
+            if (r == argv[k + 1] && lend_unchanged(as_array(r), as_array(arrays[k]))) {
                 r = Py_NewRef(arrays[k]);
                 Py_DECREF(argv[k + 1]);
             }
@@ -97,7 +97,8 @@ class Arguments {
     // If `value` is one of the lent views, the array it was lent from.
     Ref unlend(Ref value, PyObject* const* arrays) const {
         for (Py_ssize_t k = 0; k < n_; ++k)
-            if (const Loan& loan = loans_[static_cast<size_t>(k)]; loan.owned && loan.object == value.get())
+            if (const Loan& loan = loans_[static_cast<size_t>(k)];
+                loan.owned && loan.object == value.get() && lend_unchanged(as_array(value.get()), as_array(arrays[k])))
                 return Ref::borrow(arrays[k]);
         return value;
     }

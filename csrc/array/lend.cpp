@@ -1,6 +1,6 @@
 #include "array/lend.h"
 
-#include <algorithm>  // std::copy_n
+#include <algorithm>  // std::equal
 
 #include "runtime/ref.h"
 
@@ -59,8 +59,11 @@ PyArrayObject* lend_view_new(PyArrayObject* a) {
 void lend_return_steal(PyArrayObject* view) {
     PyArrayObject_fields* v = fields(view);
     const int ndim = v->nd;
+    // A function may have turned the view inside out (flags, __setstate__): then it is no view any more. Nor are
+    // dtypes kept that own memory (StringDType) or that a user defined.
     if (PYOP_UNLIKELY(!uniquely_owned(as_object(view)) || ndim >= kRanks || spares[ndim].size == kDepth ||
-                      v->weakreflist || v->_buffer_info || PyArray_CHKFLAGS(view, NPY_ARRAY_WRITEABLE))) {
+                      v->weakreflist || v->_buffer_info || (v->flags & kNotInherited) || !v->base ||
+                      v->descr->type_num >= NPY_USERDEF)) {
         Py_DECREF(view);
         return;
     }
@@ -69,6 +72,13 @@ void lend_return_steal(PyArrayObject* view) {
     v->data = nullptr;
     spares[ndim].items[spares[ndim].size++] = view;
     Py_DECREF(base);  // last: it may run anything
+}
+
+bool lend_unchanged(PyArrayObject* view, PyArrayObject* a) {
+    const PyArrayObject_fields *v = fields(view), *src = fields(a);
+    return v->base == as_object(a) && v->data == src->data && v->descr == src->descr && v->nd == src->nd &&
+           std::equal(v->dimensions, v->dimensions + v->nd, src->dimensions) &&
+           std::equal(v->strides, v->strides + v->nd, src->strides);
 }
 
 PyArrayObject* freeze_steal(PyArrayObject* a) {

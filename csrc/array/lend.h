@@ -19,6 +19,9 @@ PyArrayObject* lend_view_new(PyArrayObject* a);
 // Takes back a view from lend_view_new, stealing the reference.
 void lend_return_steal(PyArrayObject* view);
 
+// Whether a lent view still shows what `a` is: the function may have assigned its shape or dtype.
+bool lend_unchanged(PyArrayObject* view, PyArrayObject* a);
+
 // What one call has lent: borrowed pointers for read-only arrays, owned views for the others.
 struct Loan {
     PyObject* object;  // what the function gets

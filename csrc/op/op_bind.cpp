@@ -29,6 +29,11 @@ PYOP_COLD int wrong_count(const OpObject& op, Py_ssize_t got) {
 int bind_keyword(const OpObject& op, PyObject* name, PyObject* value, BoundArguments& bound) {
     const Py_ssize_t position = find_name(op.parameters, name);
     if (position >= 0) {
+        if (op.n_in >= 0 && position >= op.n_in) {
+            PyErr_Format(PyExc_TypeError, "%s declares %d input%s, and '%U' is not among them: its default is used",
+                         OpCaller(op).description().c_str(), op.n_in, op.n_in == 1 ? "" : "s", name);
+            return -1;
+        }
         if (static_cast<size_t>(position) >= bound.arrays.size()) bound.arrays.resize(static_cast<size_t>(position) + 1);
         PyObject*& slot = bound.arrays[static_cast<size_t>(position)];
         if (slot) {
