@@ -13,8 +13,11 @@ import itertools
 import pkgutil
 import re
 import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 
 import pyop
@@ -25,8 +28,8 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def run_doctest(text: str, name: str, path: str | None = None) -> None:
-    test = doctest.DocTestParser().get_doctest(text, {}, name, path, 0)
+def run_doctest(text: str, name: str, names: dict[str, object]) -> None:
+    test = doctest.DocTestParser().get_doctest(text, dict(names), name, None, 0)
     report = io.StringIO()
     result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write)
     assert result.failed == 0, report.getvalue()
@@ -49,7 +52,7 @@ def programs() -> list[object]:
 def sessions() -> list[object]:
     """Every interactive session of the documents."""
     return [
-        pytest.param(block[2], id=f"{path.name}:{path.read_text().count(chr(10), 0, block.start()) + 2}")
+        pytest.param(block[2], {}, id=f"{path.name}:{path.read_text().count(chr(10), 0, block.start()) + 2}")
         for path in DOCUMENTS
         for block in BLOCK.finditer(path.read_text())
         if block[1] == "pycon"
@@ -58,12 +61,15 @@ def sessions() -> list[object]:
 
 def docstrings() -> list[object]:
     """Every docstring of the package that shows an example, those of C++ types among them."""
-    found: dict[str, str] = {}
+    found = {}
 
-    def visit(name: str, thing: object) -> None:
+    def visit(name: str, thing: object, names: dict[str, object]) -> None:
         text = inspect.getdoc(thing)
-        if text and ">>>" in text and text not in found.values():
-            found[name] = text
+        if text and ">>>" in text:
+            found.setdefault(text, pytest.param(text, names, id=name))
+
+    def home(thing: object) -> ModuleType:
+        return sys.modules[getattr(thing, "__module__", "pyop")]
 
     def module_names() -> list[str]:
         packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
@@ -71,14 +77,14 @@ def docstrings() -> list[object]:
 
     for name in module_names():
         module = importlib.import_module(name)
-        visit(name, module)
+        visit(name, module, {})
         for attribute, thing in vars(module).items():
             if getattr(thing, "__module__", "").partition(".")[0] != "pyop":
                 continue
-            visit(f"{name}.{attribute}", thing)
+            visit(f"{name}.{attribute}", thing, names := {"np": np, "pyop": pyop, **vars(home(thing))})
             for member, part in vars(thing).items() if inspect.isclass(thing) else ():
-                visit(f"{name}.{attribute}.{member}", part)
-    return [pytest.param(text, id=name) for name, text in found.items()]
+                visit(f"{name}.{attribute}.{member}", part, names)
+    return list(found.values())
 
 
 @pytest.mark.parametrize(("program", "output"), programs())
@@ -89,14 +95,9 @@ def test_program_prints_what_the_document_says(program, output):
     assert printed.getvalue().rstrip() == output.rstrip()
 
 
-@pytest.mark.parametrize("text", sessions())
-def test_session(text):
-    run_doctest(text, "session")
-
-
-@pytest.mark.parametrize("text", docstrings())
-def test_docstring(text, request):
-    run_doctest(text, request.node.callspec.id)
+@pytest.mark.parametrize(("text", "names"), [*sessions(), *docstrings()])
+def test_example(text, names, request):
+    run_doctest(text, request.node.callspec.id, names)
 
 
 def test_readme_shows_an_example_and_two_commands():

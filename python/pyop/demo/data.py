@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from .pipeline import PLAIN, Array, features
 
@@ -33,8 +34,6 @@ def load(records: int | None = None) -> Digits:
     records
         Keep only that many images for reading.
     """
-    from sklearn.datasets import load_digits
-
     bunch: Any = load_digits()
     learnt = np.array([features(image, PLAIN) for image in bunch.images[::2]])
     classes = bunch.target[::2]
