@@ -9,8 +9,15 @@ Graph::~Graph() {
 }
 
 void Graph::drop() {
+    dropped_ = true;
     for (const auto& node : nodes_) node->drop();
     const auto folded = std::exchange(folded_, {});
+}
+
+int Graph::check_usable() const {
+    if (PYOP_LIKELY(!dropped_)) return 0;
+    PyErr_SetString(errors.graph, "the graph is being destroyed by the garbage collector; it can no longer run");
+    return -1;
 }
 
 int Graph::traverse(visitproc visit, void* arg) const {
@@ -96,9 +103,9 @@ PyObject* Graph::folded(uint32_t i) const {
     return it == folded_.end() ? nullptr : it->second.get();
 }
 
-int Graph::set_folded(uint32_t i, PyObject* results) {
-    folded_[i] = Ref::borrow(results);
-    return 0;
+void Graph::keep_folded(uint32_t i, PyObject* results) {
+    // Never replaced: arrays of the tuple are in use by reference while user functions run.
+    if (!folded_.count(i)) folded_.emplace(i, Ref::borrow(results));
 }
 
 std::string NodeCaller::name() const {

@@ -47,11 +47,14 @@ class Graph {
 
     // What folding has computed, once for all plans: a tuple of read-only arrays, or null. Borrowed.
     PyObject* folded(uint32_t i) const;
-    int set_folded(uint32_t i, PyObject* results);
+    void keep_folded(uint32_t i, PyObject* results);  // unless it is known already
 
     int traverse(visitproc visit, void* arg) const;
     // Lets go of every Python object the nodes own, but keeps the nodes: see Node::drop.
     void drop();
+    // Whether that has happened. What can still reach the graph then (a finalizer run by the cycle collector) must
+    // not run it. 0, or -1 with GraphError set.
+    int check_usable() const;
 
   private:
     struct Name {
@@ -70,6 +73,7 @@ class Graph {
     std::vector<Name> names_;
     std::unordered_map<std::string, uint32_t> name_ids_;
     std::unordered_map<uint32_t, Ref> folded_;
+    bool dropped_ = false;
     bool has_numbered_names_ = false;  // a given name ends like an ordinal: "f_1"
 };
 

@@ -62,8 +62,11 @@ class NamedCaller final : public Caller {
         return text ? text : "?";
     }
     std::string description() const override {
+        SavedError keep;
         Ref place = origin_text(current_origin());
-        return "node '" + name() + "' (created at " + (place ? PyUnicode_AsUTF8(place.get()) : "?") + ")";
+        const char* text = place ? PyUnicode_AsUTF8(place.get()) : nullptr;
+        if (!text) PyErr_Clear();
+        return "node '" + name() + "' (created at " + (text ? text : "an unknown place") + ")";
     }
 
   private:

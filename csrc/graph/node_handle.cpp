@@ -54,7 +54,7 @@ const PyNode* py_node(PyObject* self) {
 
 PyObject* node_function(PyObject* self, void*) {
     const PyNode* node = py_node(self);
-    return Py_NewRef(node ? node->fn() : Py_None);
+    return Py_NewRef(node && node->fn() ? node->fn() : Py_None);
 }
 
 PyObject* node_statics(PyObject* self, void*) {

@@ -61,7 +61,7 @@ PyObject* result_dtype(const Key& key, Py_ssize_t n) {
     if (!kinds) return nullptr;
     for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(kinds.get(), i, Py_NewRef(key.kinds[static_cast<size_t>(i)]));
     PyTuple_SET_ITEM(kinds.get(), n, Py_NewRef(Py_None));
-    Ref resolved = Ref::steal(PyObject_CallMethod(key.ufunc, "resolve_dtypes", "O", kinds.get()));
+    Ref resolved = Ref::steal(PyObject_CallMethod(key.ufunc, "resolve_dtypes", "(O)", kinds.get()));
     if (!resolved) {
         PyErr_Clear();
         return nullptr;
@@ -151,6 +151,7 @@ PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n)
     if (!dtype || result_spec(inputs, n, dtype, spec) < 0) return call_array_ufunc_hook(ufunc, inputs, n);
 
     PyObject* graph = graph_among(inputs, n);
+    if (!graph) return call_array_ufunc_hook(ufunc, inputs, n);  // no Value: its error says so
     std::vector<PyObject*> arrays;
     PyNode::Call call;
     call.lends = false;

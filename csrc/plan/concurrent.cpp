@@ -23,6 +23,12 @@ namespace pyop {
 
 namespace {
 
+// Runs may be nested: a function that an instruction calls runs a plan. Each level multiplies the threads, so below
+// some depth runs keep to the thread they are called on; an endless recursion then ends as it does in plain Python,
+// on the stack of one thread.
+constexpr int kHelpersToDepth = 4;
+thread_local int depth_here = 0;
+
 class Run final : public Job, public std::enable_shared_from_this<Run> {
   public:
     Run(const Program& p, PyObject* owner, PyObject* graph, int threads)
@@ -82,7 +88,9 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         const uint32_t i = ready_.front();
         ready_.pop_front();
         ++under_way_;
+        const int outer_depth = std::exchange(depth_here, depth_ + 1);
         const int status = step(i);
+        depth_here = outer_depth;
         --under_way_;
         if (status < 0) keep_error();
         else complete(i);
@@ -96,7 +104,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         std::vector<PyObject*> arguments(ins.n_inputs + 1), results(static_cast<size_t>(ins.callee.n_out) + 1);
         for (uint32_t k = 0; k < ins.n_inputs; ++k)
             arguments[k] = operands[k].constant() ? p_.constants[operands[k].index()].get() : slots_[operands[k].index()];
-        if (!ready_.empty()) engage();
+        if (!ready_.empty() && engage() < 0) return -1;
         if (run_instruction(ins, graph_of(graph_.get()), arguments.data(), 0, results.data()) < 0) return -1;
         for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
             const uint32_t slot = p_.results[ins.first_result + k];
@@ -109,11 +117,12 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     }
 
     // Helpers for what is ready beyond what this thread has just taken.
-    void engage() {
+    int engage() {
+        if (depth_ >= kHelpersToDepth) return 0;
         const int wanted = std::min<int>(spare_threads_ - helpers_ - engaged_, static_cast<int>(ready_.size()));
-        if (wanted <= 0) return;
+        if (wanted <= 0) return 0;
         engaged_ += wanted;
-        engage_helpers(wanted, shared_from_this());
+        return engage_helpers(wanted, shared_from_this());
     }
 
     void complete(uint32_t i) {
@@ -155,6 +164,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     Ref owner_;  // of the program: an abandoned run outlives the call
     Ref graph_, context_, error_;
     int spare_threads_, engaged_ = 0, helpers_ = 0;
+    const int depth_ = depth_here;  // of runs around this one, on whatever threads
     std::vector<PyObject*> slots_;
     std::vector<uint32_t> uses_, missing_;
     std::deque<uint32_t> ready_;

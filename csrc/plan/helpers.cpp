@@ -48,6 +48,14 @@ std::shared_ptr<Helper> take_idle(const std::shared_ptr<Job>& job) {
     return helper;
 }
 
+bool interpreter_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing();
+#else
+    return _Py_IsFinalizing();
+#endif
+}
+
 constexpr const char* kCapsule = "pyop.helper";
 
 void free_capsule(PyObject* capsule) {
@@ -55,6 +63,10 @@ void free_capsule(PyObject* capsule) {
 }
 
 int start_helper(const std::shared_ptr<Job>& job) {
+    if (interpreter_finalizing()) {  // up to 3.11 Thread.start() would wait for ever for the thread
+        PyErr_SetString(PyExc_RuntimeError, "can't create new thread at interpreter shutdown");
+        return -1;
+    }
     auto helper = std::make_shared<Helper>();
     helper->job = job;
     auto* held = new std::shared_ptr<Helper>(std::move(helper));
@@ -115,15 +127,17 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void engage_helpers(int n, const std::shared_ptr<Job>& job) {
+int engage_helpers(int n, const std::shared_ptr<Job>& job) {
     for (int i = 0; i < n; ++i) {
         if (const auto helper = take_idle(job)) {
             helper->wake.notify_one();
         } else if (start_helper(job) < 0) {
+            if (!PyErr_ExceptionMatches(PyExc_RuntimeError) && !PyErr_ExceptionMatches(PyExc_MemoryError)) return -1;
             PyErr_Clear();  // no more threads to be had: the caller works with those it has
-            return;
+            return 0;
         }
     }
+    return 0;
 }
 
 int helpers_init(PyObject* module) {

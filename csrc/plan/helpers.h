@@ -23,8 +23,9 @@ class Job {
 };
 
 // Engages up to `n` helpers for the job. Attached threads. Fewer than asked may come (the system may refuse a
-// thread): the asking thread must be able to do the work alone.
-void engage_helpers(int n, const std::shared_ptr<Job>& job);
+// thread): the asking thread must be able to do the work alone. Returns 0, or -1 with the error of something else that
+// happened meanwhile (Ctrl-C, or what another signal handler raised).
+int engage_helpers(int n, const std::shared_ptr<Job>& job);
 
 int helpers_init(PyObject* module);
 

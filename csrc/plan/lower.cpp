@@ -28,9 +28,9 @@ class Lowering {
 
     // The nodes that are left to execute: creation order is the schedule.
     void list_nodes() {
-        for (uint32_t i = 0; i < r_.g.size(); ++i) {
+        for (uint32_t i = 0; i < r_.n_nodes; ++i) {
             if (!r_.live[i] || r_.same_as[i] != i || r_.g.node(i).kind() != NodeKind::Py) continue;
-            if (r_.request.optimize && !r_.g.node(i).stateful() && r_.g.folded(i)) continue;
+            if (r_.request.optimize && !r_.g.node(i).stateful() && r_.folded_results(i)) continue;
             schedule_.push_back(i);
         }
     }
@@ -213,8 +213,8 @@ class Lowering {
 int lower(PyObject* graph, const Request& request, bool concurrent, Program& program) {
     Rewrite r(graph, request);
     prune(r);
-    program.n_nodes = r.g.size();
-    for (uint32_t i = 0; i < r.g.size(); ++i) program.pruned += !r.live[i] && r.g.node(i).kind() != NodeKind::Input;
+    program.n_nodes = r.n_nodes;
+    for (uint32_t i = 0; i < r.n_nodes; ++i) program.pruned += !r.live[i] && r.g.node(i).kind() != NodeKind::Input;
     if (request.optimize) {
         if (merge(r) < 0 || fold(r) < 0) return -1;
         prune(r);

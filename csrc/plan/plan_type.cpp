@@ -130,7 +130,7 @@ PyObject* run_plan(PyObject* self, PyObject* const* values, PyObject* out) {
     const PlanObject& plan = *plan_of(self);
     const Program& p = *plan.program;
     References feeds(p.feeds.size()), outputs(p.outputs.size());
-    if (check_feeds(p, values, feeds.data()) < 0) return nullptr;
+    if (graph_of(plan.graph).check_usable() < 0 || check_feeds(p, values, feeds.data()) < 0) return nullptr;
     if (Py_EnterRecursiveCall(" in a pyop plan")) return nullptr;
     int status;
     {
@@ -224,6 +224,7 @@ PyObject* compile(PyObject*, PyObject* args, PyObject* kwargs) {
     request.optimize = optimize;
     auto leaves = std::make_unique<std::vector<int32_t>>();
     auto program = std::make_unique<Program>();
+    if (graph_of(graph).check_usable() < 0) return nullptr;
     if (read_fetches(graph, fetches, request, *leaves) < 0 || read_feeds(graph, feeds, request) < 0) return nullptr;
     if (lower(graph, request, threads > 1, *program) < 0) return nullptr;
     Ref self = Ref::steal(plan_type->tp_alloc(plan_type, 0));

@@ -42,12 +42,14 @@ Ref compute(Rewrite& r, uint32_t i, const std::vector<PyObject*>& inputs) {
 
 int fold(Rewrite& r) {
     const NotBuilding not_building;
+    // What was folded for another plan under the name of a node that is merged here need not be computed again.
+    for (uint32_t i = 0; i < r.n_nodes; ++i)
+        if (PyObject* results = r.same_as[i] != i ? r.folded_results(i) : nullptr) r.g.keep_folded(r.same_as[i], results);
     std::vector<PyObject*> inputs;
-    for (uint32_t i = 0; i < r.g.size(); ++i) {
-        // By reference only within this step: a function that adds nodes to this graph may move them.
+    for (uint32_t i = 0; i < r.n_nodes; ++i) {
         if (!r.live[i] || r.same_as[i] != i) continue;
         if (r.g.node(i).kind() != NodeKind::Py || r.g.node(i).stateful()) continue;
-        if (r.g.folded(i)) {
+        if (r.folded_results(i)) {
             ++r.folded;
             continue;
         }
@@ -60,12 +62,12 @@ int fold(Rewrite& r) {
         if (!all_known || r.g.node(i).n_outputs() == 0) continue;
         Ref results = compute(r, i, inputs);
         if (!results) return -1;
-        r.g.set_folded(i, results.get());
+        r.g.keep_folded(i, results.get());
         ++r.folded;
     }
     // Whoever was merged into a folded node is known as well, for plans that want only that one.
     for (uint32_t i = 0; i < r.same_as.size(); ++i)
-        if (PyObject* results = r.same_as[i] != i ? r.g.folded(r.same_as[i]) : nullptr) r.g.set_folded(i, results);
+        if (PyObject* results = r.same_as[i] != i ? r.folded_results(r.same_as[i]) : nullptr) r.g.keep_folded(i, results);
     return 0;
 }
 

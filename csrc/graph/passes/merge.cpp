@@ -92,7 +92,7 @@ class Merger {
     explicit Merger(Rewrite& r) : r_(r) {}
 
     int run() {
-        for (uint32_t i = 0; i < r_.g.size(); ++i)
+        for (uint32_t i = 0; i < r_.n_nodes; ++i)
             if (r_.live[i] && visit(i) < 0) return -1;
         return 0;
     }
