@@ -85,14 +85,14 @@ class Stages(NamedTuple):
     to_unit_length: Callable[..., Any]
 
 
-SPECS = Stages(
-    otsu="float64[h, w] -> float64[]",
-    components="bool[h, w] -> int64[h, w]",
-    shear="float64[h, w], float64[], float64[] -> float64[h, w]",
-    to_unit_length="float64[*batch, k] -> float64[*batch, k]",
-)
+SPECS = {
+    "otsu": "float64[h, w] -> float64[]",
+    "components": "bool[h, w] -> int64[h, w]",
+    "shear": "float64[h, w], float64[], float64[] -> float64[h, w]",
+    "to_unit_length": "float64[*batch, k] -> float64[*batch, k]",
+}
 PLAIN = Stages(otsu, components, shear, to_unit_length)
-OPS = Stages(*(pyop.op(spec)(function) for spec, function in zip(SPECS, PLAIN, strict=True)))
+OPS = Stages(**{name: pyop.op(SPECS[name])(function) for name, function in PLAIN._asdict().items()})
 
 
 class Moments(NamedTuple):

@@ -68,7 +68,7 @@ def record(image: Array, examples: Array) -> list[Recorded]:
 
         return spied
 
-    recognise(image, examples, Stages(*map(spy, PLAIN, SPECS)))
+    recognise(image, examples, Stages(*map(spy, PLAIN, SPECS.values())))
     return calls
 
 
