@@ -91,10 +91,15 @@ bool match_type(const ArraySpec& spec, PyArray_Descr* descr, Bindings& b) {
 
 bool match_shape(const ArraySpec& spec, int ndim, const npy_intp* dims, Bindings& b) {
     if (!spec.rank_known) return true;
-    const int extra = ndim - spec.min_ndim();
+    const auto absent = [&](const DimSpec& dim) {
+        return dim.kind == DimKind::Optional && b.sizes[dim.name] == kAbsent;
+    };
+    int extra = ndim - spec.min_ndim();
+    for (const DimSpec& dim : spec.dims) extra += absent(dim);
     if (extra < 0 || (extra > 0 && spec.variadic < 0)) return false;
     int d = 0;
     for (const DimSpec& dim : spec.dims) {
+        if (absent(dim)) continue;
         if (dim.kind == DimKind::Variadic) {
             if (!match_variadic(dim, extra, dims + d, b)) return false;
             d += extra;

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
+from pickle import PicklingError
+from types import MethodType
 from typing import Any, overload
 
 from ._core import Op, origin_here
@@ -195,6 +198,40 @@ def _mutates_mask(mutates: Any, signature: Signature, parameters: Parameters) ->
     return mask
 
 
+def _bound_name(self: Op) -> str | None:
+    """The name by which an instance (or class) gives this op, if it is the op of a bound method."""
+    method = self.__wrapped__
+    name: str | None = getattr(self, "__name__", None)
+    if not isinstance(method, MethodType) or name is None:
+        return None
+    owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)
+    return name if isinstance(getattr(owner, name, None), Op) else None
+
+
+def _reduce(self: Op) -> Any:
+    """Pickled by import path, as functions and methods are; pickle checks that the path leads back."""
+    name = _bound_name(self)
+    if name is not None:
+        return getattr, (self.__wrapped__.__self__, name)
+    path: str | None = getattr(self, "__qualname__", None)
+    if path is None:
+        raise PicklingError(
+            f"op {self.name!r} cannot be pickled: ops are pickled by their import path, and {self.__wrapped__!r} has "
+            "none; declare the op with @pyop.op on a function of a module"
+        )
+    return path
+
+
+def _copy(self: Op) -> Op:
+    return self
+
+
+def _deepcopy(self: Op, memo: dict[int, Any]) -> Op:
+    """The op itself, as copies of functions are; of a bound method, the op of the copied instance."""
+    name = _bound_name(self)
+    return self if name is None else getattr(deepcopy(self.__wrapped__.__self__, memo), name)
+
+
 def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
     """Compute the output specs by a function, where no declaration can say them.
 
@@ -232,3 +269,6 @@ def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 Op.abstract = _abstract
+Op.__reduce__ = _reduce
+Op.__copy__ = _copy
+Op.__deepcopy__ = _deepcopy
