@@ -43,10 +43,21 @@ PYOP_COLD PyArrayObject* mismatch(const Contract& c, Py_ssize_t k, PyArrayObject
     return fail(message + footer(caller));
 }
 
+// A coroutine that nobody is going to await is closed, or Python warns of it later.
+void close_coroutine(PyObject* o) {
+    if (!PyCoro_CheckExact(o)) return;
+    SavedError keep;
+    if (!Ref::steal(PyObject_CallMethod(o, "close", nullptr))) PyErr_Clear();
+}
+
 // Objects NumPy would wrap whole in a rank-0 object array, though the declaration asks for numbers or text.
 PYOP_COLD PyArrayObject* unsupported_object(PyObject* object, Py_ssize_t k, const Caller& caller) {
+    close_coroutine(object);
+    const char* advice = PyCoro_CheckExact(object) ? "\n  an async function returns before it has run: pass one that runs "
+                                                     "it, with asyncio.run(...)"
+                                                   : "";
     return fail("Unsupported object type " + std::string(Py_TYPE(object)->tp_name) + ": the " + ordinal(k, caller) +
-                " is not an array, a number, text or a nested list of these" + footer(caller));
+                " is not an array, a number, text or a nested list of these" + advice + footer(caller));
 }
 
 PyObject* first_object_of(PyArrayObject* a) {
@@ -84,11 +95,6 @@ Ref as_native_array(PyObject* value, PyArray_Descr* want) {
     return array;
 }
 
-bool is_supported_in_tf(PyArray_Descr* d) {
-    return (PyTypeNum_ISNUMBER(d->type_num) && d->type_num != NPY_LONGDOUBLE && d->type_num != NPY_CLONGDOUBLE) ||
-           d->type_num == NPY_BOOL || d->type_num == NPY_OBJECT || d->type_num >= NPY_USERDEF;
-}
-
 // The py_func family: text is UTF-8 bytes, object arrays hold nothing but text.
 PyArrayObject* adopt_tf(const Contract& c, Py_ssize_t k, PyObject* value, const Caller& caller) {
     const ArraySpec& spec = (*c.outputs)[static_cast<size_t>(k)];
@@ -102,13 +108,14 @@ PyArrayObject* adopt_tf(const Contract& c, Py_ssize_t k, PyObject* value, const 
         array = Ref::steal(as_object(utf8_array_new(array.get())));
     }
     if (!array) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
         Ref why = pending_text();
         const char* text = why ? PyUnicode_AsUTF8(why.get()) : nullptr;
         return fail((text ? std::string(text) : "conversion failed") + "\n  converting the " + ordinal(k, caller) +
                     footer(caller));
     }
     PyArray_Descr* descr = PyArray_DESCR(as_array(array.get()));
-    if (!is_supported_in_tf(descr))
+    if (!is_tensor_dtype(descr))
         return fail("Unsupported numpy type " + dtype_text(descr) + ": the " + ordinal(k, caller) + footer(caller));
     return as_array(array.release());
 }
@@ -174,7 +181,8 @@ PYOP_COLD Ref wrong_structure(const Caller& caller) {
 
 Ref split_result(const Contract& c, Ref result, const Caller& caller) {
     if (c.form == ResultForm::Tree) {
-        Ref leaves = Ref::steal(PyObject_CallMethod(c.tree, "flatten_up_to", "O", result.get()));
+        if (result.get() == Py_None && c.n_out() == 0) return Ref::steal(PyTuple_New(0));
+        Ref leaves = Ref::steal(PyObject_CallMethod(c.tree, "flatten_up_to", "(O)", result.get()));
         if (!leaves) return PyErr_ExceptionMatches(PyExc_Exception) ? wrong_structure(caller) : Ref();
         return Ref::steal(PySequence_Tuple(leaves.get()));
     }
@@ -183,9 +191,9 @@ Ref split_result(const Contract& c, Ref result, const Caller& caller) {
     else if (result.get() == Py_None && c.text_as_utf8) return wrong_count(c, 0, caller);
     else if (list_is_outputs) result = Ref::steal(PyList_AsTuple(result.get()));
     else if (ensure_tuple(result) < 0) return {};
-    if (result && PyTuple_GET_SIZE(result.get()) != c.n_out())
-        return wrong_count(c, PyTuple_GET_SIZE(result.get()), caller);
-    return result;
+    if (!result || PyTuple_GET_SIZE(result.get()) == c.n_out()) return result;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(result.get()); ++k) close_coroutine(PyTuple_GET_ITEM(result.get(), k));
+    return wrong_count(c, PyTuple_GET_SIZE(result.get()), caller);
 }
 
 }  // namespace pyop

@@ -37,6 +37,23 @@ PyObject* cast_weak_steal(PyObject* array, PyArray_Descr* want) {
 
 }  // namespace
 
+namespace {
+
+// What the py_func family takes: no dtype that a tensor cannot have, and objects only as text.
+PyObject* tensor_steal(PyObject* array) {
+    PyArray_Descr* descr = PyArray_DESCR(as_array(array));
+    if (descr->type_num == NPY_OBJECT) {
+        Py_SETREF(array, as_object(utf8_array_new(array)));
+        return array;
+    }
+    if (is_tensor_dtype(descr)) return array;
+    PyErr_Format(PyExc_TypeError, "Unsupported numpy type %s", dtype_text(descr).c_str());
+    Py_DECREF(array);
+    return nullptr;
+}
+
+}  // namespace
+
 PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) {
     if (utf8 && is_text(value)) return as_object(utf8_array_new(value));
     PyObject* array;
@@ -47,6 +64,7 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) 
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array)), NPY_NATIVE);
         Py_SETREF(array, native ? PyArray_CastToType(as_array(array), native, 0) : nullptr);
     }
+    if (array && utf8) return tensor_steal(array);
     return array && want && is_weak(value) ? cast_weak_steal(array, want) : array;
 }
 
@@ -54,9 +72,10 @@ PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const C
     const ArraySpec* spec = c && c->inputs_declared && k < c->n_in() ? &(*c->inputs)[static_cast<size_t>(k)] : nullptr;
     PyObject* array = convert_argument_new(value, spec ? spec->descr() : nullptr, c && c->text_as_utf8);
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
-    Ref message = Ref::steal(PyUnicode_FromFormat("%s of %s, a %s, cannot become an array",
+    Ref why = pending_text();
+    Ref message = Ref::steal(PyUnicode_FromFormat("%s of %s, a %s, cannot become an array: %U",
                                                   argument_text(k, caller).c_str(), caller.description().c_str(),
-                                                  Py_TYPE(value)->tp_name));
+                                                  Py_TYPE(value)->tp_name, why.get()));
     raise_from_pending(errors.input, message.get());
     return nullptr;
 }
@@ -65,6 +84,8 @@ int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const 
     // Bind again without the offender, to say what the names stand for.
     auto b = std::make_unique<Bindings>(c);
     auto* const* a = reinterpret_cast<PyArrayObject* const*>(arrays);
+    auto loop = std::make_unique<LoopShape>();
+    if (c.gufunc) match_gufunc(c, a, *b, *loop);
     for (Py_ssize_t i = 0; i < k && !c.gufunc; ++i) match((*c.inputs)[static_cast<size_t>(i)], a[i], nullptr, *b);
     const ArraySpec& spec = (*c.inputs)[static_cast<size_t>(k)];
     std::string message = argument_text(k, caller) + " of " + caller.name() + " is " + array_text(arrays[k]) +
@@ -100,7 +121,7 @@ void note_call(const Caller& caller, PyObject* const* arrays, Py_ssize_t n) {
     std::string note = "in " + caller.description() + ", called with ";
     for (Py_ssize_t k = 0; k < n; ++k) note += (k ? ", " : "") + array_text(arrays[k]);
     if (n == 0) note += "no arrays";
-    if (PyErr_ExceptionMatches(PyExc_ValueError)) {
+    if (PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError)) {
         Ref text = pending_text();
         Ref hit = text ? Ref::steal(PyUnicode_FromString("read-only")) : Ref();
         if (hit && PyUnicode_Contains(text.get(), hit.get()) == 1)

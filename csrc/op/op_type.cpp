@@ -171,7 +171,7 @@ PyObject* op_bind_instance_new(OpObject* op, PyObject* instance) {
     OpObject& bound = *as_op(self);
     bound.vectorcall = op_vectorcall;
     bound.fn = PyMethod_New(op->fn, instance);
-    bound.call_fn = op->call_fn == op->fn ? Py_XNewRef(bound.fn) : PyObject_CallMethod(op->call_fn, "bind", "O", instance);
+    bound.call_fn = op->call_fn == op->fn ? Py_XNewRef(bound.fn) : PyObject_CallMethod(op->call_fn, "bind", "(O)", instance);
     bound.contract = Py_NewRef(op->contract);
     bound.signature = Py_NewRef(op->signature);
     bound.name = Py_NewRef(op->name);

@@ -3,6 +3,7 @@
 
 #include "array/arguments.h"
 #include "array/describe.h"
+#include "array/text.h"
 #include "plan/execute.h"
 #include "runtime/errors.h"
 
@@ -123,6 +124,7 @@ PyObject* convert_new(const Program& p, size_t k, PyObject* value) {
     // A graph that declares text as objects (py_func's way) takes str and bytes.
     const bool wants_objects = p.feeds[k].dtype && p.feeds[k].dtype->type_num == NPY_OBJECT;
     if (array && wants_objects && PyArray_ISSTRING(as_array(array))) Py_SETREF(array, convert_argument_new(value, nullptr, true));
+    if (!p.feeds[k].dtype) array = keep_nuls_steal(array, value);
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
     Ref message = Ref::steal(PyUnicode_FromFormat("input '%U' of the graph, a %s, cannot become an array",
                                                   p.feeds[k].name.get(), Py_TYPE(value)->tp_name));

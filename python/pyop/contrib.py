@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._core import Value
+from ._core import Node, Value
 from ._tree import flatten
 from .contracts import ResultForm
+from .parameters import default_name
 from .py_func import make_function_op, output_spec
 from .rebuild import CallOnTree
 from .spec import Spec
@@ -74,19 +75,15 @@ def py_func(
     call = CallOnTree(func, structure, (CallOnTree.ARRAY,) * len(leaves))
     types = output_types(*args, **kwargs) if _is_rule(output_types) else output_types
     shapes = output_shapes(*args, **kwargs) if _is_rule(output_shapes) else output_shapes
-    op = make_function_op(call, _output_tree(types, shapes), ResultForm.TREE, stateful, name or _name(func))
-    return op(*leaves)
+    label = default_name(func) if name is None else name
+    outputs = _output_tree(types, shapes)
+    result = make_function_op(call, outputs, ResultForm.TREE, stateful, label)(*leaves)
+    return result if isinstance(result, Node) or flatten(outputs)[0] else None
 
 
 def _is_rule(x: Any) -> bool:
     """A callable that is asked for the tree, not a dtype class."""
     return callable(x) and not isinstance(x, type)
-
-
-def _name(func: Callable[..., Any]) -> str:
-    from .parameters import default_name
-
-    return default_name(func)
 
 
 def _output_tree(types: Any, shapes: Any) -> Any:

@@ -268,9 +268,11 @@ def as_input_spec(spec: Any) -> Spec:
 
 def _constant_array(value: Any) -> np.ndarray[Any, Any]:
     array = np.asarray(value)
-    # NumPy's own string types cut trailing NULs; objects do not.
-    if array.dtype.kind in "SU" and isinstance(value, str | bytes) and array.item() != value:
-        array = np.array(value, dtype=object)
+    if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+        # NumPy's own string types cut trailing NULs; objects do not.
+        objects = np.array(value, dtype=object)
+        if any(item[-1:] in ("\0", b"\0") for item in objects.flat):
+            return objects
     return array
 
 

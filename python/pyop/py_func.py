@@ -69,7 +69,10 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
     if not callable(func):
         raise ValueError(f"Expected func to be callable. Received func={func!r:.200} of type {type(func).__name__}.")
     if not isinstance(inp, list | tuple):
-        raise TypeError(f"inp must be a list or tuple of arrays and Values, got {type(inp).__name__} {inp!r:.80}")
+        raise TypeError(
+            f"inp must be a list or tuple of arrays and Values, got {type(inp).__name__} {inp!r:.80}; "
+            "for one input x write [x]"
+        )
     single = not isinstance(Tout, list | tuple)
     specs = tuple(output_spec(part) for part in ([Tout] if single else Tout))
     results = make_function_op(func, specs, ResultForm.SEQUENCE, stateful, name)(*inp)
@@ -144,9 +147,7 @@ def output_spec(dtype: Any) -> Spec:
     return spec
 
 
-def make_function_op(
-    func: Callable[..., Any], outputs: Any, form: ResultForm, stateful: bool, name: str | None
-) -> Op:
+def make_function_op(func: Callable[..., Any], outputs: Any, form: ResultForm, stateful: bool, name: str | None) -> Op:
     """An op of the py_func family: any number of inputs, text as UTF-8 bytes."""
     label = default_name(func) if name is None else check_name(name)
     signature = Signature.make(outputs=outputs)
