@@ -48,6 +48,8 @@ _ERRORS = {
     "setfield": _IMMUTABLE + "use a pyop.op that writes into a copy and returns it",
     "setflags": _MEMORY + ", and so no flags to set",
     "getfield": _MEMORY + ": use value['name'] for a field of a record array",
+    "__trunc__": _NUMBERS + "use np.trunc(value)",
+    "__reduce_ex__": "a Value is one output of its graph and means nothing outside of it: pickle what g.run(...) returns",
     "byteswap": "a Value has the machine's byte order: swap bytes inside a pyop.op",
 }
 _NO_ATTRIBUTE = {
@@ -298,7 +300,30 @@ def __contains__(self: Any, item: Any) -> bool:
     raise TypeError("'in' needs numbers, and " + _NUMBERS + "use np.any(value == item), or np.isin, which give Values")
 
 
+def __round__(self: Any, ndigits: int | None = None) -> Any:
+    """As `numpy.round`."""
+    return np.round(self, 0 if ndigits is None else ndigits)
+
+
+def __format__(self: Any, spec: str) -> str:
+    """The text of the Value itself; a format of numbers is an error."""
+    if spec:
+        raise TypeError(f"format {spec!r} needs a number, and {_NUMBERS}format what g.run(...) returns")
+    return str(self)
+
+
+def __copy__(self: Any) -> Any:
+    """The Value itself: it is immutable, and belongs to its graph."""
+    return self
+
+
+def __deepcopy__(self: Any, memo: Any) -> Any:
+    """The Value itself: it is immutable, and belongs to its graph."""
+    return self
+
+
 _METHODS: tuple[Callable[..., Any], ...] = (
+    *(__round__, __format__, __copy__, __deepcopy__),
     *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, astype, view),
     *(__getitem__, __setitem__, __delitem__, __len__, __iter__, __contains__),
 )
