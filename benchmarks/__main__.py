@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from .harness import Harness, Row
-from .report import save, show, surroundings
+from .report import markdown, save, show, surroundings
 
 # Name of the suite (a module of this package with `run(harness) -> list[Row]`) and what it measures.
 SUITES = {
@@ -35,6 +35,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="suites to run (default: all)")
     parser.add_argument("--json", metavar="F", help="also write the results to this file")
     parser.add_argument("--rounds", type=int, default=None, metavar="N", help="rounds (default: 15; 3 if quick)")
+    parser.add_argument("--markdown", action="store_true", help="print the table as docs/performance.md holds it")
     parser.add_argument("--quick", action="store_true", help="small and short: shows that the suites work")
     args = parser.parse_args(argv)
     if unknown := [name for name in args.names if name not in SUITES]:
@@ -56,7 +57,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             task = progress.add_task(f"{name}: {SUITES[name]}", total=None)
             rows += importlib.import_module(f".{name}", __package__).run(harness)
             progress.remove_task(task)
-    show(rows, around, console)
+    if args.markdown:
+        print(markdown(rows))
+    else:
+        show(rows, around, console)
     if args.json:
         save(rows, around, args.json)
     return 0 if args.quick or all(row.verdict != "fall short" for row in rows) else 1

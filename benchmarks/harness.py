@@ -161,7 +161,9 @@ class Row:
             return "-"
         if self.unit == "×":
             return f"{self.value:.2f}×"
-        return f"{self.value:,.0f} {self.unit}" if self.value >= 10 else f"{self.value:.2f} {self.unit}"
+        return (
+            f"{self.value:,.0f} {self.unit}" if self.value >= 10 or self.value == 0 else f"{self.value:.2f} {self.unit}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -52,6 +52,15 @@ def show(rows: list[Row], around: dict[str, Any], console: Console) -> None:
     console.print(table)
 
 
+def markdown(rows: list[Row]) -> str:
+    """The table as docs/performance.md holds it."""
+    lines = ["| id | what | measured | budget | detail |", "|---|---|---|---|---|"]
+    for row in rows:
+        verdict = "" if row.verdict == "pass" else f" **{row.verdict}**"
+        lines.append(f"| {row.id} | {row.what} | {row.measured}{verdict} | {row.budget} | {row.detail} |")
+    return "\n".join(lines)
+
+
 def save(rows: list[Row], around: dict[str, Any], path: str) -> None:
     """Write everything that `show` prints, and more digits."""
     document = {"surroundings": around, "rows": [row.to_dict() for row in rows]}
