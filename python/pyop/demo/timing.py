@@ -7,7 +7,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ def overhead(image: Array, examples: Array, rounds: Iterable[int]) -> Overhead:
     ops = [pyop.op(call.spec, stateful=True)(function) for call, function in zip(calls, stubs, strict=True)]
     arguments = [call.args for call in calls]
 
-    def run(functions: list[Callable[..., Any]]) -> Callable[[], None]:
+    def run(functions: Sequence[Callable[..., Any]]) -> Callable[[], None]:
         pairs = list(zip(functions, arguments, strict=True))
 
         def every_call() -> None:
