@@ -187,8 +187,15 @@ Ref call_function(const Callee& callee, const Arguments& arguments, Py_ssize_t n
 }
 
 // A result that went into out=: whatever the function returned, the caller's array holds it and is it.
-int deliver_out(const OutArrays& out, Py_ssize_t k, PyObject** slot) {
+int deliver_out(const OutArrays& out, Py_ssize_t k, PyObject** slot, const Caller& caller) {
     if (*slot == out[k]) return 0;
+    PyArrayObject *have = as_array(*slot), *want = as_array(out[k]);
+    if (!PyArray_EquivTypes(PyArray_DESCR(have), PyArray_DESCR(want)) || !PyArray_SAMESHAPE(have, want)) {
+        PyErr_Format(errors.output, "%zd-th value returned by %s is %s, but out= takes %s; nothing is cast or broadcast "
+                     "silently\n  in %s", k, caller.name().c_str(), array_text(*slot).c_str(), array_text(out[k]).c_str(),
+                     caller.description().c_str());
+        return -1;
+    }
     const int copied = PyArray_CopyInto(as_array(out[k]), as_array(*slot));
     Py_SETREF(*slot, Py_NewRef(out[k]));
     return copied;
@@ -344,7 +351,7 @@ int call_declared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, P
     for (Py_ssize_t k = 0; k < callee.n_out; ++k) {
         Ref value = arguments.unlend(Ref::borrow(PyTuple_GET_ITEM(values.get(), k)), arrays);
         outs[k] = as_object(adopt_new(results, k, value.get(), inputs, *bindings, caller));
-        if (!outs[k] || (out_arrays.used() && deliver_out(out_arrays, k, &outs[k]) < 0)) {
+        if (!outs[k] || (out_arrays.used() && deliver_out(out_arrays, k, &outs[k], caller) < 0)) {
             drop(outs, k + 1);
             return -1;
         }
