@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "array/describe.h"
+#include "array/overlap.h"
 #include "graph/build.h"
 #include "plan/execute.h"
 #include "plan/plan.h"
@@ -92,18 +93,27 @@ PyObject* assemble(const PlanObject& plan, References& outputs) {
         else PyList_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
     }
     if (!leaves || plan.form != FetchForm::Tree) return leaves.release();
-    return PyObject_CallMethod(plan.tree, "unflatten", "O", leaves.get());
+    return PyObject_CallMethod(plan.tree, "unflatten", "(O)", leaves.get());
 }
 
-int copy_to_out(PyObject* out, PyObject* result, size_t k) {
+int check_out(PyObject* out, PyObject* result, size_t k) {
     const bool fits = is_exact_array(out) && is_exact_array(result) && PyArray_ISWRITEABLE(as_array(out)) &&
                       PyArray_EquivTypes(PyArray_DESCR(as_array(out)), PyArray_DESCR(as_array(result))) &&
                       PyArray_SAMESHAPE(as_array(out), as_array(result));
-    if (fits) return PyArray_CopyInto(as_array(out), as_array(result));
+    if (fits) return 0;
     PyErr_Format(errors.input, "out= for output %zu of the plan must be a writable %s, but is %s%s", k,
                  array_text(result).c_str(), array_text(out).c_str(),
                  is_exact_array(out) && !PyArray_ISWRITEABLE(as_array(out)) ? " (read-only)" : "");
     return -1;
+}
+
+// A result that lies where another one is about to be written (the plan returns an input, and out= holds that).
+int separate(PyObject*& result, PyObject* target) {
+    if (!is_exact_array(result) || !may_overlap(as_array(result), as_array(target))) return 0;
+    PyObject* copy = PyArray_NewCopy(as_array(result), NPY_KEEPORDER);
+    if (!copy) return -1;
+    Py_SETREF(result, copy);
+    return 0;
 }
 
 // out= is one array for a single output, else a sequence of one an output (None: no matter).
@@ -117,11 +127,18 @@ int deliver_out(const Program& p, PyObject* out, References& outputs) {
                      PyTuple_GET_SIZE(items.get()));
         return -1;
     }
+    const auto target = [&](size_t k) { return PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(k)); };
+    const auto written = [&](size_t k) { return target(k) != Py_None && target(k) != outputs[k]; };
     for (size_t k = 0; k < n; ++k) {
-        PyObject* target = PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(k));
-        if (target == Py_None || target == outputs[k]) continue;
-        if (copy_to_out(target, outputs[k], k) < 0) return -1;
-        Py_SETREF(outputs[k], Py_NewRef(target));
+        if (!written(k)) continue;
+        if (check_out(target(k), outputs[k], k) < 0) return -1;
+        for (size_t j = 0; j < n; ++j)
+            if (j != k && separate(outputs[j], target(k)) < 0) return -1;
+    }
+    for (size_t k = 0; k < n; ++k) {
+        if (!written(k)) continue;
+        if (PyArray_CopyInto(as_array(target(k)), as_array(outputs[k])) < 0) return -1;
+        Py_SETREF(outputs[k], Py_NewRef(target(k)));
     }
     return 0;
 }
