@@ -21,19 +21,28 @@ std::string shape_text(int ndim, const npy_intp* dims) {
 }
 
 std::string expr_text(const Contract& c, const std::vector<ExprStep>& program) {
-    std::vector<std::string> stack;
+    struct Part {
+        std::string text;
+        int binding;  // how tightly its operator binds: 1 for + and -, 2 for * and //, 3 for a name or number
+    };
+    std::vector<Part> stack;
     for (const ExprStep& step : program) {
-        if (step.op == ExprStep::Const) stack.push_back(std::to_string(step.value));
-        else if (step.op == ExprStep::Var) stack.push_back((*c.names)[static_cast<size_t>(step.value)]);
+        if (step.op == ExprStep::Const) stack.push_back({std::to_string(step.value), step.value < 0 ? 0 : 3});
+        else if (step.op == ExprStep::Var) stack.push_back({(*c.names)[static_cast<size_t>(step.value)], 3});
         else {
             static const char* const symbols[] = {"", "", "+", "-", "*", "//"};
-            const std::string right = stack.back();
+            const int binding = step.op == ExprStep::Add || step.op == ExprStep::Sub ? 1 : 2;
+            const auto side = [](const Part& p, bool enclose) { return enclose ? "(" + p.text + ")" : p.text; };
+            const Part right = stack.back();
             stack.pop_back();
-            stack.back() = "(" + stack.back() + symbols[step.op] + right + ")";
+            Part& left = stack.back();
+            const bool regroups = step.op != ExprStep::Add && right.binding == binding;  // a-(b-c)
+            left.text = side(left, left.binding < binding) + symbols[step.op] +
+                        side(right, right.binding < binding || regroups);
+            left.binding = binding;
         }
     }
-    const std::string& whole = stack.back();
-    return whole.front() == '(' ? whole.substr(1, whole.size() - 2) : whole;
+    return stack.back().text;
 }
 
 std::string dim_text(const Contract& c, const DimSpec& dim) {
@@ -96,7 +105,7 @@ std::string bindings_text(const Contract& c, const Bindings& b) {
         if (b.sizes[i] >= 0) add((*c.names)[static_cast<size_t>(i)], std::to_string(b.sizes[i]));
     for (int i = 0; i < c.n_variadics; ++i)
         if (b.variadics[i].ndim >= 0)
-            add((*c.variadics)[static_cast<size_t>(i)], shape_text(b.variadics[i].ndim, b.variadics[i].dims));
+            add("*" + (*c.variadics)[static_cast<size_t>(i)], shape_text(b.variadics[i].ndim, b.variadics[i].dims));
     for (int i = 0; i < c.n_typevars; ++i)
         if (b.types[i]) add(i == 0 ? "T" : "T" + std::to_string(i), dtype_text(b.types[i]));
     return text.empty() ? text : text + ")";
