@@ -52,6 +52,7 @@ int separate(std::vector<Ref>& arguments, const std::vector<PyObject*>& out) {
 }
 
 PyObject* call_on_arrays(OpObject& op, const BoundArguments& bound) {
+    const Ref declared = Ref::borrow(op.contract);  // the function may replace it (@op.abstract)
     const Contract& c = op.declared();
     const OpCaller caller(op);
     std::vector<Ref> arguments;
@@ -69,7 +70,7 @@ PyObject* call_on_arrays(OpObject& op, const BoundArguments& bound) {
     const Contract* promised = &c;
     Ref computed;
     if (c.abstract) {
-        computed = abstract_contract_new(c, pointers.data(), n, form.get());
+        computed = abstract_contract_new(c, pointers.data(), n, form.get(), caller);
         if (!computed) return nullptr;
         promised = reinterpret_cast<const Contract*>(computed.get());
     }
@@ -124,7 +125,7 @@ PyObject* package_steal(const Contract& c, PyObject** items) {
         else PyList_SET_ITEM(all.get(), k, items[k]);
     }
     if (!all || c.form != ResultForm::Tree) return all.release();
-    return PyObject_CallMethod(c.tree, "unflatten", "O", all.get());
+    return PyObject_CallMethod(c.tree, "unflatten", "(O)", all.get());
 }
 
 }  // namespace pyop

@@ -44,10 +44,28 @@ uint64_t private_inputs(const Instruction& ins, const Operand* operands, PyObjec
     return mask;
 }
 
+// Pointers for one instruction, on the stack where they fit.
+class Pointers {
+  public:
+    explicit Pointers(size_t n) {
+        if (n > kInline) heap_ = std::make_unique<PyObject*[]>(n);
+        data_ = heap_ ? heap_.get() : inline_;
+    }
+    PyObject** data() { return data_; }
+    PyObject*& operator[](size_t i) { return data_[i]; }
+
+  private:
+    static constexpr size_t kInline = 16;
+    PyObject* inline_[kInline];
+    std::unique_ptr<PyObject*[]> heap_;
+    PyObject** data_;
+};
+
 // The general instruction; the plain one is inlined into the loop of execute().
 int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** slots) {
-    const Operand* operands = &p.operands[ins.first_operand];
-    std::vector<PyObject*> arguments(ins.n_inputs + 1), results(static_cast<size_t>(ins.callee.n_out) + 1);
+    const Operand* operands = p.operands.data() + ins.first_operand;
+    Pointers arguments(ins.n_inputs), results(static_cast<size_t>(ins.callee.n_out));
+    std::fill_n(results.data(), ins.callee.n_out, nullptr);
     for (uint32_t k = 0; k < ins.n_inputs; ++k)
         arguments[k] = operands[k].constant() ? p.constants[operands[k].index()].get() : slots[operands[k].index()];
     const uint64_t owned = ins.mutates ? private_inputs(ins, operands, arguments.data()) : 0;
@@ -66,6 +84,7 @@ int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** sl
 
 int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, uint64_t private_inputs,
                     PyObject** results) {
+    if (ins.group) return run_loop_group(*ins.group, g, arguments, results);
     Callee callee = ins.callee;
     callee.private_inputs = private_inputs;
     return checked_call(callee, arguments, ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));

@@ -150,7 +150,7 @@ int helpers_init(PyObject* module) {
     Ref atexit = Ref::steal(PyImport_ImportModule("atexit"));
     Ref close = Ref::steal(PyObject_GetAttrString(module, "_close_helpers"));
     if (!atexit || !close) return -1;
-    return Ref::steal(PyObject_CallMethod(atexit.get(), "register", "O", close.get())) ? 0 : -1;
+    return Ref::steal(PyObject_CallMethod(atexit.get(), "register", "(O)", close.get())) ? 0 : -1;
 }
 
 }  // namespace pyop

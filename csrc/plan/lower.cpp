@@ -1,6 +1,7 @@
 // plan/lower.cpp: from what the passes left of a graph to a Program.
 #include <unordered_map>
 
+#include "plan/grouping.h"
 #include "plan/program.h"
 #include "runtime/errors.h"
 
@@ -15,7 +16,14 @@ class Lowering {
     int run() {
         list_nodes();
         place_feeds();
-        for (const uint32_t i : schedule_) emit(i);
+        if (r_.request.optimize && fuse(r_, schedule_, fusion_) < 0) return -1;
+        const OutsideReads outside(r_, schedule_, fusion_);
+        for (const uint32_t i : schedule_) {
+            const int32_t group = fusion_.group_of.empty() ? -1 : fusion_.group_of[i];
+            if (group < 0) emit(i);
+            else if (const auto& members = fusion_.groups[static_cast<size_t>(group)].members; members.back() == i)
+                emit_group(members, outside);
+        }
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
         if (p_.concurrent) order();
@@ -111,6 +119,30 @@ class Lowering {
         p_.instructions.push_back(ins);
     }
 
+    void emit_group(const std::vector<uint32_t>& members, const OutsideReads& outside) {
+        Grouping made(r_, fusion_, members, outside);
+        if (!made.group()) {  // a number that the loop's dtype cannot hold: the ufunc will say so
+            for (const uint32_t i : members) emit(i);
+            return;
+        }
+        Instruction ins{{nullptr, nullptr, nullptr, static_cast<Py_ssize_t>(made.outputs().size()), false},
+                        members.back(),
+                        static_cast<uint32_t>(p_.operands.size()),
+                        static_cast<uint32_t>(made.externals().size()),
+                        static_cast<uint32_t>(p_.results.size()),
+                        false,
+                        false};
+        for (const Edge e : made.externals()) p_.operands.push_back(read(e, false));
+        for (const Edge e : made.outputs()) {
+            slot_of_[key(e)] = p_.n_slots;
+            p_.results.push_back(p_.n_slots++);
+        }
+        p_.native += members.size();
+        p_.groups.push_back(made.take());
+        ins.group = p_.groups.back().get();
+        p_.instructions.push_back(ins);
+    }
+
     // Backwards over the program: the first read met is the last one executed. Then slots are renumbered so
     // that a frame is as large as what is alive at once, not as the graph.
     void mark_last_uses() {
@@ -203,6 +235,7 @@ class Lowering {
     const Rewrite& r_;
     Program& p_;
     std::vector<uint32_t> schedule_;
+    Fusion fusion_;
     std::unordered_map<uint64_t, uint32_t> feed_of_, slot_of_;
     std::unordered_map<PyObject*, uint32_t> constant_of_;
     bool failed_ = false;  // with an error set

@@ -288,16 +288,22 @@ void plan_dealloc(PyObject* self) {
 
 PyObject* plan_report(PyObject* self, PyObject*) {
     const Program& p = *plan_of(self)->program;
-    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n}", "nodes", p.n_nodes, "pruned", p.pruned, "merged", p.merged,
-                         "folded", p.folded, "instructions", p.instructions.size(), "slots",
-                         static_cast<size_t>(p.n_slots));
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n}", "nodes", p.n_nodes, "pruned", p.pruned, "merged", p.merged,
+                         "folded", p.folded, "native", p.native, "groups", p.groups.size(), "instructions",
+                         p.instructions.size(), "slots", static_cast<size_t>(p.n_slots));
 }
 
 PyObject* plan_nodes(PyObject* self, void*) {
     const PlanObject& plan = *plan_of(self);
-    Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(plan.program->instructions.size())));
-    for (size_t i = 0; tuple && i < plan.program->instructions.size(); ++i) {
-        PyObject* node = node_handle_new(plan.graph, plan.program->instructions[i].node);
+    std::vector<uint32_t> order;
+    for (const Instruction& ins : plan.program->instructions) {
+        if (!ins.group) order.push_back(ins.node);
+        else
+            for (const LoopStep& loop : ins.group->steps) order.push_back(loop.node);
+    }
+    Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(order.size())));
+    for (size_t i = 0; tuple && i < order.size(); ++i) {
+        PyObject* node = node_handle_new(plan.graph, order[i]);
         if (!node) return nullptr;
         PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), node);
     }
@@ -324,7 +330,8 @@ PyObject* plan_repr(PyObject* self) {
 PyMethodDef plan_methods[] = {
     {"report", plan_report, METH_NOARGS,
      "What became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
-     "`folded` (computed at compile), of `instructions` left, and of memory `slots` they share."},
+     "`folded` (computed at compile), of those that run as `native` loops and the `groups` these form, of\n"
+     "`instructions` left, and of memory `slots` they share."},
     {},
 };
 

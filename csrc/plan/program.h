@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "array/checked_call.h"
 #include "graph/passes/rewrite.h"
+#include "plan/loop_group.h"
 
 namespace pyop {
 
@@ -34,6 +36,7 @@ struct Instruction {
     uint32_t first_result;   // into Program::results
     bool plain;              // may take checked_call_plain
     bool mutates;            // some input is written to
+    const LoopGroup* group = nullptr;  // native loops; the callee then only tells the number of results
 };
 
 // An argument of the plan: what it must fit, and where it goes.
@@ -56,6 +59,7 @@ struct FeedExpr {
 struct Program {
     std::vector<Instruction> instructions;
     std::vector<Operand> operands;
+    std::vector<std::unique_ptr<LoopGroup>> groups;
     std::vector<uint32_t> results;
     std::vector<Ref> constants;
     std::vector<Feed> feeds;
@@ -73,7 +77,7 @@ struct Program {
     std::vector<uint32_t> successors;
 
     // What became of the graph's nodes.
-    size_t n_nodes = 0, merged = 0, folded = 0, pruned = 0;
+    size_t n_nodes = 0, merged = 0, folded = 0, pruned = 0, native = 0;
 
     int traverse(visitproc visit, void* arg) const {
         for (const Ref& constant : constants) Py_VISIT(constant.get());

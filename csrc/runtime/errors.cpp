@@ -66,7 +66,7 @@ void note_pending(PyObject* note) {
     if (!note || !PyErr_ExceptionMatches(PyExc_Exception)) return;
     Ref exception = fetch_normalized();
     // An exception whose add_note fails keeps its own story; ours is not worth losing it.
-    Ref done = Ref::steal(PyObject_CallMethod(exception.get(), "add_note", "O", note));
+    Ref done = Ref::steal(PyObject_CallMethod(exception.get(), "add_note", "(O)", note));
     if (!done) PyErr_Clear();
     restore(std::move(exception));
 }

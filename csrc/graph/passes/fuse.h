@@ -1,0 +1,28 @@
+// graph/passes/fuse.h: which nodes run as native loops, and which of these run together.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "array/strided_loop.h"
+#include "graph/passes/rewrite.h"
+
+namespace pyop {
+
+// Nodes whose loops run one after the other on a block of elements while it is in cache. They have one shape,
+// known or symbolic, and follow each other in `members` as in the schedule; the group runs where its last
+// member stood.
+struct FusedNodes {
+    std::vector<uint32_t> members;
+};
+
+struct Fusion {
+    std::vector<std::shared_ptr<const StridedLoop>> loops;  // by node; null: not native
+    std::vector<FusedNodes> groups;
+    std::vector<int32_t> group_of;                          // by node; -1: in none
+};
+
+// Groups the elementwise ufuncs of `schedule` (nodes in execution order). 0, or -1 with an error set.
+int fuse(const Rewrite& r, const std::vector<uint32_t>& schedule, Fusion& fusion);
+
+}  // namespace pyop

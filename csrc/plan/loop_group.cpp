@@ -1,0 +1,181 @@
+#include "plan/loop_group.h"
+
+#include <cfenv>
+#include <cstdlib>
+
+#include "array/checked_call.h"
+#include "runtime/attach.h"
+#include "runtime/errors.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr npy_intp kBlock = 1024;               // elements
+constexpr npy_intp kReleaseElements = 1 << 15;  // below this, giving up the GIL costs more than it gives
+constexpr int kFlags = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID;
+constexpr size_t kMaxPointers = 64;
+
+// Scratch blocks of this thread; grown, never shrunk.
+class ScratchMemory {
+  public:
+    ~ScratchMemory() { std::free(data_); }
+    char* reserve(size_t bytes) {
+        if (bytes > size_) {
+            std::free(data_);
+            data_ = static_cast<char*>(std::aligned_alloc(64, (bytes + 63) & ~size_t{63}));
+            size_ = data_ ? bytes : 0;
+        }
+        return data_;
+    }
+
+  private:
+    char* data_ = nullptr;
+    size_t size_ = 0;
+};
+thread_local ScratchMemory scratch_memory;
+
+// Where the operands of one run lie.
+struct Layout {
+    int ndim = -1;
+    const npy_intp* shape = nullptr;  // of some external
+    npy_intp size = 1;
+    uint64_t full = 0;                // bit k: external k is not a single number
+};
+
+bool lay_out(const LoopGroup& group, PyObject* const* externals, Layout& layout) {
+    const size_t n = group.externals.size();
+    for (size_t k = 0; k < n; ++k) {
+        if (!is_exact_array(externals[k])) return false;
+        PyArrayObject* a = as_array(externals[k]);
+        if (PyArray_DESCR(a) != group.externals[k] || !PyArray_ISCARRAY_RO(a)) return false;
+        if (PyArray_SIZE(a) != 1) layout.full |= uint64_t{1} << k;
+        const bool leads = PyArray_NDIM(a) > layout.ndim ||
+                           (PyArray_NDIM(a) == layout.ndim && layout.size == 1 && PyArray_SIZE(a) != 1);
+        if (!leads) continue;
+        layout.ndim = PyArray_NDIM(a);
+        layout.shape = PyArray_DIMS(a);
+        layout.size = PyArray_SIZE(a);
+    }
+    for (size_t k = 0; k < n; ++k) {
+        PyArrayObject* a = as_array(externals[k]);
+        const bool whole = PyArray_NDIM(a) == layout.ndim && PyArray_CompareLists(PyArray_DIMS(a), layout.shape, layout.ndim);
+        if (!whole && (layout.full >> k & 1)) return false;
+    }
+    // A result that reads only single numbers has their shape, whatever the others have.
+    for (const uint64_t depends : group.depends)
+        if (layout.full && !(depends & layout.full)) return false;
+    return layout.ndim >= 0;
+}
+
+struct Pointers {
+    char* data[StridedLoop::kMaxOperands];
+    npy_intp strides[StridedLoop::kMaxOperands];
+};
+
+int run_blocks(const LoopGroup& group, const Layout& layout, PyObject* const* externals, PyObject* const* outputs,
+               char* scratch) {
+    const npy_intp scratch_stride = std::min(layout.size, kBlock) * group.scratch_itemsize;
+    const npy_intp aligned_stride = (scratch_stride + 63) & ~npy_intp{63};
+    Pointers p;
+    for (npy_intp start = 0; start < layout.size; start += kBlock) {
+        const npy_intp count = std::min(kBlock, layout.size - start);
+        for (const LoopStep& step : group.steps) {
+            for (size_t i = 0; i < step.operands.size(); ++i) {
+                const LoopOperand o = step.operands[i];
+                const npy_intp itemsize = step.loop->itemsize(static_cast<int>(i));
+                switch (o.place) {
+                    case LoopOperand::External: {
+                        const bool full = layout.full >> o.index & 1;
+                        p.strides[i] = full ? itemsize : 0;
+                        p.data[i] = PyArray_BYTES(as_array(externals[o.index])) + (full ? start * itemsize : 0);
+                        break;
+                    }
+                    case LoopOperand::Number:
+                        p.strides[i] = 0;
+                        p.data[i] = PyArray_BYTES(as_array(group.numbers[o.index].get()));
+                        break;
+                    case LoopOperand::Scratch:
+                        p.strides[i] = itemsize;
+                        p.data[i] = scratch + o.index * aligned_stride;
+                        break;
+                    case LoopOperand::Output:
+                        p.strides[i] = itemsize;
+                        p.data[i] = PyArray_BYTES(as_array(outputs[o.index])) + start * itemsize;
+                        break;
+                }
+            }
+            if ((*step.loop)(p.data, count, p.strides) < 0) return -1;
+        }
+    }
+    return 0;
+}
+
+void drop(PyObject** objects, size_t n) {
+    for (size_t k = 0; k < n; ++k) Py_CLEAR(objects[k]);
+}
+
+// Returns 1 if the results are valid, 0 if the slow way must be taken, -1 with an error set.
+int run_fast(const LoopGroup& group, PyObject* const* externals, PyObject** outputs) {
+    Layout layout;
+    if (!lay_out(group, externals, layout)) return 0;
+    for (size_t k = 0; k < group.outputs.size(); ++k) {
+        Py_INCREF(group.outputs[k]);
+        outputs[k] = PyArray_NewFromDescr(&PyArray_Type, group.outputs[k], layout.ndim, layout.shape, nullptr, nullptr, 0,
+                                          nullptr);
+        if (outputs[k]) continue;
+        drop(outputs, k);
+        return -1;
+    }
+    const auto block_bytes = static_cast<size_t>((std::min(layout.size, kBlock) * group.scratch_itemsize + 63) & ~npy_intp{63});
+    char* scratch = scratch_memory.reserve(block_bytes * group.n_scratch + 64);
+    if (!scratch) {
+        drop(outputs, group.outputs.size());
+        PyErr_NoMemory();
+        return -1;
+    }
+    int status;
+    {
+        const DetachScope detached(layout.size >= kReleaseElements);
+        if (std::fetestexcept(kFlags)) std::feclearexcept(kFlags);
+        status = run_blocks(group, layout, externals, outputs, scratch);
+        if (status == 0 && std::fetestexcept(kFlags)) status = 1;
+    }
+    if (status == 0) return 1;
+    // A loop that fails may have set an error; the ufunc will set it again, with all its words.
+    PyErr_Clear();
+    std::feclearexcept(kFlags);
+    drop(outputs, group.outputs.size());
+    return 0;
+}
+
+int run_slowly(const LoopGroup& group, const Graph& g, PyObject* const* externals, PyObject** outputs) {
+    std::vector<std::vector<Ref>> results(group.steps.size());
+    for (size_t s = 0; s < group.steps.size(); ++s) {
+        const PyNode& node = g.node_as<PyNode>(group.steps[s].node);
+        std::vector<PyObject*> arguments, fresh(node.n_outputs());
+        for (const LoopGroup::Source& source : group.sources[s])
+            arguments.push_back(source.place == LoopOperand::External ? externals[source.index]
+                                                                      : results[source.step][source.index].get());
+        const Callee callee{node.fn(), nullptr, node.form(), node.n_outputs(), false};
+        if (checked_call(callee, arguments.data(), static_cast<Py_ssize_t>(arguments.size()), fresh.data(), nullptr,
+                         NodeCaller(g, group.steps[s].node)) < 0)
+            return -1;
+        for (PyObject* result : fresh) results[s].push_back(Ref::steal(result));
+    }
+    for (size_t k = 0; k < group.outputs.size(); ++k) {
+        const auto [step, index] = group.output_sources[k];
+        outputs[k] = results[step][index].new_ref();
+    }
+    return 0;
+}
+
+}  // namespace
+
+int run_loop_group(const LoopGroup& group, const Graph& g, PyObject* const* externals, PyObject** outputs) {
+    const int fast = run_fast(group, externals, outputs);
+    if (fast != 0) return fast > 0 ? 0 : -1;
+    return run_slowly(group, g, externals, outputs);
+}
+
+}  // namespace pyop
