@@ -113,7 +113,7 @@ def array_function(
     if found is None:
         if kwargs.get("out") is not None:
             rules.refuse_out()
-        specs = Spec()
+        specs: Any = Spec()
     else:
         specs = found(*to_specs(args), **to_specs(kwargs))
     if not holds((args, kwargs), Value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._core import Node, Value
+from ._core import Node
 from ._tree import flatten
 from .contracts import ResultForm
 from .parameters import default_name
@@ -66,7 +66,7 @@ def py_func(
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable. Received func={func!r:.200} of type {type(func).__name__}.")
-    if not isinstance(args, list | tuple) or isinstance(args, Value):
+    if not isinstance(args, list | tuple):
         raise TypeError(f"args must be list and not {type(args).__name__}. args: {args!r:.80}")
     if kwargs is not None and not isinstance(kwargs, dict):
         raise TypeError(f"kwargs must be dict and not {type(kwargs).__name__}. kwargs: {kwargs!r:.80}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -79,6 +79,14 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
     return results[0] if single else results
 
 
+@overload
+def numpy_function(
+    func: None = None, inp: None = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+@overload
+def numpy_function(
+    func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any: ...
 def numpy_function(
     func: Callable[..., Any] | None = None,
     inp: Any = None,

@@ -25,7 +25,7 @@ plan = graph.compile()
 assert_type(plan, pyop.Plan)
 result = plan(np.zeros(3), np.zeros(3))
 
-with pyop.Graph(name="by hand") as by_hand:
+with pyop.Graph(name="by_hand") as by_hand:
     x = by_hand.input("float64[n]", name="x")
     assert_type(x, pyop.Value)
     k = by_hand.constant(2.0)
