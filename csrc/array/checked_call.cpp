@@ -123,7 +123,7 @@ class Arguments {
 // takes none.
 class OutArrays {
   public:
-    int prepare(const Contract& c, PyObject* const* given, PyObject* const* arrays, const Bindings& b,
+    int prepare(const Contract& c, OutMode mode, PyObject* const* given, PyObject* const* arrays, const Bindings& b,
                 const Caller& caller) {
         auto* const* inputs = reinterpret_cast<PyArrayObject* const*>(arrays);
         if (given) {
@@ -140,7 +140,7 @@ class OutArrays {
             }
             return 0;
         }
-        if (c.out_mode != OutMode::Required) return 0;
+        if (mode != OutMode::Required) return 0;
         for (Py_ssize_t k = 0; k < c.n_out(); ++k) {
             arrays_.push_back(Ref::steal(allocate_output_new(c, k, inputs, b, caller)));
             if (!arrays_.back()) return -1;
@@ -295,7 +295,11 @@ Ref static_dict_new(const CallForm* form) {
     return dict;
 }
 
-Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t n, const CallForm* form) {
+Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t n, const CallForm* form,
+                          const Caller& caller) {
+    auto bindings = std::make_unique<Bindings>(c);
+    auto loop = std::make_unique<LoopShape>();
+    if (check_inputs(c, arrays, n, *bindings, *loop, caller) < 0) return {};
     Ref kinds = Ref::steal(PyTuple_New(n)), statics = static_dict_new(form);
     for (Py_ssize_t k = 0; kinds && k < n; ++k) {
         PyArrayObject* a = as_array(arrays[k]);
@@ -306,7 +310,8 @@ Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t
     }
     if (!kinds || !statics) return {};
     Ref contract = Ref::steal(PyObject_CallFunctionObjArgs(c.abstract, kinds.get(), statics.get(), nullptr));
-    if (contract && !is_contract(contract.get())) {
+    if (!contract) note_call(caller, arrays, n);
+    else if (!is_contract(contract.get())) {
         PyErr_SetString(PyExc_TypeError, "the abstract rule of an op must return a Contract");
         return {};
     }
@@ -326,18 +331,16 @@ int call_declared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, P
     const Contract* results = &c;
     Ref computed;
     if (c.abstract) {
-        computed = abstract_contract_new(c, arrays, n, callee.form);
-        if (!computed) {
-            note_call(caller, arrays, n);
-            return -1;
-        }
+        computed = abstract_contract_new(c, arrays, n, callee.form, caller);
+        if (!computed) return -1;
         results = reinterpret_cast<const Contract*>(computed.get());
         bindings = std::make_unique<Bindings>(*results);
         if (results->n_out() != callee.n_out) return wrong_abstract(*results, callee.n_out, caller);
     }
     Arguments arguments(n);
     OutArrays out_arrays;
-    if (arguments.fill(callee, arrays) < 0 || out_arrays.prepare(*results, out, arrays, *bindings, caller) < 0)
+    if (arguments.fill(callee, arrays) < 0 ||
+        out_arrays.prepare(*results, c.out_mode, out, arrays, *bindings, caller) < 0)
         return -1;
     Ref result = call_function(callee, arguments, n, out_arrays);
     if (!result) {

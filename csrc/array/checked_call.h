@@ -40,8 +40,10 @@ int checked_call_plain(PyObject* fn, const Contract& c, PyObject* const* arrays,
 PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller);
 
 // What an op with an abstract function (@op.abstract) promises for these arguments: a Contract. Empty with the
-// error set on failure. The function is asked once for arguments of the same dtypes and shapes.
-Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t n, const CallForm* form);
+// error set on failure. The function is asked once for arguments of the same dtypes and shapes, and only for
+// arguments that fit what is declared of them.
+Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t n, const CallForm* form,
+                          const Caller& caller);
 
 // The static keyword arguments of a call as a new dict.
 Ref static_dict_new(const CallForm* form);

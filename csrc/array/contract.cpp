@@ -250,7 +250,12 @@ PyObject* contract_n_outputs(PyObject* self, void*) {
     return PyLong_FromSsize_t(reinterpret_cast<Contract*>(self)->n_out());
 }
 
+PyObject* contract_mutates(PyObject* self, void*) {
+    return PyLong_FromUnsignedLongLong(reinterpret_cast<Contract*>(self)->mutates);
+}
+
 PyGetSetDef contract_getset[] = {
+    {"mutates", contract_mutates, nullptr, "Bit k: the function writes to input k.", nullptr},
     {"signature", contract_signature, nullptr, "The Signature this contract was made from.", nullptr},
     {"n_outputs", contract_n_outputs, nullptr, "How many arrays the function returns.", nullptr},
     {},

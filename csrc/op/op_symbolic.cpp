@@ -25,6 +25,7 @@ int refuse_symbolic_statics(const OpObject& op, const BoundArguments& bound) {
 }  // namespace
 
 PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments& bound) {
+    const Ref declared = Ref::borrow(op.contract);  // an abstract rule may replace it
     const Contract& c = op.declared();
     const OpCaller caller(op);
     std::vector<Edge> edges;
@@ -36,7 +37,7 @@ PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments&
         infer_outputs(graph, c, edges, call.form.get(), specs, &promised, caller) < 0)
         return nullptr;
     call.fn = SharedRef::borrow(op.call_fn);
-    call.contract = SharedRef::borrow(op.contract);
+    call.contract = SharedRef::borrow(declared.get());
     if (!call.fn || !call.contract) return nullptr;
     const int64_t added = add_call(graph, std::move(call), edges, specs, op.stateful, op.name);
     if (added < 0) return nullptr;

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ._core import Contract
-from ._tree import map_leaves
+from ._tree import flatten, map_leaves
 from .contracts import make_contract
+from .infer import what_is_known
 from .signature import Signature
 from .spec import Spec
 
@@ -39,8 +40,8 @@ class AbstractRule:
     def __call__(self, kinds: tuple[tuple[Any, tuple[int, ...]], ...], statics: dict[str, Any]) -> Contract:
         """The contract for arrays of these dtypes and shapes."""
         wanted = self._wanted(statics)
-        key = (kinds, tuple(wanted.items()))
         try:
+            key = (kinds, tuple([(name, _distinct(value)) for name, value in wanted.items()]))
             known = self._known.get(key)
         except TypeError:  # an unhashable static argument
             return make_contract(self._ask([Spec(d, s) for d, s in kinds], wanted))
@@ -54,7 +55,7 @@ class AbstractRule:
     def infer(self, specs: list[Spec], statics: dict[str, Any]) -> tuple[list[Spec], Contract]:
         """Output leaves for Values of which these specs are known, and the contract that tells their form."""
         signature = self._ask(specs, self._wanted(statics))
-        return signature.infer([]), make_contract(signature)
+        return [Spec(*what_is_known(leaf)) for leaf in flatten(signature.outputs)[0]], make_contract(signature)
 
     def _wanted(self, statics: dict[str, Any]) -> dict[str, Any]:
         if self._statics is None:
@@ -70,6 +71,13 @@ class AbstractRule:
             raise TypeError(
                 f"the abstract rule of op {self._name!r} must return specs, but returned {answer!r:.200}: {error}"
             ) from error
+
+
+def _distinct(value: Any) -> Any:
+    """A key for a static argument: 1, 1.0 and True are equal, but no function need treat them alike."""
+    if type(value) in (tuple, frozenset):
+        return type(value), tuple([_distinct(part) for part in value])
+    return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
 def _keywords(rule: Callable[..., Any]) -> frozenset[str] | None:

@@ -12,7 +12,7 @@ from .marks import Broadcast, Late, Optional, Variadic
 from .spec import Spec, dim_text
 from .spec_text import DimLike, is_open
 
-__all__ = ["infer_outputs"]
+__all__ = ["infer_outputs", "what_is_known"]
 
 Shape: TypeAlias = tuple[Extent, ...] | None
 
@@ -109,7 +109,7 @@ def infer_outputs(
         What is given cannot be what is declared.
     """
     scope = _Scope()
-    known = [_what_is_known(spec) for spec in given]
+    known = [what_is_known(spec) for spec in given]
     loop: Shape = ()
     if declared is not None:
         if len(known) != len(declared):
@@ -251,7 +251,7 @@ def _output(scope: _Scope, spec: Spec, loop: Shape, k: int) -> Spec:
     return Spec(dtype, shape)
 
 
-def _what_is_known(spec: Spec) -> tuple[AnyDType | None, Shape]:
+def what_is_known(spec: Spec) -> tuple[AnyDType | None, Shape]:
     """A given spec without what only a declaration can mean."""
     dtype = None if isinstance(spec.dtype, str) else spec.dtype
     if spec.shape is None:

@@ -21,9 +21,32 @@ __all__ = ["Op", "op"]
 
 
 @overload
-def op(fn: Callable[..., Any], text: str | Signature | None = None, /, **options: Any) -> Op: ...
+def op(
+    fn: Callable[..., Any],
+    text: str | Signature | None = None,
+    /,
+    *,
+    inputs: Any = None,
+    outputs: Any = None,
+    like: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+    stateful: bool = False,
+    mutates: str | Iterable[str] = (),
+) -> Op: ...
 @overload
-def op(text: str | Signature | None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Op]: ...
+def op(
+    text: str | Signature | None = None,
+    /,
+    *,
+    inputs: Any = None,
+    outputs: Any = None,
+    like: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+    stateful: bool = False,
+    mutates: str | Iterable[str] = (),
+) -> Callable[[Callable[..., Any]], Op]: ...
 def op(
     fn: Any = None,
     text: Any = None,
@@ -93,7 +116,7 @@ def op(
     Traceback (most recent call last):
         ...
     pyop.InputError: argument 1 ('y') of dot is float64[4], but expects float64[n] (n = 3)
-      nothing is cast silently...
+      in op 'dot' (declared at ...)
     """
     if text is None and (isinstance(fn, str | Signature) or fn is None):
         declaration = fn
@@ -263,12 +286,15 @@ def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
     if self.spec.outputs is not None:
         raise TypeError(f"op {self.name!r} declares its outputs ({self.spec}); it can have no abstract rule as well")
     parameters = Parameters.of(self.__wrapped__)
-    contract = new_contract(self.spec, AbstractRule(rule, self.name), out_mode=parameters.out_mode)
+    contract = new_contract(
+        self.spec, AbstractRule(rule, self.name), mutates=self.contract.mutates, out_mode=parameters.out_mode
+    )
+    vars(self).setdefault("_declared", self.contract)  # a call in flight, which gave the rule, may still read it
     self._declare(contract, self.spec)
     return rule
 
 
-Op.abstract = _abstract
-Op.__reduce__ = _reduce
-Op.__copy__ = _copy
-Op.__deepcopy__ = _deepcopy
+# The type itself comes from the core, without these.
+_METHODS = {"abstract": _abstract, "__reduce__": _reduce, "__copy__": _copy, "__deepcopy__": _deepcopy}
+for _attribute, _method in _METHODS.items():
+    setattr(Op, _attribute, _method)
