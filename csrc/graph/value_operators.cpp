@@ -2,7 +2,7 @@
 #include <array>
 
 #include "array/numpy.h"
-#include "graph/value.h"
+#include "graph/build.h"
 
 namespace pyop {
 
@@ -10,12 +10,13 @@ namespace {
 
 enum Operator {
     Add, Subtract, Multiply, Remainder, Divmod, Power, LeftShift, RightShift, And, Xor, Or, FloorDivide, TrueDivide,
-    Matmul, Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual, Negative, Positive, Absolute, Invert, kOperators
+    Matmul, Square, SquareRoot, Reciprocal, Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual, Negative, Positive, Absolute, Invert, kOperators
 };
 
 constexpr std::array<const char*, kOperators> names = {
     "add", "subtract", "multiply", "remainder", "divmod", "power", "left_shift", "right_shift", "bitwise_and",
-    "bitwise_xor", "bitwise_or", "floor_divide", "true_divide", "matmul", "less", "less_equal", "equal", "not_equal",
+    "bitwise_xor", "bitwise_or", "floor_divide", "true_divide", "matmul", "square", "sqrt",
+    "reciprocal", "less", "less_equal", "equal", "not_equal",
     "greater", "greater_equal", "negative", "positive", "absolute", "invert"};
 
 std::array<PyObject*, kOperators> ufuncs;  // for the life of the process
@@ -38,12 +39,55 @@ PyObject* unary(PyObject* a) {
     return ufunc_call_new(ufuncs[which], &a, 1);
 }
 
+// `operator.pow` as a node: its specs are those of np.power.
+PyObject* operator_power(PyObject* a, PyObject* number) {
+    static PyObject* pow_function = nullptr;  // for the life of the process
+    if (!pow_function) {
+        Ref module = Ref::steal(PyImport_ImportModule("operator"));
+        pow_function = module ? PyObject_GetAttrString(module.get(), "pow") : nullptr;
+        if (!pow_function) return nullptr;
+    }
+    Ref model = Ref::steal(binary<Power>(a, number));
+    if (!model || !is_value(model.get())) return model.release();
+    // The node just made tells dtype and shape; nothing reads it, so it never runs.
+    PyObject* graph = as_value(a)->graph;
+    Graph& g = graph_of(graph);
+    const uint32_t spec = g.node(as_value(model.get())->edge.node).output_specs()[0];
+    PyNode::Call call;
+    call.fn = SharedRef::borrow(pow_function);
+    call.lends = false;
+    call.form = std::make_unique<CallForm>();
+    call.form->order = {0, ~0};
+    call.form->statics = SharedRef::steal(PyTuple_Pack(1, number));
+    if (!call.fn || !call.form->statics) return nullptr;
+    Ref name = Ref::steal(PyUnicode_InternFromString("power"));
+    const Edge input = as_value(a)->edge;
+    const int64_t node = name ? add_call(graph, std::move(call), {&input, 1}, {&spec, 1}, false, name.get()) : -1;
+    return node < 0 ? nullptr : value_new(graph, {static_cast<uint32_t>(node), 0});
+}
+
+// NumPy's ** is not np.power for some exponents: a float array squared is np.square, and so on. Which exponents
+// depends on NumPy's release, but for those three; where in doubt, the operator itself runs on the array.
+PyObject* number_power(PyObject* a, PyObject* number) {
+    PyArray_Descr* descr = graph_of(as_value(a)->graph).spec(as_value(a)->edge).descr();
+    if (descr && !PyTypeNum_ISFLOAT(descr->type_num) && !PyTypeNum_ISCOMPLEX(descr->type_num)) return binary<Power>(a, number);
+    const double exponent = PyFloat_AsDouble(number);
+    if (exponent == -1.0 && PyErr_Occurred()) PyErr_Clear();  // too large to be one of them
+    const bool whole = PyLong_CheckExact(number);
+    if (descr && whole && exponent == 2.0) return unary<Square>(a);
+    if (descr && whole && exponent == -1.0) return unary<Reciprocal>(a);
+    if (descr && !whole && exponent == 0.5) return unary<SquareRoot>(a);
+    const bool special = exponent == 0.0 || exponent == 1.0 || exponent == 2.0 || exponent == -1.0 || exponent == 0.5;
+    if (!special) return binary<Power>(a, number);
+    return operator_power(a, number);
+}
+
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (modulus != Py_None) {
         PyErr_SetString(PyExc_TypeError, "pow() of a Value takes no modulus");
         return nullptr;
     }
-    return binary<Power>(a, b);
+    return is_value(a) && (PyLong_CheckExact(b) || PyFloat_CheckExact(b)) ? number_power(a, b) : binary<Power>(a, b);
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {

@@ -141,8 +141,9 @@ int run_fast(const LoopGroup& group, PyObject* const* externals, PyObject** outp
         status = run_blocks(group, layout, externals, outputs, scratch);
         if (status == 0 && std::fetestexcept(kFlags)) status = 1;
     }
-    if (status == 0) return 1;
-    // A loop that fails may have set an error; the ufunc will set it again, with all its words.
+    // Loops of the older kind return nothing: an error set is all that tells of their failure.
+    if (status == 0 && !PyErr_Occurred()) return 1;
+    // The ufunc will set the error again, with all its words.
     PyErr_Clear();
     std::feclearexcept(kFlags);
     drop(outputs, group.outputs.size());
