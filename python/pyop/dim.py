@@ -137,6 +137,15 @@ class Dim:
     def evaluate(self, env: Mapping[str, int | Dim]) -> int | Dim:
         """The size with names replaced by what `env` says; names that it does not hold stay.
 
+        Parameters
+        ----------
+        env : mapping of str to int or Dim
+
+        Returns
+        -------
+        int or Dim
+            An int if no name is left.
+
         Examples
         --------
         >>> n, m = Dim("n"), Dim("m")

@@ -105,6 +105,17 @@ class Graph(GraphBase):
     def constant(self, value: Any, name: str | None = None) -> Value:
         """A Value that is known now. The array is copied, so that later changes of it do not matter.
 
+        Parameters
+        ----------
+        value : array_like
+            Text keeps its NULs.
+        name : str, optional
+            Made unique.
+
+        Returns
+        -------
+        Value
+
         Examples
         --------
         >>> import pyop
@@ -123,6 +134,20 @@ class Graph(GraphBase):
         ----------
         tree : tree of Value
             Tuple, list, dict, named tuple or dataclass of Values; arrays and numbers in it become constants.
+
+        Raises
+        ------
+        GraphError
+            The graph has outputs already, or a Value belongs to another graph.
+
+        Examples
+        --------
+        >>> import pyop
+        >>> g = pyop.Graph()
+        >>> x = g.input("float64[n]")
+        >>> g.output({"double": 2.0 * x, "one": 1})
+        >>> g.run(feeds={x: [1.0, 2.0]})
+        {'double': array([2., 4.]), 'one': array(1)}
         """
         if self._outputs is not None:
             raise GraphError(f"graph {self._name!r} has outputs already; run other fetches with g.run(fetches, feeds)")

@@ -112,6 +112,10 @@ class Signature:
             Of a gufunc declaration, which leaves dtypes open: one for all arrays, or one for each input and then
             each output. A type variable, ``"T"``, makes them all alike.
 
+        Returns
+        -------
+        Signature
+
         Raises
         ------
         ValueError
@@ -174,6 +178,10 @@ class Signature:
         parameters : sequence of str, optional
             Names of the positional parameters of the function.
 
+        Returns
+        -------
+        Signature
+
         Raises
         ------
         ValueError
@@ -222,6 +230,15 @@ class Signature:
 
     def infer(self, input_specs: Sequence[Spec]) -> list[Spec]:
         """Specs of the output leaves, for input leaves of which these specs are known.
+
+        Parameters
+        ----------
+        input_specs : sequence of Spec
+
+        Returns
+        -------
+        list of Spec
+            With what is not known yet left open.
 
         Raises
         ------

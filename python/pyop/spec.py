@@ -52,6 +52,14 @@ class Spec:
     def parse(cls, text: str) -> Spec:
         """Read a spec from text, such as ``"float64[n, 3]"``.
 
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        Spec
+
         Raises
         ------
         ValueError
@@ -78,6 +86,15 @@ class Spec:
     def of(cls, value: Any) -> Spec:
         """The spec of a concrete example: an array, or what ``np.asarray`` makes one.
 
+        Parameters
+        ----------
+        value : array_like
+
+        Returns
+        -------
+        Spec
+            Of its dtype and its exact shape.
+
         Examples
         --------
         >>> Spec.of(np.zeros((2, 3))), Spec.of(1.5)
@@ -92,6 +109,22 @@ class Spec:
     @classmethod
     def make(cls, obj: Any) -> Spec:
         """A spec from any of its spellings: text, dtype, scalar type, ``(dtype, shape)``, example array, Spec.
+
+        Parameters
+        ----------
+        obj : str, dtype, type, tuple, array or Spec
+            None is a spec of which nothing is known.
+
+        Returns
+        -------
+        Spec
+
+        Raises
+        ------
+        ValueError
+            Wrong text; the message points at the character.
+        TypeError
+            None of these.
 
         Examples
         --------
