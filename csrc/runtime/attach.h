@@ -67,7 +67,9 @@ class DetachScope {
 
 // Keeps one thread state for the life of a worker thread, detached. Without it every AttachScope of a foreign
 // thread makes a thread state and throws it away (300 ns); inside it one costs 50 ns. Put it first on the
-// worker's stack. It waits for the GIL once at each end.
+// worker's stack. It waits for the GIL once at each end. It also keeps the worker out of an error of 3.11's:
+// the child of a fork() that happens while any thread makes or deletes a thread state may hang at once, on
+// the interpreter's own lock.
 class WorkerScope {
   public:
     WorkerScope() {

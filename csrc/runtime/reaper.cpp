@@ -111,9 +111,10 @@ class ErrorStash {
 }  // namespace
 
 void bury(RefBox* box) noexcept {
-    if (PYOP_UNLIKELY(state.gate.fetch_add(kInside, std::memory_order_seq_cst) & kClosed)) {
+    // Counted on the way in, so that no box is drained that was not counted.
+    if (PYOP_UNLIKELY(state.gate.fetch_add(kInside + kBuried, std::memory_order_seq_cst) & kClosed)) {
         state.leaked.fetch_add(1, std::memory_order_relaxed);
-        state.gate.fetch_sub(kInside, std::memory_order_release);
+        state.gate.fetch_sub(kInside + kBuried, std::memory_order_release);
         return;
     }
     RefBox* head = state.graveyard.load(std::memory_order_relaxed);
@@ -125,7 +126,7 @@ void bury(RefBox* box) noexcept {
     if (PYOP_UNLIKELY(!state.scheduled.load(std::memory_order_seq_cst))) {
         schedule();
     }
-    state.gate.fetch_add(kBuried - kInside, std::memory_order_release);
+    state.gate.fetch_sub(kInside, std::memory_order_release);
 }
 
 bool enter_scope() noexcept {
@@ -200,7 +201,7 @@ int reaper_init(PyObject* module) {
     if (!close) {
         return -1;
     }
-    Ref done = Ref::steal(PyObject_CallMethod(atexit.get(), "register", "O", close.get()));
+    Ref done = Ref::steal(PyObject_CallMethod(atexit.get(), "register", "(O)", close.get()));
     if (!done) {
         return -1;
     }

@@ -50,7 +50,7 @@ struct State {
     // The graveyard: a stack of boxes. Anybody pushes; only attached threads pop, and only all of it.
     alignas(64) std::atomic<RefBox*> graveyard{nullptr};
     // Bit 0: closed. Bits 1-20: threads inside bury(). Bits 21-63: boxes buried so far. One word, so
-    // that passing the gate and being counted is a single step, and leaving and counting the box another.
+    // that finding the gate open and being counted as inside is a single step.
     alignas(64) std::atomic<std::uint64_t> gate{0};
     std::atomic<bool> scheduled{false};  // a pending call is queued with the interpreter
     // Bit 0: closed. The rest: threads inside an AttachScope that had to take the GIL.

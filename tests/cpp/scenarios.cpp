@@ -199,17 +199,27 @@ PyObject* call_with_frames(PyObject*, PyObject* callable) noexcept {
 }
 
 std::atomic<bool> churning{false};
+std::atomic<long> churners_ready{0};
 std::vector<std::thread> churners;
 
-// N threads, each passing its share from hand to hand through the reaper without pause.
+// What the main thread has not come to yet; it may be waiting for a child.
+std::uint64_t backlog() {
+    const pyop::ReaperStats s = pyop::reaper_stats();
+    return s.deferred - s.drained;
+}
+
+// N threads that make references and drop them without the GIL, as fast as the others can follow.
 PyObject* start_churn(PyObject*, PyObject* count) {
     const long n = PyLong_AsLong(count);
     if (n == -1 && PyErr_Occurred()) {
         return nullptr;
     }
     churning.store(true);
+    churners_ready.store(0);
     for (long i = 0; i < n; ++i) {
         churners.emplace_back([] {
+            pyop::WorkerScope worker;  // or fork() might meet a thread state being made, see attach.h
+            churners_ready.fetch_add(1);
             while (churning.load()) {
                 Owners made;
                 {
@@ -221,8 +231,17 @@ PyObject* start_churn(PyObject*, PyObject* count) {
                         made.push_back(Owner::steal(PyList_New(0)));
                     }
                 }
+                while (backlog() > 100'000 && churning.load()) {
+                    std::this_thread::sleep_for(std::chrono::microseconds(100));
+                }
             }
         });
+    }
+    {
+        DetachScope let_them_begin;
+        while (churners_ready.load() < n) {
+            std::this_thread::yield();
+        }
     }
     Py_RETURN_NONE;
 }
