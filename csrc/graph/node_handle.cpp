@@ -123,7 +123,14 @@ PyGetSetDef node_getset[] = {
 };
 
 PyType_Slot node_slots[] = {
-    {Py_tp_doc, const_cast<char*>("One application of an operation inside a graph.")},
+    {Py_tp_doc, const_cast<char*>(
+        "One application of an operation inside a graph.\n\n"
+        "Made by calling ops; found as `Value.node` and in `Graph.nodes`. A node can be fetched: it runs and gives None.\n\n"
+        "Examples\n--------\n"
+        ">>> import numpy as np, pyop\n"
+        ">>> g = pyop.trace(lambda x: np.sin(x), \"float64[n]\")\n"
+        ">>> [(node.name, node.kind) for node in g.nodes]\n"
+        "[('x', 'input'), ('sin', 'py')]")},
     {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
     {Py_tp_richcompare, reinterpret_cast<void*>(node_richcompare)},
     {Py_tp_hash, reinterpret_cast<void*>(node_hash)},

@@ -139,7 +139,13 @@ const PyType_Slot own_slots[] = {
     {Py_tp_doc, const_cast<char*>(
         "A symbolic array: one output of a node in a graph.\n\n"
         "Behaves like an ndarray under NumPy's functions and operators, each of which adds a node. Made by "
-        "`Graph.input`, `Graph.constant` and by calling ops; has no numbers until the graph runs.")},
+        "`Graph.input`, `Graph.constant` and by calling ops; has no numbers until the graph runs.\n\n"
+        "Examples\n--------\n"
+        ">>> import numpy as np, pyop\n"
+        ">>> g = pyop.Graph()\n"
+        ">>> x = g.input(\"float64[n,3]\", name=\"x\")\n"
+        ">>> np.sum(x * 2.0, axis=1)\n"
+        "<pyop.Value 'sum' float64[n]>")},
     {Py_tp_repr, reinterpret_cast<void*>(value_repr)},
     {Py_tp_hash, reinterpret_cast<void*>(value_hash)},
     {Py_tp_traverse, reinterpret_cast<void*>(value_traverse)},

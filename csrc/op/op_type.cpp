@@ -145,7 +145,12 @@ PyType_Slot op_slots[] = {
     {Py_tp_doc, const_cast<char*>(
         "A Python function with declared outputs: made by `pyop.op`.\n\n"
         "Called with arrays it checks them, lends them read-only, calls the function and checks what it returns.\n"
-        "Called with Values, or while a graph is being built, it adds a node and returns Values.")},
+        "Called with Values, or while a graph is being built, it adds a node and returns Values.\n\n"
+        "Examples\n--------\n"
+        ">>> import numpy as np, pyop\n"
+        ">>> double = pyop.op(lambda x: 2.0 * x, \"float64[n] -> float64[n]\", name=\"double\")\n"
+        ">>> double(np.ones(2)), double(pyop.Graph().input(\"float64[3]\"))\n"
+        "(array([2., 2.]), <pyop.Value 'double' float64[3]>)")},
     {Py_tp_new, reinterpret_cast<void*>(op_new)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_repr, reinterpret_cast<void*>(op_repr)},

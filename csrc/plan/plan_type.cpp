@@ -354,7 +354,12 @@ PyType_Slot plan_slots[] = {
     {Py_tp_doc, const_cast<char*>(
         "A compiled graph: a flat list of instructions, run by C++.\n\n"
         "Call it with one array for each input, by position or by name; `out=` takes arrays for the results.\n"
-        "Made by `Graph.compile`. May be called from many threads at once.")},
+        "Made by `Graph.compile`. May be called from many threads at once.\n\n"
+        "Examples\n--------\n"
+        ">>> import numpy as np, pyop\n"
+        ">>> plan = pyop.trace(lambda x, y: x @ y, \"float64[n]\", \"float64[n]\").compile()\n"
+        ">>> plan(np.ones(3), np.arange(3.0)), plan(y=np.ones(2), x=np.ones(2))\n"
+        "(array(3.), array(2.))")},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_repr, reinterpret_cast<void*>(plan_repr)},
     {Py_tp_traverse, reinterpret_cast<void*>(plan_traverse)},
