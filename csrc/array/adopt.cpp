@@ -50,6 +50,10 @@ void close_coroutine(PyObject* o) {
     if (!Ref::steal(PyObject_CallMethod(o, "close", nullptr))) PyErr_Clear();
 }
 
+void close_coroutines(PyObject* values) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(values); ++k) close_coroutine(PyTuple_GET_ITEM(values, k));
+}
+
 // Objects NumPy would wrap whole in a rank-0 object array, though the declaration asks for numbers or text.
 PYOP_COLD PyArrayObject* unsupported_object(PyObject* object, Py_ssize_t k, const Caller& caller) {
     close_coroutine(object);
@@ -87,7 +91,7 @@ Ref as_native_array(PyObject* value, PyArray_Descr* want) {
     if (is_exact_array(value)) array = Ref::borrow(value);
     else if (PyArray_Check(value)) array = Ref::steal(PyArray_EnsureArray(Py_NewRef(value)));
     else array = Ref::steal(as_object(convert(value, want)));
-    if (array && PyArray_ISBYTESWAPPED(as_array(array.get()))) {
+    if (array && is_foreign(as_array(array.get()))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array.get())), NPY_NATIVE);
         if (!native) return {};
         array = Ref::steal(PyArray_CastToType(as_array(array.get()), native, 0));
@@ -183,16 +187,24 @@ Ref split_result(const Contract& c, Ref result, const Caller& caller) {
     if (c.form == ResultForm::Tree) {
         if (result.get() == Py_None && c.n_out() == 0) return Ref::steal(PyTuple_New(0));
         Ref leaves = Ref::steal(PyObject_CallMethod(c.tree, "flatten_up_to", "(O)", result.get()));
-        if (!leaves) return PyErr_ExceptionMatches(PyExc_Exception) ? wrong_structure(caller) : Ref();
-        return Ref::steal(PySequence_Tuple(leaves.get()));
+        if (!leaves) {
+            close_coroutine(result.get());
+            return PyErr_ExceptionMatches(PyExc_Exception) ? wrong_structure(caller) : Ref();
+        }
+        Ref values = Ref::steal(PySequence_Tuple(leaves.get()));
+        if (values && c.text_as_utf8) close_coroutines(values.get());
+        return values;
     }
     const bool list_is_outputs = c.form != ResultForm::Single && PyList_Check(result.get());
     if (result.get() == Py_None && c.n_out() == 0) result = Ref::steal(PyTuple_New(0));
     else if (result.get() == Py_None && c.text_as_utf8) return wrong_count(c, 0, caller);
     else if (list_is_outputs) result = Ref::steal(PyList_AsTuple(result.get()));
     else if (ensure_tuple(result) < 0) return {};
-    if (!result || PyTuple_GET_SIZE(result.get()) == c.n_out()) return result;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(result.get()); ++k) close_coroutine(PyTuple_GET_ITEM(result.get(), k));
+    if (!result) return {};
+    const bool counted = PyTuple_GET_SIZE(result.get()) == c.n_out();
+    // The py_func family refuses every coroutine, pyop.op those that are not declared to be objects.
+    if (c.text_as_utf8 || !counted) close_coroutines(result.get());
+    if (counted) return result;
     return wrong_count(c, PyTuple_GET_SIZE(result.get()), caller);
 }
 

@@ -60,7 +60,7 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) 
     if (is_exact_array(value)) array = Py_NewRef(value);
     else if (PyArray_Check(value)) array = PyArray_EnsureArray(Py_NewRef(value));
     else array = PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr);
-    if (array && PyArray_ISBYTESWAPPED(as_array(array))) {
+    if (array && is_foreign(as_array(array))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array)), NPY_NATIVE);
         Py_SETREF(array, native ? PyArray_CastToType(as_array(array), native, 0) : nullptr);
     }

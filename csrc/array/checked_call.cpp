@@ -18,7 +18,12 @@ int checked_call_plain(PyObject* fn, const Contract& c, PyObject* const* arrays,
     if (PYOP_LIKELY(c.inputs_declared)) {
         const ArraySpec* specs = c.inputs->data();
         for (Py_ssize_t k = 0; k < n; ++k)
-            if (PYOP_UNLIKELY(!match(specs[k], as_array(arrays[k]), nullptr, b))) return 1;
+            if (PYOP_UNLIKELY(!match(specs[k], as_array(arrays[k]), nullptr, b) ||
+                              (!specs[k].dtype && is_foreign(as_array(arrays[k])))))
+                return 1;
+    } else {
+        for (Py_ssize_t k = 0; k < n; ++k)
+            if (PYOP_UNLIKELY(is_foreign(as_array(arrays[k])))) return 1;
     }
 
     PyObject* argv[kPlainArity + 1];  // one in front, so that bound methods can put their self there
@@ -51,7 +56,7 @@ int checked_call_plain(PyObject* fn, const Contract& c, PyObject* const* arrays,
         return -1;
     }
     const ArraySpec& out = c.outputs->front();
-    if (PYOP_LIKELY(is_exact_array(r) && (out.dtype || !PyArray_ISBYTESWAPPED(as_array(r))) &&
+    if (PYOP_LIKELY(is_exact_array(r) && (out.dtype || !is_foreign(as_array(r))) &&
                     match(out, as_array(r), nullptr, b))) {
         *result = r;
         return 0;

@@ -72,6 +72,7 @@ std::string dim_text(const Contract& c, const DimSpec& dim) {
 std::string dtype_text(PyArray_Descr* descr) {
     SavedError keep;
     if (descr->type_num == NPY_UNICODE) return "str";
+    if (PyDataType_HASFIELDS(descr)) return str_of(reinterpret_cast<PyObject*>(descr));
     Ref name = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name"));
     if (!name) return "?";
     std::string text = str_of(name.get());

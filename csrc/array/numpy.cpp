@@ -8,4 +8,12 @@ int numpy_init() {
     return 0;
 }
 
+bool has_foreign_field(PyArray_Descr* descr) {
+    PyObject* native = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "isnative");
+    if (!native) PyErr_Clear();
+    const bool foreign = native == Py_False;
+    Py_XDECREF(native);
+    return foreign;
+}
+
 }  // namespace pyop

@@ -19,4 +19,13 @@ PYOP_INLINE bool is_exact_array(PyObject* o) { return PyArray_CheckExact(o); }
 PYOP_INLINE PyArrayObject* as_array(PyObject* o) { return reinterpret_cast<PyArrayObject*>(o); }
 PYOP_INLINE PyObject* as_object(PyArrayObject* a) { return reinterpret_cast<PyObject*>(a); }
 
+// Whether a structured dtype has a field of foreign byte order.
+PYOP_COLD bool has_foreign_field(PyArray_Descr* descr);
+
+// Whether the items of `a` are not in native byte order.
+PYOP_INLINE bool is_foreign(PyArrayObject* a) {
+    PyArray_Descr* descr = PyArray_DESCR(a);
+    return PyDataType_ISBYTESWAPPED(descr) || (PYOP_UNLIKELY(descr->type_num == NPY_VOID) && has_foreign_field(descr));
+}
+
 }  // namespace pyop

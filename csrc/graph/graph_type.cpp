@@ -115,7 +115,7 @@ int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<
     return 0;
 }
 
-PyObject* add_call_method(PyObject* self, PyObject* args, PyObject* kwargs) {
+PyObject* add_call_of(PyObject* self, PyObject* args, PyObject* kwargs) {
     static const char* keywords[] = {"fn", "inputs", "name", "specs", "contract", "order", "statics",
                                      "kwnames", "stateful", "lends", nullptr};
     PyObject *fn, *inputs, *name, *specs = Py_None, *contract = Py_None, *order = Py_None, *statics = Py_None,
@@ -148,6 +148,10 @@ PyObject* add_call_method(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!call.fn || (c && !call.contract)) return nullptr;
     const int64_t node = add_call(self, std::move(call), edges, ids, stateful != 0, name);
     return node < 0 ? nullptr : node_handle_new(self, static_cast<uint32_t>(node));
+}
+
+PyObject* add_call_method(PyObject* self, PyObject* args, PyObject* kwargs) {
+    return guarded([&] { return add_call_of(self, args, kwargs); }, static_cast<PyObject*>(nullptr));
 }
 
 PyObject* graph_push(PyObject* self, PyObject*) {

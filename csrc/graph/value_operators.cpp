@@ -3,6 +3,7 @@
 
 #include "array/numpy.h"
 #include "graph/build.h"
+#include "runtime/errors.h"
 
 namespace pyop {
 
@@ -31,12 +32,12 @@ template <Operator which>
 PyObject* binary(PyObject* a, PyObject* b) {
     if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
     PyObject* inputs[] = {a, b};
-    return ufunc_call_new(ufuncs[which], inputs, 2);
+    return guarded([&] { return ufunc_call_new(ufuncs[which], inputs, 2); }, static_cast<PyObject*>(nullptr));
 }
 
 template <Operator which>
 PyObject* unary(PyObject* a) {
-    return ufunc_call_new(ufuncs[which], &a, 1);
+    return guarded([&] { return ufunc_call_new(ufuncs[which], &a, 1); }, static_cast<PyObject*>(nullptr));
 }
 
 // `operator.pow` as a node: its specs are those of np.power.

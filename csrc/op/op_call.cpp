@@ -111,7 +111,7 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
             if (PYOP_LIKELY(done <= 0)) return done < 0 ? nullptr : result;
         }
     }
-    return call_general(op, args, n, kwnames);
+    return guarded([&] { return call_general(op, args, n, kwnames); }, static_cast<PyObject*>(nullptr));
 }
 
 PyObject* package_steal(const Contract& c, PyObject** items) {

@@ -160,7 +160,7 @@ PyObject* run_plan(PyObject* self, PyObject* const* values, PyObject* out) {
     return assemble(plan, outputs);
 }
 
-PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+PyObject* call_plan(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     reaper_poll();
     // The caller may drop its last reference to the plan while it runs.
     const Ref alive = Ref::borrow(self);
@@ -182,6 +182,10 @@ PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, 
         return nullptr;
     }
     return run_plan(self, values.data(), out);
+}
+
+PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    return guarded([&] { return call_plan(self, args, nargsf, kwnames); }, static_cast<PyObject*>(nullptr));
 }
 
 int read_fetches(PyObject* graph, PyObject* fetches, Request& request, std::vector<int32_t>& leaves) {
@@ -224,7 +228,7 @@ int read_feeds(PyObject* graph, PyObject* feeds, Request& request) {
     return 0;
 }
 
-PyObject* compile(PyObject*, PyObject* args, PyObject* kwargs) {
+PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     static const char* keywords[] = {"graph", "fetches", "feeds", "form", "tree", "whole", "optimize", "threads", nullptr};
     PyObject *graph, *fetches, *feeds, *tree;
     int form, whole, optimize, threads;
@@ -255,6 +259,10 @@ PyObject* compile(PyObject*, PyObject* args, PyObject* kwargs) {
     plan.tree = tree == Py_None ? nullptr : Py_NewRef(tree);
     plan.threads = threads;
     return self.release();
+}
+
+PyObject* compile(PyObject*, PyObject* args, PyObject* kwargs) {
+    return guarded([&] { return compile_graph(args, kwargs); }, static_cast<PyObject*>(nullptr));
 }
 
 int plan_traverse(PyObject* self, visitproc visit, void* arg) {

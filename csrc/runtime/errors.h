@@ -4,6 +4,9 @@
 // error set. No C++ exception crosses a slot. Everything here needs an attached thread.
 #pragma once
 
+#include <exception>
+#include <new>
+
 #include "runtime/python.h"
 #include "runtime/ref.h"
 
@@ -43,5 +46,19 @@ PYOP_COLD void note_pending(PyObject* note);
 
 // str(pending error) as far as it can be had; the error stays pending. Empty text when it cannot.
 PYOP_COLD Ref pending_text();
+
+// Runs f() for a slot: a C++ exception (memory ran out, a bug) becomes a Python error, and `failure` is returned.
+// The ending of a thread by Python (forced_exit.h) is not one of these and passes.
+template <typename F, typename Result>
+Result guarded(F&& f, Result failure) {
+    try {
+        return f();
+    } catch (const std::bad_alloc&) {
+        PyErr_NoMemory();
+    } catch (const std::exception& e) {
+        PyErr_Format(PyExc_SystemError, "internal error of pyop: %s", e.what());
+    }
+    return failure;
+}
 
 }  // namespace pyop

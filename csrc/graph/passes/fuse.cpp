@@ -60,6 +60,10 @@ class Fuser {
             position_[schedule[i]] = i + 1;
             if (look(schedule[i]) < 0) return -1;
             if (f_.loops[schedule[i]]) place(schedule[i]);
+            for (Edge e : r_.g.node(schedule[i]).inputs()) {
+                e = r_.resolve(e);
+                if (f_.loops[e.node]) readers_[e.node].push_back(schedule[i]);
+            }
         }
         std::erase_if(f_.groups, [](const FusedNodes& g) { return g.members.empty(); });
         for (size_t k = 0; k < f_.groups.size(); ++k)
@@ -153,17 +157,20 @@ class Fuser {
         return x.ndim == y.ndim && x.dims == y.dims;
     }
 
-    // The group runs at its last member, so what it reads from outside must not depend on it: everything it reads
-    // was computed before its first member.
+    // The group runs where its last member stood. So whatever it reads from outside was computed before its first
+    // member, which also means that it does not depend on the group; and nobody outside has read a member by then.
     bool may_join(const std::vector<uint32_t>& members, uint32_t last) const {
         if (members.size() + 1 > kMaxMembers) return false;
         size_t first = position_[last], externals = 0;
         for (const uint32_t m : members) first = std::min(first, position_[m]);
+        const auto inside = [&](uint32_t node) { return std::find(members.begin(), members.end(), node) != members.end(); };
+        for (const uint32_t m : members)
+            if (const auto it = readers_.find(m); it != readers_.end())
+                if (!std::all_of(it->second.begin(), it->second.end(), inside)) return false;
         const auto reads_early = [&](uint32_t node) {
             for (Edge e : r_.g.node(node).inputs()) {
                 e = r_.resolve(e);
-                const bool inside = std::find(members.begin(), members.end(), e.node) != members.end();
-                if (inside && !r_.is_fed(e)) continue;
+                if (inside(e.node) && !r_.is_fed(e)) continue;
                 ++externals;
                 if (!r_.is_fed(e) && !r_.known(e) && position_[e.node] >= first) return false;
             }
@@ -175,6 +182,7 @@ class Fuser {
     const Rewrite& r_;
     Fusion& f_;
     std::vector<size_t> position_;  // in the schedule, from 1
+    std::unordered_map<uint32_t, std::vector<uint32_t>> readers_;  // of native nodes, as far as the schedule was seen
 };
 
 }  // namespace
