@@ -131,8 +131,16 @@ def test_foreign_byte_order_is_converted_both_ways():
         np.testing.assert_array_equal(got, a)
     free = pyop.op(lambda x: x.astype(">i2"))
     assert free(a).dtype == np.dtype("=i2")
-    record = np.array([(1, 2.0)], dtype=[("a", ">i4"), ("b", "<f8")])
-    assert pyop.op(lambda x: x)(record).tolist() == [(1, 2.0)]
+    record = np.array([(1, 2.0)], dtype=[("a", ">i4"), ("b", [("c", "<f8")])])
+    for declared in ("_[n], _ -> _[n], bool[]", "T[n], _ -> T[n], bool[]", None):
+        passes = pyop.op(lambda x, y: (x, x.dtype.isnative), declared or None, outputs=None if declared else ("_", "_"))
+        for foreign in (record, a.astype(">f8")):
+            got, native = passes(foreign, 1.0)
+            assert native
+            assert got.dtype.isnative
+            assert got.tolist() == foreign.tolist()
+    assert pyop.op("_ -> bool[]")(lambda x: x.dtype.isnative)(a.astype(">f8"))
+    assert pyop.op("_ -> _")(lambda x: record)(a).dtype.isnative
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
