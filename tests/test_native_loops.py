@@ -139,6 +139,16 @@ def test_a_python_node_between_splits_nothing_wrongly():
     assert np.array_equal(calls[0], x * 2)
 
 
+def test_a_reader_between_the_members_of_a_group_comes_in_time():
+    def f(x):
+        y = x * 2.0
+        total = np.cumsum(y)  # not a loop: reads y before the loops that follow
+        return total, y + 1.0, np.sin(y) * total
+
+    x = np.arange(6.0)
+    assert_same(observed(pyop.trace(f, "float64[n]").compile(), x), observed(f, x))
+
+
 LAYOUTS = {
     "reversed": lambda a: a[::-1],
     "strided": lambda a: np.repeat(a, 2)[::2],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import platform
 import sys
 
 import numpy as np
@@ -33,6 +31,8 @@ def build_config() -> dict[str, dict[str, str]]:
     >>> pyop.build_config()["build"]["version"] == pyop.__version__
     True
     """
+    import platform
+
     return {
         "build": {key: str(value) for key, value in _core.build_info.items()},
         "run": {
@@ -59,4 +59,6 @@ def get_include() -> str:
     True
     """
     # Not Path(__file__).parent: an editable install keeps the Python files and the installed headers apart.
+    import importlib.resources  # on first use: it brings zipfile, tempfile and more
+
     return str(importlib.resources.files(__package__).joinpath("include"))
