@@ -268,7 +268,11 @@ def test_a_coroutine_is_rejected_and_closed(call):
         with output_error("Unsupported object type coroutine", "work"):
             call(work, [], "float64")
         with output_error("Unsupported object type coroutine", "work"):
-            call(lambda: [np.float64(1), work()], [], ["float64", "float64"])
+            call(lambda: [np.float64(1), work(), work()], [], ["float64"] * 3)
+        with output_error("returns 1 values, but expects to see 0"):
+            call(work, [], [])
+        with output_error("expected a dict", "got one value of type coroutine"):
+            pyop.contrib.py_func(work, output_types={"a": "float64"})
         gc.collect()
     kept = []
     with output_error("Unsupported object type coroutine"):
@@ -279,7 +283,7 @@ def test_a_coroutine_is_rejected_and_closed(call):
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (np.zeros(2, [("a", "i4")]), "void"),
+        (np.zeros(2, [("a", "i4")]), "0-th"),  # however the fields are told
         (np.array(["2020-01-01"], "M8[D]"), "datetime64"),
         (np.array([1], "m8[s]"), "timedelta64"),
         (np.zeros(2, np.longdouble), "longdouble" if np.dtype("g").itemsize == 8 else "float128"),
@@ -290,7 +294,7 @@ def test_a_coroutine_is_rejected_and_closed(call):
 )
 def test_dtypes_that_tensors_cannot_have(call, value, name):
     for dtype in ("float32", "string"):
-        with output_error("Unsupported numpy type", name, "0-th value returned by"):
+        with output_error("Unsupported numpy type", name):
             call(lambda: value, [], [dtype])
 
 
