@@ -63,6 +63,7 @@ int StridedLoop::resolve(PyObject* ufunc, PyObject* const* kinds, int n) {
     loop_ = reinterpret_cast<Function*>(info->loop);
     context_ = info->context;
     auxdata_ = info->auxdata;
+    ignores_flags_ = info->no_floating_point_errors;
     n_inputs_ = u->nin;
     n_operands_ = u->nargs;
     capsule_ = Ref::borrow(capsule);

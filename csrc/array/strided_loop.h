@@ -5,8 +5,9 @@
 // or anything else unusual is simply "not available": then the ufunc itself is called, with the same results.
 //
 // A loop computes what the ufunc computes, bit for bit. It leaves floating-point errors in the processor's status
-// flags; whoever calls it clears them before and, if any is raised after, calls the ufunc instead, which reports
-// them as np.errstate asks.
+// flags, and some loops (minimum, comparisons) clear flags that they raised without meaning it. So whoever calls
+// it looks at the flags after every call and, if any is raised, calls the ufunc instead, which reports as
+// np.errstate asks.
 #pragma once
 
 #include <array>
@@ -35,6 +36,9 @@ class StridedLoop {
         return loop_(context_, data, &n, strides, auxdata_);
     }
 
+    // Flags that this loop raises mean nothing.
+    bool ignores_flags() const { return ignores_flags_; }
+
   private:
     using Function = int(void* context, char* const* data, const npy_intp* dimensions, const npy_intp* strides,
                          void* auxdata);
@@ -43,6 +47,7 @@ class StridedLoop {
     void* context_ = nullptr;
     void* auxdata_ = nullptr;
     int n_inputs_ = 0, n_operands_ = 0;
+    bool ignores_flags_ = false;
     std::array<Ref, kMaxOperands> dtypes_;
     Ref capsule_;  // owns context and auxdata
 };

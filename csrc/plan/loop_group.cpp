@@ -73,6 +73,7 @@ struct Pointers {
     npy_intp strides[StridedLoop::kMaxOperands];
 };
 
+// 0, or -1 if a loop failed or raised a flag.
 int run_blocks(const LoopGroup& group, const Layout& layout, PyObject* const* externals, PyObject* const* outputs,
                char* scratch) {
     const npy_intp scratch_stride = std::min(layout.size, kBlock) * group.scratch_itemsize;
@@ -106,6 +107,9 @@ int run_blocks(const LoopGroup& group, const Layout& layout, PyObject* const* ex
                 }
             }
             if ((*step.loop)(p.data, count, p.strides) < 0) return -1;
+            if (std::fetestexcept(kFlags) == 0) continue;
+            if (!step.loop->ignores_flags()) return -1;
+            std::feclearexcept(kFlags);
         }
     }
     return 0;
@@ -139,7 +143,6 @@ int run_fast(const LoopGroup& group, PyObject* const* externals, PyObject** outp
         const DetachScope detached(layout.size >= kReleaseElements);
         if (std::fetestexcept(kFlags)) std::feclearexcept(kFlags);
         status = run_blocks(group, layout, externals, outputs, scratch);
-        if (status == 0 && std::fetestexcept(kFlags)) status = 1;
     }
     // Loops of the older kind return nothing: an error set is all that tells of their failure.
     if (status == 0 && !PyErr_Occurred()) return 1;
