@@ -32,7 +32,11 @@ def run(request):
     ("declared", "returned", "words"),
     [
         ("float64[n]", np.ones(4), ["0-th value returned by f is float64[4], but expects float64[n]", "n = 3"]),
-        ("float64[n]", np.ones(3, "f4"), ["is float32[3], but expects float64[n]", "nothing is cast", "return float64"]),
+        (
+            "float64[n]",
+            np.ones(3, "f4"),
+            ["is float32[3], but expects float64[n]", "nothing is cast", "return float64"],
+        ),
         ("float64[]", np.ones(3), ["is float64[3], but expects float64[]"]),
         ("float64[2*n+1]", np.ones(6), ["but expects float64[2*n+1]", "n = 3"]),
         ("int64[]", 2.5, ["is float64[], but expects int64[]", "(from a float)"]),
@@ -71,8 +75,16 @@ def test_wrong_results(run, declared, returned, words):
 @pytest.mark.parametrize(
     ("declared", "arguments", "words"),
     [
-        ("float64[n], float64[n]", (np.ones(3), np.ones(4)), ["argument 1 ('y') of f is float64[4]", "float64[n] (n = 3)"]),
-        ("float64[n], float64[n]", (np.ones(3), np.ones(3, int)), ["is int64[3]", "nothing is cast", "x.astype(float64)"]),
+        (
+            "float64[n], float64[n]",
+            (np.ones(3), np.ones(4)),
+            ["argument 1 ('y') of f is float64[4]", "float64[n] (n = 3)"],
+        ),
+        (
+            "float64[n], float64[n]",
+            (np.ones(3), np.ones(3, int)),
+            ["is int64[3]", "nothing is cast", "x.astype(float64)"],
+        ),
         ("float64[n], float64[n+1]", (np.ones(3), np.ones(3)), ["is float64[3], but expects float64[n+1] (n = 3)"]),
         ("float64[n+1], float64[n]", (np.ones(3), np.ones(3)), ["float64[3], but expects float64[n"]),
         ("float64[2*n], float64[n]", (np.ones(3), np.ones(1)), ["argument 0 ('x') of f is float64[3]", "2*n"]),
@@ -120,7 +132,21 @@ class Refuses(ValueError):
         raise RuntimeError("no notes")
 
 
-@pytest.mark.parametrize("error", [ValueError("bad"), KeyError(1), Odd(1, 2), OSError(2, "gone"), StopIteration(3), AssertionError(), MemoryError(), RecursionError("deep"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no"), ExceptionGroup("many", [ValueError(1), KeyError(2)])])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("bad"),
+        KeyError(1),
+        Odd(1, 2),
+        OSError(2, "gone"),
+        StopIteration(3),
+        AssertionError(),
+        MemoryError(),
+        RecursionError("deep"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no"),
+        ExceptionGroup("many", [ValueError(1), KeyError(2)]),
+    ],
+)
 def test_the_functions_exception_is_the_same_object_with_one_note(run, error):
     def boom(x, y):
         if x[0] > 0:
@@ -213,7 +239,9 @@ class Bad:
 def test_errors_while_converting(where):
     error = LookupError("not today")
     op = pyop.op((lambda x: x) if where == "argument" else (lambda x: Bad(error)), "_ -> _")
-    with pytest.raises(pyop.InputError if where == "argument" else pyop.OutputError, match="not today|cannot become") as caught:
+    with pytest.raises(
+        pyop.InputError if where == "argument" else pyop.OutputError, match=r"not today|cannot become"
+    ) as caught:
         op(Bad(error) if where == "argument" else 1.0)
     assert caught.value.__cause__ is error
     with pytest.raises(KeyboardInterrupt):

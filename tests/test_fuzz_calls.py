@@ -11,7 +11,26 @@ from hypothesis import strategies as st
 
 import pyop
 
-DTYPES = ["?", "i1", "i4", "i8", "u2", "f2", "f4", "f8", "g", "c8", "c16", "U3", "S2", "O", "M8[s]", "m8[D]", "V3", "i4,f8"]
+DTYPES = [
+    "?",
+    "i1",
+    "i4",
+    "i8",
+    "u2",
+    "f2",
+    "f4",
+    "f8",
+    "g",
+    "c8",
+    "c16",
+    "U3",
+    "S2",
+    "O",
+    "M8[s]",
+    "m8[D]",
+    "V3",
+    "i4,f8",
+]
 NAMES = "nmk"
 
 extents = st.one_of(st.integers(0, 3), st.sampled_from([*NAMES, "_"]))
@@ -33,7 +52,7 @@ def arrays(draw, dtype=None):
     a = np.zeros([s * 2 for s in shape], dtype)
     if dtype.kind in "biufcmM":
         a = (np.arange(a.size) % 100).reshape(a.shape).astype(dtype)
-    elif dtype == object:
+    elif dtype.kind == "O":
         a[...] = "x"
     steps = draw(st.lists(st.sampled_from([2, -2, 1, -1]), min_size=len(shape), max_size=len(shape)))
     a = a[(..., *[slice(None, None, s) if abs(s) == 2 else slice(0, n) for s, n in zip(steps, shape, strict=True)])]

@@ -129,7 +129,7 @@ def test_every_kind_of_callable(fn, expected):
 
 @pytest.mark.parametrize("fn", [3, None, classmethod(double), as_op])
 def test_what_is_no_callable_is_refused(fn):
-    with pytest.raises(TypeError, match="op|callable"):
+    with pytest.raises(TypeError, match=r"op|callable"):
         pyop.op(fn, "float64[n] -> float64[n]")
 
 

@@ -66,7 +66,9 @@ def test_the_function_writes_into_the_callers_out_itself():
 
 
 @pytest.mark.parametrize("op", [required, shifting])
-@pytest.mark.parametrize("window", [(slice(0, 4), slice(0, 4)), (slice(0, 4), slice(1, 5)), (slice(1, 5), slice(3, None, -1))])
+@pytest.mark.parametrize(
+    "window", [(slice(0, 4), slice(0, 4)), (slice(0, 4), slice(1, 5)), (slice(1, 5), slice(3, None, -1))]
+)
 def test_out_may_overlap_an_argument(op, window):
     memory = np.arange(6.0)
     x, out = memory[window[0]], memory[window[1]]

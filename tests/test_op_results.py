@@ -98,7 +98,25 @@ def test_a_list_is_one_array_where_one_is_declared():
         pyop.op(lambda x: [[1.0], [2.0, 3.0]], outputs="float64")(1.0)
 
 
-DTYPES = ["?", "i1", "u2", "f2", "f4", "g", "c8", "G", "M8[us]", "m8[s]", "U5", "S3", "V4", "O", "i4,f8", "(2,)f4,U2", "T"]
+DTYPES = [
+    "?",
+    "i1",
+    "u2",
+    "f2",
+    "f4",
+    "g",
+    "c8",
+    "G",
+    "M8[us]",
+    "m8[s]",
+    "U5",
+    "S3",
+    "V4",
+    "O",
+    "i4,f8",
+    "(2,)f4,U2",
+    "T",
+]
 
 
 @pytest.mark.parametrize("code", DTYPES)
