@@ -154,8 +154,8 @@ def assert_steady(call, n):
         changes, objects, memory = measure(call, n)
     finally:
         tracemalloc.stop()
-    assert max(map(abs, changes)) < 20, dict(zip(map(repr, WATCHED), changes, strict=True))
-    assert abs(objects) < 20
+    assert max(map(abs, changes)) < n // 4, dict(zip(map(repr, WATCHED), changes, strict=True))
+    assert abs(objects) < n // 4
     assert memory < 100_000  # the interpreter keeps some of what exceptions used, but no more of many than of few
 
 
