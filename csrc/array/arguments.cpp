@@ -24,13 +24,35 @@ bool is_weak(PyObject* value) {
             PyTuple_Check(value));
 }
 
+// Whether `cast` holds the same integers as `array`.
+bool integers_survive(PyObject* array, PyObject* cast) {
+    PyArray_Descr* back = PyArray_DESCR(as_array(array));
+    Py_INCREF(back);
+    Ref again = Ref::steal(PyArray_CastToType(as_array(cast), back, 0));
+    Ref equal = again ? Ref::steal(PyObject_RichCompare(again.get(), array, Py_EQ)) : Ref();
+    Ref all = equal ? Ref::steal(PyObject_CallMethod(equal.get(), "all", nullptr)) : Ref();
+    const bool survive = all && PyObject_IsTrue(all.get()) == 1;
+    // -1 as uint64 comes back as -1.
+    if (!survive || PyTypeNum_ISSIGNED(PyArray_DESCR(as_array(cast))->type_num)) return survive;
+    Ref least = PyArray_SIZE(as_array(array)) ? Ref::steal(PyArray_Min(as_array(array), NPY_RAVEL_AXIS, nullptr)) : Ref();
+    Ref zero = Ref::steal(PyLong_FromLong(0));
+    return !least || (zero && PyObject_RichCompareBool(least.get(), zero.get(), Py_GE) == 1);
+}
+
 PyObject* cast_weak_steal(PyObject* array, PyArray_Descr* want) {
     PyArray_Descr* have = PyArray_DESCR(as_array(array));
+    const bool integers = PyTypeNum_ISINTEGER(want->type_num) && PyTypeNum_ISINTEGER(have->type_num);
     const bool widening = PyTypeNum_ISNUMBER(want->type_num) && PyTypeNum_ISNUMBER(have->type_num) &&
                           PyArray_CanCastTypeTo(have, want, NPY_SAME_KIND_CASTING);
-    if (PyArray_EquivTypes(have, want) || !(widening || PyArray_SIZE(as_array(array)) == 0)) return array;
+    if (PyArray_EquivTypes(have, want) || !(integers || widening || PyArray_SIZE(as_array(array)) == 0)) return array;
     Py_INCREF(want);
     PyObject* cast = PyArray_CastToType(as_array(array), want, 0);
+    if (cast && integers && !integers_survive(array, cast)) {
+        Py_DECREF(cast);
+        cast = nullptr;
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_OverflowError, "not every value fits into %s", dtype_text(want).c_str());
+    }
     Py_DECREF(array);
     return cast;
 }
@@ -71,6 +93,13 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) 
 PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller) {
     const ArraySpec* spec = c && c->inputs_declared && k < c->n_in() ? &(*c->inputs)[static_cast<size_t>(k)] : nullptr;
     PyObject* array = convert_argument_new(value, spec ? spec->descr() : nullptr, c && c->text_as_utf8);
+    PyArray_Descr* want = spec ? spec->descr() : nullptr;
+    if (array && want && want->type_num != NPY_OBJECT && !PyArray_Check(value) && !c->text_as_utf8 &&
+        PyArray_DESCR(as_array(array))->type_num == NPY_OBJECT) {
+        Py_DECREF(array);
+        array = nullptr;
+        PyErr_Format(PyExc_TypeError, "NumPy makes objects of it, but %s is expected", dtype_text(want).c_str());
+    }
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
     Ref why = pending_text();
     Ref message = Ref::steal(PyUnicode_FromFormat("%s of %s, a %s, cannot become an array: %U",

@@ -11,12 +11,15 @@ namespace {
 
 class Lowering {
   public:
-    Lowering(const Rewrite& r, Program& p) : r_(r), p_(p) {}
+    Lowering(const Rewrite& r, Program& p) : r_(r), p_(p), slot_of_(r.g.size(), kNoSlot) {}
 
     int run() {
         list_nodes();
         place_feeds();
         if (r_.request.optimize && fuse(r_, schedule_, fusion_) < 0) return -1;
+        p_.instructions.reserve(schedule_.size());
+        p_.operands.reserve(2 * schedule_.size());
+        p_.results.reserve(schedule_.size());
         const OutsideReads outside(r_, schedule_, fusion_);
         for (const uint32_t i : schedule_) {
             const int32_t group = fusion_.group_of.empty() ? -1 : fusion_.group_of[i];
@@ -77,8 +80,8 @@ class Lowering {
             if (added) p_.constants.push_back(Ref::borrow(constant));
             return {it->second | Operand::kConstant};
         }
-        if (const auto it = feed_of_.find(key(e)); it != feed_of_.end()) {
-            Feed& feed = p_.feeds[it->second];
+        if (r_.is_fed(e)) {
+            Feed& feed = p_.feeds[feed_of_.at(key(e))];
             uint32_t& slot = lent ? feed.lent_slot : feed.slot;
             if (slot == kNoSlot) slot = p_.n_slots++;
             return {slot};
@@ -87,7 +90,7 @@ class Lowering {
             not_fed(e.node);
             return {0};
         }
-        return {slot_of_.at(key(e))};
+        return {slot_of_[e.node] + e.output};
     }
 
     PYOP_COLD void not_fed(uint32_t node) {
@@ -112,10 +115,8 @@ class Lowering {
             p_.operands.push_back(read(r_.resolve(e), lent));
             ++position;
         }
-        for (uint32_t k = 0; k < node.n_outputs(); ++k) {
-            slot_of_[key({i, k})] = p_.n_slots;
-            p_.results.push_back(p_.n_slots++);
-        }
+        slot_of_[i] = p_.n_slots;
+        for (uint32_t k = 0; k < node.n_outputs(); ++k) p_.results.push_back(p_.n_slots++);
         p_.instructions.push_back(ins);
     }
 
@@ -133,9 +134,13 @@ class Lowering {
                         false,
                         false};
         for (const Edge e : made.externals()) p_.operands.push_back(read(e, false));
+        // Results of one node lie side by side, read or not; the slots of those that nobody reads are not written.
         for (const Edge e : made.outputs()) {
-            slot_of_[key(e)] = p_.n_slots;
-            p_.results.push_back(p_.n_slots++);
+            if (slot_of_[e.node] == kNoSlot) {
+                slot_of_[e.node] = p_.n_slots;
+                p_.n_slots += r_.g.node(e.node).n_outputs();
+            }
+            p_.results.push_back(slot_of_[e.node] + e.output);
         }
         p_.native += members.size();
         p_.groups.push_back(made.take());
@@ -236,7 +241,8 @@ class Lowering {
     Program& p_;
     std::vector<uint32_t> schedule_;
     Fusion fusion_;
-    std::unordered_map<uint64_t, uint32_t> feed_of_, slot_of_;
+    std::unordered_map<uint64_t, uint32_t> feed_of_;
+    std::vector<uint32_t> slot_of_;  // by node: the slot of its first output
     std::unordered_map<PyObject*, uint32_t> constant_of_;
     bool failed_ = false;  // with an error set
 };

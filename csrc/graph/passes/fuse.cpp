@@ -188,6 +188,10 @@ class Fuser {
 }  // namespace
 
 int fuse(const Rewrite& r, const std::vector<uint32_t>& schedule, Fusion& fusion) {
+    const bool any = std::any_of(schedule.begin(), schedule.end(), [&](uint32_t i) {
+        return is_elementwise_ufunc(r.g.node_as<PyNode>(i).fn());
+    });
+    if (!any) return 0;
     return Fuser(r, fusion).run(schedule);
 }
 

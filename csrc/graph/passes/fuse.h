@@ -19,7 +19,7 @@ struct FusedNodes {
 struct Fusion {
     std::vector<std::shared_ptr<const StridedLoop>> loops;  // by node; null: not native
     std::vector<FusedNodes> groups;
-    std::vector<int32_t> group_of;                          // by node; -1: in none
+    std::vector<int32_t> group_of;                          // by node; -1: in none. Empty if there are no groups
 };
 
 // Groups the elementwise ufuncs of `schedule` (nodes in execution order). 0, or -1 with an error set.

@@ -1,8 +1,8 @@
 // Merging by hash: nodes are visited in creation order, so the inputs of a node are settled when it comes up.
+#include <bit>      // std::bit_ceil
 #include <cstring>  // std::memcmp
 #include <functional>
 #include <string_view>
-#include <unordered_map>
 
 #include "graph/passes/rewrite.h"
 
@@ -12,7 +12,10 @@ namespace {
 
 constexpr npy_intp kSmallConstant = 1024;  // bytes: larger ones are not worth comparing
 
-size_t mix(size_t h, size_t v) { return (h ^ v) * 0x9E3779B97F4A7C15ull; }
+size_t mix(size_t h, size_t v) {
+    h = (h ^ v) * 0x9E3779B97F4A7C15ull;
+    return h ^ h >> 32;  // the table takes the low bits, the product is good in the high ones
+}
 size_t address(const void* p) { return reinterpret_cast<size_t>(p) >> 4; }
 
 // A bound method is a new object each time it is looked up: what it is bound to and its function identify it.
@@ -89,7 +92,8 @@ bool comparable_constant(PyArrayObject* a) {
 
 class Merger {
   public:
-    explicit Merger(Rewrite& r) : r_(r) {}
+    explicit Merger(Rewrite& r)
+        : r_(r), mask_(std::bit_ceil(2 * r.g.size() + 1) - 1), table_(mask_ + 1, Entry{kFree, 0}) {}
 
     int run() {
         for (uint32_t i = 0; i < r_.n_nodes; ++i)
@@ -112,17 +116,18 @@ class Merger {
             hash = static_cast<size_t>(callable);
             for (const Edge e : node.inputs()) hash = mix(hash, Rewrite::key(r_.resolve(e)));
         }
-        const auto [first, last] = seen_.equal_range(hash);
-        for (auto it = first; it != last; ++it) {
-            const int same = same_node(it->second, i);
+        size_t at = hash & mask_;
+        for (; table_[at].node != kFree; at = (at + 1) & mask_) {
+            if (table_[at].hash != static_cast<uint32_t>(hash >> 32)) continue;
+            const int same = same_node(table_[at].node, i);
             if (same < 0) return -1;
             if (same) {
-                r_.same_as[i] = it->second;
+                r_.same_as[i] = table_[at].node;
                 ++r_.merged;
                 return 0;
             }
         }
-        seen_.emplace(hash, i);
+        table_[at] = {i, static_cast<uint32_t>(hash >> 32)};
         return 0;
     }
 
@@ -148,7 +153,15 @@ class Merger {
     }
 
     Rewrite& r_;
-    std::unordered_multimap<size_t, uint32_t> seen_;
+    // The nodes seen so far, by hash: open addressing, at most half full. A map of nodes costs several cache
+    // misses a node, which is all that graphs of a million nodes spend their time on.
+    struct Entry {
+        uint32_t node;
+        uint32_t hash;  // its upper half
+    };
+    static constexpr uint32_t kFree = UINT32_MAX;
+    size_t mask_;
+    std::vector<Entry> table_;
 };
 
 }  // namespace

@@ -30,12 +30,13 @@ struct Rewrite {
     const uint32_t n_nodes;             // when it began: folding runs user functions, which may add nodes
     std::vector<bool> live;             // is computed, or known
     std::vector<uint32_t> same_as;      // the node that computes the same; itself if not merged
-    std::unordered_set<uint64_t> fed;   // edges given by the caller
+    std::vector<bool> node_is_fed;      // some output of the node is given by the caller: in `fed`
+    std::unordered_set<uint64_t> fed;
     std::vector<bool> after_feed;       // reads a fed edge other than an input; empty if none is fed
     size_t pruned = 0, merged = 0, folded = 0;
 
     static constexpr uint64_t key(Edge e) { return static_cast<uint64_t>(e.node) << 32 | e.output; }
-    bool is_fed(Edge e) const { return !fed.empty() && fed.count(key(e)); }
+    bool is_fed(Edge e) const { return node_is_fed[e.node] && fed.count(key(e)); }
     // The edge that stands for `e` after merging. Fed edges stand for themselves.
     Edge resolve(Edge e) const { return is_fed(e) ? e : Edge{same_as[e.node], e.output}; }
     // What folding computed, where it holds for this plan too; borrowed, null if it does not.
