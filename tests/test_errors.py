@@ -94,7 +94,14 @@ def test_wrong_results(run, declared, returned, words):
         ("float64[n], _", (np.ones((2, 2)), 1), ["float64[2,2], but expects float64[n]"]),
         ("str[n], _", (np.ones(2), 1), ["float64[2], but expects str[n]"]),
         ("float64[n], _", ("abc", 1), ["str[], but expects float64[n]"]),
-        ("float64[n], _", (None, 1), ["object[], but expects float64[n]"]),
+        (
+            "float64[n], _",
+            (None, 1),
+            [
+                "argument 0 ('x') of op 'f'",
+                "a NoneType, cannot become an array: NumPy makes objects of it, but float64 is",
+            ],
+        ),
         ("float64[n], _", ([[1.0], [2.0, 3.0]], 1), ["argument 0 ('x') of op 'f'", "a list, cannot become an array"]),
     ],
 )

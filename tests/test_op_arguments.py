@@ -190,3 +190,44 @@ def test_many_threads_call_one_op():
     finally:
         sys.setswitchinterval(old)
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "becomes"),
+    [
+        ("i1", 3, 3),
+        ("i1", 300, OverflowError),
+        ("i1", [1, -129], OverflowError),
+        ("u1", 3, 3),
+        ("u1", -1, OverflowError),
+        ("u8", -1, OverflowError),
+        ("u8", [2**63, 0], None),  # float64 to NumPy
+        ("i8", [2**63], OverflowError),
+        ("i8", 2**63, OverflowError),
+        ("u8", 2**63, 2**63),
+        ("i8", 3.0, None),
+        ("i8", True, 1),
+        ("?", 1, None),
+        ("f4", 1, 1),
+        ("f4", 0.1, np.float32(0.1)),
+        ("f8", 10**400, TypeError),
+        ("f8", [1, 2.5, True], [1, 2.5, 1]),
+        ("f8", [], []),
+        ("c8", 1.5, 1.5),
+        ("f8", 1j, None),
+        ("f8", np.float32(1), None),
+        ("f8", "1", None),
+        ("f8", {1}, TypeError),
+        ("O", {1}, {1}),
+    ],
+)
+def test_python_numbers_take_the_declared_dtype_if_every_value_survives(dtype, value, becomes):
+    op = pyop.op(lambda x: x, inputs=[pyop.Spec(dtype)], outputs=pyop.Spec(dtype), name="f")
+    if becomes is None or isinstance(becomes, type):
+        with pytest.raises(pyop.InputError, match="argument 0 .'x'. of") as caught:
+            op(value)
+        assert type(caught.value.__cause__) is (becomes or type(None))
+    else:
+        got = op(value)
+        assert got.dtype == dtype
+        assert got.tolist() == np.array(becomes, dtype).tolist()

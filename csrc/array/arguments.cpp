@@ -24,19 +24,11 @@ bool is_weak(PyObject* value) {
             PyTuple_Check(value));
 }
 
-// Whether `cast` holds the same integers as `array`.
+// Whether `cast` holds the same integers as `array`; NumPy compares any two integer dtypes exactly.
 bool integers_survive(PyObject* array, PyObject* cast) {
-    PyArray_Descr* back = PyArray_DESCR(as_array(array));
-    Py_INCREF(back);
-    Ref again = Ref::steal(PyArray_CastToType(as_array(cast), back, 0));
-    Ref equal = again ? Ref::steal(PyObject_RichCompare(again.get(), array, Py_EQ)) : Ref();
+    Ref equal = Ref::steal(PyObject_RichCompare(cast, array, Py_EQ));
     Ref all = equal ? Ref::steal(PyObject_CallMethod(equal.get(), "all", nullptr)) : Ref();
-    const bool survive = all && PyObject_IsTrue(all.get()) == 1;
-    // -1 as uint64 comes back as -1.
-    if (!survive || PyTypeNum_ISSIGNED(PyArray_DESCR(as_array(cast))->type_num)) return survive;
-    Ref least = PyArray_SIZE(as_array(array)) ? Ref::steal(PyArray_Min(as_array(array), NPY_RAVEL_AXIS, nullptr)) : Ref();
-    Ref zero = Ref::steal(PyLong_FromLong(0));
-    return !least || (zero && PyObject_RichCompareBool(least.get(), zero.get(), Py_GE) == 1);
+    return all && PyObject_IsTrue(all.get()) == 1;
 }
 
 PyObject* cast_weak_steal(PyObject* array, PyArray_Descr* want) {
