@@ -213,6 +213,6 @@ def test_random_calls(case):
 
 @pytest.mark.campaign
 @given(case=cases())
-@settings(max_examples=20_000, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=12_000, deadline=None, suppress_health_check=SLOW)
 def test_random_calls_campaign(case):
     run_case(case)

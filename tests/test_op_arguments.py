@@ -224,7 +224,7 @@ def test_many_threads_call_one_op():
 def test_python_numbers_take_the_declared_dtype_if_every_value_survives(dtype, value, becomes):
     op = pyop.op(lambda x: x, inputs=[pyop.Spec(dtype)], outputs=pyop.Spec(dtype), name="f")
     if becomes is None or isinstance(becomes, type):
-        with pytest.raises(pyop.InputError, match="argument 0 .'x'. of") as caught:
+        with pytest.raises(pyop.InputError, match=r"argument 0 .'x'. of") as caught:
             op(value)
         assert type(caught.value.__cause__) is (becomes or type(None))
     else:
