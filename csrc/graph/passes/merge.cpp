@@ -93,7 +93,7 @@ bool comparable_constant(PyArrayObject* a) {
 class Merger {
   public:
     explicit Merger(Rewrite& r)
-        : r_(r), mask_(std::bit_ceil(2 * r.g.size() + 1) - 1), table_(mask_ + 1, Entry{kFree, 0}) {}
+        : r_(r), mask_(std::bit_ceil(2 * r.g.size() + 1) - 1), first_reader_(r.g.size(), kFree) {}
 
     int run() {
         for (uint32_t i = 0; i < r_.n_nodes; ++i)
@@ -116,16 +116,33 @@ class Merger {
             hash = static_cast<size_t>(callable);
             for (const Edge e : node.inputs()) hash = mix(hash, Rewrite::key(r_.resolve(e)));
         }
+        if (!node.inputs().empty()) {
+            uint32_t& first = first_reader_[r_.resolve(node.inputs()[0]).node];
+            if (first == kFree) {
+                first = i;
+                return 0;
+            }
+            if (const int same = try_merge(first, i)) return same < 0 ? -1 : 0;
+        }
+        return look_up(hash, i);
+    }
+
+    // 1 if `i` is the same as `earlier` and now merged, 0 if not, -1 with an error set.
+    int try_merge(uint32_t earlier, uint32_t i) {
+        const int same = same_node(earlier, i);
+        if (same == 1) {
+            r_.same_as[i] = earlier;
+            ++r_.merged;
+        }
+        return same;
+    }
+
+    int look_up(size_t hash, uint32_t i) {
+        if (table_.empty()) table_.assign(mask_ + 1, Entry{kFree, 0});
         size_t at = hash & mask_;
         for (; table_[at].node != kFree; at = (at + 1) & mask_) {
             if (table_[at].hash != static_cast<uint32_t>(hash >> 32)) continue;
-            const int same = same_node(table_[at].node, i);
-            if (same < 0) return -1;
-            if (same) {
-                r_.same_as[i] = table_[at].node;
-                ++r_.merged;
-                return 0;
-            }
+            if (const int same = try_merge(table_[at].node, i)) return same < 0 ? -1 : 0;
         }
         table_[at] = {i, static_cast<uint32_t>(hash >> 32)};
         return 0;
@@ -152,15 +169,17 @@ class Merger {
         return same == 1 ? same_form(f.form(), h.form()) : same;
     }
 
+    static constexpr uint32_t kFree = UINT32_MAX;
     Rewrite& r_;
-    // The nodes seen so far, by hash: open addressing, at most half full. A map of nodes costs several cache
-    // misses a node, which is all that graphs of a million nodes spend their time on.
+    size_t mask_;
+    // Graphs of a million nodes spend their time on cache misses, so the first reader of a value is found beside
+    // that value: most values have one, and then no table is needed. All others are in a table by hash, with open
+    // addressing, at most half full.
+    std::vector<uint32_t> first_reader_;
     struct Entry {
         uint32_t node;
         uint32_t hash;  // its upper half
     };
-    static constexpr uint32_t kFree = UINT32_MAX;
-    size_t mask_;
     std::vector<Entry> table_;
 };
 
