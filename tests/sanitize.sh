@@ -26,8 +26,7 @@ esac
     -Ccmake.define.PYOP_TESTS=ON -Ccmake.define.PYOP_SANITIZE="$flags"
 
 if [ $# -eq 0 ]; then
-    shopt -s nullglob
-    set -- tests/lifetime tests/cpp tests/*thread*.py
+    set -- tests/lifetime tests/cpp tests/test_concurrency.py
 fi
 
 # The interpreter is an ordinary one, so the sanitizers' libraries have to be there before it.
