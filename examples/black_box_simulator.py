@@ -22,7 +22,7 @@ def growth(state: np.ndarray) -> np.ndarray:
 
 
 @pyop.op("float64[2], float64[] -> float64[2]")
-def integrate(state, span, *, tolerance: float = 1e-6):
+def integrate(state, span, *, tolerance: float = 1e-5):
     """Heun's method with step-size control. `tolerance` is a static parameter: a keyword, kept on the node."""
     left, step = float(span), float(span) / 8
     while left > 0.0:
@@ -52,7 +52,7 @@ def simulate(start, span, weather):
     """Some years, one after another. Plain arrays or symbolic ones: the code is the same."""
     states = [start]
     for _ in range(YEARS):
-        states.append(integrate(states[-1] * weather(), span, tolerance=1e-7))
+        states.append(integrate(states[-1] * weather(), span, tolerance=1e-5))
     return np.stack(states)
 
 
