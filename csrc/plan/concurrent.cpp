@@ -54,9 +54,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
             }
         }
         if (error_) {
-            PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(error_.get()))), error_.new_ref(),
-                          PyException_GetTraceback(error_.get()));
-            error_.reset();
+            restore_pending(std::exchange(error_, {}));
             return -1;
         }
         store_outputs(p_, feeds, slots_.data(), outputs);
@@ -132,13 +130,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     }
 
     void keep_error() {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        PyErr_NormalizeException(&type, &value, &traceback);
-        if (traceback) PyException_SetTraceback(value, traceback);
-        Py_XDECREF(type);
-        Py_XDECREF(traceback);
-        Ref exception = Ref::steal(value);
+        Ref exception = take_pending();
         if (!stopped_) error_ = std::move(exception);
         stopped_ = true;
     }

@@ -4,33 +4,14 @@
 
 #include "array/lend.h"
 #include "runtime/errors.h"
+#include "runtime/stack_array.h"
 
 namespace pyop {
 
 namespace {
 
-// The slots of one execution. Small ones live on the stack.
-class Frame {
-  public:
-    explicit Frame(size_t n) : n_(n) {
-        if (n > kInline) heap_ = std::make_unique<PyObject*[]>(n);
-        slots_ = heap_ ? heap_.get() : inline_;
-        std::fill_n(slots_, n, nullptr);
-    }
-    ~Frame() {
-        for (size_t i = 0; i < n_; ++i) Py_XDECREF(slots_[i]);
-    }
-    Frame(const Frame&) = delete;
-    Frame& operator=(const Frame&) = delete;
-    PyObject** slots() { return slots_; }
-
-  private:
-    static constexpr size_t kInline = 64;
-    size_t n_;
-    PyObject* inline_[kInline];
-    std::unique_ptr<PyObject*[]> heap_;
-    PyObject** slots_;
-};
+// The slots of one execution.
+using Frame = StackRefs<64>;
 
 // Arguments of a mutating function that nobody else can see: a fresh array whose only reference is the slot
 // that is about to be released.
@@ -44,22 +25,8 @@ uint64_t private_inputs(const Instruction& ins, const Operand* operands, PyObjec
     return mask;
 }
 
-// Pointers for one instruction, on the stack where they fit.
-class Pointers {
-  public:
-    explicit Pointers(size_t n) {
-        if (n > kInline) heap_ = std::make_unique<PyObject*[]>(n);
-        data_ = heap_ ? heap_.get() : inline_;
-    }
-    PyObject** data() { return data_; }
-    PyObject*& operator[](size_t i) { return data_[i]; }
-
-  private:
-    static constexpr size_t kInline = 16;
-    PyObject* inline_[kInline];
-    std::unique_ptr<PyObject*[]> heap_;
-    PyObject** data_;
-};
+// Pointers for one instruction.
+using Pointers = StackArray<PyObject*, 16>;
 
 // The general instruction; the plain one is inlined into the loop of execute().
 int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** slots) {
@@ -125,7 +92,7 @@ void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* sl
 int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject** outputs) {
     const Graph& g = graph_of(graph);
     Frame frame(p.n_slots);
-    PyObject** slots = frame.slots();
+    PyObject** slots = frame.data();
     if (load_feeds(p, feeds, slots) < 0) return -1;
     const Operand* all_operands = p.operands.data();
     const Ref* constants = p.constants.data();

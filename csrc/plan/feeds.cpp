@@ -6,6 +6,7 @@
 #include "array/text.h"
 #include "plan/execute.h"
 #include "runtime/errors.h"
+#include "runtime/stack_array.h"
 
 namespace pyop {
 
@@ -43,26 +44,7 @@ std::string feed_text(const Program& p, const Feed& feed) {
 }
 
 // What the symbolic sizes are bound to in one call, by number; -1 is unbound.
-class Sizes {
-  public:
-    explicit Sizes(size_t n) : n_(n) {
-        if (n > kInline) heap_ = std::make_unique<npy_intp[]>(n);
-        sizes_ = heap_ ? heap_.get() : inline_;
-        std::fill_n(sizes_, n, -1);
-    }
-    Sizes(const Sizes&) = delete;
-    Sizes& operator=(const Sizes&) = delete;
-    size_t size() const { return n_; }
-    npy_intp& operator[](size_t i) { return sizes_[i]; }
-    npy_intp operator[](size_t i) const { return sizes_[i]; }
-
-  private:
-    static constexpr size_t kInline = 16;
-    size_t n_;
-    npy_intp inline_[kInline];
-    std::unique_ptr<npy_intp[]> heap_;
-    npy_intp* sizes_;
-};
+using Sizes = StackArray<npy_intp, 16>;
 
 std::string sizes_text(const Program& p, const Sizes& sizes) {
     std::string text;
@@ -135,7 +117,7 @@ PyObject* convert_new(const Program& p, size_t k, PyObject* value) {
 }  // namespace
 
 int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays) {
-    Sizes sizes(p.feed_symbols.size());
+    Sizes sizes(p.feed_symbols.size(), -1);
     size_t done = 0;
     int status = 0;
     for (; done < p.feeds.size() && status == 0; ++done) {

@@ -7,6 +7,7 @@
 #include "plan/plan.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
+#include "runtime/stack_array.h"
 
 namespace pyop {
 
@@ -25,29 +26,7 @@ std::string feed_names(const Program& p) {
     return text.empty() ? "no inputs" : "inputs " + text;
 }
 
-// Small arrays of references that are dropped at the end, on the stack where they fit.
-class References {
-  public:
-    explicit References(size_t n) : n_(n) {
-        if (n > kInline) heap_ = std::make_unique<PyObject*[]>(n);
-        items_ = heap_ ? heap_.get() : inline_;
-        std::fill_n(items_, n, nullptr);
-    }
-    ~References() {
-        for (size_t i = 0; i < n_; ++i) Py_XDECREF(items_[i]);
-    }
-    References(const References&) = delete;
-    References& operator=(const References&) = delete;
-    PyObject** data() { return items_; }
-    PyObject*& operator[](size_t i) { return items_[i]; }
-
-  private:
-    static constexpr size_t kInline = 8;
-    size_t n_;
-    PyObject* inline_[kInline];
-    std::unique_ptr<PyObject*[]> heap_;
-    PyObject** items_;
-};
+using References = StackRefs<8>;
 
 // Keyword arguments of a plan: inputs by name, and out=. Fills the gaps of `values` (borrowed).
 int bind_keywords(const Program& p, PyObject* const* args, Py_ssize_t n_args, PyObject* kwnames,

@@ -14,8 +14,9 @@ PyObject* add_class(PyObject* module, const char* name, const char* doc, PyObjec
     return cls;
 }
 
-// Normalises the pending error and takes it out of the thread state.
-Ref fetch_normalized() {
+}  // namespace
+
+Ref take_pending() {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
@@ -25,12 +26,10 @@ Ref fetch_normalized() {
     return Ref::steal(value);
 }
 
-void restore(Ref value) {
-    PyObject* v = value.release();
-    PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(v))), v, PyException_GetTraceback(v));
+void restore_pending(Ref exception) {
+    PyObject* value = exception.release();
+    PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(value))), value, PyException_GetTraceback(value));
 }
-
-}  // namespace
 
 int errors_init(PyObject* module) {
     Ref on_exception = Ref::steal(PyTuple_Pack(1, PyExc_Exception));
@@ -52,33 +51,33 @@ int errors_init(PyObject* module) {
 }
 
 void raise_from_pending(PyObject* type, PyObject* message) {
-    Ref cause = PyErr_Occurred() ? fetch_normalized() : Ref();
+    Ref cause = PyErr_Occurred() ? take_pending() : Ref();
     if (!message) return;
     PyErr_SetObject(type, message);
     if (!cause) return;
-    Ref raised = fetch_normalized();
+    Ref raised = take_pending();
     PyException_SetContext(raised.get(), cause.new_ref());
     PyException_SetCause(raised.get(), cause.release());
-    restore(std::move(raised));
+    restore_pending(std::move(raised));
 }
 
 void note_pending(PyObject* note) {
     if (!note || !PyErr_ExceptionMatches(PyExc_Exception)) return;
-    Ref exception = fetch_normalized();
+    Ref exception = take_pending();
     // An exception whose add_note fails keeps its own story; ours is not worth losing it.
     Ref done = Ref::steal(PyObject_CallMethod(exception.get(), "add_note", "(O)", note));
     if (!done) PyErr_Clear();
-    restore(std::move(exception));
+    restore_pending(std::move(exception));
 }
 
 Ref pending_text() {
-    Ref exception = fetch_normalized();
+    Ref exception = take_pending();
     Ref text = Ref::steal(PyObject_Str(exception.get()));
     if (!text) {
         PyErr_Clear();
         text = Ref::steal(PyUnicode_FromString(""));
     }
-    restore(std::move(exception));
+    restore_pending(std::move(exception));
     return text;
 }
 

@@ -37,6 +37,10 @@ class SavedError {
     PyObject *type_, *value_, *traceback_;
 };
 
+// Takes the pending error, normalised, out of the thread state, and puts it back.
+Ref take_pending();
+void restore_pending(Ref exception);
+
 // Raises `type(message)` with the pending error, if any, as its __cause__.
 PYOP_COLD void raise_from_pending(PyObject* type, PyObject* message);
 
