@@ -194,8 +194,9 @@ def test_helpers_see_the_callers_context() -> None:
             bad = float(np.divide(np.ones(1), np.zeros(1))[0])
         return x * 0 + (seen if bad == np.inf else -1)
 
-    plan = pyop.trace(lambda x: [declared(look)(x), declared(lambda v: look(v))(x), declared(lambda v: 1 * look(v))(x)],
-                      "float64[n]").compile(threads=3)
+    plan = pyop.trace(
+        lambda x: [declared(look)(x), declared(lambda v: look(v))(x), declared(lambda v: 1 * look(v))(x)], "float64[n]"
+    ).compile(threads=3)
     for k in (5, 6):
         level.set(k)
         with np.errstate(divide="ignore"):

@@ -87,7 +87,7 @@ class Log:
 
 def step(random: Any, vs: list[Any], log: Log, plain: bool) -> list[Any]:
     """One random call on random values among `vs`; the same choices for plain arrays as for Values."""
-    f = lambda op: op.__wrapped__ if plain else op  # noqa: E731
+    f = lambda op: op.__wrapped__ if plain else op
     a, b, c = (vs[random.randrange(len(vs))] for _ in range(3))
     which = random.randrange(19)
     number = [0.0, -0.0, 1, True, 2.5, -3][random.randrange(6)]

@@ -38,7 +38,9 @@ def test_by_hand_and_by_trace() -> None:
         x, y = hand.input("float64[n]", name="x"), hand.input("float64[n]", name="y")
         hand.output({"r": dot(np.sin(x), y), "k": hand.constant([1, 2]), "pair": Pair(x * 2, 7.0)})
     traced = pyop.trace(
-        lambda x, y: {"r": dot(np.sin(x), y), "k": np.array([1, 2]), "pair": Pair(x * 2, 7.0)}, "float64[n]", "float64[n]"
+        lambda x, y: {"r": dot(np.sin(x), y), "k": np.array([1, 2]), "pair": Pair(x * 2, 7.0)},
+        "float64[n]",
+        "float64[n]",
     )
     a, b = np.linspace(0, 1, 4), np.arange(4.0)
     for graph in (hand, traced):
@@ -123,7 +125,11 @@ def test_a_fed_constant_is_not_hidden_by_what_was_folded(g: pyop.Graph) -> None:
 @pytest.mark.parametrize(
     ("feeds", "error", "words"),
     [
-        (lambda x, y: {x: np.ones(3)}, pyop.GraphError, "'y' .*needed but not fed: give it a value in feeds={y: array}"),
+        (
+            lambda x, y: {x: np.ones(3)},
+            pyop.GraphError,
+            "'y' .*needed but not fed: give it a value in feeds={y: array}",
+        ),
         (lambda x, y: {x: np.ones(3), "z": 1}, pyop.GraphError, r"no input 'z'; it has \['x', 'y'\]"),
         (lambda x, y: {x: np.ones(3), "x": np.ones(3), y: np.ones(3)}, pyop.GraphError, "fed twice"),
         (lambda x, y: {x: np.ones(3), 3: 1}, TypeError, "only a Value, or the name of an input, can be fed, not int 3"),
@@ -196,10 +202,17 @@ def test_only_what_is_needed_runs(g: pyop.Graph) -> None:
 
 def test_values_of_two_graphs_do_not_mix(g: pyop.Graph) -> None:
     x, other = g.input("float64[n]", name="x"), pyop.Graph(name="h").input("float64[n]", name="y")
-    calls = [lambda: x + other, lambda: dot(x, other), lambda: np.concatenate([x, other]),
-             lambda: pyop.py_func(np.add, [x, other], np.float64), lambda: np.where(x, other, 1)]
+    calls = [
+        lambda: x + other,
+        lambda: dot(x, other),
+        lambda: np.concatenate([x, other]),
+        lambda: pyop.py_func(np.add, [x, other], np.float64),
+        lambda: np.where(x, other, 1),
+    ]
     for call in calls:
-        with pytest.raises(pyop.GraphError, match=r"'y' belongs to <pyop.Graph 'h' of 1 nodes>, but .* <pyop.Graph 'g'"):
+        with pytest.raises(
+            pyop.GraphError, match=r"'y' belongs to <pyop.Graph 'h' of 1 nodes>, but .* <pyop.Graph 'g'"
+        ):
             call()
     for call in (lambda: g.run(other), lambda: g.output([x, other]), lambda: g.run(x, {other: 1.0})):
         with pytest.raises(pyop.GraphError, match="belongs to"):

@@ -211,7 +211,19 @@ def test_a_graph_that_was_torn_down_is_harmless() -> None:
             run(1.0)
     for thing in (g, *g.nodes, x, y, z, *plans):
         repr(thing)
-        for name in ("inputs", "outputs", "nodes", "kind", "spec", "function", "contract", "_form", "origin", "graph", "node"):
+        for name in (
+            "inputs",
+            "outputs",
+            "nodes",
+            "kind",
+            "spec",
+            "function",
+            "contract",
+            "_form",
+            "origin",
+            "graph",
+            "node",
+        ):
             repr(getattr(thing, name, None))
         gc.get_referents(thing)
     assert (x + y).graph is g  # building still works, to no use

@@ -57,9 +57,43 @@ def test_bound_methods_and_partials() -> None:
     assert merged(lambda x: [op(lambda v: v)(x), op(lambda v: v)(x)]) == 0
 
 
-DISTINCT = [0, 0.0, -0.0, False, 1, 1.0, True, math.nan, -math.nan, None, "1", b"1", (1,), [1], (1.0,), (True,), (0.0,),
-            (-0.0,), slice(1), slice(1.0), 1j, complex(-0.0, 1), np.float64(1), np.int64(1), np.dtype("f8"), np.dtype(">f8"),
-            (1, (2, [3])), (1, (2, [3.0])), 2**70, "", (), [], {}, frozenset(), ...]
+DISTINCT = [
+    0,
+    0.0,
+    -0.0,
+    False,
+    1,
+    1.0,
+    True,
+    math.nan,
+    -math.nan,
+    None,
+    "1",
+    b"1",
+    (1,),
+    [1],
+    (1.0,),
+    (True,),
+    (0.0,),
+    (-0.0,),
+    slice(1),
+    slice(1.0),
+    1j,
+    complex(-0.0, 1),
+    np.float64(1),
+    np.int64(1),
+    np.dtype("f8"),
+    np.dtype(">f8"),
+    (1, (2, [3])),
+    (1, (2, [3.0])),
+    2**70,
+    "",
+    (),
+    [],
+    {},
+    frozenset(),
+    ...,
+]
 
 
 def test_static_arguments_that_a_function_can_tell_apart_are_kept_apart() -> None:
@@ -72,17 +106,33 @@ def test_static_arguments_that_a_function_can_tell_apart_are_kept_apart() -> Non
     assert [id(k) for k in seen] == [id(k) for k in DISTINCT]
 
 
-@pytest.mark.parametrize("make", [
-    lambda: 0.5 + int("1"), lambda: int("3" * 30), lambda: "ab" * 50, lambda: (1, float("2"), [slice(None, int("9") ** 9)]),
-    lambda: float("nan"), lambda: np.dtype([("a", "f8")]),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: 0.5 + int("1"),
+        lambda: int("3" * 30),
+        lambda: "ab" * 50,
+        lambda: (1, float("2"), [slice(None, int("9") ** 9)]),
+        lambda: float("nan"),
+        lambda: np.dtype([("a", "f8")]),
+    ],
+)
 def test_equal_static_arguments_merge(make: Any) -> None:
     op = pyop.op(lambda x, *, k: x, outputs="float64[]")
     assert merged(lambda x: [op(x, k=make()), op(x, k=make())]) == 1
 
 
 def test_numbers_in_numpy_calls_keep_sign_and_type() -> None:
-    f = lambda x: [x * 0.0, x * -0.0, x * 0, x * False, np.add(x, 1), np.add(x, True), np.clip(x, 0.0, 1), np.clip(x, -0.0, 1)]
+    f = lambda x: [
+        x * 0.0,
+        x * -0.0,
+        x * 0,
+        x * False,
+        np.add(x, 1),
+        np.add(x, True),
+        np.clip(x, 0.0, 1),
+        np.clip(x, -0.0, 1),
+    ]
     a = np.array([-1.0, 2.0])
     graph = pyop.trace(f, "float64[n]")
     assert graph.compile().report()["merged"] == 0
@@ -134,8 +184,13 @@ def test_folded_once_in_the_life_of_a_graph() -> None:
     assert f.calls == 0  # building runs nothing
     plan = g.compile()
     assert f.calls == 3
-    for again in (lambda: plan(1.0), lambda: g.compile()(1.0), lambda: g.compile(threads=2)(1.0),
-                  lambda: g.run([y, a], {x: 1.0}), lambda: [g.run(y, {x: 1.0}), g.run(a)]):
+    for again in (
+        lambda: plan(1.0),
+        lambda: g.compile()(1.0),
+        lambda: g.compile(threads=2)(1.0),
+        lambda: g.run([y, a], {x: 1.0}),
+        lambda: [g.run(y, {x: 1.0}), g.run(a)],
+    ):
         assert again() == [3.0, 2.0]
     assert f.calls == 3
     assert g.compile(optimize=False)(1.0) == [3.0, 2.0]

@@ -49,7 +49,7 @@ _ERRORS = {
     "setflags": _MEMORY + ", and so no flags to set",
     "getfield": _MEMORY + ": use value['name'] for a field of a record array",
     "__trunc__": _NUMBERS + "use np.trunc(value)",
-    "__reduce_ex__": "a Value is one output of its graph and means nothing outside of it: pickle what g.run(...) returns",
+    "__reduce_ex__": "a Value means nothing outside of its graph: pickle what g.run(...) returns",
     "byteswap": "a Value has the machine's byte order: swap bytes inside a pyop.op",
 }
 _NO_ATTRIBUTE = {

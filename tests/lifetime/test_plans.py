@@ -39,7 +39,10 @@ def test_exit_with_idle_helpers() -> None:
     assert end.leaked == 0
 
 
-@pytest.mark.parametrize("body", ["time.sleep(1000)", "[sum(range(1000)) for _ in iter(int, 1)]", "np.sort(np.zeros(10**6))"])
+@pytest.mark.parametrize(
+    "body",
+    ["time.sleep(1000)", "[sum(range(1000)) for _ in iter(int, 1)]", "np.sort(np.zeros(10**6))"],
+)
 def test_exit_while_a_helper_is_inside_a_function(body: str) -> None:
     """Ctrl-C gave up the run; the helper goes on in a daemon thread, and the process ends all the same."""
     end = run(
@@ -192,7 +195,8 @@ say([y.tolist()[0] for y in make(quick, doze)(x)], [y.tolist()[0] for y in make(
 )
 def test_keyboard_interrupt(ops: str, call: str, release: str) -> None:
     end = run(
-        SETUP
+        f"KIND = {ops!r}"
+        + SETUP
         + """
 release = threading.Event()
 @declared
@@ -214,12 +218,11 @@ def chain(v):
     for _ in range(3_000):
         v = pyop.op(np.sort, "float64[n] -> float64[n]", stateful=True)(v)
     return v
-big = pyop.trace(chain, "float64[n]").compile() if %r == "chain" else None
+big = pyop.trace(chain, "float64[n]").compile() if KIND == "chain" else None
 def long(x):
     while time.monotonic() < stop:
         big(x)
 """
-        % ops
         + SIGINT.format(call=call, release=release, times=1 + (call == "make(spin, spin)(x)")),
         owner="PyNode",
     )
