@@ -15,9 +15,8 @@ void register_build_info(py::module_& m) {
     info["python"] = PY_VERSION;
     info["numpy"] = PYOP_NUMPY_VERSION;
     info["cython"] = PYOP_CYTHON_VERSION;
-    info["pybind11"] =
-        PYBIND11_TOSTRING(PYBIND11_VERSION_MAJOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_MINOR) "." PYBIND11_TOSTRING(
-            PYBIND11_VERSION_PATCH);
+    info["pybind11"] = PYBIND11_TOSTRING(PYBIND11_VERSION_MAJOR) "." PYBIND11_TOSTRING(
+        PYBIND11_VERSION_MINOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_PATCH);
 #ifdef NDEBUG
     info["assertions"] = false;
 #else

@@ -32,14 +32,18 @@ PYOP_COLD PyArrayObject* mismatch(const Contract& c, Py_ssize_t k, PyArrayObject
         want = tf_dtype_text(spec.descr());
     }
     std::string message = ordinal(k, caller) + " is " + got + ", but expects " + want;
-    message += "\n  declared: " + spec_text(c, spec) + bindings_text(c, b) + "\n  returned: " + array_text(as_object(a));
+    message +=
+        "\n  declared: " + spec_text(c, spec) + bindings_text(c, b) + "\n  returned: " + array_text(as_object(a));
     if (as_object(a) != value) message += std::string(" (from a ") + Py_TYPE(value)->tp_name + ")";
     if (c.tree_paths && PyList_Check(c.tree_paths) && k < PyList_GET_SIZE(c.tree_paths)) {
         const char* path = PyUnicode_AsUTF8(PyList_GET_ITEM(c.tree_paths, k));
-        if (path && *path) message += std::string("\n  at: result") + path;
-        else PyErr_Clear();
+        if (path && *path)
+            message += std::string("\n  at: result") + path;
+        else
+            PyErr_Clear();
     }
-    if (dtype_wrong) message += "\n  nothing is cast silently: return " + dtype_text(spec.descr()) + ", or declare what is returned";
+    if (dtype_wrong)
+        message += "\n  nothing is cast silently: return " + dtype_text(spec.descr()) + ", or declare what is returned";
     return fail(message + footer(caller));
 }
 
@@ -57,9 +61,10 @@ void close_coroutines(PyObject* values) {
 // Objects NumPy would wrap whole in a rank-0 object array, though the declaration asks for numbers or text.
 PYOP_COLD PyArrayObject* unsupported_object(PyObject* object, Py_ssize_t k, const Caller& caller) {
     close_coroutine(object);
-    const char* advice = PyCoro_CheckExact(object) ? "\n  an async function returns before it has run: pass one that runs "
-                                                     "it, with asyncio.run(...)"
-                                                   : "";
+    const char* advice = PyCoro_CheckExact(object)
+                             ? "\n  an async function returns before it has run: pass one that runs "
+                               "it, with asyncio.run(...)"
+                             : "";
     return fail("Unsupported object type " + std::string(Py_TYPE(object)->tp_name) + ": the " + ordinal(k, caller) +
                 " is not an array, a number, text or a nested list of these" + advice + footer(caller));
 }
@@ -88,9 +93,12 @@ PyArrayObject* convert(PyObject* value, PyArray_Descr* want) {
 
 Ref as_native_array(PyObject* value, PyArray_Descr* want) {
     Ref array;
-    if (is_exact_array(value)) array = Ref::borrow(value);
-    else if (PyArray_Check(value)) array = Ref::steal(PyArray_EnsureArray(Py_NewRef(value)));
-    else array = Ref::steal(as_object(convert(value, want)));
+    if (is_exact_array(value))
+        array = Ref::borrow(value);
+    else if (PyArray_Check(value))
+        array = Ref::steal(PyArray_EnsureArray(Py_NewRef(value)));
+    else
+        array = Ref::steal(as_object(convert(value, want)));
     if (array && is_foreign(as_array(array.get()))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array.get())), NPY_NATIVE);
         if (!native) return {};
@@ -104,8 +112,10 @@ PyArrayObject* adopt_tf(const Contract& c, Py_ssize_t k, PyObject* value, const 
     const ArraySpec& spec = (*c.outputs)[static_cast<size_t>(k)];
     if (value == Py_None) return unsupported_object(value, k, caller);
     Ref array;
-    if (is_text(value)) array = Ref::steal(as_object(utf8_array_new(value)));
-    else array = as_native_array(value, spec.descr());
+    if (is_text(value))
+        array = Ref::steal(as_object(utf8_array_new(value)));
+    else
+        array = as_native_array(value, spec.descr());
     if (array && PyArray_DESCR(as_array(array.get()))->type_num == NPY_OBJECT && !is_text(value)) {
         PyObject* item = first_object_of(as_array(array.get()));
         if (item && !PyUnicode_Check(item) && !PyBytes_Check(item)) return unsupported_object(item, k, caller);
@@ -132,8 +142,8 @@ PyArrayObject* adopt_numpy(const Contract* c, Py_ssize_t k, PyObject* value, con
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
         Ref why = pending_text();
         const char* text = why ? PyUnicode_AsUTF8(why.get()) : nullptr;
-        return fail("the " + ordinal(k, caller) + ", a " + Py_TYPE(value)->tp_name + ", cannot become an array: " +
-                    (text ? text : "?") + footer(caller));
+        return fail("the " + ordinal(k, caller) + ", a " + Py_TYPE(value)->tp_name +
+                    ", cannot become an array: " + (text ? text : "?") + footer(caller));
     }
     PyArrayObject* a = as_array(array.get());
     const bool wrapped_whole = PyArray_DESCR(a)->type_num == NPY_OBJECT && !PyArray_Check(value);
@@ -177,7 +187,8 @@ PYOP_COLD Ref wrong_count(const Contract& c, Py_ssize_t got, const Caller& calle
 PYOP_COLD Ref wrong_structure(const Caller& caller) {
     Ref why = pending_text();
     const char* text = why ? PyUnicode_AsUTF8(why.get()) : nullptr;
-    fail((text ? std::string(text) : "structure mismatch") + "\n  in the value returned by " + caller.name() + footer(caller));
+    fail((text ? std::string(text) : "structure mismatch") + "\n  in the value returned by " + caller.name() +
+         footer(caller));
     return {};
 }
 
@@ -196,10 +207,14 @@ Ref split_result(const Contract& c, Ref result, const Caller& caller) {
         return values;
     }
     const bool list_is_outputs = c.form != ResultForm::Single && PyList_Check(result.get());
-    if (result.get() == Py_None && c.n_out() == 0) result = Ref::steal(PyTuple_New(0));
-    else if (result.get() == Py_None && c.text_as_utf8) return wrong_count(c, 0, caller);
-    else if (list_is_outputs) result = Ref::steal(PyList_AsTuple(result.get()));
-    else if (ensure_tuple(result) < 0) return {};
+    if (result.get() == Py_None && c.n_out() == 0)
+        result = Ref::steal(PyTuple_New(0));
+    else if (result.get() == Py_None && c.text_as_utf8)
+        return wrong_count(c, 0, caller);
+    else if (list_is_outputs)
+        result = Ref::steal(PyList_AsTuple(result.get()));
+    else if (ensure_tuple(result) < 0)
+        return {};
     if (!result) return {};
     const bool counted = PyTuple_GET_SIZE(result.get()) == c.n_out();
     // The py_func family refuses every coroutine, pyop.op those that are not declared to be objects.

@@ -71,9 +71,12 @@ PyObject* tensor_steal(PyObject* array) {
 PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) {
     if (utf8 && is_text(value)) return as_object(utf8_array_new(value));
     PyObject* array;
-    if (is_exact_array(value)) array = Py_NewRef(value);
-    else if (PyArray_Check(value)) array = PyArray_EnsureArray(Py_NewRef(value));
-    else array = PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr);
+    if (is_exact_array(value))
+        array = Py_NewRef(value);
+    else if (PyArray_Check(value))
+        array = PyArray_EnsureArray(Py_NewRef(value));
+    else
+        array = PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr);
     if (array && is_foreign(as_array(array))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array)), NPY_NATIVE);
         Py_SETREF(array, native ? PyArray_CastToType(as_array(array), native, 0) : nullptr);
@@ -94,9 +97,9 @@ PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const C
     }
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
     Ref why = pending_text();
-    Ref message = Ref::steal(PyUnicode_FromFormat("%s of %s, a %s, cannot become an array: %U",
-                                                  argument_text(k, caller).c_str(), caller.description().c_str(),
-                                                  Py_TYPE(value)->tp_name, why.get()));
+    Ref message =
+        Ref::steal(PyUnicode_FromFormat("%s of %s, a %s, cannot become an array: %U", argument_text(k, caller).c_str(),
+                                        caller.description().c_str(), Py_TYPE(value)->tp_name, why.get()));
     raise_from_pending(errors.input, message.get());
     return nullptr;
 }

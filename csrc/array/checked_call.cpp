@@ -196,8 +196,10 @@ int deliver_out(const OutArrays& out, Py_ssize_t k, PyObject** slot, const Calle
     if (*slot == out[k]) return 0;
     PyArrayObject *have = as_array(*slot), *want = as_array(out[k]);
     if (!PyArray_EquivTypes(PyArray_DESCR(have), PyArray_DESCR(want)) || !PyArray_SAMESHAPE(have, want)) {
-        PyErr_Format(errors.output, "%zd-th value returned by %s is %s, but out= takes %s; nothing is cast or broadcast "
-                     "silently\n  in %s", k, caller.name().c_str(), array_text(*slot).c_str(), array_text(out[k]).c_str(),
+        PyErr_Format(errors.output,
+                     "%zd-th value returned by %s is %s, but out= takes %s; nothing is cast or broadcast "
+                     "silently\n  in %s",
+                     k, caller.name().c_str(), array_text(*slot).c_str(), array_text(out[k]).c_str(),
                      caller.description().c_str());
         return -1;
     }
@@ -212,8 +214,8 @@ void drop(PyObject** outs, Py_ssize_t n) {
 
 // Functions nobody declared: NumPy's own, in graphs. Numbers become arrays, other objects stay as they are.
 PyObject* undeclared_value_steal(PyObject* value) {
-    if (is_exact_array(value) || !(PyArray_CheckScalar(value) || PyFloat_Check(value) || PyLong_Check(value) ||
-                                   PyComplex_Check(value)))
+    if (is_exact_array(value) ||
+        !(PyArray_CheckScalar(value) || PyFloat_Check(value) || PyLong_Check(value) || PyComplex_Check(value)))
         return value;
     PyObject* array = as_object(to_array_new(value));
     Py_DECREF(value);
@@ -238,8 +240,7 @@ int call_undeclared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n,
     if (!values) return -1;
     if (PyTuple_GET_SIZE(values.get()) != callee.n_out) {
         PyErr_Format(errors.output, "%s returns %zd values, but expects to see %zd values.\n  in %s",
-                     caller.name().c_str(), PyTuple_GET_SIZE(values.get()), callee.n_out,
-                     caller.description().c_str());
+                     caller.name().c_str(), PyTuple_GET_SIZE(values.get()), callee.n_out, caller.description().c_str());
         return -1;
     }
     for (Py_ssize_t k = 0; k < callee.n_out; ++k) {
@@ -315,7 +316,8 @@ Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t
     }
     if (!kinds || !statics) return {};
     Ref contract = Ref::steal(PyObject_CallFunctionObjArgs(c.abstract, kinds.get(), statics.get(), nullptr));
-    if (!contract) note_call(caller, arrays, n);
+    if (!contract)
+        note_call(caller, arrays, n);
     else if (!is_contract(contract.get())) {
         PyErr_SetString(PyExc_TypeError, "the abstract rule of an op must return a Contract");
         return {};

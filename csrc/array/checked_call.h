@@ -25,8 +25,8 @@ struct Callee {
 // Calls on `n` arrays (borrowed; exact ndarrays where a contract declares inputs), storing n_out new
 // references in `outs`. `out`, if not null, is one writable array per output for functions that take out=.
 // Returns 0, or -1 with the error set and nothing stored.
-int checked_call(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, PyObject** outs,
-                 PyObject* const* out, const Caller& caller);
+int checked_call(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, PyObject** outs, PyObject* const* out,
+                 const Caller& caller);
 
 // The commonest case (Contract::plain, exact ndarrays, at most kPlainArity of them) without the general path's
 // bookkeeping. Returns 0 or -1 as checked_call, or 1 if an argument does not fit as it is: then nothing has

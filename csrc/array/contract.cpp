@@ -40,8 +40,10 @@ int parse_dim(PyObject* item, size_t n_names, size_t n_variadics, DimSpec& dim) 
     if (kind < 0 || kind > static_cast<int>(DimKind::Broadcast)) return bad_encoding("dim kind");
     dim.kind = static_cast<DimKind>(kind);
     switch (dim.kind) {
-        case DimKind::Any: return 0;
-        case DimKind::Expr: return parse_expr(payload, n_names, dim.expr);
+        case DimKind::Any:
+            return 0;
+        case DimKind::Expr:
+            return parse_expr(payload, n_names, dim.expr);
         case DimKind::Solve: {
             long name, coefficient, constant;
             if (!PyArg_ParseTuple(payload, "lll", &name, &coefficient, &constant)) return -1;
@@ -51,7 +53,8 @@ int parse_dim(PyObject* item, size_t n_names, size_t n_variadics, DimSpec& dim) 
             dim.constant = constant;
             return 0;
         }
-        default: break;
+        default:
+            break;
     }
     const long value = PyLong_AsLong(payload);
     if (value == -1 && PyErr_Occurred()) return -1;
@@ -70,10 +73,14 @@ int parse_dim(PyObject* item, size_t n_names, size_t n_variadics, DimSpec& dim) 
 void classify(ArraySpec& spec) {
     if (spec.typevar >= 0 || spec.like >= 0 || spec.any_length) return;
     for (const DimSpec& dim : spec.dims) {
-        if (dim.kind == DimKind::Fixed) spec.plain_dims.push_back(dim.value);
-        else if (dim.kind == DimKind::Any) spec.plain_dims.push_back(-1);
-        else if (dim.kind == DimKind::Name) spec.plain_dims.push_back(-2 - dim.name);
-        else return;
+        if (dim.kind == DimKind::Fixed)
+            spec.plain_dims.push_back(dim.value);
+        else if (dim.kind == DimKind::Any)
+            spec.plain_dims.push_back(-1);
+        else if (dim.kind == DimKind::Name)
+            spec.plain_dims.push_back(-2 - dim.name);
+        else
+            return;
     }
     spec.plain_ndim = spec.rank_known ? static_cast<int>(spec.dims.size()) : -1;
     spec.plain = true;
@@ -139,8 +146,7 @@ int parse_names(PyObject* tuple, int limit, const char* what, std::vector<std::s
 int fill(Contract& c, PyObject* encoded, PyObject* mutates) {
     PyObject *inputs = PyDict_GetItemString(encoded, "inputs"), *outputs = PyDict_GetItemString(encoded, "outputs"),
              *names = PyDict_GetItemString(encoded, "names"), *typevars = PyDict_GetItemString(encoded, "typevars"),
-             *variadics = PyDict_GetItemString(encoded, "variadics"),
-             *gufunc = PyDict_GetItemString(encoded, "gufunc");
+             *variadics = PyDict_GetItemString(encoded, "variadics"), *gufunc = PyDict_GetItemString(encoded, "gufunc");
     if (!inputs || !outputs || !names || !typevars || !variadics || !gufunc) return bad_encoding("missing key");
     std::vector<std::string> typevar_names;
     if (parse_names(names, Contract::kMaxNames, "names of sizes", *c.names) < 0 ||
@@ -175,14 +181,12 @@ int fill(Contract& c, PyObject* encoded, PyObject* mutates) {
 }
 
 PyObject* contract_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"encoded", "form", "tree", "tree_paths", "mutates", "out_mode",
-                                     "text_as_utf8", "abstract", "signature", nullptr};
-    PyObject *encoded, *tree = Py_None, *paths = Py_None, *mutates = Py_None, *abstract = Py_None,
-                       *signature = Py_None;
+    static const char* keywords[] = {"encoded",  "form",         "tree",     "tree_paths", "mutates",
+                                     "out_mode", "text_as_utf8", "abstract", "signature",  nullptr};
+    PyObject *encoded, *tree = Py_None, *paths = Py_None, *mutates = Py_None, *abstract = Py_None, *signature = Py_None;
     int form = 0, out_mode = 0, text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|iOOOipOO", const_cast<char**>(keywords), &PyDict_Type,
-                                     &encoded, &form, &tree, &paths, &mutates, &out_mode, &text, &abstract,
-                                     &signature))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|iOOOipOO", const_cast<char**>(keywords), &PyDict_Type, &encoded,
+                                     &form, &tree, &paths, &mutates, &out_mode, &text, &abstract, &signature))
         return nullptr;
     if (form < 0 || form > static_cast<int>(ResultForm::Tree) || out_mode < 0 ||
         out_mode > static_cast<int>(OutMode::Required)) {
@@ -271,9 +275,8 @@ PyType_Slot contract_slots[] = {
     {0, nullptr},
 };
 
-PyType_Spec contract_spec = {
-    "pyop._core.Contract", sizeof(Contract), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, contract_slots};
+PyType_Spec contract_spec = {"pyop._core.Contract", sizeof(Contract), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, contract_slots};
 
 }  // namespace
 

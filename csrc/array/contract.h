@@ -35,10 +35,10 @@ struct ArraySpec {
     int32_t typevar = -1;
     int32_t like = -1;        // dtype and shape of this input
     bool rank_known = false;
-    bool plain = false;       // rank unknown, or nothing but fixed sizes, names and `_`; no type variable: the inline match
+    bool plain = false;  // rank unknown, or nothing but fixed sizes, names and `_`; no type variable: the inline match
     bool any_length = false;  // a string dtype without a length
-    bool output = false;      // every name in its expressions must be bound
-    int16_t variadic = -1;    // position of `...` or `*name` in dims
+    bool output = false;  // every name in its expressions must be bound
+    int16_t variadic = -1;  // position of `...` or `*name` in dims
     std::vector<DimSpec> dims;
     // A plain spec, compact: ndim (-1: any rank), and dims: >= 0 a size, -1 anything, -2 - k the name k.
     int plain_ndim = -1;
@@ -50,10 +50,10 @@ struct ArraySpec {
 
 // How the declared outputs come back from the function.
 enum class ResultForm : int8_t {
-    Single,    // one value (a tuple of one is accepted)
-    Tuple,     // a tuple (a list is accepted) of values
+    Single,  // one value (a tuple of one is accepted)
+    Tuple,  // a tuple (a list is accepted) of values
     Sequence,  // as the py_func family has it: a list or tuple at top level always means outputs
-    Tree,      // nested containers, described by `tree`
+    Tree,  // nested containers, described by `tree`
 };
 
 enum class OutMode : int8_t { None, Optional, Required };
@@ -63,24 +63,23 @@ struct Contract {
     static constexpr int kMaxTypeVars = 8;
     static constexpr int kMaxVariadics = 4;
 
-    PyObject_HEAD
-    bool inputs_declared;
-    bool gufunc;           // leading dimensions of the inputs loop
-    bool text_as_utf8;     // py_func family: strings travel as UTF-8 bytes in object arrays
-    bool plain;            // all specs plain, one result, nothing unusual: the fast path
+    PyObject_HEAD bool inputs_declared;
+    bool gufunc;  // leading dimensions of the inputs loop
+    bool text_as_utf8;  // py_func family: strings travel as UTF-8 bytes in object arrays
+    bool plain;  // all specs plain, one result, nothing unusual: the fast path
     bool has_input_exprs;
     ResultForm form;
     OutMode out_mode;
     int32_t n_names, n_typevars, n_variadics;
-    uint64_t mutates;      // bit k: argument k is written to
+    uint64_t mutates;  // bit k: argument k is written to
     std::vector<ArraySpec>* inputs;
     std::vector<ArraySpec>* outputs;
     std::vector<std::string>* names;
     std::vector<std::string>* variadics;
-    PyObject* tree;        // TreeDef of the outputs, for ResultForm::Tree
+    PyObject* tree;  // TreeDef of the outputs, for ResultForm::Tree
     PyObject* tree_paths;  // list of str: where each leaf stands, for error texts
-    PyObject* abstract;    // callable(tuple of (dtype, shape)) -> Contract for the results, or null
-    PyObject* signature;   // the Python Signature it was made from
+    PyObject* abstract;  // callable(tuple of (dtype, shape)) -> Contract for the results, or null
+    PyObject* signature;  // the Python Signature it was made from
 
     Py_ssize_t n_in() const { return inputs_declared ? static_cast<Py_ssize_t>(inputs->size()) : -1; }
     Py_ssize_t n_out() const { return static_cast<Py_ssize_t>(outputs->size()); }

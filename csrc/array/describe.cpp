@@ -27,8 +27,10 @@ std::string expr_text(const Contract& c, const std::vector<ExprStep>& program) {
     };
     std::vector<Part> stack;
     for (const ExprStep& step : program) {
-        if (step.op == ExprStep::Const) stack.push_back({std::to_string(step.value), step.value < 0 ? 0 : 3});
-        else if (step.op == ExprStep::Var) stack.push_back({(*c.names)[static_cast<size_t>(step.value)], 3});
+        if (step.op == ExprStep::Const)
+            stack.push_back({std::to_string(step.value), step.value < 0 ? 0 : 3});
+        else if (step.op == ExprStep::Var)
+            stack.push_back({(*c.names)[static_cast<size_t>(step.value)], 3});
         else {
             static const char* const symbols[] = {"", "", "+", "-", "*", "//"};
             const int binding = step.op == ExprStep::Add || step.op == ExprStep::Sub ? 1 : 2;
@@ -48,13 +50,20 @@ std::string expr_text(const Contract& c, const std::vector<ExprStep>& program) {
 std::string dim_text(const Contract& c, const DimSpec& dim) {
     const auto name = [&] { return (*c.names)[static_cast<size_t>(dim.name)]; };
     switch (dim.kind) {
-        case DimKind::Fixed: return std::to_string(dim.value);
-        case DimKind::Name: return name();
-        case DimKind::Any: return "_";
-        case DimKind::Late: return dim.name < 0 ? "_" : name() + "!";
-        case DimKind::Optional: return name() + "?";
-        case DimKind::Broadcast: return name() + "|1";
-        case DimKind::Expr: return expr_text(c, dim.expr);
+        case DimKind::Fixed:
+            return std::to_string(dim.value);
+        case DimKind::Name:
+            return name();
+        case DimKind::Any:
+            return "_";
+        case DimKind::Late:
+            return dim.name < 0 ? "_" : name() + "!";
+        case DimKind::Optional:
+            return name() + "?";
+        case DimKind::Broadcast:
+            return name() + "|1";
+        case DimKind::Expr:
+            return expr_text(c, dim.expr);
         case DimKind::Variadic:
             return dim.name < 0 ? "..." : "*" + (*c.variadics)[static_cast<size_t>(dim.name)];
         case DimKind::Solve: {
@@ -76,7 +85,8 @@ std::string dtype_text(PyArray_Descr* descr) {
     Ref name = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name"));
     if (!name) return "?";
     std::string text = str_of(name.get());
-    if (descr->byteorder == '>' || (descr->byteorder == '<' && NPY_BYTE_ORDER == NPY_BIG_ENDIAN)) text += " (foreign byte order)";
+    if (descr->byteorder == '>' || (descr->byteorder == '<' && NPY_BYTE_ORDER == NPY_BIG_ENDIAN))
+        text += " (foreign byte order)";
     return text;
 }
 
@@ -88,7 +98,7 @@ std::string array_text(PyObject* o) {
 
 std::string spec_text(const Contract& c, const ArraySpec& spec) {
     if (spec.like >= 0) return "like argument " + std::to_string(spec.like);
-    std::string text = spec.dtype ? dtype_text(spec.descr())
+    std::string text = spec.dtype          ? dtype_text(spec.descr())
                        : spec.typevar >= 0 ? (spec.typevar == 0 ? std::string("T") : "T" + std::to_string(spec.typevar))
                                            : std::string("_");
     if (!spec.rank_known) return text;
@@ -114,13 +124,18 @@ std::string bindings_text(const Contract& c, const Bindings& b) {
 
 std::string tf_dtype_text(PyArray_Descr* descr) {
     switch (descr->type_num) {
-        case NPY_HALF: return "half";
-        case NPY_FLOAT: return "float";
-        case NPY_DOUBLE: return "double";
+        case NPY_HALF:
+            return "half";
+        case NPY_FLOAT:
+            return "float";
+        case NPY_DOUBLE:
+            return "double";
         case NPY_OBJECT:
         case NPY_STRING:
-        case NPY_UNICODE: return "string";
-        default: return dtype_text(descr);
+        case NPY_UNICODE:
+            return "string";
+        default:
+            return dtype_text(descr);
     }
 }
 

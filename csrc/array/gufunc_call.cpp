@@ -20,8 +20,14 @@ class Loop {
   public:
     Loop(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, Bindings& b, const LoopShape& shape,
          const Caller& caller)
-        : callee_(callee), c_(*callee.contract), arrays_(arrays), b_(b), shape_(shape), caller_(caller),
-          operands_(static_cast<size_t>(n)), results_(static_cast<size_t>(callee.n_out)) {
+        : callee_(callee),
+          c_(*callee.contract),
+          arrays_(arrays),
+          b_(b),
+          shape_(shape),
+          caller_(caller),
+          operands_(static_cast<size_t>(n)),
+          results_(static_cast<size_t>(callee.n_out)) {
         for (size_t k = 0; k < operands_.size(); ++k) {
             Operand& o = operands_[k];
             o.array = as_array(arrays[k]);
@@ -55,8 +61,8 @@ class Loop {
         for (size_t k = 0; k < results_.size(); ++k) {
             PyArrayObject* a = as_array(out[k]);
             const ArraySpec& spec = (*c_.outputs)[k];
-            bool fits = PyArray_NDIM(a) >= shape_.ndim &&
-                        std::equal(shape_.dims, shape_.dims + shape_.ndim, PyArray_DIMS(a));
+            bool fits =
+                PyArray_NDIM(a) >= shape_.ndim && std::equal(shape_.dims, shape_.dims + shape_.ndim, PyArray_DIMS(a));
             if (fits) {
                 results_[k].use(out[k], PyArray_NDIM(a) - shape_.ndim, shape_);
                 results_[k].given = true;
@@ -66,8 +72,10 @@ class Loop {
                 fits = match(spec, as_array(core.get()), inputs(), trial);
             }
             if (fits) continue;
-            PyErr_Format(errors.input, "out= for output %zu of %s is %s, but expects the leading dimensions %s and then "
-                         "%s%s\n  in %s", k, caller_.name().c_str(), array_text(out[k]).c_str(),
+            PyErr_Format(errors.input,
+                         "out= for output %zu of %s is %s, but expects the leading dimensions %s and then "
+                         "%s%s\n  in %s",
+                         k, caller_.name().c_str(), array_text(out[k]).c_str(),
                          shape_text(shape_.ndim, shape_.dims).c_str(), spec_text(c_, spec).c_str(),
                          bindings_text(c_, b_).c_str(), caller_.description().c_str());
             return -1;
@@ -120,9 +128,9 @@ class Loop {
         }
         const Py_ssize_t n_keywords = callee_.form ? callee_.form->n_keywords() : 0;
         PyObject* kwnames = pass_out_ ? kwnames_.get() : callee_.form ? callee_.form->kwnames.get() : nullptr;
-        Ref result = Ref::steal(vectorcall_new(
-            callee_.fn, argv_.data() + 1,
-            (n_args - static_cast<size_t>(n_keywords)) | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames));
+        Ref result = Ref::steal(
+            vectorcall_new(callee_.fn, argv_.data() + 1,
+                           (n_args - static_cast<size_t>(n_keywords)) | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames));
         if (!result) {
             note_call(caller_, arrays_, static_cast<Py_ssize_t>(operands_.size()));
             return -1;
@@ -142,12 +150,14 @@ class Loop {
         if (!a) return -1;
         PyArrayObject* array = as_array(a.get());
         Result& r = results_[k];
-        if (!r.array && r.allocate(shape_, PyArray_NDIM(array), PyArray_DIMS(array), PyArray_DESCR(array)) < 0) return -1;
+        if (!r.array && r.allocate(shape_, PyArray_NDIM(array), PyArray_DIMS(array), PyArray_DESCR(array)) < 0)
+            return -1;
         if (!r.fits(array)) {
-            PyErr_Format(errors.output, "%zu-th value returned by %s is %s in call %zd of the loop over leading "
-                         "dimensions, but %s %s; they must agree\n  in %s", k, caller_.name().c_str(),
-                         array_text(a.get()).c_str(), i, r.given ? "out= takes" : "the first was",
-                         core_text(r).c_str(), caller_.description().c_str());
+            PyErr_Format(errors.output,
+                         "%zu-th value returned by %s is %s in call %zd of the loop over leading "
+                         "dimensions, but %s %s; they must agree\n  in %s",
+                         k, caller_.name().c_str(), array_text(a.get()).c_str(), i,
+                         r.given ? "out= takes" : "the first was", core_text(r).c_str(), caller_.description().c_str());
             return -1;
         }
         if (a.get() == place) return 0;
@@ -183,9 +193,10 @@ class Loop {
             PyArray_Descr* descr = nullptr;
             const int ndim = resolve_output((*c_.outputs)[k], inputs(), b_, dims, &descr);
             if (ndim < 0) {
-                PyErr_Format(errors.output, "output %zu of %s is declared %s, whose shape only a call can tell, but "
-                             "the leading dimensions are empty and nothing is called\n  in %s", k,
-                             caller_.name().c_str(), spec_text(c_, (*c_.outputs)[k]).c_str(),
+                PyErr_Format(errors.output,
+                             "output %zu of %s is declared %s, whose shape only a call can tell, but "
+                             "the leading dimensions are empty and nothing is called\n  in %s",
+                             k, caller_.name().c_str(), spec_text(c_, (*c_.outputs)[k]).c_str(),
                              caller_.description().c_str());
                 return -1;
             }

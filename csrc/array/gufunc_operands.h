@@ -91,8 +91,8 @@ struct Result {
         std::copy_n(loop.dims, loop.ndim, shape);
         std::copy_n(dims, ndim, shape + loop.ndim);
         Py_INCREF(descr);
-        Ref made = Ref::steal(PyArray_NewFromDescr(&PyArray_Type, descr, loop.ndim + ndim, shape, nullptr, nullptr, 0,
-                                                   nullptr));
+        Ref made = Ref::steal(
+            PyArray_NewFromDescr(&PyArray_Type, descr, loop.ndim + ndim, shape, nullptr, nullptr, 0, nullptr));
         if (!made) return -1;
         use(made.get(), ndim, loop);
         return 0;

@@ -27,9 +27,15 @@ npy_intp eval_expr(const std::vector<ExprStep>& program, const Bindings& b) {
         npy_intp& left = stack.back();
         bool overflow = false;
         switch (step.op) {
-            case ExprStep::Add: overflow = __builtin_add_overflow(left, right, &left); break;
-            case ExprStep::Sub: overflow = __builtin_sub_overflow(left, right, &left); break;
-            case ExprStep::Mul: overflow = __builtin_mul_overflow(left, right, &left); break;
+            case ExprStep::Add:
+                overflow = __builtin_add_overflow(left, right, &left);
+                break;
+            case ExprStep::Sub:
+                overflow = __builtin_sub_overflow(left, right, &left);
+                break;
+            case ExprStep::Mul:
+                overflow = __builtin_mul_overflow(left, right, &left);
+                break;
             default: {
                 if (right == 0) return kUnbound;
                 const npy_intp quotient = left / right;
@@ -51,12 +57,16 @@ bool bind_name(Bindings& b, int32_t name, npy_intp size) {
 
 bool match_dim(const DimSpec& dim, npy_intp size, Bindings& b, bool output = false) {
     switch (dim.kind) {
-        case DimKind::Fixed: return size == dim.value;
+        case DimKind::Fixed:
+            return size == dim.value;
         case DimKind::Name:
         case DimKind::Late:
-        case DimKind::Optional: return bind_name(b, dim.name, size);
-        case DimKind::Broadcast: return size == 1 || bind_name(b, dim.name, size);
-        case DimKind::Any: return true;
+        case DimKind::Optional:
+            return bind_name(b, dim.name, size);
+        case DimKind::Broadcast:
+            return size == 1 || bind_name(b, dim.name, size);
+        case DimKind::Any:
+            return true;
         case DimKind::Expr: {
             // Unbound in an input means: a later argument binds the name; check_input_exprs comes back to it.
             const npy_intp want = eval_expr(dim.expr, b);
@@ -70,7 +80,8 @@ bool match_dim(const DimSpec& dim, npy_intp size, Bindings& b, bool output = fal
             }
             return dim.value * b.sizes[dim.name] + dim.constant == size;
         }
-        case DimKind::Variadic: return true;
+        case DimKind::Variadic:
+            return true;
     }
     return false;
 }
@@ -128,7 +139,8 @@ Py_ssize_t check_input_exprs(const Contract& c, PyArrayObject* const* arrays, co
         const int extra = PyArray_NDIM(arrays[k]) - spec.min_ndim();
         int d = 0;
         for (const DimSpec& dim : spec.dims) {
-            if (dim.kind == DimKind::Variadic) d += extra;
+            if (dim.kind == DimKind::Variadic)
+                d += extra;
             else if (const npy_intp size = PyArray_DIM(arrays[k], d++);
                      dim.kind == DimKind::Expr && eval_expr(dim.expr, b) != size)
                 return static_cast<Py_ssize_t>(k);
@@ -163,8 +175,10 @@ Py_ssize_t match_gufunc(const Contract& c, PyArrayObject* const* arrays, Binding
         const npy_intp* dims = PyArray_DIMS(arrays[k]);
         for (int d = 0; d < outer; ++d) {
             npy_intp& bound = loop.dims[loop.ndim - outer + d];
-            if (bound == 1) bound = dims[d];
-            else if (dims[d] != 1 && dims[d] != bound) return static_cast<Py_ssize_t>(k);
+            if (bound == 1)
+                bound = dims[d];
+            else if (dims[d] != 1 && dims[d] != bound)
+                return static_cast<Py_ssize_t>(k);
         }
         int d = outer;
         for (const DimSpec& dim : spec.dims) {
@@ -193,18 +207,27 @@ int resolve_output(const ArraySpec& spec, PyArrayObject* const* inputs, const Bi
     for (const DimSpec& dim : spec.dims) {
         npy_intp size = kUnbound;
         switch (dim.kind) {
-            case DimKind::Fixed: size = dim.value; break;
+            case DimKind::Fixed:
+                size = dim.value;
+                break;
             case DimKind::Optional:
                 if (b.sizes[dim.name] == kAbsent) continue;
                 [[fallthrough]];
             case DimKind::Name:
-            case DimKind::Broadcast: size = b.sizes[dim.name]; break;
-            case DimKind::Late: size = dim.name >= 0 ? b.sizes[dim.name] : kUnbound; break;
-            case DimKind::Expr: size = eval_expr(dim.expr, b); break;
+            case DimKind::Broadcast:
+                size = b.sizes[dim.name];
+                break;
+            case DimKind::Late:
+                size = dim.name >= 0 ? b.sizes[dim.name] : kUnbound;
+                break;
+            case DimKind::Expr:
+                size = eval_expr(dim.expr, b);
+                break;
             case DimKind::Solve:
                 if (b.sizes[dim.name] >= 0) size = dim.value * b.sizes[dim.name] + dim.constant;
                 break;
-            case DimKind::Any: break;
+            case DimKind::Any:
+                break;
             case DimKind::Variadic: {
                 if (dim.name < 0 || b.variadics[dim.name].ndim < 0) return -1;
                 const BoundVariadic& v = b.variadics[dim.name];

@@ -55,8 +55,10 @@ PYOP_INLINE bool match(const ArraySpec& spec, PyArrayObject* a, PyArrayObject* c
             if (dims[d] != w) return false;
         } else if (w <= -2) {
             npy_intp& bound = b.sizes[-2 - w];
-            if (bound == kUnbound) bound = dims[d];
-            else if (bound != dims[d]) return false;
+            if (bound == kUnbound)
+                bound = dims[d];
+            else if (bound != dims[d])
+                return false;
         }
     }
     return true;
@@ -78,7 +80,7 @@ npy_intp eval_expr(const std::vector<ExprStep>& program, const Bindings& b);
 
 // Works out the shape and dtype of an output that depends on the inputs alone. Returns ndim, or -1 if it
 // is not determined before the call. `descr` is borrowed, null if open.
-int resolve_output(const ArraySpec& spec, PyArrayObject* const* inputs, const Bindings& b,
-                   npy_intp* dims, PyArray_Descr** descr);
+int resolve_output(const ArraySpec& spec, PyArrayObject* const* inputs, const Bindings& b, npy_intp* dims,
+                   PyArray_Descr** descr);
 
 }  // namespace pyop

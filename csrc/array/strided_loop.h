@@ -28,7 +28,9 @@ class StridedLoop {
     int n_inputs() const { return n_inputs_; }
     int n_outputs() const { return n_operands_ - n_inputs_; }
     // The dtype the loop wants of operand i (inputs first); borrowed.
-    PyArray_Descr* dtype(int i) const { return reinterpret_cast<PyArray_Descr*>(dtypes_[static_cast<size_t>(i)].get()); }
+    PyArray_Descr* dtype(int i) const {
+        return reinterpret_cast<PyArray_Descr*>(dtypes_[static_cast<size_t>(i)].get());
+    }
     npy_intp itemsize(int i) const { return PyDataType_ELSIZE(dtype(i)); }
 
     // Runs over `n` elements. Any thread; returns 0, or -1 if the loop reports failure.

@@ -27,7 +27,8 @@ bool all_bytes(PyArrayObject* objects) {
 
 bool ends_in_nul(PyObject* o) {
     if (PyBytes_Check(o)) return PyBytes_GET_SIZE(o) > 0 && PyBytes_AS_STRING(o)[PyBytes_GET_SIZE(o) - 1] == 0;
-    return PyUnicode_Check(o) && PyUnicode_GET_LENGTH(o) > 0 && PyUnicode_READ_CHAR(o, PyUnicode_GET_LENGTH(o) - 1) == 0;
+    return PyUnicode_Check(o) && PyUnicode_GET_LENGTH(o) > 0 &&
+           PyUnicode_READ_CHAR(o, PyUnicode_GET_LENGTH(o) - 1) == 0;
 }
 
 }  // namespace
@@ -76,9 +77,12 @@ PyArrayObject* utf8_array_new(PyObject* o) {
     for (npy_intp i = 0; i < PyArray_SIZE(source); ++i) {
         PyObject* item = from[i];
         PyObject* bytes;
-        if (item && PyUnicode_Check(item)) bytes = PyUnicode_AsUTF8String(item);
-        else if (item && PyBytes_CheckExact(item)) bytes = Py_NewRef(item);
-        else if (item && PyBytes_Check(item)) bytes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item));
+        if (item && PyUnicode_Check(item))
+            bytes = PyUnicode_AsUTF8String(item);
+        else if (item && PyBytes_CheckExact(item))
+            bytes = Py_NewRef(item);
+        else if (item && PyBytes_Check(item))
+            bytes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item));
         else {
             PyErr_Format(PyExc_TypeError, "Unsupported object type %s", item ? Py_TYPE(item)->tp_name : "NoneType");
             return nullptr;

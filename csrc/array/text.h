@@ -10,8 +10,8 @@ namespace pyop {
 // Whether an object is text, or an array or nested list of text, for which utf8_array_new is meant.
 bool is_text(PyObject* o);
 
-// An object array of bytes: str items encoded as UTF-8, bytes kept; `o` itself if it is one. nullptr with the error set;
-// an item that is neither is a TypeError "Unsupported object type NAME".
+// An object array of bytes: str items encoded as UTF-8, bytes kept; `o` itself if it is one. nullptr with the error
+// set; an item that is neither is a TypeError "Unsupported object type NAME".
 PyArrayObject* utf8_array_new(PyObject* o);
 
 // Whether arrays of this dtype exist in the py_func family: numbers, bool, and objects (which are text).

@@ -78,8 +78,7 @@ class Graph {
 };
 
 struct GraphObject {
-    PyObject_HEAD
-    Graph* graph;
+    PyObject_HEAD Graph* graph;
 };
 
 extern PyTypeObject* graph_type;

@@ -102,8 +102,8 @@ int parse_form(PyObject* order, PyObject* statics, PyObject* kwnames, size_t n_i
     return 0;
 }
 
-int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<const Edge> edges,
-                  const CallForm* form, const Caller& caller, std::vector<uint32_t>& ids) {
+int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<const Edge> edges, const CallForm* form,
+                  const Caller& caller, std::vector<uint32_t>& ids) {
     if (specs == Py_None && c) return infer_outputs(self, *c, edges, form, ids, nullptr, caller);
     Ref list = Ref::steal(PySequence_Tuple(specs));
     if (!list) return -1;
@@ -116,8 +116,8 @@ int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<
 }
 
 PyObject* add_call_of(PyObject* self, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"fn", "inputs", "name", "specs", "contract", "order", "statics",
-                                     "kwnames", "stateful", "lends", nullptr};
+    static const char* keywords[] = {"fn",      "inputs",  "name",     "specs", "contract", "order",
+                                     "statics", "kwnames", "stateful", "lends", nullptr};
     PyObject *fn, *inputs, *name, *specs = Py_None, *contract = Py_None, *order = Py_None, *statics = Py_None,
                                   *kwnames = Py_None;
     int stateful = 0, lends = 1;

@@ -28,8 +28,8 @@ std::string value_spec_text(const ValueSpec& spec) {
 PYOP_COLD int provable_mismatch(const Contract& c, size_t k, const ValueSpec& got, const Caller& caller) {
     const std::string name = caller.argument_name(static_cast<int64_t>(k));
     PyErr_Format(errors.input, "argument %zu%s of %s is %s, but expects %s\n  in %s", k,
-                 name.empty() ? "" : (" ('" + name + "')").c_str(), caller.name().c_str(),
-                 value_spec_text(got).c_str(), spec_text(c, (*c.inputs)[k]).c_str(), caller.description().c_str());
+                 name.empty() ? "" : (" ('" + name + "')").c_str(), caller.name().c_str(), value_spec_text(got).c_str(),
+                 spec_text(c, (*c.inputs)[k]).c_str(), caller.description().c_str());
     return -1;
 }
 
@@ -37,7 +37,8 @@ using Sizes = std::array<int64_t, Contract::kMaxNames>;
 constexpr int64_t kNotSeen = INT64_MIN;
 
 bool bind(const ArraySpec& spec, const ValueSpec& value, Sizes& sizes) {
-    if (spec.dtype && value.dtype && spec.dtype.get() != value.dtype.get() && !dtype_fits(spec, value.descr())) return false;
+    if (spec.dtype && value.dtype && spec.dtype.get() != value.dtype.get() && !dtype_fits(spec, value.descr()))
+        return false;
     if (value.ndim < 0 || spec.plain_ndim < 0) return true;
     if (value.ndim != spec.plain_ndim) return false;
     for (size_t d = 0; d < spec.plain_dims.size(); ++d) {

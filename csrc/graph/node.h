@@ -67,7 +67,8 @@ class InputNode final : public Node {
 class ConstantNode final : public Node {
   public:
     // `array` is read-only and nobody else's to change.
-    ConstantNode(SharedRef array, uint32_t spec) : Node(NodeKind::Constant, {}, {&spec, 1}, false), array_(std::move(array)) {}
+    ConstantNode(SharedRef array, uint32_t spec)
+        : Node(NodeKind::Constant, {}, {&spec, 1}, false), array_(std::move(array)) {}
     PyObject* array() const { return array_.get(); }
     int visit(visitproc visitor, void* arg) const override { return array_.visit(visitor, arg); }
     void drop() override { array_.reset(); }
@@ -88,7 +89,9 @@ class PyNode final : public Node {
 
     PyNode(Call call, std::span<const Edge> inputs, std::span<const uint32_t> output_specs, bool stateful)
         : Node(NodeKind::Py, inputs, output_specs, stateful),
-          fn_(std::move(call.fn)), contract_(std::move(call.contract)), form_(std::move(call.form)),
+          fn_(std::move(call.fn)),
+          contract_(std::move(call.contract)),
+          form_(std::move(call.form)),
           lends_(call.lends) {}
     // A node of no graph that just owns `fn`.
     explicit PyNode(SharedRef fn) : Node(NodeKind::Py, {}, {}, true), fn_(std::move(fn)) {}

@@ -10,13 +10,18 @@ namespace {
 NodeHandleObject* handle(PyObject* self) { return reinterpret_cast<NodeHandleObject*>(self); }
 const Node& node_of(PyObject* self) { return graph_of(handle(self)->graph).node(handle(self)->index); }
 
-PyObject* node_name(PyObject* self, void*) { return graph_of(handle(self)->graph).node_name(handle(self)->index).release(); }
+PyObject* node_name(PyObject* self, void*) {
+    return graph_of(handle(self)->graph).node_name(handle(self)->index).release();
+}
 
 PyObject* node_kind(PyObject* self, void*) {
     switch (node_of(self).kind()) {
-        case NodeKind::Input: return PyUnicode_FromString("input");
-        case NodeKind::Constant: return PyUnicode_FromString("constant");
-        case NodeKind::Py: return PyUnicode_FromString("py");
+        case NodeKind::Input:
+            return PyUnicode_FromString("input");
+        case NodeKind::Constant:
+            return PyUnicode_FromString("constant");
+        case NodeKind::Py:
+            return PyUnicode_FromString("py");
     }
     Py_RETURN_NONE;
 }
@@ -123,14 +128,14 @@ PyGetSetDef node_getset[] = {
 };
 
 PyType_Slot node_slots[] = {
-    {Py_tp_doc, const_cast<char*>(
-        "One application of an operation inside a graph.\n\n"
-        "Made by calling ops; found as `Value.node` and in `Graph.nodes`. A node can be fetched: it runs and gives None.\n\n"
-        "Examples\n--------\n"
-        ">>> import numpy as np, pyop\n"
-        ">>> g = pyop.trace(lambda x: np.sin(x), \"float64[n]\")\n"
-        ">>> [(node.name, node.kind) for node in g.nodes]\n"
-        "[('x', 'input'), ('sin', 'py')]")},
+    {Py_tp_doc, const_cast<char*>("One application of an operation inside a graph.\n\n"
+                                  "Made by calling ops; found as `Value.node` and in `Graph.nodes`. A node can be "
+                                  "fetched: it runs and gives None.\n\n"
+                                  "Examples\n--------\n"
+                                  ">>> import numpy as np, pyop\n"
+                                  ">>> g = pyop.trace(lambda x: np.sin(x), \"float64[n]\")\n"
+                                  ">>> [(node.name, node.kind) for node in g.nodes]\n"
+                                  "[('x', 'input'), ('sin', 'py')]")},
     {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
     {Py_tp_richcompare, reinterpret_cast<void*>(node_richcompare)},
     {Py_tp_hash, reinterpret_cast<void*>(node_hash)},

@@ -21,8 +21,10 @@ class SmallArray {
         std::copy_n(items.data(), size_, data());
     }
     SmallArray(SmallArray&& other) noexcept : size_(std::exchange(other.size_, 0)) {
-        if (size_ > N) heap_ = other.heap_;
-        else std::copy_n(other.inline_, size_, inline_);
+        if (size_ > N)
+            heap_ = other.heap_;
+        else
+            std::copy_n(other.inline_, size_, inline_);
     }
     SmallArray& operator=(SmallArray&&) = delete;
     ~SmallArray() {

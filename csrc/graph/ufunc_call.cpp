@@ -44,8 +44,10 @@ bool is_weak_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckE
 PyObject* kind_of(PyObject* input) {
     if (is_weak_number(input)) return reinterpret_cast<PyObject*>(Py_TYPE(input));
     PyArray_Descr* descr = nullptr;
-    if (is_value(input)) descr = graph_of(as_value(input)->graph).spec(as_value(input)->edge).descr();
-    else if (is_exact_array(input)) descr = PyArray_DESCR(as_array(input));
+    if (is_value(input))
+        descr = graph_of(as_value(input)->graph).spec(as_value(input)->edge).descr();
+    else if (is_exact_array(input))
+        descr = PyArray_DESCR(as_array(input));
     if (!descr || !PyTypeNum_ISNUMBER(descr->type_num)) {
         if (!descr || descr->type_num != NPY_BOOL) return nullptr;
     }
@@ -78,10 +80,14 @@ bool broadcast_into(std::vector<int64_t>& shape, std::span<const int64_t> dims) 
         int64_t& have = shape[offset + d];
         const int64_t next = dims[d];
         if (have == next || next == 1) continue;
-        if (have == 1) have = next;
-        else if (have >= 0 && next >= 0) return false;
-        else if (next >= 0) have = next;           // unknown, or symbolic: it must be 1 or equal
-        else if (have < 0) have = kUnknownSize;    // two different symbols: either may be 1
+        if (have == 1)
+            have = next;
+        else if (have >= 0 && next >= 0)
+            return false;
+        else if (next >= 0)
+            have = next;           // unknown, or symbolic: it must be 1 or equal
+        else if (have < 0)
+            have = kUnknownSize;    // two different symbols: either may be 1
     }
     return true;
 }

@@ -36,7 +36,9 @@ PyObject* value_ndim(PyObject* self, void*) {
 }
 
 PyObject* value_graph(PyObject* self, void*) { return Py_NewRef(as_value(self)->graph); }
-PyObject* value_node(PyObject* self, void*) { return node_handle_new(as_value(self)->graph, as_value(self)->edge.node); }
+PyObject* value_node(PyObject* self, void*) {
+    return node_handle_new(as_value(self)->graph, as_value(self)->edge.node);
+}
 PyObject* value_index(PyObject* self, void*) { return PyLong_FromUnsignedLong(as_value(self)->edge.output); }
 
 PyObject* value_key(PyObject* self, void*) {
@@ -59,9 +61,8 @@ Py_hash_t value_hash(PyObject* self) {
 PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* instead) {
     Ref text = Ref::steal(value_repr(self));
     if (text)
-        PyErr_Format(PyExc_TypeError,
-                     "%s of %U was asked for, but a Value has no numbers until its graph runs: %s", what, text.get(),
-                     instead);
+        PyErr_Format(PyExc_TypeError, "%s of %U was asked for, but a Value has no numbers until its graph runs: %s",
+                     what, text.get(), instead);
     return nullptr;
 }
 
@@ -78,7 +79,8 @@ PyObject* value_array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
         return nullptr;
     }
     PyObject *ufunc = PyTuple_GET_ITEM(args, 0), *method = PyTuple_GET_ITEM(args, 1);
-    const bool plain_call = !kwargs && PyUnicode_Check(method) && PyUnicode_CompareWithASCIIString(method, "__call__") == 0;
+    const bool plain_call =
+        !kwargs && PyUnicode_Check(method) && PyUnicode_CompareWithASCIIString(method, "__call__") == 0;
     if (plain_call) return ufunc_call_new(ufunc, &PyTuple_GET_ITEM(args, 2), PyTuple_GET_SIZE(args) - 2);
     Ref inputs = Ref::steal(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
     Ref empty = kwargs ? Ref::borrow(kwargs) : Ref::steal(PyDict_New());
@@ -104,8 +106,9 @@ void value_dealloc(PyObject* self) {
 }
 
 int value_bool(PyObject* self) {
-    needs_number(self, "the truth", "choose by value with np.where, combine conditions with & and |, or declare the "
-                                    "function that decides with pyop.op");
+    needs_number(self, "the truth",
+                 "choose by value with np.where, combine conditions with & and |, or declare the "
+                 "function that decides with pyop.op");
     return -1;
 }
 PyObject* value_float(PyObject* self) { return needs_number(self, "float()", kWrap); }
@@ -115,7 +118,8 @@ PyObject* value_as_index(PyObject* self) { return needs_number(self, "an index",
 PyGetSetDef value_getset[] = {
     {"name", value_name, nullptr, "The name of the node; with ':k' for output k > 0.", nullptr},
     {"spec", value_spec, nullptr, "What is known of dtype and shape, as a Spec.", nullptr},
-    {"shape", value_shape, nullptr, "Tuple of int, Dim (symbolic) or None (unknown); None if the rank is unknown.", nullptr},
+    {"shape", value_shape, nullptr, "Tuple of int, Dim (symbolic) or None (unknown); None if the rank is unknown.",
+     nullptr},
     {"dtype", value_dtype, nullptr, "The dtype, or None if unknown.", nullptr},
     {"ndim", value_ndim, nullptr, "The number of dimensions, or None if unknown.", nullptr},
     {"graph", value_graph, nullptr, "The graph this Value belongs to.", nullptr},
@@ -126,8 +130,8 @@ PyGetSetDef value_getset[] = {
 };
 
 PyMethodDef value_methods[] = {
-    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(value_array)), METH_VARARGS | METH_KEYWORDS,
-     "A Value has no array: raises TypeError with what to do."},
+    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(value_array)),
+     METH_VARARGS | METH_KEYWORDS, "A Value has no array: raises TypeError with what to do."},
     {"__complex__", value_complex, METH_NOARGS, "A Value has no number: raises TypeError."},
     {"__array_ufunc__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(value_array_ufunc)),
      METH_VARARGS | METH_KEYWORDS, "NumPy's protocol for ufuncs: adds a node."},
@@ -137,15 +141,15 @@ PyMethodDef value_methods[] = {
 
 const PyType_Slot own_slots[] = {
     {Py_tp_doc, const_cast<char*>(
-        "A symbolic array: one output of a node in a graph.\n\n"
-        "Behaves like an ndarray under NumPy's functions and operators, each of which adds a node. Made by "
-        "`Graph.input`, `Graph.constant` and by calling ops; has no numbers until the graph runs.\n\n"
-        "Examples\n--------\n"
-        ">>> import numpy as np, pyop\n"
-        ">>> g = pyop.Graph()\n"
-        ">>> x = g.input(\"float64[n,3]\", name=\"x\")\n"
-        ">>> np.sum(x * 2.0, axis=1)\n"
-        "<pyop.Value 'sum' float64[n]>")},
+                    "A symbolic array: one output of a node in a graph.\n\n"
+                    "Behaves like an ndarray under NumPy's functions and operators, each of which adds a node. Made by "
+                    "`Graph.input`, `Graph.constant` and by calling ops; has no numbers until the graph runs.\n\n"
+                    "Examples\n--------\n"
+                    ">>> import numpy as np, pyop\n"
+                    ">>> g = pyop.Graph()\n"
+                    ">>> x = g.input(\"float64[n,3]\", name=\"x\")\n"
+                    ">>> np.sum(x * 2.0, axis=1)\n"
+                    "<pyop.Value 'sum' float64[n]>")},
     {Py_tp_repr, reinterpret_cast<void*>(value_repr)},
     {Py_tp_hash, reinterpret_cast<void*>(value_hash)},
     {Py_tp_traverse, reinterpret_cast<void*>(value_traverse)},

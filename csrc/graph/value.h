@@ -9,14 +9,12 @@
 namespace pyop {
 
 struct ValueObject {
-    PyObject_HEAD
-    PyObject* graph;
+    PyObject_HEAD PyObject* graph;
     Edge edge;
 };
 
 struct NodeHandleObject {
-    PyObject_HEAD
-    PyObject* graph;
+    PyObject_HEAD PyObject* graph;
     uint32_t index;
 };
 

@@ -10,22 +10,49 @@ namespace pyop {
 namespace {
 
 enum Operator {
-    Add, Subtract, Multiply, Remainder, Divmod, Power, LeftShift, RightShift, And, Xor, Or, FloorDivide, TrueDivide,
-    Matmul, Square, SquareRoot, Reciprocal, Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual, Negative, Positive, Absolute, Invert, kOperators
+    Add,
+    Subtract,
+    Multiply,
+    Remainder,
+    Divmod,
+    Power,
+    LeftShift,
+    RightShift,
+    And,
+    Xor,
+    Or,
+    FloorDivide,
+    TrueDivide,
+    Matmul,
+    Square,
+    SquareRoot,
+    Reciprocal,
+    Less,
+    LessEqual,
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterEqual,
+    Negative,
+    Positive,
+    Absolute,
+    Invert,
+    kOperators
 };
 
 constexpr std::array<const char*, kOperators> names = {
-    "add", "subtract", "multiply", "remainder", "divmod", "power", "left_shift", "right_shift", "bitwise_and",
-    "bitwise_xor", "bitwise_or", "floor_divide", "true_divide", "matmul", "square", "sqrt",
-    "reciprocal", "less", "less_equal", "equal", "not_equal",
-    "greater", "greater_equal", "negative", "positive", "absolute", "invert"};
+    "add",         "subtract",      "multiply",    "remainder",  "divmod",       "power",       "left_shift",
+    "right_shift", "bitwise_and",   "bitwise_xor", "bitwise_or", "floor_divide", "true_divide", "matmul",
+    "square",      "sqrt",          "reciprocal",  "less",       "less_equal",   "equal",       "not_equal",
+    "greater",     "greater_equal", "negative",    "positive",   "absolute",     "invert"};
 
 std::array<PyObject*, kOperators> ufuncs;  // for the life of the process
 
 // What an operator takes beside a Value; for anything else Python tries the other operand's method.
 bool is_operand(PyObject* o) {
     return is_value(o) || PyArray_Check(o) || PyArray_CheckScalar(o) || PyFloat_Check(o) || PyLong_Check(o) ||
-           PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || is_dim(o);
+           PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
+           is_dim(o);
 }
 
 template <Operator which>
@@ -71,7 +98,8 @@ PyObject* operator_power(PyObject* a, PyObject* number) {
 // depends on NumPy's release, but for those three; where in doubt, the operator itself runs on the array.
 PyObject* number_power(PyObject* a, PyObject* number) {
     PyArray_Descr* descr = graph_of(as_value(a)->graph).spec(as_value(a)->edge).descr();
-    if (descr && !PyTypeNum_ISFLOAT(descr->type_num) && !PyTypeNum_ISCOMPLEX(descr->type_num)) return binary<Power>(a, number);
+    if (descr && !PyTypeNum_ISFLOAT(descr->type_num) && !PyTypeNum_ISCOMPLEX(descr->type_num))
+        return binary<Power>(a, number);
     const double exponent = PyFloat_AsDouble(number);
     if (exponent == -1.0 && PyErr_Occurred()) PyErr_Clear();  // too large to be one of them
     const bool whole = PyLong_CheckExact(number);

@@ -34,7 +34,8 @@ int bind_keyword(const OpObject& op, PyObject* name, PyObject* value, BoundArgum
                          OpCaller(op).description().c_str(), op.n_in, op.n_in == 1 ? "" : "s", name);
             return -1;
         }
-        if (static_cast<size_t>(position) >= bound.arrays.size()) bound.arrays.resize(static_cast<size_t>(position) + 1);
+        if (static_cast<size_t>(position) >= bound.arrays.size())
+            bound.arrays.resize(static_cast<size_t>(position) + 1);
         PyObject*& slot = bound.arrays[static_cast<size_t>(position)];
         if (slot) {
             PyErr_Format(PyExc_TypeError, "%s got argument '%U' twice", OpCaller(op).description().c_str(), name);
@@ -64,7 +65,8 @@ size_t trailing_gaps(const BoundArguments& bound) {
 
 int fill_defaults(const OpObject& op, BoundArguments& bound) {
     const Py_ssize_t n_defaults = PyTuple_GET_SIZE(op.defaults), n_params = PyTuple_GET_SIZE(op.parameters);
-    if (op.n_in >= 0 && bound.arrays.size() < static_cast<size_t>(op.n_in)) bound.arrays.resize(static_cast<size_t>(op.n_in));
+    if (op.n_in >= 0 && bound.arrays.size() < static_cast<size_t>(op.n_in))
+        bound.arrays.resize(static_cast<size_t>(op.n_in));
     for (size_t k = 0; k < bound.arrays.size(); ++k) {
         if (bound.arrays[k]) continue;
         const Py_ssize_t from_end = static_cast<Py_ssize_t>(k) - (n_params - n_defaults);
@@ -95,8 +97,8 @@ int flatten_trees(const OpObject& op, BoundArguments& bound) {
         if (!leaves) {
             if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
             Ref why = pending_text();
-            Ref message = Ref::steal(PyUnicode_FromFormat("%U\n  in argument %zu of %s", why.get(), k,
-                                                          OpCaller(op).description().c_str()));
+            Ref message = Ref::steal(
+                PyUnicode_FromFormat("%U\n  in argument %zu of %s", why.get(), k, OpCaller(op).description().c_str()));
             raise_from_pending(errors.input, message.get());
             return -1;
         }

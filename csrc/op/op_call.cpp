@@ -120,9 +120,12 @@ PyObject* package_steal(const Contract& c, PyObject** items) {
     if (n == 0 && c.form != ResultForm::Tree) Py_RETURN_NONE;
     Ref all = Ref::steal(c.form == ResultForm::Tuple ? PyTuple_New(n) : PyList_New(n));
     for (Py_ssize_t k = 0; k < n; ++k) {
-        if (!all) Py_DECREF(items[k]);
-        else if (c.form == ResultForm::Tuple) PyTuple_SET_ITEM(all.get(), k, items[k]);
-        else PyList_SET_ITEM(all.get(), k, items[k]);
+        if (!all)
+            Py_DECREF(items[k]);
+        else if (c.form == ResultForm::Tuple)
+            PyTuple_SET_ITEM(all.get(), k, items[k]);
+        else
+            PyList_SET_ITEM(all.get(), k, items[k]);
     }
     if (!all || c.form != ResultForm::Tree) return all.release();
     return PyObject_CallMethod(c.tree, "unflatten", "(O)", all.get());

@@ -21,16 +21,16 @@ void set_fast(OpObject& op) {
 }
 
 PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"fn",       "contract", "name",      "signature", "origin",     "parameters", "defaults",
-                                     "statics",  "required", "n_in",      "stateful",  "any_static", "is_method",  "arg_trees",
-                                     "call_fn",  nullptr};
+    static const char* keywords[] = {"fn",        "contract",  "name",     "signature", "origin",   "parameters",
+                                     "defaults",  "statics",   "required", "n_in",      "stateful", "any_static",
+                                     "is_method", "arg_trees", "call_fn",  nullptr};
     PyObject *fn, *contract, *name, *signature, *origin, *parameters, *defaults, *statics, *required,
         *arg_trees = Py_None, *call_fn = Py_None;
     int n_in, stateful, any_static, is_method;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!UOUO!O!O!O!ippp|OO", const_cast<char**>(keywords), &fn,
                                      contract_type, &contract, &name, &signature, &origin, &PyTuple_Type, &parameters,
-                                     &PyTuple_Type, &defaults, &PyTuple_Type, &statics, &PyTuple_Type, &required,
-                                     &n_in, &stateful, &any_static, &is_method, &arg_trees, &call_fn))
+                                     &PyTuple_Type, &defaults, &PyTuple_Type, &statics, &PyTuple_Type, &required, &n_in,
+                                     &stateful, &any_static, &is_method, &arg_trees, &call_fn))
         return nullptr;
     if (!PyCallable_Check(fn)) {
         PyErr_Format(PyExc_TypeError, "an op is made of a callable, not of %s", Py_TYPE(fn)->tp_name);
@@ -142,15 +142,16 @@ PyMemberDef op_members[] = {
 };
 
 PyType_Slot op_slots[] = {
-    {Py_tp_doc, const_cast<char*>(
-        "A Python function with declared outputs: made by `pyop.op`.\n\n"
-        "Called with arrays it checks them, lends them read-only, calls the function and checks what it returns.\n"
-        "Called with Values, or while a graph is being built, it adds a node and returns Values.\n\n"
-        "Examples\n--------\n"
-        ">>> import numpy as np, pyop\n"
-        ">>> double = pyop.op(lambda x: 2.0 * x, \"float64[n] -> float64[n]\", name=\"double\")\n"
-        ">>> double(np.ones(2)), double(pyop.Graph().input(\"float64[3]\"))\n"
-        "(array([2., 2.]), <pyop.Value 'double' float64[3]>)")},
+    {Py_tp_doc,
+     const_cast<char*>(
+         "A Python function with declared outputs: made by `pyop.op`.\n\n"
+         "Called with arrays it checks them, lends them read-only, calls the function and checks what it returns.\n"
+         "Called with Values, or while a graph is being built, it adds a node and returns Values.\n\n"
+         "Examples\n--------\n"
+         ">>> import numpy as np, pyop\n"
+         ">>> double = pyop.op(lambda x: 2.0 * x, \"float64[n] -> float64[n]\", name=\"double\")\n"
+         ">>> double(np.ones(2)), double(pyop.Graph().input(\"float64[3]\"))\n"
+         "(array([2., 2.]), <pyop.Value 'double' float64[3]>)")},
     {Py_tp_new, reinterpret_cast<void*>(op_new)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
@@ -176,7 +177,8 @@ PyObject* op_bind_instance_new(OpObject* op, PyObject* instance) {
     OpObject& bound = *as_op(self);
     bound.vectorcall = op_vectorcall;
     bound.fn = PyMethod_New(op->fn, instance);
-    bound.call_fn = op->call_fn == op->fn ? Py_XNewRef(bound.fn) : PyObject_CallMethod(op->call_fn, "bind", "(O)", instance);
+    bound.call_fn =
+        op->call_fn == op->fn ? Py_XNewRef(bound.fn) : PyObject_CallMethod(op->call_fn, "bind", "(O)", instance);
     bound.contract = Py_NewRef(op->contract);
     bound.signature = Py_NewRef(op->signature);
     bound.name = Py_NewRef(op->name);

@@ -32,8 +32,13 @@ thread_local int depth_here = 0;
 class Run final : public Job, public std::enable_shared_from_this<Run> {
   public:
     Run(const Program& p, PyObject* owner, PyObject* graph, int threads)
-        : p_(p), owner_(Ref::borrow(owner)), graph_(Ref::borrow(graph)), spare_threads_(threads - 1),
-          slots_(p.n_slots), uses_(p.slot_uses), missing_(p.n_predecessors) {
+        : p_(p),
+          owner_(Ref::borrow(owner)),
+          graph_(Ref::borrow(graph)),
+          spare_threads_(threads - 1),
+          slots_(p.n_slots),
+          uses_(p.slot_uses),
+          missing_(p.n_predecessors) {
         for (uint32_t i = 0; i < missing_.size(); ++i)
             if (missing_[i] == 0) ready_.push_back(i);
         left_ = missing_.size();
@@ -90,8 +95,10 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         const int status = step(i);
         depth_here = outer_depth;
         --under_way_;
-        if (status < 0) keep_error();
-        else complete(i);
+        if (status < 0)
+            keep_error();
+        else
+            complete(i);
         if (finished() || !ready_.empty()) wake_caller();
         return true;
     }
@@ -101,13 +108,16 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         const Operand* operands = &p_.operands[ins.first_operand];
         std::vector<PyObject*> arguments(ins.n_inputs + 1), results(static_cast<size_t>(ins.callee.n_out) + 1);
         for (uint32_t k = 0; k < ins.n_inputs; ++k)
-            arguments[k] = operands[k].constant() ? p_.constants[operands[k].index()].get() : slots_[operands[k].index()];
+            arguments[k] =
+                operands[k].constant() ? p_.constants[operands[k].index()].get() : slots_[operands[k].index()];
         if (!ready_.empty() && engage() < 0) return -1;
         if (run_instruction(ins, graph_of(graph_.get()), arguments.data(), 0, results.data()) < 0) return -1;
         for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
             const uint32_t slot = p_.results[ins.first_result + k];
-            if (uses_[slot] == 0) Py_DECREF(results[k]);
-            else slots_[slot] = results[k];
+            if (uses_[slot] == 0)
+                Py_DECREF(results[k]);
+            else
+                slots_[slot] = results[k];
         }
         for (uint32_t k = 0; k < ins.n_inputs; ++k)
             if (!operands[k].constant() && --uses_[operands[k].index()] == 0) Py_CLEAR(slots_[operands[k].index()]);
@@ -136,7 +146,10 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     }
 
     void wake_caller() {
-        { const std::lock_guard lock(mutex_); ++events_; }
+        {
+            const std::lock_guard lock(mutex_);
+            ++events_;
+        }
         changed_.notify_all();
     }
 

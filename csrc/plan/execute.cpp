@@ -39,8 +39,10 @@ int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** sl
     if (run_instruction(ins, g, arguments.data(), owned, results.data()) < 0) return -1;
     for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
         const uint32_t slot = p.results[ins.first_result + k];
-        if (slot == kNoSlot) Py_DECREF(results[k]);
-        else slots[slot] = results[k];
+        if (slot == kNoSlot)
+            Py_DECREF(results[k]);
+        else
+            slots[slot] = results[k];
     }
     for (uint32_t k = 0; k < ins.n_inputs; ++k)
         if (operands[k].last_use()) Py_CLEAR(slots[operands[k].index()]);
@@ -119,8 +121,10 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
                                                  : 1;
             if (PYOP_LIKELY(done == 0)) {
                 const uint32_t slot = p.results[ins.first_result];
-                if (PYOP_LIKELY(slot != kNoSlot)) slots[slot] = result;
-                else Py_DECREF(result);
+                if (PYOP_LIKELY(slot != kNoSlot))
+                    slots[slot] = result;
+                else
+                    Py_DECREF(result);
                 for (uint32_t k = 0; k < ins.n_inputs; ++k)
                     if (operands[k].last_use()) Py_CLEAR(slots[operands[k].index()]);
                 continue;

@@ -50,7 +50,8 @@ std::string sizes_text(const Program& p, const Sizes& sizes) {
     std::string text;
     for (size_t i = 0; i < sizes.size(); ++i)
         if (sizes[i] >= 0)
-            text += (text.empty() ? " (" : ", ") + dim_text(p, -2 - static_cast<npy_intp>(i)) + " = " + std::to_string(sizes[i]);
+            text += (text.empty() ? " (" : ", ") + dim_text(p, -2 - static_cast<npy_intp>(i)) + " = " +
+                    std::to_string(sizes[i]);
     return text.empty() ? text : text + ")";
 }
 
@@ -94,7 +95,8 @@ int check_exprs(const Program& p, PyObject* const* arrays, const Sizes& sizes) {
         const npy_intp have = PyArray_DIM(as_array(arrays[e.feed]), e.dim);
         if (PyLong_AsSsize_t(want.get()) == have) continue;
         PyErr_Format(errors.input, "dimension %d of input '%s' is %zd, but expects %S = %S%s", e.dim,
-                     FeedCaller(p, e.feed).name().c_str(), have, e.expr.get(), want.get(), sizes_text(p, sizes).c_str());
+                     FeedCaller(p, e.feed).name().c_str(), have, e.expr.get(), want.get(),
+                     sizes_text(p, sizes).c_str());
         return -1;
     }
     return 0;
@@ -105,7 +107,8 @@ PyObject* convert_new(const Program& p, size_t k, PyObject* value) {
     PyObject* array = convert_argument_new(value, p.feeds[k].dtype, false);
     // A graph that declares text as objects (py_func's way) takes str and bytes.
     const bool wants_objects = p.feeds[k].dtype && p.feeds[k].dtype->type_num == NPY_OBJECT;
-    if (array && wants_objects && PyArray_ISSTRING(as_array(array))) Py_SETREF(array, convert_argument_new(value, nullptr, true));
+    if (array && wants_objects && PyArray_ISSTRING(as_array(array)))
+        Py_SETREF(array, convert_argument_new(value, nullptr, true));
     if (!p.feeds[k].dtype) array = keep_nuls_steal(array, value);
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
     Ref message = Ref::steal(PyUnicode_FromFormat("input '%U' of the graph, a %s, cannot become an array",

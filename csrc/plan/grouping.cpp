@@ -43,8 +43,10 @@ bool Grouping::add_step(uint32_t i, const OutsideReads& outside) {
     for (Edge e : node.inputs()) {
         e = r_.resolve(e);
         const auto it = internals_.find(Rewrite::key(e));
-        if (it != internals_.end()) sources.push_back({LoopOperand::Scratch, it->second.step, it->second.index});
-        else sources.push_back({LoopOperand::External, 0, external_of_.at(Rewrite::key(e))});
+        if (it != internals_.end())
+            sources.push_back({LoopOperand::Scratch, it->second.step, it->second.index});
+        else
+            sources.push_back({LoopOperand::External, 0, external_of_.at(Rewrite::key(e))});
     }
     for (uint32_t k = 0; k < node.n_outputs(); ++k) add_result({i, k}, depends, step, outside);
     for (const Edge e : node.inputs()) release_read(r_.resolve(e));

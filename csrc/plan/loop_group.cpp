@@ -59,7 +59,8 @@ bool lay_out(const LoopGroup& group, PyObject* const* externals, Layout& layout)
     }
     for (size_t k = 0; k < n; ++k) {
         PyArrayObject* a = as_array(externals[k]);
-        const bool whole = PyArray_NDIM(a) == layout.ndim && PyArray_CompareLists(PyArray_DIMS(a), layout.shape, layout.ndim);
+        const bool whole =
+            PyArray_NDIM(a) == layout.ndim && PyArray_CompareLists(PyArray_DIMS(a), layout.shape, layout.ndim);
         if (!whole && (layout.full >> k & 1)) return false;
     }
     // A result that reads only single numbers has their shape, whatever the others have.
@@ -125,13 +126,14 @@ int run_fast(const LoopGroup& group, PyObject* const* externals, PyObject** outp
     if (!lay_out(group, externals, layout)) return 0;
     for (size_t k = 0; k < group.outputs.size(); ++k) {
         Py_INCREF(group.outputs[k]);
-        outputs[k] = PyArray_NewFromDescr(&PyArray_Type, group.outputs[k], layout.ndim, layout.shape, nullptr, nullptr, 0,
-                                          nullptr);
+        outputs[k] = PyArray_NewFromDescr(&PyArray_Type, group.outputs[k], layout.ndim, layout.shape, nullptr, nullptr,
+                                          0, nullptr);
         if (outputs[k]) continue;
         drop(outputs, k);
         return -1;
     }
-    const auto block_bytes = static_cast<size_t>((std::min(layout.size, kBlock) * group.scratch_itemsize + 63) & ~npy_intp{63});
+    const auto block_bytes =
+        static_cast<size_t>((std::min(layout.size, kBlock) * group.scratch_itemsize + 63) & ~npy_intp{63});
     char* scratch = scratch_memory.reserve(block_bytes * group.n_scratch + 64);
     if (!scratch) {
         drop(outputs, group.outputs.size());

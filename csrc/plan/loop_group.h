@@ -40,7 +40,7 @@ struct LoopGroup {
         LoopOperand::Place place;             // External, or Scratch: output `index` of step `step`
         uint32_t step, index;
     };
-    std::vector<std::vector<Source>> sources;                   // by step, its arrays in the order of the node's inputs
+    std::vector<std::vector<Source>> sources;  // by step, its arrays in the order of the node's inputs
     std::vector<std::pair<uint32_t, uint32_t>> output_sources;  // by output: step and its result
 };
 

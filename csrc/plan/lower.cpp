@@ -23,14 +23,17 @@ class Lowering {
         const OutsideReads outside(r_, schedule_, fusion_);
         for (const uint32_t i : schedule_) {
             const int32_t group = fusion_.group_of.empty() ? -1 : fusion_.group_of[i];
-            if (group < 0) emit(i);
+            if (group < 0)
+                emit(i);
             else if (const auto& members = fusion_.groups[static_cast<size_t>(group)].members; members.back() == i)
                 emit_group(members, outside);
         }
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
-        if (p_.concurrent) order();
-        else mark_last_uses();
+        if (p_.concurrent)
+            order();
+        else
+            mark_last_uses();
         return 0;
     }
 
@@ -54,7 +57,8 @@ class Lowering {
             feed.dtype = spec.descr();
             feed.ndim = spec.ndim;
             feed.name = r_.g.node_name(e.node);
-            for (size_t d = 0; d < spec.dims.size(); ++d) feed.dims.push_back(feed_dim(spec.dims[d], static_cast<int>(d), symbols));
+            for (size_t d = 0; d < spec.dims.size(); ++d)
+                feed.dims.push_back(feed_dim(spec.dims[d], static_cast<int>(d), symbols));
             feed_of_[key(e)] = static_cast<uint32_t>(p_.feeds.size() - 1);
         }
     }
@@ -102,13 +106,14 @@ class Lowering {
 
     void emit(uint32_t i) {
         const PyNode& node = r_.g.node_as<PyNode>(i);
-        Instruction ins{{node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()},
-                        i,
-                        static_cast<uint32_t>(p_.operands.size()),
-                        static_cast<uint32_t>(node.inputs().size()),
-                        static_cast<uint32_t>(p_.results.size()),
-                        node.contract() && node.contract()->plain && !node.form() && node.inputs().size() <= kPlainArity,
-                        node.contract() && node.contract()->mutates != 0};
+        Instruction ins{
+            {node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()},
+            i,
+            static_cast<uint32_t>(p_.operands.size()),
+            static_cast<uint32_t>(node.inputs().size()),
+            static_cast<uint32_t>(p_.results.size()),
+            node.contract() && node.contract()->plain && !node.form() && node.inputs().size() <= kPlainArity,
+            node.contract() && node.contract()->mutates != 0};
         uint32_t position = 0;
         for (const Edge e : node.inputs()) {
             const bool lent = node.lends() && !(ins.mutates && node.contract()->mutates_input(position));

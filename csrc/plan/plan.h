@@ -9,8 +9,7 @@ namespace pyop {
 enum class FetchForm : int8_t { Single, Tuple, List, Tree };
 
 struct PlanObject {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject* graph;
     Program* program;
     std::vector<int32_t>* leaves;  // one a fetch: index of the program's output, or -1 for None (a node)

@@ -52,7 +52,8 @@ int bind_keywords(const Program& p, PyObject* const* args, Py_ssize_t n_args, Py
 }
 
 PYOP_COLD int wrong_arguments(const Program& p, Py_ssize_t got) {
-    PyErr_Format(PyExc_TypeError, "the plan takes %zu arrays (%s), but got %zd", p.feeds.size(), feed_names(p).c_str(), got);
+    PyErr_Format(PyExc_TypeError, "the plan takes %zu arrays (%s), but got %zd", p.feeds.size(), feed_names(p).c_str(),
+                 got);
     return -1;
 }
 
@@ -68,8 +69,10 @@ PyObject* assemble(const PlanObject& plan, References& outputs) {
     Ref leaves = Ref::steal(plan.form == FetchForm::Tuple ? PyTuple_New(length) : PyList_New(length));
     for (size_t i = 0; leaves && i < n; ++i) {
         PyObject* leaf = leaf_new(plan, i, outputs);
-        if (plan.form == FetchForm::Tuple) PyTuple_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
-        else PyList_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
+        if (plan.form == FetchForm::Tuple)
+            PyTuple_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
+        else
+            PyList_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
     }
     if (!leaves || plan.form != FetchForm::Tree) return leaves.release();
     return PyObject_CallMethod(plan.tree, "unflatten", "(O)", leaves.get());
@@ -180,7 +183,8 @@ int read_fetches(PyObject* graph, PyObject* fetches, Request& request, std::vect
             leaves.push_back(-1);
             request.run_nodes.push_back(reinterpret_cast<NodeHandleObject*>(fetch)->index);
         } else {
-            PyErr_Format(PyExc_TypeError, "a fetch must be a Value or a Node of the graph, not %s", Py_TYPE(fetch)->tp_name);
+            PyErr_Format(PyExc_TypeError, "a fetch must be a Value or a Node of the graph, not %s",
+                         Py_TYPE(fetch)->tp_name);
             return -1;
         }
         if (owner != graph) {
@@ -208,7 +212,8 @@ int read_feeds(PyObject* graph, PyObject* feeds, Request& request) {
 }
 
 PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"graph", "fetches", "feeds", "form", "tree", "whole", "optimize", "threads", nullptr};
+    static const char* keywords[] = {"graph", "fetches",  "feeds",   "form", "tree",
+                                     "whole", "optimize", "threads", nullptr};
     PyObject *graph, *fetches, *feeds, *tree;
     int form, whole, optimize, threads;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!iOppi", const_cast<char**>(keywords), graph_type, &graph,
@@ -275,8 +280,8 @@ void plan_dealloc(PyObject* self) {
 
 PyObject* plan_report(PyObject* self, PyObject*) {
     const Program& p = *plan_of(self)->program;
-    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n}", "nodes", p.n_nodes, "pruned", p.pruned, "merged", p.merged,
-                         "folded", p.folded, "native", p.native, "groups", p.groups.size(), "instructions",
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n}", "nodes", p.n_nodes, "pruned", p.pruned, "merged",
+                         p.merged, "folded", p.folded, "native", p.native, "groups", p.groups.size(), "instructions",
                          p.instructions.size(), "slots", static_cast<size_t>(p.n_slots));
 }
 
@@ -284,7 +289,8 @@ PyObject* plan_nodes(PyObject* self, void*) {
     const PlanObject& plan = *plan_of(self);
     std::vector<uint32_t> order;
     for (const Instruction& ins : plan.program->instructions) {
-        if (!ins.group) order.push_back(ins.node);
+        if (!ins.group)
+            order.push_back(ins.node);
         else
             for (const LoopStep& loop : ins.group->steps) order.push_back(loop.node);
     }
@@ -338,15 +344,16 @@ PyMemberDef plan_members[] = {
 };
 
 PyType_Slot plan_slots[] = {
-    {Py_tp_doc, const_cast<char*>(
-        "A compiled graph: a flat list of instructions, run by C++.\n\n"
-        "Call it with one array for each input, by position or by name; `out=` takes arrays for the results.\n"
-        "Made by `Graph.compile`. May be called from many threads at once.\n\n"
-        "Examples\n--------\n"
-        ">>> import numpy as np, pyop\n"
-        ">>> plan = pyop.trace(lambda x, y: x @ y, \"float64[n]\", \"float64[n]\").compile()\n"
-        ">>> plan(np.ones(3), np.arange(3.0)), plan(y=np.ones(2), x=np.ones(2))\n"
-        "(array(3.), array(2.))")},
+    {Py_tp_doc,
+     const_cast<char*>(
+         "A compiled graph: a flat list of instructions, run by C++.\n\n"
+         "Call it with one array for each input, by position or by name; `out=` takes arrays for the results.\n"
+         "Made by `Graph.compile`. May be called from many threads at once.\n\n"
+         "Examples\n--------\n"
+         ">>> import numpy as np, pyop\n"
+         ">>> plan = pyop.trace(lambda x, y: x @ y, \"float64[n]\", \"float64[n]\").compile()\n"
+         ">>> plan(np.ones(3), np.arange(3.0)), plan(y=np.ones(2), x=np.ones(2))\n"
+         "(array(3.), array(2.))")},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_repr, reinterpret_cast<void*>(plan_repr)},
     {Py_tp_traverse, reinterpret_cast<void*>(plan_traverse)},
@@ -360,7 +367,8 @@ PyType_Slot plan_slots[] = {
 
 PyType_Spec plan_spec = {
     "pyop._core.Plan", sizeof(PlanObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, plan_slots};
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    plan_slots};
 
 PyMethodDef functions[] = {
     {"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compile)), METH_VARARGS | METH_KEYWORDS,

@@ -33,20 +33,20 @@ void restore_pending(Ref exception) {
 
 int errors_init(PyObject* module) {
     Ref on_exception = Ref::steal(PyTuple_Pack(1, PyExc_Exception));
-    errors.base = add_class(module, "PyopError", "Base class of the errors that pyop itself raises.",
-                            on_exception.get());
+    errors.base =
+        add_class(module, "PyopError", "Base class of the errors that pyop itself raises.", on_exception.get());
     if (!errors.base) return -1;
     Ref both = Ref::steal(PyTuple_Pack(3, errors.base, PyExc_TypeError, PyExc_ValueError));
-    errors.input = add_class(module, "InputError",
-                             "An argument does not fit what the op declares (both a TypeError and a ValueError).",
-                             both.get());
+    errors.input =
+        add_class(module, "InputError",
+                  "An argument does not fit what the op declares (both a TypeError and a ValueError).", both.get());
     errors.output = add_class(module, "OutputError",
                               "A function returned something else than its op declares (both a TypeError and a "
                               "ValueError).",
                               both.get());
     Ref on_runtime = Ref::steal(PyTuple_Pack(2, errors.base, PyExc_RuntimeError));
-    errors.graph = add_class(module, "GraphError", "A graph is built or run in a way that cannot work.",
-                             on_runtime.get());
+    errors.graph =
+        add_class(module, "GraphError", "A graph is built or run in a way that cannot work.", on_runtime.get());
     return errors.input && errors.output && errors.graph ? 0 : -1;
 }
 

@@ -63,9 +63,7 @@ void after_fork_in_child() noexcept {
 }
 
 void wait_for_scopes() {
-    const auto others_inside = [] {
-        return state.scopes.load(std::memory_order_acquire) / kScope > own_scopes;
-    };
+    const auto others_inside = [] { return state.scopes.load(std::memory_order_acquire) / kScope > own_scopes; };
     if (!others_inside()) {
         return;
     }
@@ -120,8 +118,7 @@ void bury(RefBox* box) noexcept {
     RefBox* head = state.graveyard.load(std::memory_order_relaxed);
     do {
         box->next = head;
-    } while (!state.graveyard.compare_exchange_weak(head, box, std::memory_order_seq_cst,
-                                                    std::memory_order_relaxed));
+    } while (!state.graveyard.compare_exchange_weak(head, box, std::memory_order_seq_cst, std::memory_order_relaxed));
     // The interpreter cannot go away meanwhile: close() waits for this thread.
     if (PYOP_UNLIKELY(!state.scheduled.load(std::memory_order_seq_cst))) {
         schedule();

@@ -61,9 +61,6 @@ _core.set_array_hooks(array_ufunc, array_function)
 install(Value)
 
 # Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
-for _public in (GraphError, InputError, OutputError, PyopError, Node, Op, Plan, Value):
-    try:
-        _public.__module__ = "pyop"
-    except TypeError:  # an immutable type keeps its own
-        pass
+for _public in (GraphError, InputError, OutputError, PyopError, Op, Plan, Value):
+    _public.__module__ = "pyop"
 del _public

@@ -68,14 +68,14 @@ def apply(
     if nested:
         leaves, tree = flatten((args, kwargs))
         inner = [leaf for leaf in leaves if isinstance(leaf, Value)]
-        if len(inner) > sum(isinstance(a, Value) for a in (*args, *kwargs.values())) or _has_arrays(args, kwargs, leaves):
+        if len(inner) > sum(isinstance(a, Value) for a in (*args, *kwargs.values())) or _has_arrays(
+            args, kwargs, leaves
+        ):
             graph = graph or inner[0].graph
             call = _nested_call(func, leaves, tree)
     if graph is None:
         raise GraphError(f"no Value among the arguments of {default_name(func)}: there is no graph to add a node to")
-    node = graph._add_call(
-        name=name or default_name(func), specs=spec_leaves, stateful=stateful, lends=False, **call
-    )
+    node = graph._add_call(name=name or default_name(func), specs=spec_leaves, stateful=stateful, lends=False, **call)
     return structure.unflatten(node.outputs)
 
 

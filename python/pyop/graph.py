@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Graph(GraphBase):
         leaves, tree = self._outputs
         return tree.unflatten(leaves)
 
-    def __enter__(self) -> Graph:
+    def __enter__(self) -> Self:
         self._push()
         return self
 
@@ -235,7 +235,14 @@ class Graph(GraphBase):
         return self._compile(leaves, structure, self.inputs, whole=True, optimize=optimize, threads=threads)
 
     def _compile(
-        self, leaves: list[Any], structure: TreeDef, feeds: Iterable[Value], *, whole: bool, optimize: bool, threads: int
+        self,
+        leaves: list[Any],
+        structure: TreeDef,
+        feeds: Iterable[Value],
+        *,
+        whole: bool,
+        optimize: bool,
+        threads: int,
     ) -> Plan:
         form = _SINGLE
         if not structure.is_leaf and (leaves or self._outputs is not None or not whole):
@@ -254,7 +261,9 @@ class Graph(GraphBase):
         leaves, structure = flatten(fetches)
         for leaf in leaves:
             if not isinstance(leaf, Value | Node):
-                raise TypeError(f"a fetch must be a Value or a Node of the graph, got {type(leaf).__name__} {leaf!r:.80}")
+                raise TypeError(
+                    f"a fetch must be a Value or a Node of the graph, got {type(leaf).__name__} {leaf!r:.80}"
+                )
         return leaves, structure
 
     def _feeds(self, feeds: Mapping[Any, Any]) -> tuple[list[Value], list[Any]]:
@@ -268,7 +277,9 @@ class Graph(GraphBase):
                     raise GraphError(f"graph {self._name!r} has no input {key!r}; it has {sorted(by_name)}")
                 key = by_name[key]
             if not isinstance(key, Value):
-                raise TypeError(f"only a Value, or the name of an input, can be fed, not {type(key).__name__} {key!r:.80}")
+                raise TypeError(
+                    f"only a Value, or the name of an input, can be fed, not {type(key).__name__} {key!r:.80}"
+                )
             values.append(key)
         if len({_key(value) for value in values}) != len(values):
             raise GraphError("a Value is fed twice")
@@ -329,9 +340,7 @@ def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Gr
     graph = Graph(name=check_name(name) if name is not None else default_name(fn))
     names = Parameters.of(fn).arrays
     with graph:
-        arguments = [
-            _inputs_of(graph, spec, names[k] if k < len(names) else "input") for k, spec in enumerate(specs)
-        ]
+        arguments = [_inputs_of(graph, spec, names[k] if k < len(names) else "input") for k, spec in enumerate(specs)]
         result = fn(*arguments)
     if result is not None:
         graph.output(result)

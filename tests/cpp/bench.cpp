@@ -40,8 +40,7 @@ double time_each(Refs& refs) {
 PyObject* bench_drop(PyObject*, PyObject* count) {
     const Py_ssize_t n = PyLong_AsSsize_t(count);
     if (n <= 0) {
-        return PyErr_Format(PyExc_ValueError, "bench_drop needs a positive number of references, got %R",
-                            count);
+        return PyErr_Format(PyExc_ValueError, "bench_drop needs a positive number of references, got %R", count);
     }
     pyop::drain();
     Refs here = stock(static_cast<size_t>(n));

@@ -49,23 +49,15 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT,
-                          "_ctests",
-                          "C++ tests of pyop's core.",
-                          -1,
-                          methods,
-                          nullptr,
-                          nullptr,
-                          nullptr,
-                          nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_ctests", "C++ tests of pyop's core.", -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
 PyMODINIT_FUNC PyInit__ctests() {
     Ref module = Ref::steal(PyModule_Create(&definition));
     if (!module || PyModule_AddFunctions(module.get(), ctests::scenario_methods) != 0 ||
-        PyModule_AddFunctions(module.get(), ctests::bench_methods) != 0 ||
-        pyop::reaper_init(module.get()) != 0) {
+        PyModule_AddFunctions(module.get(), ctests::bench_methods) != 0 || pyop::reaper_init(module.get()) != 0) {
         return nullptr;
     }
     return module.release();

@@ -35,8 +35,7 @@ class Owner {
 
     PyObject* get() const noexcept {
         const auto* node = std::get_if<Node>(&held_);
-        return node != nullptr ? static_cast<pyop::PyNode&>(**node).fn()
-                               : std::get<pyop::SharedRef>(held_).get();
+        return node != nullptr ? static_cast<pyop::PyNode&>(**node).fn() : std::get<pyop::SharedRef>(held_).get();
     }
 
   private:

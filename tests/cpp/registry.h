@@ -46,12 +46,11 @@ extern PyMethodDef bench_methods[];
     } while (false)
 
 // For integers: says what came.
-#define EXPECT_EQ(got, wanted)                                                                        \
-    do {                                                                                              \
-        auto got_ = (got);                                                                            \
-        auto wanted_ = static_cast<decltype(got_)>(wanted);                                           \
-        if (got_ != wanted_)                                                                          \
-            ctests::fail(                                                                             \
-                __FILE__, __LINE__,                                                                   \
-                "expected " #got " == " + std::to_string(wanted_) + ", got " + std::to_string(got_)); \
+#define EXPECT_EQ(got, wanted)                                                                                 \
+    do {                                                                                                       \
+        auto got_ = (got);                                                                                     \
+        auto wanted_ = static_cast<decltype(got_)>(wanted);                                                    \
+        if (got_ != wanted_)                                                                                   \
+            ctests::fail(__FILE__, __LINE__,                                                                   \
+                         "expected " #got " == " + std::to_string(wanted_) + ", got " + std::to_string(got_)); \
     } while (false)

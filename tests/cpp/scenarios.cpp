@@ -37,10 +37,10 @@ struct Report {
         }
         const pyop::ReaperStats s = pyop::reaper_stats();
         char line[160];
-        const int n = std::snprintf(line, sizeof line, "at exit: deferred=%llu drained=%llu leaked=%llu\n",
-                                    static_cast<unsigned long long>(s.deferred),
-                                    static_cast<unsigned long long>(s.drained),
-                                    static_cast<unsigned long long>(s.leaked));
+        const int n =
+            std::snprintf(line, sizeof line, "at exit: deferred=%llu drained=%llu leaked=%llu\n",
+                          static_cast<unsigned long long>(s.deferred), static_cast<unsigned long long>(s.drained),
+                          static_cast<unsigned long long>(s.leaked));
         [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, line, static_cast<size_t>(n));
     }
 } report;
@@ -109,9 +109,7 @@ PyObject* drop_and_call(PyObject*, PyObject* arguments) {
     return pyop::vectorcall_new(callable, nullptr, 0);
 }
 
-void delete_owners(PyObject* capsule) {
-    delete static_cast<Owners*>(PyCapsule_GetPointer(capsule, "owners"));
-}
+void delete_owners(PyObject* capsule) { delete static_cast<Owners*>(PyCapsule_GetPointer(capsule, "owners")); }
 
 void delete_owners_elsewhere(PyObject* capsule) {
     auto* owners = static_cast<Owners*>(PyCapsule_GetPointer(capsule, "owners"));
@@ -126,13 +124,9 @@ PyObject* capsule_new(PyObject* objects, PyCapsule_Destructor destructor) {
     return PyCapsule_New(owners.release(), "owners", destructor);
 }
 
-PyObject* capsule(PyObject*, PyObject* objects) {
-    return capsule_new(objects, delete_owners);
-}
+PyObject* capsule(PyObject*, PyObject* objects) { return capsule_new(objects, delete_owners); }
 
-PyObject* capsule_with_thread(PyObject*, PyObject* objects) {
-    return capsule_new(objects, delete_owners_elsewhere);
-}
+PyObject* capsule_with_thread(PyObject*, PyObject* objects) { return capsule_new(objects, delete_owners_elsewhere); }
 
 PyObject* keep_in_static(PyObject*, PyObject* objects) {
     if (!take(objects, static_owners)) {
@@ -266,13 +260,11 @@ PyObject* forget_churn(PyObject*, PyObject*) {
 
 PyObject* stats(PyObject*, PyObject*) {
     const pyop::ReaperStats s = pyop::reaper_stats();
-    return Py_BuildValue("{s:K,s:K,s:K,s:O}", "deferred", s.deferred, "drained", s.drained, "leaked",
-                         s.leaked, "closed", s.closed ? Py_True : Py_False);
+    return Py_BuildValue("{s:K,s:K,s:K,s:O}", "deferred", s.deferred, "drained", s.drained, "leaked", s.leaked,
+                         "closed", s.closed ? Py_True : Py_False);
 }
 
-PyObject* collect(PyObject*, PyObject*) {
-    return PyLong_FromUnsignedLongLong(pyop::drain());
-}
+PyObject* collect(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(pyop::drain()); }
 
 PyObject* report_at_exit(PyObject*, PyObject*) {
     report.wanted = true;
@@ -286,13 +278,10 @@ PyMethodDef ctests::scenario_methods[] = {
     {"drop_attached", drop_attached, METH_O, "Drop on this thread, holding the GIL."},
     {"drop_detached", drop_detached, METH_O, "Drop on this thread, without the GIL."},
     {"drop_on_thread", drop_on_thread, METH_O, "Drop on a C++ thread while the GIL is free."},
-    {"drop_on_joined_thread", drop_on_joined_thread, METH_O,
-     "Drop on a C++ thread, holding the GIL and joining it."},
-    {"drop_and_call", drop_and_call, METH_VARARGS,
-     "The same, then call a function at once and return its result."},
+    {"drop_on_joined_thread", drop_on_joined_thread, METH_O, "Drop on a C++ thread, holding the GIL and joining it."},
+    {"drop_and_call", drop_and_call, METH_VARARGS, "The same, then call a function at once and return its result."},
     {"capsule", capsule, METH_O, "A capsule that drops when it dies."},
-    {"capsule_with_thread", capsule_with_thread, METH_O,
-     "A capsule that drops on a joined thread when it dies."},
+    {"capsule_with_thread", capsule_with_thread, METH_O, "A capsule that drops on a joined thread when it dies."},
     {"keep_in_static", keep_in_static, METH_O, "Keep until C++ static destructors run."},
     {"drop_for_ever", drop_for_ever, METH_O, "Drop one by one on a thread nobody joins."},
     {"attach_for_ever", attach_for_ever, METH_O, "Call, make and drop on a thread nobody joins."},

@@ -92,8 +92,7 @@ PYOP_TEST(survive_hands_results_and_exceptions_through) {
     int& same = pyop::survive([&]() -> int& { return value; });
     EXPECT(&same == &value);
     PyObject* three[] = {Py_None};
-    pyop::Ref type =
-        pyop::Ref::steal(pyop::vectorcall_new(reinterpret_cast<PyObject*>(&PyType_Type), three, 1));
+    pyop::Ref type = pyop::Ref::steal(pyop::vectorcall_new(reinterpret_cast<PyObject*>(&PyType_Type), three, 1));
     EXPECT(type.get() == reinterpret_cast<PyObject*>(Py_TYPE(Py_None)));
     PyObject* nothing = pyop::vectorcall_new(Py_None, three, 1);
     EXPECT(nothing == nullptr && PyErr_ExceptionMatches(PyExc_TypeError));

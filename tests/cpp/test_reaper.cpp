@@ -33,9 +33,7 @@ void drop_elsewhere(SharedRef ref) {
     drop_elsewhere(std::move(one));
 }
 
-SharedRef shared_probe(ctests::OnDeath on_death) {
-    return SharedRef::steal(probe_new(std::move(on_death)).release());
-}
+SharedRef shared_probe(ctests::OnDeath on_death) { return SharedRef::steal(probe_new(std::move(on_death)).release()); }
 
 }  // namespace
 

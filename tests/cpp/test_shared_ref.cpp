@@ -84,9 +84,7 @@ PYOP_TEST(shared_ref_visit_reports_one_edge) {
 
 namespace {
 
-void* no_memory(void*, size_t) {
-    return nullptr;
-}
+void* no_memory(void*, size_t) { return nullptr; }
 
 // Lets PyMem_Malloc fail for as long as it lives.
 struct MemoryRunsOut {

@@ -32,8 +32,10 @@ Ref compute(Rewrite& r, uint32_t i, const std::vector<PyObject*>& inputs) {
     Ref results = Ref::steal(PyTuple_New(node.n_outputs()));
     for (uint32_t k = 0; k < node.n_outputs(); ++k) {
         PyObject* kept = results ? keep_steal(outs[k]) : outs[k];
-        if (results && kept) PyTuple_SET_ITEM(results.get(), k, kept);
-        else results.reset();
+        if (results && kept)
+            PyTuple_SET_ITEM(results.get(), k, kept);
+        else
+            results.reset();
     }
     return results;
 }
@@ -44,7 +46,8 @@ int fold(Rewrite& r) {
     const NotBuilding not_building;
     // What was folded for another plan under the name of a node that is merged here need not be computed again.
     for (uint32_t i = 0; i < r.n_nodes; ++i)
-        if (PyObject* results = r.same_as[i] != i ? r.folded_results(i) : nullptr) r.g.keep_folded(r.same_as[i], results);
+        if (PyObject* results = r.same_as[i] != i ? r.folded_results(i) : nullptr)
+            r.g.keep_folded(r.same_as[i], results);
     std::vector<PyObject*> inputs;
     for (uint32_t i = 0; i < r.n_nodes; ++i) {
         if (!r.live[i] || r.same_as[i] != i) continue;
@@ -67,7 +70,8 @@ int fold(Rewrite& r) {
     }
     // Whoever was merged into a folded node is known as well, for plans that want only that one.
     for (uint32_t i = 0; i < r.same_as.size(); ++i)
-        if (PyObject* results = r.same_as[i] != i ? r.folded_results(r.same_as[i]) : nullptr) r.g.keep_folded(i, results);
+        if (PyObject* results = r.same_as[i] != i ? r.folded_results(r.same_as[i]) : nullptr)
+            r.g.keep_folded(i, results);
     return 0;
 }
 

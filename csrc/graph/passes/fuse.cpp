@@ -109,7 +109,8 @@ class Fuser {
     bool takes_as_they_are(const PyNode& node, const StridedLoop& loop, size_t n) const {
         for (size_t a = 0; a < n; ++a) {
             const int32_t code = node.form() ? node.form()->order[a] : static_cast<int32_t>(a);
-            if (code >= 0 && r_.g.spec(node.inputs()[static_cast<size_t>(code)]).descr() != loop.dtype(static_cast<int>(a)))
+            if (code >= 0 &&
+                r_.g.spec(node.inputs()[static_cast<size_t>(code)]).descr() != loop.dtype(static_cast<int>(a)))
                 return false;
         }
         return true;
@@ -121,7 +122,8 @@ class Fuser {
         std::vector<int32_t> candidates;
         for (const Edge e : r_.g.node(i).inputs()) {
             const int32_t g = group_of(e);
-            if (g >= 0 && std::find(candidates.begin(), candidates.end(), g) == candidates.end()) candidates.push_back(g);
+            if (g >= 0 && std::find(candidates.begin(), candidates.end(), g) == candidates.end())
+                candidates.push_back(g);
         }
         // All of them if that works, else one by one: alone, one producer may stand in the way of another.
         std::vector<uint32_t> members;
@@ -163,7 +165,9 @@ class Fuser {
         if (members.size() + 1 > kMaxMembers) return false;
         size_t first = position_[last], externals = 0;
         for (const uint32_t m : members) first = std::min(first, position_[m]);
-        const auto inside = [&](uint32_t node) { return std::find(members.begin(), members.end(), node) != members.end(); };
+        const auto inside = [&](uint32_t node) {
+            return std::find(members.begin(), members.end(), node) != members.end();
+        };
         for (const uint32_t m : members)
             if (const auto it = readers_.find(m); it != readers_.end())
                 if (!std::all_of(it->second.begin(), it->second.end(), inside)) return false;
@@ -176,7 +180,8 @@ class Fuser {
             }
             return true;
         };
-        return std::all_of(members.begin(), members.end(), reads_early) && reads_early(last) && externals <= kMaxExternals;
+        return std::all_of(members.begin(), members.end(), reads_early) && reads_early(last) &&
+               externals <= kMaxExternals;
     }
 
     const Rewrite& r_;
@@ -188,9 +193,8 @@ class Fuser {
 }  // namespace
 
 int fuse(const Rewrite& r, const std::vector<uint32_t>& schedule, Fusion& fusion) {
-    const bool any = std::any_of(schedule.begin(), schedule.end(), [&](uint32_t i) {
-        return is_elementwise_ufunc(r.g.node_as<PyNode>(i).fn());
-    });
+    const bool any = std::any_of(schedule.begin(), schedule.end(),
+                                 [&](uint32_t i) { return is_elementwise_ufunc(r.g.node_as<PyNode>(i).fn()); });
     if (!any) return 0;
     return Fuser(r, fusion).run(schedule);
 }

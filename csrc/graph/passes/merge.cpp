@@ -20,13 +20,18 @@ size_t address(const void* p) { return reinterpret_cast<size_t>(p) >> 4; }
 
 // A bound method is a new object each time it is looked up: what it is bound to and its function identify it.
 // Callables that rebuild nested arguments (calls.py) say themselves when they are the same, by hash and ==.
-bool has_merge_key(PyObject* fn) { return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fn)), "_pyop_merge_by_value"); }
+bool has_merge_key(PyObject* fn) {
+    return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fn)), "_pyop_merge_by_value");
+}
 
 // -1 with an error set on failure.
 Py_hash_t callable_hash(PyObject* fn) {
-    if (PyMethod_Check(fn)) return static_cast<Py_hash_t>(mix(address(PyMethod_GET_SELF(fn)), address(PyMethod_GET_FUNCTION(fn))) >> 1);
+    if (PyMethod_Check(fn))
+        return static_cast<Py_hash_t>(mix(address(PyMethod_GET_SELF(fn)), address(PyMethod_GET_FUNCTION(fn))) >> 1);
     if (PyCFunction_Check(fn) && PyCFunction_GET_SELF(fn) && !PyModule_Check(PyCFunction_GET_SELF(fn)))
-        return static_cast<Py_hash_t>(mix(address(PyCFunction_GET_SELF(fn)), address(reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(fn)))) >> 1);
+        return static_cast<Py_hash_t>(
+            mix(address(PyCFunction_GET_SELF(fn)), address(reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(fn)))) >>
+            1);
     if (!PyFunction_Check(fn) && has_merge_key(fn)) return PyObject_Hash(fn);
     return static_cast<Py_hash_t>(address(fn));
 }

@@ -6,8 +6,13 @@
 namespace pyop {
 
 Rewrite::Rewrite(PyObject* graph_object, const Request& r)
-    : graph(graph_object), g(graph_of(graph_object)), request(r), n_nodes(static_cast<uint32_t>(g.size())), live(n_nodes),
-      same_as(n_nodes), node_is_fed(n_nodes) {
+    : graph(graph_object),
+      g(graph_of(graph_object)),
+      request(r),
+      n_nodes(static_cast<uint32_t>(g.size())),
+      live(n_nodes),
+      same_as(n_nodes),
+      node_is_fed(n_nodes) {
     std::iota(same_as.begin(), same_as.end(), 0u);
     for (const Edge e : r.feeds) {
         fed.insert(key(e));
