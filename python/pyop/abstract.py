@@ -65,7 +65,9 @@ class AbstractRule:
     def _ask(self, specs: list[Spec], statics: dict[str, Any]) -> Signature:
         answer = self._rule(*specs, **statics)
         try:
-            outputs = Spec.make(answer) if not isinstance(answer, tuple | list | dict) else map_leaves(Spec.make, answer)
+            outputs = (
+                Spec.make(answer) if not isinstance(answer, tuple | list | dict) else map_leaves(Spec.make, answer)
+            )
             return Signature.make(outputs=outputs)
         except (TypeError, ValueError) as error:
             raise TypeError(
