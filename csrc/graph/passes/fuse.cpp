@@ -60,14 +60,13 @@ class Fuser {
             position_[schedule[i]] = i + 1;
             if (look(schedule[i]) < 0) return -1;
             if (f_.loops[schedule[i]]) place(schedule[i]);
-            for (Edge e : r_.g.node(schedule[i]).inputs()) {
-                e = r_.resolve(e);
-                if (f_.loops[e.node]) readers_[e.node].push_back(schedule[i]);
-            }
+            note_reads(schedule[i]);
         }
-        std::erase_if(f_.groups, [](const FusedNodes& g) { return g.members.empty(); });
-        for (size_t k = 0; k < f_.groups.size(); ++k)
-            for (const uint32_t node : f_.groups[k].members) f_.group_of[node] = static_cast<int32_t>(k);
+        for (Candidate& c : candidates_) {
+            if (c.members.empty()) continue;
+            for (const uint32_t node : c.members) f_.group_of[node] = static_cast<int32_t>(f_.groups.size());
+            f_.groups.push_back({std::move(c.members)});
+        }
         return 0;
     }
 
@@ -116,78 +115,108 @@ class Fuser {
         return true;
     }
 
-    // Puts a native node into the groups of its producers, joined, where that keeps the order of everything else;
-    // or into one of its own.
+    // A group in the making. It runs where its last member stands, so it may take another member only while nobody
+    // outside has read one, and while all it reads was computed before its first member: then it depends on
+    // nothing that depends on it.
+    struct Candidate {
+        std::vector<uint32_t> members;  // in the order of the schedule
+        size_t first = 0;               // position of the first
+        std::vector<Edge> externals;    // what it reads from outside
+        std::vector<uint32_t> readers;  // outside nodes that have read a member
+    };
+
+    // Puts a native node into the groups of its producers, joined, if that may be; or into one of its own.
     void place(uint32_t i) {
-        std::vector<int32_t> candidates;
+        std::vector<int32_t> producers;
         for (const Edge e : r_.g.node(i).inputs()) {
-            const int32_t g = group_of(e);
-            if (g >= 0 && std::find(candidates.begin(), candidates.end(), g) == candidates.end())
-                candidates.push_back(g);
+            const int32_t g = group_of(r_.resolve(e));
+            if (g >= 0 && std::find(producers.begin(), producers.end(), g) == producers.end()) producers.push_back(g);
         }
         // All of them if that works, else one by one: alone, one producer may stand in the way of another.
-        std::vector<uint32_t> members;
-        if (!extend(members, candidates, i))
-            for (const int32_t g : candidates) extend(members, {g}, i);
-        for (const uint32_t m : members) f_.groups[static_cast<size_t>(f_.group_of[m])].members.clear();
-        members.push_back(i);
-        std::sort(members.begin(), members.end());
-        for (const uint32_t m : members) f_.group_of[m] = static_cast<int32_t>(f_.groups.size());
-        f_.groups.push_back({std::move(members)});
-    }
-
-    bool extend(std::vector<uint32_t>& members, const std::vector<int32_t>& groups, uint32_t i) const {
-        std::vector<uint32_t> joined = members;
-        for (const int32_t g : groups) {
-            const auto& more = f_.groups[static_cast<size_t>(g)].members;
-            if (!same_shape(i, more.front())) return false;
-            joined.insert(joined.end(), more.begin(), more.end());
+        std::vector<int32_t> joined;
+        if (may_join(producers, i)) joined = producers;
+        for (const int32_t g : producers) {
+            if (joined.size() == producers.size()) break;
+            joined.push_back(g);
+            if (!may_join(joined, i)) joined.pop_back();
         }
-        if (!may_join(joined, i)) return false;
-        members = std::move(joined);
-        return true;
+        join(joined, i);
     }
 
-    int32_t group_of(Edge e) const {
-        e = r_.resolve(e);
-        if (r_.is_fed(e) || r_.known(e)) return -1;
-        return f_.group_of[e.node];
+    bool may_join(const std::vector<int32_t>& groups, uint32_t i) const {
+        size_t n_members = 1, n_externals = 0, first = position_[i];
+        for (const int32_t g : groups) {
+            const Candidate& c = candidate(g);
+            n_members += c.members.size();
+            first = std::min(first, c.first);
+            if (!same_shape(i, c.members.front())) return false;
+        }
+        if (n_members > kMaxMembers) return false;
+        const auto inside = [&](int32_t g) {
+            return g >= 0 && std::find(groups.begin(), groups.end(), g) != groups.end();
+        };
+        const auto reads_early = [&](Edge e) {
+            if (inside(group_of(e))) return true;
+            ++n_externals;
+            return r_.is_fed(e) || r_.known(e) || position_[e.node] < first;
+        };
+        for (const int32_t g : groups) {
+            const Candidate& c = candidate(g);
+            if (!std::all_of(c.externals.begin(), c.externals.end(), reads_early)) return false;
+            for (const uint32_t reader : c.readers)
+                if (!inside(f_.group_of[reader])) return false;
+        }
+        for (const Edge e : r_.g.node(i).inputs())
+            if (!reads_early(r_.resolve(e))) return false;
+        return n_externals <= kMaxExternals;
     }
+
+    void join(const std::vector<int32_t>& groups, uint32_t i) {
+        if (groups.empty()) candidates_.push_back({{}, position_[i], {}, {}});
+        const int32_t target = groups.empty() ? static_cast<int32_t>(candidates_.size()) - 1 : groups.front();
+        Candidate& into = candidate(target);
+        for (const int32_t g : groups) {
+            if (g == target) continue;
+            Candidate& from = candidate(g);
+            for (const uint32_t m : from.members) f_.group_of[m] = target;
+            into.first = std::min(into.first, from.first);
+            into.members.insert(into.members.end(), from.members.begin(), from.members.end());
+            into.externals.insert(into.externals.end(), from.externals.begin(), from.externals.end());
+            into.readers.insert(into.readers.end(), from.readers.begin(), from.readers.end());
+            from = {};
+        }
+        if (groups.size() > 1) std::sort(into.members.begin(), into.members.end());
+        into.members.push_back(i);
+        f_.group_of[i] = target;
+        for (const Edge e : r_.g.node(i).inputs()) into.externals.push_back(r_.resolve(e));
+        std::erase_if(into.externals, [&](Edge e) { return group_of(e) == target; });
+        std::erase_if(into.readers, [&](uint32_t reader) { return f_.group_of[reader] == target; });
+    }
+
+    void note_reads(uint32_t i) {
+        for (Edge e : r_.g.node(i).inputs()) {
+            e = r_.resolve(e);
+            const int32_t g = group_of(e);
+            if (g >= 0 && g != f_.group_of[i]) candidate(g).readers.push_back(i);
+        }
+    }
+
+    Candidate& candidate(int32_t g) { return candidates_[static_cast<size_t>(g)]; }
+    const Candidate& candidate(int32_t g) const { return candidates_[static_cast<size_t>(g)]; }
+
+    // Of a resolved edge: the group in the making that computes it, -1 if none does.
+    int32_t group_of(Edge e) const { return r_.is_fed(e) || r_.known(e) ? -1 : f_.group_of[e.node]; }
 
     bool same_shape(uint32_t a, uint32_t b) const {
-        const ValueSpec &x = r_.g.spec({a, 0}), &y = r_.g.spec({b, 0});
-        return x.ndim == y.ndim && x.dims == y.dims;
-    }
-
-    // The group runs where its last member stood. So whatever it reads from outside was computed before its first
-    // member, which also means that it does not depend on the group; and nobody outside has read a member by then.
-    bool may_join(const std::vector<uint32_t>& members, uint32_t last) const {
-        if (members.size() + 1 > kMaxMembers) return false;
-        size_t first = position_[last], externals = 0;
-        for (const uint32_t m : members) first = std::min(first, position_[m]);
-        const auto inside = [&](uint32_t node) {
-            return std::find(members.begin(), members.end(), node) != members.end();
-        };
-        for (const uint32_t m : members)
-            if (const auto it = readers_.find(m); it != readers_.end())
-                if (!std::all_of(it->second.begin(), it->second.end(), inside)) return false;
-        const auto reads_early = [&](uint32_t node) {
-            for (Edge e : r_.g.node(node).inputs()) {
-                e = r_.resolve(e);
-                if (inside(e.node) && !r_.is_fed(e)) continue;
-                ++externals;
-                if (!r_.is_fed(e) && !r_.known(e) && position_[e.node] >= first) return false;
-            }
-            return true;
-        };
-        return std::all_of(members.begin(), members.end(), reads_early) && reads_early(last) &&
-               externals <= kMaxExternals;
+        const uint32_t x = r_.g.node(a).output_specs()[0], y = r_.g.node(b).output_specs()[0];
+        const ValueSpec &p = r_.g.spec({a, 0}), &q = r_.g.spec({b, 0});
+        return x == y || (p.ndim == q.ndim && p.dims == q.dims);
     }
 
     const Rewrite& r_;
     Fusion& f_;
     std::vector<size_t> position_;  // in the schedule, from 1
-    std::unordered_map<uint32_t, std::vector<uint32_t>> readers_;  // of native nodes, as far as the schedule was seen
+    std::vector<Candidate> candidates_;
 };
 
 }  // namespace
