@@ -259,3 +259,20 @@ def test_a_plan_dropped_while_it_runs() -> None:
         held.append(pyop.trace(lambda x, op=op: [op(x), op(x) + 1], "float64[]").compile(threads))
         assert held[0](np.ones(())) == [1.0, 2.0]
         assert held == []
+
+
+def test_a_traced_and_compiled_graph_needs_no_collector():
+    op = pyop.op(lambda x: x + 1.0, "float64[n] -> float64[n]")
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        graph = pyop.trace(lambda x: {"y": op(x)}, "float64[n]")
+        plan = graph.compile()
+        ref = weakref.ref(graph)
+        assert str(graph.outputs["y"].spec) == "float64[n]"
+        assert plan(np.zeros(1))["y"] == 1.0
+        del graph, plan
+        assert ref() is None
+    finally:
+        if was_enabled:
+            gc.enable()

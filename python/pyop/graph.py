@@ -46,7 +46,8 @@ class Graph(GraphBase):
     __slots__ = ("__weakref__", "_name", "_outputs", "_plans")
 
     _name: str
-    _outputs: tuple[list[Any], TreeDef] | None
+    # Where the outputs are, not Values: those would keep the graph alive in a cycle.
+    _outputs: tuple[list[tuple[int, int | None]], TreeDef] | None
     _plans: dict[Any, Plan]
 
     def __init__(self, name: str = "graph") -> None:
@@ -69,8 +70,8 @@ class Graph(GraphBase):
         """The tree of output Values; None if there is none yet."""
         if self._outputs is None:
             return None
-        leaves, tree = self._outputs
-        return tree.unflatten(leaves)
+        leaves, structure = self._output_leaves()
+        return structure.unflatten(leaves)
 
     def __enter__(self) -> Self:
         self._push()
@@ -156,7 +157,8 @@ class Graph(GraphBase):
         for leaf in leaves:
             if leaf.graph is not self:
                 raise GraphError(f"{leaf!r} belongs to {leaf.graph!r} and cannot be an output of {self!r}")
-        self._outputs = (leaves, structure)
+        places = [(x.node.index, x.output_index) if isinstance(x, Value) else (x.index, None) for x in leaves]
+        self._outputs = (places, structure)
 
     def run(self, fetches: Any = None, feeds: Mapping[Any, Any] | None = None, threads: int = 1) -> Any:
         """Compute what is fetched, and only what that needs.
@@ -231,7 +233,7 @@ class Graph(GraphBase):
                 )
             leaves, structure = flatten(())
         else:
-            leaves, structure = self._outputs
+            leaves, structure = self._output_leaves()
         return self._compile(leaves, structure, self.inputs, whole=True, optimize=optimize, threads=threads)
 
     def _compile(
@@ -253,11 +255,16 @@ class Graph(GraphBase):
             self, tuple(leaves), tuple(feeds), form, structure if form == _TREE else None, whole, optimize, threads
         )
 
+    def _output_leaves(self) -> tuple[list[Any], TreeDef]:
+        assert self._outputs is not None
+        places, structure = self._outputs
+        return [self[node] if output is None else self._value(node, output) for node, output in places], structure
+
     def _fetches(self, fetches: Any) -> tuple[list[Any], TreeDef]:
         if fetches is None:
             if self._outputs is None:
                 raise GraphError(f"graph {self._name!r} has no outputs: say what to fetch, g.run(fetches, feeds)")
-            return self._outputs
+            return self._output_leaves()
         leaves, structure = flatten(fetches)
         for leaf in leaves:
             if not isinstance(leaf, Value | Node):
