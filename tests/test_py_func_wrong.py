@@ -120,7 +120,7 @@ def test_a_coroutine_is_rejected_and_closed(call):
         warnings.simplefilter("error")
         with output_error("Unsupported object type coroutine", "work"):
             call(work, [], "float64")
-        with output_error("Unsupported object type coroutine", "work"):
+        with output_error("Unsupported object type coroutine", "1-th value returned by lambda"):
             call(lambda: [np.float64(1), work(), work()], [], ["float64"] * 3)
         with output_error("returns 1 values, but expects to see 0"):
             call(work, [], [])

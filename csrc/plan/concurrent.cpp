@@ -92,7 +92,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         ready_.pop_front();
         ++under_way_;
         const int outer_depth = std::exchange(depth_here, depth_ + 1);
-        const int status = step(i);
+        const int status = guarded([&] { return step(i); }, -1);
         depth_here = outer_depth;
         --under_way_;
         if (status < 0)
