@@ -9,6 +9,9 @@ import pytest
 
 import pyop
 
+# From NumPy 2.5 on, setting shape, strides or dtype warns; functions do it all the same.
+pytestmark = pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")
+
 
 def address(a):
     return a.__array_interface__["data"][0]

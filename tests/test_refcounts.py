@@ -11,6 +11,9 @@ import pytest
 
 import pyop
 
+# From NumPy 2.5 on, setting shape, strides or dtype warns; functions do it all the same.
+pytestmark = pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")
+
 A = np.arange(6.0)
 FROZEN = np.arange(6.0)
 FROZEN.flags.writeable = False

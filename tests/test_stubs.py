@@ -27,6 +27,7 @@ REFUSALS = {
 }
 # What any class has, or only the interpreter asks for.
 MACHINERY = {*dir(object), *dir(BaseException), "__module__", "__weakref__", "__dict__", "__vectorcalloffset__"}
+MACHINERY |= {"__slotnames__"}  # left by an attempt to pickle
 
 
 def public_runtime() -> set[str]:

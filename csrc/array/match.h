@@ -9,7 +9,9 @@
 
 namespace pyop {
 
-inline constexpr npy_intp kUnbound = -1;
+// Not -1: a fill with bytes that are all alike becomes a call of memset, whose wide stores stall the reads that
+// follow at once (docs/performance.md, B3).
+inline constexpr npy_intp kUnbound = -3;
 inline constexpr npy_intp kAbsent = -2;  // an optional gufunc dimension that no operand has
 
 struct BoundVariadic {
