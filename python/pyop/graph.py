@@ -157,7 +157,9 @@ class Graph(GraphBase):
         for leaf in leaves:
             if leaf.graph is not self:
                 raise GraphError(f"{leaf!r} belongs to {leaf.graph!r} and cannot be an output of {self!r}")
-        places = [(x.node.index, x.output_index) if isinstance(x, Value) else (x.index, None) for x in leaves]
+        places: list[tuple[int, int | None]] = [
+            (x.node.index, x.output_index) if isinstance(x, Value) else (x.index, None) for x in leaves
+        ]
         self._outputs = (places, structure)
 
     def run(self, fetches: Any = None, feeds: Mapping[Any, Any] | None = None, threads: int = 1) -> Any:

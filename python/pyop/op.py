@@ -144,19 +144,23 @@ def _declare(
     contract = make_contract(
         signature, mutates=_mutates_mask(mutates, signature, parameters), out_mode=parameters.out_mode
     )
-    return make_op(fn, contract, signature, parameters, name=label, stateful=bool(stateful))
+    made = make_op(fn, contract, signature, parameters, name=label, stateful=bool(stateful))
+    for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        if (value := getattr(fn, attribute, None)) is not None:
+            setattr(made, attribute, value)
+    return made
 
 
 def make_op(
     fn: Callable[..., Any], contract: Any, signature: Signature, parameters: Parameters, *, name: str, stateful: bool
 ) -> Op:
-    """An Op from its parts, dressed as the function it wraps."""
+    """An Op from its parts."""
     trees = None
     call_fn = None
     if signature.inputs is not None and not all(isinstance(part, Spec) for part in signature.inputs):
         trees = tuple(flatten(part)[1] for part in signature.inputs)
         call_fn = CallOnTrees(fn, trees)
-    made = Op(
+    return Op(
         fn=fn,
         contract=contract,
         name=name,
@@ -173,10 +177,6 @@ def make_op(
         arg_trees=trees,
         call_fn=call_fn,
     )
-    for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
-        if (value := getattr(fn, attribute, None)) is not None:
-            setattr(made, attribute, value)
-    return made
 
 
 def _origin(fn: Any) -> str:

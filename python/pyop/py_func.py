@@ -13,7 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ._core import Op
+from ._core import Contract, Op
 from .contracts import ResultForm, make_contract
 from .op import make_op
 from .parameters import Parameters, check_name, default_name
@@ -22,6 +22,7 @@ from .spec import Spec
 
 __all__ = ["make_function_op", "numpy_function", "output_spec", "py_func"]
 
+_ANY_INPUTS = Parameters()
 _TEXT = frozenset(("string", "str", "bytes"))
 
 
@@ -74,8 +75,12 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
             "for one input x write [x]"
         )
     single = not isinstance(Tout, list | tuple)
-    specs = tuple(output_spec(part) for part in ([Tout] if single else Tout))
-    results = make_function_op(func, specs, ResultForm.SEQUENCE, stateful, name)(*inp)
+    parts = (Tout,) if single else tuple(Tout)
+    try:
+        declared = _declare_sequence(parts)
+    except TypeError:  # no dtype, or not even hashable: told without the cache
+        declared = _declare_sequence.__wrapped__(parts)
+    results = _function_op(func, *declared, stateful, name)(*inp)
     return results[0] if single else results
 
 
@@ -157,7 +162,22 @@ def output_spec(dtype: Any) -> Spec:
 
 def make_function_op(func: Callable[..., Any], outputs: Any, form: ResultForm, stateful: bool, name: str | None) -> Op:
     """An op of the py_func family: any number of inputs, text as UTF-8 bytes."""
-    label = default_name(func) if name is None else check_name(name)
+    return _function_op(func, *_declare(outputs, form), stateful, name)
+
+
+def _declare(outputs: Any, form: ResultForm) -> tuple[Signature, Contract]:
     signature = Signature.make(outputs=outputs)
-    contract = make_contract(signature, form=form, text_as_utf8=True)
-    return make_op(func, contract, signature, Parameters(), name=label, stateful=bool(stateful))
+    return signature, make_contract(signature, form=form, text_as_utf8=True)
+
+
+# Called for every py_func, mostly with a few different Tout.
+@functools.lru_cache(maxsize=1024)
+def _declare_sequence(Tout: tuple[Any, ...]) -> tuple[Signature, Contract]:
+    return _declare(tuple(output_spec(part) for part in Tout), ResultForm.SEQUENCE)
+
+
+def _function_op(
+    func: Callable[..., Any], signature: Signature, contract: Contract, stateful: bool, name: str | None
+) -> Op:
+    label = default_name(func) if name is None else check_name(name)
+    return make_op(func, contract, signature, _ANY_INPUTS, name=label, stateful=bool(stateful))
