@@ -11,7 +11,7 @@ namespace pyop {
 
 namespace {
 
-constexpr npy_intp kBlock = 1024;               // elements
+constexpr npy_intp kBlock = 512;                // elements
 constexpr npy_intp kReleaseElements = 1 << 15;  // below this, giving up the GIL costs more than it gives
 constexpr int kFlags = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID;
 constexpr size_t kMaxPointers = 64;
@@ -74,11 +74,16 @@ struct Pointers {
     npy_intp strides[StridedLoop::kMaxOperands];
 };
 
+// The distance of scratch blocks: whole cache lines, and not a power of two, or the blocks would compete for the
+// same places of the cache.
+npy_intp block_bytes(const LoopGroup& group, const Layout& layout) {
+    return ((std::min(layout.size, kBlock) * group.scratch_itemsize + 63) & ~npy_intp{63}) + 192;
+}
+
 // 0, or -1 if a loop failed or raised a flag.
 int run_blocks(const LoopGroup& group, const Layout& layout, PyObject* const* externals, PyObject* const* outputs,
                char* scratch) {
-    const npy_intp scratch_stride = std::min(layout.size, kBlock) * group.scratch_itemsize;
-    const npy_intp aligned_stride = (scratch_stride + 63) & ~npy_intp{63};
+    const npy_intp block = block_bytes(group, layout);
     Pointers p;
     for (npy_intp start = 0; start < layout.size; start += kBlock) {
         const npy_intp count = std::min(kBlock, layout.size - start);
@@ -99,7 +104,7 @@ int run_blocks(const LoopGroup& group, const Layout& layout, PyObject* const* ex
                         break;
                     case LoopOperand::Scratch:
                         p.strides[i] = itemsize;
-                        p.data[i] = scratch + o.index * aligned_stride;
+                        p.data[i] = scratch + o.index * block;
                         break;
                     case LoopOperand::Output:
                         p.strides[i] = itemsize;
@@ -132,9 +137,7 @@ int run_fast(const LoopGroup& group, PyObject* const* externals, PyObject** outp
         drop(outputs, k);
         return -1;
     }
-    const auto block_bytes =
-        static_cast<size_t>((std::min(layout.size, kBlock) * group.scratch_itemsize + 63) & ~npy_intp{63});
-    char* scratch = scratch_memory.reserve(block_bytes * group.n_scratch + 64);
+    char* scratch = scratch_memory.reserve(static_cast<size_t>(block_bytes(group, layout)) * group.n_scratch + 64);
     if (!scratch) {
         drop(outputs, group.outputs.size());
         PyErr_NoMemory();
