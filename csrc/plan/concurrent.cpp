@@ -111,7 +111,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
             arguments[k] =
                 operands[k].constant() ? p_.constants[operands[k].index()].get() : slots_[operands[k].index()];
         if (!ready_.empty() && engage() < 0) return -1;
-        if (run_instruction(ins, graph_of(graph_.get()), arguments.data(), 0, results.data()) < 0) return -1;
+        if (run_instruction(ins, graph_of(graph_.get()), arguments.data(), {}, results.data()) < 0) return -1;
         for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
             const uint32_t slot = p_.results[ins.first_result + k];
             if (uses_[slot] == 0)

@@ -13,9 +13,9 @@ namespace {
 // The slots of one execution.
 using Frame = StackRefs<64>;
 
-// Arguments of a mutating function that nobody else can see: a fresh array whose only reference is the slot
-// that is about to be released.
-uint64_t private_inputs(const Instruction& ins, const Operand* operands, PyObject* const* arguments) {
+// Arguments whose memory nobody else can see: a fresh array whose only reference is the slot that is about to be
+// released.
+uint64_t dying_inputs(const Instruction& ins, const Operand* operands, PyObject* const* arguments) {
     uint64_t mask = 0;
     for (uint32_t k = 0; k < ins.n_inputs && k < 64; ++k) {
         PyObject* a = arguments[k];
@@ -35,8 +35,9 @@ int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** sl
     std::fill_n(results.data(), ins.callee.n_out, nullptr);
     for (uint32_t k = 0; k < ins.n_inputs; ++k)
         arguments[k] = operands[k].constant() ? p.constants[operands[k].index()].get() : slots[operands[k].index()];
-    const uint64_t owned = ins.mutates ? private_inputs(ins, operands, arguments.data()) : 0;
-    if (run_instruction(ins, g, arguments.data(), owned, results.data()) < 0) return -1;
+    StepContext context;
+    if (ins.mutates || ins.native) context.dying = dying_inputs(ins, operands, arguments.data());
+    if (run_instruction(ins, g, arguments.data(), context, results.data()) < 0) return -1;
     for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
         const uint32_t slot = p.results[ins.first_result + k];
         if (slot == kNoSlot)
@@ -51,11 +52,15 @@ int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** sl
 
 }  // namespace
 
-int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, uint64_t private_inputs,
+int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, const StepContext& context,
                     PyObject** results) {
-    if (ins.group) return run_loop_group(*ins.group, g, arguments, results);
+    if (ins.native) {
+        const int done = ins.native->run(arguments, results, context);
+        if (done != 0) return done > 0 ? 0 : -1;
+        return ins.native->members().call(g, arguments, results);
+    }
     Callee callee = ins.callee;
-    callee.private_inputs = private_inputs;
+    callee.private_inputs = context.dying;
     return checked_call(callee, arguments, ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
 }
 

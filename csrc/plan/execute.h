@@ -26,7 +26,7 @@ int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots);
 void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs);
 
 // One instruction on gathered arguments (borrowed), storing its results (new references).
-int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, uint64_t private_inputs,
+int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, const StepContext& context,
                     PyObject** results);
 
 }  // namespace pyop

@@ -35,18 +35,19 @@ void Grouping::count_reads(const std::vector<uint32_t>& members) {
 
 bool Grouping::add_step(uint32_t i, const OutsideReads& outside) {
     const PyNode& node = r_.g.node_as<PyNode>(i);
-    LoopStep step{fusion_.loops[i], {}, i};
+    LoopStep step{fusion_.loops[i], {}};
     uint64_t depends = 0;
     for (size_t a = 0; a < static_cast<size_t>(step.loop->n_inputs()); ++a)
         if (!add_argument(node, a, step, depends)) return false;
-    std::vector<LoopGroup::Source>& sources = group_->sources.emplace_back();
+    group_->members().nodes.push_back(i);
+    std::vector<Members::Source>& sources = group_->members().sources.emplace_back();
     for (Edge e : node.inputs()) {
         e = r_.resolve(e);
         const auto it = internals_.find(Rewrite::key(e));
         if (it != internals_.end())
-            sources.push_back({LoopOperand::Scratch, it->second.step, it->second.index});
+            sources.push_back({false, it->second.step, it->second.index});
         else
-            sources.push_back({LoopOperand::External, 0, external_of_.at(Rewrite::key(e))});
+            sources.push_back({true, external_of_.at(Rewrite::key(e))});
     }
     for (uint32_t k = 0; k < node.n_outputs(); ++k) add_result({i, k}, depends, step, outside);
     for (const Edge e : node.inputs()) release_read(r_.resolve(e));
@@ -92,7 +93,7 @@ void Grouping::add_result(Edge e, uint64_t depends, LoopStep& step, const Outsid
         made.place = {LoopOperand::Output, static_cast<uint16_t>(outputs_.size())};
         outputs_.push_back(e);
         group_->outputs.push_back(step.loop->dtype(operand));
-        group_->output_sources.emplace_back(made.step, made.index);
+        group_->members().outputs.emplace_back(made.step, made.index);
     } else {
         made.place = {LoopOperand::Scratch, take_scratch(step.loop->itemsize(operand))};
     }

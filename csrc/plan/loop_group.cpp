@@ -3,7 +3,6 @@
 #include <cfenv>
 #include <cstdlib>
 
-#include "array/checked_call.h"
 #include "runtime/attach.h"
 #include "runtime/errors.h"
 
@@ -158,33 +157,14 @@ int run_fast(const LoopGroup& group, PyObject* const* externals, PyObject** outp
     return 0;
 }
 
-int run_slowly(const LoopGroup& group, const Graph& g, PyObject* const* externals, PyObject** outputs) {
-    std::vector<std::vector<Ref>> results(group.steps.size());
-    for (size_t s = 0; s < group.steps.size(); ++s) {
-        const PyNode& node = g.node_as<PyNode>(group.steps[s].node);
-        std::vector<PyObject*> arguments, fresh(node.n_outputs());
-        for (const LoopGroup::Source& source : group.sources[s])
-            arguments.push_back(source.place == LoopOperand::External ? externals[source.index]
-                                                                      : results[source.step][source.index].get());
-        const Callee callee{node.fn(), nullptr, node.form(), node.n_outputs(), false};
-        if (checked_call(callee, arguments.data(), static_cast<Py_ssize_t>(arguments.size()), fresh.data(), nullptr,
-                         NodeCaller(g, group.steps[s].node)) < 0)
-            return -1;
-        for (PyObject* result : fresh) results[s].push_back(Ref::steal(result));
-    }
-    for (size_t k = 0; k < group.outputs.size(); ++k) {
-        const auto [step, index] = group.output_sources[k];
-        outputs[k] = results[step][index].new_ref();
-    }
-    return 0;
-}
-
 }  // namespace
 
-int run_loop_group(const LoopGroup& group, const Graph& g, PyObject* const* externals, PyObject** outputs) {
-    const int fast = run_fast(group, externals, outputs);
-    if (fast != 0) return fast > 0 ? 0 : -1;
-    return run_slowly(group, g, externals, outputs);
+int LoopGroup::run(PyObject* const* inputs, PyObject** results, const StepContext&) const {
+    return run_fast(*this, inputs, results);
 }
+
+std::string LoopGroup::describe(size_t) const { return "NumPy's loop"; }
+
+size_t LoopGroup::scratch_bytes() const { return static_cast<size_t>(kBlock) * scratch_itemsize * n_scratch; }
 
 }  // namespace pyop

@@ -12,6 +12,7 @@
 
 #include "array/strided_loop.h"
 #include "graph/passes/fuse.h"
+#include "plan/native_step.h"
 
 namespace pyop {
 
@@ -23,10 +24,16 @@ struct LoopOperand {
 struct LoopStep {
     std::shared_ptr<const StridedLoop> loop;
     std::vector<LoopOperand> operands;  // inputs, then outputs
-    uint32_t node;
 };
 
-struct LoopGroup {
+class LoopGroup final : public NativeStep {
+  public:
+    int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
+    std::string describe(size_t member) const override;
+    size_t scratch_bytes() const override;
+    Members& members() { return members_; }
+    using NativeStep::members;
+
     std::vector<LoopStep> steps;
     std::vector<Ref> numbers;                 // Python numbers as rank-0 arrays of the dtype their loop wants
     std::vector<PyArray_Descr*> externals;    // the dtype each external array must have; borrowed from a loop
@@ -34,17 +41,6 @@ struct LoopGroup {
     std::vector<uint64_t> depends;            // by output: the externals it depends on
     uint32_t n_scratch = 0;
     uint32_t scratch_itemsize = 0;            // of the widest scratch value
-
-    // The inner calls, for errors and for the slow way.
-    struct Source {
-        LoopOperand::Place place;             // External, or Scratch: output `index` of step `step`
-        uint32_t step, index;
-    };
-    std::vector<std::vector<Source>> sources;  // by step, its arrays in the order of the node's inputs
-    std::vector<std::pair<uint32_t, uint32_t>> output_sources;  // by output: step and its result
 };
-
-// `externals` are borrowed; `outputs` receives new references. 0, or -1 with the error set and nothing stored.
-int run_loop_group(const LoopGroup& group, const Graph& g, PyObject* const* externals, PyObject** outputs);
 
 }  // namespace pyop

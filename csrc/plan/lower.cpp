@@ -3,6 +3,7 @@
 
 #include "plan/grouping.h"
 #include "plan/program.h"
+#include "plan/steps/steps.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -16,17 +17,18 @@ class Lowering {
     int run() {
         list_nodes();
         place_feeds();
-        if (r_.request.optimize && fuse(r_, schedule_, fusion_) < 0) return -1;
+        if (r_.request.passes.has(Pass::Loops) && fuse(r_, schedule_, fusion_) < 0) return -1;
         p_.instructions.reserve(schedule_.size());
         p_.operands.reserve(2 * schedule_.size());
         p_.results.reserve(schedule_.size());
         const OutsideReads outside(r_, schedule_, fusion_);
         for (const uint32_t i : schedule_) {
             const int32_t group = fusion_.group_of.empty() ? -1 : fusion_.group_of[i];
-            if (group < 0)
-                emit(i);
-            else if (const auto& members = fusion_.groups[static_cast<size_t>(group)].members; members.back() == i)
-                emit_group(members, outside);
+            if (group < 0) {
+                if (emit(i) < 0) return -1;
+            } else if (const auto& members = fusion_.groups[static_cast<size_t>(group)].members; members.back() == i) {
+                if (emit_group(members, outside) < 0) return -1;
+            }
         }
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
@@ -44,7 +46,7 @@ class Lowering {
     void list_nodes() {
         for (uint32_t i = 0; i < r_.n_nodes; ++i) {
             if (!r_.live[i] || r_.same_as[i] != i || r_.g.node(i).kind() != NodeKind::Py) continue;
-            if (r_.request.optimize && !r_.g.node(i).stateful() && r_.folded_results(i)) continue;
+            if (r_.request.passes.has(Pass::Fold) && !r_.g.node(i).stateful() && r_.folded_results(i)) continue;
             schedule_.push_back(i);
         }
     }
@@ -104,7 +106,7 @@ class Lowering {
                      NodeCaller(r_.g, node).description().c_str(), NodeCaller(r_.g, node).name().c_str());
     }
 
-    void emit(uint32_t i) {
+    int emit(uint32_t i) {
         const PyNode& node = r_.g.node_as<PyNode>(i);
         Instruction ins{
             {node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()},
@@ -122,14 +124,23 @@ class Lowering {
         }
         slot_of_[i] = p_.n_slots;
         for (uint32_t k = 0; k < node.n_outputs(); ++k) p_.results.push_back(p_.n_slots++);
+        std::unique_ptr<NativeStep> step;
+        if (make_step(r_, i, step) < 0) return -1;
+        if (step) {
+            ++p_.native;
+            p_.steps.push_back(std::move(step));
+            ins.native = p_.steps.back().get();
+        }
         p_.instructions.push_back(ins);
+        return 0;
     }
 
-    void emit_group(const std::vector<uint32_t>& members, const OutsideReads& outside) {
+    int emit_group(const std::vector<uint32_t>& members, const OutsideReads& outside) {
         Grouping made(r_, fusion_, members, outside);
         if (!made.group()) {  // a number that the loop's dtype cannot hold: the ufunc will say so
-            for (const uint32_t i : members) emit(i);
-            return;
+            for (const uint32_t i : members)
+                if (emit(i) < 0) return -1;
+            return 0;
         }
         Instruction ins{{nullptr, nullptr, nullptr, static_cast<Py_ssize_t>(made.outputs().size()), false},
                         members.back(),
@@ -148,9 +159,11 @@ class Lowering {
             p_.results.push_back(slot_of_[e.node] + e.output);
         }
         p_.native += members.size();
-        p_.groups.push_back(made.take());
-        ins.group = p_.groups.back().get();
+        ++p_.groups;
+        p_.steps.push_back(made.take());
+        ins.native = p_.steps.back().get();
         p_.instructions.push_back(ins);
+        return 0;
     }
 
     // Backwards over the program: the first read met is the last one executed. Then slots are renumbered so
@@ -259,10 +272,9 @@ int lower(PyObject* graph, const Request& request, bool concurrent, Program& pro
     prune(r);
     program.n_nodes = r.n_nodes;
     for (uint32_t i = 0; i < r.n_nodes; ++i) program.pruned += !r.live[i] && r.g.node(i).kind() != NodeKind::Input;
-    if (request.optimize) {
-        if (merge(r) < 0 || fold(r) < 0) return -1;
-        prune(r);
-    }
+    if (request.passes.has(Pass::Merge) && merge(r) < 0) return -1;
+    if (request.passes.has(Pass::Fold) && fold(r) < 0) return -1;
+    prune(r);
     program.merged = r.merged;
     program.folded = r.folded;
     program.concurrent = concurrent;

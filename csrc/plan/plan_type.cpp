@@ -211,14 +211,39 @@ int read_feeds(PyObject* graph, PyObject* feeds, Request& request) {
     return 0;
 }
 
+int read_passes(PyObject* disable, PassSet& passes) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(disable); ++i) {
+        PyObject* name = PyTuple_GET_ITEM(disable, i);
+        size_t k = 0;
+        while (k < kPasses.size() &&
+               !(PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, kPasses[k].name.data()) == 0))
+            ++k;
+        if (k == kPasses.size()) {
+            PyErr_Format(PyExc_ValueError, "there is no pass %R; graph.passes() lists them", name);
+            return -1;
+        }
+        passes.remove(static_cast<Pass>(k));
+    }
+    return 0;
+}
+
+PyObject* passes_new(PyObject*, PyObject*) {
+    Ref names = Ref::steal(PyDict_New());
+    for (const PassInfo& pass : kPasses) {
+        Ref does = Ref::steal(PyUnicode_FromString(pass.does.data()));
+        if (!names || !does || PyDict_SetItemString(names.get(), pass.name.data(), does.get()) < 0) return nullptr;
+    }
+    return names.release();
+}
+
 PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"graph", "fetches",  "feeds",   "form", "tree",
-                                     "whole", "optimize", "threads", nullptr};
-    PyObject *graph, *fetches, *feeds, *tree;
-    int form, whole, optimize, threads;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!iOppi", const_cast<char**>(keywords), graph_type, &graph,
-                                     &PyTuple_Type, &fetches, &PyTuple_Type, &feeds, &form, &tree, &whole, &optimize,
-                                     &threads))
+    static const char* keywords[] = {"graph", "fetches", "feeds",   "form", "tree",
+                                     "whole", "disable", "threads", "fast", nullptr};
+    PyObject *graph, *fetches, *feeds, *tree, *disable;
+    int form, whole, threads, fast;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!iOpO!ip", const_cast<char**>(keywords), graph_type, &graph,
+                                     &PyTuple_Type, &fetches, &PyTuple_Type, &feeds, &form, &tree, &whole,
+                                     &PyTuple_Type, &disable, &threads, &fast))
         return nullptr;
     if (threads < 1 || threads > 1024) {
         PyErr_Format(PyExc_ValueError, "threads must be between 1 and 1024, not %d", threads);
@@ -226,7 +251,8 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     }
     Request request;
     request.whole = whole;
-    request.optimize = optimize;
+    request.fast = fast;
+    if (read_passes(disable, request.passes) < 0) return nullptr;
     auto leaves = std::make_unique<std::vector<int32_t>>();
     auto program = std::make_unique<Program>();
     if (graph_of(graph).check_usable() < 0) return nullptr;
@@ -281,7 +307,7 @@ void plan_dealloc(PyObject* self) {
 PyObject* plan_report(PyObject* self, PyObject*) {
     const Program& p = *plan_of(self)->program;
     return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n}", "nodes", p.n_nodes, "pruned", p.pruned, "merged",
-                         p.merged, "folded", p.folded, "native", p.native, "groups", p.groups.size(), "instructions",
+                         p.merged, "folded", p.folded, "native", p.native, "groups", p.groups, "instructions",
                          p.instructions.size(), "slots", static_cast<size_t>(p.n_slots));
 }
 
@@ -289,10 +315,10 @@ PyObject* plan_nodes(PyObject* self, void*) {
     const PlanObject& plan = *plan_of(self);
     std::vector<uint32_t> order;
     for (const Instruction& ins : plan.program->instructions) {
-        if (!ins.group)
+        if (!ins.native)
             order.push_back(ins.node);
         else
-            for (const LoopStep& loop : ins.group->steps) order.push_back(loop.node);
+            for (const uint32_t node : ins.native->members().nodes) order.push_back(node);
     }
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(order.size())));
     for (size_t i = 0; tuple && i < order.size(); ++i) {
@@ -372,7 +398,8 @@ PyType_Spec plan_spec = {
 
 PyMethodDef functions[] = {
     {"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compile)), METH_VARARGS | METH_KEYWORDS,
-     "compile(graph, fetches, feeds, form, tree, whole, optimize, threads) -> Plan"},
+     "compile(graph, fetches, feeds, form, tree, whole, disable, threads, fast) -> Plan"},
+    {"passes", passes_new, METH_NOARGS, "passes() -> dict of what each pass does, in order."},
     {},
 };
 

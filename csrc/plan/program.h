@@ -10,7 +10,7 @@
 
 #include "array/checked_call.h"
 #include "graph/passes/rewrite.h"
-#include "plan/loop_group.h"
+#include "plan/native_step.h"
 
 namespace pyop {
 
@@ -36,7 +36,7 @@ struct Instruction {
     uint32_t first_result;   // into Program::results
     bool plain;              // may take checked_call_plain
     bool mutates;            // some input is written to
-    const LoopGroup* group = nullptr;  // native loops; the callee then only tells the number of results
+    const NativeStep* native = nullptr;  // the callee then only tells the number of results
 };
 
 // An argument of the plan: what it must fit, and where it goes.
@@ -59,7 +59,7 @@ struct FeedExpr {
 struct Program {
     std::vector<Instruction> instructions;
     std::vector<Operand> operands;
-    std::vector<std::unique_ptr<LoopGroup>> groups;
+    std::vector<std::unique_ptr<NativeStep>> steps;
     std::vector<uint32_t> results;
     std::vector<Ref> constants;
     std::vector<Feed> feeds;
@@ -77,7 +77,7 @@ struct Program {
     std::vector<uint32_t> successors;
 
     // What became of the graph's nodes.
-    size_t n_nodes = 0, merged = 0, folded = 0, pruned = 0, native = 0;
+    size_t n_nodes = 0, merged = 0, folded = 0, pruned = 0, native = 0, groups = 0;
 
     int traverse(visitproc visit, void* arg) const {
         for (const Ref& constant : constants) Py_VISIT(constant.get());

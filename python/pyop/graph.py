@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -193,13 +193,37 @@ class Graph(GraphBase):
         key = (tuple(map(_key, leaves)), structure, tuple(map(_key, names)), threads)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._compile(leaves, structure, names, whole=False, optimize=True, threads=threads)
+            plan = self._compile(leaves, structure, names, whole=False, threads=threads)
             while len(self._plans) >= _REMEMBERED_PLANS:
                 self._plans.pop(next(iter(self._plans)), None)
             self._plans[key] = plan
         return plan(*arrays)
 
-    def compile(self, threads: int = 1, optimize: bool = True) -> Plan:
+    @staticmethod
+    def passes() -> dict[str, str]:
+        """What compiling does to a graph: the name of each pass and what it does, in order.
+
+        Returns
+        -------
+        dict of str to str
+            Any of the names can be given to ``compile(disable=[...])``.
+
+        Examples
+        --------
+        >>> import pyop
+        >>> list(pyop.Graph.passes())[:3]
+        ['prune', 'merge', 'fold']
+        """
+        return _core.passes()
+
+    def compile(
+        self,
+        threads: int = 1,
+        optimize: bool = True,
+        *,
+        disable: Iterable[str] = (),
+        precision: Literal["exact", "fast"] = "exact",
+    ) -> Plan:
         """The whole graph as a callable of its inputs.
 
         Also runs the stateful nodes that no output needs.
@@ -209,8 +233,13 @@ class Graph(GraphBase):
         threads : int
             Up to so many threads run independent nodes of one call.
         optimize : bool
-            Merge equal stateless nodes, and fold those whose inputs are constants. Without it the graph runs as
-            it was written.
+            Without it the graph runs as it was written, each node by a call of its function; only what nothing needs
+            is left out.
+        disable : iterable of str
+            Passes to leave out, by name (see `passes`): to find the one that makes a wrong result.
+        precision : {"exact", "fast"}
+            ``"fast"`` lets exp, log, sin, cos, tan, tanh, power and their like run vectorised, with results up to
+            4 units in the last place away from the exact ones; ``"exact"`` gives NumPy's own bits.
 
         Returns
         -------
@@ -228,6 +257,11 @@ class Graph(GraphBase):
         >>> plan.report()["merged"], plan(np.zeros(2))
         (1, array([0., 0.]))
         """
+        if precision not in ("exact", "fast"):
+            raise ValueError(f"precision must be 'exact' or 'fast', not {precision!r}")
+        if isinstance(disable, str):
+            raise TypeError(f"disable takes several names of passes: disable=[{disable!r}]")
+        disabled = tuple(disable) if optimize else tuple(name for name in self.passes() if name != "prune")
         if self._outputs is None:
             if not any(node.stateful for node in self.nodes):
                 raise GraphError(
@@ -236,7 +270,7 @@ class Graph(GraphBase):
             leaves, structure = flatten(())
         else:
             leaves, structure = self._output_leaves()
-        return self._compile(leaves, structure, self.inputs, whole=True, optimize=optimize, threads=threads)
+        return self._compile(leaves, structure, self.inputs, whole=True, threads=threads, disable=disabled, fast=precision == "fast")
 
     def _compile(
         self,
@@ -245,8 +279,9 @@ class Graph(GraphBase):
         feeds: Iterable[Value],
         *,
         whole: bool,
-        optimize: bool,
         threads: int,
+        disable: tuple[str, ...] = (),
+        fast: bool = False,
     ) -> Plan:
         form = _SINGLE
         if not structure.is_leaf and (leaves or self._outputs is not None or not whole):
@@ -254,7 +289,7 @@ class Graph(GraphBase):
             is_flat = type(flat) in (tuple, list) and all(isinstance(part, Value | Node) for part in flat)
             form = (_TUPLE if type(flat) is tuple else _LIST) if is_flat else _TREE
         return _core.compile(
-            self, tuple(leaves), tuple(feeds), form, structure if form == _TREE else None, whole, optimize, threads
+            self, tuple(leaves), tuple(feeds), form, structure if form == _TREE else None, whole, disable, threads, fast
         )
 
     def _output_leaves(self) -> tuple[list[Any], TreeDef]:

@@ -30,7 +30,7 @@ PyObject* Rewrite::known(Edge e) const {
     if (is_fed(e)) return nullptr;
     if (g.node(e.node).kind() == NodeKind::Constant) return g.node_as<ConstantNode>(e.node).array();
     PyObject* results = folded_results(e.node);
-    return results && request.optimize ? PyTuple_GET_ITEM(results, e.output) : nullptr;
+    return results && request.passes.has(Pass::Fold) ? PyTuple_GET_ITEM(results, e.output) : nullptr;
 }
 
 void prune(Rewrite& r) {
@@ -45,13 +45,16 @@ void prune(Rewrite& r) {
     };
     for (const Edge e : r.request.fetches) need(e);
     for (const uint32_t node : r.request.run_nodes) need({node, 0});
+    if (!r.request.passes.has(Pass::Prune))
+        for (uint32_t i = 0; i < r.n_nodes; ++i)
+            if (r.g.node(i).kind() == NodeKind::Py) need({i, 0});
     if (r.request.whole)
         for (uint32_t i = 0; i < r.n_nodes; ++i)
             if (r.g.node(i).stateful()) need({i, 0});
     while (!pending.empty()) {
         const uint32_t node = pending.back();
         pending.pop_back();
-        if (r.request.optimize && r.folded_results(node) && !r.g.node(node).stateful()) continue;
+        if (r.request.passes.has(Pass::Fold) && r.folded_results(node) && !r.g.node(node).stateful()) continue;
         for (const Edge e : r.g.node(node).inputs()) need(e);
     }
     r.live = std::move(live);

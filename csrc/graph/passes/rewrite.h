@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/passes/passes.h"
 
 namespace pyop {
 
@@ -18,7 +19,8 @@ struct Request {
     std::vector<uint32_t> run_nodes;  // nodes that must run though nothing of them is fetched
     std::vector<Edge> feeds;          // values given by the caller, in the order of the plan's arguments
     bool whole = false;               // also every stateful node
-    bool optimize = true;             // merge and fold
+    PassSet passes = PassSet::all();
+    bool fast = false;                // results may differ in the last bits (precision="fast")
 };
 
 struct Rewrite {

@@ -1,0 +1,65 @@
+// plan/native_step.h: NativeStep, a part of a program that C++ computes without calling Python.
+//
+// Whatever the arrays of one run turn out to be, a step may answer "not this way": then the functions of its nodes
+// are called one by one, with the results, warnings and errors they have anyway. So a step never needs to handle what
+// is rare, and a wrong guess at compile time costs time, not correctness.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace pyop {
+
+// The nodes a step stands for, in the order of the schedule, and how their calls hang together.
+struct Members {
+    struct Source {
+        bool external;    // input `index` of the step; else result `output` of member `index`
+        uint32_t index;
+        uint32_t output = 0;
+    };
+    std::vector<uint32_t> nodes;
+    std::vector<std::vector<Source>> sources;            // by member, in the order of the node's inputs
+    std::vector<std::pair<uint32_t, uint32_t>> outputs;  // by result of the step: member and its output
+
+    // A step of one node whose inputs and outputs are the step's.
+    static Members of_node(const Graph& g, uint32_t node);
+
+    // The plain way: calls the functions. 0, or -1 with the error set and nothing stored.
+    int call(const Graph& g, PyObject* const* inputs, PyObject** results) const;
+};
+
+// What a step may use in one run, beside its inputs.
+struct StepContext {
+    uint64_t dying = 0;                   // inputs that nobody else holds and nobody reads later
+    PyObject* const* targets = nullptr;   // by result: an array of the caller to write into if it fits, or null
+    int threads = 1;
+};
+
+class NativeStep {
+  public:
+    NativeStep() = default;
+    explicit NativeStep(Members members) : members_(std::move(members)) {}
+    virtual ~NativeStep() = default;
+    NativeStep(const NativeStep&) = delete;
+    NativeStep& operator=(const NativeStep&) = delete;
+
+    const Members& members() const { return members_; }
+
+    // `inputs` are borrowed and may be anything; `results` receives new references. Attached threads; reentrant.
+    // 1: done; 0: not this way, nothing stored and no error set; -1: error set, nothing stored.
+    virtual int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const = 0;
+
+    // For Plan.explain(): what runs for member `i`, in a few words ("kernel multiply+add of float64").
+    virtual std::string describe(size_t member) const = 0;
+    // Bytes of scratch one run uses at most.
+    virtual size_t scratch_bytes() const { return 0; }
+
+  protected:
+    Members members_;
+};
+
+}  // namespace pyop

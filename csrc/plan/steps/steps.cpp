@@ -1,0 +1,28 @@
+#include "plan/steps/steps.h"
+
+#include <iterator>
+
+namespace pyop {
+
+namespace {
+
+struct Maker {
+    Pass pass;
+    StepMaker* make;
+};
+constexpr Maker kMakers[] = {
+    {Pass::Views, nullptr},
+};
+
+}  // namespace
+
+int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step) {
+    for (const Maker& maker : kMakers) {
+        if (!maker.make || !r.request.passes.has(maker.pass)) continue;
+        if (maker.make(r, node, step) < 0) return -1;
+        if (step) break;
+    }
+    return 0;
+}
+
+}  // namespace pyop

@@ -1,0 +1,18 @@
+// plan/steps/steps.h: the native steps that stand for one node each.
+#pragma once
+
+#include <memory>
+
+#include "graph/passes/rewrite.h"
+#include "plan/native_step.h"
+
+namespace pyop {
+
+// Each makes a step for a node if it is of its kind and enough is known of it; else leaves `step` null.
+// 0, or -1 with an error set.
+using StepMaker = int(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);
+
+// Asks the makers that the request's passes allow, one after the other.
+int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);
+
+}  // namespace pyop
