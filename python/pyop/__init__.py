@@ -23,11 +23,13 @@ from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, V
 from .array_protocol import array_function, array_ufunc
 from .config import build_config, get_include
 from .dims import Dim
+from .gradients.rule import defjvp, defvjp
 from .graph import Graph, trace
 from .op import Op, op
 from .py_func import numpy_function, py_func
 from .signature import Signature
 from .spec import Spec
+from .transforms import grad, value_and_grad
 from .value_methods import install
 
 __all__ = [
@@ -47,11 +49,15 @@ __all__ = [
     "build_config",
     "contrib",
     "debug",
+    "defjvp",
+    "defvjp",
     "get_include",
+    "grad",
     "numpy_function",
     "op",
     "py_func",
     "trace",
+    "value_and_grad",
 ]
 
 # What the core is told of its Python side, once.

@@ -1,0 +1,39 @@
+"""The start of a differentiation: a Value of its own for each argument, so that what a function closes over is not
+taken for its argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..spec import Spec
+from .fit import primitive
+from .rule import linear
+
+__all__ = ["identity", "open_value"]
+
+
+@primitive(lambda x: x if isinstance(x, Spec) else Spec.of(x))
+def identity(x: Any) -> Any:
+    """The argument itself."""
+    return x
+
+
+linear(identity, lambda ct, ans, x: ct, ("x",))
+
+
+def open_value(graph: Any, leaf: Any, what: str) -> Value:
+    """A Value that stands for an argument and for nothing else."""
+    if not isinstance(leaf, Value):
+        leaf = graph.constant(np.asarray(leaf))
+    dtype = leaf.dtype
+    if dtype is not None and dtype.kind not in "fc":
+        raise TypeError(
+            f"{what} is {leaf.spec}, and only arrays of real or complex numbers have gradients: convert it with "
+            ".astype(float), or leave it out of argnums"
+        )
+    made = identity(leaf)
+    assert isinstance(made, Value)
+    return made

@@ -1,0 +1,172 @@
+"""Reverse accumulation on a graph: the cotangents of Values become further nodes of the graph they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core import Node, Value
+from ..rebuild import CallOnTree
+from ..sizes import _call_with_sizes
+from . import table
+from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
+from .table import Rule
+
+__all__ = ["Call", "backward", "call_of", "needed", "rule_of"]
+
+
+class Call:
+    """One node as the call it makes: the function of NumPy, and its arguments with Values in them.
+
+    Attributes
+    ----------
+    func : object
+        The key of its rule.
+    args, kwargs : tuple, dict
+    leaves : list
+        As `table.leaves` has them.
+    """
+
+    __slots__ = ("args", "func", "kwargs", "leaves")
+
+    def __init__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+        self.leaves = table.leaves(args, kwargs)
+
+
+def call_of(node: Node) -> Call:
+    """What a node calls, with what wraps nested arguments and symbolic sizes taken off."""
+    func: Any = node.function
+    values = node.inputs
+    args: tuple[Any, ...] = values
+    kwargs: dict[str, Any] = {}
+    form = node._form
+    if form is not None:
+        order, statics, names = form
+        items = [values[code] if code >= 0 else statics[~code] for code in order]
+        if names:
+            kwargs = dict(zip(names, items[-len(names) :], strict=True))
+            items = items[: -len(names)]
+        args = tuple(items)
+    if isinstance(func, CallOnTree):
+        given = iter(args)
+        leaves = [next(given) if leaf is CallOnTree.ARRAY else leaf for leaf in func.leaves]
+        args, kwargs = func.tree.unflatten(leaves)
+        func = func.fn
+    if func is _call_with_sizes:
+        func, args, kwargs = args[:3]
+    return Call(func, args, kwargs)
+
+
+def rule_of(node: Node, call: Call) -> Rule | None:
+    """The gradient rule of what a node calls."""
+    return table.lookup(call.func)
+
+
+def needed(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[Node]:
+    """The nodes on the ways from `inputs` to `outputs`, in creation order."""
+    graph = outputs[0].graph
+    starts = {value.node.index for value in inputs}
+    stop = min(starts, default=0)
+    above: set[int] = set()
+    waiting = [value.node.index for value in outputs]
+    while waiting:
+        index = waiting.pop()
+        if index in above or index < stop:
+            continue
+        above.add(index)
+        if index not in starts:
+            waiting += [value.node.index for value in graph[index].inputs]
+    found: list[Node] = []
+    below = set(starts)
+    for index in sorted(above - starts):
+        node = graph[index]
+        if any(value.node.index in below for value in node.inputs):
+            below.add(index)
+            found.append(node)
+    return found
+
+
+def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequence[Value]) -> list[Any]:
+    """The cotangents of `inputs` for given ones of `outputs`, as Values of the same graph.
+
+    Parameters
+    ----------
+    outputs : sequence of Value
+    cotangents : sequence of array or Value
+        One for each output; None for zero.
+    inputs : sequence of Value
+        What to differentiate with respect to. Nodes above them do not matter.
+
+    Returns
+    -------
+    list
+        One for each input; None where the outputs do not depend on it.
+
+    Raises
+    ------
+    NoRule
+        A function on the way has no gradient rule.
+    """
+    pending: dict[int, Any] = {}
+    for output, seed in zip(outputs, cotangents, strict=True):
+        if seed is not None:
+            _accumulate(pending, output, seed)
+    wanted = {value._key for value in inputs}
+    active = {value._key for value in inputs}
+    nodes = needed(outputs, inputs) if outputs else []
+    ways: list[tuple[Node, Call, Rule | None]] = []
+    for node in nodes:
+        which = tuple(k for k, value in enumerate(node.inputs) if value._key in active)
+        if not which:
+            continue
+        call = call_of(node)
+        rule = rule_of(node, call)
+        if rule is None:
+            if any(_carries(value) for value in node.outputs):
+                ways.append((node, call, rule))
+                active.update(value._key for value in node.outputs)
+            continue
+        if rule.differentiable:
+            ways.append((node, call, rule))
+            active.update(value._key for value in node.outputs)
+    for node, call, rule in reversed(ways):
+        results = node.outputs
+        cts = tuple([pending.get(value._key) for value in results])
+        if all(ct is None for ct in cts):
+            continue
+        if rule is None:
+            table.missing(call.func)
+        argnums = tuple([k for k, leaf in enumerate(call.leaves) if type(leaf) is Value and leaf._key in active])
+        ct: Any = cts
+        ans: Any = results
+        if len(results) == 1:
+            ans, ct = results[0], cts[0]
+            if not rule.broadcasts and shape_of(ct) != shape_of(ans):
+                ct = broadcast_like(ct, ans)
+        parts = rule.vjp(argnums, ans, call.args, call.kwargs)(ct)
+        for k, part in zip(argnums, parts, strict=True):
+            if part is not None:
+                _accumulate(pending, call.leaves[k], part)
+    return [pending.get(value._key) if value._key in wanted else None for value in inputs]
+
+
+def _carries(value: Value) -> bool:
+    """Whether a Value can have a derivative: it has, or may have, real or complex numbers."""
+    return value.dtype is None or value.dtype.kind in "fcO"
+
+
+def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:
+    before = pending.get(value._key)
+    pending[value._key] = ct if before is None else before + ct
+
+
+def ones_like(value: Value) -> Any:
+    """The cotangent one, of a single real number."""
+    dtype = dtype_of(value)
+    one = np.ones((), dtype if dtype is not None and dtype.kind in "fc" else np.float64)
+    return fit_dtype(one, value)

@@ -1,0 +1,295 @@
+"""The forms in which rules are written: one derivative an argument, or one function of the cotangent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import table
+from .fit import conj, fit, fit_dtype, is_complex, is_zero
+from .table import NoRule, Place, Pullback, Rule, name_of
+
+__all__ = ["PerArgument", "defjvp", "defvjp", "elementwise", "linear", "structural", "zero"]
+
+Derivative = Any  # None, a number, or a callable of (t, ans, *args)
+
+
+class Elementwise(Rule):
+    """A ufunc, by what a tangent of each argument becomes.
+
+    Each is a function of ``(t, ans, *args)`` that multiplies `t` by the derivative (of a holomorphic function), a
+    number to multiply by, or None for zero. The cotangent is multiplied by the conjugate of the derivative: what the
+    same function makes of the conjugate cotangent, conjugated.
+    """
+
+    broadcasts = True
+
+    def __init__(self, func: Any, derivatives: Sequence[Derivative]) -> None:
+        super().__init__(func)
+        self.derivatives = tuple(derivatives)
+
+    def _check(self, kwargs: dict[str, Any]) -> None:
+        where = kwargs.get("where", True)
+        if where is not True:
+            raise NoRule(
+                f"{name_of(self.func)}(where=...) leaves elements undefined and has no gradient: "
+                "use np.where(mask, result, other)"
+            )
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        if kwargs:
+            self._check(kwargs)
+        derivatives = self.derivatives
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            return tuple(
+                [
+                    None if derivatives[k] is None else fit(_adjoint(derivatives[k], ct, ans, args), args[k], ans)
+                    for k in argnums
+                ]
+            )
+
+        return pullback
+
+    def jvp(
+        self,
+        argnums: tuple[int, ...],
+        tangents: tuple[Any, ...],
+        ans: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        if kwargs:
+            self._check(kwargs)
+        total = None
+        for k, tangent in zip(argnums, tangents, strict=True):
+            d = self.derivatives[k]
+            if d is not None:
+                part = _times(d, tangent, ans, args)
+                total = part if total is None else total + part
+        return None if total is None else fit(total, ans, ans)
+
+
+def _times(derivative: Derivative, t: Any, ans: Any, args: tuple[Any, ...]) -> Any:
+    if isinstance(derivative, (int, float)):
+        return t if derivative == 1 else -t if derivative == -1 else t * derivative
+    return derivative(t, ans, *args)
+
+
+def _adjoint(derivative: Derivative, ct: Any, ans: Any, args: tuple[Any, ...]) -> Any:
+    if is_complex(ans) is False:
+        return _times(derivative, ct, ans, args)
+    return conj(_times(derivative, conj(ct), ans, args))
+
+
+class PerArgument(Rule):
+    """A function, by one vjp and one jvp an argument.
+
+    Parameters
+    ----------
+    func : object
+    vjps : sequence
+        For each positional parameter a function of ``(ct, ans, *args, **kwargs)``, or None where no gradient flows.
+    jvps : sequence, optional
+        Likewise, of ``(tangent, ans, *args, **kwargs)``; "same" where the function is linear in the argument.
+    names : sequence of str
+        Of the parameters, for arguments given by keyword.
+    fits : callable
+        Brings a cotangent to dtype (and shape) of its argument.
+    """
+
+    def __init__(
+        self,
+        func: Any,
+        vjps: Sequence[Any] | None,
+        jvps: Sequence[Any] | None = None,
+        names: Sequence[str] = (),
+        fits: Callable[[Any, Any, Any], Any] = fit_dtype,
+    ) -> None:
+        super().__init__(func)
+        self.vjps = vjps
+        self.jvps = jvps
+        self.names = tuple(names)
+        self.fits = fits
+
+    def position(self, place: Place) -> int:
+        """Which parameter an argument is for."""
+        if isinstance(place.argument, int):
+            return place.argument
+        if place.argument in self.names:
+            return self.names.index(place.argument)
+        raise NoRule(f"{name_of(self.func)} has no gradient rule for its argument {place.argument!r}")
+
+    def _of(self, functions: Sequence[Any], place: Place) -> Any:
+        position = self.position(place)
+        if position >= len(functions):
+            raise NoRule(f"{name_of(self.func)} has no gradient rule for argument {position}")
+        return functions[position]
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        if self.vjps is None:
+            self.refuse("reverse mode", "defvjp")
+        where = _places(argnums, args, kwargs)
+        functions = [self._of(self.vjps, place) for place in where]
+        likes = [args[p.argument] if isinstance(p.argument, int) else kwargs[p.argument] for p in where]
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            return tuple(
+                [
+                    None if f is None else self.fits(f(ct, ans, *args, **kwargs), like, ans)
+                    for f, like in zip(functions, likes, strict=True)
+                ]
+            )
+
+        return pullback
+
+    def jvp(
+        self,
+        argnums: tuple[int, ...],
+        tangents: tuple[Any, ...],
+        ans: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        if self.jvps is None:
+            self.refuse("forward mode", "defjvp")
+        total = None
+        for place, tangent in zip(_places(argnums, args, kwargs), tangents, strict=True):
+            f = self._of(self.jvps, place)
+            if f is None:
+                continue
+            if f == "same":
+                part = _call(self.func, *_replaced(args, kwargs, place, tangent))
+            else:
+                part = f(tangent, ans, *args, **kwargs)
+            total = part if total is None else _sum(total, part)
+        return total
+
+
+def _places(argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Place]:
+    if not kwargs and not any(isinstance(argument, (tuple, list, dict)) for argument in args):
+        return [Place(k, 0) for k in argnums]
+    where = table.places(args, kwargs)
+    return [where[k] for k in argnums]
+
+
+def _replaced(args: tuple[Any, ...], kwargs: dict[str, Any], place: Place, tangent: Any) -> Any:
+    if isinstance(place.argument, int):
+        return (*args[: place.argument], tangent, *args[place.argument + 1 :]), kwargs
+    return args, {**kwargs, place.argument: tangent}
+
+
+def _call(func: Any, args: Any, kwargs: Any) -> Any:
+    if isinstance(func, tuple):
+        func = getattr(*func)
+    return func(*args, **kwargs)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, tuple):
+        return tuple(y if x is None else x if y is None else x + y for x, y in zip(a, b, strict=True))
+    return b if is_zero(a) else a if is_zero(b) else a + b
+
+
+class NotDifferentiable(Rule):
+    """A function whose result does not change, or jumps, when its arguments change a little."""
+
+    differentiable = False
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        return lambda ct: (None,) * len(argnums)
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
+        return (None,) * len(ans) if isinstance(ans, tuple) else None
+
+
+# --- entries of the table
+
+
+def elementwise(func: Any, *derivatives: Derivative) -> None:
+    """A ufunc by what the tangent of each argument becomes; see `Elementwise`."""
+    table.add(Elementwise(func, derivatives))
+
+
+def linear(func: Any, vjp: Callable[..., Any], names: Sequence[str] = ("a",)) -> None:
+    """A function that is linear in its first argument, by its adjoint."""
+    table.add(PerArgument(func, (vjp,), ("same",), names))
+
+
+def structural(func: Any, vjps: Sequence[Any], jvps: Sequence[Any] | None, names: Sequence[str]) -> None:
+    """A function by a vjp and a jvp for each parameter."""
+    table.add(PerArgument(func, vjps, jvps, names))
+
+
+def zero(*functions: Any) -> None:
+    """Functions that are constant wherever they have a derivative."""
+    for func in functions:
+        table.add(NotDifferentiable(func))
+
+
+def defvjp(func: Any, *vjps: Callable[..., Any] | None) -> None:
+    """Give a function its gradient rule for reverse mode.
+
+    Parameters
+    ----------
+    func : callable
+        A ufunc, a NumPy function, or a function that takes part in NumPy's protocols.
+    *vjps : callable or None
+        One for each positional argument, called as ``vjp(ct, ans, *args, **kwargs)`` with the cotangent of the result
+        and the result itself; returns the cotangent of the argument, which is summed over the axes along which the
+        argument was broadcast. None: no gradient flows to this argument. Write it with NumPy functions, and it serves
+        arrays, graphs and second derivatives.
+
+    Raises
+    ------
+    TypeError
+        Something that is not callable.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> cube = np.frompyfunc(lambda x: x**3, 1, 1)
+    >>> pyop.defvjp(cube, lambda ct, ans, x: ct * 3 * x**2)
+    """
+    _define(func, vjps, "vjps")
+
+
+def defjvp(func: Any, *jvps: Callable[..., Any] | str | None) -> None:
+    """Give a function its gradient rule for forward mode.
+
+    Parameters
+    ----------
+    func : callable
+        As for `defvjp`.
+    *jvps : callable, "same" or None
+        One for each positional argument, called as ``jvp(tangent, ans, *args, **kwargs)``; returns what the tangent of
+        this argument adds to that of the result. "same" for an argument in which the function is linear; None for one
+        that does not matter.
+
+    Raises
+    ------
+    TypeError
+        Something that is not callable.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> cube = np.frompyfunc(lambda x: x**3, 1, 1)
+    >>> pyop.defjvp(cube, lambda t, ans, x: t * 3 * x**2)
+    """
+    _define(func, jvps, "jvps")
+
+
+def _define(func: Any, functions: Sequence[Any], kind: str) -> None:
+    if not callable(func) and not isinstance(func, tuple):
+        raise TypeError(f"def{kind[:-1]} takes a function, got {type(func).__name__} {func!r:.80}")
+    for f in functions:
+        if not (f is None or callable(f) or (f == "same" and kind == "jvps")):
+            raise TypeError(f"def{kind[:-1]}: a rule is a function or None, got {type(f).__name__} {f!r:.80}")
+    found = table.lookup(func)
+    if type(found) is PerArgument:
+        rule = PerArgument(func, found.vjps, found.jvps, found.names, found.fits)
+    else:
+        rule = PerArgument(func, None, None, (), fit)
+    setattr(rule, kind, tuple(functions))
+    table.add(rule)

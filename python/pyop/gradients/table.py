@@ -1,0 +1,215 @@
+"""The table of gradient rules: how cotangents and tangents pass through a function.
+
+`lookup` finds the rule of a ufunc, a method of a ufunc, a NumPy function, an op, or anything given to `defvjp` or
+`defjvp`. Rules are written in terms of NumPy functions, so one rule serves arrays, symbolic Values and whatever else
+takes part in NumPy's protocols, and derivatives of derivatives.
+
+Complex numbers: a cotangent is the gradient of a real number, ``d/d re + 1j * d/d im``, so that ``z - step * grad``
+goes downhill. A rule computes the adjoint of the derivative: ``ct * conj(f'(z))`` where `f` is holomorphic.
+
+Where an argument stands is told by the number of its leaf: see `leaves`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from types import BuiltinMethodType
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
+
+from .._tree import flatten
+
+__all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "places"]
+
+Pullback = Callable[[Any], tuple[Any, ...]]
+R = TypeVar("R", bound="Rule")
+
+_FAMILIES = ("primitives", "elementwise", "reductions")
+_rules: dict[Any, Rule] = {}
+_loaded = False
+
+
+class NoRule(TypeError):
+    """A function without a gradient rule, or used in a way its rule does not cover, stands between result and
+    argument."""
+
+
+class Place(NamedTuple):
+    """Where a leaf stands: in which argument, and the how-manieth leaf of this argument it is."""
+
+    argument: int | str
+    offset: int
+
+
+def leaves(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The leaves of a call, in the order in which argnums count them.
+
+    Positional arguments first, then keywords, each flattened if it is a container. Everything counts, arrays or not.
+
+    Examples
+    --------
+    >>> leaves((["a", "b"], 0), {"axis": None})
+    ['a', 'b', 0, None]
+    """
+    found: list[Any] = []
+    for argument in (*args, *kwargs.values()):
+        if isinstance(argument, (tuple, list, dict)):
+            found += flatten(argument)[0]
+        else:
+            found.append(argument)
+    return found
+
+
+def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
+    """Where each of `leaves` stands.
+
+    Examples
+    --------
+    >>> places((["a", "b"], 0), {"axis": None})[1:3]
+    [Place(argument=0, offset=1), Place(argument=1, offset=0)]
+    """
+    found: list[Place] = []
+    named: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
+    for name, argument in named:
+        count = len(flatten(argument)[0]) if isinstance(argument, (tuple, list, dict)) else 1
+        found += [Place(name, k) for k in range(count)]
+    return found
+
+
+class Rule:
+    """How derivatives pass through one function.
+
+    Parameters
+    ----------
+    func : object
+        The key in the table.
+    """
+
+    differentiable = True
+    """False: the derivative is zero (or there is none) by nature, as of ``np.floor`` and ``np.argmax``."""
+
+    broadcasts = False
+    """The function is elementwise: cotangents that broadcast to the result will do."""
+
+    def __init__(self, func: Any) -> None:
+        self.func = func
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        """The function that takes the cotangent of `ans` to those of the arguments.
+
+        Parameters
+        ----------
+        argnums : tuple of int
+            Which leaves of the call; see `leaves`.
+        ans : array, or tuple of arrays
+            What the call returned.
+        args, kwargs : tuple, dict
+            What it was called with.
+
+        Returns
+        -------
+        callable
+            Takes the cotangent of `ans`, a tuple if `ans` is one, in which None stands for zero. Returns one
+            cotangent for each of `argnums`: dtype and shape of the argument, or None for zero.
+        """
+        self.refuse("reverse mode", "defvjp")
+
+    def jvp(
+        self,
+        argnums: tuple[int, ...],
+        tangents: tuple[Any, ...],
+        ans: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """The tangent of `ans`, a tuple if `ans` is one; None for zero.
+
+        Parameters
+        ----------
+        argnums : tuple of int
+            Which leaves of the call have a tangent.
+        tangents : tuple of array
+            One for each of `argnums`.
+        ans, args, kwargs
+            As for `vjp`.
+        """
+        self.refuse("forward mode", "defjvp")
+
+    def refuse(self, mode: str, definer: str) -> NoReturn:
+        raise NoRule(f"{name_of(self.func)} has no gradient rule for {mode}: give it one with pyop.{definer}")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {name_of(self.func)}>"
+
+
+def add(rule: R) -> R:
+    """Put a rule into the table, in the place of one that is there."""
+    _rules[_key(rule.func)] = rule
+    return rule
+
+
+def lookup(func: Any) -> Rule | None:
+    """The gradient rule of a function; None if it has none.
+
+    Parameters
+    ----------
+    func : object
+        A ufunc, a pair of ufunc and method name (``(np.add, "reduce")``, or the method itself), a NumPy function, an
+        op, or anything a rule was defined for.
+
+    Returns
+    -------
+    Rule or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rule = lookup(np.multiply)
+    >>> rule.vjp((0, 1), np.float64(6.0), (2.0, 3.0), {})(1.0)
+    (np.float64(3.0), np.float64(2.0))
+    """
+    key = _key(func)
+    if not _loaded:
+        _load()
+    try:
+        found = _rules.get(key)
+    except TypeError:
+        return None
+    return found
+
+
+def missing(func: Any) -> NoReturn:
+    """Raise what a function without a rule gives."""
+    name = name_of(func)
+    raise NoRule(
+        f"{name} has no gradient rule: give it one with pyop.defvjp({name}, ...) (or pyop.defjvp for forward mode), "
+        "or call it on what needs no gradient"
+    )
+
+
+def name_of(func: Any) -> str:
+    """How a message names a function."""
+    if isinstance(func, tuple):
+        return f"np.{func[0].__name__}.{func[1]}"
+    if isinstance(func, np.ufunc):
+        module = "scipy.special" if getattr(np, func.__name__, None) is not func else "np"
+        return f"{module}.{func.__name__}"
+    module = (getattr(func, "__module__", None) or "").replace("numpy", "np")
+    inner = getattr(func, "__name__", None) or repr(func)
+    return f"{module}.{inner}" if module.partition(".")[0] == "np" else str(inner)
+
+
+def _key(func: Any) -> Any:
+    if type(func) is BuiltinMethodType and isinstance(func.__self__, np.ufunc):
+        return func.__self__, func.__name__
+    return func
+
+
+def _load() -> None:
+    # On first use: most programs that import pyop never ask for a gradient.
+    global _loaded
+    _loaded = True
+    for family in _FAMILIES:
+        importlib.import_module(f"{__package__}.{family}")
