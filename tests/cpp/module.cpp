@@ -57,7 +57,8 @@ PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__ctests() {
     Ref module = Ref::steal(PyModule_Create(&definition));
     if (!module || PyModule_AddFunctions(module.get(), ctests::scenario_methods) != 0 ||
-        PyModule_AddFunctions(module.get(), ctests::bench_methods) != 0 || pyop::reaper_init(module.get()) != 0) {
+        PyModule_AddFunctions(module.get(), ctests::bench_methods) != 0 ||
+        PyModule_AddFunctions(module.get(), ctests::kernel_methods) != 0 || pyop::reaper_init(module.get()) != 0) {
         return nullptr;
     }
     return module.release();

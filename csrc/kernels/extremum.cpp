@@ -1,0 +1,46 @@
+// kernels/extremum.cpp: minimum and maximum.
+//
+// Of floats: a NaN wins over a number and the first NaN over the second; of equal numbers the second is taken, which
+// tells zeros of different sign apart. That is what NumPy's loops do on x86 at every length and stride; on other
+// processors they differ, and are used. fmin and fmax are always left to NumPy, whose answers for such operands depend
+// on where in the array they stand.
+#include "kernels/loops.h"
+#include "kernels/quiet.h"
+
+namespace pyop::PYOP_KERNEL_LEVEL {
+
+namespace {
+
+struct Minimum {
+    template <class T>
+    static T of(T x, T y) {
+        const T smaller = x < y ? x : y;
+        return x != x ? x : smaller;
+    }
+};
+struct Maximum {
+    template <class T>
+    static T of(T x, T y) {
+        const T larger = x > y ? x : y;
+        return x != x ? x : larger;
+    }
+};
+
+template <class F>
+Kernel for_ordered(Element e) {
+#if defined(__x86_64__)
+    if (e == Element::F32) return &quiet<elementwise<F, float>()>;
+    if (e == Element::F64) return &quiet<elementwise<F, double>()>;
+#endif
+    return for_integers<F>(e);
+}
+
+}  // namespace
+
+Kernel find_extremum(Operation op, Element e) {
+    if (op == Operation::Minimum) return for_ordered<Minimum>(e);
+    if (op == Operation::Maximum) return for_ordered<Maximum>(e);
+    return nullptr;
+}
+
+}  // namespace pyop::PYOP_KERNEL_LEVEL

@@ -1,0 +1,111 @@
+// kernels/kernel.h: pyop's own loops over short contiguous blocks.
+//
+// A plan runs an elementwise group in blocks of 64 to 1024 elements that stay in the first cache. NumPy's loops cost
+// about 15 ns a call, too much for such blocks, so the common operations have kernels here; everything else goes
+// through NumPy's loops. This folder knows neither Python nor NumPy: data and counts only.
+//
+// The promise: what a kernel writes, and the floating-point flags it raises (invalid, division by zero, overflow,
+// underflow), are what NumPy's loop writes and raises for the same operands; where an operation has two NaN operands,
+// which of the two is passed on is left open, as it is in NumPy. Flags that were up before stay up. The functions of
+// find_fast trade these bits for speed (at most 4 units in the last place off) and are only used where asked for.
+//
+// Any thread may run a kernel; kernels have no state. All find_* answer null where there is no kernel. They choose
+// the widest instructions of this processor (level.h).
+#pragma once
+
+#include <cstddef>      // std::ptrdiff_t, std::size_t
+#include <cstdint>      // uint8_t
+#include <string_view>  // std::string_view
+
+namespace pyop {
+
+enum class Element : uint8_t { Bool, I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, C64, C128, None };
+
+constexpr int kElements = static_cast<int>(Element::None);
+
+constexpr std::size_t size_of(Element e) {
+    constexpr uint8_t kSizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 0};
+    return kSizes[static_cast<int>(e)];
+}
+
+// Operations take their operands in one element type; see result_of for what they return.
+enum class Operation : uint8_t {
+    None,
+    // arithmetic
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Minimum,
+    Maximum,
+    Negative,
+    Positive,
+    Absolute,
+    Sign,
+    Square,
+    Sqrt,
+    Reciprocal,
+    Floor,
+    Ceil,
+    Trunc,
+    Rint,
+    Copysign,
+    // answers: these write bool
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+    NotEqual,
+    LogicalAnd,
+    LogicalOr,
+    LogicalXor,
+    LogicalNot,
+    IsNan,
+    IsInf,
+    IsFinite,
+    SignBit,
+    // bits
+    BitwiseAnd,
+    BitwiseOr,
+    BitwiseXor,
+    Invert,
+    LeftShift,
+    RightShift,
+    // reads (bool, x, y)
+    Where,
+};
+
+constexpr int kOperations = static_cast<int>(Operation::Where) + 1;
+
+int n_inputs(Operation op);
+
+// What an operation writes: bool for the answers, else the type of its operands.
+Element result_of(Operation op, Element operands);
+
+// data: the inputs, then the output; each contiguous, aligned for its element, of n >= 0 elements. The output may be
+// the very pointer of an input whose elements are at least as large; otherwise it overlaps nothing.
+using Kernel = void (*)(char* const* data, std::ptrdiff_t n);
+
+// By the name of NumPy's ufunc; None if the name has no operation here. Names that NumPy gives two meanings ("divide"
+// of integers) are told apart by the operands: that operation has no kernel for them.
+Operation operation_of(std::string_view ufunc_name);
+
+Kernel find_kernel(Operation op, Element operands);
+
+// Two or three operations at once. `left` and `right` None: that side is a plain operand.
+//     (x left y) outer z      z outer (x right y)      (x left y) outer (z right w)
+// The operands are given in reading order.
+Kernel find_fused(Operation outer, Operation left, Operation right, Element e);
+
+// NumPy's result of a safe or same-kind cast.
+Kernel find_cast(Element from, Element to);
+
+// precision="fast", by the name of NumPy's ufunc.
+Kernel find_fast(std::string_view ufunc_name, Element e);
+
+// Strided to contiguous, and back; stride 0 fills. Any alignment; no overlap.
+void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);
+void scatter(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n, std::size_t itemsize);
+
+}  // namespace pyop

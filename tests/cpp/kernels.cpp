@@ -1,0 +1,135 @@
+// tests/cpp/kernels.cpp: kernels called on arrays from Python, at every level that this processor has
+// (tests/test_kernels.py).
+#include <cfenv>   // std::fetestexcept, std::feclearexcept
+#include <chrono>  // std::chrono::steady_clock
+#include <vector>  // std::vector
+
+#include "kernels/level.h"
+#include "registry.h"
+#include "runtime/ref.h"
+
+namespace {
+
+using namespace pyop;
+
+constexpr int kFlags = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID;
+
+const KernelLevel* level_of(const char* name) {
+    for (const KernelLevel* level : kernel_levels())
+        if (std::string_view(level->name) == name) return level;
+    PyErr_Format(PyExc_ValueError, "this processor has no level '%s'", name);
+    return nullptr;
+}
+
+// (level, what, ...): a kernel as an integer, 0 if there is none; null with the error set.
+PyObject* find(PyObject*, PyObject* args) {
+    const char *level_name, *what, *a = "", *b = "", *c = "";
+    int e = 0, f = 0;
+    if (!PyArg_ParseTuple(args, "ssii|sss", &level_name, &what, &e, &f, &a, &b, &c)) return nullptr;
+    const KernelLevel* level = level_of(level_name);
+    if (!level) return nullptr;
+    const auto element = static_cast<Element>(e);
+    const std::string_view kind = what;
+    Kernel kernel = nullptr;
+    if (kind == "kernel") kernel = level->find_kernel(operation_of(a), element);
+    if (kind == "cast") kernel = level->find_cast(element, static_cast<Element>(f));
+    if (kind == "fused") kernel = level->find_fused(operation_of(a), operation_of(b), operation_of(c), element);
+    return PyLong_FromVoidPtr(reinterpret_cast<void*>(kernel));
+}
+
+// Contiguous memory of arrays, for as long as this lives.
+class Buffers {
+  public:
+    explicit Buffers(PyObject* arrays) : views_(static_cast<size_t>(PyTuple_GET_SIZE(arrays))) {
+        for (size_t i = 0; i < views_.size(); ++i) {
+            if (PyObject_GetBuffer(PyTuple_GET_ITEM(arrays, static_cast<Py_ssize_t>(i)), &views_[i], PyBUF_SIMPLE) != 0)
+                return;
+            data.push_back(static_cast<char*>(views_[i].buf));
+        }
+    }
+    ~Buffers() {
+        for (size_t i = 0; i < data.size(); ++i) PyBuffer_Release(&views_[i]);
+    }
+    Buffers(const Buffers&) = delete;
+    Buffers& operator=(const Buffers&) = delete;
+    bool ok() const { return data.size() == views_.size(); }
+
+    std::vector<char*> data;
+
+  private:
+    std::vector<Py_buffer> views_;
+};
+
+// (kernel, n, arrays): runs it; the flags it raised.
+PyObject* run(PyObject*, PyObject* args) {
+    PyObject *address, *arrays;
+    Py_ssize_t n;
+    if (!PyArg_ParseTuple(args, "OnO!", &address, &n, &PyTuple_Type, &arrays)) return nullptr;
+    const auto kernel = reinterpret_cast<Kernel>(PyLong_AsVoidPtr(address));
+    Buffers buffers(arrays);
+    if (!kernel || !buffers.ok()) return nullptr;
+    std::feclearexcept(FE_ALL_EXCEPT);
+    kernel(buffers.data.data(), n);
+    const int flags = std::fetestexcept(kFlags);
+    std::feclearexcept(FE_ALL_EXCEPT);
+    return Py_BuildValue("(iiii)", flags & FE_DIVBYZERO ? 1 : 0, flags & FE_OVERFLOW ? 1 : 0,
+                         flags & FE_UNDERFLOW ? 1 : 0, flags & FE_INVALID ? 1 : 0);
+}
+
+// (level, gather?, to, from, stride, n, itemsize, offset): offset, in bytes, of the strided side's first element.
+PyObject* move(PyObject*, PyObject* args) {
+    const char* level_name;
+    int is_gather;
+    PyObject* arrays;
+    Py_ssize_t stride, n, itemsize, offset;
+    if (!PyArg_ParseTuple(args, "spO!nnnn", &level_name, &is_gather, &PyTuple_Type, &arrays, &stride, &n, &itemsize,
+                          &offset))
+        return nullptr;
+    const KernelLevel* level = level_of(level_name);
+    Buffers buffers(arrays);
+    if (!level || !buffers.ok()) return nullptr;
+    const auto size = static_cast<size_t>(itemsize);
+    if (is_gather)
+        level->gather(buffers.data[0], buffers.data[1] + offset, stride, n, size);
+    else
+        level->scatter(buffers.data[0] + offset, stride, buffers.data[1], n, size);
+    Py_RETURN_NONE;
+}
+
+// (kernel, n, arrays, rounds): seconds for one call.
+PyObject* time(PyObject*, PyObject* args) {
+    PyObject *address, *arrays;
+    Py_ssize_t n, rounds;
+    if (!PyArg_ParseTuple(args, "OnO!n", &address, &n, &PyTuple_Type, &arrays, &rounds)) return nullptr;
+    const auto kernel = reinterpret_cast<Kernel>(PyLong_AsVoidPtr(address));
+    Buffers buffers(arrays);
+    if (!kernel || !buffers.ok()) return nullptr;
+    const auto start = std::chrono::steady_clock::now();
+    for (Py_ssize_t i = 0; i < rounds; ++i) kernel(buffers.data.data(), n);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    return PyFloat_FromDouble(taken.count() / static_cast<double>(rounds));
+}
+
+PyObject* levels(PyObject*, PyObject*) {
+    Ref names = Ref::steal(PyList_New(0));
+    for (const KernelLevel* level : kernel_levels()) {
+        const Ref name = Ref::steal(PyUnicode_FromString(level->name));
+        if (!names || !name || PyList_Append(names.get(), name.get()) != 0) return nullptr;
+    }
+    return names.release();
+}
+
+}  // namespace
+
+namespace ctests {
+
+PyMethodDef kernel_methods[] = {
+    {"kernel_levels", levels, METH_NOARGS, "The levels this processor has, the best last."},
+    {"kernel_find", find, METH_VARARGS, "(level, 'kernel'|'fused'|'cast'|'fast', element, element, names...)"},
+    {"kernel_run", run, METH_VARARGS, "(kernel, n, arrays) -> flags raised"},
+    {"kernel_time", time, METH_VARARGS, "(kernel, n, arrays, rounds) -> seconds a call"},
+    {"kernel_move", move, METH_VARARGS, "(level, gather, (to, from), stride, n, itemsize, offset)"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace ctests
