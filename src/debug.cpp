@@ -1,6 +1,7 @@
 // src/debug.cpp: what pyop.debug asks of the core.
 #include <pybind11/pybind11.h>
 
+#include "array/pool.h"
 #include "runtime/reaper.h"
 
 namespace py = pybind11;
@@ -21,4 +22,24 @@ void register_debug(py::module_& m) {
     m.def(
         "collect", [] { return pyop::drain(); },
         "Release what threads without the GIL have dropped; returns how many. See pyop.debug.collect.");
+    m.def(
+        "pool_stats",
+        [] {
+            const pyop::PoolStats stats = pyop::pool_stats();
+            py::dict out;
+            out["limit"] = stats.limit;
+            out["kept"] = stats.kept;
+            out["blocks"] = stats.blocks;
+            out["hits"] = stats.hits;
+            out["misses"] = stats.misses;
+            out["evicted"] = stats.evicted;
+            return out;
+        },
+        "Counters of the pool of result memory, as a new dict. See pyop.debug.pool_stats.");
+    m.def(
+        "pool_limit", [](size_t bytes) { return pyop::pool_set_limit(bytes); }, py::arg("bytes"),
+        "Keep at most so many bytes; returns the old limit. See pyop.debug.pool_limit.");
+    m.def(
+        "pool_trim", [] { return pyop::pool_trim(); },
+        "Give what the pool keeps back to the system; returns how many bytes. See pyop.debug.pool_trim.");
 }

@@ -6,6 +6,7 @@
 
 #include "array/contract.h"
 #include "array/numpy.h"
+#include "array/pool.h"
 #include "graph/value.h"
 #include "op/op.h"
 #include "plan/helpers.h"
@@ -33,6 +34,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::reaper_init(module));
     require(pyop::errors_init(module));
     require(pyop::numpy_init());
+    require(pyop::pool_init());
     require(pyop::contract_init(module));
     require(pyop::graph_init(module));
     require(pyop::value_init(module));

@@ -1,8 +1,13 @@
-"""Look at, and hurry, the release of Python objects that C++ threads have dropped.
+"""What the core keeps back: Python objects that C++ threads have dropped, and the memory of results.
 
 The C++ objects of pyop own Python objects, and may lose their last owner on a thread that does not hold the
 GIL. Such a thread never waits for the GIL: it puts the reference on a list, and the main thread, or whoever
-calls an op next, releases it. These functions show the list's counters and empty it at once.
+calls an op next, releases it. `stats` shows the list's counters, `collect` empties it at once.
+
+The memory of a plan's result goes to a pool when the last reference to the array is dropped, and the next
+result of that size is made in it: memory fresh from the system costs a page fault for every 4 KiB written.
+`pool_stats` shows what the pool keeps, `pool_trim` gives it back to the system and `pool_limit` sets how much
+may be kept.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from typing import TypedDict
 
 from pyop import _core
 
-__all__ = ["Stats", "collect", "stats"]
+__all__ = ["PoolStats", "Stats", "collect", "pool_limit", "pool_stats", "pool_trim", "stats"]
 
 
 class Stats(TypedDict):
@@ -74,3 +79,99 @@ def collect() -> int:
     0
     """
     return _core.collect()
+
+
+class PoolStats(TypedDict):
+    """What `pool_stats` returns.
+
+    Attributes
+    ----------
+    limit : int
+        How many bytes are kept at most. By default a sixteenth of the machine's memory (or of the
+        container's), and no more than 512 MiB.
+    kept : int
+        How many bytes are kept now, for no array.
+    blocks : int
+        In how many blocks.
+    hits : int
+        How often a block that was kept has been used again.
+    misses : int
+        How often memory had to be asked of the system.
+    evicted : int
+        How many blocks were given back to the system: the oldest when the limit was reached, and all by
+        `pool_trim`.
+    """
+
+    limit: int
+    kept: int
+    blocks: int
+    hits: int
+    misses: int
+    evicted: int
+
+
+def pool_stats() -> PoolStats:
+    """Return the counters of the pool in which the memory of results waits to be used again.
+
+    Returns
+    -------
+    PoolStats
+        A new dictionary; see there for the meaning of each entry.
+
+    Examples
+    --------
+    >>> import pyop.debug
+    >>> s = pyop.debug.pool_stats()
+    >>> s["kept"] <= s["limit"]
+    True
+    """
+    return _core.pool_stats()
+
+
+def pool_trim() -> int:
+    """Give the memory that waits in the pool back to the system.
+
+    Arrays are not touched. It is worth calling when a program has done its large computations and lives on.
+
+    Returns
+    -------
+    int
+        How many bytes were given back.
+
+    Examples
+    --------
+    >>> import pyop.debug
+    >>> _ = pyop.debug.pool_trim()
+    >>> pyop.debug.pool_stats()["kept"]
+    0
+    """
+    return _core.pool_trim()
+
+
+def pool_limit(bytes: int) -> int:
+    """Set how much memory may wait in the pool.
+
+    Parameters
+    ----------
+    bytes : int
+        The new limit, for the whole process. Zero: the memory of every result goes back to the system.
+
+    Returns
+    -------
+    int
+        The old limit.
+
+    Raises
+    ------
+    TypeError
+        If `bytes` is not an integer, is negative, or does not fit into the machine's word.
+
+    Examples
+    --------
+    >>> import pyop.debug
+    >>> old = pyop.debug.pool_limit(64 << 20)
+    >>> pyop.debug.pool_stats()["limit"] == 64 << 20
+    True
+    >>> _ = pyop.debug.pool_limit(old)
+    """
+    return _core.pool_limit(bytes)

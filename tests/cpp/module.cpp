@@ -1,6 +1,7 @@
 // tests/cpp/module.cpp: the module pyop._ctests.
 #include <exception>  // std::exception
 
+#include "array/pool.h"
 #include "registry.h"
 #include "runtime/reaper.h"
 #include "runtime/ref.h"
@@ -58,7 +59,9 @@ PyMODINIT_FUNC PyInit__ctests() {
     Ref module = Ref::steal(PyModule_Create(&definition));
     if (!module || PyModule_AddFunctions(module.get(), ctests::scenario_methods) != 0 ||
         PyModule_AddFunctions(module.get(), ctests::bench_methods) != 0 ||
-        PyModule_AddFunctions(module.get(), ctests::kernel_methods) != 0 || pyop::reaper_init(module.get()) != 0) {
+        PyModule_AddFunctions(module.get(), ctests::kernel_methods) != 0 ||
+        PyModule_AddFunctions(module.get(), ctests::result_methods) != 0 || pyop::numpy_init() != 0 ||
+        pyop::pool_init() != 0 || pyop::reaper_init(module.get()) != 0) {
         return nullptr;
     }
     return module.release();
