@@ -1,7 +1,8 @@
 // plan/lower.cpp: from what the passes left of a graph to a Program.
 #include <unordered_map>
 
-#include "plan/grouping.h"
+#include "plan/group/grouping.h"
+#include "plan/group/loop_group.h"
 #include "plan/program.h"
 #include "plan/steps/steps.h"
 #include "runtime/errors.h"
@@ -137,7 +138,7 @@ class Lowering {
 
     int emit_group(const std::vector<uint32_t>& members, const OutsideReads& outside) {
         Grouping made(r_, fusion_, members, outside);
-        if (!made.group()) {  // a number that the loop's dtype cannot hold: the ufunc will say so
+        if (!made.possible()) {  // a number that the loop's dtype cannot hold: the ufunc will say so
             for (const uint32_t i : members)
                 if (emit(i) < 0) return -1;
             return 0;
@@ -160,7 +161,10 @@ class Lowering {
         }
         p_.native += members.size();
         ++p_.groups;
-        p_.steps.push_back(made.take());
+        GroupIr combined = made.ir();
+        if (r_.request.passes.has(Pass::Fuse)) combine(combined);
+        p_.steps.push_back(
+            std::make_unique<LoopGroup>(std::move(made.members()), made.ir(), combined, std::move(made.numbers())));
         ins.native = p_.steps.back().get();
         p_.instructions.push_back(ins);
         return 0;

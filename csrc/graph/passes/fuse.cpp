@@ -10,56 +10,17 @@ namespace {
 constexpr size_t kMaxMembers = 64;
 constexpr size_t kMaxExternals = 48;
 
-// Loops by ufunc and operand kinds, for the life of the process: asking NumPy takes microseconds.
-struct LoopKey {
-    PyObject* ufunc;
-    std::array<PyObject*, StridedLoop::kMaxOperands> kinds;
-    bool operator==(const LoopKey&) const = default;
-};
-struct LoopKeyHash {
-    size_t operator()(const LoopKey& k) const {
-        size_t h = reinterpret_cast<size_t>(k.ufunc);
-        for (PyObject* kind : k.kinds) h = (h ^ reinterpret_cast<size_t>(kind)) * 0x9E3779B97F4A7C15ull;
-        return h;
-    }
-};
-struct Known {
-    Ref ufunc;  // keeps the key valid; the kinds are NumPy's own dtypes and builtin types
-    std::shared_ptr<const StridedLoop> loop;  // null: not available
-};
-
-int find_loop(const LoopKey& key, int n, std::shared_ptr<const StridedLoop>& loop) {
-    static auto* known = new std::unordered_map<LoopKey, Known, LoopKeyHash>;  // outlives static destruction
-    if (const auto it = known->find(key); it != known->end()) {
-        loop = it->second.loop;
-        return 0;
-    }
-    auto fresh = std::make_shared<StridedLoop>();
-    const int status = fresh->resolve(key.ufunc, key.kinds.data(), n);
-    if (status < 0) return -1;
-    if (status == 1) loop = std::move(fresh);
-    known->emplace(key, Known{Ref::borrow(key.ufunc), loop});
-    return 0;
-}
-
-bool is_builtin_dtype(PyArray_Descr* d) {
-    if (!PyTypeNum_ISNUMBER(d->type_num) && d->type_num != NPY_BOOL) return false;
-    PyArray_Descr* builtin = PyArray_DescrFromType(d->type_num);
-    Py_DECREF(builtin);
-    return d == builtin;
-}
-
 class Fuser {
   public:
     Fuser(const Rewrite& r, Fusion& f) : r_(r), f_(f), position_(r.g.size(), 0) {}
 
     int run(const std::vector<uint32_t>& schedule) {
-        f_.loops.resize(r_.g.size());
+        f_.calls.resize(r_.g.size());
         f_.group_of.assign(r_.g.size(), -1);
         for (size_t i = 0; i < schedule.size(); ++i) {
             position_[schedule[i]] = i + 1;
-            if (look(schedule[i]) < 0) return -1;
-            if (f_.loops[schedule[i]]) place(schedule[i]);
+            if (elementwise_call(r_, schedule[i], f_.calls[schedule[i]]) < 0) return -1;
+            if (f_.calls[schedule[i]]) place(schedule[i]);
             note_reads(schedule[i]);
         }
         for (Candidate& c : candidates_) {
@@ -71,50 +32,6 @@ class Fuser {
     }
 
   private:
-    // Finds the loop of a node, if it is an elementwise ufunc of known dtypes and shape.
-    int look(uint32_t i) {
-        const PyNode& node = r_.g.node_as<PyNode>(i);
-        if (node.contract() || node.lends() || !is_elementwise_ufunc(node.fn()) || !shape_is_known(i)) return 0;
-        LoopKey key{node.fn(), {}};
-        const size_t n = node.form() ? node.form()->order.size() : node.inputs().size();
-        if (n >= key.kinds.size() || (node.form() && node.form()->n_keywords())) return 0;
-        for (size_t a = 0; a < n; ++a) {
-            key.kinds[a] = kind_of_argument(node, a);
-            if (!key.kinds[a]) return 0;
-        }
-        std::shared_ptr<const StridedLoop> loop;
-        if (find_loop(key, static_cast<int>(n), loop) < 0) return -1;
-        if (loop && takes_as_they_are(node, *loop, n)) f_.loops[i] = std::move(loop);
-        return 0;
-    }
-
-    bool shape_is_known(uint32_t i) const {
-        const ValueSpec& spec = r_.g.spec({i, 0});
-        return spec.ndim >= 0 && std::find(spec.dims.begin(), spec.dims.end(), kUnknownSize) == spec.dims.end();
-    }
-
-    PyObject* kind_of_argument(const PyNode& node, size_t a) const {
-        const int32_t code = node.form() ? node.form()->order[a] : static_cast<int32_t>(a);
-        if (code < 0) {
-            PyObject* number = PyTuple_GET_ITEM(node.form()->statics.get(), ~code);
-            const bool weak = PyFloat_CheckExact(number) || PyLong_CheckExact(number) || PyComplex_CheckExact(number);
-            return weak ? reinterpret_cast<PyObject*>(Py_TYPE(number)) : nullptr;
-        }
-        PyArray_Descr* d = r_.g.spec(node.inputs()[static_cast<size_t>(code)]).descr();
-        return d && is_builtin_dtype(d) ? reinterpret_cast<PyObject*>(d) : nullptr;
-    }
-
-    // Arrays that the loop would want cast are left to the ufunc, which casts in its buffers.
-    bool takes_as_they_are(const PyNode& node, const StridedLoop& loop, size_t n) const {
-        for (size_t a = 0; a < n; ++a) {
-            const int32_t code = node.form() ? node.form()->order[a] : static_cast<int32_t>(a);
-            if (code >= 0 &&
-                r_.g.spec(node.inputs()[static_cast<size_t>(code)]).descr() != loop.dtype(static_cast<int>(a)))
-                return false;
-        }
-        return true;
-    }
-
     // A group in the making. It runs where its last member stands, so it may take another member only while nobody
     // outside has read one, and while all it reads was computed before its first member: then it depends on
     // nothing that depends on it.
@@ -128,6 +45,10 @@ class Fuser {
     // Puts a native node into the groups of its producers, joined, if that may be; or into one of its own.
     void place(uint32_t i) {
         std::vector<int32_t> producers;
+        if (!r_.request.passes.has(Pass::Fuse)) {
+            join(producers, i);
+            return;
+        }
         for (const Edge e : r_.g.node(i).inputs()) {
             const int32_t g = group_of(r_.resolve(e));
             if (g >= 0 && std::find(producers.begin(), producers.end(), g) == producers.end()) producers.push_back(g);
@@ -223,7 +144,7 @@ class Fuser {
 
 int fuse(const Rewrite& r, const std::vector<uint32_t>& schedule, Fusion& fusion) {
     const bool any = std::any_of(schedule.begin(), schedule.end(),
-                                 [&](uint32_t i) { return is_elementwise_ufunc(r.g.node_as<PyNode>(i).fn()); });
+                                 [&](uint32_t i) { return may_be_elementwise(r.g.node_as<PyNode>(i).fn()); });
     if (!any) return 0;
     return Fuser(r, fusion).run(schedule);
 }

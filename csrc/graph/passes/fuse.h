@@ -4,8 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "array/strided_loop.h"
-#include "graph/passes/rewrite.h"
+#include "graph/passes/elementwise.h"
 
 namespace pyop {
 
@@ -17,7 +16,7 @@ struct FusedNodes {
 };
 
 struct Fusion {
-    std::vector<std::shared_ptr<const StridedLoop>> loops;  // by node; null: not native
+    std::vector<std::shared_ptr<const ElementwiseCall>> calls;  // by node; null: not elementwise
     std::vector<FusedNodes> groups;
     std::vector<int32_t> group_of;                          // by node; -1: in none. Empty if there are no groups
 };

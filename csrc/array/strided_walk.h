@@ -1,0 +1,28 @@
+// array/strided_walk.h: StridedWalk, the elements of any array in C order of a shape it is broadcast to, by blocks.
+#pragma once
+
+#include <vector>
+
+#include "array/numpy.h"
+
+namespace pyop {
+
+class StridedWalk {
+  public:
+    // `strides` in bytes, 0 where the array is repeated.
+    StridedWalk(const char* data, int ndim, const npy_intp* dims, const npy_intp* strides, npy_intp itemsize);
+
+    // Copies elements start … start + count - 1 to `to`, side by side. Any thread.
+    void read(npy_intp start, npy_intp count, char* to) const;
+
+    // The elements repeat after so many; 0 if they do not.
+    npy_intp period() const { return period_; }
+
+  private:
+    const char* data_;
+    npy_intp itemsize_;
+    npy_intp period_ = 0;
+    std::vector<npy_intp> dims_, strides_;  // axes that lie behind each other in memory are one
+};
+
+}  // namespace pyop

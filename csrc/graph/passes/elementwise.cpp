@@ -1,0 +1,242 @@
+#include "graph/passes/elementwise.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#define NO_IMPORT_UFUNC  // only the struct is used
+#include <numpy/ufuncobject.h>
+
+namespace pyop {
+
+namespace {
+
+// Loops by ufunc and operand kinds, for the life of the process: asking NumPy takes microseconds.
+struct LoopKey {
+    PyObject* ufunc;
+    std::array<PyObject*, StridedLoop::kMaxOperands> kinds;
+    bool operator==(const LoopKey&) const = default;
+};
+struct LoopKeyHash {
+    size_t operator()(const LoopKey& k) const {
+        size_t h = reinterpret_cast<size_t>(k.ufunc);
+        for (PyObject* kind : k.kinds) h = (h ^ reinterpret_cast<size_t>(kind)) * 0x9E3779B97F4A7C15ull;
+        return h;
+    }
+};
+struct Known {
+    Ref ufunc;  // keeps the key valid; the kinds are NumPy's own dtypes and builtin types
+    std::shared_ptr<const StridedLoop> loop;  // null: not available
+};
+
+int find_loop(const LoopKey& key, int n, std::shared_ptr<const StridedLoop>& loop) {
+    static auto* known = new std::unordered_map<LoopKey, Known, LoopKeyHash>;  // outlives static destruction
+    if (const auto it = known->find(key); it != known->end()) {
+        loop = it->second.loop;
+        return 0;
+    }
+    auto fresh = std::make_shared<StridedLoop>();
+    const int status = fresh->resolve(key.ufunc, key.kinds.data(), n);
+    if (status < 0) return -1;
+    if (status == 1) loop = std::move(fresh);
+    known->emplace(key, Known{Ref::borrow(key.ufunc), loop});
+    return 0;
+}
+
+bool is_builtin_dtype(PyArray_Descr* d) {
+    if (!PyTypeNum_ISNUMBER(d->type_num) && d->type_num != NPY_BOOL) return false;
+    PyArray_Descr* builtin = PyArray_DescrFromType(d->type_num);
+    Py_DECREF(builtin);
+    return d == builtin;
+}
+
+// Functions of NumPy by name, kept for the life of the process.
+PyObject* numpy_function(const char* name) {
+    Ref module = Ref::steal(PyImport_ImportModule("numpy"));
+    PyObject* function = module ? PyObject_GetAttrString(module.get(), name) : nullptr;
+    if (!function) PyErr_Clear();
+    return function;
+}
+
+PyObject* numpy_where() {
+    static PyObject* const function = numpy_function("where");
+    return function;
+}
+
+PyObject* ndarray_astype() {
+    static PyObject* const method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "astype");
+    return method;
+}
+
+bool is_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }
+
+class Look {
+  public:
+    Look(const Rewrite& r, uint32_t i)
+        : r_(r), i_(i), node_(r.g.node_as<PyNode>(i)), call_(std::make_shared<ElementwiseCall>()) {}
+
+    int run(std::shared_ptr<const ElementwiseCall>& call) {
+        if (node_.contract() || node_.lends() || !shape_is_known()) return 0;
+        int found;
+        if (node_.fn() == numpy_where())
+            found = look_at_where();
+        else if (node_.fn() == ndarray_astype())
+            found = look_at_astype();
+        else
+            found = look_at_ufunc();
+        if (found == 1) call = std::move(call_);
+        return found < 0 ? -1 : 0;
+    }
+
+  private:
+    bool shape_is_known() const {
+        const ValueSpec& spec = r_.g.spec({i_, 0});
+        return spec.ndim >= 0 && std::find(spec.dims.begin(), spec.dims.end(), kUnknownSize) == spec.dims.end();
+    }
+
+    PyArray_Descr* dtype_of(Argument a) const {
+        PyArray_Descr* d = r_.g.spec(node_.inputs()[static_cast<size_t>(a.input)]).descr();
+        return d && is_builtin_dtype(d) ? d : nullptr;
+    }
+
+    int look_at_ufunc() {
+        if (!is_elementwise_ufunc(node_.fn()) || (node_.form() && node_.form()->n_keywords())) return 0;
+        const size_t n = n_arguments(node_);
+        LoopKey key{node_.fn(), {}};
+        if (n >= key.kinds.size()) return 0;
+        for (size_t k = 0; k < n; ++k) {
+            const Argument a = argument_of(node_, k);
+            if (a.constant && !is_number(a.constant)) return 0;
+            key.kinds[k] = a.constant ? reinterpret_cast<PyObject*>(Py_TYPE(a.constant))
+                                      : reinterpret_cast<PyObject*>(dtype_of(a));
+            if (!key.kinds[k]) return 0;
+        }
+        if (find_loop(key, static_cast<int>(n), call_->loop) < 0) return -1;
+        if (!call_->loop) return 0;
+        call_->n_inputs = n;
+        for (int k = 0; k < call_->loop->n_inputs() + call_->loop->n_outputs(); ++k)
+            call_->dtypes.push_back(call_->loop->dtype(k));
+        if (!can_convert()) return 0;
+        auto* u = reinterpret_cast<PyUFuncObject*>(node_.fn());
+        call_->name = u->name ? u->name : "ufunc";
+        find_own_kernel();
+        return 1;
+    }
+
+    // The ufuncs of this name that users make are not NumPy's, so it is the object that counts.
+    void find_own_kernel() {
+        const Element e = element_of(call_->dtypes[0]);
+        Ref own = Ref::steal(numpy_function(call_->name.c_str()));
+        if (own.get() != node_.fn()) return;
+        call_->safe = PyTypeNum_ISFLOAT(call_->dtypes[0]->type_num) || PyTypeNum_ISCOMPLEX(call_->dtypes[0]->type_num);
+        for (size_t k = 1; k < call_->n_inputs; ++k)
+            if (call_->dtypes[k] != call_->dtypes[0]) return;
+        if (e == Element::None) return;
+        if (r_.request.fast) call_->kernel = find_fast(call_->name, e);
+        if (call_->kernel) return;
+        const Operation operation = operation_of(call_->name);
+        call_->kernel = find_kernel(operation, e);
+        if (!call_->kernel) return;
+        call_->operation = operation;
+        call_->element = e;
+    }
+
+    int look_at_where() {
+        if (n_arguments(node_) != 3 || (node_.form() && node_.form()->n_keywords())) return 0;
+        PyArray_Descr* d = r_.g.spec({i_, 0}).descr();
+        const Element e = d && is_builtin_dtype(d) ? element_of(d) : Element::None;
+        const Argument condition = argument_of(node_, 0);
+        if (e == Element::None || condition.constant) return 0;
+        PyArray_Descr* test = dtype_of(condition);
+        call_->kernel = find_kernel(Operation::Where, e);
+        if (!call_->kernel || !test || test->type_num != NPY_BOOL) return 0;
+        for (size_t k = 1; k < 3; ++k)
+            if (const Argument a = argument_of(node_, k); a.constant && !is_number(a.constant)) return 0;
+        call_->operation = Operation::Where;
+        call_->element = e;
+        call_->n_inputs = 3;
+        call_->dtypes = {test, d, d, d};
+        call_->name = "where";
+        return can_convert() ? 1 : 0;
+    }
+
+    // x.astype(dtype, "K", casting, subok, copy) where the conversion is one that kernels know.
+    int look_at_astype() {
+        if (node_.inputs().size() != 1 || !node_.form() || node_.form()->n_keywords()) return 0;
+        const Argument array = argument_of(node_, 0), order = argument_of(node_, 2);
+        if (array.constant || !order.constant || !PyUnicode_Check(order.constant) ||
+            PyUnicode_CompareWithASCIIString(order.constant, "K") != 0)
+            return 0;
+        PyArray_Descr *from = dtype_of(array), *to = r_.g.spec({i_, 0}).descr();
+        if (!from || !to || from == to || !is_builtin_dtype(to)) return 0;
+        const Element a = element_of(from), b = element_of(to);
+        if (a == Element::None || b == Element::None) return 0;
+        call_->kernel = find_cast(a, b);
+        call_->n_inputs = 1;
+        call_->dtypes = {from, to};
+        call_->name = "cast";
+        return call_->kernel ? 1 : 0;
+    }
+
+    // Arrays that must be converted for the loop are, block by block, if kernels can do it.
+    bool can_convert() const {
+        for (size_t k = 0; k < call_->n_inputs; ++k) {
+            const Argument a = argument_of(node_, k);
+            if (a.constant) continue;
+            PyArray_Descr *have = dtype_of(a), *want = call_->dtypes[k];
+            if (!have) return false;
+            if (have == want) continue;
+            if (!r_.request.passes.has(Pass::Casts)) return false;
+            const Element from = element_of(have), to = element_of(want);
+            if (from == Element::None || to == Element::None || !find_cast(from, to)) return false;
+        }
+        return true;
+    }
+
+    const Rewrite& r_;
+    const uint32_t i_;
+    const PyNode& node_;
+    std::shared_ptr<ElementwiseCall> call_;
+};
+
+}  // namespace
+
+Element element_of(PyArray_Descr* d) {
+    const bool is_signed = PyTypeNum_ISSIGNED(d->type_num);
+    if (d->type_num == NPY_BOOL) return Element::Bool;
+    if (PyTypeNum_ISINTEGER(d->type_num)) {
+        switch (PyDataType_ELSIZE(d)) {
+            case 1:
+                return is_signed ? Element::I8 : Element::U8;
+            case 2:
+                return is_signed ? Element::I16 : Element::U16;
+            case 4:
+                return is_signed ? Element::I32 : Element::U32;
+            case 8:
+                return is_signed ? Element::I64 : Element::U64;
+            default:
+                return Element::None;
+        }
+    }
+    switch (d->type_num) {
+        case NPY_FLOAT:
+            return Element::F32;
+        case NPY_DOUBLE:
+            return Element::F64;
+        case NPY_CFLOAT:
+            return Element::C64;
+        case NPY_CDOUBLE:
+            return Element::C128;
+        default:
+            return Element::None;
+    }
+}
+
+bool may_be_elementwise(PyObject* fn) {
+    return is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype();
+}
+
+int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const ElementwiseCall>& call) {
+    return Look(r, node).run(call);
+}
+
+}  // namespace pyop

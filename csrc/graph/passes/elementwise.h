@@ -1,0 +1,49 @@
+// graph/passes/elementwise.h: which nodes compute element by element, and with what.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "array/strided_loop.h"
+#include "graph/passes/rewrite.h"
+#include "kernels/kernel.h"
+
+namespace pyop {
+
+struct ElementwiseCall {
+    // pyop's own kernel for contiguous operands, where there is one; and what it is, for superinstructions.
+    Kernel kernel = nullptr;
+    Operation operation = Operation::None;
+    Element element = Element::None;
+    // NumPy's loop; null for np.where and astype, which are not ufuncs.
+    std::shared_ptr<const StridedLoop> loop;
+    // What the operands are computed in, inputs first: NumPy's own dtypes, which live for ever.
+    std::vector<PyArray_Descr*> dtypes;
+    size_t n_inputs = 0;
+    bool safe = false;  // a loop that cannot fail with a Python error
+    std::string name;  // as NumPy's warnings have it
+};
+
+// The call of a node whose shape and dtypes are known; null if it is not elementwise or NumPy itself must run it.
+// 0, or -1 with an error set.
+int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const ElementwiseCall>& call);
+
+// A cheap test that spares most graphs the rest.
+bool may_be_elementwise(PyObject* fn);
+
+// The argument of a call at a position of the function: an input of the node, or a static object.
+struct Argument {
+    int32_t input;          // -1: static
+    PyObject* constant;     // borrowed
+};
+inline Argument argument_of(const PyNode& node, size_t position) {
+    const int32_t code = node.form() ? node.form()->order[position] : static_cast<int32_t>(position);
+    if (code >= 0) return {code, nullptr};
+    return {-1, PyTuple_GET_ITEM(node.form()->statics.get(), ~code)};
+}
+inline size_t n_arguments(const PyNode& node) { return node.form() ? node.form()->order.size() : node.inputs().size(); }
+
+// pyop's name for a type of elements; None if kernels do not know it.
+Element element_of(PyArray_Descr* dtype);
+
+}  // namespace pyop

@@ -1,0 +1,77 @@
+#include "plan/group/group_ir.h"
+
+#include <array>
+
+namespace pyop {
+
+namespace {
+
+using Op = GroupIr::Operation;
+
+class Combiner {
+  public:
+    explicit Combiner(GroupIr& ir) : ir_(ir), gone_(ir.operations.size()) {}
+
+    void run() {
+        for (size_t i = 0; i < ir_.operations.size(); ++i)
+            if (ir_.operations[i].does != Operation::None && ir_.operations[i].n_inputs == 2) absorb(ir_.operations[i]);
+        std::vector<Op> kept;
+        for (size_t i = 0; i < ir_.operations.size(); ++i)
+            if (!gone_[i]) kept.push_back(std::move(ir_.operations[i]));
+        ir_.operations = std::move(kept);
+    }
+
+  private:
+    // The operation that computes an operand, if only `reader` needs it and it can be part of one kernel with it.
+    Op* producer(const Op& reader, size_t operand) {
+        const GroupIr::Value& value = ir_.values[reader.operands[operand]];
+        if (value.producer < 0 || value.reads != 1 || value.output != GroupIr::kNoOutput) return nullptr;
+        Op& op = ir_.operations[static_cast<size_t>(value.producer)];
+        const bool fits = op.does != Operation::None && op.n_inputs == 2 && op.element == reader.element;
+        return fits ? &op : nullptr;
+    }
+
+    void absorb(Op& op) {
+        Op *left = producer(op, 0), *right = producer(op, 1);
+        const std::array<std::array<Op*, 2>, 3> ways{{{left, right}, {left, nullptr}, {nullptr, right}}};
+        for (const auto& [l, r] : ways) {
+            if (!l && !r) continue;
+            const Kernel kernel =
+                find_fused(op.does, l ? l->does : Operation::None, r ? r->does : Operation::None, op.element);
+            if (!kernel) continue;
+            replace(op, kernel, l, r);
+            return;
+        }
+    }
+
+    void replace(Op& op, Kernel kernel, Op* left, Op* right) {
+        std::vector<uint16_t> operands;
+        std::string text;
+        const auto take = [&](Op* inner, uint16_t plain) {
+            if (!inner) {
+                operands.push_back(plain);
+                return;
+            }
+            operands.insert(operands.end(), inner->operands.begin(), inner->operands.begin() + inner->n_inputs);
+            text += inner->name + "+";
+            gone_[static_cast<size_t>(inner - ir_.operations.data())] = true;
+        };
+        take(left, op.operands[0]);
+        take(right, op.operands[1]);
+        op.text = text + op.text;
+        op.n_inputs = static_cast<uint16_t>(operands.size());
+        operands.push_back(op.operands[2]);
+        op.operands = std::move(operands);
+        op.kernel = kernel;
+        op.does = Operation::None;
+    }
+
+    GroupIr& ir_;
+    std::vector<bool> gone_;
+};
+
+}  // namespace
+
+void combine(GroupIr& ir) { Combiner(ir).run(); }
+
+}  // namespace pyop

@@ -1,0 +1,146 @@
+// plan/group/compile.cpp: LoopGroup from operations on values: which stream lies in which scratch block.
+#include <algorithm>
+
+#include "plan/group/loop_group.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr npy_intp kScratchBytes = 24 << 10;  // of a first cache of 32 KiB or more
+constexpr npy_intp kSmallestBlock = 128, kLargestBlock = 512;
+
+}  // namespace
+
+class GroupCompiler {
+  public:
+    GroupCompiler(LoopGroup& group, const GroupIr& ir, LoopGroup::Code& code) : group_(group), ir_(ir), code_(code) {}
+
+    // Gives every value a stream: externals first, then numbers, then a stream for each result.
+    void run() {
+        stream_of_.resize(ir_.values.size());
+        for (size_t k = 0; k < ir_.n_externals; ++k) code_.streams.emplace_back();
+        for (size_t v = 0; v < ir_.values.size(); ++v) {
+            const GroupIr::Value& value = ir_.values[v];
+            LoopGroup::Stream stream{LoopGroup::Stream::External, value.index, -1, PyDataType_ELSIZE(value.dtype),
+                                     value.dtype};
+            if (value.kind == GroupIr::Value::External) {
+                stream.block = take_block();  // for good: it is filled when a run begins
+                code_.streams[value.index] = stream;
+                stream_of_[v] = value.index;
+                continue;
+            }
+            if (value.kind == GroupIr::Value::Number) {
+                stream.kind = LoopGroup::Stream::Number;
+            } else if (value.output != GroupIr::kNoOutput) {
+                stream.kind = LoopGroup::Stream::Output;
+                stream.index = static_cast<uint16_t>(value.output);
+            } else {
+                stream.kind = LoopGroup::Stream::Scratch;
+            }
+            stream_of_[v] = static_cast<uint16_t>(code_.streams.size());
+            code_.streams.push_back(stream);
+        }
+        std::vector<uint32_t> reads(ir_.values.size());
+        for (const GroupIr::Operation& op : ir_.operations)
+            for (size_t k = 0; k < op.n_inputs; ++k) ++reads[op.operands[k]];
+        for (const GroupIr::Operation& op : ir_.operations) add(op, reads);
+        for (size_t i = 0; i < code_.operations.size(); ++i) {
+            const bool last = i + 1 == code_.operations.size();
+            code_.operations[i].test_flags = last || code_.operations[i].loop || code_.operations[i + 1].loop;
+        }
+        group_.n_blocks_ = std::max(group_.n_blocks_, n_blocks_);
+    }
+
+    uint16_t stream_of_value(size_t v) const { return stream_of_[v]; }
+
+  private:
+    void add(const GroupIr::Operation& from, std::vector<uint32_t>& reads) {
+        LoopGroup::Operation op{from.kernel, from.kernel ? nullptr : from.loop.get(),
+                                from.member, static_cast<uint8_t>(from.operands.size()),
+                                true,        {}};
+        // Results get their blocks before the inputs give theirs back: loops do not work in place.
+        for (size_t k = 0; k < from.operands.size(); ++k) {
+            LoopGroup::Stream& stream = code_.streams[op.streams[k] = stream_of_[from.operands[k]]];
+            if (k >= from.n_inputs && stream.kind == LoopGroup::Stream::Scratch) stream.block = take_block();
+        }
+        for (size_t k = 0; k < from.operands.size(); ++k) {
+            const LoopGroup::Stream& stream = code_.streams[op.streams[k]];
+            if (stream.kind != LoopGroup::Stream::Scratch) continue;
+            const bool read_later = k < from.n_inputs ? --reads[from.operands[k]] > 0 : reads[from.operands[k]] > 0;
+            if (!read_later) spare_.push_back(stream.block);
+        }
+        code_.operations.push_back(op);
+    }
+
+    int16_t take_block() {
+        if (spare_.empty()) return static_cast<int16_t>(n_blocks_++);
+        const int16_t block = spare_.back();
+        spare_.pop_back();
+        return block;
+    }
+
+    LoopGroup& group_;
+    const GroupIr& ir_;
+    LoopGroup::Code& code_;
+    std::vector<uint16_t> stream_of_;
+    std::vector<int16_t> spare_;
+    size_t n_blocks_ = 0;
+};
+
+LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combined, std::vector<Ref> numbers)
+    : NativeStep(std::move(members)), numbers_(std::move(numbers)), n_externals_(plain.n_externals) {
+    GroupCompiler(*this, plain, plain_).run();
+    GroupCompiler compiler(*this, combined, code_);
+    compiler.run();
+
+    names_.resize(members_.nodes.size());
+    texts_.resize(members_.nodes.size());
+    for (const GroupIr::Operation& op : plain.operations) {
+        names_[op.member] = op.name;
+        if (op.loop) loops_.push_back(op.loop);
+        may_fail_ |= !op.kernel && !op.safe;
+    }
+    for (const GroupIr::Operation& op : combined.operations)
+        texts_[op.member] = (op.kernel ? "kernel " : "NumPy's loop ") + op.text;
+
+    // What each result depends on, through the operations in order.
+    std::vector<uint64_t> depends(plain.values.size());
+    output_streams_.resize(plain.n_outputs);
+    depends_.resize(plain.n_outputs);
+    recyclers_.resize(plain.n_outputs);
+    for (size_t v = 0; v < plain.values.size(); ++v)
+        if (plain.values[v].kind == GroupIr::Value::External) depends[v] = uint64_t{1} << plain.values[v].index;
+    for (const GroupIr::Operation& op : plain.operations) {
+        uint64_t mask = 0;
+        for (size_t k = 0; k < op.operands.size(); ++k)
+            if (k < op.n_inputs)
+                mask |= depends[op.operands[k]];
+            else
+                depends[op.operands[k]] = mask;
+    }
+    for (size_t v = 0; v < plain.values.size(); ++v) {
+        const int output = plain.values[v].output;
+        if (output == GroupIr::kNoOutput) continue;
+        output_streams_[static_cast<size_t>(output)] = compiler.stream_of_value(v);
+        depends_[static_cast<size_t>(output)] = depends[v];
+    }
+
+    npy_intp widest = 1;
+    for (const Stream& stream : plain_.streams) widest = std::max(widest, stream.itemsize);
+    const npy_intp fitting = kScratchBytes / (widest * static_cast<npy_intp>(std::max<size_t>(n_blocks_, 1)));
+    block_ = std::clamp(fitting & ~npy_intp{63}, kSmallestBlock, kLargestBlock);
+    // Whole cache lines, and no power of two, or the blocks would compete for the same places of the cache.
+    block_bytes_ = block_ * widest + 192;
+
+    for (const Ref& number : numbers_) {
+        PyArrayObject* a = as_array(number.get());
+        const auto itemsize = static_cast<size_t>(PyArray_ITEMSIZE(a));
+        auto& block = number_blocks_.emplace_back(new char[static_cast<size_t>(block_) * itemsize]);
+        gather(block.get(), PyArray_BYTES(a), 0, block_, itemsize);
+    }
+}
+
+std::string LoopGroup::describe(size_t member) const { return texts_[member]; }
+
+}  // namespace pyop

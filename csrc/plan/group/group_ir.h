@@ -1,0 +1,48 @@
+// plan/group/group_ir.h: GroupIr, a fused group while it is being compiled.
+//
+//     Grouping (nodes → operations on values)  →  combine (superinstructions)  →  LoopGroup (values → streams)
+//
+// A value is written once: an array from outside, a number, or a result. Operations stand in an order that computes
+// every value before it is read.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/passes/elementwise.h"
+
+namespace pyop {
+
+struct GroupIr {
+    static constexpr int kNoOutput = -1;
+
+    struct Value {
+        enum Kind : uint8_t { External, Number, Result } kind;
+        uint16_t index;               // of the external or number
+        PyArray_Descr* dtype;         // borrowed; lives for ever
+        uint32_t reads = 0;           // by operations of the group
+        int output = kNoOutput;       // which result of the step it is
+        int producer = -1;            // operation
+    };
+    struct Operation {
+        Kernel kernel = nullptr;      // own kernel, or
+        std::shared_ptr<const StridedLoop> loop;
+        pyop::Operation does = pyop::Operation::None;  // if it may be part of a superinstruction
+        Element element = Element::None;
+        std::vector<uint16_t> operands;                // inputs, then outputs
+        uint16_t n_inputs = 0;
+        uint16_t member = 0;
+        bool safe = false;                             // cannot fail with a Python error
+        std::string name;                              // as warnings have it
+        std::string text;                              // as explain() has it
+    };
+
+    std::vector<Value> values;
+    std::vector<Operation> operations;
+    size_t n_externals = 0, n_outputs = 0;
+};
+
+// Lets one kernel do what two or three operations did, where nobody else reads what lies between.
+void combine(GroupIr& ir);
+
+}  // namespace pyop

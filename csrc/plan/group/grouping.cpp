@@ -1,0 +1,130 @@
+#include "plan/group/grouping.h"
+
+#include <algorithm>
+
+namespace pyop {
+
+OutsideReads::OutsideReads(const Rewrite& r, const std::vector<uint32_t>& schedule, const Fusion& fusion) {
+    if (fusion.group_of.empty()) return;
+    const auto note = [&](Edge e, int32_t reader_group) {
+        e = r.resolve(e);
+        const int32_t group = fusion.group_of[e.node];
+        if (group >= 0 && group != reader_group) edges_.insert(Rewrite::key(e));
+    };
+    for (const uint32_t i : schedule)
+        for (const Edge e : r.g.node(i).inputs()) note(e, fusion.group_of[i]);
+    for (const Edge e : r.request.fetches) note(e, -1);
+}
+
+Grouping::Grouping(const Rewrite& r, const Fusion& fusion, const std::vector<uint32_t>& members,
+                   const OutsideReads& outside)
+    : r_(r), fusion_(fusion) {
+    for (const uint32_t node : members) {
+        possible_ = add_member(node, outside);
+        if (!possible_) return;
+    }
+    ir_.n_externals = externals_.size();
+    ir_.n_outputs = outputs_.size();
+}
+
+bool Grouping::add_member(uint32_t i, const OutsideReads& outside) {
+    const PyNode& node = r_.g.node_as<PyNode>(i);
+    const ElementwiseCall& call = *fusion_.calls[i];
+    GroupIr::Operation op;
+    op.kernel = call.kernel;
+    op.loop = call.loop;
+    op.does = call.operation;
+    op.element = call.element;
+    op.n_inputs = static_cast<uint16_t>(call.n_inputs);
+    op.member = static_cast<uint16_t>(members_.nodes.size());
+    op.safe = call.safe;
+    op.name = op.text = call.name;
+    for (size_t k = 0; k < call.n_inputs; ++k)
+        if (!add_operand(node, call, k, op)) return false;
+
+    member_of_[i] = op.member;
+    members_.nodes.push_back(i);
+    std::vector<Members::Source>& sources = members_.sources.emplace_back();
+    for (Edge e : node.inputs()) {
+        e = r_.resolve(e);
+        const GroupIr::Value& value = ir_.values[value_of(e)];
+        if (value.kind == GroupIr::Value::External)
+            sources.push_back({true, value.index});
+        else
+            sources.push_back({false, member_of_.at(e.node), e.output});
+    }
+    for (uint32_t k = 0; k < node.n_outputs(); ++k) {
+        const uint16_t v = new_value({GroupIr::Value::Result, 0, call.dtypes[call.n_inputs + k]});
+        ir_.values[v].producer = static_cast<int>(ir_.operations.size());
+        value_of_[Rewrite::key({i, k})] = v;
+        op.operands.push_back(v);
+        if (!outside.contains({i, k})) continue;
+        ir_.values[v].output = static_cast<int>(outputs_.size());
+        outputs_.push_back({i, k});
+        members_.outputs.emplace_back(op.member, k);
+    }
+    ir_.operations.push_back(std::move(op));
+    return true;
+}
+
+bool Grouping::add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op) {
+    const Argument a = argument_of(node, position);
+    PyArray_Descr* want = call.dtypes[position];
+    uint16_t v;
+    if (a.constant) {
+        v = number(a.constant, want);
+        if (v == UINT16_MAX) return false;
+    } else {
+        v = converted(value_of(r_.resolve(node.inputs()[static_cast<size_t>(a.input)])), want);
+    }
+    ++ir_.values[v].reads;
+    op.operands.push_back(v);
+    return true;
+}
+
+uint16_t Grouping::number(PyObject* object, PyArray_Descr* want) {
+    Py_INCREF(want);
+    Ref array = Ref::steal(PyArray_FromAny(object, want, 0, 0, NPY_ARRAY_CARRAY_RO, nullptr));
+    if (!array) {
+        PyErr_Clear();
+        return UINT16_MAX;
+    }
+    numbers_.push_back(std::move(array));
+    return new_value({GroupIr::Value::Number, static_cast<uint16_t>(numbers_.size() - 1), want});
+}
+
+uint16_t Grouping::value_of(Edge e) {
+    const auto [it, added] = value_of_.emplace(Rewrite::key(e), uint16_t{0});
+    if (added) {
+        it->second =
+            new_value({GroupIr::Value::External, static_cast<uint16_t>(externals_.size()), r_.g.spec(e).descr()});
+        externals_.push_back(e);
+    }
+    return it->second;
+}
+
+// A value in the dtype that an operation wants. One conversion serves all who want it.
+uint16_t Grouping::converted(uint16_t value, PyArray_Descr* want) {
+    PyArray_Descr* have = ir_.values[value].dtype;
+    if (have == want) return value;
+    const auto [it, added] = converted_.emplace(std::pair{value, want}, uint16_t{0});
+    if (!added) return it->second;
+    it->second = new_value({GroupIr::Value::Result, 0, want});
+    ir_.values[it->second].producer = static_cast<int>(ir_.operations.size());
+    GroupIr::Operation op;
+    op.kernel = find_cast(element_of(have), element_of(want));
+    op.operands = {value, it->second};
+    op.n_inputs = 1;
+    op.member = static_cast<uint16_t>(members_.nodes.size());
+    op.name = op.text = "cast";
+    ++ir_.values[value].reads;
+    ir_.operations.push_back(std::move(op));
+    return it->second;
+}
+
+uint16_t Grouping::new_value(GroupIr::Value value) {
+    ir_.values.push_back(value);
+    return static_cast<uint16_t>(ir_.values.size() - 1);
+}
+
+}  // namespace pyop

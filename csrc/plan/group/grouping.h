@@ -1,0 +1,56 @@
+// plan/group/grouping.h: from the members of a fused group to operations on values.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/passes/fuse.h"
+#include "plan/group/group_ir.h"
+#include "plan/native_step.h"
+
+namespace pyop {
+
+// Which results of fused nodes somebody outside their group reads.
+class OutsideReads {
+  public:
+    OutsideReads(const Rewrite& r, const std::vector<uint32_t>& schedule, const Fusion& fusion);
+    bool contains(Edge e) const { return edges_.count(Rewrite::key(e)) != 0; }
+
+  private:
+    std::unordered_set<uint64_t> edges_;
+};
+
+class Grouping {
+  public:
+    Grouping(const Rewrite& r, const Fusion& fusion, const std::vector<uint32_t>& members, const OutsideReads& outside);
+
+    // False if a Python number does not fit the dtype its loop wants: then the ufunc must say so.
+    bool possible() const { return possible_; }
+    GroupIr& ir() { return ir_; }
+    Members& members() { return members_; }
+    std::vector<Ref>& numbers() { return numbers_; }  // rank-0 arrays
+    const std::vector<Edge>& externals() const { return externals_; }
+    const std::vector<Edge>& outputs() const { return outputs_; }
+
+  private:
+    bool add_member(uint32_t node, const OutsideReads& outside);
+    bool add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op);
+    uint16_t number(PyObject* object, PyArray_Descr* want);
+    uint16_t value_of(Edge e);
+    uint16_t converted(uint16_t value, PyArray_Descr* want);
+    uint16_t new_value(GroupIr::Value value);
+
+    const Rewrite& r_;
+    const Fusion& fusion_;
+    bool possible_ = true;
+    GroupIr ir_;
+    Members members_;
+    std::vector<Ref> numbers_;
+    std::vector<Edge> externals_, outputs_;
+    std::unordered_map<uint64_t, uint16_t> value_of_;
+    std::unordered_map<uint32_t, uint32_t> member_of_;
+    std::map<std::pair<uint16_t, PyArray_Descr*>, uint16_t> converted_;
+};
+
+}  // namespace pyop

@@ -1,0 +1,148 @@
+#include "plan/group/layout.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace pyop {
+
+namespace {
+
+// Whether an array's memory runs through its axes from the last to the first (C) or from the first to the last.
+// Axes that are repeated or have one element fit both.
+struct Order {
+    bool c = true, fortran = true;
+};
+Order order_of(int ndim, const npy_intp* shape, const npy_intp* strides) {
+    Order order;
+    npy_intp last = 0;
+    for (int d = 0; d < ndim; ++d) {
+        const npy_intp stride = std::abs(strides[d]);
+        if (shape[d] == 1 || stride == 0) continue;
+        if (last != 0) {
+            if (stride > last) order.c = false;
+            if (stride < last) order.fortran = false;
+        }
+        last = stride;
+    }
+    return order;
+}
+
+}  // namespace
+
+bool GroupLayout::find(const LoopGroup& group, PyObject* const* externals) {
+    for (size_t k = 0; k < group.n_externals_; ++k) {
+        if (!is_exact_array(externals[k])) return false;
+        PyArray_Descr *have = PyArray_DESCR(as_array(externals[k])), *want = group.code_.streams[k].dtype;
+        if (have != want && (have->type_num != want->type_num || !PyArray_ISNBO(have->byteorder))) return false;
+    }
+    return find_simple(group, externals) || find_general(group, externals);
+}
+
+// The commonest case: arrays of one shape, side by side in C order, and single elements.
+bool GroupLayout::find_simple(const LoopGroup& group, PyObject* const* externals) {
+    PyArrayObject* leader = nullptr;
+    for (size_t k = 0; k < group.n_externals_; ++k) {
+        PyArrayObject* a = as_array(externals[k]);
+        if (!PyArray_ISCARRAY_RO(a)) return false;
+        const npy_intp n = PyArray_SIZE(a);
+        const int rank = PyArray_NDIM(a);
+        if (!leader || rank > ndim || (rank == ndim && size == 1)) {
+            // A single element may have more axes than the arrays; then it has its say in the shape.
+            if (leader && rank > ndim && n == 1 && size != 1) return false;
+            leader = a;
+            ndim = rank;
+            size = n;
+            shape = PyArray_DIMS(a);
+        }
+        if (n == 1)
+            single |= uint64_t{1} << k;
+        else
+            whole |= uint64_t{1} << k;
+    }
+    if (!leader) return false;
+    for (uint64_t rest = whole; rest; rest &= rest - 1) {
+        PyArrayObject* a = as_array(externals[__builtin_ctzll(rest)]);
+        if (PyArray_NDIM(a) != ndim || !PyArray_CompareLists(PyArray_DIMS(a), shape, ndim)) return false;
+    }
+    // A result that reads only single elements has their shape, whatever the others have.
+    if (whole)
+        for (const uint64_t depends : group.depends_)
+            if (!(depends & whole)) return false;
+    return true;
+}
+
+bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* externals) {
+    ndim = 0;
+    size = 1;
+    whole = single = 0;
+    const size_t n = group.n_externals_;
+    for (size_t k = 0; k < n; ++k) ndim = std::max(ndim, PyArray_NDIM(as_array(externals[k])));
+    std::fill_n(shape_, ndim, 1);
+    for (size_t k = 0; k < n; ++k) {
+        PyArrayObject* a = as_array(externals[k]);
+        const int offset = ndim - PyArray_NDIM(a);
+        for (int d = 0; d < PyArray_NDIM(a); ++d) {
+            npy_intp& have = shape_[offset + d];
+            const npy_intp next = PyArray_DIM(a, d);
+            if (have == 1)
+                have = next;
+            else if (next != 1 && next != have)
+                return false;
+        }
+    }
+    shape = shape_;
+    for (int d = 0; d < ndim; ++d) size *= shape[d];
+
+    // Strides over the common shape, and the order in which memory runs.
+    std::vector<npy_intp> strides(n * static_cast<size_t>(ndim));
+    Order order;
+    bool partial = false;
+    for (size_t k = 0; k < n; ++k) {
+        PyArrayObject* a = as_array(externals[k]);
+        const int offset = ndim - PyArray_NDIM(a);
+        npy_intp* s = strides.data() + k * static_cast<size_t>(ndim);
+        for (int d = 0; d < ndim; ++d)
+            s[d] = d < offset || PyArray_DIM(a, d - offset) == 1 ? 0 : PyArray_STRIDE(a, d - offset);
+        const Order own = order_of(ndim, shape, s);
+        order.c &= own.c;
+        order.fortran &= own.fortran;
+        partial |= PyArray_SIZE(a) != size && PyArray_SIZE(a) != 1;
+    }
+    // Where NumPy would choose an order call by call, the calls must be made.
+    if (!order.c && (!order.fortran || partial)) return false;
+    fortran = !order.c;
+    for (const uint64_t depends : group.depends_) {
+        std::array<npy_intp, NPY_MAXDIMS> own;
+        std::fill_n(own.begin(), ndim, 1);
+        for (size_t k = 0; k < n; ++k) {
+            PyArrayObject* a = as_array(externals[k]);
+            const int offset = ndim - PyArray_NDIM(a);
+            if (depends >> k & 1)
+                for (int d = 0; d < PyArray_NDIM(a); ++d)
+                    if (PyArray_DIM(a, d) != 1) own[static_cast<size_t>(offset + d)] = PyArray_DIM(a, d);
+        }
+        if (!std::equal(shape, shape + ndim, own.begin())) return false;
+    }
+    npy_intp walked[NPY_MAXDIMS], walked_strides[NPY_MAXDIMS];
+    for (size_t k = 0; k < n; ++k) {
+        PyArrayObject* a = as_array(externals[k]);
+        const npy_intp* s = strides.data() + k * static_cast<size_t>(ndim);
+        if (PyArray_SIZE(a) == 1 && PyArray_ISALIGNED(a)) {
+            single |= uint64_t{1} << k;
+            continue;
+        }
+        const bool side_by_side = fortran ? PyArray_IS_F_CONTIGUOUS(a) : PyArray_IS_C_CONTIGUOUS(a);
+        if (side_by_side && PyArray_SIZE(a) == size && PyArray_ISALIGNED(a)) {
+            whole |= uint64_t{1} << k;
+            continue;
+        }
+        for (int d = 0; d < ndim; ++d) {
+            walked[d] = fortran ? shape[ndim - 1 - d] : shape[d];
+            walked_strides[d] = fortran ? s[ndim - 1 - d] : s[d];
+        }
+        walks.emplace_back(PyArray_BYTES(a), ndim, walked, walked_strides, PyArray_ITEMSIZE(a));
+    }
+    return true;
+}
+
+}  // namespace pyop

@@ -1,0 +1,29 @@
+// plan/group/layout.h: GroupLayout, how the arrays of one run lie over the elements of its result.
+#pragma once
+
+#include <vector>
+
+#include "array/strided_walk.h"
+#include "plan/group/loop_group.h"
+
+namespace pyop {
+
+struct GroupLayout {
+    // False: not in a way that a group can run.
+    bool find(const LoopGroup& group, PyObject* const* externals);
+
+    int ndim = 0;
+    npy_intp size = 1;
+    const npy_intp* shape = nullptr;
+    bool fortran = false;            // elements are counted in Fortran order, and results lie so
+    uint64_t whole = 0;              // externals read where they lie
+    uint64_t single = 0;             // externals of one element
+    std::vector<StridedWalk> walks;  // of all the others, in order
+
+  private:
+    bool find_simple(const LoopGroup& group, PyObject* const* externals);
+    bool find_general(const LoopGroup& group, PyObject* const* externals);
+    npy_intp shape_[NPY_MAXDIMS];
+};
+
+}  // namespace pyop

@@ -1,0 +1,339 @@
+#include "plan/group/loop_group.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "array/fp_flags.h"
+#include "array/overlap.h"
+#include "array/pool.h"
+#include "array/ufunc_errors.h"
+#include "plan/group/layout.h"
+#include "runtime/attach.h"
+#include "runtime/stack_array.h"
+#include "runtime/workers.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr npy_intp kReleaseElements = 1 << 15;  // below this, giving up the GIL costs more than it gives
+constexpr npy_intp kShareElements = 1 << 17;    // for each thread, at least
+
+// Scratch blocks of this thread; grown, never shrunk.
+class ScratchMemory {
+  public:
+    ~ScratchMemory() { std::free(data_); }
+    char* reserve(size_t bytes) {
+        if (PYOP_UNLIKELY(bytes > size_)) {
+            std::free(data_);
+            data_ = static_cast<char*>(std::aligned_alloc(64, (bytes + 63) & ~size_t{63}));
+            size_ = data_ ? bytes : 0;
+        }
+        return data_;
+    }
+
+  private:
+    char* data_ = nullptr;
+    size_t size_ = 0;
+};
+thread_local ScratchMemory scratch_memory;
+
+}  // namespace
+
+// One run of a group.
+class GroupRun {
+  public:
+    GroupRun(const LoopGroup& group, PyObject* const* inputs, PyObject** results, const StepContext& context)
+        : group_(group), inputs_(inputs), results_(results), context_(context), flags_(0) {}
+
+    int run() {
+        if (!layout_.find(group_, inputs_)) return 0;
+        const size_t n = group_.depends_.size();
+        for (size_t k = 0; k < n; ++k) {
+            results_[k] = result_new(k);
+            if (results_[k]) continue;
+            drop(k);
+            return -1;
+        }
+        set_block();
+        bool enough_memory;
+        {
+            const DetachScope detached(layout_.size >= kReleaseElements);
+            enough_memory = run_all();
+        }
+        if (PYOP_UNLIKELY(!enough_memory)) {
+            drop(n);
+            PyErr_NoMemory();
+            return -1;
+        }
+        // Loops of the older kind return nothing: an error set is all that tells of their failure.
+        if (PYOP_UNLIKELY(failed_ || (group_.may_fail_ && PyErr_Occurred()))) {
+            PyErr_Clear();  // the ufunc will set it again, with all its words
+            drop(n);
+            return 0;
+        }
+        if (PYOP_UNLIKELY(flagged_) && report() < 0) {
+            drop(n);
+            return -1;
+        }
+        return 1;
+    }
+
+  private:
+    using Code = LoopGroup::Code;
+    using Stream = LoopGroup::Stream;
+
+    // --- results
+
+    PyObject* result_new(size_t k) {
+        PyArray_Descr* dtype = group_.code_.streams[group_.output_streams_[k]].dtype;
+        PyObject* target = context_.targets ? context_.targets[k] : nullptr;
+        if (target && may_write(target, dtype)) return Py_NewRef(target);
+        for (uint64_t rest = context_.dying & layout_.whole; rest && !group_.may_fail_; rest &= rest - 1) {
+            const int j = __builtin_ctzll(rest);
+            PyArrayObject* a = as_array(inputs_[j]);
+            if (PyArray_DESCR(a) != dtype || (overwritten_ >> j & 1) || PyArray_NDIM(a) != layout_.ndim) continue;
+            overwritten_ |= uint64_t{1} << j;
+            return Py_NewRef(inputs_[j]);
+        }
+        if (PYOP_LIKELY(!layout_.fortran)) {
+            if (layout_.size * PyDataType_ELSIZE(dtype) <= ResultRecycler::kMostBytes)
+                return group_.recyclers_[k].take(dtype, layout_.ndim, layout_.shape);
+            return pooled_array_new(dtype, layout_.ndim, layout_.shape, nullptr);
+        }
+        npy_intp strides[NPY_MAXDIMS], step = PyDataType_ELSIZE(dtype);
+        for (int d = 0; d < layout_.ndim; step *= std::max<npy_intp>(layout_.shape[d++], 1)) strides[d] = step;
+        return pooled_array_new(dtype, layout_.ndim, layout_.shape, strides);
+    }
+
+    // Whether an array of the caller can take a result as it is computed: of its dtype, shape and order, and apart from
+    // everything that is read. An input it coincides with is read before it is written.
+    bool may_write(PyObject* target, PyArray_Descr* dtype) {
+        if (!is_exact_array(target) || group_.may_fail_) return false;
+        PyArrayObject* a = as_array(target);
+        const int order = layout_.fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS;
+        if (PyArray_DESCR(a) != dtype || PyArray_NDIM(a) != layout_.ndim ||
+            !PyArray_CHKFLAGS(a, order | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE) ||
+            !PyArray_CompareLists(PyArray_DIMS(a), layout_.shape, layout_.ndim))
+            return false;
+        uint64_t same = 0;
+        for (size_t j = 0; j < group_.n_externals_; ++j) {
+            PyArrayObject* read = as_array(inputs_[j]);
+            if (!may_overlap(a, read)) continue;
+            const bool coincides = (layout_.whole >> j & 1) && PyArray_DATA(read) == PyArray_DATA(a) &&
+                                   PyArray_ITEMSIZE(read) == PyArray_ITEMSIZE(a) && !(overwritten_ >> j & 1);
+            if (!coincides) return false;
+            same |= uint64_t{1} << j;
+        }
+        for (PyObject** other = results_; *other != nullptr && other < results_ + group_.depends_.size(); ++other)
+            if (may_overlap(a, as_array(*other))) return false;
+        overwritten_ |= same;
+        return true;
+    }
+
+    void drop(size_t n) {
+        for (size_t k = 0; k < n; ++k) Py_CLEAR(results_[k]);
+    }
+
+    // --- blocks
+
+    // As many elements as fit, and a multiple of what a repeated operand repeats after, if that is short.
+    void set_block() {
+        block_ = group_.block_;
+        npy_intp period = 1;
+        for (const StridedWalk& walk : layout_.walks)
+            if (walk.period() > period && walk.period() <= block_ / 2 && walk.period() % period == 0)
+                period = walk.period();
+        block_ -= block_ % period;
+        period_ = period;
+    }
+
+    bool run_all() {
+        const npy_intp n_blocks = (layout_.size + block_ - 1) / block_;
+        const auto parts = static_cast<int>(
+            std::min<npy_intp>({static_cast<npy_intp>(context_.threads), layout_.size / kShareElements, n_blocks}));
+        // An error that a loop sets on another thread would be lost.
+        if (PYOP_LIKELY(parts <= 1 || group_.may_fail_)) return run_range(0, layout_.size);
+        std::atomic<bool> done = true;
+        run_parts(parts, [&](int part) {
+            const npy_intp from = n_blocks * part / parts * block_;
+            const npy_intp to = std::min(n_blocks * (part + 1) / parts * block_, layout_.size);
+            if (!run_range(from, to)) done = false;
+        });
+        return done;
+    }
+
+    // False if there is no memory.
+    bool run_range(npy_intp from, npy_intp to) {
+        char* scratch = scratch_memory.reserve(static_cast<size_t>(group_.block_bytes_) * group_.n_blocks_ + 64);
+        if (!scratch) return false;
+        if (all_fp_errors()) clear_all_fp_errors();
+        Cursors cursors(*this, group_.code_, scratch);
+        cursors.prepare(std::min(block_, to - from));
+        for (npy_intp start = from; start < to; start += block_) {
+            const npy_intp count = std::min(block_, to - start);
+            cursors.move(start, count);
+            if (PYOP_LIKELY(cursors.execute(count) == 0)) continue;
+            diagnose(start, count, scratch);
+        }
+        return true;
+    }
+
+    // Where the streams of one thread stand.
+    class Cursors {
+      public:
+        Cursors(const GroupRun& run, const Code& code, char* scratch)
+            : run_(run),
+              code_(code),
+              n_(code.streams.size()),
+              scratch_(scratch),
+              data_(n_),
+              stride_(n_),
+              base_(n_),
+              advance_(n_) {}
+
+        // Fills what stays the same for all blocks.
+        void prepare(npy_intp most) {
+            const LoopGroup& group = run_.group_;
+            size_t walk = 0;
+            for (size_t s = 0; s < n_; ++s) {
+                const Stream& stream = code_.streams[s];
+                stride_[s] = stream.itemsize;
+                advance_[s] = 0;
+                switch (stream.kind) {
+                    case Stream::External: {
+                        PyArrayObject* a = as_array(run_.inputs_[s]);
+                        base_[s] = PyArray_BYTES(a);
+                        if (run_.layout_.whole >> s & 1) {
+                            advance_[s] = stream.itemsize;
+                            if (PYOP_UNLIKELY(run_.overwritten_ >> s & 1)) gathered_ = true;
+                        } else if (run_.layout_.single >> s & 1) {
+                            stride_[s] = 0;
+                            data_[s] = block_of(stream);
+                            gather(data_[s], base_[s], 0, most, static_cast<size_t>(stream.itemsize));
+                        } else {
+                            data_[s] = block_of(stream);
+                            const StridedWalk& source = run_.layout_.walks[walk++];
+                            if (run_.repeats(source))
+                                source.read(0, most, data_[s]);
+                            else
+                                gathered_ = true;
+                        }
+                        break;
+                    }
+                    case Stream::Number:
+                        stride_[s] = 0;
+                        data_[s] = group.number_blocks_[stream.index].get();
+                        break;
+                    case Stream::Scratch:
+                        data_[s] = block_of(stream);
+                        break;
+                    case Stream::Output:
+                        base_[s] = PyArray_BYTES(as_array(run_.results_[stream.index]));
+                        advance_[s] = stream.itemsize;
+                        break;
+                }
+            }
+        }
+
+        // `again`: what was gathered for this block is still in its scratch, and may no longer be where it came from.
+        void move(npy_intp start, npy_intp count, bool again = false) {
+            for (size_t s = 0; s < n_; ++s)
+                if (advance_[s]) data_[s] = base_[s] + start * advance_[s];
+            if (PYOP_LIKELY(!gathered_)) return;
+            size_t walk = 0;
+            for (size_t s = 0; s < run_.group_.n_externals_; ++s) {
+                const Stream& stream = code_.streams[s];
+                if (run_.overwritten_ >> s & 1) {
+                    data_[s] = block_of(stream);
+                    if (!again) std::copy_n(base_[s] + start * advance_[s], count * stream.itemsize, data_[s]);
+                } else if (!((run_.layout_.whole | run_.layout_.single) >> s & 1)) {
+                    const StridedWalk& source = run_.layout_.walks[walk++];
+                    if (!run_.repeats(source)) source.read(start, count, data_[s]);
+                }
+            }
+        }
+
+        // Stops at the first flag that means something, and returns it.
+        int execute(npy_intp count) {
+            for (const LoopGroup::Operation& op : code_.operations) {
+                run_one(op, count);
+                if (!op.test_flags) continue;
+                const int flags = op.loop ? all_fp_errors() : fp_errors();
+                if (PYOP_LIKELY(flags == 0)) continue;
+                if (!op.loop || !op.loop->ignores_flags()) return flags;
+                clear_all_fp_errors();
+            }
+            return 0;
+        }
+
+        void run_one(const LoopGroup::Operation& op, npy_intp count) {
+            char* data[LoopGroup::kMaxOperands];
+            for (size_t k = 0; k < op.n_operands; ++k) data[k] = data_[op.streams[k]];
+            if (op.kernel) {
+                op.kernel(data, count);
+                return;
+            }
+            npy_intp strides[LoopGroup::kMaxOperands];
+            for (size_t k = 0; k < op.n_operands; ++k) strides[k] = stride_[op.streams[k]];
+            if ((*op.loop)(data, count, strides) < 0) run_.failed_ = true;
+        }
+
+      private:
+        char* block_of(const Stream& stream) const { return scratch_ + stream.block * run_.group_.block_bytes_; }
+
+        const GroupRun& run_;
+        const Code& code_;
+        const size_t n_;
+        char* const scratch_;
+        bool gathered_ = false;
+        StackArray<char*, 16> data_;
+        StackArray<npy_intp, 16> stride_;
+        StackArray<char*, 16> base_;
+        StackArray<npy_intp, 16> advance_;
+    };
+
+    bool repeats(const StridedWalk& walk) const { return walk.period() && period_ % walk.period() == 0; }
+
+    // Runs a block again, one operation a call, and notes which ones raise which flags. Threads may do it at once.
+    PYOP_COLD void diagnose(npy_intp start, npy_intp count, char* scratch) {
+        Cursors cursors(*this, group_.plain_, scratch);
+        cursors.prepare(count);
+        cursors.move(start, count, true);
+        const std::lock_guard lock(mutex_);
+        flags_.resize(group_.names_.size());
+        flagged_ = true;
+        for (const LoopGroup::Operation& op : group_.plain_.operations) {
+            clear_all_fp_errors();
+            cursors.run_one(op, count);
+            if (!op.loop || !op.loop->ignores_flags()) flags_[op.member] |= all_fp_errors();
+        }
+        clear_all_fp_errors();
+    }
+
+    // As the calls one after the other would have.
+    PYOP_COLD int report() const {
+        for (size_t member = 0; member < flags_.size(); ++member)
+            if (flags_[member] && report_fp_errors(group_.names_[member].c_str(), flags_[member]) < 0) return -1;
+        return 0;
+    }
+
+    const LoopGroup& group_;
+    PyObject* const* const inputs_;
+    PyObject** const results_;
+    const StepContext& context_;
+    GroupLayout layout_;
+    uint64_t overwritten_ = 0;  // externals that a result is written over: read into scratch first
+    npy_intp block_ = 0, period_ = 1;
+    bool flagged_ = false;
+    mutable std::atomic<bool> failed_ = false;
+    std::mutex mutex_;          // of flags_
+    std::vector<int> flags_;
+};
+
+int LoopGroup::run(PyObject* const* inputs, PyObject** results, const StepContext& context) const {
+    return GroupRun(*this, inputs, results, context).run();
+}
+
+}  // namespace pyop

@@ -1,0 +1,83 @@
+// plan/group/loop_group.h: LoopGroup, elementwise operations run together, block by block.
+//
+//     for each block of elements:  for each operation:  one call of a kernel or of NumPy's inner loop
+//
+// Operations work on streams: arrays from outside, numbers, intermediate results in scratch blocks that stay in cache,
+// and results. A stream is read where it lies if its elements lie side by side; single elements are repeated and
+// everything else is gathered into a scratch block first.
+//
+// Floating-point errors are NumPy's: the flags are looked at after every block, and a block that raised one is run
+// once more, operation by operation, to learn which ones raised what (diagnose). When the run is over they
+// are reported as np.errstate asks, in the order of the calls.
+//
+// A LoopGroup is immutable but for the results it hands out again; any number of threads run it at once. Runs over many
+// elements give up the GIL, and share the work between `threads`.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "array/recycle.h"
+#include "array/strided_loop.h"
+#include "plan/group/group_ir.h"
+#include "plan/native_step.h"
+
+namespace pyop {
+
+struct GroupLayout;
+
+class LoopGroup final : public NativeStep {
+  public:
+    // `combined` is `plain` after combine(); `numbers` are rank-0 arrays.
+    LoopGroup(Members members, const GroupIr& plain, const GroupIr& combined, std::vector<Ref> numbers);
+
+    int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
+    std::string describe(size_t member) const override;
+    size_t scratch_bytes() const override { return static_cast<size_t>(block_bytes_) * n_blocks_; }
+
+  private:
+    friend struct GroupLayout;
+    friend class GroupRun;
+    friend class GroupCompiler;
+
+    static constexpr size_t kMaxOperands = 8;
+
+    struct Operation {
+        Kernel kernel;  // or
+        const StridedLoop* loop;
+        uint16_t member;
+        uint8_t n_operands;
+        bool test_flags;  // after it: the next one may clear them, or it is the last of a block
+        std::array<uint16_t, kMaxOperands> streams;
+    };
+    struct Stream {
+        enum Kind : uint8_t { External, Number, Scratch, Output } kind;
+        uint16_t index;  // of the external, number or output
+        int16_t block = -1;  // its scratch block; of an external: for elements that must be repeated or gathered
+        npy_intp itemsize;
+        PyArray_Descr* dtype;  // borrowed; lives for ever
+    };
+    struct Code {
+        std::vector<Operation> operations;
+        std::vector<Stream> streams;  // externals first, in order
+    };
+
+    Code code_;  // with superinstructions
+    Code plain_;  // one operation a call: tells which one raised a flag
+    std::vector<std::shared_ptr<const StridedLoop>> loops_;
+    std::vector<std::string> names_;  // by member: as warnings have it
+    std::vector<std::string> texts_;  // by member: for describe
+    std::vector<Ref> numbers_;  // keep number_blocks_' dtypes alive
+    std::vector<std::unique_ptr<char[]>> number_blocks_;  // each number, repeated over a block
+    size_t n_externals_ = 0;
+    std::vector<uint16_t> output_streams_;  // of code_ and plain_ alike
+    std::vector<uint64_t> depends_;  // by output: the externals it depends on
+    bool may_fail_ = false;  // some loop may set a Python error
+    npy_intp block_ = 0;  // elements
+    npy_intp block_bytes_ = 0;  // distance of scratch blocks
+    size_t n_blocks_ = 0;
+    mutable std::vector<ResultRecycler> recyclers_;  // by output; the GIL guards them
+};
+
+}  // namespace pyop
