@@ -99,10 +99,15 @@ cdef class TreeDef:
         [None, [3, 4]]
         """
         cdef list leaves = []
-        if not _match(self, tree, leaves):
+        if not _match(self, tree, leaves, False):
             _explain(self, tree, "")
             raise RuntimeError("the tree changed while it was read")
         return leaves
+
+    def match(self, tree, ordered=True):
+        """The leaves of a tree of this structure, the keys of dicts in this order if `ordered`; None for another one."""
+        cdef list leaves = []
+        return leaves if _match(self, tree, leaves, ordered) else None
 
     def leaf_paths(self):
         """How each leaf is reached from the root, as Python writes it: ``['img'][0].left``; empty for the root."""
@@ -242,7 +247,7 @@ cdef bint _contains(object tree, object kind, int depth) except -1:
     return False
 
 
-cdef bint _match(TreeDef structure, object tree, list leaves) except -1:
+cdef bint _match(TreeDef structure, object tree, list leaves, bint ordered) except -1:
     cdef Kind kind = structure.kind
     cdef tuple children = structure.children
     cdef Py_ssize_t i, n
@@ -254,22 +259,24 @@ cdef bint _match(TreeDef structure, object tree, list leaves) except -1:
         if not PyTuple_CheckExact(tree) or len(<tuple> tree) != n:
             return False
         for i in range(n):
-            if not _match(<TreeDef> children[i], (<tuple> tree)[i], leaves):
+            if not _match(<TreeDef> children[i], (<tuple> tree)[i], leaves, ordered):
                 return False
     elif kind == LIST:
         if not PyList_CheckExact(tree):
             return False
         for i in range(n):
-            if len(<list> tree) != n or not _match(<TreeDef> children[i], (<list> tree)[i], leaves):
+            if len(<list> tree) != n or not _match(<TreeDef> children[i], (<list> tree)[i], leaves, ordered):
                 return False
         return len(<list> tree) == n
     elif kind == DICT:
         if not PyDict_CheckExact(tree) or len(<dict> tree) != n:
             return False
+        if ordered and tuple(<dict> tree) != structure.keys:
+            return False
         for i in range(n):
             if structure.keys[i] not in <dict> tree:
                 return False
-            if not _match(<TreeDef> children[i], (<dict> tree)[structure.keys[i]], leaves):
+            if not _match(<TreeDef> children[i], (<dict> tree)[structure.keys[i]], leaves, ordered):
                 return False
     elif type(tree) is not structure.cls:
         return False
@@ -277,11 +284,11 @@ cdef bint _match(TreeDef structure, object tree, list leaves) except -1:
         if len(tree) != n:
             return False
         for i in range(n):
-            if not _match(<TreeDef> children[i], tree[i], leaves):
+            if not _match(<TreeDef> children[i], tree[i], leaves, ordered):
                 return False
     else:
         for i in range(n):
-            if not _match(<TreeDef> children[i], getattr(tree, structure.keys[i]), leaves):
+            if not _match(<TreeDef> children[i], getattr(tree, structure.keys[i]), leaves, ordered):
                 return False
     return True
 

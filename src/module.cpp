@@ -9,6 +9,7 @@
 #include "array/pool.h"
 #include "graph/value.h"
 #include "op/op.h"
+#include "plan/compiled_function.h"
 #include "plan/helpers.h"
 #include "plan/plan.h"
 #include "runtime/errors.h"
@@ -40,6 +41,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::value_init(module));
     require(pyop::node_init(module));
     require(pyop::plan_init(module));
+    require(pyop::compiled_function_init(module));
     require(pyop::helpers_init(module));
     require(pyop::op_init(module));
     register_hooks(m);

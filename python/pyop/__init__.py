@@ -21,6 +21,7 @@ import os
 from . import _core, contrib, debug
 from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Value, __version__
 from .array_protocol import array_function, array_ufunc
+from .compile import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .config import build_config, get_include
 from .dims import Dim
 from .gradients.rule import defjvp, defvjp
@@ -33,6 +34,7 @@ from .transforms import grad, value_and_grad
 from .value_methods import install
 
 __all__ = [
+    "CompiledFunction",
     "Dim",
     "Graph",
     "GraphError",
@@ -42,11 +44,13 @@ __all__ = [
     "OutputError",
     "Plan",
     "PyopError",
+    "RetraceWarning",
     "Signature",
     "Spec",
     "Value",
     "__version__",
     "build_config",
+    "compile",
     "contrib",
     "debug",
     "defjvp",
@@ -67,6 +71,6 @@ _core.set_array_hooks(array_ufunc, array_function)
 install(Value)
 
 # Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
-for _public in (GraphError, InputError, OutputError, PyopError, Op, Plan, Value):
+for _public in (CompiledFunction, RetraceWarning, GraphError, InputError, OutputError, PyopError, Op, Plan, Value):
     _public.__module__ = "pyop"
 del _public

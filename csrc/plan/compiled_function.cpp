@@ -1,0 +1,340 @@
+#include "plan/compiled_function.h"
+
+#include "graph/build.h"
+#include "plan/plan.h"
+#include "runtime/errors.h"
+#include "runtime/stack_array.h"
+
+namespace pyop {
+
+PyTypeObject* compiled_function_type = nullptr;
+
+namespace {
+
+CompiledFunctionObject& self_of(PyObject* self) { return *reinterpret_cast<CompiledFunctionObject*>(self); }
+
+PyObject* out_name() {
+    static PyObject* name = PyUnicode_InternFromString("out");
+    return name;
+}
+
+// A call whose `out=`, if it is the plan's and not the function's, has been put aside.
+class ReadCall {
+  public:
+    ReadCall(const CompiledFunctionObject& f, PyObject* const* args, Py_ssize_t n_positional, PyObject* names)
+        : call{args, n_positional + (names ? PyTuple_GET_SIZE(names) : 0), n_positional, names} {
+        if (names && PyTuple_GET_SIZE(names) == 0) call.names = nullptr;
+        if (names && f.takes_out) take_out();
+    }
+
+    Call call;
+    PyObject* out = nullptr;  // borrowed
+    bool failed = false;      // with the error set
+
+  private:
+    void take_out() {
+        const Py_ssize_t n = PyTuple_GET_SIZE(call.names), first = call.n_positional;
+        Py_ssize_t at = 0;
+        while (at < n && PyUnicode_Compare(PyTuple_GET_ITEM(call.names, at), out_name()) != 0) ++at;
+        if (at == n) return;
+        out = call.args[first + at];
+        Ref names = n == 1 ? Ref() : Ref::steal(PyTuple_New(n - 1));
+        failed = n > 1 && !names;
+        if (failed) return;
+        if (n > 1) rest_.assign(call.args, call.args + first);
+        for (Py_ssize_t i = 0; n > 1 && i < n; ++i) {
+            if (i == at) continue;
+            PyTuple_SET_ITEM(names.get(), i - (i > at), Py_NewRef(PyTuple_GET_ITEM(call.names, i)));
+            rest_.push_back(call.args[first + i]);
+        }
+        names_ = std::move(names);
+        call = {n > 1 ? rest_.data() : call.args, call.n - 1, first, names_.get()};
+    }
+
+    std::vector<PyObject*> rest_;
+    Ref names_;
+};
+
+PyObject* run_plan_new(PyObject* plan, PyObject* const* feeds, size_t n, PyObject* out) {
+    if (!out) return vectorcall_new(plan, feeds, n);
+    static PyObject* names = PyTuple_Pack(1, out_name());
+    if (!names) return nullptr;
+    StackArray<PyObject*, 16> all(n + 1);
+    std::copy_n(feeds, n, all.data());
+    all[n] = out;
+    return vectorcall_new(plan, all.data(), n, names);
+}
+
+// Runs the plan of a guard that fits. `leaves` may be empty if the guard is flat.
+PyObject* run_guarded(const Guard& guard, const Call& call, const Leaves& leaves, PyObject* out) {
+    // The call may change what the function remembers.
+    const Ref plan = guard.plan, finish = guard.finish;
+    Ref result;
+    if (guard.flat) {
+        result = Ref::steal(run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out));
+    } else {
+        StackArray<PyObject*, 16> feeds(guard.feeds.size());
+        for (size_t k = 0; k < guard.feeds.size(); ++k) feeds[k] = leaves.items[guard.feeds[k]];
+        result = Ref::steal(run_plan_new(plan.get(), feeds.data(), guard.feeds.size(), out));
+    }
+    if (!result || !finish) return result.release();
+    return PyObject_CallOneArg(finish.get(), result.get());
+}
+
+// The guard for a call, tracing if there is none yet; null with the error set, or with `answer` if the function
+// has been called in another way.
+std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& leaves, Ref& answer) {
+    CompiledFunctionObject& f = self_of(self);
+    const uint64_t hash = hash_call(read.call, f.statics, f.declared);
+    int status;
+    std::shared_ptr<Guard> guard = f.guards->find(hash, read.call, leaves, status);
+    if (status < 0) return nullptr;
+    if (guard) {
+        ++f.hits;
+        return guard;
+    }
+    const Call& call = read.call;
+    Ref arguments = Ref::steal(PyTuple_New(call.n));
+    Ref n_positional = Ref::steal(PyLong_FromSsize_t(call.n_positional));
+    if (!arguments || !n_positional) return nullptr;
+    for (Py_ssize_t i = 0; i < call.n; ++i) PyTuple_SET_ITEM(arguments.get(), i, Py_NewRef(call.args[i]));
+    PyObject* given[] = {self, arguments.get(), n_positional.get(), call.names ? call.names : Py_None,
+                         read.out ? read.out : Py_None};
+    const Ref miss = Ref::borrow(f.miss);
+    const Ref made = Ref::steal(vectorcall_new(miss.get(), given, 5));
+    if (!made) return nullptr;
+    if (!PyTuple_Check(made.get()) || PyTuple_GET_SIZE(made.get()) == 1) {
+        answer = PyTuple_Check(made.get()) ? Ref::borrow(PyTuple_GET_ITEM(made.get(), 0)) : made;
+        return nullptr;
+    }
+    ++f.misses;
+    PyObject *plan, *kinds, *trees, *keys, *finish;
+    if (!PyArg_ParseTuple(made.get(), "O!SO!O!O", plan_type, &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type, &keys,
+                          &finish))
+        return nullptr;
+    // Another thread, or the function itself, may have been as quick.
+    guard = f.guards->find(hash, call, leaves, status);
+    if (status < 0) return nullptr;
+    if (guard) return guard;
+    Ref gone = Ref::steal(PyObject_GetAttrString(self, "_forget"));
+    guard = gone ? make_guard(call, kinds, trees, keys, gone.get(), f.declared) : nullptr;
+    if (!guard) return nullptr;
+    guard->hash = hash;
+    guard->plan = Ref::borrow(plan);
+    if (finish != Py_None) {
+        guard->finish = Ref::borrow(finish);
+    }
+    const int same = fits(*guard, call, leaves);
+    if (same == 0) PyErr_SetString(PyExc_RuntimeError, "the arguments of a compiled function do not equal themselves");
+    if (same <= 0) return nullptr;
+    f.guards->add(guard);
+    return guard;
+}
+
+PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+    CompiledFunctionObject& f = self_of(self);
+    const Ref alive = Ref::borrow(self);
+    if (graphs_being_built && graph_being_built()) {
+        const Ref fn = Ref::borrow(f.fn);
+        return vectorcall_new(fn.get(), args, nargsf, names);
+    }
+    ReadCall read(f, args, PyVectorcall_NARGS(nargsf), names);
+    if (read.failed) return nullptr;
+    Leaves leaves;
+    Ref answer;
+    const std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
+    return guard ? run_guarded(*guard, read.call, leaves, read.out) : answer.release();
+}
+
+PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+    CompiledFunctionObject& f = self_of(self);
+    const Guard* guard = f.guards->recent();
+    const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    const bool plain = guard && guard->flat && n == guard->n_positional && !names && !graphs_being_built;
+    if (PYOP_LIKELY(plain && !guard->finish && fits_flat(*guard, args))) {
+        ++f.hits;
+        PyObject* plan = guard->plan.get();  // keeps itself alive while it runs
+        return reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
+    }
+    return guarded([&] { return call_general(self, args, nargsf, names); }, static_cast<PyObject*>(nullptr));
+}
+
+// --- methods
+
+PyObject* plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    return guarded(
+        [&]() -> PyObject* {
+            ReadCall read(self_of(self), args, n, names);
+            if (read.failed) return nullptr;
+            Leaves leaves;
+            Ref answer;
+            const std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
+            if (guard) return guard->plan.new_ref();
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError,
+                                "there is no plan for such arguments: they are symbolic, or must be converted to "
+                                "ndarrays first");
+            return nullptr;
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
+PyObject* counts(PyObject* self, PyObject*) {
+    const CompiledFunctionObject& f = self_of(self);
+    return Py_BuildValue("(KKnn)", static_cast<unsigned long long>(f.hits), static_cast<unsigned long long>(f.misses),
+                         static_cast<Py_ssize_t>(f.guards->size()), static_cast<Py_ssize_t>(f.guards->limit()));
+}
+
+PyObject* clear_cache(PyObject* self, PyObject*) {
+    self_of(self).guards->clear();
+    self_of(self).hits = self_of(self).misses = 0;
+    Py_RETURN_NONE;
+}
+
+PyObject* forget(PyObject* self, PyObject* reference) {
+    return guarded(
+        [&]() -> PyObject* {
+            if (self_of(self).guards) self_of(self).guards->forget(reference);
+            Py_RETURN_NONE;
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
+PyObject* compiled_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+    static const char* keywords[] = {"fn", "miss", "max_plans", "statics", "takes_out", "declared", nullptr};
+    PyObject *fn, *miss;
+    Py_ssize_t max_plans;
+    unsigned long long statics;
+    int takes_out, declared;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOnKpp", const_cast<char**>(keywords), &fn, &miss, &max_plans,
+                                     &statics, &takes_out, &declared))
+        return nullptr;
+    if (max_plans < 1) {
+        PyErr_Format(PyExc_ValueError, "max_plans must be at least 1, not %zd", max_plans);
+        return nullptr;
+    }
+    return guarded(
+        [&]() -> PyObject* {
+            auto guards = std::make_unique<GuardTable>(static_cast<size_t>(max_plans));
+            PyObject* self = type->tp_alloc(type, 0);
+            if (!self) return nullptr;
+            CompiledFunctionObject& f = self_of(self);
+            f.vectorcall = compiled_vectorcall;
+            f.fn = Py_NewRef(fn);
+            f.miss = Py_NewRef(miss);
+            f.guards = guards.release();
+            f.statics = statics;
+            f.takes_out = takes_out;
+            f.declared = declared;
+            return self;
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
+int compiled_traverse(PyObject* self, visitproc visit, void* arg) {
+    const CompiledFunctionObject& f = self_of(self);
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(f.fn);
+    Py_VISIT(f.miss);
+    Py_VISIT(f.dict);
+    return f.guards ? f.guards->traverse(visit, arg) : 0;
+}
+
+int compiled_clear(PyObject* self) {
+    // The table itself stays, empty, and so does something to call: a finalizer may still come here.
+    CompiledFunctionObject& f = self_of(self);
+    f.guards->clear();
+    Py_CLEAR(f.dict);
+    Py_SETREF(f.fn, Py_NewRef(Py_None));
+    Py_SETREF(f.miss, Py_NewRef(Py_None));
+    return 0;
+}
+
+void compiled_dealloc(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    CompiledFunctionObject& f = self_of(self);
+    if (f.weakrefs) PyObject_ClearWeakRefs(self);
+    delete std::exchange(f.guards, nullptr);
+    Py_CLEAR(f.dict);
+    Py_CLEAR(f.fn);
+    Py_CLEAR(f.miss);
+    PyTypeObject* type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// As functions do: what is no function (a builtin, a partial) is no method either.
+PyObject* compiled_get(PyObject* self, PyObject* instance, PyObject*) {
+    const bool binds = instance && instance != Py_None && Py_TYPE(self_of(self).fn)->tp_descr_get;
+    return binds ? PyMethod_New(self, instance) : Py_NewRef(self);
+}
+
+PyObject* compiled_repr(PyObject* self) { return PyUnicode_FromFormat("<pyop.compile of %R>", self_of(self).fn); }
+
+template <typename Function>
+PyCFunction as_method(Function* function) {
+    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef compiled_methods[] = {
+    {"plan_for", as_method(plan_for), METH_FASTCALL | METH_KEYWORDS,
+     "The Plan that a call with these arguments runs; made now if there is none yet.\n\n"
+     "Examples\n--------\n"
+     ">>> import numpy as np, pyop\n"
+     ">>> f = pyop.compile(lambda x: x + x * 2.0)\n"
+     ">>> f.plan_for(np.ones(3)).input_names\n"
+     "('x',)"},
+    {"clear_cache", clear_cache, METH_NOARGS, "Forgets all plans, and sets the counts of `cache_info` to 0."},
+    {"_counts", counts, METH_NOARGS, "_counts(): hits, misses, plans, max_plans."},
+    {"_forget", forget, METH_O, "_forget(reference): drops the plans of an instance that is no more."},
+    {},
+};
+
+PyGetSetDef compiled_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {},
+};
+
+PyMemberDef compiled_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(CompiledFunctionObject, fn), READONLY, "The function that was compiled."},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledFunctionObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CompiledFunctionObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CompiledFunctionObject, weakrefs), READONLY, nullptr},
+    {},
+};
+
+PyType_Slot compiled_slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>(
+         "A function that is traced for the dtypes and shapes it is called with, and then runs as a plan.\n\n"
+         "Made by `pyop.compile`.\n\n"
+         "Examples\n--------\n"
+         ">>> import numpy as np, pyop\n"
+         ">>> f = pyop.compile(lambda x, y: x * y + 1.0)\n"
+         ">>> f(np.arange(3.0), 2.0), f.cache_info()\n"
+         "(array([1., 3., 5.]), CacheInfo(hits=0, misses=1, plans=1, max_plans=64))")},
+    {Py_tp_new, reinterpret_cast<void*>(compiled_new)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_repr, reinterpret_cast<void*>(compiled_repr)},
+    {Py_tp_traverse, reinterpret_cast<void*>(compiled_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(compiled_clear)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(compiled_dealloc)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(compiled_get)},
+    {Py_tp_methods, compiled_methods},
+    {Py_tp_getset, compiled_getset},
+    {Py_tp_members, compiled_members},
+    {0, nullptr},
+};
+
+// Not immutable: python/pyop/compile.py adds the cold methods.
+PyType_Spec compiled_spec = {"pyop._core.CompiledFunction", sizeof(CompiledFunctionObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, compiled_slots};
+
+}  // namespace
+
+int compiled_function_init(PyObject* module) {
+    compiled_function_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &compiled_spec, nullptr));
+    return compiled_function_type ? PyModule_AddType(module, compiled_function_type) : -1;
+}
+
+}  // namespace pyop

@@ -1,0 +1,30 @@
+// plan/compiled_function.h: CompiledFunction, what pyop.compile makes of a function: a callable that finds the plan for
+// its arguments and runs it.
+//
+//     arguments as in the last call       one comparison an array, then the plan
+//     as in some call remembered          the same, found by hash (plan/guard.h)
+//     never seen                          `miss`, of python/pyop/compile.py, traces and compiles
+//     symbolic, or a graph is being built the function itself: its operations go into that graph
+#pragma once
+
+#include "plan/guard.h"
+
+namespace pyop {
+
+struct CompiledFunctionObject {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject* fn;
+    PyObject* miss;  // miss(self, arguments, n_positional, names, out)
+    GuardTable* guards;
+    uint64_t statics;  // the first 64 positional parameters: which are static
+    uint64_t hits, misses;
+    bool takes_out;  // `out=` goes to the plan, being no parameter of the function
+    bool declared;  // specs were given
+    PyObject* dict;
+    PyObject* weakrefs;
+};
+
+extern PyTypeObject* compiled_function_type;
+int compiled_function_init(PyObject* module);
+
+}  // namespace pyop

@@ -1,0 +1,322 @@
+#include "plan/guard.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/value.h"
+
+namespace pyop {
+
+namespace {
+
+PyObject* static_key = nullptr;    // for the life of the process
+PyObject* number_type = nullptr;
+
+PyObject* match_name() {
+    static PyObject* name = PyUnicode_InternFromString("match");
+    return name;
+}
+
+// Python integers that an int64 can hold: larger ones are no numbers for a plan.
+bool is_int64(PyObject* o) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(o, &overflow);
+    return overflow == 0;
+}
+
+// 1, 0 or -1. Values that no function can tell apart: 1, 1.0 and True differ, and so do 0.0 and -0.0.
+int same_static(PyObject* a, const LeafGuard& leaf) {
+    PyObject* b = leaf.expected;
+    if (a == b) return 1;
+    if (Py_TYPE(a) != Py_TYPE(b)) return 0;
+    if (leaf.key) {
+        Ref key = Ref::steal(PyObject_CallOneArg(static_key, a));
+        return key ? PyObject_RichCompareBool(key.get(), leaf.key, Py_EQ) : -1;
+    }
+    if (PyFloat_CheckExact(a)) {
+        const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
+        return std::memcmp(&x, &y, sizeof x) == 0;
+    }
+    return PyObject_RichCompareBool(a, b, Py_EQ);
+}
+
+bool same_instance(PyObject* o, const LeafGuard& leaf) {
+    if (!leaf.weak) return o == leaf.expected;
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject* referent = nullptr;
+    if (PyWeakref_GetRef(leaf.expected, &referent) <= 0) return false;
+    Py_DECREF(referent);  // `o`, if it is the same, is alive
+    return referent == o;
+#else
+    return PyWeakref_GET_OBJECT(leaf.expected) == o;
+#endif
+}
+
+bool same_array(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
+    if (!is_exact_array(o)) return false;
+    PyArrayObject* a = as_array(o);
+    if (PyArray_NDIM(a) != leaf.ndim) return false;
+    const npy_intp* want = guard.dims.data() + leaf.first_dim;
+    if (!std::equal(want, want + leaf.ndim, PyArray_DIMS(a))) return false;
+    auto* descr = reinterpret_cast<PyArray_Descr*>(leaf.expected);
+    return PyArray_DESCR(a) == descr || PyArray_EquivTypes(PyArray_DESCR(a), descr);
+}
+
+int fits_leaf(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
+    switch (leaf.kind) {
+        case LeafKind::Array:
+            return same_array(o, leaf, guard);
+        case LeafKind::Declared:
+            return !is_value(o) && reinterpret_cast<PyObject*>(Py_TYPE(o)) != number_type;
+        case LeafKind::Number:
+            return reinterpret_cast<PyObject*>(Py_TYPE(o)) == leaf.expected && (!PyLong_CheckExact(o) || is_int64(o));
+        case LeafKind::Static:
+            return same_static(o, leaf);
+        case LeafKind::Instance:
+            return same_instance(o, leaf);
+    }
+    return 0;
+}
+
+bool same_names(PyObject* a, PyObject* b) {
+    if (a == b) return true;
+    if (!a || !b || PyTuple_GET_SIZE(a) != PyTuple_GET_SIZE(b)) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i) {
+        PyObject *x = PyTuple_GET_ITEM(a, i), *y = PyTuple_GET_ITEM(b, i);
+        if (x != y && PyUnicode_Compare(x, y) != 0) return false;
+    }
+    return true;
+}
+
+// Appends the leaves of an argument: 1, 0 (another structure), or -1.
+int flatten_into(const Guard::Argument& argument, PyObject* o, Leaves& leaves) {
+    if (!argument.tree) {
+        leaves.items.push_back(o);
+        return 1;
+    }
+    PyObject* ordered = argument.ordered ? Py_True : Py_False;
+    Ref list = Ref::steal(PyObject_CallMethodObjArgs(argument.tree, match_name(), o, ordered, nullptr));
+    if (!list) return -1;
+    if (list.get() == Py_None) return 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) leaves.items.push_back(PyList_GET_ITEM(list.get(), i));
+    leaves.lists.push_back(std::move(list));
+    return 1;
+}
+
+uint64_t mix(uint64_t h, uint64_t x) {
+    h = (h ^ x) * 0x9E3779B97F4A7C15ull;
+    return h ^ (h >> 29);
+}
+
+// The value of a static argument, where asking for its hash runs no code of the user's.
+uint64_t static_hash(PyObject* o) {
+    if (!PyLong_CheckExact(o) && !PyUnicode_CheckExact(o) && !PyBool_Check(o) && !PyFloat_CheckExact(o)) return 0;
+    return static_cast<uint64_t>(PyObject_Hash(o));
+}
+
+class GuardMaker {
+  public:
+    GuardMaker(Guard& guard, PyObject* gone) : guard_(guard), gone_(gone) {}
+
+    int add(PyObject* o, LeafKind kind, PyObject* key) {
+        LeafGuard leaf{kind};
+        switch (kind) {
+            case LeafKind::Array:
+                if (!is_exact_array(o)) return changed();
+                leaf.ndim = PyArray_NDIM(as_array(o));
+                leaf.first_dim = static_cast<uint32_t>(guard_.dims.size());
+                guard_.dims.insert(guard_.dims.end(), PyArray_DIMS(as_array(o)), PyArray_DIMS(as_array(o)) + leaf.ndim);
+                leaf.expected = own(Ref::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(as_array(o)))));
+                break;
+            case LeafKind::Declared:
+                break;
+            case LeafKind::Number:
+                leaf.expected = own(Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(o))));
+                break;
+            case LeafKind::Static:
+                leaf.expected = own(Ref::borrow(o));
+                if (key != Py_None) leaf.key = own(Ref::borrow(key));
+                break;
+            case LeafKind::Instance:
+                if (!hold_weakly(o, leaf)) return -1;
+                break;
+        }
+        const bool fed = kind == LeafKind::Array || kind == LeafKind::Declared || kind == LeafKind::Number;
+        if (fed) guard_.feeds.push_back(static_cast<uint32_t>(guard_.leaves.size()));
+        guard_.leaves.push_back(leaf);
+        return 0;
+    }
+
+    static int changed() {
+        PyErr_SetString(PyExc_RuntimeError, "the arguments of a compiled function changed while it was traced");
+        return -1;
+    }
+
+    PyObject* own(Ref object) {
+        guard_.owned.push_back(std::move(object));
+        return guard_.owned.back().get();
+    }
+
+  private:
+    // What cannot be held weakly is held.
+    bool hold_weakly(PyObject* o, LeafGuard& leaf) {
+        leaf.weak = PyType_SUPPORTS_WEAKREFS(Py_TYPE(o));
+        Ref held = leaf.weak ? Ref::steal(PyWeakref_NewRef(o, gone_)) : Ref::borrow(o);
+        if (!held) return false;
+        leaf.expected = own(std::move(held));
+        return true;
+    }
+
+    Guard& guard_;
+    PyObject* gone_;
+};
+
+}  // namespace
+
+void set_static_key(PyObject* function, PyObject* number) {
+    Py_XSETREF(static_key, Py_NewRef(function));
+    Py_XSETREF(number_type, Py_NewRef(number));
+}
+
+int Guard::traverse(visitproc visit, void* arg) const {
+    for (const Ref& object : owned) Py_VISIT(object.get());
+    Py_VISIT(plan.get());
+    Py_VISIT(finish.get());
+    return 0;
+}
+
+int fits(const Guard& guard, const Call& call, Leaves& leaves) {
+    leaves.items.clear();
+    leaves.lists.clear();
+    if (call.n_positional != guard.n_positional || static_cast<size_t>(call.n) != guard.arguments.size()) return 0;
+    if (!same_names(call.names, guard.names.get())) return 0;
+    size_t next = 0;
+    for (Py_ssize_t i = 0; i < call.n; ++i) {
+        const int flat = flatten_into(guard.arguments[static_cast<size_t>(i)], call.args[i], leaves);
+        if (flat <= 0) return flat;
+        for (; next < leaves.items.size(); ++next) {
+            const int same = fits_leaf(leaves.items[next], guard.leaves[next], guard);
+            if (same <= 0) return same;
+        }
+    }
+    return 1;
+}
+
+std::shared_ptr<Guard> make_guard(const Call& call, PyObject* kinds, PyObject* trees, PyObject* keys, PyObject* gone,
+                                  bool declared) {
+    auto guard = std::make_shared<Guard>();
+    GuardMaker maker(*guard, gone);
+    Leaves leaves;
+    guard->n_positional = call.n_positional;
+    guard->names = Ref::borrow(call.names);
+    if (PyTuple_GET_SIZE(trees) != call.n) return GuardMaker::changed(), nullptr;
+    for (Py_ssize_t i = 0; i < call.n; ++i) {
+        Guard::Argument argument;
+        PyObject* tree = PyTuple_GET_ITEM(trees, i);
+        if (tree != Py_None) argument.tree = maker.own(Ref::borrow(tree));
+        argument.ordered = !declared;
+        const int flat = flatten_into(argument, call.args[i], leaves);
+        if (flat <= 0) return flat == 0 ? GuardMaker::changed() : 0, nullptr;
+        guard->arguments.push_back(argument);
+    }
+    const auto n = static_cast<Py_ssize_t>(leaves.items.size());
+    if (PyBytes_GET_SIZE(kinds) != n || PyTuple_GET_SIZE(keys) != n) return GuardMaker::changed(), nullptr;
+    bool arrays = true;
+    for (Py_ssize_t k = 0; k < n; ++k) {
+        const auto kind = static_cast<LeafKind>(PyBytes_AS_STRING(kinds)[k]);
+        if (maker.add(leaves.items[static_cast<size_t>(k)], kind, PyTuple_GET_ITEM(keys, k)) < 0) return nullptr;
+        arrays &= kind == LeafKind::Array || kind == LeafKind::Declared;
+    }
+    guard->flat = arrays && leaves.lists.empty() && !call.names;
+    return guard;
+}
+
+uint64_t hash_call(const Call& call, uint64_t statics, bool declared) {
+    uint64_t h = mix(static_cast<uint64_t>(call.n), static_cast<uint64_t>(call.n_positional));
+    for (Py_ssize_t i = 0; i < call.n; ++i) {
+        PyObject* o = call.args[i];
+        const bool is_static = i < 64 && i < call.n_positional && (statics >> i & 1);
+        if (is_static) {
+            h = mix(h, reinterpret_cast<uint64_t>(Py_TYPE(o)) ^ static_hash(o));
+            continue;
+        }
+        if (declared) continue;
+        if (is_exact_array(o)) {
+            PyArrayObject* a = as_array(o);
+            h = mix(h,
+                    static_cast<uint64_t>(PyArray_DESCR(a)->type_num) << 32 | static_cast<uint64_t>(PyArray_NDIM(a)));
+            for (int d = 0; d < PyArray_NDIM(a); ++d) h = mix(h, static_cast<uint64_t>(PyArray_DIM(a, d)));
+            continue;
+        }
+        h = mix(h, reinterpret_cast<uint64_t>(Py_TYPE(o)));
+    }
+    return h;
+}
+
+std::shared_ptr<Guard> GuardTable::find(uint64_t hash, const Call& call, Leaves& leaves, int& status) {
+    status = 0;
+    const uint64_t version = version_;
+    const auto [begin, end] = guards_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+        const std::shared_ptr<Guard> guard = it->second;
+        const bool plain = guard->flat && !call.names && call.n == guard->n_positional;
+        const int same = plain && fits_flat(*guard, call.args) ? 1 : fits(*guard, call, leaves);
+        if (same < 0) status = -1;
+        if (version != version_) return nullptr;  // the iterators mean nothing any more
+        if (same < 0) return nullptr;
+        if (same == 0) continue;
+        make_recent(guard.get());
+        return guard;
+    }
+    return nullptr;
+}
+
+void GuardTable::make_recent(Guard* guard) {
+    if (guard == recent_) return;
+    guard->used = ++clock_;
+    recent_ = guard;
+}
+
+void GuardTable::add(std::shared_ptr<Guard> guard) {
+    std::shared_ptr<Guard> oldest;  // dies at the end, when the table is in order again
+    ++version_;
+    if (guards_.size() >= limit_) {
+        auto it = std::min_element(guards_.begin(), guards_.end(),
+                                   [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
+        if (it->second.get() == recent_) recent_ = nullptr;
+        oldest = std::move(it->second);
+        guards_.erase(it);
+    }
+    Guard* added = guard.get();
+    guards_.emplace(added->hash, std::move(guard));
+    make_recent(added);
+}
+
+void GuardTable::forget(PyObject* instance_reference) {
+    std::vector<std::shared_ptr<Guard>> dead;
+    ++version_;
+    for (auto it = guards_.begin(); it != guards_.end();) {
+        const auto& leaves = it->second->leaves;
+        const bool gone = std::any_of(leaves.begin(), leaves.end(), [&](const LeafGuard& leaf) {
+            return leaf.kind == LeafKind::Instance && leaf.expected == instance_reference;
+        });
+        if (gone) dead.push_back(std::move(it->second));
+        it = gone ? guards_.erase(it) : std::next(it);
+    }
+    for (const auto& guard : dead)
+        if (guard.get() == recent_) recent_ = nullptr;
+}
+
+void GuardTable::clear() {
+    ++version_;
+    recent_ = nullptr;
+    std::exchange(guards_, {}).clear();
+}
+
+int GuardTable::traverse(visitproc visit, void* arg) const {
+    for (const auto& entry : guards_)
+        if (const int status = entry.second->traverse(visit, arg)) return status;
+    return 0;
+}
+
+}  // namespace pyop

@@ -1,0 +1,132 @@
+// plan/guard.h: Guard, one way a compiled function has been called, and what such calls have in common: then the
+// plan that was made for the first of them serves. And GuardTable, the guards of one function.
+//
+// What is compared, leaf by leaf of the arguments:
+//   array     an exact ndarray: dtype and shape; the plan takes it
+//   declared  anything that is not symbolic: the plan checks it itself, its inputs being declared
+//   number    an instance of exactly this type (Python's numbers, NumPy's scalars): the plan takes it, whatever its
+//   value static    an equal object of the same type: the plan was made for this value instance  the same object: the
+//   `self` of a method, held weakly
+//
+// Threads: attached only; the GIL guards all of it. Comparing may run Python code (`__eq__`, attributes of a
+// dataclass), which may call the function again, or clear it, and so change the table: whoever walks the table watches
+// its version.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "array/numpy.h"
+#include "runtime/ref.h"
+
+namespace pyop {
+
+enum class LeafKind : char { Array = 'a', Declared = 'd', Number = 'n', Static = 's', Instance = 'i' };
+
+struct LeafGuard {
+    LeafKind kind;
+    bool weak = false;        // Instance: `expected` is a weak reference
+    int ndim = 0;             // Array
+    uint32_t first_dim = 0;   // into Guard::dims
+    PyObject* expected = nullptr;  // borrowed from Guard::owned: dtype, type or object
+    PyObject* key = nullptr;       // borrowed, may be null: a static value compares by its key
+};
+
+struct Guard {
+    struct Argument {
+        PyObject* tree = nullptr;  // TreeDef, borrowed from Guard::owned; null: the argument is a leaf
+        bool ordered = true;       // the keys of dicts come in this order
+    };
+    uint64_t hash = 0;
+    uint64_t used = 0;             // when it was last the most recent one
+    bool flat = false;             // only positional arrays, and nothing to do to the result
+    Py_ssize_t n_positional = 0;
+    std::vector<Argument> arguments;
+    std::vector<LeafGuard> leaves;
+    std::vector<npy_intp> dims;
+    std::vector<uint32_t> feeds;   // the leaves the plan takes, in its order
+    std::vector<Ref> owned;
+    Ref names;                     // of keyword arguments: a tuple, or null
+    Ref plan;
+    Ref finish;                    // makes the result of what the plan returns; null: it is the result
+
+    int traverse(visitproc visit, void* arg) const;
+};
+
+// One call: positional arguments, and keyword arguments behind them, as in vectorcall.
+struct Call {
+    PyObject* const* args;
+    Py_ssize_t n;      // all of them
+    Py_ssize_t n_positional;
+    PyObject* names;   // tuple or null
+};
+
+// The leaves of a call's arguments, as far as they match; `lists` keeps those of containers alive.
+struct Leaves {
+    std::vector<PyObject*> items;  // borrowed from the call or from `lists`
+    std::vector<Ref> lists;
+};
+
+// For flat guards and positional arguments: 1 or 0, without running any Python code.
+PYOP_INLINE bool fits_flat(const Guard& guard, PyObject* const* args) {
+    const npy_intp* dims = guard.dims.data();
+    for (const LeafGuard& leaf : guard.leaves) {
+        PyObject* o = *args++;
+        if (!is_exact_array(o)) return false;
+        if (leaf.kind == LeafKind::Declared) continue;
+        PyArrayObject* a = as_array(o);
+        if (reinterpret_cast<PyObject*>(PyArray_DESCR(a)) != leaf.expected) return false;
+        if (PyArray_NDIM(a) != leaf.ndim) return false;
+        const npy_intp* have = PyArray_DIMS(a);
+        for (int d = 0; d < leaf.ndim; ++d)
+            if (have[d] != dims[d]) return false;
+        dims += leaf.ndim;
+    }
+    return true;
+}
+
+// 1, 0, or -1 with the error set. Fills `leaves`, in any case with less than a whole call.
+int fits(const Guard& guard, const Call& call, Leaves& leaves);
+
+// A guard for calls like this one. `kinds` has a LeafKind a leaf, `trees` a TreeDef or None an argument, `keys` a value
+// or None a leaf; `gone` is called with the weak reference of an instance that is no more. With `declared`, the trees
+// are those of specs, for which the order of keys does not matter. Null with the error set.
+std::shared_ptr<Guard> make_guard(const Call& call, PyObject* kinds, PyObject* trees, PyObject* keys, PyObject* gone,
+                                  bool declared);
+
+// Told once by Python: how static values of containers are compared, key(value), and the type of the symbolic numbers.
+void set_static_key(PyObject* function, PyObject* number);
+
+// Calls that fit the same guard have the same hash. `statics` has a bit for each of the first 64 positional arguments
+// that is static; with `declared`, nothing else counts.
+uint64_t hash_call(const Call& call, uint64_t statics, bool declared);
+
+class GuardTable {
+  public:
+    explicit GuardTable(size_t limit) : limit_(limit) {}
+
+    size_t size() const { return guards_.size(); }
+    size_t limit() const { return limit_; }
+    const Guard* recent() const { return recent_; }
+
+    // The guard that fits, which becomes the most recent one, or null; -1 in `status` if comparing raised. `leaves` is
+    // filled unless the guard is flat: then they are the arguments.
+    std::shared_ptr<Guard> find(uint64_t hash, const Call& call, Leaves& leaves, int& status);
+    // Forgets the one that was used longest ago if there are too many.
+    void add(std::shared_ptr<Guard> guard);
+    void forget(PyObject* instance_reference);
+    void clear();
+    int traverse(visitproc visit, void* arg) const;
+
+  private:
+    void make_recent(Guard* guard);
+
+    const size_t limit_;
+    Guard* recent_ = nullptr;
+    uint64_t clock_ = 0;
+    uint64_t version_ = 0;
+    std::unordered_multimap<uint64_t, std::shared_ptr<Guard>> guards_;
+};
+
+}  // namespace pyop

@@ -1,0 +1,104 @@
+"""What a compiled function was traced for, and the warning that it is traced too often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["History", "RetraceWarning"]
+
+# Not before so many traces, and only while there are fewer than so many calls a trace.
+_TRACES = 12
+_CALLS_PER_TRACE = 8
+_KEPT = 100
+
+
+class RetraceWarning(UserWarning):
+    """A compiled function is traced again and again: most of its time goes into making plans."""
+
+
+class History:
+    """The varieties in which each argument of one function has come, as long as they are few.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.traces = 0
+        self.warn_at = _TRACES
+        self.seen: dict[str, dict[tuple[str, str], None]] = {}
+
+    def add(self, entries: Mapping[str, tuple[str, str]], calls: int, max_plans: int) -> str | None:
+        """Note one trace.
+
+        Parameters
+        ----------
+        entries : mapping of str to tuple of str
+            For each argument, what it is (array, static, …) and which one of these it was.
+        calls : int
+            How often the function has been called.
+        max_plans : int
+
+        Returns
+        -------
+        str or None
+            The text of a warning that is due.
+        """
+        self.traces += 1
+        for path, entry in entries.items():
+            known = self.seen.setdefault(path, {})
+            if len(known) < _KEPT:
+                known[entry] = None
+        if self.traces < self.warn_at or calls > _CALLS_PER_TRACE * self.traces:
+            return None
+        self.warn_at = 2 * self.traces
+        varied = [_advice(self.name, path, list(known)) for path, known in self.seen.items() if len(known) > 1]
+        if not varied:
+            varied = [
+                f"the same arguments come again after their plan was forgotten: raise max_plans, which is {max_plans}"
+            ]
+        return (
+            f"{self.name} was traced {self.traces} times in {calls} calls, and tracing costs far more than a call:\n"
+            + "\n".join(f"  - {line}" for line in varied)
+        )
+
+
+def _advice(name: str, path: str, entries: list[tuple[str, str]]) -> str:
+    kinds = {kind for kind, _ in entries}
+    shown = ", ".join(text for _, text in entries[:3]) + (", ..." if len(entries) > 3 else "")
+    count = f"{len(entries)}{'+' * (len(entries) >= _KEPT)}"
+    if kinds == {"array"}:
+        if len({text.partition("[")[0] for _, text in entries}) > 1:
+            return f"argument {path!r} came in {count} dtypes and shapes ({shown}): convert it before the call"
+        return (
+            f"argument {path!r} came in {count} shapes ({shown}): name its sizes for one plan of all, "
+            f"pyop.compile({name}, {_general([text for _, text in entries])!r})"
+        )
+    if kinds == {"static"}:
+        return (
+            f"static argument {path!r} had {count} values ({shown}): pass it as an array if it only enters the numbers"
+        )
+    if "number" in kinds:
+        return (
+            f"argument {path!r}, a Python number that the function needs when it is traced (an if, range(), a function "
+            f"of `math`), had {count} values ({shown}): use NumPy's functions of it, and np.where instead of if"
+        )
+    if kinds == {"instance"}:
+        return f"the method was called on {count} instances: compile a function that takes their arrays as arguments"
+    if kinds == {"structure"}:
+        return f"argument {path!r} came in {count} structures ({shown}): keep to one"
+    return f"argument {path!r} came in {count} kinds ({shown}): keep to one"
+
+
+def _general(texts: list[str]) -> str:
+    """A spec for all of these: what differs gets names."""
+    dtype = texts[0].partition("[")[0]
+    shapes = [text.partition("[")[2].rstrip("]").split(",") for text in texts]
+    if len({len(shape) for shape in shapes}) > 1:
+        return f"{dtype}[...]"
+    names = iter("nmkpqrstuvw")
+    sizes = [column[0] if len(set(column)) == 1 else next(names, "_") for column in zip(*shapes, strict=True)]
+    return f"{dtype}[{','.join(sizes)}]"
