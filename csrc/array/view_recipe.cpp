@@ -128,6 +128,15 @@ Made apply_axes(const ViewOp& op, const ArrayView& in, ArrayView& out, const npy
             case AxisItem::Diagonal:
                 add_diagonal(item, in, out, item.start.get(sizes));
                 break;
+            case AxisItem::Places: {
+                const npy_intp window = item.start.get(sizes);
+                if (window < 0 || window > in.dims[item.axis]) return Made::No;
+                add_axis(out, in.dims[item.axis] - window + 1, in.strides[item.axis]);
+                break;
+            }
+            case AxisItem::Window:
+                add_axis(out, item.start.get(sizes), in.strides[item.axis]);
+                break;
         }
     }
     return Made::View;

@@ -50,6 +50,8 @@ struct AxisItem {
         One,  // the axis has size 1 and is dropped
         Part,  // piece `part` of `parts` along the axis, as array_split cuts; `even`: they must be of one size
         Diagonal,  // of the axes `axis` and `axis2`, shifted by start
+        Places,  // where windows of size `start` may begin along the axis
+        Window,  // what such a window shows
     } kind;
     uint8_t axis = 0, axis2 = 0;
     bool has_start = false, has_stop = false, even = false;

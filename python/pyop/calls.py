@@ -10,7 +10,7 @@ import numpy as np
 from ._core import GraphBase, GraphError, Value
 from ._tree import flatten
 from .parameters import default_name
-from .rebuild import CallOnTree
+from .rebuild import CallForOne, CallOnTree
 
 __all__ = ["apply"]
 
@@ -75,6 +75,8 @@ def apply(
             call = _nested_call(func, leaves, tree)
     if graph is None:
         raise GraphError(f"no Value among the arguments of {default_name(func)}: there is no graph to add a node to")
+    if len(spec_leaves) == 1 and not structure.is_leaf:
+        call["fn"] = CallForOne(call["fn"])  # one result is the result, whatever container it comes in
     node = graph._add_call(name=name or default_name(func), specs=spec_leaves, stateful=stateful, lends=False, **call)
     return structure.unflatten(node.outputs)
 

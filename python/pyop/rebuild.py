@@ -12,7 +12,7 @@ from typing import Any
 
 from ._tree import TreeDef
 
-__all__ = ["CallOnTree", "CallOnTrees"]
+__all__ = ["CallForOne", "CallOnTree", "CallOnTrees"]
 
 
 class CallOnTree:
@@ -89,6 +89,35 @@ class CallOnTrees:
 
     def __hash__(self) -> int:
         return hash((self.fn, self.trees))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.fn!r})"
+
+
+class CallForOne:
+    """``fn(*args, **kwargs)[0]``, for a function that returns a tuple or list of one.
+
+    Parameters
+    ----------
+    fn : callable
+    """
+
+    __slots__ = ("fn",)
+
+    _pyop_merge_by_value = True
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def __call__(self, *arguments: Any, **static: Any) -> Any:
+        (result,) = self.fn(*arguments, **static)
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallForOne) and self.fn == other.fn
+
+    def __hash__(self) -> int:
+        return hash((CallForOne, self.fn))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.fn!r})"

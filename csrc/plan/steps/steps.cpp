@@ -11,7 +11,7 @@ struct Maker {
     StepMaker* make;
 };
 constexpr Maker kMakers[] = {
-    {Pass::Views, nullptr},
+    {Pass::Views, make_view},
 };
 
 }  // namespace

@@ -12,6 +12,8 @@ namespace pyop {
 // 0, or -1 with an error set.
 using StepMaker = int(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);
 
+StepMaker make_view;
+
 // Asks the makers that the request's passes allow, one after the other.
 int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);
 

@@ -1,0 +1,44 @@
+#include "plan/steps/view_arguments.h"
+
+#include <algorithm>
+
+namespace pyop {
+
+bool read_int(PyObject* o, npy_intp& value) {
+    if (!PyLong_CheckExact(o) && !PyArray_IsScalar(o, Integer)) return false;
+    value = PyNumber_AsSsize_t(o, PyExc_OverflowError);
+    if (value != -1 || !PyErr_Occurred()) return true;
+    PyErr_Clear();
+    return false;
+}
+
+bool read_size(PyObject* o, ViewSize& size) { return read_int(o, size.value); }
+
+bool read_shape(PyObject* o, std::vector<ViewSize>& shape) {
+    if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o)) return read_size(o, shape.emplace_back());
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    if (n > NPY_MAXDIMS) return false;
+    for (Py_ssize_t i = 0; i < n; ++i)
+        if (!read_size(PySequence_Fast_GET_ITEM(o, i), shape.emplace_back())) return false;
+    return true;
+}
+
+bool read_axis(PyObject* o, int ndim, int& axis) {
+    npy_intp value;
+    if (!read_int(o, value) || value < -ndim || value >= ndim) return false;
+    axis = static_cast<int>(value < 0 ? value + ndim : value);
+    return true;
+}
+
+bool read_axes(PyObject* o, int ndim, std::vector<int>& axes) {
+    if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o)) return read_axis(o, ndim, axes.emplace_back());
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+        int axis;
+        if (!read_axis(PySequence_Fast_GET_ITEM(o, i), ndim, axis)) return false;
+        if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return false;
+        axes.push_back(axis);
+    }
+    return true;
+}
+
+}  // namespace pyop

@@ -1,0 +1,22 @@
+// plan/steps/view_arguments.h: static arguments of view functions as numbers.
+//
+// Every reader returns false for what it does not understand, without an error: the function will be called, and
+// knows what to say.
+#pragma once
+
+#include <vector>
+
+#include "array/view_recipe.h"
+
+namespace pyop {
+
+bool read_int(PyObject* o, npy_intp& value);
+bool read_size(PyObject* o, ViewSize& size);
+// One size, or a tuple or list of them.
+bool read_shape(PyObject* o, std::vector<ViewSize>& shape);
+// An axis of an array of `ndim` dimensions, counted from the front.
+bool read_axis(PyObject* o, int ndim, int& axis);
+// One axis, or a tuple or list of different ones.
+bool read_axes(PyObject* o, int ndim, std::vector<int>& axes);
+
+}  // namespace pyop

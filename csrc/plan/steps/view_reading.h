@@ -1,0 +1,21 @@
+// plan/steps/view_reading.h: which calls of nodes are views, and of what kind.
+#pragma once
+
+#include <vector>
+
+#include "array/view_recipe.h"
+#include "graph/passes/rewrite.h"
+
+namespace pyop {
+
+// A node whose results are views of one of its inputs.
+struct ViewCall {
+    uint32_t input = 0;
+    std::vector<ViewRecipe> recipes;  // one a result
+};
+
+// Reads the call of a node. False if its function makes no view, or if its arguments are not understood: then it is
+// called as it is. No error is set.
+bool read_view(const Rewrite& r, uint32_t node, ViewCall& view);
+
+}  // namespace pyop
