@@ -73,32 +73,22 @@ struct Sqrt {
     static float of(float x) { return __builtin_sqrtf(x); }
     static double of(double x) { return __builtin_sqrt(x); }
 };
-struct Floor {
-    static float of(float x) { return __builtin_floorf(x); }
-    static double of(double x) { return __builtin_floor(x); }
-};
-struct Ceil {
-    static float of(float x) { return __builtin_ceilf(x); }
-    static double of(double x) { return __builtin_ceil(x); }
-};
-struct Trunc {
-    static float of(float x) { return __builtin_truncf(x); }
-    static double of(double x) { return __builtin_trunc(x); }
-};
-struct Rint {
-    static float of(float x) { return __builtin_rintf(x); }
-    static double of(double x) { return __builtin_rint(x); }
-};
 struct Copysign {
     static float of(float x, float y) { return __builtin_copysignf(x, y); }
     static double of(double x, double y) { return __builtin_copysign(x, y); }
 };
-// Of a NaN: itself.
 struct Sign {
     template <class T>
     static T of(T x) {
-        const T sign = static_cast<T>((x > 0) - (x < 0));
-        return x != x ? x : sign;
+        return static_cast<T>((x > 0) - (x < 0));
+    }
+};
+// Of a NaN: itself.
+struct QuietSign {
+    template <class L>
+    static auto of(typename L::V x) {
+        const auto zero = L::all(0), sign = L::choose(L::less(x, zero), L::all(-1), zero);
+        return L::choose(L::is_nan(x), x, L::choose(L::less(zero, x), L::all(1), sign));
     }
 };
 
@@ -129,8 +119,8 @@ Kernel find_arithmetic(Operation op, Element e) {
             return e == Element::Bool ? elementwise<Copy, Byte>()
                                       : either(for_floats<Absolute>(e), for_integers<Absolute>(e));
         case Operation::Sign:
-            if (e == Element::F32) return &quiet<elementwise<Sign, float>()>;
-            if (e == Element::F64) return &quiet<elementwise<Sign, double>()>;
+            if (e == Element::F32) return &quiet_unary<QuietSign, float>;
+            if (e == Element::F64) return &quiet_unary<QuietSign, double>;
             return for_integers<Sign>(e);
         case Operation::Square:
             return either(for_floats<Square>(e), for_bits<Square>(e));
@@ -138,14 +128,6 @@ Kernel find_arithmetic(Operation op, Element e) {
             return for_floats<Sqrt>(e);
         case Operation::Reciprocal:
             return for_floats<Reciprocal>(e);
-        case Operation::Floor:
-            return for_floats<Floor>(e);
-        case Operation::Ceil:
-            return for_floats<Ceil>(e);
-        case Operation::Trunc:
-            return for_floats<Trunc>(e);
-        case Operation::Rint:
-            return for_floats<Rint>(e);
         case Operation::Copysign:
             return for_floats<Copysign>(e);
         default:

@@ -38,6 +38,27 @@ struct Swapped {
     }
 };
 
+// Of floats, in vectors.
+struct QuietLess {
+    template <class L>
+    static auto of(typename L::V x, typename L::V y) {
+        return L::less(x, y);
+    }
+};
+struct QuietLessEqual {
+    template <class L>
+    static auto of(typename L::V x, typename L::V y) {
+        return L::less_equal(x, y);
+    }
+};
+template <class F>
+struct QuietSwapped {
+    template <class L>
+    static auto of(typename L::V x, typename L::V y) {
+        return F::template of<L>(y, x);
+    }
+};
+
 // Of a bool only zero or not zero counts.
 template <class F>
 struct OfTruth {
@@ -82,7 +103,7 @@ struct SignBit {
 };
 
 template <class F>
-Kernel compared(Element e) {
+Kernel compared_exactly(Element e) {
     switch (e) {
         case Element::Bool:
             return elementwise<OfTruth<F>, Byte>();
@@ -102,13 +123,23 @@ Kernel compared(Element e) {
             return elementwise<F, int64_t, Byte>();
         case Element::U64:
             return elementwise<F, uint64_t, Byte>();
-        case Element::F32:
-            return &quiet<elementwise<F, float, Byte>()>;
-        case Element::F64:
-            return &quiet<elementwise<F, double, Byte>()>;
         default:
             return nullptr;
     }
+}
+
+template <class F, class Quiet>
+Kernel ordered(Element e) {
+    if (e == Element::F32) return &quiet_comparison<Quiet, float>;
+    if (e == Element::F64) return &quiet_comparison<Quiet, double>;
+    return compared_exactly<F>(e);
+}
+
+template <class F>
+Kernel compared(Element e) {
+    if (e == Element::F32) return elementwise<F, float, Byte>();
+    if (e == Element::F64) return elementwise<F, double, Byte>();
+    return compared_exactly<F>(e);
 }
 
 template <template <class> class F>
@@ -123,13 +154,13 @@ Kernel classified(Element e) {
 Kernel find_comparison(Operation op, Element e) {
     switch (op) {
         case Operation::Less:
-            return compared<Less>(e);
+            return ordered<Less, QuietLess>(e);
         case Operation::LessEqual:
-            return compared<LessEqual>(e);
+            return ordered<LessEqual, QuietLessEqual>(e);
         case Operation::Greater:
-            return compared<Swapped<Less>>(e);
+            return ordered<Swapped<Less>, QuietSwapped<QuietLess>>(e);
         case Operation::GreaterEqual:
-            return compared<Swapped<LessEqual>>(e);
+            return ordered<Swapped<LessEqual>, QuietSwapped<QuietLessEqual>>(e);
         case Operation::Equal:
             return compared<Equal>(e);
         case Operation::NotEqual:

@@ -14,23 +14,35 @@ namespace {
 struct Minimum {
     template <class T>
     static T of(T x, T y) {
-        const T smaller = x < y ? x : y;
-        return x != x ? x : smaller;
+        return x < y ? x : y;
     }
 };
 struct Maximum {
     template <class T>
     static T of(T x, T y) {
-        const T larger = x > y ? x : y;
-        return x != x ? x : larger;
+        return x > y ? x : y;
     }
 };
 
-template <class F>
+// Of floats, in vectors.
+struct QuietMinimum {
+    template <class L>
+    static auto of(typename L::V x, typename L::V y) {
+        return L::choose(L::any(L::less(x, y), L::is_nan(x)), x, y);
+    }
+};
+struct QuietMaximum {
+    template <class L>
+    static auto of(typename L::V x, typename L::V y) {
+        return L::choose(L::any(L::less(y, x), L::is_nan(x)), x, y);
+    }
+};
+
+template <class F, class Quiet>
 Kernel for_ordered(Element e) {
 #if defined(__x86_64__)
-    if (e == Element::F32) return &quiet<elementwise<F, float>()>;
-    if (e == Element::F64) return &quiet<elementwise<F, double>()>;
+    if (e == Element::F32) return &quiet_binary<Quiet, float>;
+    if (e == Element::F64) return &quiet_binary<Quiet, double>;
 #endif
     return for_integers<F>(e);
 }
@@ -38,8 +50,8 @@ Kernel for_ordered(Element e) {
 }  // namespace
 
 Kernel find_extremum(Operation op, Element e) {
-    if (op == Operation::Minimum) return for_ordered<Minimum>(e);
-    if (op == Operation::Maximum) return for_ordered<Maximum>(e);
+    if (op == Operation::Minimum) return for_ordered<Minimum, QuietMinimum>(e);
+    if (op == Operation::Maximum) return for_ordered<Maximum, QuietMaximum>(e);
     return nullptr;
 }
 

@@ -11,7 +11,7 @@ namespace pyop::PYOP_KERNEL_LEVEL {
 namespace {
 
 Kernel find_kernel(Operation op, Element e) {
-    for (const auto find : {find_arithmetic, find_extremum, find_comparison, find_bits, find_select})
+    for (const auto find : {find_arithmetic, find_rounding, find_extremum, find_comparison, find_bits, find_select})
         if (const Kernel kernel = find(op, e)) return kernel;
     return nullptr;
 }

@@ -153,6 +153,7 @@ inline Kernel either(Kernel first, Kernel second) { return first ? first : secon
 
 // One per source.
 Kernel find_arithmetic(Operation op, Element e);
+Kernel find_rounding(Operation op, Element e);
 Kernel find_extremum(Operation op, Element e);
 Kernel find_comparison(Operation op, Element e);
 Kernel find_bits(Operation op, Element e);

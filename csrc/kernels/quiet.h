@@ -1,19 +1,116 @@
-// kernels/quiet.h: comparisons that leave the floating-point flags alone, as NumPy's do.
+// kernels/quiet.h: comparisons of floats that leave the floating-point flags alone, as NumPy's do.
 //
-// Vector instructions for < and for the smaller of two numbers raise "invalid" for a NaN. Where the processor has no
-// quiet form of them the flags are looked at before and after; writing them, which is slow, only happens if there
-// was a NaN.
+// The instructions that compilers choose for < and for the smaller of two numbers raise "invalid" for a NaN, also for
+// __builtin_isless once it is made a vector. From AVX on there are quiet ones, used here by hand; before, the flags
+// are looked at before and after, and written, which is slow, only if there was a NaN. What still raises "invalid" with
+// AVX is a signalling NaN, which no computation makes; == and != are quiet by themselves.
 #pragma once
 
 #include "kernels/loops.h"
 
-#if defined(__x86_64__)
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__x86_64__)
 #include <xmmintrin.h>  // _mm_getcsr, _mm_setcsr
 #else
 #include <cfenv>  // std::fetestexcept, std::feclearexcept
 #endif
 
 namespace pyop::PYOP_KERNEL_LEVEL {
+
+#if defined(__AVX2__)
+
+template <class T>
+struct Lanes;
+
+template <>
+struct Lanes<double> {
+    using V = __m256d;
+    static constexpr int n = 4;
+    static __m256i first(std::ptrdiff_t count) {
+        return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+    }
+    static V load(const double* p) { return _mm256_loadu_pd(p); }
+    static V load(const double* p, __m256i some) { return _mm256_maskload_pd(p, some); }
+    static void store(double* p, V v) { _mm256_storeu_pd(p, v); }
+    static void store(double* p, V v, __m256i some) { _mm256_maskstore_pd(p, some, v); }
+    static V all(double x) { return _mm256_set1_pd(x); }
+    static V less(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_LT_OQ); }
+    static V less_equal(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_LE_OQ); }
+    static V is_nan(V x) { return _mm256_cmp_pd(x, x, _CMP_UNORD_Q); }
+    static V any(V x, V y) { return _mm256_or_pd(x, y); }
+    static V choose(V condition, V x, V y) { return _mm256_blendv_pd(y, x, condition); }
+    static unsigned bits(V condition) { return static_cast<unsigned>(_mm256_movemask_pd(condition)); }
+};
+
+template <>
+struct Lanes<float> {
+    using V = __m256;
+    static constexpr int n = 8;
+    static __m256i first(std::ptrdiff_t count) {
+        return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
+                                  _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    }
+    static V load(const float* p) { return _mm256_loadu_ps(p); }
+    static V load(const float* p, __m256i some) { return _mm256_maskload_ps(p, some); }
+    static void store(float* p, V v) { _mm256_storeu_ps(p, v); }
+    static void store(float* p, V v, __m256i some) { _mm256_maskstore_ps(p, some, v); }
+    static V all(float x) { return _mm256_set1_ps(x); }
+    static V less(V x, V y) { return _mm256_cmp_ps(x, y, _CMP_LT_OQ); }
+    static V less_equal(V x, V y) { return _mm256_cmp_ps(x, y, _CMP_LE_OQ); }
+    static V is_nan(V x) { return _mm256_cmp_ps(x, x, _CMP_UNORD_Q); }
+    static V any(V x, V y) { return _mm256_or_ps(x, y); }
+    static V choose(V condition, V x, V y) { return _mm256_blendv_ps(y, x, condition); }
+    static unsigned bits(V condition) { return static_cast<unsigned>(_mm256_movemask_ps(condition)); }
+};
+
+// F::of<Lanes>(x, y) of vectors. What is left at the end is loaded as numbers and zeros, and compared quietly too.
+template <class F, class T>
+void quiet_binary(char* const* data, std::ptrdiff_t n) {
+    using L = Lanes<T>;
+    const T *x = in<T>(data, 0), *y = in<T>(data, 1);
+    T* to = out<T>(data, 2);
+    std::ptrdiff_t i = 0;
+    for (; i + L::n <= n; i += L::n) L::store(to + i, F::template of<L>(L::load(x + i), L::load(y + i)));
+    if (i == n) return;
+    const __m256i rest = L::first(n - i);
+    L::store(to + i, F::template of<L>(L::load(x + i, rest), L::load(y + i, rest)), rest);
+}
+
+template <class F, class T>
+void quiet_unary(char* const* data, std::ptrdiff_t n) {
+    using L = Lanes<T>;
+    const T* x = in<T>(data, 0);
+    T* to = out<T>(data, 1);
+    std::ptrdiff_t i = 0;
+    for (; i + L::n <= n; i += L::n) L::store(to + i, F::template of<L>(L::load(x + i)));
+    if (i == n) return;
+    const __m256i rest = L::first(n - i);
+    L::store(to + i, F::template of<L>(L::load(x + i, rest)), rest);
+}
+
+// Four bits as four bools.
+inline constexpr uint32_t kBools[16] = {0x00000000, 0x00000001, 0x00000100, 0x00000101, 0x00010000, 0x00010001,
+                                        0x00010100, 0x00010101, 0x01000000, 0x01000001, 0x01000100, 0x01000101,
+                                        0x01010000, 0x01010001, 0x01010100, 0x01010101};
+
+template <class F, class T>
+void quiet_comparison(char* const* data, std::ptrdiff_t n) {
+    using L = Lanes<T>;
+    const T *x = in<T>(data, 0), *y = in<T>(data, 1);
+    Byte* to = out<Byte>(data, 2);
+    std::ptrdiff_t i = 0;
+    for (; i + L::n <= n; i += L::n) {
+        const unsigned bits = L::bits(F::template of<L>(L::load(x + i), L::load(y + i)));
+        for (int k = 0; k < L::n; k += 4) __builtin_memcpy(to + i + k, &kBools[bits >> k & 15], 4);
+    }
+    if (i == n) return;
+    const __m256i rest = L::first(n - i);
+    unsigned bits = L::bits(F::template of<L>(L::load(x + i, rest), L::load(y + i, rest)));
+    for (; i < n; ++i, bits >>= 1) to[i] = bits & 1;
+}
+
+#else
 
 class KeepFlags {
   public:
@@ -39,10 +136,45 @@ class KeepFlags {
 #endif
 };
 
-template <Kernel kernel>
-void quiet(char* const* data, std::ptrdiff_t n) {
+// One lane, as the compiler likes to make it several.
+template <class T>
+struct Lanes {
+    using V = T;
+    static V all(T x) { return x; }
+    static bool less(T x, T y) { return x < y; }
+    static bool less_equal(T x, T y) { return x <= y; }
+    static bool is_nan(T x) { return x != x; }
+    static bool any(bool x, bool y) { return x | y; }
+    static T choose(bool condition, T x, T y) { return condition ? x : y; }
+};
+
+template <class F, class T>
+void quiet_binary(char* const* data, std::ptrdiff_t n) {
     const KeepFlags keep;
-    kernel(data, n);
+    const T *x = in<T>(data, 0), *y = in<T>(data, 1);
+    T* to = out<T>(data, 2);
+    PYOP_INDEPENDENT
+    for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = F::template of<Lanes<T> >(x[i], y[i]);
 }
+
+template <class F, class T>
+void quiet_unary(char* const* data, std::ptrdiff_t n) {
+    const KeepFlags keep;
+    const T* x = in<T>(data, 0);
+    T* to = out<T>(data, 1);
+    PYOP_INDEPENDENT
+    for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = F::template of<Lanes<T> >(x[i]);
+}
+
+template <class F, class T>
+void quiet_comparison(char* const* data, std::ptrdiff_t n) {
+    const KeepFlags keep;
+    const T *x = in<T>(data, 0), *y = in<T>(data, 1);
+    Byte* to = out<Byte>(data, 2);
+    PYOP_INDEPENDENT
+    for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = F::template of<Lanes<T> >(x[i], y[i]);
+}
+
+#endif
 
 }  // namespace pyop::PYOP_KERNEL_LEVEL

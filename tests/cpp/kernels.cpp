@@ -121,6 +121,24 @@ PyObject* levels(PyObject*, PyObject*) {
 
 }  // namespace
 
+PYOP_TEST(kernels_keep_flags) {
+    double quiet_nan = __builtin_nan(""), one = 1, written[8];
+    double x[8], y[8];
+    for (int i = 0; i < 8; ++i) x[i] = i % 2 ? one : quiet_nan, y[i] = one;
+    char* data[] = {reinterpret_cast<char*>(x), reinterpret_cast<char*>(y), reinterpret_cast<char*>(written)};
+    for (const KernelLevel* level : kernel_levels()) {
+        for (const Operation op : {Operation::Less, Operation::Maximum, Operation::Add}) {
+            for (const int up : {0, FE_INVALID, FE_DIVBYZERO}) {
+                std::feclearexcept(FE_ALL_EXCEPT);
+                if (up) std::feraiseexcept(up);
+                level->find_kernel(op, Element::F64)(data, 7);
+                EXPECT_EQ(std::fetestexcept(kFlags), up);
+            }
+        }
+    }
+    std::feclearexcept(FE_ALL_EXCEPT);
+}
+
 namespace ctests {
 
 PyMethodDef kernel_methods[] = {
