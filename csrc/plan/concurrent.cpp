@@ -35,6 +35,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         : p_(p),
           owner_(Ref::borrow(owner)),
           graph_(Ref::borrow(graph)),
+          threads_(threads),
           spare_threads_(threads - 1),
           slots_(p.n_slots),
           uses_(p.slot_uses),
@@ -111,7 +112,9 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
             arguments[k] =
                 operands[k].constant() ? p_.constants[operands[k].index()].get() : slots_[operands[k].index()];
         if (!ready_.empty() && engage() < 0) return -1;
-        if (run_instruction(ins, graph_of(graph_.get()), arguments.data(), {}, results.data()) < 0) return -1;
+        StepContext context;
+        context.threads = threads_;
+        if (run_instruction(ins, graph_of(graph_.get()), arguments.data(), context, results.data()) < 0) return -1;
         for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
             const uint32_t slot = p_.results[ins.first_result + k];
             if (uses_[slot] == 0)
@@ -168,6 +171,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     const Program& p_;
     Ref owner_;  // of the program: an abandoned run outlives the call
     Ref graph_, context_, error_;
+    const int threads_;
     int spare_threads_, engaged_ = 0, helpers_ = 0;
     const int depth_ = depth_here;  // of runs around this one, on whatever threads
     std::vector<PyObject*> slots_;

@@ -29,14 +29,20 @@ uint64_t dying_inputs(const Instruction& ins, const Operand* operands, PyObject*
 using Pointers = StackArray<PyObject*, 16>;
 
 // The general instruction; the plain one is inlined into the loop of execute().
-int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** slots) {
+int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** slots, PyObject* const* targets) {
     const Operand* operands = p.operands.data() + ins.first_operand;
     Pointers arguments(ins.n_inputs), results(static_cast<size_t>(ins.callee.n_out));
     std::fill_n(results.data(), ins.callee.n_out, nullptr);
     for (uint32_t k = 0; k < ins.n_inputs; ++k)
         arguments[k] = operands[k].constant() ? p.constants[operands[k].index()].get() : slots[operands[k].index()];
     StepContext context;
-    if (ins.mutates || ins.native) context.dying = dying_inputs(ins, operands, arguments.data());
+    Pointers wanted(targets ? results.size() : 0);
+    if (ins.mutates || ins.in_place) context.dying = dying_inputs(ins, operands, arguments.data());
+    for (size_t k = 0; k < wanted.size(); ++k) {
+        const int32_t output = p.output_of_result[ins.first_result + k];
+        wanted[k] = output < 0 ? nullptr : targets[output];
+    }
+    if (targets) context.targets = wanted.data();
     if (run_instruction(ins, g, arguments.data(), context, results.data()) < 0) return -1;
     for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
         const uint32_t slot = p.results[ins.first_result + k];
@@ -96,7 +102,7 @@ void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* sl
     }
 }
 
-int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject** outputs) {
+int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject* const* targets, PyObject** outputs) {
     const Graph& g = graph_of(graph);
     Frame frame(p.n_slots);
     PyObject** slots = frame.data();
@@ -136,7 +142,7 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
             }
             if (done < 0) return -1;
         }
-        if (step(p, g, ins, slots) < 0) return -1;
+        if (step(p, g, ins, slots, targets) < 0) return -1;
     }
     store_outputs(p, feeds, slots, outputs);
     return 0;

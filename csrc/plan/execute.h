@@ -6,9 +6,10 @@
 namespace pyop {
 
 // Runs on the calling thread. `feeds` holds one borrowed array a feed, checked already; `outputs` takes one
-// new reference a fetch. Returns 0, or -1 with the error set and nothing stored. Leaves no trace in the
+// new reference a fetch. `targets`, if not null, holds for each fetch an array that its value may be computed in, or
+// null; it lies apart from all feeds. Returns 0, or -1 with the error set and nothing stored. Leaves no trace in the
 // program or the graph, whether it fails or not.
-int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject** outputs);
+int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject* const* targets, PyObject** outputs);
 
 // As execute(), on the calling thread and up to `threads` - 1 helpers, for a concurrent program.
 // `owner` is the Python object that owns the program: an interrupted run may outlive the call.
@@ -18,6 +19,9 @@ int execute_concurrently(const Program& p, PyObject* owner, PyObject* graph, int
 // Checks and converts the arguments of a plan: `values` (borrowed) to `arrays` (new references). Returns 0,
 // or -1 with InputError set and nothing stored.
 int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays);
+
+// Whether all arguments are arrays that fit as they are. Borrows; sets no error.
+bool feeds_fit(const Program& p, PyObject* const* values);
 
 // Puts the feeds into the slots of a frame: a reference to the array, and a read-only view where it is lent.
 int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots);

@@ -119,6 +119,15 @@ PyObject* convert_new(const Program& p, size_t k, PyObject* value) {
 
 }  // namespace
 
+bool feeds_fit(const Program& p, PyObject* const* values) {
+    Sizes sizes(p.feed_symbols.size(), -1);
+    for (size_t k = 0; k < p.feeds.size(); ++k)
+        if (!is_exact_array(values[k]) || !PyArray_ISNOTSWAPPED(as_array(values[k])) ||
+            !fits(p.feeds[k], as_array(values[k]), sizes))
+            return false;
+    return true;
+}
+
 int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays) {
     Sizes sizes(p.feed_symbols.size(), -1);
     size_t done = 0;

@@ -33,6 +33,8 @@ class Lowering {
         }
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
+        note_outputs();
+        note_direct();
         if (p_.concurrent)
             order();
         else
@@ -166,8 +168,46 @@ class Lowering {
         p_.steps.push_back(
             std::make_unique<LoopGroup>(std::move(made.members()), made.ir(), combined, std::move(made.numbers())));
         ins.native = p_.steps.back().get();
+        ins.in_place = r_.request.passes.has(Pass::InPlace);
         p_.instructions.push_back(ins);
         return 0;
+    }
+
+    // Results that are outputs and nothing else may be computed where the caller wants them.
+    void note_outputs() {
+        std::vector<uint32_t> reads(p_.n_slots);
+        for (const Operand o : p_.operands)
+            if (!o.constant()) ++reads[o.index()];
+        std::vector<int32_t> output_of(p_.n_slots, -1);
+        for (size_t k = 0; k < p_.outputs.size(); ++k) {
+            const Operand o = p_.outputs[k];
+            if (o.constant()) continue;
+            if (++reads[o.index()] == 1) output_of[o.index()] = static_cast<int32_t>(k);
+        }
+        for (const uint32_t slot : p_.results) p_.output_of_result.push_back(reads[slot] == 1 ? output_of[slot] : -1);
+    }
+
+    // Whether the program is one native step whose inputs are feeds and constants, and whose results are the outputs.
+    void note_direct() {
+        if (p_.instructions.size() != 1 || !p_.instructions[0].native || !p_.feed_exprs.empty()) return;
+        const Instruction& ins = p_.instructions[0];
+        if (static_cast<size_t>(ins.callee.n_out) != p_.outputs.size()) return;
+        for (size_t k = 0; k < p_.outputs.size(); ++k)
+            if (p_.output_of_result[ins.first_result + k] != static_cast<int32_t>(k)) return;
+        auto direct = std::make_unique<DirectCall>();
+        direct->step = ins.native;
+        for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+            const Operand o = p_.operands[ins.first_operand + k];
+            if (o.constant()) {
+                direct->inputs.push_back(o);
+                continue;
+            }
+            size_t feed = 0;
+            while (feed < p_.feeds.size() && p_.feeds[feed].slot != o.index()) ++feed;
+            if (feed == p_.feeds.size()) return;  // lent
+            direct->inputs.push_back({static_cast<uint32_t>(feed)});
+        }
+        p_.direct = std::move(direct);
     }
 
     // Backwards over the program: the first read met is the last one executed. Then slots are renumbered so

@@ -1,6 +1,8 @@
 // plan/plan.h: Plan, the Python object of a compiled graph. Callable; safe to call from many threads at once.
 #pragma once
 
+#include <string>
+
 #include "plan/program.h"
 
 namespace pyop {
@@ -21,6 +23,11 @@ struct PlanObject {
 };
 
 extern PyTypeObject* plan_type;
+
+PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+
+// "inputs x, y", for errors.
+std::string feed_names(const Program& p);
 
 // Adds Plan and compile() to the module.
 int plan_init(PyObject* module);

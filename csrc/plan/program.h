@@ -36,6 +36,7 @@ struct Instruction {
     uint32_t first_result;   // into Program::results
     bool plain;              // may take checked_call_plain
     bool mutates;            // some input is written to
+    bool in_place = false;   // a native step that may write over inputs nobody reads any more
     const NativeStep* native = nullptr;  // the callee then only tells the number of results
 };
 
@@ -56,6 +57,12 @@ struct FeedExpr {
     Ref expr;  // a Dim
 };
 
+// A program that is one native step on feeds and constants.
+struct DirectCall {
+    const NativeStep* step;
+    std::vector<Operand> inputs;  // not constant: the index of a feed
+};
+
 struct Program {
     std::vector<Instruction> instructions;
     std::vector<Operand> operands;
@@ -67,6 +74,9 @@ struct Program {
     std::vector<FeedExpr> feed_exprs;
     std::vector<Operand> outputs;   // one a fetch
     uint32_t n_slots = 0;
+    std::unique_ptr<DirectCall> direct;  // null: it is more than that
+    // By result of an instruction: the output of the plan that it is and that nothing else reads, or -1.
+    std::vector<int32_t> output_of_result;
 
     // For execution by several threads (then every value has a slot of its own): how often each slot is
     // read, and the order that data and effects impose on the instructions.
