@@ -14,6 +14,7 @@ struct PlanObject {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject* graph;
     Program* program;
+    Request* request;              // what it was compiled for
     std::vector<int32_t>* leaves;  // one a fetch: index of the program's output, or -1 for None (a node)
     FetchForm form;
     PyObject* tree;                // TreeDef for FetchForm::Tree
@@ -28,6 +29,9 @@ PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, 
 
 // "inputs x, y", for errors.
 std::string feed_names(const Program& p);
+
+// What became of each node, for Plan.explain() (explain.cpp).
+PyObject* plan_facts(PyObject* self, PyObject*);
 
 // Adds Plan and compile() to the module.
 int plan_init(PyObject* module);

@@ -103,12 +103,14 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     if (graph_of(graph).check_usable() < 0) return nullptr;
     if (read_fetches(graph, fetches, request, *leaves) < 0 || read_feeds(graph, feeds, request) < 0) return nullptr;
     if (lower(graph, request, threads > 1, *program) < 0) return nullptr;
+    auto kept = std::make_unique<Request>(std::move(request));
     Ref self = Ref::steal(plan_type->tp_alloc(plan_type, 0));
     if (!self) return nullptr;
     PlanObject& plan = *plan_of(self.get());
     plan.vectorcall = plan_vectorcall;
     plan.graph = Py_NewRef(graph);
     plan.program = program.release();
+    plan.request = kept.release();
     plan.leaves = leaves.release();
     plan.form = static_cast<FetchForm>(form);
     plan.tree = tree == Py_None ? nullptr : Py_NewRef(tree);
@@ -140,6 +142,7 @@ void plan_dealloc(PyObject* self) {
     PlanObject& plan = *plan_of(self);
     if (plan.weakrefs) PyObject_ClearWeakRefs(self);
     delete std::exchange(plan.program, nullptr);
+    delete std::exchange(plan.request, nullptr);
     delete std::exchange(plan.leaves, nullptr);
     Py_CLEAR(plan.dict);
     Py_CLEAR(plan.tree);
@@ -196,6 +199,7 @@ PyMethodDef plan_methods[] = {
      "What became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
      "`folded` (computed at compile), of those that run as `native` loops and the `groups` these form, of\n"
      "`instructions` left, and of memory `slots` they share."},
+    {"_facts", plan_facts, METH_NOARGS, "_facts(): what became of each node; see python/pyop/explain.py."},
     {},
 };
 

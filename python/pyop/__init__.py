@@ -24,6 +24,7 @@ from .array_protocol import array_function, array_ufunc
 from .compile import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .config import build_config, get_include
 from .dims import Dim
+from .explain import Explanation
 from .gradients.rule import defjvp, defvjp
 from .graph import Graph, trace
 from .op import Op, op
@@ -36,6 +37,7 @@ from .value_methods import install
 __all__ = [
     "CompiledFunction",
     "Dim",
+    "Explanation",
     "Graph",
     "GraphError",
     "InputError",
@@ -71,6 +73,17 @@ _core.set_array_hooks(array_ufunc, array_function)
 install(Value)
 
 # Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
-for _public in (CompiledFunction, RetraceWarning, GraphError, InputError, OutputError, PyopError, Op, Plan, Value):
+for _public in (
+    CompiledFunction,
+    Explanation,
+    RetraceWarning,
+    GraphError,
+    InputError,
+    OutputError,
+    PyopError,
+    Op,
+    Plan,
+    Value,
+):
     _public.__module__ = "pyop"
 del _public

@@ -11,6 +11,7 @@ from typing_extensions import disjoint_base
 from ._tree import TreeDef
 from .compile import CacheInfo
 from .dims import Dim
+from .explain import Explanation
 from .graph import Graph
 from .signature import Signature
 from .spec import Spec
@@ -162,6 +163,8 @@ class Plan:
     @property
     def threads(self) -> int: ...
     def report(self) -> dict[str, int]: ...
+    def explain(self) -> Explanation: ...
+    def _facts(self) -> tuple[list[tuple[str, int, str | None]], list[tuple[bool, int, int]], list[str]]: ...
     def __call__(self, *arrays: Any, **named: Any) -> Any: ...
 
 @final
