@@ -12,6 +12,8 @@ struct Maker {
 };
 constexpr Maker kMakers[] = {
     {Pass::Views, make_view},
+    {Pass::Loops, make_reduce_step},
+    {Pass::Loops, make_mean_step},
 };
 
 }  // namespace

@@ -13,6 +13,8 @@ namespace pyop {
 using StepMaker = int(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);
 
 StepMaker make_view;
+StepMaker make_reduce_step;
+StepMaker make_mean_step;
 
 // Asks the makers that the request's passes allow, one after the other.
 int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);

@@ -1,0 +1,249 @@
+// plan/steps/mean.cpp: np.mean, np.var and np.std as native steps.
+//
+// They follow what these functions do step by step, so that every rounding is the same: the sum as ufunc.reduce gives
+// it, divided in float64 and rounded to the dtype of the sum; for the variance the squares of the differences in an
+// array laid out as the input is, summed likewise. float16 and complex numbers are left to NumPy.
+#include <cmath>
+#include <cstring>
+
+#include "array/fp_flags.h"
+#include "array/reduction_blocks.h"
+#include "array/reduction_walk.h"
+#include "plan/steps/call_arguments.h"
+#include "plan/steps/steps.h"
+#include "runtime/attach.h"
+
+namespace pyop {
+
+namespace {
+
+enum class Moment { Mean, Variance, Deviation };
+
+constexpr npy_intp kReleaseElements = 1 << 15;
+constexpr npy_intp kBlock = 512;
+
+constexpr Named<Moment> kMoments[] = {
+    {"mean", Moment::Mean},
+    {"var", Moment::Variance},
+    {"std", Moment::Deviation},
+};
+constexpr std::string_view kMeanParameters[] = {"a", "axis", "dtype", "out", "keepdims", "*", "where"};
+constexpr std::string_view kVarParameters[] = {"a", "axis", "dtype", "out", "ddof", "keepdims", "*", "where"};
+
+template <typename T>
+void divide(char* data, npy_intp n, npy_intp by) {
+    T* values = reinterpret_cast<T*>(data);
+    for (npy_intp i = 0; i < n; ++i)
+        values[i] = static_cast<T>(static_cast<double>(values[i]) / static_cast<double>(by));
+}
+
+template <typename T>
+void take_roots(char* data, npy_intp n) {
+    T* values = reinterpret_cast<T*>(data);
+    for (npy_intp i = 0; i < n; ++i) values[i] = std::sqrt(values[i]);
+}
+
+// to[i] = (to[i] - mean)², `mean` moving by `stride` bytes.
+template <typename T>
+void square_differences(char* to, const char* mean, npy_intp stride, npy_intp n) {
+    T* values = reinterpret_cast<T*>(to);
+    if (stride == 0) {
+        const T m = *reinterpret_cast<const T*>(mean);
+        for (npy_intp i = 0; i < n; ++i) {
+            const T d = values[i] - m;
+            values[i] = d * d;
+        }
+        return;
+    }
+    for (npy_intp i = 0; i < n; ++i, mean += stride) {
+        const T d = values[i] - *reinterpret_cast<const T*>(mean);
+        values[i] = d * d;
+    }
+}
+
+class MomentStep final : public NativeStep {
+  public:
+    using NativeStep::NativeStep;
+
+    int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
+        PyObject* x = inputs[input];
+        uint32_t axes;
+        if (!is_exact_array(x) || !axis.bits(PyArray_NDIM(as_array(x)), axes)) return 0;
+        PyArrayObject* a = as_array(x);
+        npy_intp n = 1;
+        for (int d = 0; d < PyArray_NDIM(a); ++d)
+            if (axes >> d & 1) n *= PyArray_DIM(a, d);
+        if (n <= ddof) return 0;  // with a warning
+        PyObject* made = nullptr;
+        int status = sum.run(a, axes, &made);
+        if (status <= 0) return status;
+        Ref result = Ref::steal(made);
+        divide_all(result.get(), n);
+        if (moment != Moment::Mean) {
+            status = variance(a, axes, n, result);
+            if (status <= 0) return status;
+        }
+        if (all_fp_errors()) {  // NumPy will say which
+            clear_all_fp_errors();
+            return 0;
+        }
+        results[0] = result.release();
+        return 1;
+    }
+    std::string describe(size_t) const override { return text; }
+
+    size_t input = 0;
+    AxisSet axis;
+    Moment moment = Moment::Mean;
+    npy_intp ddof = 0;
+    Reduction sum;      // of the elements
+    Reduction squares;  // of the same dtype as its results
+    std::string text;
+
+  private:
+    bool wide() const { return sum.loop->dtype()->type_num == NPY_DOUBLE; }
+    Convert to_sum() const { return sum.convert ? sum.convert : same_; }
+
+    void divide_all(PyObject* array, npy_intp by) const {
+        PyArrayObject* a = as_array(array);
+        (wide() ? divide<double> : divide<float>)(PyArray_BYTES(a), PyArray_SIZE(a), by);
+    }
+
+    // From means to variances, or deviations. 1, 0 or -1.
+    int variance(PyArrayObject* a, uint32_t axes, npy_intp n, Ref& result) const {
+        ReductionWalk walk;
+        if (!walk.plan(a, axes, sum.keepdims, sum.loop->itemsize()) || walk.size == 0) return 0;
+        const char* means = PyArray_BYTES(as_array(result.get()));
+        const bool line = walk.ndim == 1 && walk.out_strides[0] == 0;
+        const int by_blocks = line ? BlockReduction::available(*sum.loop) : 0;
+        if (by_blocks < 0) return -1;
+        if (by_blocks) {
+            alignas(16) char total[sizeof(double)];
+            int status;
+            {
+                const DetachScope detached(walk.size >= kReleaseElements);
+                status = sum_line(a, walk, means, total);
+            }
+            if (status < 0) return 0;
+            std::memcpy(PyArray_BYTES(as_array(result.get())), total, static_cast<size_t>(sum.loop->itemsize()));
+        } else {
+            PyObject* made = nullptr;
+            const int status = sum_array(a, walk, axes, means, &made);
+            if (status <= 0) return status;
+            result = Ref::steal(made);
+        }
+        divide_all(result.get(), n - ddof);
+        PyArrayObject* r = as_array(result.get());
+        if (moment == Moment::Deviation)
+            (wide() ? take_roots<double> : take_roots<float>)(PyArray_BYTES(r), PyArray_SIZE(r));
+        return 1;
+    }
+
+    // One line of elements, without an array of their differences.
+    int sum_line(PyArrayObject* a, const ReductionWalk& walk, const char* mean, char* total) const {
+        alignas(64) char block[kBlock * sizeof(double)];
+        BlockReduction sums(*sum.loop, nullptr, walk.size);
+        for (npy_intp start = 0; start < walk.size; start += kBlock) {
+            const npy_intp count = std::min(kBlock, walk.size - start);
+            to_sum()(block, PyArray_BYTES(a) + start * walk.in_strides[0], walk.in_strides[0], count);
+            (wide() ? square_differences<double> : square_differences<float>)(block, mean, 0, count);
+            if (sums.add(block, count) < 0) return -1;
+        }
+        sums.finish(total);
+        return 0;
+    }
+
+    // The squares of the differences in an array as NumPy lays it out, then its sums.
+    int sum_array(PyArrayObject* a, const ReductionWalk& walk, uint32_t axes, const char* means,
+                  PyObject** made) const {
+        if (!PyArray_IS_C_CONTIGUOUS(a) && !PyArray_IS_F_CONTIGUOUS(a) && PyArray_NDIM(a) > 1) return 0;
+        Ref differences = Ref::steal(
+            PyArray_NewLikeArray(a, NPY_KEEPORDER, reinterpret_cast<PyArray_Descr*>(Py_NewRef(sum.loop->dtype())), 0));
+        if (!differences) return -1;
+        {
+            const DetachScope detached(walk.size >= kReleaseElements);
+            fill_differences(a, walk, means, PyArray_BYTES(as_array(differences.get())));
+        }
+        if (all_fp_errors()) {
+            clear_all_fp_errors();
+            return 0;
+        }
+        return squares.run(as_array(differences.get()), axes, made);
+    }
+
+    void fill_differences(PyArrayObject* a, const ReductionWalk& walk, const char* means, char* to) const {
+        npy_intp at[ReductionWalk::kMaxDims] = {};
+        const char* from = PyArray_BYTES(a);
+        const npy_intp line = walk.dims[0] * sum.loop->itemsize();
+        // The dimensions of a contiguous array, innermost first, follow each other in memory, and so do the lines.
+        for (;;) {
+            to_sum()(to, from, walk.in_strides[0], walk.dims[0]);
+            (wide() ? square_differences<double> : square_differences<float>)(to, means, walk.out_strides[0],
+                                                                              walk.dims[0]);
+            to += line;
+            int d = 1;
+            for (; d < walk.ndim; ++d) {
+                from += walk.in_strides[d];
+                means += walk.out_strides[d];
+                if (++at[d] < walk.dims[d]) break;
+                from -= walk.in_strides[d] * walk.dims[d];
+                means -= walk.out_strides[d] * walk.dims[d];
+                at[d] = 0;
+            }
+            if (d == walk.ndim) return;
+        }
+    }
+
+  public:
+    Convert same_ = nullptr;
+};
+
+}  // namespace
+
+int make_mean_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+    static const auto* functions = new FunctionTable(kMoments);
+    const PyNode& node = r.g.node_as<PyNode>(i);
+    const auto* found = functions->find(node.fn());
+    if (!found || !is_plain_call(node) || node.n_outputs() != 1) return 0;
+    const bool is_mean = found->entry == Moment::Mean;
+    CallArguments given;
+    if (!given.bind(node, is_mean ? std::span<const std::string_view>(kMeanParameters) : kVarParameters)) return 0;
+    const size_t at_keepdims = is_mean ? 4 : 5;
+    const int keepdims = flag_argument(given[at_keepdims], false);
+    if (given[0].input < 0 || given[1].input >= 0 || keepdims < 0 || !given[3].absent_or(Py_None) ||
+        !given[at_keepdims + 2].absent_or(Py_True))
+        return 0;
+    PyArray_Descr* dtype = builtin_dtype(r.g, node.inputs()[static_cast<size_t>(given[0].input)]);
+    PyArray_Descr* wanted;
+    if (!dtype || !dtype_argument(given[2], wanted)) return 0;
+    if (!wanted && (PyTypeNum_ISINTEGER(dtype->type_num) || dtype->type_num == NPY_BOOL)) {
+        wanted = PyArray_DescrFromType(NPY_DOUBLE);
+        Py_DECREF(wanted);  // lives for ever
+    }
+    auto made = std::make_unique<MomentStep>(Members::of_node(r.g, i));
+    made->input = static_cast<size_t>(given[0].input);
+    made->moment = found->entry;
+    if (!made->axis.read(given[1].fixed ? given[1].fixed : Py_None)) return 0;
+    if (!is_mean && given[4].given()) {
+        if (!given[4].fixed || !PyLong_CheckExact(given[4].fixed)) return 0;
+        int overflow;
+        const long ddof = PyLong_AsLongAndOverflow(given[4].fixed, &overflow);
+        if (overflow || ddof < 0 || ddof > 1'000'000) return 0;
+        made->ddof = ddof;
+    }
+    Ref add = Ref::steal(find_below_numpy("add"));
+    if (!add) return 0;
+    int status = made->sum.make(add.get(), dtype, wanted);
+    if (status <= 0) return status;
+    PyArray_Descr* total = made->sum.loop->dtype();
+    if (total->type_num != NPY_DOUBLE && total->type_num != NPY_FLOAT) return 0;
+    status = made->squares.make(add.get(), total, wanted ? total : nullptr);
+    if (status <= 0) return status;
+    made->sum.keepdims = made->squares.keepdims = keepdims;
+    made->same_ = find_convert(total->type_num, total->type_num);
+    made->text = std::string(found->name) + " along axes, NumPy's loop of add";
+    step = std::move(made);
+    return 0;
+}
+
+}  // namespace pyop
