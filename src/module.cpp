@@ -20,6 +20,7 @@ namespace py = pybind11;
 void register_debug(py::module_&);  // debug.cpp
 void register_build_info(py::module_&);  // build_info.cpp
 void register_hooks(py::module_&);  // hooks.cpp
+void register_profile(py::module_&);  // profile.cpp
 
 namespace {
 
@@ -46,5 +47,6 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::op_init(module));
     register_hooks(m);
     register_debug(m);
+    register_profile(m);
     register_build_info(m);
 }

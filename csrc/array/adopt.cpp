@@ -1,5 +1,6 @@
 #include "array/adopt.h"
 
+#include "array/copied.h"
 #include "array/describe.h"
 #include "array/text.h"
 #include "runtime/ensure_tuple.h"
@@ -86,7 +87,7 @@ bool is_empty_sequence_tree(PyObject* o) {
 PyArrayObject* convert(PyObject* value, PyArray_Descr* want) {
     if (want && is_empty_sequence_tree(value)) {
         Py_INCREF(want);
-        return as_array(PyArray_FromAny(value, want, 0, 0, 0, nullptr));
+        return counted(as_array(PyArray_FromAny(value, want, 0, 0, 0, nullptr)));
     }
     return to_array_new(value);
 }
@@ -102,7 +103,7 @@ Ref as_native_array(PyObject* value, PyArray_Descr* want) {
     if (array && is_foreign(as_array(array.get()))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array.get())), NPY_NATIVE);
         if (!native) return {};
-        array = Ref::steal(PyArray_CastToType(as_array(array.get()), native, 0));
+        array = Ref::steal(counted(PyArray_CastToType(as_array(array.get()), native, 0)));
     }
     return array;
 }
@@ -155,14 +156,16 @@ PyArrayObject* adopt_numpy(const Contract* c, Py_ssize_t k, PyObject* value, con
     if (want && want->type_num == NPY_UNICODE && !PyArray_Check(value) && PyDataType_ELSIZE(want) != 0 &&
         PyArray_DESCR(a)->type_num == NPY_UNICODE && PyArray_ITEMSIZE(a) < PyDataType_ELSIZE(want)) {
         Py_INCREF(want);
-        return as_array(PyArray_CastToType(a, want, 0));
+        return counted(as_array(PyArray_CastToType(a, want, 0)));
     }
     return as_array(array.release());
 }
 
 }  // namespace
 
-PyArrayObject* to_array_new(PyObject* value) { return as_array(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr)); }
+PyArrayObject* to_array_new(PyObject* value) {
+    return counted(as_array(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr)));
+}
 
 PyArrayObject* adopt_new(const Contract* c, Py_ssize_t k, PyObject* value, PyArrayObject* const* inputs, Bindings& b,
                          const Caller& caller) {

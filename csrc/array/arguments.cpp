@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "array/checked_call.h"
+#include "array/copied.h"
 #include "array/describe.h"
 #include "array/text.h"
 #include "runtime/errors.h"
@@ -38,7 +39,7 @@ PyObject* cast_weak_steal(PyObject* array, PyArray_Descr* want) {
                           PyArray_CanCastTypeTo(have, want, NPY_SAME_KIND_CASTING);
     if (PyArray_EquivTypes(have, want) || !(integers || widening || PyArray_SIZE(as_array(array)) == 0)) return array;
     Py_INCREF(want);
-    PyObject* cast = PyArray_CastToType(as_array(array), want, 0);
+    PyObject* cast = counted(PyArray_CastToType(as_array(array), want, 0));
     if (cast && integers && !integers_survive(array, cast)) {
         Py_DECREF(cast);
         cast = nullptr;
@@ -76,10 +77,10 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) 
     else if (PyArray_Check(value))
         array = PyArray_EnsureArray(Py_NewRef(value));
     else
-        array = PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr);
+        array = counted(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr));
     if (array && is_foreign(as_array(array))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array)), NPY_NATIVE);
-        Py_SETREF(array, native ? PyArray_CastToType(as_array(array), native, 0) : nullptr);
+        Py_SETREF(array, native ? counted(PyArray_CastToType(as_array(array), native, 0)) : nullptr);
     }
     if (array && utf8) return tensor_steal(array);
     return array && want && is_weak(value) ? cast_weak_steal(array, want) : array;

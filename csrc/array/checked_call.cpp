@@ -4,6 +4,7 @@
 
 #include "array/adopt.h"
 #include "array/arguments.h"
+#include "array/copied.h"
 #include "array/describe.h"
 #include "array/gufunc_call.h"
 #include "array/lend.h"
@@ -114,7 +115,7 @@ class Arguments {
             loans_.push_back({array, false});
             return 0;
         }
-        copies_.push_back(Ref::steal(PyArray_NewCopy(as_array(array), NPY_KEEPORDER)));
+        copies_.push_back(Ref::steal(counted(PyArray_NewCopy(as_array(array), NPY_KEEPORDER))));
         loans_.push_back({copies_.back().get(), false});
         return copies_.back() ? 0 : -1;
     }
@@ -203,7 +204,7 @@ int deliver_out(const OutArrays& out, Py_ssize_t k, PyObject** slot, const Calle
                      caller.description().c_str());
         return -1;
     }
-    const int copied = PyArray_CopyInto(as_array(out[k]), as_array(*slot));
+    const int copied = counted(PyArray_CopyInto(as_array(out[k]), as_array(*slot)), as_array(out[k]));
     Py_SETREF(*slot, Py_NewRef(out[k]));
     return copied;
 }

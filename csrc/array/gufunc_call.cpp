@@ -2,6 +2,7 @@
 
 #include "array/adopt.h"
 #include "array/arguments.h"
+#include "array/copied.h"
 #include "array/describe.h"
 #include "array/gufunc_operands.h"
 #include "runtime/errors.h"
@@ -162,7 +163,7 @@ class Loop {
         }
         if (a.get() == place) return 0;
         Ref to = place ? Ref::borrow(place) : Ref::steal(r.place_new());
-        return to ? PyArray_CopyInto(as_array(to.get()), array) : -1;
+        return to ? counted(PyArray_CopyInto(as_array(to.get()), array), array) : -1;
     }
 
     static std::string core_text(const Result& r) {

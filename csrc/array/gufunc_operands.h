@@ -4,6 +4,7 @@
 
 #include <algorithm>  // std::equal, std::fill_n, std::copy_n
 
+#include "array/copied.h"
 #include "array/match.h"
 #include "runtime/ref.h"
 
@@ -50,7 +51,7 @@ struct Operand {
             return view.get();
         }
         view = Ref::steal(core_view_new(array, core_ndim, at.data, PyArray_FLAGS(array) & NPY_ARRAY_ALIGNED));
-        if (view && mutated) view = Ref::steal(PyArray_NewCopy(as_array(view.get()), NPY_KEEPORDER));
+        if (view && mutated) view = Ref::steal(counted(PyArray_NewCopy(as_array(view.get()), NPY_KEEPORDER)));
         if (view) base = PyArray_BASE(as_array(view.get()));
         return view.get();
     }

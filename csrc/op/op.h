@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "array/checked_call.h"
+#include "profile/events.h"
 #include "runtime/ref.h"
 
 namespace pyop {
@@ -28,6 +29,7 @@ struct OpObject {
     PyObject* statics;        // tuple of str: the keyword-only parameters
     PyObject* required;       // tuple of str: those without a default
     PyObject* arg_trees;      // tuple of TreeDef, one a parameter, or null when every argument is one array
+    PyObject* unbound;        // the op in the class body, of one that is bound to an instance; else null
     PyObject* dict;
     PyObject* weakrefs;
     int32_t n_in;             // positional arguments; -1: any number
@@ -35,6 +37,7 @@ struct OpObject {
     bool any_static;          // the function takes **kwargs
     bool is_method;           // declared in a class body: the first argument is self
     bool fast;                // checked_call_plain serves it
+    SourceId profile_id;
 
     const Contract& declared() const { return *reinterpret_cast<const Contract*>(contract); }
 };

@@ -1,9 +1,13 @@
 // op/op_call.cpp: the path of one call, from the vectorcall slot to the result.
 #include <memory>
 
+#include "array/array_bytes.h"
+#include "array/copied.h"
 #include "array/overlap.h"
 #include "graph/build.h"
+#include "graph/value.h"
 #include "op/op.h"
+#include "profile/scope.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 
@@ -44,7 +48,7 @@ int separate(std::vector<Ref>& arguments, const std::vector<PyObject*>& out) {
     for (Ref& argument : arguments) {
         for (PyObject* target : out) {
             if (!may_overlap(as_array(argument.get()), as_array(target))) continue;
-            argument = Ref::steal(PyArray_NewCopy(as_array(argument.get()), NPY_KEEPORDER));
+            argument = Ref::steal(counted(PyArray_NewCopy(as_array(argument.get()), NPY_KEEPORDER)));
             if (!argument) return -1;
         }
     }
@@ -98,10 +102,10 @@ PyObject* call_general(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObje
 
 }  // namespace
 
-PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-    reaper_poll();
+namespace {
+
+PYOP_INLINE PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
     OpObject& op = *as_op(self);
-    const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     if (PYOP_LIKELY(op.fast && !kwnames && n == op.n_in && !graphs_being_built)) {
         bool arrays = true;
         for (Py_ssize_t k = 0; k < n; ++k) arrays &= is_exact_array(args[k]);
@@ -112,6 +116,42 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
         }
     }
     return guarded([&] { return call_general(op, args, n, kwnames); }, static_cast<PyObject*>(nullptr));
+}
+
+// Whether a call with that result has added to a graph instead of computing.
+bool is_symbolic(PyObject* result) {
+    if (is_value(result) || Py_TYPE(result) == node_type) return true;
+    if (PyTuple_CheckExact(result)) return PyTuple_GET_SIZE(result) && is_symbolic(PyTuple_GET_ITEM(result, 0));
+    if (PyList_CheckExact(result)) return PyList_GET_SIZE(result) && is_symbolic(PyList_GET_ITEM(result, 0));
+    Py_ssize_t at = 0;
+    PyObject* item;
+    return PyDict_CheckExact(result) && PyDict_Next(result, &at, nullptr, &item) && is_symbolic(item);
+}
+
+// A call in the profile. What becomes a node of a graph is no call.
+__attribute__((noinline)) PyObject* call_profiled(PyObject* self, PyObject* const* args, Py_ssize_t n,
+                                                  PyObject* kwnames) {
+    OpObject& op = *as_op(self);
+    // A method is called through the op that it binds, and that call is the one to record.
+    if (op.is_method) return call(self, args, n, kwnames);
+    // Every bound op is an object of its own, and all are one in the profile.
+    PyObject* declared = op.unbound ? op.unbound : self;
+    Scope scope(as_op(declared)->profile_id, declared, kWholeCall);
+    const Py_ssize_t n_all = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    for (Py_ssize_t k = 0; k < n_all; ++k) scope.bytes_in += bytes_in_arrays(args[k]);
+    PyObject* result = call(self, args, n, kwnames);
+    if (!result) return nullptr;
+    if (PYOP_UNLIKELY(!is_exact_array(result) && is_symbolic(result))) scope.forget();
+    scope.succeeded(bytes_in_arrays(result));
+    return result;
+}
+
+}  // namespace
+
+PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    reaper_poll();
+    const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    return profiling() ? call_profiled(self, args, n, kwnames) : call(self, args, n, kwnames);
 }
 
 PyObject* package_steal(const Contract& c, PyObject** items) {

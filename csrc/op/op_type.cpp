@@ -62,7 +62,8 @@ PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 int op_traverse(PyObject* self, visitproc visit, void* arg) {
     const OpObject& op = *as_op(self);
     Py_VISIT(Py_TYPE(self));
-    for (PyObject* o : {op.fn, op.call_fn, op.contract, op.signature, op.defaults, op.arg_trees, op.dict}) Py_VISIT(o);
+    for (PyObject* o : {op.fn, op.call_fn, op.contract, op.signature, op.defaults, op.arg_trees, op.unbound, op.dict})
+        Py_VISIT(o);
     return 0;
 }
 
@@ -82,7 +83,7 @@ void op_dealloc(PyObject* self) {
     OpObject& op = *as_op(self);
     if (op.weakrefs) PyObject_ClearWeakRefs(self);
     for (PyObject** o : {&op.fn, &op.call_fn, &op.contract, &op.signature, &op.name, &op.origin, &op.parameters,
-                         &op.defaults, &op.statics, &op.required, &op.arg_trees, &op.dict})
+                         &op.defaults, &op.statics, &op.required, &op.arg_trees, &op.unbound, &op.dict})
         Py_CLEAR(*o);
     PyTypeObject* type = Py_TYPE(self);
     type->tp_free(self);
@@ -189,6 +190,7 @@ PyObject* op_bind_instance_new(OpObject* op, PyObject* instance) {
     bound.required = Py_NewRef(op->required);
     bound.arg_trees = Py_XNewRef(op->arg_trees);
     bound.dict = op->dict ? PyDict_Copy(op->dict) : nullptr;
+    bound.unbound = Py_NewRef(reinterpret_cast<PyObject*>(op));
     bound.n_in = op->n_in;
     bound.stateful = op->stateful;
     bound.any_static = op->any_static;

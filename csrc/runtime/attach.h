@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/forced_exit.h"
+#include "runtime/meter.h"
 #include "runtime/python.h"
 #include "runtime/reaper.h"
 
@@ -52,16 +53,23 @@ class AttachScope {
 // `return` beneath it is made before the GIL is back, so `Py_RETURN_NONE` there is an unprotected incref.
 class DetachScope {
   public:
-    explicit DetachScope(bool wanted = true) : saved_(wanted ? PyEval_SaveThread() : nullptr) {}
+    explicit DetachScope(bool wanted = true)
+        : since_(profiling() && wanted ? ticks() : 0), saved_(wanted ? PyEval_SaveThread() : nullptr) {}
     ~DetachScope() {
         if (saved_ != nullptr) {
+            const uint64_t asked = since_ ? ticks() : 0;
             survive([this] { PyEval_RestoreThread(saved_); });
+            if (PYOP_UNLIKELY(asked)) {
+                meter.released += asked - since_;
+                meter.waited += ticks() - asked;
+            }
         }
     }
     DetachScope(const DetachScope&) = delete;
     DetachScope& operator=(const DetachScope&) = delete;
 
   private:
+    uint64_t since_;  // for a profile
     PyThreadState* saved_;
 };
 

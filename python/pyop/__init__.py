@@ -28,6 +28,7 @@ from .explain import Explanation
 from .gradients.rule import defjvp, defvjp
 from .graph import Graph, trace
 from .op import Op, op
+from .profile import Profile, profile
 from .py_func import numpy_function, py_func
 from .signature import Signature
 from .spec import Spec
@@ -45,6 +46,7 @@ __all__ = [
     "Op",
     "OutputError",
     "Plan",
+    "Profile",
     "PyopError",
     "RetraceWarning",
     "Signature",
@@ -61,6 +63,7 @@ __all__ = [
     "grad",
     "numpy_function",
     "op",
+    "profile",
     "py_func",
     "trace",
     "value_and_grad",
