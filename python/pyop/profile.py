@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 from dataclasses import asdict, dataclass
 from types import TracebackType
@@ -208,6 +207,8 @@ class Profile:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     p.save(os.path.join(folder, "trace.json"))
         """
+        import json
+
         self._done()
         pid = os.getpid()
         trace: list[dict[str, Any]] = [
