@@ -32,7 +32,7 @@ from .profile import Profile, profile
 from .py_func import numpy_function, py_func
 from .signature import Signature
 from .spec import Spec
-from .transforms import grad, value_and_grad
+from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .value_methods import install
 
 __all__ = [
@@ -61,12 +61,17 @@ __all__ = [
     "defvjp",
     "get_include",
     "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
     "numpy_function",
     "op",
     "profile",
     "py_func",
     "trace",
     "value_and_grad",
+    "vjp",
 ]
 
 # What the core is told of its Python side, once.

@@ -270,7 +270,9 @@ class Graph(GraphBase):
             leaves, structure = flatten(())
         else:
             leaves, structure = self._output_leaves()
-        return self._compile(leaves, structure, self.inputs, whole=True, threads=threads, disable=disabled, fast=precision == "fast")
+        return self._compile(
+            leaves, structure, self.inputs, whole=True, threads=threads, disable=disabled, fast=precision == "fast"
+        )
 
     def _compile(
         self,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ._core import Value
-from ._tree import TreeDef, flatten
+from ._tree import flatten
 
-__all__ = ["grad", "value_and_grad"]
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 Argnums = int | tuple[int, ...]
 
@@ -86,94 +86,257 @@ def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Ca
     >>> plan(np.ones(3))
     (array(3.), array([2., 2., 2.]))
     """
-    f = as_function(f)
+    f = _as_function(f)
 
-    @functools.wraps(f)
+    @functools.wraps(f, updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
-        if not symbolic(args, kwargs):
-            return run(both, args, kwargs)
-        from .gradients import reverse
+        if not _symbolic(args, kwargs):
+            return _run(both, args, kwargs)
+        from .gradients import opened, reverse
 
-        inner, inputs, structure = open_arguments(f, args, argnums)
-        result = inner(**kwargs)
-        value = result[0] if has_aux else result
-        check_scalar(f, value)
+        call = opened.Opened(f, args, kwargs, argnums)
+        value = call.result[0] if has_aux else call.result
+        opened.check_scalar(f, value)
+        cts = [None] * len(call.inputs)
         if isinstance(value, Value):
-            cts = reverse.backward([value], [reverse.ones_like(value)], inputs)
-        else:
-            cts = [None] * len(inputs)
-        return result, structure(cts)
+            cts = reverse.backward([value], [reverse.ones_like(value)], call.inputs)
+        return call.result, call.like_arguments(cts)
 
     return both
 
 
-def as_function(f: Any) -> Callable[..., Any]:
+def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """What a function returns, and the function that takes cotangents of it to cotangents of the arguments.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays or trees of arrays.
+    *primals : tree of array
+        The arguments, all of real or complex numbers.
+    has_aux : bool
+        `f` returns ``(result, aux)``.
+
+    Returns
+    -------
+    value : tree of array
+    pullback : callable
+        Takes a tree like `value`, in which None stands for zero; returns one tree for each of `primals`.
+    aux : object
+        With `has_aux` only.
+
+    Raises
+    ------
+    TypeError
+        An argument of integers, or a function without a gradient rule on the way.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> value, pullback = pyop.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    >>> value, pullback(np.array([1.0, 10.0]))
+    (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
+    """
+    f = _as_function(f)
+    if not _symbolic(primals, {}):
+        result = f(*primals)
+
+        def pullback(ct: Any) -> Any:
+            def pulled(ct: Any, *primals: Any) -> Any:
+                return vjp(f, *primals, has_aux=has_aux)[1](ct)
+
+            return _run(pulled, (ct, *primals), {})
+
+        return (result[0], pullback, result[1]) if has_aux else (result, pullback)
+    from .gradients.opened import Opened
+
+    call = Opened(f, primals, {}, tuple(range(len(primals))))
+    value = call.result[0] if has_aux else call.result
+    return (value, call.pullback(value), call.result[1]) if has_aux else (value, call.pullback(value))
+
+
+def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What a function returns, and how this changes when the arguments change along tangents.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays or trees of arrays.
+    primals : tuple
+        The arguments.
+    tangents : tuple
+        As `primals`; None for an argument that stays as it is.
+
+    Returns
+    -------
+    value, tangent : tree of array
+
+    Raises
+    ------
+    TypeError
+        A tangent does not fit its argument, or a function on the way has no rule for forward mode.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.jvp(np.square, (np.array([1.0, 2.0]),), (np.array([1.0, 0.5]),))
+    (array([1., 4.]), array([2., 2.]))
+    """
+    f = _as_function(f)
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
+        raise TypeError("jvp takes a tuple of arguments and a tuple of as many tangents: jvp(f, (x,), (t,))")
+    if not _symbolic(primals, {}) and not _symbolic(tangents, {}):
+        which = tuple(k for k, t in enumerate(tangents) if t is not None)
+
+        def both(*given: Any) -> Any:
+            full: list[Any] = [None] * len(primals)
+            for k, t in zip(which, given[len(primals) :], strict=True):
+                full[k] = t
+            return jvp(f, given[: len(primals)], tuple(full))
+
+        found: tuple[Any, Any] = _run(both, (*primals, *(tangents[k] for k in which)), {})
+        return found
+    from .gradients.opened import Opened
+
+    numbers = tuple(k for k, t in enumerate(tangents) if t is not None)
+    call = Opened(f, primals, {}, numbers, also=tangents)
+    return call.result, call.push_forward([tangents[k] for k in numbers])
+
+
+def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse") -> Callable[..., Any]:
+    """All partial derivatives of a function's results by its arguments.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays or trees of arrays.
+    argnums : int or tuple of int
+        The positional arguments to differentiate by.
+    mode : {"reverse", "forward"}
+        One pass for each element of the results, or one for each element of the arguments: take the smaller number.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. For a result of shape ``r`` and an argument of shape ``a`` an array of shape ``r + a``;
+        where they are trees, a tree like the result of trees like the argument. For complex numbers, where `f` is
+        holomorphic, its derivative.
+
+    Raises
+    ------
+    TypeError
+        As for `vjp`; or, in a graph, a size that is not a number when the graph is built.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.jacobian(lambda x: np.cumprod(x))(np.array([2.0, 3.0]))
+    array([[1., 0.],
+           [3., 2.]])
+    """
+    f = _as_function(f)
+    if mode not in ("reverse", "forward"):
+        raise ValueError(f"mode is 'reverse' or 'forward', got {mode!r}")
+
+    @functools.wraps(f, updated=())
+    def derivatives(*args: Any, **kwargs: Any) -> Any:
+        if not _symbolic(args, kwargs):
+            return _run(derivatives, args, kwargs)
+        from .gradients.opened import Opened
+
+        return Opened(f, args, kwargs, argnums).jacobian(mode)
+
+    return derivatives
+
+
+def hessian(f: Any, argnums: int = 0) -> Callable[..., Any]:
+    """The second derivatives of a function that returns a single real number.
+
+    Forward over reverse: one pass for each element of the argument.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        As for `grad`.
+    argnums : int
+        The argument to differentiate by, twice.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. For an argument of shape ``a`` an array of shape ``a + a``.
+
+    See Also
+    --------
+    hvp : products with the Hessian, at the cost of a few gradients.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.hessian(lambda x: np.prod(x))(np.array([2.0, 3.0]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    return jacobian(grad(f, argnums), argnums, mode="forward")
+
+
+def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    """The product of the Hessian of a function with a vector, without the Hessian.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        As for `grad`; differentiated by its first argument.
+    primals, tangents : tuple
+        The arguments, and the vector: as for `jvp`.
+
+    Returns
+    -------
+    tree of array
+        Like the first argument.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),))
+    array([ 6., 12.])
+    """
+    return jvp(grad(f), primals, tangents)[1]
+
+
+def _as_function(f: Any) -> Callable[..., Any]:
     """A function, or a Graph as one."""
+    from .graph import Graph
+
+    if isinstance(f, Graph):
+        from .gradients.inline import Inlined
+
+        return Inlined(f)
     if not callable(f):
-        raise TypeError(f"expected a function of arrays, got {type(f).__name__} {f!r:.80}")
+        raise TypeError(f"expected a function of arrays or a Graph, got {type(f).__name__} {f!r:.80}")
     return f  # type: ignore[no-any-return]
 
 
-def symbolic(args: Any, kwargs: Any) -> bool:
+def _symbolic(args: Any, kwargs: Any) -> bool:
     """Whether a Value is among the arguments."""
     return any(isinstance(leaf, Value) for leaf in flatten((args, kwargs))[0])
 
 
-def run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Trace a function for arguments of these dtypes and shapes, and run it on them."""
     from .graph import trace
 
-    arrays = [np.asarray(leaf) for leaf in flatten(args)[0]]
-    graph = trace(functools.partial(f, **kwargs), *flatten(args)[1].unflatten(arrays))
+    leaves, structure = flatten(args)
+    which = [k for k, leaf in enumerate(leaves) if leaf is not None]
+    arrays = [np.asarray(leaves[k]) for k in which]
+    if not arrays:
+        raise TypeError("a derivative needs arguments: the function was called without any")
+
+    def on_arrays(*given: Any) -> Any:
+        full = list(leaves)
+        for k, value in zip(which, given, strict=True):
+            full[k] = value
+        return f(*structure.unflatten(full), **kwargs)
+
+    graph = trace(on_arrays, *arrays)
     return graph.run(feeds=dict(zip(graph.inputs, arrays, strict=True)))
-
-
-def open_arguments(
-    f: Callable[..., Any], args: tuple[Any, ...], argnums: Argnums
-) -> tuple[Callable[..., Any], list[Value], Callable[[list[Any]], Any]]:
-    """The function with its chosen arguments replaced by Values of their own, and these Values.
-
-    Also returns what puts one cotangent for each of these into the containers that the arguments are.
-    """
-    from .gradients.marker import open_value
-
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    graph = next(leaf for leaf in flatten(args)[0] if isinstance(leaf, Value)).graph
-    replaced = list(args)
-    inputs: list[Value] = []
-    trees: list[TreeDef] = []
-    for k in numbers:
-        if not -len(args) <= k < len(args):
-            raise TypeError(f"argnums={argnums}, but the function was called with {len(args)} positional arguments")
-        leaves, tree = flatten(args[k])
-        values = [open_value(graph, leaf, f"argument {k}") for leaf in leaves]
-        inputs += values
-        trees.append(tree)
-        replaced[k] = tree.unflatten(values)
-
-    def structure(cts: list[Any]) -> Any:
-        found, start = [], 0
-        for tree in trees:
-            stop = start + tree.num_leaves
-            parts = [
-                np.zeros_like(value) if ct is None else ct
-                for ct, value in zip(cts[start:stop], inputs[start:stop], strict=True)
-            ]
-            found.append(tree.unflatten(parts))
-            start = stop
-        return found[0] if isinstance(argnums, int) else tuple(found)
-
-    return functools.partial(f, *replaced), inputs, structure
-
-
-def check_scalar(f: Callable[..., Any], value: Any) -> None:
-    """A gradient is of one real number."""
-    shape = value.shape if isinstance(value, Value) else np.shape(value)
-    dtype = value.dtype if isinstance(value, Value) else np.asarray(value).dtype
-    name = getattr(f, "__name__", "the function")
-    if (shape is not None and shape != ()) or (dtype is not None and dtype.kind != "f"):
-        what = str(value.spec) if isinstance(value, Value) else f"{dtype}{list(shape or ())}"
-        raise TypeError(
-            f"grad needs a function that returns one real number, but {name} returns {what}: "
-            "sum it, take its real part, or use pyop.jacobian or pyop.vjp"
-        )

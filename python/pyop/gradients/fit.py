@@ -12,11 +12,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._core import Value
 from ..dims import Extent, same
 from ..rules import rule as spec_rule
 from ..spec import Spec
 
-__all__ = ["broadcast_like", "conj", "dtype_of", "fit", "fit_dtype", "is_complex", "is_zero", "primitive", "shape_of"]
+__all__ = [
+    "broadcast_like",
+    "conj",
+    "dtype_of",
+    "fit",
+    "fit_dtype",
+    "is_complex",
+    "is_zero",
+    "number_of",
+    "primitive",
+    "shape_of",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Shape = tuple[Extent, ...] | None
@@ -79,6 +91,15 @@ def is_complex(x: Any) -> bool | None:
     if dtype is not None:
         return dtype.kind == "c"
     return isinstance(x, complex) if isinstance(x, (int, float, complex)) else None
+
+
+def number_of(x: Any) -> Any:
+    """The number an argument is, if it is a single one and known: a Python number, or a constant of the graph."""
+    if isinstance(x, (int, float, complex)):
+        return x
+    if isinstance(x, Value) and x.shape == () and x.node.kind == "constant":
+        return x.graph.run(x).item()
+    return None
 
 
 def conj(x: Any) -> Any:

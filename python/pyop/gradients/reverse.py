@@ -14,7 +14,7 @@ from . import table
 from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
 from .table import Rule
 
-__all__ = ["Call", "backward", "call_of", "needed", "rule_of"]
+__all__ = ["Call", "backward", "call_of", "carries", "needed", "rule_of"]
 
 
 class Call:
@@ -126,14 +126,12 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             continue
         call = call_of(node)
         rule = rule_of(node, call)
-        if rule is None:
-            if any(_carries(value) for value in node.outputs):
-                ways.append((node, call, rule))
-                active.update(value._key for value in node.outputs)
+        if rule is not None and not rule.differentiable:
             continue
-        if rule.differentiable:
+        carrying = [value._key for value in node.outputs if carries(value)]
+        if carrying:
             ways.append((node, call, rule))
-            active.update(value._key for value in node.outputs)
+            active.update(carrying)
     for node, call, rule in reversed(ways):
         results = node.outputs
         cts = tuple([pending.get(value._key) for value in results])
@@ -155,7 +153,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
     return [pending.get(value._key) if value._key in wanted else None for value in inputs]
 
 
-def _carries(value: Value) -> bool:
+def carries(value: Value) -> bool:
     """Whether a Value can have a derivative: it has, or may have, real or complex numbers."""
     return value.dtype is None or value.dtype.kind in "fcO"
 

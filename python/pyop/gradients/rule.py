@@ -5,13 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import table
-from .fit import conj, fit, fit_dtype, is_complex, is_zero
+from .fit import conj, fit, fit_dtype, is_complex, is_zero, shape_of
 from .table import NoRule, Place, Pullback, Rule, name_of
 
-__all__ = ["PerArgument", "defjvp", "defvjp", "elementwise", "linear", "structural", "zero"]
+__all__ = [
+    "PerArgument",
+    "composite",
+    "defjvp",
+    "defvjp",
+    "elementwise",
+    "linear",
+    "movement",
+    "structural",
+    "unknown",
+    "zero",
+]
 
 Derivative = Any  # None, a number, or a callable of (t, ans, *args)
+
+
+def unknown(t: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
+    """Stands where the derivative by an argument is not known."""
+    raise NoRule("no derivative by this argument is known: give it one with pyop.defvjp")
 
 
 class Elementwise(Rule):
@@ -191,6 +209,32 @@ def _sum(a: Any, b: Any) -> Any:
     return b if is_zero(a) else a if is_zero(b) else a + b
 
 
+class Composite(Rule):
+    """A function by another one that computes the same and calls nothing but functions that have rules."""
+
+    def __init__(self, func: Any, made_of: Callable[..., Any]) -> None:
+        super().__init__(func)
+        self.made_of = made_of
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        from .accumulate import pullback_of
+
+        found: Pullback = pullback_of(self.made_of, argnums, args, kwargs)
+        return found
+
+    def jvp(
+        self,
+        argnums: tuple[int, ...],
+        tangents: tuple[Any, ...],
+        ans: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        from .accumulate import push_forward
+
+        return push_forward(self.made_of, argnums, tangents, args, kwargs)
+
+
 class NotDifferentiable(Rule):
     """A function whose result does not change, or jumps, when its arguments change a little."""
 
@@ -211,6 +255,13 @@ def elementwise(func: Any, *derivatives: Derivative) -> None:
     table.add(Elementwise(func, derivatives))
 
 
+def derivatives_of(func: Any) -> tuple[Derivative, ...]:
+    """What `elementwise` was given for a function."""
+    rule = table.lookup(func)
+    assert isinstance(rule, Elementwise)
+    return rule.derivatives
+
+
 def linear(func: Any, vjp: Callable[..., Any], names: Sequence[str] = ("a",)) -> None:
     """A function that is linear in its first argument, by its adjoint."""
     table.add(PerArgument(func, (vjp,), ("same",), names))
@@ -219,6 +270,38 @@ def linear(func: Any, vjp: Callable[..., Any], names: Sequence[str] = ("a",)) ->
 def structural(func: Any, vjps: Sequence[Any], jvps: Sequence[Any] | None, names: Sequence[str]) -> None:
     """A function by a vjp and a jvp for each parameter."""
     table.add(PerArgument(func, vjps, jvps, names))
+
+
+def composite(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Functions by another one that computes the same of functions that have rules."""
+
+    def register(made_of: Callable[..., Any]) -> Callable[..., Any]:
+        for func in functions:
+            table.add(Composite(func, made_of))
+        return made_of
+
+    return register
+
+
+def outer_of(ufunc: Any) -> Rule:
+    """The rule of a ufunc's method ``outer``: the ufunc itself on arrays with more axes."""
+
+    def outer(a: Any, b: Any, **kwargs: Any) -> Any:
+        more = len(shape_of(b) or ())
+        return ufunc(np.expand_dims(a, tuple(range(-more, 0))) if more else a, b, **kwargs)
+
+    return Composite((ufunc, "outer"), outer)
+
+
+def movement(func: Any, position: int = 0, names: Sequence[str] = ()) -> None:
+    """A function that copies, drops, repeats or moves the elements of one argument, and adds nothing but zeros."""
+    from .moves import move_back
+
+    def vjp(ct: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
+        return move_back(func, position, ct, args, kwargs)
+
+    none = (None,) * position
+    table.add(PerArgument(func, (*none, vjp), (*none, "same"), names))
 
 
 def zero(*functions: Any) -> None:

@@ -13,7 +13,8 @@ Where an argument stands is told by the number of its leaf: see `leaves`.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinMethodType
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -21,14 +22,28 @@ import numpy as np
 
 from .._tree import flatten
 
-__all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "places"]
+__all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "places", "replaced"]
 
 Pullback = Callable[[Any], tuple[Any, ...]]
 R = TypeVar("R", bound="Rule")
 
-_FAMILIES = ("primitives", "elementwise", "reductions")
+_FAMILIES = (
+    "primitives",
+    "elementwise",
+    "reductions",
+    "complexes",
+    "shapes",
+    "indexing",
+    "joining",
+    "products",
+    "linalg",
+    "fourier",
+    "order",
+    "numerics",
+)
 _rules: dict[Any, Rule] = {}
 _loaded = False
+_special = False
 
 
 class NoRule(TypeError):
@@ -76,6 +91,28 @@ def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
         count = len(flatten(argument)[0]) if isinstance(argument, (tuple, list, dict)) else 1
         found += [Place(name, k) for k in range(count)]
     return found
+
+
+def replaced(args: Sequence[Any], kwargs: dict[str, Any], new: Mapping[int, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments of a call with some of its `leaves` replaced.
+
+    Examples
+    --------
+    >>> replaced((["a", "b"], 0), {"axis": None}, {1: "c"})
+    ((['a', 'c'], 0), {'axis': None})
+    """
+    count = 0
+
+    def renew(argument: Any) -> Any:
+        nonlocal count
+        if isinstance(argument, (tuple, list, dict)):
+            found, tree = flatten(argument)
+            count += len(found)
+            return tree.unflatten([new.get(k, leaf) for k, leaf in enumerate(found, count - len(found))])
+        count += 1
+        return new.get(count - 1, argument)
+
+    return tuple(map(renew, args)), {key: renew(argument) for key, argument in kwargs.items()}
 
 
 class Rule:
@@ -168,7 +205,7 @@ def lookup(func: Any) -> Rule | None:
     >>> import numpy as np
     >>> rule = lookup(np.multiply)
     >>> rule.vjp((0, 1), np.float64(6.0), (2.0, 3.0), {})(1.0)
-    (np.float64(3.0), np.float64(2.0))
+    (3.0, 2.0)
     """
     key = _key(func)
     if not _loaded:
@@ -177,7 +214,23 @@ def lookup(func: Any) -> Rule | None:
         found = _rules.get(key)
     except TypeError:
         return None
+    if found is None and _load_special():
+        found = _rules.get(key)
+    if found is None and isinstance(key, tuple) and key[1:] == ("outer",):
+        from .rule import outer_of
+
+        found = _rules[key] = outer_of(key[0])
     return found
+
+
+def _load_special() -> bool:
+    """Load the rules of scipy.special once somebody else has imported it."""
+    global _special
+    if _special or "scipy.special" not in sys.modules:
+        return False
+    _special = True
+    importlib.import_module(f"{__package__}.special")
+    return True
 
 
 def missing(func: Any) -> NoReturn:

@@ -1,0 +1,56 @@
+"""Forward accumulation on a graph: the tangents of Values become further nodes of the graph they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._core import Value
+from . import table
+from .fit import broadcast_like, shape_of
+from .reverse import call_of, carries, needed, rule_of
+
+__all__ = ["forward"]
+
+
+def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
+    """The tangents of `outputs` for given ones of `inputs`, as Values of the same graph.
+
+    Parameters
+    ----------
+    outputs : sequence of Value
+    inputs : sequence of Value
+    tangents : sequence of array or Value
+        One for each input, of its shape; None for zero.
+
+    Returns
+    -------
+    list
+        One for each output; None where it does not depend on the inputs.
+
+    Raises
+    ------
+    NoRule
+        A function on the way has no gradient rule.
+    """
+    known = {value._key: t for value, t in zip(inputs, tangents, strict=True) if t is not None}
+    for node in needed(outputs, inputs) if outputs else []:
+        if not any(value._key in known for value in node.inputs):
+            continue
+        call = call_of(node)
+        rule = rule_of(node, call)
+        results = node.outputs
+        if rule is None:
+            if any(map(carries, results)):
+                table.missing(call.func)
+            continue
+        if not rule.differentiable:
+            continue
+        argnums = tuple([k for k, leaf in enumerate(call.leaves) if type(leaf) is Value and leaf._key in known])
+        given = tuple([known[call.leaves[k]._key] for k in argnums])
+        single = len(results) == 1
+        found = rule.jvp(argnums, given, results[0] if single else results, call.args, call.kwargs)
+        for value, t in zip(results, (found,) if single else found or (None,) * len(results), strict=True):
+            if t is not None and carries(value):
+                known[value._key] = t if shape_of(t) == shape_of(value) else broadcast_like(t, value)
+    return [known.get(value._key) for value in outputs]

@@ -1,0 +1,66 @@
+"""A Graph as a function: its nodes written again, into the graph of the Values it is called with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import Node, Value
+from .._tree import flatten
+from ..graph import Graph
+
+__all__ = ["Inlined"]
+
+
+class Inlined:
+    """A function that does what a graph does, on arrays or on Values of another graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        With outputs.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        if graph.outputs is None:
+            raise TypeError(f"{graph!r} has no outputs to differentiate: declare them with graph.output(...)")
+        self.graph = graph
+        self.__name__ = graph.name
+
+    def __call__(self, *arrays: Any) -> Any:
+        inputs = self.graph.inputs
+        if len(arrays) != len(inputs):
+            raise TypeError(f"graph {self.graph.name!r} takes {len(inputs)} arrays, got {len(arrays)}")
+        target = next((a.graph for a in arrays if isinstance(a, Value)), None)
+        if target is None:
+            return self.graph.run(feeds=dict(zip(inputs, arrays, strict=True)))
+        new: dict[int, Any] = {}
+        for value, array in zip(inputs, arrays, strict=True):
+            new[value._key] = array if isinstance(array, Value) else target.constant(np.asarray(array))
+        for node in self.graph.nodes:
+            if node.kind != "input":
+                self._write(node, target, new)
+        leaves, structure = flatten(self.graph.outputs)
+        return structure.unflatten([new[leaf._key] for leaf in leaves])
+
+    def _write(self, node: Node, target: Any, new: dict[int, Any]) -> None:
+        if node.kind == "constant":
+            (value,) = node.outputs
+            new[value._key] = target.constant(self.graph.run(value))
+            return
+        form: dict[str, Any] = {}
+        if node._form is not None:
+            order, statics, names = node._form
+            form = {"order": order, "statics": statics, "kwnames": names}
+        written = target._add_call(
+            fn=node.function,
+            inputs=tuple([new[value._key] for value in node.inputs]),
+            name=node.name,
+            specs=[value.spec for value in node.outputs],
+            contract=node.contract,
+            stateful=node.stateful,
+            **form,
+        )
+        for old, value in zip(node.outputs, written.outputs, strict=True):
+            new[old._key] = value
