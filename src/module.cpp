@@ -7,6 +7,7 @@
 #include "array/contract.h"
 #include "array/numpy.h"
 #include "array/pool.h"
+#include "array/tree_call.h"
 #include "graph/value.h"
 #include "op/op.h"
 #include "plan/compiled_function.h"
@@ -38,6 +39,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::numpy_init());
     require(pyop::pool_init());
     require(pyop::contract_init(module));
+    require(pyop::tree_call_init(module));
     require(pyop::graph_init(module));
     require(pyop::value_init(module));
     require(pyop::node_init(module));

@@ -51,6 +51,31 @@ class Contract:
     @property
     def signature(self) -> Signature: ...
 
+class CallOnTree:
+    ARRAY: Any
+    _pyop_merge_by_value: bool
+    def __new__(
+        cls,
+        fn: Callable[..., Any],
+        tree: TreeDef,
+        leaves: tuple[Any, ...],
+        key: object,
+        callee: Callable[..., Any],
+        pattern: tuple[Any, ...],
+        places: tuple[object, ...],
+        carriers: dict[str, tuple[Any, int]],
+    ) -> Self: ...
+    @property
+    def fn(self) -> Callable[..., Any]: ...
+    @property
+    def tree(self) -> TreeDef: ...
+    @property
+    def leaves(self) -> tuple[Any, ...]: ...
+    def __call__(self, *arrays: Any) -> Any: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
 @final
 class Op:
     def __new__(

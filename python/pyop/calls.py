@@ -10,7 +10,7 @@ import numpy as np
 from ._core import GraphBase, GraphError, Value
 from ._tree import flatten
 from .parameters import default_name
-from .rebuild import CallForOne, CallOnTree
+from .rebuild import CallForOne, CallOnTree, call_on_tree
 
 __all__ = ["apply"]
 
@@ -109,4 +109,4 @@ def _nested_call(func: Callable[..., Any], leaves: list[Any], tree: Any) -> dict
     is_array = [isinstance(leaf, Value | np.ndarray) for leaf in leaves]
     inputs = tuple(leaf for leaf, array in zip(leaves, is_array, strict=True) if array)
     pattern = tuple(CallOnTree.ARRAY if array else leaf for leaf, array in zip(leaves, is_array, strict=True))
-    return {"fn": CallOnTree(func, tree, pattern), "inputs": inputs}
+    return {"fn": call_on_tree(func, tree, pattern), "inputs": inputs}

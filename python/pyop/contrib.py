@@ -10,7 +10,7 @@ from ._tree import flatten
 from .contracts import ResultForm
 from .parameters import default_name
 from .py_func import make_function_op, output_spec
-from .rebuild import CallOnTree
+from .rebuild import CallOnTree, call_on_tree
 from .spec import Spec
 
 __all__ = ["py_func"]
@@ -72,7 +72,7 @@ def py_func(
         raise TypeError(f"kwargs must be dict and not {type(kwargs).__name__}. kwargs: {kwargs!r:.80}")
     kwargs = {} if kwargs is None else kwargs
     leaves, structure = flatten((tuple(args), kwargs))
-    call = CallOnTree(func, structure, (CallOnTree.ARRAY,) * len(leaves))
+    call = call_on_tree(func, structure, (CallOnTree.ARRAY,) * len(leaves))
     types = output_types(*args, **kwargs) if _is_rule(output_types) else output_types
     shapes = output_shapes(*args, **kwargs) if _is_rule(output_shapes) else output_shapes
     label = default_name(func) if name is None else name

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from ._core import CallOnTree
 from ._tree import TreeDef
+from .dim import Dim
 
-__all__ = ["CallForOne", "CallOnTree", "CallOnTrees"]
+__all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes"]
 
 
-class CallOnTree:
+def call_on_tree(fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...]) -> CallOnTree:
     """``fn(*args, **kwargs)`` where ``(args, kwargs)`` is rebuilt from arrays and static leaves.
 
     Parameters
@@ -25,33 +27,47 @@ class CallOnTree:
         The structure of ``(args, kwargs)``.
     leaves : tuple
         One entry a leaf: a static object, or `CallOnTree.ARRAY` where the next array stands.
+
+    Returns
+    -------
+    CallOnTree
     """
+    places: list[Any] = []
 
-    __slots__ = ("_key", "fn", "leaves", "tree")
+    def placed(leaf: Any) -> Any:
+        if leaf is not CallOnTree.ARRAY:
+            return leaf
+        places.append(object())
+        return places[-1]
 
-    ARRAY: Any = type("_Array", (), {"__repr__": lambda self: "<array>", "__reduce__": lambda self: "ARRAY"})()
-    _pyop_merge_by_value = True
+    pattern = tree.unflatten([placed(leaf) for leaf in leaves])
+    key = (id(fn), tree, tuple(map(_static_key, leaves)))
+    callee, carriers = fn, {}
+    if fn is call_with_sizes:
+        callee, args, kwargs, carriers = pattern[0]
+        pattern = (args, kwargs)
+    return CallOnTree(fn, tree, leaves, key, callee, pattern, tuple(places), carriers)
 
-    def __init__(self, fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...]) -> None:
-        self.fn = fn
-        self.tree = tree
-        self.leaves = leaves
-        self._key = (id(fn), tree, tuple(_static_key(leaf) for leaf in leaves))
 
-    def __call__(self, *arrays: Any) -> Any:
-        given = iter(arrays)
-        array = self.ARRAY
-        args, kwargs = self.tree.unflatten([next(given) if leaf is array else leaf for leaf in self.leaves])
-        return self.fn(*args, **kwargs)
+def call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: dict[str, tuple[Any, int]]) -> Any:
+    """``func(*args, **kwargs)`` with numbers in the place of symbolic sizes.
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CallOnTree) and self._key == other._key
+    `carriers` says where they are found: an array and which of its axes has the size of this name.
+    """
+    env: dict[str, int | Dim] = {name: int(array.shape[axis]) for name, (array, axis) in carriers.items()}
 
-    def __hash__(self) -> int:
-        return hash(self._key)
+    def number(x: Any) -> Any:
+        if isinstance(x, Dim):
+            return x.evaluate(env)
+        if type(x) in (tuple, list):
+            return type(x)(number(item) for item in x)
+        if isinstance(x, dict):
+            return {key: number(item) for key, item in x.items()}
+        if isinstance(x, slice):
+            return slice(number(x.start), number(x.stop), number(x.step))
+        return x
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.fn!r})"
+    return func(*number(args), **number(kwargs))
 
 
 class CallOnTrees:

@@ -12,6 +12,7 @@ from typing import Any
 from . import calls
 from ._core import Value
 from .dims import Dim
+from .rebuild import call_with_sizes
 
 __all__ = ["apply", "holds"]
 
@@ -45,7 +46,7 @@ def apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     dims = [leaf for leaf in _leaves((args, kwargs)) if isinstance(leaf, Dim)]
     names = sorted({name for dim in dims for name in dim.names})
     carriers = {size: _carrier(size, args, kwargs, name) for size in names}
-    return calls.apply(_call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name)
+    return calls.apply(call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name)
 
 
 def holds(x: Any, kind: type) -> bool:
@@ -102,20 +103,3 @@ def _axis(value: Any, size: str) -> int | None:
         if isinstance(extent, Dim) and extent.name == size:
             return axis
     return None
-
-
-def _call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: dict[str, tuple[Any, int]]) -> Any:
-    env: dict[str, int | Dim] = {name: int(array.shape[axis]) for name, (array, axis) in carriers.items()}
-
-    def number(x: Any) -> Any:
-        if isinstance(x, Dim):
-            return x.evaluate(env)
-        if type(x) in (tuple, list):
-            return type(x)(number(item) for item in x)
-        if isinstance(x, dict):
-            return {key: number(item) for key, item in x.items()}
-        if isinstance(x, slice):
-            return slice(number(x.start), number(x.stop), number(x.step))
-        return x
-
-    return func(*number(args), **number(kwargs))

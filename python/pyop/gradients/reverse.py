@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Node, Value
-from ..rebuild import CallOnTree
-from ..sizes import _call_with_sizes
+from ..rebuild import CallOnTree, call_with_sizes
 from . import table
 from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
 from .table import Rule
@@ -57,7 +56,7 @@ def call_of(node: Node) -> Call:
         leaves = [next(given) if leaf is CallOnTree.ARRAY else leaf for leaf in func.leaves]
         args, kwargs = func.tree.unflatten(leaves)
         func = func.fn
-    if func is _call_with_sizes:
+    if func is call_with_sizes:
         func, args, kwargs = args[:3]
     return Call(func, args, kwargs)
 
