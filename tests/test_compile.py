@@ -73,7 +73,7 @@ def outcome(f: Any, *args: Any, **kwargs: Any) -> Any:
         warnings.simplefilter("ignore", pyop.RetraceWarning)
         try:
             return f(*args, **kwargs)
-        except (ArithmeticError, ValueError, TypeError):
+        except (ArithmeticError, LookupError, ValueError, TypeError):
             return "raises"
 
 
@@ -201,7 +201,7 @@ def test_results_that_are_no_arrays_or_not_computed():
 
     def f(x, y):
         z = x + 1
-        return {"none": None, "text": "a", "pair": (z, z), "same": x, "table": table, "set": {1}, "n": np.float32(2)}
+        return {"none": None, "text": "a", "pair": (z, z), "same": x, "table": table, "n": np.float32(2)}
 
     compiled = pyop.compile(f)
     x = np.zeros(2)
@@ -215,6 +215,50 @@ def test_results_that_are_no_arrays_or_not_computed():
     assert pyop.compile(lambda x: None)(x) is None
     assert pyop.compile(lambda x: ())(x) == ()
     assert pyop.compile(lambda: 3)() == 3
+
+
+def test_results_that_cannot_be_told_apart_are_refused():
+    for result, path in [({1}, ""), ({"a": [object()]}, r"\['a'\]\[0\], ")]:
+        with pytest.raises(TypeError, match=rf"f returned {path}an object of type (set|object): what is compiled"):
+            pyop.compile(_named(lambda x, result=result: result))(np.ones(1))
+
+    def generator(x):
+        yield x
+
+    with pytest.raises(TypeError, match="generator is a generator or coroutine function"):
+        pyop.compile(generator)
+
+
+def test_named_sizes_come_back_as_numbers():
+    compiled = pyop.compile(lambda x: (x.sum(), x.shape, {"twice": 2 * x.shape[0]}), "float64[n, 3]")
+    for n in (2, 5):
+        same(compiled(np.ones((n, 3))), (np.asarray(3.0 * n), (n, 3), {"twice": 2 * n}))
+    assert compiled.cache_info().plans == 1
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, n: x[n:],
+        lambda x, n: x[[n, 1], None],
+        lambda x, n: np.roll(x, n),
+        lambda x, n: np.add.reduce(x, initial=n),
+        lambda x, n: x.reshape(n, -1),
+        lambda x, n: np.full(3, n) + x[:3],
+        lambda x, n: np.linspace(0, n, 6) * x,
+        lambda x, n: np.pad(x, (n, 0)),
+        lambda x, n: np.concatenate([x, [n]]),
+        lambda x, n: np.add(x, n, dtype="float32"),
+        lambda x, n: np.polyval([n, 1], x),
+        lambda x, n: {f"k{n}": x, n: max(n, 2)},
+        lambda x, n: divmod(x, n),
+        lambda x, n: np.isclose(x, n),
+    ],
+)
+def test_wherever_a_number_is_needed_it_is_known(f):
+    compiled = pyop.compile(f)
+    for n in (2, 3, 2, 2.0):
+        agree(f, compiled, np.arange(6.0), n)
 
 
 def test_results_are_memory_of_their_own():

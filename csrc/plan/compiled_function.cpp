@@ -74,7 +74,14 @@ PyObject* run_guarded(const Guard& guard, const Call& call, const Leaves& leaves
         result = Ref::steal(run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out));
     } else {
         StackArray<PyObject*, 16> feeds(guard.feeds.size());
-        for (size_t k = 0; k < guard.feeds.size(); ++k) feeds[k] = leaves.items[guard.feeds[k]];
+        StackRefs<16> made(guard.any_number ? guard.feeds.size() : 0);
+        for (size_t k = 0; k < guard.feeds.size(); ++k) {
+            const uint32_t leaf = guard.feeds[k];
+            feeds[k] = leaves.items[leaf];
+            if (guard.leaves[leaf].type_num == NPY_NOTYPE) continue;
+            feeds[k] = made[k] = number_array_new(guard, leaf, feeds[k]);
+            if (!made[k]) return nullptr;
+        }
         result = Ref::steal(run_plan_new(plan.get(), feeds.data(), guard.feeds.size(), out));
     }
     if (!result || !finish) return result.release();

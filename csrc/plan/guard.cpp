@@ -95,7 +95,8 @@ int flatten_into(const Guard::Argument& argument, PyObject* o, Leaves& leaves) {
         return 1;
     }
     PyObject* ordered = argument.ordered ? Py_True : Py_False;
-    Ref list = Ref::steal(PyObject_CallMethodObjArgs(argument.tree, match_name(), o, ordered, nullptr));
+    PyObject* given[] = {argument.tree, o, ordered};
+    Ref list = Ref::steal(PyObject_VectorcallMethod(match_name(), given, 3, nullptr));
     if (!list) return -1;
     if (list.get() == Py_None) return 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) leaves.items.push_back(PyList_GET_ITEM(list.get(), i));
@@ -112,6 +113,13 @@ uint64_t mix(uint64_t h, uint64_t x) {
 uint64_t static_hash(PyObject* o) {
     if (!PyLong_CheckExact(o) && !PyUnicode_CheckExact(o) && !PyBool_Check(o) && !PyFloat_CheckExact(o)) return 0;
     return static_cast<uint64_t>(PyObject_Hash(o));
+}
+
+// Of a Python number: what it is as an array.
+int number_type_num(PyObject* o) {
+    if (PyFloat_CheckExact(o)) return NPY_DOUBLE;
+    if (PyLong_CheckExact(o)) return NPY_INT64;
+    return PyComplex_CheckExact(o) ? NPY_CDOUBLE : NPY_NOTYPE;
 }
 
 class GuardMaker {
@@ -132,6 +140,8 @@ class GuardMaker {
                 break;
             case LeafKind::Number:
                 leaf.expected = own(Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(o))));
+                leaf.type_num = number_type_num(o);
+                if (leaf.type_num != NPY_NOTYPE) guard_.any_number = true;
                 break;
             case LeafKind::Static:
                 leaf.expected = own(Ref::borrow(o));
@@ -188,6 +198,7 @@ int Guard::traverse(visitproc visit, void* arg) const {
 int fits(const Guard& guard, const Call& call, Leaves& leaves) {
     leaves.items.clear();
     leaves.lists.clear();
+    leaves.items.reserve(guard.leaves.size());
     if (call.n_positional != guard.n_positional || static_cast<size_t>(call.n) != guard.arguments.size()) return 0;
     if (!same_names(call.names, guard.names.get())) return 0;
     size_t next = 0;
@@ -200,6 +211,23 @@ int fits(const Guard& guard, const Call& call, Leaves& leaves) {
         }
     }
     return 1;
+}
+
+PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number) {
+    const int type_num = guard.leaves[leaf].type_num;
+    if (guard.recyclers.empty()) guard.recyclers = std::vector<ResultRecycler>(guard.leaves.size());
+    PyArray_Descr* dtype = PyArray_DescrFromType(type_num);  // one of NumPy's own, which live for ever
+    PyObject* array = guard.recyclers[leaf].take(dtype, 0, nullptr);
+    Py_DECREF(dtype);
+    if (!array) return nullptr;
+    void* data = PyArray_DATA(as_array(array));
+    if (type_num == NPY_DOUBLE)
+        *static_cast<double*>(data) = PyFloat_AS_DOUBLE(number);
+    else if (type_num == NPY_INT64)
+        *static_cast<int64_t*>(data) = PyLong_AsLongLong(number);  // found to fit
+    else
+        *static_cast<Py_complex*>(data) = PyComplex_AsCComplex(number);
+    return array;
 }
 
 std::shared_ptr<Guard> make_guard(const Call& call, PyObject* kinds, PyObject* trees, PyObject* keys, PyObject* gone,

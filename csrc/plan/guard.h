@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "array/numpy.h"
+#include "array/recycle.h"
 #include "runtime/ref.h"
 
 namespace pyop {
@@ -30,6 +31,7 @@ struct LeafGuard {
     int ndim = 0;             // Array
     uint32_t first_dim = 0;   // into Guard::dims
     PyObject* expected = nullptr;  // borrowed from Guard::owned: dtype, type or object
+    int type_num = NPY_NOTYPE;     // Number: of a Python number, as an array
     PyObject* key = nullptr;       // borrowed, may be null: a static value compares by its key
 };
 
@@ -47,6 +49,8 @@ struct Guard {
     std::vector<npy_intp> dims;
     std::vector<uint32_t> feeds;   // the leaves the plan takes, in its order
     std::vector<Ref> owned;
+    bool any_number = false;       // some leaf is a Python number
+    mutable std::vector<ResultRecycler> recyclers;  // by leaf: the arrays Python numbers are put in
     Ref names;                     // of keyword arguments: a tuple, or null
     Ref plan;
     Ref finish;                    // makes the result of what the plan returns; null: it is the result
@@ -88,6 +92,9 @@ PYOP_INLINE bool fits_flat(const Guard& guard, PyObject* const* args) {
 
 // 1, 0, or -1 with the error set. Fills `leaves`, in any case with less than a whole call.
 int fits(const Guard& guard, const Call& call, Leaves& leaves);
+
+// A Python number as an array of no dimension, for the plan. New reference, or null with the error set.
+PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number);
 
 // A guard for calls like this one. `kinds` has a LeafKind a leaf, `trees` a TreeDef or None an argument, `keys` a value
 // or None a leaf; `gone` is called with the weak reference of an instance that is no more. With `declared`, the trees

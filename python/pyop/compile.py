@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from pickle import PicklingError
 from typing import Any, Literal, NamedTuple, overload
 
@@ -12,10 +13,12 @@ import numpy as np
 
 from ._core import CompiledFunction, Plan, Value, graph_being_built, set_static_key
 from ._tree import TreeDef, contains, flatten
+from .dims import Dim
 from .graph import Graph
-from .number import Number, Specialise, is_number
+from .number import Number, Specialise, check_statics, is_number
 from .parameters import Parameters, check_name, default_name
 from .retrace import History, RetraceWarning
+from .sizes import apply
 from .spec import Spec
 from .spec_tree import make_inputs
 
@@ -105,6 +108,9 @@ def compile(
     float32. If the function needs it to go on (``if t > 1``, ``range(n)``, ``math.sin(t)``), there is a plan for each
     value.
 
+    The arguments are never written into: ``x += 1`` makes a new array. What lies between the arrays is done once, when
+    the function is traced: random numbers are drawn then, and ``with np.errstate(...)`` belongs around the call.
+
     Of a method, `self` is static: there are plans for each instance, which they do not keep alive. An attribute that
     is set later is not seen: make it an argument, or call ``clear_cache()``.
 
@@ -173,6 +179,8 @@ def _compile(fn: Any, specs: tuple[Any, ...], options: _Options) -> CompiledFunc
     if not callable(fn) or isinstance(fn, type):
         hint = "; decorate its methods" if isinstance(fn, type) else ""
         raise TypeError(f"pyop.compile takes a function, got {type(fn).__name__} {fn!r:.80}{hint}")
+    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+        raise TypeError(f"{default_name(fn)} is a generator or coroutine function: compile the function it calls")
     tracer = _Tracer(fn, specs, options)
     made = CompiledFunction(
         fn,
@@ -407,7 +415,9 @@ class _Tracer:
                         leaves.append(_stand_in(graph, place, kind, number))
                     given.append(tree.unflatten(leaves))
                 result = self.fn(*given[:n], **dict(zip(names, given[n:], strict=True)))
-            finish: Any = _declare_outputs(graph, result)
+            if any(kind == b"n" for kind in kinds):
+                check_statics(graph)
+            finish: Any = _declare_outputs(graph, result, self.name)
             plan = graph.compile(**self.options.plan)
             if plan.report()["merged"]:
                 apart = _Apart.make(graph.outputs)
@@ -534,24 +544,43 @@ class _Finish:
         return self.structure.unflatten(leaves)
 
 
-def _declare_outputs(graph: Graph, result: Any) -> _Finish | None:
+# What cannot be changed by whoever gets it.
+_ATOMS = (*_STATIC_TYPES, *_NUMBERS, np.generic, np.dtype, type, Enum, range, slice)
+
+
+def _second(array: Any, number: int) -> int:
+    return number
+
+
+def _declare_outputs(graph: Graph, result: Any, name: str) -> _Finish | None:
     leaves, structure = flatten(result)
     if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
         graph.output(result)
         return None
     template: list[tuple[str, Any]] = []
     values = []
-    for leaf in leaves:
+    for k, leaf in enumerate(leaves):
         if is_number(leaf):
             template.append(("number", None))
             values.append(leaf._value)
+        elif isinstance(leaf, Dim):  # a named size is a number when the plan runs
+            template.append(("number", None))
+            values.append(apply(_second, (graph.inputs[0], leaf), {}, Spec(np.dtype(np.int64), ()), name="size"))
         elif isinstance(leaf, Value) and leaf.node.kind == "constant":
             template.append(("copy", graph.run(leaf)))
         elif isinstance(leaf, Value):
             template.append(("array", None))
             values.append(leaf)
-        else:  # what the function computed of nothing: the same every time, and the caller's own
-            template.append(("copy", leaf.copy()) if isinstance(leaf, np.ndarray) else ("as it is", leaf))
+        elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
+            template.append(("copy", leaf.copy()))
+        elif isinstance(leaf, _ATOMS):
+            template.append(("as it is", leaf))
+        else:
+            raise TypeError(
+                f"{name} returned {'' if structure.is_leaf else structure.leaf_paths()[k] + ', '}an object of type "
+                f"{type(leaf).__name__}: what is compiled returns arrays, numbers, text or None, in tuples, lists, "
+                "dicts, named tuples and dataclasses"
+            )
     graph.output(tuple(values))
     return _Finish(template, structure)
 

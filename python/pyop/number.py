@@ -16,9 +16,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import rules
-from ._core import Value
+from ._core import GraphBase, Value
 from .array_protocol import to_specs
 from .dims import Dim
+from .rebuild import CallOnTree
 from .sizes import apply
 from .spec import Spec
 
@@ -121,19 +122,44 @@ def is_number(x: Any) -> bool:
     return type(x) is Number
 
 
-def _specialise(*args: Any) -> NoReturn:
-    """Ask for the numbers among the arguments, in containers too."""
+def _places_in(*args: Any) -> frozenset[int]:
+    """The leaves that the Numbers among the arguments come from, in containers too."""
     found: set[int] = set()
     pending = list(args)
     while pending:
         x = pending.pop()
         if is_number(x):
             found |= x._places
-        elif isinstance(x, (tuple, list)):
+        elif isinstance(x, tuple | list):
             pending += x
         elif isinstance(x, dict):
             pending += x.values()
-    raise Specialise(frozenset(found))
+        elif type(x) is slice:
+            pending += (x.start, x.stop, x.step)
+    return frozenset(found)
+
+
+def _specialise(*args: Any) -> NoReturn:
+    """Ask for the numbers among the arguments."""
+    raise Specialise(_places_in(*args))
+
+
+def check_statics(graph: GraphBase) -> None:
+    """Ask for the Numbers that some rule took for static arguments of a node: there they would stay symbolic.
+
+    Parameters
+    ----------
+    graph : GraphBase
+    """
+    for index in range(len(graph)):
+        node = graph[index]
+        function: Any = node.function
+        places = frozenset() if node._form is None else _places_in(node._form[1])
+        while isinstance(function, CallOnTree):
+            places |= _places_in(function.leaves)
+            function = function.fn
+        if places:
+            raise Specialise(places)
 
 
 def _kind_or_dtype(x: Any) -> Any:
