@@ -14,8 +14,7 @@ void Graph::drop() {
     const auto folded = std::exchange(folded_, {});
 }
 
-int Graph::check_usable() const {
-    if (PYOP_LIKELY(!dropped_)) return 0;
+int Graph::not_usable() {
     PyErr_SetString(errors.graph, "the graph is being destroyed by the garbage collector; it can no longer run");
     return -1;
 }

@@ -54,9 +54,11 @@ class Graph {
     void drop();
     // Whether that has happened. What can still reach the graph then (a finalizer run by the cycle collector) must
     // not run it. 0, or -1 with GraphError set.
-    int check_usable() const;
+    int check_usable() const { return PYOP_LIKELY(!dropped_) ? 0 : not_usable(); }
 
   private:
+    PYOP_COLD static int not_usable();
+
     struct Name {
         Ref text;
         uint32_t next_ordinal;

@@ -98,7 +98,7 @@ LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combi
     texts_.resize(members_.nodes.size());
     for (const GroupIr::Operation& op : plain.operations) {
         names_[op.member] = op.name;
-        if (op.loop) loops_.push_back(op.loop);
+        if (!op.kernel) loops_.push_back(op.loop);
         may_fail_ |= !op.kernel && !op.safe;
     }
     for (const GroupIr::Operation& op : combined.operations)
@@ -126,12 +126,11 @@ LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combi
         depends_[static_cast<size_t>(output)] = depends[v];
     }
 
-    npy_intp widest = 1;
-    for (const Stream& stream : plain_.streams) widest = std::max(widest, stream.itemsize);
-    const npy_intp fitting = kScratchBytes / (widest * static_cast<npy_intp>(std::max<size_t>(n_blocks_, 1)));
+    for (const Stream& stream : plain_.streams) widest_ = std::max(widest_, stream.itemsize);
+    const npy_intp fitting = kScratchBytes / (widest_ * static_cast<npy_intp>(std::max<size_t>(n_blocks_, 1)));
     block_ = std::clamp(fitting & ~npy_intp{63}, kSmallestBlock, kLargestBlock);
     // Whole cache lines, and no power of two, or the blocks would compete for the same places of the cache.
-    block_bytes_ = block_ * widest + 192;
+    block_bytes_ = block_ * widest_ + 192;
 
     for (const Ref& number : numbers_) {
         PyArrayObject* a = as_array(number.get());

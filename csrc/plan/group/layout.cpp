@@ -27,48 +27,58 @@ Order order_of(int ndim, const npy_intp* shape, const npy_intp* strides) {
     return order;
 }
 
+// Without the call of memcmp() that std::equal becomes.
+PYOP_INLINE bool same_dims(int ndim, const npy_intp* a, const npy_intp* b) {
+    for (int d = 0; d < ndim; ++d)
+        if (a[d] != b[d]) return false;
+    return true;
+}
+
 }  // namespace
 
 bool GroupLayout::find(const LoopGroup& group, PyObject* const* externals) {
+    if (PYOP_LIKELY(find_simple(group, externals))) return true;
     for (size_t k = 0; k < group.n_externals_; ++k) {
         if (!is_exact_array(externals[k])) return false;
         PyArray_Descr *have = PyArray_DESCR(as_array(externals[k])), *want = group.code_.streams[k].dtype;
         if (have != want && (have->type_num != want->type_num || !PyArray_ISNBO(have->byteorder))) return false;
     }
-    return find_simple(group, externals) || find_general(group, externals);
+    return find_general(group, externals);
 }
 
-// The commonest case: arrays of one shape, side by side in C order, and single elements.
+// The commonest case: arrays of one shape, side by side in C order, and single elements of no more axes.
 bool GroupLayout::find_simple(const LoopGroup& group, PyObject* const* externals) {
     PyArrayObject* leader = nullptr;
     for (size_t k = 0; k < group.n_externals_; ++k) {
         PyArrayObject* a = as_array(externals[k]);
-        if (!PyArray_ISCARRAY_RO(a)) return false;
-        const npy_intp n = PyArray_SIZE(a);
+        if (!is_exact_array(externals[k]) || PyArray_DESCR(a) != group.code_.streams[k].dtype ||
+            !PyArray_CHKFLAGS(a, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED))
+            return false;
         const int rank = PyArray_NDIM(a);
-        if (!leader || rank > ndim || (rank == ndim && size == 1)) {
-            // A single element may have more axes than the arrays; then it has its say in the shape.
-            if (leader && rank > ndim && n == 1 && size != 1) return false;
-            leader = a;
-            ndim = rank;
-            size = n;
-            shape = PyArray_DIMS(a);
+        const npy_intp* dims = PyArray_DIMS(a);
+        const uint64_t bit = uint64_t{1} << k;
+        if (leader && rank == ndim && same_dims(rank, dims, shape)) {
+            (size == 1 ? single : whole) |= bit;
+            continue;
         }
-        if (n == 1)
-            single |= uint64_t{1} << k;
-        else
-            whole |= uint64_t{1} << k;
-    }
-    if (!leader) return false;
-    for (uint64_t rest = whole; rest; rest &= rest - 1) {
-        PyArrayObject* a = as_array(externals[__builtin_ctzll(rest)]);
-        if (PyArray_NDIM(a) != ndim || !PyArray_CompareLists(PyArray_DIMS(a), shape, ndim)) return false;
+        npy_intp n = 1;
+        for (int d = 0; d < rank; ++d) n *= dims[d];
+        if (n == 1 && leader && rank <= ndim) {
+            single |= bit;
+            continue;
+        }
+        if (leader && (size != 1 || rank < ndim)) return false;
+        leader = a;
+        ndim = rank;
+        size = n;
+        shape = dims;
+        (n == 1 ? single : whole) |= bit;
     }
     // A result that reads only single elements has their shape, whatever the others have.
-    if (whole)
+    if (single && whole)
         for (const uint64_t depends : group.depends_)
             if (!(depends & whole)) return false;
-    return true;
+    return leader != nullptr;
 }
 
 bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* externals) {

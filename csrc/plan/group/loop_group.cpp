@@ -18,6 +18,7 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kReleaseElements = 1 << 15;  // below this, giving up the GIL costs more than it gives
+constexpr size_t kScratchOnStack = 4096;        // bytes
 constexpr npy_intp kShareElements = 1 << 17;    // for each thread, at least
 
 // Scratch blocks of this thread; grown, never shrunk.
@@ -39,13 +40,15 @@ class ScratchMemory {
 };
 thread_local ScratchMemory scratch_memory;
 
+std::mutex diagnosis_mutex;  // of GroupRun::flags_, when several threads share a run
+
 }  // namespace
 
 // One run of a group.
 class GroupRun {
   public:
     GroupRun(const LoopGroup& group, PyObject* const* inputs, PyObject** results, const StepContext& context)
-        : group_(group), inputs_(inputs), results_(results), context_(context), flags_(0) {}
+        : group_(group), inputs_(inputs), results_(results), context_(context) {}
 
     int run() {
         if (!layout_.find(group_, inputs_)) return 0;
@@ -73,7 +76,7 @@ class GroupRun {
             drop(n);
             return 0;
         }
-        if (PYOP_UNLIKELY(flagged_) && report() < 0) {
+        if (PYOP_UNLIKELY(flags_ != nullptr) && report() < 0) {
             drop(n);
             return -1;
         }
@@ -147,6 +150,8 @@ class GroupRun {
                 period = walk.period();
         block_ -= block_ % period;
         period_ = period;
+        block_bytes_ = group_.block_bytes_;
+        if (layout_.size < block_) block_bytes_ = (layout_.size * group_.widest_ + 63) & ~npy_intp{63};
     }
 
     bool run_all() {
@@ -166,14 +171,18 @@ class GroupRun {
 
     // False if there is no memory.
     bool run_range(npy_intp from, npy_intp to) {
-        char* scratch = scratch_memory.reserve(static_cast<size_t>(group_.block_bytes_) * group_.n_blocks_ + 64);
-        if (!scratch) return false;
-        if (all_fp_errors()) clear_all_fp_errors();
+        alignas(64) char here[kScratchOnStack];
+        char* scratch = here;
+        if (static_cast<size_t>(block_bytes_) * group_.n_blocks_ > kScratchOnStack) {
+            scratch = scratch_memory.reserve(static_cast<size_t>(block_bytes_) * group_.n_blocks_);
+            if (!scratch) return false;
+        }
+        if (group_.loops_.empty() ? fp_errors() : all_fp_errors()) clear_all_fp_errors();
         Cursors cursors(*this, group_.code_, scratch);
-        cursors.prepare(std::min(block_, to - from));
+        cursors.prepare(from, std::min(block_, to - from));
         for (npy_intp start = from; start < to; start += block_) {
             const npy_intp count = std::min(block_, to - start);
-            cursors.move(start, count);
+            if (start != from || cursors.gathers()) cursors.move(start, count);
             if (PYOP_LIKELY(cursors.execute(count) == 0)) continue;
             diagnose(start, count, scratch);
         }
@@ -193,8 +202,10 @@ class GroupRun {
               base_(n_),
               advance_(n_) {}
 
-        // Fills what stays the same for all blocks.
-        void prepare(npy_intp most) {
+        bool gathers() const { return gathered_; }
+
+        // Points at the first block, and fills what stays the same for all.
+        void prepare(npy_intp start, npy_intp most) {
             const LoopGroup& group = run_.group_;
             size_t walk = 0;
             for (size_t s = 0; s < n_; ++s) {
@@ -207,6 +218,7 @@ class GroupRun {
                         base_[s] = PyArray_BYTES(a);
                         if (run_.layout_.whole >> s & 1) {
                             advance_[s] = stream.itemsize;
+                            data_[s] = base_[s] + start * stream.itemsize;
                             if (PYOP_UNLIKELY(run_.overwritten_ >> s & 1)) gathered_ = true;
                         } else if (run_.layout_.single >> s & 1) {
                             stride_[s] = 0;
@@ -232,6 +244,7 @@ class GroupRun {
                     case Stream::Output:
                         base_[s] = PyArray_BYTES(as_array(run_.results_[stream.index]));
                         advance_[s] = stream.itemsize;
+                        data_[s] = base_[s] + start * stream.itemsize;
                         break;
                 }
             }
@@ -281,7 +294,7 @@ class GroupRun {
         }
 
       private:
-        char* block_of(const Stream& stream) const { return scratch_ + stream.block * run_.group_.block_bytes_; }
+        char* block_of(const Stream& stream) const { return scratch_ + stream.block * run_.block_bytes_; }
 
         const GroupRun& run_;
         const Code& code_;
@@ -299,11 +312,10 @@ class GroupRun {
     // Runs a block again, one operation a call, and notes which ones raise which flags. Threads may do it at once.
     PYOP_COLD void diagnose(npy_intp start, npy_intp count, char* scratch) {
         Cursors cursors(*this, group_.plain_, scratch);
-        cursors.prepare(count);
+        cursors.prepare(start, count);
         cursors.move(start, count, true);
-        const std::lock_guard lock(mutex_);
-        flags_.resize(group_.names_.size());
-        flagged_ = true;
+        const std::lock_guard lock(diagnosis_mutex);
+        if (!flags_) flags_ = std::make_unique<int[]>(group_.names_.size());
         for (const LoopGroup::Operation& op : group_.plain_.operations) {
             clear_all_fp_errors();
             cursors.run_one(op, count);
@@ -314,7 +326,7 @@ class GroupRun {
 
     // As the calls one after the other would have.
     PYOP_COLD int report() const {
-        for (size_t member = 0; member < flags_.size(); ++member)
+        for (size_t member = 0; member < group_.names_.size(); ++member)
             if (flags_[member] && report_fp_errors(group_.names_[member].c_str(), flags_[member]) < 0) return -1;
         return 0;
     }
@@ -325,11 +337,9 @@ class GroupRun {
     const StepContext& context_;
     GroupLayout layout_;
     uint64_t overwritten_ = 0;  // externals that a result is written over: read into scratch first
-    npy_intp block_ = 0, period_ = 1;
-    bool flagged_ = false;
+    npy_intp block_ = 0, block_bytes_ = 0, period_ = 1;
     mutable std::atomic<bool> failed_ = false;
-    std::mutex mutex_;          // of flags_
-    std::vector<int> flags_;
+    std::unique_ptr<int[]> flags_;  // by member; null while none was raised
 };
 
 int LoopGroup::run(PyObject* const* inputs, PyObject** results, const StepContext& context) const {

@@ -75,6 +75,7 @@ class LoopGroup final : public NativeStep {
     std::vector<uint64_t> depends_;  // by output: the externals it depends on
     bool may_fail_ = false;  // some loop may set a Python error
     npy_intp block_ = 0;  // elements
+    npy_intp widest_ = 1;  // bytes of the widest element
     npy_intp block_bytes_ = 0;  // distance of scratch blocks
     size_t n_blocks_ = 0;
     mutable std::vector<ResultRecycler> recyclers_;  // by output; the GIL guards them
