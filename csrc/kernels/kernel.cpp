@@ -140,7 +140,7 @@ Kernel find_fused(Operation outer, Operation left, Operation right, Element e) {
 
 Kernel find_cast(Element from, Element to) { return best().find_cast(from, to); }
 
-Kernel find_fast(std::string_view, Element) { return nullptr; }
+Kernel find_fast(std::string_view ufunc_name, Element e) { return best().find_fast(ufunc_name, e); }
 
 void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize) {
     best().gather(to, from, stride, n, itemsize);

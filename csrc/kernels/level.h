@@ -17,6 +17,7 @@ struct KernelLevel {
     Kernel (*find_kernel)(Operation op, Element operands);
     Kernel (*find_fused)(Operation outer, Operation left, Operation right, Element e);
     Kernel (*find_cast)(Element from, Element to);
+    Kernel (*find_fast)(std::string_view ufunc_name, Element e);
     void (*gather)(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);
     void (*scatter)(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n, std::size_t itemsize);
 };

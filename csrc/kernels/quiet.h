@@ -6,15 +6,12 @@
 // AVX is a signalling NaN, which no computation makes; == and != are quiet by themselves.
 #pragma once
 
-#include "kernels/loops.h"
-
 #if defined(__AVX2__)
 #include <immintrin.h>
-#elif defined(__x86_64__)
-#include <xmmintrin.h>  // _mm_getcsr, _mm_setcsr
-#else
-#include <cfenv>  // std::fetestexcept, std::feclearexcept
 #endif
+
+#include "kernels/flags.h"
+#include "kernels/loops.h"
 
 namespace pyop::PYOP_KERNEL_LEVEL {
 
@@ -111,30 +108,6 @@ void quiet_comparison(char* const* data, std::ptrdiff_t n) {
 }
 
 #else
-
-class KeepFlags {
-  public:
-    KeepFlags() : before_(get()) { barrier(); }
-    ~KeepFlags() {
-        barrier();
-        if (get() != before_) set(before_);
-    }
-    KeepFlags(const KeepFlags&) = delete;
-    KeepFlags& operator=(const KeepFlags&) = delete;
-
-  private:
-    // Memory is written by what is kept quiet, so this keeps the compiler from moving it across.
-    static void barrier() { asm volatile("" ::: "memory"); }
-#if defined(__x86_64__)
-    static unsigned get() { return _mm_getcsr(); }
-    static void set(unsigned flags) { _mm_setcsr(flags); }
-    unsigned before_;
-#else
-    static int get() { return std::fetestexcept(FE_ALL_EXCEPT); }
-    static void set(int flags) { std::feclearexcept(FE_ALL_EXCEPT & ~flags); }
-    int before_;
-#endif
-};
 
 // One lane, as the compiler likes to make it several.
 template <class T>

@@ -2,6 +2,7 @@
 // (tests/test_kernels.py).
 #include <cfenv>   // std::fetestexcept, std::feclearexcept
 #include <chrono>  // std::chrono::steady_clock
+#include <cmath>   // std::erf, std::erfc
 #include <vector>  // std::vector
 
 #include "kernels/level.h"
@@ -33,6 +34,7 @@ PyObject* find(PyObject*, PyObject* args) {
     Kernel kernel = nullptr;
     if (kind == "kernel") kernel = level->find_kernel(operation_of(a), element);
     if (kind == "cast") kernel = level->find_cast(element, static_cast<Element>(f));
+    if (kind == "fast") kernel = level->find_fast(a, element);
     if (kind == "fused") kernel = level->find_fused(operation_of(a), operation_of(b), operation_of(c), element);
     return PyLong_FromVoidPtr(reinterpret_cast<void*>(kernel));
 }
@@ -110,6 +112,24 @@ PyObject* time(PyObject*, PyObject* args) {
     return PyFloat_FromDouble(taken.count() / static_cast<double>(rounds));
 }
 
+// (name, (from, to)): erf or erfc of doubles as long doubles, which NumPy does not have.
+PyObject* reference(PyObject*, PyObject* args) {
+    const char* name;
+    PyObject* arrays;
+    Py_ssize_t n;
+    if (!PyArg_ParseTuple(args, "snO!", &name, &n, &PyTuple_Type, &arrays)) return nullptr;
+    Buffers buffers(arrays);
+    if (!buffers.ok()) return nullptr;
+    const auto* from = reinterpret_cast<const double*>(buffers.data[0]);
+    auto* to = reinterpret_cast<long double*>(buffers.data[1]);
+    const bool complement = std::string_view(name) == "erfc";
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        const auto x = static_cast<long double>(from[i]);
+        to[i] = complement ? std::erfc(x) : std::erf(x);
+    }
+    Py_RETURN_NONE;
+}
+
 PyObject* levels(PyObject*, PyObject*) {
     Ref names = Ref::steal(PyList_New(0));
     for (const KernelLevel* level : kernel_levels()) {
@@ -146,6 +166,7 @@ PyMethodDef kernel_methods[] = {
     {"kernel_find", find, METH_VARARGS, "(level, 'kernel'|'fused'|'cast'|'fast', element, element, names...)"},
     {"kernel_run", run, METH_VARARGS, "(kernel, n, arrays) -> flags raised"},
     {"kernel_time", time, METH_VARARGS, "(kernel, n, arrays, rounds) -> seconds a call"},
+    {"long_double_erf", reference, METH_VARARGS, "('erf'|'erfc', n, (from, to))"},
     {"kernel_move", move, METH_VARARGS, "(level, gather, (to, from), stride, n, itemsize, offset)"},
     {nullptr, nullptr, 0, nullptr},
 };
