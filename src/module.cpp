@@ -8,6 +8,7 @@
 #include "array/numpy.h"
 #include "array/pool.h"
 #include "array/tree_call.h"
+#include "autograd/autograd.h"
 #include "graph/value.h"
 #include "op/op.h"
 #include "plan/compiled_function.h"
@@ -47,6 +48,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::compiled_function_init(module));
     require(pyop::helpers_init(module));
     require(pyop::op_init(module));
+    require(pyop::autograd_init(module));
     register_hooks(m);
     register_debug(m);
     register_profile(m);

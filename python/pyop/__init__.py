@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import os
 
-from . import _core, contrib, debug
-from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Value, __version__
+from . import _core, autograd, contrib, debug
+from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Tensor, Value, __version__
 from .array_protocol import array_function, array_ufunc
+from .autograd import Function, enable_grad, no_grad
 from .compile import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .config import build_config, get_include
 from .dims import Dim
@@ -38,6 +39,7 @@ from .value_methods import install
 __all__ = [
     "CompiledFunction",
     "Dim",
+    "Function",
     "Explanation",
     "Graph",
     "GraphError",
@@ -51,20 +53,24 @@ __all__ = [
     "RetraceWarning",
     "Signature",
     "Spec",
+    "Tensor",
     "Value",
     "__version__",
+    "autograd",
     "build_config",
     "compile",
     "contrib",
     "debug",
     "defjvp",
     "defvjp",
+    "enable_grad",
     "get_include",
     "grad",
     "hessian",
     "hvp",
     "jacobian",
     "jvp",
+    "no_grad",
     "numpy_function",
     "op",
     "profile",
@@ -91,6 +97,7 @@ for _public in (
     PyopError,
     Op,
     Plan,
+    Tensor,
     Value,
 ):
     _public.__module__ = "pyop"

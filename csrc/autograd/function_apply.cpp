@@ -1,0 +1,274 @@
+// autograd/function_apply.cpp: from the arguments of apply to what forward returns.
+#include "autograd/engine.h"
+#include "autograd/function.h"
+#include "autograd/function_parts.h"
+#include "autograd/state.h"
+#include "runtime/errors.h"
+#include "runtime/stack_array.h"
+
+namespace pyop {
+
+PyObject* batched_type = nullptr;  // for the life of the process
+
+namespace {
+
+enum class Shape { Flat, Tree, Batched };
+
+// Whether a container, at any depth, holds a Tensor (or an array under vmap).
+Shape shape_of_container(PyObject* o, int depth) {
+    auto of_item = [&](PyObject* item) {
+        if (is_tensor(item)) return Shape::Tree;
+        if (reinterpret_cast<PyObject*>(Py_TYPE(item)) == batched_type) return Shape::Batched;
+        return shape_of_container(item, depth - 1);
+    };
+    if (depth == 0) return Shape::Flat;
+    Shape found = Shape::Flat;
+    if (PyTuple_Check(o) || PyList_Check(o)) {
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+            found = std::max(found, of_item(PySequence_Fast_GET_ITEM(o, i)));
+    } else if (PyDict_Check(o)) {
+        PyObject *key, *value;
+        Py_ssize_t at = 0;
+        while (PyDict_Next(o, &at, &key, &value)) found = std::max(found, of_item(value));
+    } else {
+        // A dataclass: Python's part knows how to take it apart. The field names stand in the class.
+        static PyObject* fields = PyUnicode_InternFromString("__dataclass_fields__");
+        if (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE && !PyType_Check(o) && _PyType_Lookup(Py_TYPE(o), fields)) {
+            PyObject* dict = PyObject_GenericGetDict(o, nullptr);
+            if (!dict) PyErr_Clear();
+            if (dict) found = shape_of_container(dict, depth - 1);
+            Py_XDECREF(dict);
+        }
+    }
+    return found;
+}
+
+PYOP_INLINE bool is_plain(PyObject* o) {
+    return is_tensor(o) || is_exact_array(o) || PyFloat_CheckExact(o) || PyLong_CheckExact(o) || o == Py_None;
+}
+
+// Looks at one argument: its edge, and what forward gets instead of it.
+int take_argument(FunctionCall& call, size_t i) {
+    PyObject* arg = call.args[i];
+    GradEdge& edge = call.node->edges[i];
+    call.arrays[i] = arg;
+    if (!is_tensor(arg)) {
+        if (PyArray_Check(arg) || PyArray_CheckScalar(arg)) {
+            edge.kind = ArgumentKind::Array;
+            call.any_array = true;
+        }
+        return 0;
+    }
+    TensorObject* t = as_tensor(arg);
+    edge.kind = ArgumentKind::Tensor;
+    call.any_tensor = true;
+    call.arrays[i] = as_object(t->data);
+    if (check_view(t) < 0) return -1;
+    if (t->requires_grad && autograd_state.recording) {
+        ArrayInfo* info = tensor_info(t);
+        GradNode* target = info ? gradient_target_new(t) : nullptr;
+        if (!target) return -1;
+        edge.node = target;
+        edge.output = t->output;
+        edge.info = share(info);
+        call.recorded = true;
+    }
+    if (PYOP_UNLIKELY(autograd_state.forward_level > 0) && tensor_tangent(t)) call.any_tangent = true;
+    return 0;
+}
+
+// Arrays are told apart by identity: see function.h.
+int keep_apart(FunctionCall& call) {
+    for (size_t i = 1; i < call.count; ++i) {
+        if (call.node->edges[i].kind == ArgumentKind::Other || !is_exact_array(call.arrays[i])) continue;
+        for (size_t k = 0; k < i; ++k) {
+            if (call.arrays[k] != call.arrays[i] || call.args[k] == call.args[i]) continue;
+            PyObject* view = PyArray_View(as_array(call.arrays[i]), nullptr, nullptr);
+            if (!view) return -1;
+            call.owned.push_back(Ref::steal(view));
+            call.arrays[i] = view;
+            break;
+        }
+    }
+    return 0;
+}
+
+// Forward's arguments with the defaults of those left out, for setup_context.
+Ref with_defaults(const FunctionCall& call) {
+    const FunctionClass* f = call.function;
+    const auto given = static_cast<Py_ssize_t>(call.count);
+    const Py_ssize_t defaults = PyTuple_GET_SIZE(f->defaults);
+    Py_ssize_t total = given;
+    if (f->parameters > given && f->parameters - given <= defaults) total = f->parameters;
+    Ref inputs = Ref::steal(PyTuple_New(total));
+    if (!inputs) return {};
+    for (Py_ssize_t i = 0; i < total; ++i) {
+        PyObject* item = i < given ? call.arrays[i] : PyTuple_GET_ITEM(f->defaults, defaults - (f->parameters - i));
+        PyTuple_SET_ITEM(inputs.get(), i, Py_NewRef(item));
+    }
+    return inputs;
+}
+
+// Runs forward, and setup_context in the split form. `frame`: a spare slot, the ctx, the arrays.
+Ref call_forward(FunctionCall& call, PyObject** frame, PyObject* kwargs, PyObject* tree) {
+    FunctionClass* f = call.function;
+    Recording off(false);
+    if (PYOP_UNLIKELY(tree != nullptr)) {
+        PyObject* helper = support("call_forward_tree");
+        Ref arrays = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count)));
+        if (!helper || !arrays) return {};
+        for (size_t i = 0; i < call.count; ++i)
+            PyTuple_SET_ITEM(arrays.get(), static_cast<Py_ssize_t>(i), Py_NewRef(call.arrays[i]));
+        PyObject* args[] = {f->forward,           f->setup_context ? f->setup_context : Py_None,
+                            as_object(call.node), tree,
+                            arrays.get(),         kwargs ? kwargs : Py_None};
+        return Ref::steal(vectorcall_new(helper, args, 6));
+    }
+    const bool split = f->setup_context != nullptr;
+    PyObject** first = split ? frame + 2 : frame + 1;
+    const size_t n = split ? call.count : call.count + 1;
+    Ref result;
+    if (PYOP_UNLIKELY(kwargs != nullptr)) {
+        result = Ref::steal(survive([&] { return PyObject_VectorcallDict(f->forward, first, n, kwargs); }));
+    } else if (split) {
+        result = Ref::steal(vectorcall_new(f->forward, first, n));
+    } else {
+        result = Ref::steal(vectorcall_new(f->forward, first, n | PY_VECTORCALL_ARGUMENTS_OFFSET));
+    }
+    if (!result || !split) return result;
+    Ref inputs = with_defaults(call);
+    if (!inputs) return {};
+    PyObject* args[] = {nullptr, as_object(call.node), inputs.get(), result.get()};
+    Ref done = Ref::steal(vectorcall_new(f->setup_context, args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET));
+    return done ? std::move(result) : Ref();
+}
+
+// A ctx that somebody kept has to be seen by the collector, recorded or not.
+void leave(FunctionCall& call) {
+    call.node->call = nullptr;
+    if (!call.recorded && !uniquely_owned(as_object(call.node)) && !PyObject_GC_IsTracked(as_object(call.node)))
+        PyObject_GC_Track(as_object(call.node));
+}
+
+PyObject* apply(FunctionClass* f, PyObject* const* args, size_t n, PyObject* kwargs, PyObject* tree) {
+    StackArray<PyObject*, 10> frame(n + 2);
+    GradNode* node = grad_node_new(NodeKind::Function, static_cast<Py_ssize_t>(n));
+    if (!node) return nullptr;
+    Ref owner = Ref::steal(as_object(node));
+    node->owner = Py_NewRef(reinterpret_cast<PyObject*>(f));
+    FunctionCall call{f, node, args, n, frame.data() + 2};
+    frame[1] = as_object(node);
+    for (size_t i = 0; i < n; ++i) {
+        if (take_argument(call, i) < 0) return nullptr;
+    }
+    if (n > 1 && keep_apart(call) < 0) return nullptr;
+    node->executable = call.recorded;
+    node->call = &call;
+    if (tree) {
+        if (!grad_node_extra(node)) return nullptr;
+        node->extra->tree = Py_NewRef(tree);
+    }
+    if (call.recorded) grad_node_finish(node);
+    if (PYOP_UNLIKELY(autograd_state.anomaly) && remember_creation(node) < 0) {
+        leave(call);
+        return nullptr;
+    }
+    Ref result = call_forward(call, frame.data(), kwargs, tree);
+    PyObject* finished = result ? function_finish(call, std::move(result)) : nullptr;
+    leave(call);
+    return finished;
+}
+
+}  // namespace
+
+int remember_creation(GradNode* node) {
+    NodeExtra* extra = grad_node_extra(node);
+    PyObject* creation = extra ? support("creation") : nullptr;
+    if (!creation) return -1;
+    Ref metadata = Ref::steal(vectorcall_new(creation, nullptr, 0));
+    if (!metadata) return -1;
+    Py_XSETREF(extra->metadata, metadata.release());
+    return 0;
+}
+
+PyObject* function_apply(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    FunctionClass* f = as_function_class(self);
+    const auto n = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+    if (!f->forward) {
+        PyErr_Format(PyExc_NotImplementedError, "%U has no forward: define it as a static method", f->name);
+        return nullptr;
+    }
+    Shape shape = Shape::Flat;
+    for (size_t i = 0; i < n; ++i) {
+        if (PYOP_LIKELY(is_plain(args[i]))) continue;
+        if (reinterpret_cast<PyObject*>(Py_TYPE(args[i])) == batched_type) {
+            shape = Shape::Batched;
+        } else {
+            shape = std::max(shape, shape_of_container(args[i], 16));
+        }
+    }
+    if (PYOP_UNLIKELY(kwnames || shape != Shape::Flat)) {
+        PyObject* helper = support(shape == Shape::Batched ? "apply_batched" : "apply_general");
+        Ref positional = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(n)));
+        Ref keywords = Ref::steal(PyDict_New());
+        if (!helper || !positional || !keywords) return nullptr;
+        for (size_t i = 0; i < n; ++i)
+            PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
+        for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k) {
+            if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(kwnames, k), args[n + static_cast<size_t>(k)]) < 0)
+                return nullptr;
+        }
+        PyObject* call[] = {self, positional.get(), keywords.get()};
+        return vectorcall_new(helper, call, 3);
+    }
+    return guarded([&] { return apply(f, args, n, nullptr, nullptr); }, static_cast<PyObject*>(nullptr));
+}
+
+PyObject* function_apply_flat(PyObject* self, PyObject* const* args, Py_ssize_t n) {
+    if (n != 3 || !PyTuple_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "_flat(args, kwargs, tree)");
+        return nullptr;
+    }
+    PyObject* kwargs = args[1] == Py_None || PyDict_GET_SIZE(args[1]) == 0 ? nullptr : args[1];
+    PyObject* tree = args[2] == Py_None ? nullptr : args[2];
+    return guarded(
+        [&] {
+            return apply(as_function_class(self), reinterpret_cast<PyTupleObject*>(args[0])->ob_item,
+                         static_cast<size_t>(PyTuple_GET_SIZE(args[0])), kwargs, tree);
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
+PyObject* function_record(PyObject* self, PyObject* const* args, Py_ssize_t n) {
+    if (n != 3 || !PyTuple_Check(args[0]) || !PyDict_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "_record(tensors, result, attributes)");
+        return nullptr;
+    }
+    return guarded(
+        [&]() -> PyObject* {
+            const auto count = static_cast<size_t>(PyTuple_GET_SIZE(args[0]));
+            StackArray<PyObject*, 10> arrays(count);
+            GradNode* node = grad_node_new(NodeKind::Function, static_cast<Py_ssize_t>(count));
+            if (!node) return nullptr;
+            Ref owner = Ref::steal(as_object(node));
+            node->owner = Py_NewRef(self);
+            FunctionCall call{as_function_class(self), node, reinterpret_cast<PyTupleObject*>(args[0])->ob_item, count,
+                              arrays.data()};
+            for (size_t i = 0; i < count; ++i) {
+                if (take_argument(call, i) < 0) return nullptr;
+            }
+            call.any_tensor = true;
+            node->materialize = false;
+            node->executable = call.recorded;
+            if (call.recorded) {
+                node->dict = Py_NewRef(args[2]);
+                grad_node_finish(node);
+                if (PYOP_UNLIKELY(autograd_state.anomaly) && remember_creation(node) < 0) return nullptr;
+                if (record_saves(call, args[1]) < 0) return nullptr;
+            }
+            return function_finish(call, Ref::borrow(args[1]));
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
+}  // namespace pyop

@@ -1,0 +1,17 @@
+// autograd/function_parts.h: what the files of Function share among themselves.
+#pragma once
+
+#include "autograd/function.h"
+
+namespace pyop {
+
+// The class whose instances stand for arrays under vmap; set by Python, null until vmap is first used.
+extern PyObject* batched_type;
+
+// Under detect_anomaly: notes where the node was made.
+int remember_creation(GradNode* node);
+
+// A recorded NumPy call keeps its arguments and its results.
+int record_saves(FunctionCall& call, PyObject* result);
+
+}  // namespace pyop

@@ -1,0 +1,102 @@
+// autograd/gradients.cpp: single gradients: made to fit, added, put into .grad.
+#include "autograd/engine.h"
+#include "autograd/state.h"
+
+namespace pyop {
+
+namespace {
+
+// Nobody else can see the memory of `array`, a reference we own.
+bool is_ours_alone(PyObject* array) {
+    if (!is_exact_array(array) || !uniquely_owned(array)) return false;
+    PyArrayObject* a = as_array(array);
+    return !PyArray_BASE(a) && PyArray_CHKFLAGS(a, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE);
+}
+
+PyArrayObject* numbers(PyObject* gradient) {
+    return is_tensor(gradient) ? as_tensor(gradient)->data : as_array(gradient);
+}
+
+}  // namespace
+
+PyObject* support(const char* name) {
+    static PyObject* names = nullptr;  // for the life of the process
+    if (!names) {
+        Ref module = Ref::steal(PyImport_ImportModule("pyop.autograd._support"));
+        names = module ? PyObject_GetAttrString(module.get(), "__dict__") : nullptr;
+        if (!names) return nullptr;
+    }
+    PyObject* found = PyDict_GetItemString(names, name);
+    if (!found) PyErr_Format(PyExc_SystemError, "pyop.autograd._support has no %s", name);
+    return found;
+}
+
+Ref zeros_like_info(const ArrayInfo& info) {
+    Py_INCREF(reinterpret_cast<PyObject*>(info.descr));
+    return Ref::steal(PyArray_Zeros(info.ndim, info.shape, info.descr, 0));
+}
+
+Ref fit_gradient(Ref gradient, const ArrayInfo& info, bool tensors, bool take_real, const char* what, PyObject* name,
+                 Py_ssize_t index) {
+    if (PYOP_LIKELY(is_described_by(numbers(gradient.get()), info))) return gradient;
+    PyObject* fit = support("fit_gradient");
+    Ref shape = Ref::steal(PyTuple_New(info.ndim));
+    if (!fit || !shape) return {};
+    for (int i = 0; i < info.ndim; ++i) PyTuple_SET_ITEM(shape.get(), i, PyLong_FromSsize_t(info.shape[i]));
+    return Ref::steal(survive([&] {
+        return PyObject_CallFunction(fit, "OOOOOsOn", gradient.get(), shape.get(), info.descr,
+                                     tensors ? Py_True : Py_False, take_real ? Py_True : Py_False, what, name, index);
+    }));
+}
+
+Ref add_gradients(Ref a, PyObject* b) {
+    if (is_tensor(a.get()) || is_tensor(b)) {
+        PyObject* add = support("add_tensors");
+        PyObject* args[] = {a.get(), b};
+        return add ? Ref::steal(vectorcall_new(add, args, 2)) : Ref();
+    }
+    if (is_ours_alone(a.get())) return Ref::steal(PyNumber_InPlaceAdd(a.get(), b));
+    return Ref::steal(PyArray_EnsureArray(PyNumber_Add(a.get(), b)));
+}
+
+int accumulate_gradient(TensorObject* t, Ref gradient, bool tensors) {
+    if (t->grad && tensors) {
+        Ref sum = add_gradients(Ref::borrow(t->grad), gradient.get());
+        if (!sum) return -1;
+        PyObject* before = std::exchange(t->grad, sum.release());
+        decref(before);
+        return 0;
+    }
+    if (t->grad) {
+        TensorObject* grad = as_tensor(t->grad);
+        Ref keep = Ref::borrow(t->grad);
+        if (!grad->grad_fn && PyArray_ISWRITEABLE(grad->data)) {
+            Ref sum = Ref::steal(PyNumber_InPlaceAdd(as_object(grad->data), as_object(numbers(gradient.get()))));
+            if (!sum) return -1;
+            tensor_bump(grad);
+            return 0;
+        }
+        gradient =
+            Ref::steal(PyArray_EnsureArray(PyNumber_Add(as_object(grad->data), as_object(numbers(gradient.get())))));
+        if (!gradient) return -1;
+    }
+    if (!is_tensor(gradient.get())) {
+        // Memory that others can see is copied: .grad will be changed in place.
+        if (!is_ours_alone(gradient.get()))
+            gradient = Ref::steal(PyArray_NewCopy(as_array(gradient.get()), NPY_KEEPORDER));
+        if (!gradient) return -1;
+        gradient = Ref::steal(as_object(tensor_new_steal(as_array(gradient.release()))));
+        if (!gradient) return -1;
+    }
+    if (!as_tensor(gradient.get())->requires_grad && !uniquely_owned(gradient.get())) {
+        PyObject* copy = PyArray_NewCopy(numbers(gradient.get()), NPY_KEEPORDER);
+        gradient = copy ? Ref::steal(as_object(tensor_new_steal(as_array(copy)))) : Ref();
+        if (!gradient) return -1;
+    }
+    PyObject* before = std::exchange(t->grad, gradient.release());
+    tensor_track(t);
+    if (before) decref(before);
+    return 0;
+}
+
+}  // namespace pyop

@@ -1,0 +1,221 @@
+#include "autograd/saved.h"
+
+#include <cstddef>  // offsetof
+#include <cstring>  // std::memcpy
+
+#include "autograd/grad_node.h"
+#include "autograd/state.h"
+#include "runtime/stack_array.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr npy_intp kAlwaysPrinted = 512;  // bytes: a few ten nanoseconds
+
+// A number that other bytes have with a chance of 2^-64. 0 for what is not looked at.
+uint64_t print_of(PyArrayObject* array) {
+    const npy_intp size = PyArray_NBYTES(array);
+    if (size > kAlwaysPrinted && !autograd_state.anomaly) return 0;
+    if (!PyArray_IS_C_CONTIGUOUS(array) || PyDataType_REFCHK(PyArray_DESCR(array))) return 0;
+    const char* bytes = PyArray_BYTES(array);
+    uint64_t hash = 0x9E3779B97F4A7C15u ^ static_cast<uint64_t>(size);
+    auto mix = [&](uint64_t word) {
+        hash = (hash ^ word) * 0xFF51AFD7ED558CCDu;
+        hash ^= hash >> 32;
+    };
+    npy_intp at = 0;
+    for (; at + 8 <= size; at += 8) {
+        uint64_t word;
+        std::memcpy(&word, bytes + at, 8);
+        mix(word);
+    }
+    if (at < size) {
+        uint64_t word = 0;
+        std::memcpy(&word, bytes + at, static_cast<size_t>(size - at));
+        mix(word);
+    }
+    return hash | 1;
+}
+
+PYOP_COLD int modified_error(GradNode* node, const SavedItem& item, Py_ssize_t index, uint32_t version) {
+    PyArrayObject* array = item.kind == SavedItem::Input ? as_tensor(item.value)->data : as_array(item.value);
+    Ref name = grad_node_name(node);
+    Ref shape = shape_text(PyArray_DIMS(array), PyArray_NDIM(array));
+    if (!name || !shape) return -1;
+    Ref producer;
+    if (item.kind == SavedItem::Output) {
+        producer = Ref::steal(PyUnicode_FromFormat("output %u of %U", item.output, name.get()));
+    } else if (item.kind == SavedItem::Input && as_tensor(item.value)->grad_fn) {
+        Ref maker = grad_node_name(as_tensor(item.value)->grad_fn);
+        if (!maker) return -1;
+        producer = Ref::steal(
+            PyUnicode_FromFormat("an argument, by now output %u of %U", as_tensor(item.value)->output, maker.get()));
+    } else {
+        producer =
+            Ref::steal(PyUnicode_FromString(item.kind == SavedItem::Input ? "an argument" : "computed in forward"));
+    }
+    if (!producer) return -1;
+    if (version != item.version) {
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%U saved a %S array of shape %U (saved array %zd, %U), which has been modified in place since: it "
+            "is at version %u, expected version %u. Compute with a copy, or change it after backward.",
+            name.get(), PyArray_DESCR(array), shape.get(), index, producer.get(), version, item.version);
+    } else {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%U saved a %S array of shape %U (saved array %zd, %U), whose numbers have been modified since "
+                     "without a change of its version: something wrote into its memory through NumPy. Compute with a "
+                     "copy, or change it after backward.",
+                     name.get(), PyArray_DESCR(array), shape.get(), index, producer.get());
+    }
+    return -1;
+}
+
+int check_unchanged(GradNode* node, const SavedItem& item, Py_ssize_t index) {
+    uint32_t version = item.version;
+    PyArrayObject* array;
+    if (item.kind == SavedItem::Input) {
+        version = tensor_version(as_tensor(item.value));
+        array = as_tensor(item.value)->data;
+    } else {
+        if (item.counter) version = item.counter->version;
+        array = as_array(item.value);
+    }
+    if (PYOP_UNLIKELY(version != item.version)) return modified_error(node, item, index, version);
+    if (item.print && print_of(array) != item.print) return modified_error(node, item, index, version);
+    return 0;
+}
+
+// An intermediate result, while recording: constant if it has no derivative at all, else a derivative through it would
+// be missed without a word, so a node stands there that says so.
+PyObject* intermediate_new(GradNode* node, PyArrayObject* array, Py_ssize_t index) {
+    if (!is_differentiable(PyArray_DESCR(array))) return Py_NewRef(as_object(array));
+    Ref name = grad_node_name(node);
+    if (!name) return nullptr;
+    PyObject* message = PyUnicode_FromFormat(
+        "the derivative of backward of %U goes through saved array %zd, which forward computed on the way: how it "
+        "depends on the inputs is not recorded. Compute it again in backward from saved inputs, or return it as an "
+        "output of forward. If it does not depend on the inputs, keep it as an attribute of ctx.",
+        name.get(), index);
+    Ref t = Ref::steal(as_object(tensor_new_steal(as_array(Py_NewRef(as_object(array))))));
+    GradNode* error = t ? error_node_new(message, node, nullptr, 0, as_tensor(t.get())) : nullptr;
+    if (!error) return nullptr;
+    tensor_set_history(as_tensor(t.get()), error, 0);
+    Py_DECREF(as_object(error));
+    return t.release();
+}
+
+PyObject* unpack_item(GradNode* node, const SavedItem& item, Py_ssize_t index) {
+    if (item.kind == SavedItem::None) return Py_NewRef(Py_None);
+    if (check_unchanged(node, item, index) < 0) return nullptr;
+    const bool history = autograd_state.recording;
+    if (item.kind == SavedItem::Input) return Py_NewRef(history ? item.value : as_object(as_tensor(item.value)->data));
+    if (!history || !node->executable || item.kind == SavedItem::Constant) return Py_NewRef(item.value);
+    if (item.kind == SavedItem::Other) return intermediate_new(node, as_array(item.value), index);
+    TensorObject* t = tensor_new_steal(as_array(Py_NewRef(item.value)));
+    if (!t) return nullptr;
+    if (item.counter) {
+        ++item.counter->references;
+        t->counter = item.counter;
+    }
+    if (node->outputs[item.output].differentiable) tensor_set_history(t, node, item.output);
+    return as_object(t);
+}
+
+}  // namespace
+
+SavedArrays* saved_new(PyObject* const* args, Py_ssize_t n, const char* who) {
+    const size_t size = offsetof(SavedArrays, items) + sizeof(SavedItem) * static_cast<size_t>(n > 0 ? n : 1);
+    auto* saved = static_cast<SavedArrays*>(PyMem_Malloc(size));
+    if (!saved) {
+        PyErr_NoMemory();
+        return nullptr;
+    }
+    saved->count = static_cast<uint32_t>(n);
+    saved->for_forward = 0;
+    for (Py_ssize_t i = 0; i < n; ++i) saved->items[i] = {nullptr, nullptr, 0, 0, 0, SavedItem::None};
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        SavedItem& item = saved->items[i];
+        if (args[i] == Py_None) continue;
+        if (is_exact_array(args[i]) || is_tensor(args[i])) {
+            item.value = Py_NewRef(args[i]);
+        } else if (PyArray_Check(args[i]) || PyArray_CheckScalar(args[i])) {
+            item.value = PyArray_EnsureArray(Py_NewRef(args[i]));
+        } else {
+            PyErr_Format(PyExc_TypeError,
+                         "%s takes arrays, Tensors and None, but argument %zd is of type %s. Keep other things as "
+                         "attributes: ctx.name = value",
+                         who, i, Py_TYPE(args[i])->tp_name);
+        }
+        if (!item.value) {
+            saved_free(saved);
+            return nullptr;
+        }
+        item.kind = SavedItem::Other;
+    }
+    return saved;
+}
+
+void saved_free(SavedArrays* saved) {
+    if (!saved) return;
+    for (uint32_t i = 0; i < saved->count; ++i) {
+        release_counter(saved->items[i].counter);
+        if (saved->items[i].value) decref(saved->items[i].value);
+    }
+    PyMem_Free(saved);
+}
+
+int saved_traverse(SavedArrays* saved, visitproc visit, void* arg) {
+    for (uint32_t i = 0; saved && i < saved->count; ++i) Py_VISIT(saved->items[i].value);
+    return 0;
+}
+
+void saved_set_input(SavedItem& item, TensorObject* input) {
+    Py_INCREF(as_object(input));
+    Py_XSETREF(item.value, as_object(input));
+    item.kind = SavedItem::Input;
+    item.version = tensor_version(input);
+    item.print = print_of(input->data);
+}
+
+int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index) {
+    VersionCounter* counter = tensor_counter(output);
+    if (!counter) return -1;
+    ++counter->references;
+    item.counter = counter;
+    item.version = counter->version;
+    item.kind = SavedItem::Output;
+    item.output = index;
+    item.print = print_of(output->data);
+    return 0;
+}
+
+void saved_finish(SavedItem& item) {
+    if (is_tensor(item.value)) return saved_set_input(item, as_tensor(item.value));
+    item.print = print_of(as_array(item.value));
+}
+
+PyObject* saved_unpack(GradNode* node) {
+    SavedArrays* saved = node->saved;
+    if (!saved) return PyTuple_New(0);
+    Ref tuple = Ref::steal(PyTuple_New(saved->count));
+    if (!tuple) return nullptr;
+    for (Py_ssize_t i = 0; i < static_cast<Py_ssize_t>(saved->count); ++i) {
+        PyObject* value = unpack_item(node, saved->items[i], i);
+        if (!value) return nullptr;
+        PyTuple_SET_ITEM(tuple.get(), i, value);
+    }
+    return tuple.release();
+}
+
+void second_time_error(GradNode* node) {
+    Ref name = grad_node_name(node);
+    if (!name) return;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%U has been run backward already, and what it saved was freed then: going through the graph a second "
+                 "time, or reading saved_tensors, needs retain_graph=True in the first backward() or grad()",
+                 name.get());
+}
+
+}  // namespace pyop

@@ -1,0 +1,50 @@
+// autograd/saved.h: the arrays a node keeps for its backward.
+//
+//   Input    an argument: the Tensor itself, with the version of its memory
+//   Output   an own output: its array without the history (that would be a cycle), with the version of its memory;
+//            the history is put back when it is handed out
+//   Constant an argument that is a plain array
+//   Other    any other array, computed on the way: nothing is known of how it depends on the inputs
+//
+// Small arrays also keep a fingerprint of their bytes, so that writing into them through NumPy, which no counter can
+// see, is noticed too (under detect_anomaly large ones as well).
+#pragma once
+
+#include "autograd/tensor.h"
+
+namespace pyop {
+
+struct GradNode;
+
+struct SavedItem {
+    enum Kind : uint8_t { None, Input, Output, Constant, Other };
+    PyObject* value;          // owned: a Tensor for Input, else an array; null for None
+    VersionCounter* counter;  // owned share; of Output only
+    uint64_t print;           // 0: not taken
+    uint32_t version;
+    uint32_t output;
+    Kind kind;
+};
+
+struct SavedArrays {
+    uint32_t count;
+    uint32_t for_forward;     // visible during forward and jvp only
+    SavedItem items[1];
+};
+
+// Checks `args` (arrays, Tensors, None) and keeps them as Other; `who` is for messages. Null with the error set.
+SavedArrays* saved_new(PyObject* const* args, Py_ssize_t n, const char* who);
+void saved_free(SavedArrays* saved);
+int saved_traverse(SavedArrays* saved, visitproc visit, void* arg);
+
+// Turns an item into one of its other kinds, when the call is over.
+void saved_set_input(SavedItem& item, TensorObject* input);
+int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index);
+void saved_finish(SavedItem& item);
+
+// What the user asked back: arrays, or while recording Tensors with their history. A tuple, or null with the error set.
+PyObject* saved_unpack(GradNode* node);
+
+PYOP_COLD void second_time_error(GradNode* node);
+
+}  // namespace pyop

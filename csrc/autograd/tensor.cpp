@@ -1,0 +1,103 @@
+#include "autograd/tensor.h"
+
+#include <new>  // std::nothrow
+
+#include "autograd/grad_node.h"
+
+namespace pyop {
+
+TensorObject* tensor_new_steal(PyArrayObject* array) {
+    TensorObject* t = PyObject_GC_New(TensorObject, tensor_type);
+    if (!t) {
+        Py_DECREF(as_object(array));
+        return nullptr;
+    }
+    t->data = array;
+    t->grad_fn = nullptr;
+    t->sink = nullptr;
+    t->grad = nullptr;
+    t->info = nullptr;
+    t->counter = nullptr;
+    t->extra = nullptr;
+    t->weakrefs = nullptr;
+    t->version = 0;
+    t->output = 0;
+    t->view_version = 0;
+    t->requires_grad = false;
+    t->retains_grad = false;
+    t->is_view = false;
+    t->tracked = false;
+    return t;
+}
+
+void tensor_track(TensorObject* t) {
+    if (!t->tracked) {
+        t->tracked = true;
+        PyObject_GC_Track(t);
+    }
+}
+
+TensorObject* tensor_alias_new(TensorObject* t) {
+    TensorObject* alias = tensor_new_steal(as_array(Py_NewRef(as_object(t->data))));
+    if (!alias) return nullptr;
+    if (t->info) alias->info = share(t->info);
+    if (tensor_share_version(alias, t) < 0) {
+        Py_DECREF(as_object(alias));
+        return nullptr;
+    }
+    return alias;
+}
+
+void tensor_set_history(TensorObject* t, GradNode* node, uint32_t output) {
+    Py_INCREF(as_object(node));
+    GradNode* before = std::exchange(t->grad_fn, node);
+    t->output = output;
+    t->requires_grad = true;
+    tensor_track(t);
+    if (before) decref(as_object(before));
+}
+
+VersionCounter* tensor_counter(TensorObject* t) {
+    if (!t->counter) {
+        auto* counter = static_cast<VersionCounter*>(PyMem_Malloc(sizeof(VersionCounter)));
+        if (!counter) {
+            PyErr_NoMemory();
+            return nullptr;
+        }
+        *counter = {1, t->version};
+        t->counter = counter;
+    }
+    return t->counter;
+}
+
+int tensor_share_version(TensorObject* t, TensorObject* base) {
+    VersionCounter* counter = tensor_counter(base);
+    if (!counter) return -1;
+    ++counter->references;
+    release_counter(std::exchange(t->counter, counter));
+    return 0;
+}
+
+TensorExtra* tensor_extra(TensorObject* t) {
+    if (!t->extra) t->extra = new (std::nothrow) TensorExtra;
+    if (!t->extra) PyErr_NoMemory();
+    return t->extra;
+}
+
+int stale_view_error(TensorObject* t) {
+    Ref name = grad_node_name(t->grad_fn);
+    if (!name) return -1;
+    PyErr_Format(PyExc_RuntimeError,
+                 "this Tensor is a view (made by %U) of memory that was changed in place after the view was taken, so "
+                 "its history is not that of its values: take the view again, or copy before changing",
+                 name.get());
+    return -1;
+}
+
+Ref to_array(PyObject* o) {
+    if (is_tensor(o)) return Ref::borrow(as_object(as_tensor(o)->data));
+    if (is_exact_array(o)) return Ref::borrow(o);
+    return Ref::steal(PyArray_EnsureArray(Py_NewRef(o)));
+}
+
+}  // namespace pyop

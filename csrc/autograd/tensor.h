@@ -1,0 +1,100 @@
+// autograd/tensor.h: Tensor, an ndarray with gradient bookkeeping.
+//
+// Who owns whom: a Tensor owns its array, its gradient and the node that made it (`grad_fn`). A leaf that requires a
+// gradient is reached from nodes through an accumulating node, which owns the leaf; the leaf points back at that node
+// without owning it, and the node clears the pointer when it dies.
+//
+// Versions: every change in place that pyop is told of (`mark_dirty`, `+=` on a Tensor) adds one to the version of the
+// memory. Tensors over the same memory (views, detach()) share a VersionCounter, which is made when the second one
+// appears; a Tensor alone keeps the number itself.
+//
+// The collector sees a Tensor from the moment it refers to anything that could lead back to it; an array cannot.
+#pragma once
+
+#include "autograd/array_info.h"
+#include "runtime/python.h"
+
+namespace pyop {
+
+struct GradNode;
+
+struct VersionCounter {
+    uint32_t references;
+    uint32_t version;
+};
+
+// What few Tensors have.
+struct TensorExtra {
+    PyObject* hooks = nullptr;       // dict id -> callable: on the gradient of a leaf, before it is accumulated
+    PyObject* post_hooks = nullptr;  // dict id -> callable(tensor): after .grad of a leaf changed
+    PyObject* tangent = nullptr;     // forward mode
+};
+
+struct TensorObject {
+    PyObject_HEAD PyArrayObject* data;  // never null; an exact ndarray
+    GradNode* grad_fn;               // owned; null for a leaf
+    GradNode* sink;                  // borrowed; a leaf's accumulating node while there is one
+    PyObject* grad;                  // owned Tensor, or null
+    ArrayInfo* info;                 // owned, made on demand
+    VersionCounter* counter;         // owned share, or null: `version` counts
+    TensorExtra* extra;              // owned, made on demand
+    PyObject* weakrefs;
+    uint32_t version;
+    uint32_t output;                 // which output of grad_fn this is
+    uint32_t view_version;           // version of the memory when this view was taken, if is_view
+    bool requires_grad;
+    bool retains_grad;
+    bool is_view;                    // of the memory of another Tensor, with a history of its own
+    bool tracked;                    // known to the collector
+};
+
+extern PyTypeObject* tensor_type;
+int tensor_init(PyObject* module);
+
+PYOP_INLINE bool is_tensor(PyObject* o) { return Py_IS_TYPE(o, tensor_type); }
+PYOP_INLINE TensorObject* as_tensor(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
+PYOP_INLINE PyObject* as_object(TensorObject* t) { return reinterpret_cast<PyObject*>(t); }
+
+// A Tensor without history over `array` (stolen; must be an exact ndarray). New reference.
+TensorObject* tensor_new_steal(PyArrayObject* array);
+
+// Without history over the memory of `t`, sharing its version.
+TensorObject* tensor_alias_new(TensorObject* t);
+
+// Makes `t` output `output` of `node`.
+void tensor_set_history(TensorObject* t, GradNode* node, uint32_t output);
+void tensor_track(TensorObject* t);
+
+// The counter of the memory of `t`, made if there is none. Borrowed; null with the error set.
+VersionCounter* tensor_counter(TensorObject* t);
+// `t` shares the version of `base` from now on. -1 with the error set.
+int tensor_share_version(TensorObject* t, TensorObject* base);
+PYOP_INLINE uint32_t tensor_version(const TensorObject* t) { return t->counter ? t->counter->version : t->version; }
+PYOP_INLINE void tensor_bump(TensorObject* t) { ++(t->counter ? t->counter->version : t->version); }
+PYOP_INLINE void release_counter(VersionCounter* c) {
+    if (c && --c->references == 0) PyMem_Free(c);
+}
+
+// Borrowed, null with the error set.
+PYOP_INLINE ArrayInfo* tensor_info(TensorObject* t) {
+    if (PYOP_UNLIKELY(!t->info)) t->info = array_info_new(t->data);
+    return t->info;
+}
+
+// Made if there is none; null with the error set.
+TensorExtra* tensor_extra(TensorObject* t);
+PYOP_INLINE PyObject* tensor_tangent(TensorObject* t) { return t->extra ? t->extra->tangent : nullptr; }
+PYOP_INLINE bool is_leaf(const TensorObject* t) { return !t->grad_fn; }
+
+// 0, or -1 with the error set when the base of a view was changed in place after the view was taken: its history is
+// then not that of its values.
+PYOP_COLD int stale_view_error(TensorObject* t);
+PYOP_INLINE int check_view(TensorObject* t) {
+    if (PYOP_UNLIKELY(t->is_view) && t->grad_fn && tensor_version(t) != t->view_version) return stale_view_error(t);
+    return 0;
+}
+
+// What a Tensor or array-like is as an exact ndarray: its own array, or a conversion. New reference.
+Ref to_array(PyObject* o);
+
+}  // namespace pyop

@@ -1,0 +1,53 @@
+"""Finding the place where a backward pass goes wrong."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from .. import _core
+
+__all__ = ["detect_anomaly"]
+
+
+class detect_anomaly:
+    """Remember where every node was made, and look for NaN in what backward returns.
+
+    While it is on, an error in backward carries the stack of the forward call as a note, a gradient with a NaN is an
+    error that names the Function, and saved arrays of any size are watched for changes that were made through NumPy.
+    Slow: meant for searching.
+
+    Parameters
+    ----------
+    check_nan : bool
+        Whether to look for NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> x = pyop.Tensor(np.array([0.0]), requires_grad=True)
+    >>> class Broken(pyop.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 1
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * np.nan
+    >>> with detect_anomaly():
+    ...     Broken.apply(x).backward()
+    Traceback (most recent call last):
+    RuntimeError: BrokenBackward returned nan in its gradient 0 ...
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self._check_nan = check_nan
+        self._before: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> Self:
+        self._before.append(_core.set_anomaly(True, self._check_nan))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _core.set_anomaly(*self._before.pop())

@@ -1,0 +1,189 @@
+"""`Function`: an operation with a backward of its own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from .. import _core
+from .._core import FunctionClass, Tensor
+
+__all__ = ["Function", "once_differentiable"]
+
+
+class _Once:
+    """A backward that computes with plain arrays."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+
+    def __call__(self, ctx: Any, *gradients: Any) -> Any:
+        before = _core.set_recording(False)
+        try:
+            return self.__wrapped__(ctx, *[g.numpy() if isinstance(g, Tensor) else g for g in gradients])
+        finally:
+            _core.set_recording(before)
+
+
+def once_differentiable(backward: Any) -> Any:
+    """Say that a backward works with plain arrays and cannot be differentiated again.
+
+    It is then given arrays also under ``create_graph=True``, and differentiating its result is an error that names the
+    Function.
+
+    Parameters
+    ----------
+    backward : callable
+        Below or above ``@staticmethod``.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> class Square(pyop.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     @pyop.autograd.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return 2 * g * ctx.saved_tensors[0]
+    >>> x = pyop.Tensor(np.array(3.0), requires_grad=True)
+    >>> (slope,) = pyop.autograd.grad(Square.apply(x), [x], create_graph=True)
+    >>> slope.backward()
+    Traceback (most recent call last):
+    RuntimeError: backward of Square is marked once_differentiable, and its result is being differentiated again
+    """
+    if isinstance(backward, staticmethod):
+        return staticmethod(_Once(backward.__func__))
+    return _Once(backward)
+
+
+class Function:
+    """An operation on arrays with a derivative of its own. Subclass it and call ``Name.apply(...)``.
+
+    All methods are static. Found once, when the class is created:
+
+    ``forward(ctx, *args)``
+        Computes with plain arrays: the arrays of the Tensors that `apply` was given, and all else as it is. Returns an
+        array or a tuple; anything in it that is not an array comes back unchanged.
+    ``forward(*args)`` and ``setup_context(ctx, inputs, output)``
+        The same in two parts.
+    ``backward(ctx, *grads)``
+        One gradient for each output comes in, one for each argument goes out (None where there is none; surplus None
+        is dropped). They are arrays, or, when the backward pass is itself recorded (``create_graph=True``), Tensors.
+        May be called ``vjp`` instead.
+    ``jvp(ctx, *tangents)``
+        Forward mode: one tangent for each argument comes in (None for what is not a Tensor), one for each output goes
+        out.
+    ``vmap(info, in_dims, *args)``
+        A rule for batches: returns the result and its batch dimensions. ``generate_vmap_rule = True`` makes one.
+
+    Arguments may be containers of Tensors (list, tuple, dict, namedtuple, dataclass); the gradient of such an argument
+    is a container of the same form, or None. Keyword-only arguments are constants.
+
+    With no Tensor among the arguments, `apply` returns what forward returned: arrays in, arrays out.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> class Exp(pyop.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         y = np.exp(x)
+    ...         ctx.save_for_backward(y)
+    ...         return y
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (y,) = ctx.saved_tensors
+    ...         return g * y
+    >>> x = pyop.Tensor(np.zeros(2), requires_grad=True)
+    >>> y = Exp.apply(x)
+    >>> y
+    Tensor([1., 1.], grad_fn=<ExpBackward>)
+    >>> y.backward(np.array([1.0, 2.0]))
+    >>> x.grad
+    Tensor([1., 2.])
+    """
+
+    apply: ClassVar[FunctionClass]
+    generate_vmap_rule: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.apply = _function_class(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        name = type(self).__name__
+        raise TypeError(f"{name} has no instances: call {name}.apply(...)")
+
+
+def _method(cls: type, name: str) -> Any:
+    """A static method of a Function, None if it has none."""
+    for base in cls.__mro__:
+        if base is Function:
+            return None
+        if name in vars(base):
+            found = getattr(cls, name)
+            return found if callable(found) else None
+    return None
+
+
+def _function_class(cls: type[Function]) -> FunctionClass:
+    forward, setup = _method(cls, "forward"), _method(cls, "setup_context")
+    backward, vjp = _method(cls, "backward"), _method(cls, "vjp")
+    chosen = vjp if backward is None else backward
+    once = isinstance(chosen, _Once)
+    parameters, defaults = _positional(forward) if setup is not None and forward is not None else (-1, ())
+    return FunctionClass(
+        cls,
+        cls.__name__,
+        forward,
+        setup,
+        chosen.__wrapped__ if once else chosen,
+        _method(cls, "jvp"),
+        defaults,
+        functools.partial(_bind, forward, setup is None),
+        parameters,
+        once,
+        False,
+        backward is not None and vjp is not None,
+    )
+
+
+def _positional(forward: Callable[..., Any]) -> tuple[int, tuple[Any, ...]]:
+    """How many positional parameters there are, and the defaults of the last of them."""
+    parameters = inspect.signature(forward).parameters.values()
+    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        return -1, ()
+    return len(plain), tuple(p.default for p in plain if p.default is not p.empty)
+
+
+def _bind(
+    forward: Callable[..., Any], with_ctx: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Keywords in their places, defaults filled in; keyword-only arguments stay keywords."""
+    signature = inspect.signature(forward)
+    bound = signature.bind(None, *args, **kwargs) if with_ctx else signature.bind(*args, **kwargs)
+    given = bound.arguments.copy()
+    bound.apply_defaults()
+    # Trailing defaults that the call left out stay out: backward returns a gradient for what was given.
+    names = [name for name, p in signature.parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    last = max((k for k, name in enumerate(names) if name in given), default=-1)
+    if not any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values()):
+        positional = tuple(bound.arguments[name] for name in names[: last + 1])
+    else:
+        positional = bound.args
+    keywords = {
+        name: value
+        for name, value in given.items()
+        if signature.parameters[name].kind in (inspect.Parameter.KEYWORD_ONLY,)
+    }
+    for name, p in signature.parameters.items():
+        if p.kind == p.VAR_KEYWORD:
+            keywords |= given.get(name, {})
+    return positional[1:] if with_ctx else positional, keywords

@@ -1,0 +1,284 @@
+"""Gradients held against finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core import Tensor
+from .derivatives import grad
+from .forward import jvp
+from .modes import enable_grad, no_grad
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """A gradient does not agree with finite differences, or breaks a rule that gradients keep."""
+
+
+def _outputs(func: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:
+    """The differentiable results of a call."""
+    found = func(*inputs)
+    found = found if isinstance(found, (tuple, list)) else (found,)
+    return [y for y in found if isinstance(y, Tensor) and y.dtype.kind in "fc"]
+
+
+def _numbers(func: Callable[..., Any], inputs: Sequence[Any], k: int, array: Any) -> list[Any]:
+    """The results as arrays, with another array for input `k`."""
+    changed = [Tensor(x.numpy().copy()) if isinstance(x, Tensor) else x for x in inputs]
+    changed[k] = Tensor(array)
+    with no_grad():
+        return [np.array(y.numpy()) for y in _outputs(func, changed)]
+
+
+def _steps(array: Any, eps: float) -> Any:
+    """Each element, with the steps to take there: along the real axis, and the imaginary one if there is one."""
+    for index in np.ndindex(array.shape):
+        for step in (eps, 1j * eps) if array.dtype.kind == "c" else (eps,):
+            yield index, step
+
+
+def _numeric(func: Callable[..., Any], inputs: Sequence[Any], k: int, eps: float) -> list[Any]:
+    """For each output the derivatives by input `k`: a row for each real direction of it."""
+    base = inputs[k].numpy()
+    rows = []
+    for index, step in _steps(base, eps):
+        up, down = np.array(base), np.array(base)
+        up[index] += step
+        down[index] -= step
+        plus, minus = _numbers(func, inputs, k, up), _numbers(func, inputs, k, down)
+        rows.append([(p - m).ravel() / (2 * eps) for p, m in zip(plus, minus, strict=True)])
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def _directions(y: Any) -> Any:
+    """The gradients to begin with that tell the whole Jacobian."""
+    for index in np.ndindex(y.shape):
+        for unit in (1.0, 1j) if y.dtype.kind == "c" else (1.0,):
+            seed = np.zeros(y.shape, y.dtype)
+            seed[index] = unit
+            yield seed
+
+
+def _real(gradient: Any) -> Any:
+    """A gradient as real numbers: a complex one by its two parts."""
+    flat = np.asarray(gradient).ravel()
+    return np.stack([flat.real, flat.imag], axis=1).ravel() if flat.dtype.kind == "c" else flat
+
+
+def _gradients(y: Tensor, wrt: list[Tensor], seed: Any) -> list[Any]:
+    found = grad([y], wrt, [seed], retain_graph=True, allow_unused=True)
+    return [np.zeros(x.shape, x.dtype) if g is None else np.array(g.numpy()) for x, g in zip(wrt, found, strict=True)]
+
+
+def _check_reverse(
+    func: Callable[..., Any], inputs: Sequence[Any], wrt: list[int], eps: float, atol: float, rtol: float, nondet: float
+) -> None:
+    with enable_grad():
+        outputs = _outputs(func, inputs)
+    variables = [inputs[k] for k in wrt]
+    numeric = [_numeric(func, inputs, k, eps) for k in wrt]
+    for j, y in enumerate(outputs):
+        if not y.requires_grad:
+            for n, k in enumerate(wrt):
+                if numeric[n] and np.abs(numeric[n][j]).max(initial=0.0) > atol:
+                    raise GradcheckError(
+                        f"output {j} does not require a gradient, but it changes with input {k} (finite differences)"
+                    )
+            continue
+        seeds = list(_directions(y))
+        for seed in seeds:
+            first, again = _gradients(y, variables, seed), _gradients(y, variables, seed)
+            for a, b in zip(first, again, strict=True):
+                if np.abs(a - b).max(initial=0.0) > nondet:
+                    raise GradcheckError(
+                        f"backward is not reproducible: run twice on output {j}, it gave gradients that differ"
+                    )
+        rows = [_gradients(y, variables, seed) for seed in seeds]
+        for n, k in enumerate(wrt):
+            # Row by seed and column by direction of the input: Re(conj(seed) * dy/direction).
+            analytic = np.array([_real(row[n]) for row in rows]).reshape(len(seeds), -1)
+            jacobian = numeric[n][j] if numeric[n] else np.zeros((0, 0))
+            wanted = np.array([[np.real(np.vdot(seed.ravel(), d)) for d in jacobian] for seed in seeds])
+            wanted = wanted.reshape(len(seeds), -1)
+            if not np.allclose(analytic, wanted, rtol=rtol, atol=atol):
+                raise GradcheckError(
+                    f"the gradient of output {j} by input {k} does not agree with finite differences:\n"
+                    f"by finite differences:\n{wanted}\nby backward:\n{analytic}"
+                )
+        for g in _gradients(y, variables, np.zeros(y.shape, y.dtype)):
+            if np.abs(g).max(initial=0.0) != 0.0:
+                raise GradcheckError(f"backward of output {j} does not return zero for a gradient of zero")
+
+
+def _check_forward(
+    func: Callable[..., Any], inputs: Sequence[Any], wrt: list[int], eps: float, atol: float, rtol: float
+) -> None:
+    for k in wrt:
+        numeric = _numeric(func, inputs, k, eps)
+        base = inputs[k].numpy()
+        for row, (index, step) in enumerate(_steps(base, eps)):
+            tangent = np.zeros(base.shape, base.dtype)
+            tangent[index] = step / eps
+
+            def along(x: Any, k: int = k) -> Any:
+                return tuple(_outputs(func, [*inputs[:k], x, *inputs[k + 1 :]]))
+
+            _, tangents = jvp(along, (inputs[k].detach(),), (tangent,))
+            for j, t in enumerate(tangents):
+                if not np.allclose(t.numpy().ravel(), numeric[j][row], rtol=rtol, atol=atol):
+                    raise GradcheckError(
+                        f"the tangent of output {j} along element {index} of input {k} is {t.numpy().ravel()}, and by "
+                        f"finite differences {numeric[j][row]}"
+                    )
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_forward_ad: bool = False,
+) -> bool:
+    """Whether the gradients of a function are those of its numbers.
+
+    Every gradient is held against central differences; run twice it must give the same; and of zero it must be zero.
+
+    Parameters
+    ----------
+    func : callable
+        Of Tensors; returns a Tensor or several.
+    inputs : Tensor or sequence
+        Those that require a gradient are checked. Use float64: differences of float32 are too coarse.
+    eps : float
+        Step of the differences.
+    atol, rtol : float
+        Tolerances, as of ``np.allclose``.
+    raise_exception : bool
+        Raise, or return False.
+    nondet_tol : float
+        How much two runs may differ.
+    check_forward_ad : bool
+        Check `jvp` too.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    GradcheckError
+        A gradient is wrong.
+    ValueError
+        No input requires a gradient.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> x = pyop.Tensor(np.array([0.5, 2.0]), requires_grad=True)
+    >>> pyop.autograd.gradcheck(lambda x: x * x, (x,))
+    True
+    """
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    wrt = [k for k, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    if not wrt:
+        raise ValueError("at least one input has to require a gradient: there is nothing to check")
+    try:
+        if not any(y.requires_grad for y in _outputs(func, inputs)):
+            raise GradcheckError("no output requires a gradient: nothing was recorded")
+        _check_reverse(func, inputs, wrt, eps, atol, rtol, nondet_tol)
+        if check_forward_ad:
+            _check_forward(func, inputs, wrt, eps, atol, rtol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+) -> bool:
+    """Whether the gradients of a function's gradients are right: `gradcheck` of its backward pass.
+
+    Parameters
+    ----------
+    func, inputs
+        As of `gradcheck`.
+    grad_outputs : sequence of array_like, optional
+        The gradients to begin with. Default: arbitrary ones, the same in every run.
+    eps, atol, rtol, raise_exception, nondet_tol
+        As of `gradcheck`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> x = pyop.Tensor(np.array([0.5, 2.0]), requires_grad=True)
+    >>> pyop.autograd.gradgradcheck(lambda x: x * x * x, (x,))
+    True
+    """
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    outputs = [y for y in _outputs(func, inputs) if y.requires_grad]
+    if grad_outputs is None:
+        random = np.random.default_rng(0)
+        grad_outputs = [_arbitrary(random, y) for y in outputs]
+    elif isinstance(grad_outputs, Tensor):
+        grad_outputs = [grad_outputs]
+    seeds = [
+        Tensor(np.array(np.asarray(_plain(g)), dtype=y.dtype), requires_grad=True)
+        for g, y in zip(grad_outputs, outputs, strict=True)
+    ]
+    count = len(inputs)
+
+    def gradient(*arguments: Any) -> Any:
+        with enable_grad():
+            given = [
+                x if not isinstance(x, Tensor) or x.requires_grad or not original.requires_grad else _leaf(x)
+                for x, original in zip(arguments[:count], inputs, strict=True)
+            ]
+            wrt = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
+            results = [y for y in _outputs(func, given) if y.requires_grad]
+            found = grad(results, wrt, list(arguments[count:]), create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(
+        gradient,
+        (*inputs, *seeds),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+    )
+
+
+def _plain(g: Any) -> Any:
+    return g.numpy() if isinstance(g, Tensor) else g
+
+
+def _leaf(x: Tensor) -> Tensor:
+    return Tensor(x.numpy(), requires_grad=True)
+
+
+def _arbitrary(random: np.random.Generator, y: Tensor) -> Any:
+    numbers = random.standard_normal(y.shape)
+    return numbers + 1j * random.standard_normal(y.shape) if y.dtype.kind == "c" else numbers

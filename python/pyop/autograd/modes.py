@@ -1,0 +1,120 @@
+"""Whether computations with Tensors are recorded: a mode of the thread."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from .. import _core
+
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def is_grad_enabled() -> bool:
+    """Whether computations with Tensors are recorded on this thread.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_grad_enabled()
+    True
+    """
+    return _core.is_recording()
+
+
+class _Mode:
+    """A context manager and a decorator; one object may be used again, and inside itself."""
+
+    __slots__ = ("_before", "_on")
+
+    def __init__(self, on: bool) -> None:
+        self._on = on
+        self._before: list[bool] = []
+
+    def __enter__(self) -> Self:
+        self._before.append(_core.set_recording(self._on))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _core.set_recording(self._before.pop())
+
+    def __call__(self, function: F) -> F:
+        on = self._on
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            before = _core.set_recording(on)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _core.set_recording(before)
+
+        return wrapper  # type: ignore[return-value]
+
+
+class no_grad(_Mode):
+    """Record nothing, as a context manager or as a decorator.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> x = pyop.Tensor(np.ones(2), requires_grad=True)
+    >>> with no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+
+class enable_grad(_Mode):
+    """Record again, inside of `no_grad` or of a Function, as a context manager or as a decorator.
+
+    Examples
+    --------
+    >>> with no_grad(), enable_grad():
+    ...     is_grad_enabled()
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class set_grad_enabled(_Mode):
+    """Record or not, from now on; as a context manager, until its end.
+
+    Parameters
+    ----------
+    mode : bool
+
+    Examples
+    --------
+    >>> with set_grad_enabled(False):
+    ...     is_grad_enabled()
+    False
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(bool(mode))
+        self._before.append(_core.set_recording(self._on))
+
+    def __enter__(self) -> Self:
+        return self

@@ -1,0 +1,298 @@
+"""NumPy's functions on Tensors: done on their arrays, and recorded where a gradient is required.
+
+One recorded call is one node. It keeps the arguments and the result; its backward asks the table of rules
+(`pyop.gradients.table`) for the derivative. While a backward pass is itself recorded the rule computes with Tensors, so
+that derivatives of any order come from the same rules.
+"""
+
+from __future__ import annotations
+
+import operator as _operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import FunctionClass, Tensor
+from .._tree import TreeDef, flatten
+from ..gradients import table
+
+__all__ = ["array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "power", "setitem"]
+
+_classes: dict[Any, FunctionClass] = {}
+
+
+def array_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """A ufunc, or one of its methods, on Tensors."""
+    if any(_is_foreign(x) for x in inputs):
+        return NotImplemented
+    if method == "__call__":
+        return call(ufunc, ufunc, inputs, kwargs)
+    if method == "at":
+        raise TypeError(f"np.{ufunc.__name__}.at works in place, which is not recorded: use a pyop.Function")
+    return call((ufunc, method), getattr(ufunc, method), inputs, kwargs)
+
+
+def array_function(
+    func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+) -> Any:
+    """A function of NumPy (or of ours, written to take part in its protocol) on Tensors."""
+    if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
+        return NotImplemented
+    kwargs = kwargs or {}
+    if func in _SHAPE_ONLY:
+        return func(*_arrays(args), **_arrays(kwargs))
+    return call(func, func, args, kwargs)
+
+
+# Functions whose result says nothing of the numbers.
+_SHAPE_ONLY = {
+    np.shape,
+    np.ndim,
+    np.size,
+    np.result_type,
+    np.iscomplexobj,
+    np.isrealobj,
+    np.can_cast,
+    np.may_share_memory,
+}
+_SHAPE_ONLY |= {np.shares_memory, np.array_repr, np.array_str, np.array2string, np.array_equal, np.allclose}
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether somebody else's array should have the say."""
+    kind = type(x)
+    if kind is Tensor or kind is np.ndarray or kind is float or kind is int:
+        return False
+    hook = getattr(kind, "__array_ufunc__", False)
+    return hook is None or (hook is not False and not issubclass(kind, (np.ndarray, np.generic, Tensor)))
+
+
+def _arrays(x: Any) -> Any:
+    """The same arguments with arrays in place of Tensors, at any depth."""
+    kind = type(x)
+    if kind is Tensor:
+        return x.numpy()
+    if kind is tuple or kind is list:
+        return kind(map(_arrays, x))
+    if kind is dict:
+        return {key: _arrays(item) for key, item in x.items()}
+    if kind is slice:
+        return slice(_arrays(x.start), _arrays(x.stop), _arrays(x.step))
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return kind(*map(_arrays, x))
+    return x
+
+
+def _wrapped(result: Any) -> Any:
+    """Tensors in place of arrays."""
+    if isinstance(result, (np.ndarray, np.generic)):
+        return Tensor(result)
+    kind = type(result)
+    if kind is tuple or kind is list:
+        return kind(map(_wrapped, result))
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return kind(*map(_wrapped, result))
+    return result
+
+
+def _is_inexact(x: Any) -> bool:
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype.kind in "fc"
+    return isinstance(x, (tuple, list)) and any(map(_is_inexact, x))
+
+
+def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a function with Tensors among its arguments.
+
+    Parameters
+    ----------
+    key : object
+        What the table of rules knows the function by.
+    function : callable
+        Of arrays.
+    args, kwargs : tuple, dict
+
+    Returns
+    -------
+    Tensor, or tuple or list of Tensor
+        Anything in the result that is not an array is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        A gradient would have to go through a function that has no rule.
+    """
+    if kwargs.get("out") is not None:
+        return _into(function, args, kwargs)
+    result = function(*_arrays(args), **_arrays(kwargs))
+    record, level = _core.is_recording(), _core.change_forward_level(0)
+    if not record and not level:
+        return _wrapped(result)
+    leaves = table.leaves(args, kwargs)
+    positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
+    wanted = record and any(leaves[k].requires_grad for k in positions)
+    moving = [k for k in positions if leaves[k]._tangent is not None] if level else []
+    if not (wanted or moving) or not _is_inexact(result):
+        return _wrapped(result)
+    rule = table.lookup(key)
+    if rule is None:
+        table.missing(key)
+    if not rule.differentiable:
+        return _wrapped(result)
+    made = _record(key, rule, args, kwargs, leaves, positions, result) if wanted else _wrapped(result)
+    if moving:
+        _push_forward(rule, moving, leaves, made, args, kwargs)
+    return made
+
+
+def _record(
+    key: Any,
+    rule: table.Rule,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    leaves: list[Any],
+    positions: list[int],
+    result: Any,
+) -> Any:
+    function = _classes.get(key)
+    if function is None:
+        function = _classes[key] = _class_of(key)
+    tensors = tuple([leaves[k] for k in positions])
+    # A list of results (np.split) or a named tuple (np.linalg.eigh) is a tuple to the node.
+    several = isinstance(result, (tuple, list))
+    arrays = (
+        tuple([np.asarray(r) if isinstance(r, np.generic) else r for r in result]) if several else np.asarray(result)
+    )
+    tree = None
+    if len(leaves) != len(args) + len(kwargs) or any(isinstance(a, (tuple, list, dict)) for a in args):
+        tree = flatten([*args, *kwargs.values()])[1]
+    for k in positions:
+        leaves[k] = None
+    attributes = {
+        "rule": rule,
+        "leaves": leaves,
+        "positions": positions,
+        "tree": tree,
+        "count": len(args),
+        "names": tuple(kwargs),
+        "several": several,
+    }
+    made = function._record(tensors, arrays, attributes)
+    if not several or type(result) is tuple:
+        return made
+    return list(made) if type(result) is list else type(result)(*made)
+
+
+def _class_of(key: Any) -> FunctionClass:
+    name = table.name_of(key).rpartition(".")[2] if not isinstance(key, tuple) else f"{key[0].__name__}_{key[1]}"
+    name = name[:1].upper() + name[1:]
+    return FunctionClass(None, name, None, None, _backward, None, (), None, -1, False, True, False)
+
+
+def _rebuilt(ctx: Any, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    tree: TreeDef | None = ctx.tree
+    arguments = leaves if tree is None else tree.unflatten(leaves)
+    return tuple(arguments[: ctx.count]), dict(zip(ctx.names, arguments[ctx.count :], strict=True))
+
+
+def _backward(ctx: Any, *gradients: Any) -> Any:
+    saved = ctx.saved_tensors
+    positions: list[int] = ctx.positions
+    leaves = list(ctx.leaves)
+    for k, value in zip(positions, saved, strict=False):
+        leaves[k] = value
+    args, kwargs = _rebuilt(ctx, leaves)
+    needs = ctx.needs_input_grad
+    argnums = tuple([k for k, need in zip(positions, needs, strict=True) if need])
+    several = ctx.several
+    ans = saved[len(positions) :] if several else saved[len(positions)]
+    found = iter(ctx.rule.vjp(argnums, ans, args, kwargs)(gradients if several else gradients[0]))
+    return tuple([_as_gradient(next(found)) if need else None for need in needs])
+
+
+def _as_gradient(g: Any) -> Any:
+    return g if g is None or type(g) is Tensor or type(g) is np.ndarray else np.asarray(g)
+
+
+def _push_forward(
+    rule: table.Rule, moving: list[int], leaves: list[Any], made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Tangents for what a call returned."""
+    if any(leaf is None for leaf in leaves):
+        leaves = table.leaves(args, kwargs)
+    tangents = tuple([leaves[k]._tangent for k in moving])
+    history = _core.is_recording() and any(
+        type(x) is Tensor and x.requires_grad for x in (*tangents, *[leaf for leaf in leaves if type(leaf) is Tensor])
+    )
+    # The rule computes with numbers and tangents apart: nothing in it moves.
+    level = _core.change_forward_level(0)
+    _core.change_forward_level(-level)
+    try:
+        if history:
+            tangent = rule.jvp(tuple(moving), tangents, made, args, kwargs)
+        else:
+            numbers = tuple([_arrays(t) for t in tangents])
+            tangent = rule.jvp(tuple(moving), numbers, _arrays(made), _arrays(args), _arrays(kwargs))
+    finally:
+        _core.change_forward_level(level)
+    outputs, moved = (made, tangent) if isinstance(made, (tuple, list)) else ((made,), (tangent,))
+    for output, t in zip(outputs, moved or (None,) * len(outputs), strict=True):
+        if t is not None and isinstance(output, Tensor):
+            output._tangent = t if type(t) is Tensor else np.asarray(t, dtype=output.dtype)
+
+
+def _into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with ``out=``: a change in place."""
+    out = kwargs["out"]
+    outs = out if isinstance(out, tuple) else (out,)
+    involved = [x for x in (*table.leaves(args, {}), *outs) if type(x) is Tensor]
+    if _core.is_recording() and any(t.requires_grad for t in involved):
+        raise TypeError("out= changes an array in place, which is not recorded: leave it out, or do it under no_grad()")
+    function(*_arrays(args), **_arrays(kwargs))
+    for x in outs:
+        if type(x) is Tensor:
+            x._bump()
+    return out if len(outs) > 1 or not isinstance(out, tuple) else outs[0]
+
+
+# --- what the operators of the C++ type call
+
+
+def operator(name: str, *operands: Any) -> Any:
+    """An operator that has to be recorded: the ufunc of the same meaning."""
+    ufunc = getattr(np, name)
+    return call(ufunc, ufunc, operands, {})
+
+
+def power(a: Any, b: Any) -> Any:
+    """``a ** b``, as NumPy's operator does it for small exponents."""
+    if type(b) is int and b == 2:
+        return call(np.square, np.square, (a,), {})
+    if type(b) is float and b == 0.5:
+        return call(np.sqrt, np.sqrt, (a,), {})
+    return call(np.power, np.power, (a, b), {})
+
+
+def getitem(x: Tensor, key: Any) -> Any:
+    """``x[key]``."""
+    return call(_operator.getitem, _operator.getitem, (x, key), {})
+
+
+def setitem(x: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``: a change in place."""
+    if _core.is_recording() and (x.requires_grad or (type(value) is Tensor and value.requires_grad)):
+        raise RuntimeError(
+            "assigning to elements changes a Tensor in place, which is not recorded: use np.where, a pyop.Function "
+            "with mark_dirty, or do it under no_grad()"
+        )
+    x.numpy()[_arrays(key)] = _arrays(value)
+    x._bump()
+
+
+def iterate(x: Tensor) -> Iterator[Any]:
+    """The Tensors along the first axis."""
+    if x.ndim == 0:
+        raise TypeError("iteration over a Tensor without dimensions")
+    return (x[i] for i in range(x.shape[0]))

@@ -1,0 +1,507 @@
+"""Function.apply: arguments, results, forms, and what is checked."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import pyop
+from pyop import autograd
+
+from .ops import AddOne, Exp, Ident, Mul, leaf, make, numbers
+
+
+def test_arrays_in_arrays_out():
+    x = np.ones(2)
+    y = Mul.apply(x, x)
+    assert type(y) is np.ndarray
+    assert type(make(lambda ctx: np.ones(2)).apply()) is pyop.Tensor
+
+
+def test_a_plain_array_beside_a_tensor_is_a_constant():
+    x = leaf(1.0, 2.0)
+    Mul.apply(x, np.array([3.0, 4.0])).backward(np.ones(2))  # backward returns a gradient for it, which is ignored
+    assert numbers(x.grad) == [3, 4]
+
+
+def test_the_split_form_gets_defaults_filled_in():
+    seen = []
+
+    def setup(ctx, inputs, output):
+        seen.append((len(inputs), inputs[1:], type(output)))
+        ctx.k = inputs[1]
+
+    op = make(lambda x, k=5.0, m=None: x * k, lambda ctx, g: (g * ctx.k, None, None), setup_context=setup)
+    x = leaf(2.0)
+    op.apply(x).backward()
+    assert seen == [(3, (5.0, None), np.ndarray)]
+    assert numbers(x.grad) == [5]
+
+
+def test_keywords_find_their_places():
+    op = make(lambda ctx, x, k=2.0, *, scale=1.0: x * k * scale, lambda ctx, g: (g, None))
+    assert numbers(op.apply(leaf(1.0), k=3.0)) == [3]
+    assert numbers(op.apply(k=3.0, x=leaf(1.0), scale=10.0)) == [30]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        op.apply(leaf(1.0), nonsense=1)
+    with pytest.raises(TypeError, match="multiple values"):
+        op.apply(leaf(1.0), x=leaf(1.0))
+    with pytest.raises(TypeError, match="keyword-only"):
+        op.apply(leaf(1.0), scale=leaf(1.0))
+    x = leaf(2.0)
+    y = op.apply(x=x)
+    y.backward()
+    assert numbers(x.grad) == [1]
+
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
+@dataclasses.dataclass
+class Record:
+    a: object
+    b: object
+
+
+@pytest.mark.parametrize(
+    ("build", "take"),
+    [
+        (lambda x, y: [x, y], lambda t: (t[0], t[1])),
+        (lambda x, y: (x, y), lambda t: (t[0], t[1])),
+        (lambda x, y: {"a": x, "b": y}, lambda t: (t["a"], t["b"])),
+        (Pair, lambda t: (t.a, t.b)),
+        (Record, lambda t: (t.a, t.b)),
+        (lambda x, y: {"deep": [(x, 1), {"y": y}]}, lambda t: (t["deep"][0][0], t["deep"][1]["y"])),
+    ],
+)
+def test_containers_of_tensors(build, take):
+    def forward(ctx, tree, k):
+        ctx.needs = ctx.needs_input_grad
+        a, b = take(tree)
+        assert type(a) is type(b) is np.ndarray
+        ctx.save_for_backward(a, b)
+        ctx.tree = tree
+        return a * b * k
+
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        if isinstance(ctx.tree, dict) and "deep" in ctx.tree:
+            return {"deep": [(g * b * 2, None), {"y": g * a * 2}]}, None
+        return build(g * b * 2, g * a * 2), None
+
+    op = make(forward, backward)
+    x, y = leaf(3.0), leaf(5.0)
+    z = op.apply(build(x, y), 2.0)
+    assert z.grad_fn.needs == (True, False)
+    z.backward()
+    assert numbers(x.grad) == [10]
+    assert numbers(y.grad) == [6]
+
+
+def test_a_container_of_gradients_of_another_form():
+    op = make(lambda ctx, pair: pair[0] * pair[1], lambda ctx, g: {"a": g})
+    with pytest.raises(RuntimeError, match="position 1"):
+        op.apply((leaf(1.0), leaf(2.0))).backward()
+
+
+def test_a_list_of_gradients_is_as_good_as_a_tuple():
+    x, y = leaf(2.0), leaf(3.0)
+    op = make(lambda ctx, a, b: a + b, lambda ctx, g: [g, 2 * g])
+    op.apply(x, y).backward()
+    assert (numbers(x.grad), numbers(y.grad)) == ([1], [2])
+
+
+@pytest.mark.parametrize("result", [lambda x: [x * 2], lambda x: {"y": x * 2}, lambda x: (x, [x * 2])])
+def test_arrays_in_a_list_or_dict_would_lose_their_gradients(result):
+    with pytest.raises(TypeError, match="tuple"):
+        make(lambda ctx, x: result(x)).apply(leaf(1.0))
+
+
+def test_what_is_no_array_passes_through():
+    y, text, number, nothing = make(lambda ctx, x: (x * 2, "s", 7, None), lambda ctx, g, *rest: g).apply(leaf(1.0))
+    assert (numbers(y), text, number, nothing) == ([2], "s", 7, None)
+    assert y.grad_fn.output_info[1:] == (None, None, None)
+
+
+def test_numpy_scalars_are_arrays():
+    x = leaf(1.0, 2.0)
+    y = make(lambda ctx, x: x.sum(), lambda ctx, g: np.full(2, g)).apply(x)
+    assert y.shape == ()
+    y.backward()
+    assert numbers(x.grad) == [1, 1]
+
+
+def test_one_array_in_two_slots_gets_both_gradients():
+    x = leaf(1.0)
+
+    def forward(ctx, x):
+        y = x * 1
+        return y, y
+
+    p, q = make(forward, lambda ctx, g, h: g + 10 * h).apply(x)
+    autograd.backward([p, q], [np.array([1.0]), np.array([2.0])])
+    assert numbers(x.grad) == [21]
+
+
+def test_two_tensors_of_one_array_are_told_apart():
+    """Saved arrays are recognised by identity: the constant must not stand for the variable."""
+    x = leaf(3.0)
+    constant = pyop.Tensor(x.numpy())
+    y = Mul.apply(constant, x)
+    (g,) = autograd.grad(y, [x], create_graph=True)
+    assert numbers(g) == [3]
+    z = Mul.apply(x, x.numpy())
+    (g,) = autograd.grad(z, [x], create_graph=True)
+    assert not g.requires_grad or numbers(autograd.grad(g, [x], allow_unused=True)[0]) in (None, [0])
+
+
+def test_methods_are_found_once_and_wrong_forms_are_named():
+    with pytest.raises(TypeError, match=r"call Ident\.apply"):
+        Ident()
+    both = make(lambda ctx, x: x * 1, lambda ctx, g: g, vjp=lambda ctx, g: g, name="Both")
+    with pytest.raises(RuntimeError, match="Both"):
+        both.apply(leaf(1.0)).backward()
+    renamed = make(lambda ctx, x: x * 1, vjp=lambda ctx, g: 3 * g)
+    x = leaf(1.0)
+    renamed.apply(x).backward()
+    assert numbers(x.grad) == [3]
+
+
+def test_inheritance():
+    class Base(pyop.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    class Derived(Base):
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(1.0)
+    Derived.apply(x).backward()
+    assert numbers(x.grad) == [2]
+    assert Derived.apply.name == "Derived"
+    with pytest.raises(NotImplementedError, match="Base has no backward"):
+        Base.apply(x).backward()
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "words"),
+    [
+        (lambda g: (g,), RuntimeError, "Op.*expected 2, got 1"),
+        (lambda g: (g, g, g), RuntimeError, "expected 2, got 3"),
+        (lambda g: (g, "x"), RuntimeError, "position 2"),
+        (lambda g: ("x", None), TypeError, "type str at position 1"),
+        (lambda g: (1.0, None), TypeError, "type float at position 1"),
+        (lambda g: (np.ones(3), None), RuntimeError, r"index 0.*\(3,\).*\(2,\)"),
+        (lambda g: (np.array(1.0), None), RuntimeError, r"index 0.*\(\).*\(2,\)"),
+        (lambda g: (g + 1j, None), RuntimeError, "complex128.*float64.*real"),
+        (lambda g: (np.array(["a", "b"]), None), TypeError, "dtype"),
+    ],
+)
+def test_wrong_gradients(returned, error, words):
+    op = make(lambda ctx, x, k: x * 1, lambda ctx, g: returned(g))
+    with pytest.raises(error, match=words):
+        op.apply(leaf(1.0, 2.0), 3).backward(np.ones(2))
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_are_summed_over_what_was_broadcast_and_cast(create_graph):
+    x = pyop.Tensor(np.ones((2, 1), np.float32), requires_grad=True)
+    op = make(lambda ctx, x: np.broadcast_to(x, (5, 2, 3)).astype(float), lambda ctx, g: g)
+    y = op.apply(x)
+    y.backward(np.ones((5, 2, 3)), create_graph=create_graph)
+    assert x.grad.dtype == np.float32
+    assert numbers(x.grad) == [[15], [15]]
+
+
+def test_real_gradients_of_complex_inputs_are_cast():
+    z = leaf(1j, dtype=complex)
+    make(lambda ctx, z: z.real.copy(), lambda ctx, g: g).apply(z).backward()
+    assert z.grad.dtype == complex
+
+
+def test_materialising():
+    got = []
+
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 1, x * 2
+
+    op = make(forward, lambda ctx, g, h: (got.append((g, h)), g)[1])
+    y, _ = op.apply(leaf(1.0))
+    y.backward()
+    assert got[0][1] is None
+    with pytest.raises(TypeError, match="True or False, not str"):
+        make(lambda ctx, x: ctx.set_materialize_grads("no")).apply(leaf(1.0))
+
+
+def test_marks_take_arrays_only():
+    for method in ("mark_dirty", "mark_non_differentiable"):
+        with pytest.raises(TypeError, match=rf"{method}\(\) takes arrays, but argument 0 is of type int"):
+            make(lambda ctx, x, method=method: getattr(ctx, method)(3)).apply(leaf(1.0))
+
+
+def test_integers_have_no_gradient():
+    y, n = make(lambda ctx, x: (x * 2, np.arange(3)), lambda ctx, g, h: (h.dtype, g)[1]).apply(leaf(1.0))
+    assert y.requires_grad
+    assert not n.requires_grad
+
+
+def test_methods_of_ctx_belong_into_the_call():
+    ctx = Ident.apply(leaf(1.0)).grad_fn
+    for method in ("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable"):
+        with pytest.raises(RuntimeError, match="the call is over"):
+            getattr(ctx, method)(np.ones(1))
+
+
+def test_what_a_node_knows():
+    seen = []
+
+    def forward(ctx, x, k, a):
+        seen.append(ctx)
+        ctx.save_for_backward(x, None)
+        assert ctx.to_save[0] is x
+        assert ctx.saved_tensors == ()
+        return x * k, "text"
+
+    op = make(forward, lambda ctx, *g: (None,) * 3)
+    x = leaf(1.0, 2.0)
+    y, _ = op.apply(x, 2.0, np.ones(3))
+    node = y.grad_fn
+    assert node is seen[0]
+    assert node.name() == "OpBackward"
+    assert node.function is op
+    assert node.is_variable_input == (True, False, False)
+    assert node.needs_input_grad == (True, False, False)
+    assert node.input_info == ((np.dtype(float), (2,)),)
+    assert node.output_info == ((np.dtype(float), (2,)), None)
+    assert node.saved_tensors[0] is x
+    assert node.to_save == ()
+    assert node.next_functions[0][0].variable is x
+    assert node.next_functions[0][0].name() == "AccumulateGrad"
+    with pytest.raises(AttributeError):
+        node.nothing
+    node.something = 3
+    assert node.something == 3
+    with pytest.raises(TypeError):
+        type(node)()
+
+
+def test_needs_input_grad_says_what_the_run_wants():
+    needs = []
+
+    def backward(ctx, g):
+        needs.append(ctx.needs_input_grad)
+        return g if needs[-1][0] else None, g if needs[-1][1] else None
+
+    op = make(lambda ctx, a, b: a + b, backward)
+    a, b = leaf(1.0), leaf(2.0)
+    autograd.grad(op.apply(a, b), [b])
+    op.apply(a, b).backward()
+    op.apply(a, b).backward(inputs=[a])
+    assert needs == [(False, True), (True, True), (True, False)]
+    assert (numbers(a.grad), numbers(b.grad)) == ([2], [1])
+
+
+# --- in place
+
+
+def test_in_place_continues_the_history_of_the_same_object():
+    x = leaf(1.0)
+    h = Ident.apply(x)
+    first = h.grad_fn
+    assert AddOne.apply(h) is h
+    assert h.grad_fn.next_functions[0][0] is first
+    assert h._version == 1
+    h.backward()
+    assert numbers(x.grad) == [1]
+
+
+def test_in_place_on_a_leaf_is_refused_before_the_damage():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="leaf"):
+        AddOne.apply(x)
+    assert numbers(x) == [1]
+    with pyop.no_grad():
+        y = AddOne.apply(x)
+    assert numbers(x) == [2]
+    assert y is not x
+    assert not y.requires_grad
+    assert np.shares_memory(x.numpy(), y.numpy())
+    assert x.requires_grad
+
+
+View = make(lambda ctx, x: x.reshape(2, 1), lambda ctx, g: g.reshape(2), name="View")
+
+
+def test_in_place_on_a_view_is_refused():
+    h = Ident.apply(leaf(1.0, 2.0))
+    view = View.apply(h)
+    with pytest.raises(RuntimeError, match="view"):
+        AddOne.apply(view)
+
+
+def test_a_view_of_changed_memory_is_not_used():
+    h = Ident.apply(leaf(1.0, 2.0))
+    view = View.apply(h)
+    AddOne.apply(h)
+    with pytest.raises(RuntimeError, match="take the view again"):
+        Ident.apply(view)
+    with pytest.raises(RuntimeError, match="take the view again"):
+        view.backward(np.ones((2, 1)))
+    View.apply(h).backward(np.ones((2, 1)))
+
+
+def test_a_dirty_argument_must_be_returned():
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x * 2
+
+    with pytest.raises(RuntimeError, match="dirty"):
+        make(forward).apply(Ident.apply(leaf(1.0)))
+
+
+# --- saving
+
+
+def test_saving_refuses_what_is_no_array():
+    with pytest.raises(TypeError, match="argument 1 is of type str"):
+        make(lambda ctx, x: ctx.save_for_backward(x, "x")).apply(leaf(1.0))
+    with pytest.raises(TypeError, match="argument 0 is of type list"), pyop.no_grad():
+        make(lambda ctx, x: ctx.save_for_backward([x])).apply(leaf(1.0))
+
+
+def test_what_is_saved_comes_back_as_it_is_needed():
+    x, b = leaf(3.0), pyop.Tensor(np.array([2.0]))
+    kinds = []
+
+    def forward(ctx, x, b, c):
+        y = x * b * c
+        ctx.save_for_backward(x, b, c, y, None)
+        return y
+
+    def backward(ctx, g):
+        kinds.append([type(s) for s in ctx.saved_tensors])
+        return g * ctx.saved_tensors[1] * ctx.saved_tensors[2], None, None
+
+    op = make(forward, backward)
+    c = np.array([5.0])
+    autograd.grad(op.apply(x, b, c), [x])
+    autograd.grad(op.apply(x, b, c), [x], create_graph=True)
+    arrays = [np.ndarray] * 4
+    assert kinds == [[*arrays, type(None)], [pyop.Tensor, pyop.Tensor, np.ndarray, pyop.Tensor, type(None)]]
+    y = op.apply(x, b, c)
+    saved = y.grad_fn.saved_tensors
+    assert saved[0] is x
+    assert saved[1] is b
+    assert saved[2] is c
+    assert saved[3] is not y
+    assert saved[3].grad_fn is y.grad_fn
+
+
+def test_changes_of_what_was_saved_are_noticed():
+    h = Ident.apply(leaf(1.0, 2.0))
+    z = Mul.apply(h, h)
+    AddOne.apply(h)
+    with pytest.raises(RuntimeError, match=r"Mul.*\(2,\).*AddOneBackward.*modified.*version 1, expected version 0"):
+        z.backward(np.ones(2))
+
+
+@pytest.mark.parametrize("which", ["input", "output"])
+def test_writing_through_numpy_is_noticed_too(which):
+    x = leaf(1.0, 2.0)
+    y = Exp.apply(x) if which == "output" else Mul.apply(x, x)
+    (y if which == "output" else x).numpy()[0] = 5.0
+    with pytest.raises(RuntimeError, match="modified"):
+        y.backward(np.ones(2))
+
+
+def test_large_arrays_are_watched_under_anomaly_detection():
+    x = pyop.Tensor(np.ones(1000), requires_grad=True)
+    with autograd.detect_anomaly():
+        y = Mul.apply(x, x)
+        x.numpy()[500] = 5.0
+        with pytest.raises(RuntimeError, match="modified"):
+            y.backward(np.ones(1000))
+
+
+def test_freed_is_said_and_retaining_works():
+    x = leaf(3.0)
+    y = Mul.apply(x, x)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert numbers(x.grad) == [12]
+    with pytest.raises(RuntimeError, match=r"second time.*retain_graph"):
+        y.backward()
+    with pytest.raises(RuntimeError, match="freed"):
+        y.grad_fn.saved_tensors
+
+
+def test_a_node_that_failed_keeps_what_it_saved():
+    fail = [True]
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if fail[0]:
+            raise KeyError("first time")
+        return g * x
+
+    op = make(lambda ctx, x: (ctx.save_for_backward(x), x * 1)[1], backward)
+    x = leaf(4.0)
+    y = op.apply(x)
+    with pytest.raises(KeyError):
+        y.backward()
+    fail[0] = False
+    y.backward()
+    assert numbers(x.grad) == [4]
+
+
+# --- derivatives of derivatives that are not known
+
+
+def test_an_intermediate_result_does_not_pass_for_a_constant():
+    def forward(ctx, x):
+        inner = np.sin(x)
+        ctx.save_for_backward(inner)
+        return inner**2 / 2
+
+    op = make(forward, lambda ctx, g: g * ctx.saved_tensors[0])
+    x = leaf(0.5)
+    (g,) = autograd.grad(op.apply(x), [x], create_graph=True)
+    with pytest.raises(RuntimeError, match=r"saved array 0.*ctx"):
+        autograd.grad(g, [x])
+
+
+def test_a_plain_array_from_backward_does_not_pass_for_a_constant():
+    op = make(lambda ctx, x: x**2, lambda ctx, g: np.asarray(g.numpy() if isinstance(g, pyop.Tensor) else g) * 2)
+    x, v = leaf(3.0), leaf(1.0)
+    (g,) = autograd.grad(op.apply(x), [x], [v], create_graph=True)
+    for wrt in (x, v):
+        with pytest.raises(RuntimeError, match="plain array"):
+            autograd.grad(g, [wrt], retain_graph=True)
+
+
+@pytest.mark.parametrize("order", ["inside", "outside"])
+def test_once_differentiable(order):
+    def backward(ctx, g):
+        assert type(g) is np.ndarray
+        assert not autograd.is_grad_enabled()
+        return g * 2
+
+    if order == "inside":
+        marked = staticmethod(autograd.once_differentiable(backward))
+    else:
+        marked = autograd.once_differentiable(staticmethod(backward))
+    op = type("Once", (pyop.Function,), {"forward": staticmethod(lambda ctx, x: x * 2), "backward": marked})
+    x = leaf(3.0)
+    (g,) = autograd.grad(op.apply(x), [x], create_graph=True)
+    assert numbers(g) == [2]
+    with pytest.raises(RuntimeError, match=r"Once.*once_differentiable"):
+        autograd.grad(g, [x])
+    op.apply(x).backward()
+    assert numbers(x.grad) == [2]
