@@ -23,6 +23,7 @@ SUITES = {
     "guard": "B7: a compiled function against its plan",
     "handoff": "B9: 64 MiB through an op and through a plan of ten",
     "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",
+    "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 
 
@@ -31,7 +32,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measure the budgets of docs/performance.md.",
-        epilog="suites:\n" + "\n".join(f"  {name:<10}{what}" for name, what in SUITES.items()),
+        epilog="suites:\n" + "\n".join(f"  {name:<14}{what}" for name, what in SUITES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="suites to run (default: all)")

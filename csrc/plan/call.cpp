@@ -6,11 +6,13 @@
 // no references. Should the step decline, the call begins again on the general way.
 #include <vector>
 
+#include "array/copied.h"
 #include "array/describe.h"
 #include "array/overlap.h"
 #include "graph/build.h"
 #include "plan/execute.h"
 #include "plan/plan.h"
+#include "plan/profiled.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/stack_array.h"
@@ -118,7 +120,7 @@ int check_out(PyObject* out, PyObject* result, size_t k) {
 // A result that lies where another one is about to be written (the plan returns an input, and out= holds that).
 int separate(PyObject*& result, PyObject* target) {
     if (!is_exact_array(result) || !may_overlap(as_array(result), as_array(target))) return 0;
-    PyObject* copy = PyArray_NewCopy(as_array(result), NPY_KEEPORDER);
+    PyObject* copy = counted(PyArray_NewCopy(as_array(result), NPY_KEEPORDER));
     if (!copy) return -1;
     Py_SETREF(result, copy);
     return 0;
@@ -136,7 +138,8 @@ int deliver(const Targets& targets, References& outputs) {
     }
     for (size_t k = 0; k < n; ++k) {
         if (!written(k)) continue;
-        if (PyArray_CopyInto(as_array(targets[k]), as_array(outputs[k])) < 0) return -1;
+        PyArrayObject* target = as_array(targets[k]);
+        if (counted(PyArray_CopyInto(target, as_array(outputs[k])), target) < 0) return -1;
         Py_SETREF(outputs[k], Py_NewRef(targets[k]));
     }
     return 0;
@@ -196,12 +199,18 @@ PyObject* run_directly(const PlanObject& plan, PyObject* const* values, PyObject
         if (n_out != 1 || !is_exact_array(out)) return nullptr;
         context.targets = &out;
     }
-    if (direct.step->run(inputs.data(), outputs.data(), context) <= 0 || (out && outputs[0] != out)) return nullptr;
+    const auto run = [&] {
+        const int done = direct.step->run(inputs.data(), outputs.data(), context);
+        return done > 0 ? 0 : done < 0 ? -1 : 1;
+    };
+    // The step is the only instruction.
+    const int status = profiling() ? run_profiled(p, 0, inputs.data(), outputs.data(), run) : run();
+    if (status != 0 || (out && outputs[0] != out)) return nullptr;
     if (PYOP_LIKELY(plan.form == FetchForm::Single)) return std::exchange(outputs[0], nullptr);
     return assemble(plan, outputs.data());
 }
 
-PyObject* run_plan(PyObject* self, PyObject* const* values, PyObject* out) {
+PYOP_INLINE PyObject* run_plan(PyObject* self, PyObject* const* values, PyObject* out) {
     const PlanObject& plan = *reinterpret_cast<PlanObject*>(self);
     if (out == Py_None) out = nullptr;
     if (PYOP_LIKELY(plan.program->direct != nullptr)) {
@@ -210,6 +219,19 @@ PyObject* run_plan(PyObject* self, PyObject* const* values, PyObject* out) {
         if (PyErr_Occurred()) return nullptr;
     }
     return run_generally(self, values, out);
+}
+
+PYOP_COLD PyObject* run_plan_profiled(PyObject* self, PyObject* const* values, PyObject* out) {
+    const Program& p = *reinterpret_cast<PlanObject*>(self)->program;
+    Scope scope(p.profile_id, self, kWholeCall);
+    for (size_t k = 0; k < p.feeds.size(); ++k) scope.bytes_in += bytes_in_arrays(values[k]);
+    PyObject* result = run_plan(self, values, out);
+    if (result) scope.succeeded(bytes_in_arrays(result));
+    return result;
+}
+
+PyObject* call_plan(PyObject* self, PyObject* const* values, PyObject* out) {
+    return profiling() ? run_plan_profiled(self, values, out) : run_plan(self, values, out);
 }
 
 PyObject* call_with_keywords(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
@@ -228,7 +250,7 @@ PyObject* call_with_keywords(PyObject* self, PyObject* const* args, Py_ssize_t n
                      feed_names(p).c_str());
         return nullptr;
     }
-    return run_plan(self, values.data(), out);
+    return call_plan(self, values.data(), out);
 }
 
 }  // namespace
@@ -250,9 +272,9 @@ PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, 
             const Ref alive = Ref::borrow(self);
             const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
             if (PYOP_LIKELY(static_cast<size_t>(n) == reinterpret_cast<PlanObject*>(self)->program->feeds.size())) {
-                if (PYOP_LIKELY(!kwnames)) return run_plan(self, args, nullptr);
+                if (PYOP_LIKELY(!kwnames)) return call_plan(self, args, nullptr);
                 if (PyTuple_GET_SIZE(kwnames) == 1 && PyTuple_GET_ITEM(kwnames, 0) == out_keyword())
-                    return run_plan(self, args, args[n]);
+                    return call_plan(self, args, args[n]);
             }
             return call_with_keywords(self, args, n, kwnames);
         },

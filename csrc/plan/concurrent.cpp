@@ -114,7 +114,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         if (!ready_.empty() && engage() < 0) return -1;
         StepContext context;
         context.threads = threads_;
-        if (run_instruction(ins, graph_of(graph_.get()), arguments.data(), context, results.data()) < 0) return -1;
+        if (run_instruction(p_, i, graph_of(graph_.get()), arguments.data(), context, results.data()) < 0) return -1;
         for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
             const uint32_t slot = p_.results[ins.first_result + k];
             if (uses_[slot] == 0)

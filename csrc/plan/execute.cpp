@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "array/lend.h"
+#include "plan/profiled.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
 
@@ -28,8 +29,21 @@ uint64_t dying_inputs(const Instruction& ins, const Operand* operands, PyObject*
 // Pointers for one instruction.
 using Pointers = StackArray<PyObject*, 16>;
 
+int run(const Instruction& ins, const Graph& g, PyObject* const* arguments, const StepContext& context,
+        PyObject** results) {
+    if (ins.native) {
+        const int done = ins.native->run(arguments, results, context);
+        if (done != 0) return done > 0 ? 0 : -1;
+        return ins.native->members().call(g, arguments, results);
+    }
+    Callee callee = ins.callee;
+    callee.private_inputs = context.dying;
+    return checked_call(callee, arguments, ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
+}
+
 // The general instruction; the plain one is inlined into the loop of execute().
-int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** slots, PyObject* const* targets) {
+int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObject* const* targets) {
+    const Instruction& ins = p.instructions[i];
     const Operand* operands = p.operands.data() + ins.first_operand;
     Pointers arguments(ins.n_inputs), results(static_cast<size_t>(ins.callee.n_out));
     std::fill_n(results.data(), ins.callee.n_out, nullptr);
@@ -43,7 +57,7 @@ int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** sl
         wanted[k] = output < 0 ? nullptr : targets[output];
     }
     if (targets) context.targets = wanted.data();
-    if (run_instruction(ins, g, arguments.data(), context, results.data()) < 0) return -1;
+    if (run_instruction(p, i, g, arguments.data(), context, results.data()) < 0) return -1;
     for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
         const uint32_t slot = p.results[ins.first_result + k];
         if (slot == kNoSlot)
@@ -58,16 +72,12 @@ int step(const Program& p, const Graph& g, const Instruction& ins, PyObject** sl
 
 }  // namespace
 
-int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, const StepContext& context,
-                    PyObject** results) {
-    if (ins.native) {
-        const int done = ins.native->run(arguments, results, context);
-        if (done != 0) return done > 0 ? 0 : -1;
-        return ins.native->members().call(g, arguments, results);
-    }
-    Callee callee = ins.callee;
-    callee.private_inputs = context.dying;
-    return checked_call(callee, arguments, ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
+int run_instruction(const Program& p, uint32_t i, const Graph& g, PyObject* const* arguments,
+                    const StepContext& context, PyObject** results) {
+    const Instruction& ins = p.instructions[i];
+    if (profiling())
+        return run_profiled(p, i, arguments, results, [&] { return run(ins, g, arguments, context, results); });
+    return run(ins, g, arguments, context, results);
 }
 
 int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots) {
@@ -110,7 +120,9 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
     const Operand* all_operands = p.operands.data();
     const Ref* constants = p.constants.data();
     unsigned until_signals = 1024;
-    for (const Instruction& ins : p.instructions) {
+    const auto n_instructions = static_cast<uint32_t>(p.instructions.size());
+    for (uint32_t i = 0; i < n_instructions; ++i) {
+        const Instruction& ins = p.instructions[i];
         // Python functions look at signals themselves, builtins do not.
         if (PYOP_UNLIKELY(--until_signals == 0)) {
             until_signals = 1024;
@@ -127,9 +139,12 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
             bool arrays = true;
             for (uint32_t k = 0; k < ins.n_inputs; ++k) arrays &= is_exact_array(arguments[k]);
             PyObject* result;
-            const int done = PYOP_LIKELY(arrays) ? checked_call_plain(ins.callee.fn, *ins.callee.contract, arguments,
-                                                                      ins.n_inputs, &result, NodeCaller(g, ins.node))
-                                                 : 1;
+            const auto call = [&] {
+                return checked_call_plain(ins.callee.fn, *ins.callee.contract, arguments, ins.n_inputs, &result,
+                                          NodeCaller(g, ins.node));
+            };
+            int done = 1;
+            if (PYOP_LIKELY(arrays)) done = profiling() ? run_profiled(p, i, arguments, &result, call) : call();
             if (PYOP_LIKELY(done == 0)) {
                 const uint32_t slot = p.results[ins.first_result];
                 if (PYOP_LIKELY(slot != kNoSlot))
@@ -142,7 +157,7 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
             }
             if (done < 0) return -1;
         }
-        if (step(p, g, ins, slots, targets) < 0) return -1;
+        if (step(p, g, i, slots, targets) < 0) return -1;
     }
     store_outputs(p, feeds, slots, outputs);
     return 0;

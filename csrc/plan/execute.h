@@ -29,8 +29,8 @@ int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots);
 // Takes the fetches out of a frame. A read-only view that was lent comes back as the array it was lent from.
 void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs);
 
-// One instruction on gathered arguments (borrowed), storing its results (new references).
-int run_instruction(const Instruction& ins, const Graph& g, PyObject* const* arguments, const StepContext& context,
-                    PyObject** results);
+// Instruction `i` on gathered arguments (borrowed), storing its results (new references).
+int run_instruction(const Program& p, uint32_t i, const Graph& g, PyObject* const* arguments,
+                    const StepContext& context, PyObject** results);
 
 }  // namespace pyop

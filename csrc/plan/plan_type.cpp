@@ -110,6 +110,7 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     plan.vectorcall = plan_vectorcall;
     plan.graph = Py_NewRef(graph);
     plan.program = program.release();
+    plan.program->plan = self.get();
     plan.request = kept.release();
     plan.leaves = leaves.release();
     plan.form = static_cast<FetchForm>(form);
@@ -177,6 +178,25 @@ PyObject* plan_nodes(PyObject* self, void*) {
     return tuple.release();
 }
 
+// What an event of a profile stands for: (whether it is native, its nodes, what runs).
+PyObject* plan_instruction(PyObject* self, PyObject* number) {
+    const PlanObject& plan = *plan_of(self);
+    const size_t i = PyLong_AsSize_t(number);
+    if (PyErr_Occurred()) return nullptr;
+    if (i >= plan.program->instructions.size())
+        return PyErr_Format(PyExc_IndexError, "the plan has no instruction %zu", i);
+    const Instruction& ins = plan.program->instructions[i];
+    const std::vector<uint32_t> indices = ins.native ? ins.native->members().nodes : std::vector<uint32_t>{ins.node};
+    const std::string text = ins.native ? ins.native->describe(0) : std::string();
+    Ref nodes = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(indices.size())));
+    for (size_t k = 0; nodes && k < indices.size(); ++k) {
+        PyObject* node = node_handle_new(plan.graph, indices[k]);
+        if (!node) return nullptr;
+        PyTuple_SET_ITEM(nodes.get(), static_cast<Py_ssize_t>(k), node);
+    }
+    return nodes ? Py_BuildValue("(OOs)", ins.native ? Py_True : Py_False, nodes.get(), text.c_str()) : nullptr;
+}
+
 PyObject* plan_input_names(PyObject* self, void*) {
     const Program& p = *plan_of(self)->program;
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(p.feeds.size())));
@@ -199,6 +219,7 @@ PyMethodDef plan_methods[] = {
      "What became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
      "`folded` (computed at compile), of those that run as `native` loops and the `groups` these form, of\n"
      "`instructions` left, and of memory `slots` they share."},
+    {"_instruction", plan_instruction, METH_O, "_instruction(i): (native, nodes, what runs); for profiles."},
     {"_facts", plan_facts, METH_NOARGS, "_facts(): what became of each node; see python/pyop/explain.py."},
     {},
 };

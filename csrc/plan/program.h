@@ -1,7 +1,8 @@
 // plan/program.h: Program, a graph lowered to a flat list of instructions over numbered slots.
 //
-// It is immutable, so any number of threads may execute it at once, each with its own frame of slots. The
-// functions and contracts it points to are owned by the nodes of the graph, which the plan keeps alive.
+// It is immutable (but for its number in a profile), so any number of threads may execute it at once, each with its own
+// frame of slots. The functions and contracts it points to are owned by the nodes of the graph, which the plan keeps
+// alive.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "array/checked_call.h"
 #include "graph/passes/rewrite.h"
 #include "plan/native_step.h"
+#include "profile/events.h"
 
 namespace pyop {
 
@@ -30,13 +32,13 @@ inline constexpr uint32_t kNoSlot = UINT32_MAX;  // a result nobody reads
 
 struct Instruction {
     Callee callee;
-    uint32_t node;           // of the graph, for error texts
+    uint32_t node;  // of the graph, for error texts
     uint32_t first_operand;  // into Program::operands
     uint32_t n_inputs;
-    uint32_t first_result;   // into Program::results
-    bool plain;              // may take checked_call_plain
-    bool mutates;            // some input is written to
-    bool in_place = false;   // a native step that may write over inputs nobody reads any more
+    uint32_t first_result;  // into Program::results
+    bool plain;  // may take checked_call_plain
+    bool mutates;  // some input is written to
+    bool in_place = false;  // a native step that may write over inputs nobody reads any more
     const NativeStep* native = nullptr;  // the callee then only tells the number of results
 };
 
@@ -44,9 +46,9 @@ struct Instruction {
 struct Feed {
     PyArray_Descr* dtype = nullptr;  // borrowed from the graph's spec table; null: any
     int ndim = -1;
-    std::vector<npy_intp> dims;      // >= 0 a size, -1 anything, -2 - k the k-th symbolic size
-    uint32_t slot = kNoSlot;         // kNoSlot: nothing reads it
-    uint32_t lent_slot = kNoSlot;    // a read-only view for the functions it is lent to
+    std::vector<npy_intp> dims;  // >= 0 a size, -1 anything, -2 - k the k-th symbolic size
+    uint32_t slot = kNoSlot;  // kNoSlot: nothing reads it
+    uint32_t lent_slot = kNoSlot;  // a read-only view for the functions it is lent to
     Ref name;
 };
 
@@ -72,7 +74,7 @@ struct Program {
     std::vector<Feed> feeds;
     std::vector<Ref> feed_symbols;  // the symbolic sizes by number: Dims that are plain names
     std::vector<FeedExpr> feed_exprs;
-    std::vector<Operand> outputs;   // one a fetch
+    std::vector<Operand> outputs;  // one a fetch
     uint32_t n_slots = 0;
     std::unique_ptr<DirectCall> direct;  // null: it is more than that
     // By result of an instruction: the output of the plan that it is and that nothing else reads, or -1.
@@ -85,6 +87,9 @@ struct Program {
     std::vector<uint32_t> n_predecessors;
     std::vector<uint32_t> first_successor;  // into successors; one more than instructions
     std::vector<uint32_t> successors;
+
+    PyObject* plan = nullptr;  // borrowed: the Plan this belongs to
+    mutable SourceId profile_id;
 
     // What became of the graph's nodes.
     size_t n_nodes = 0, merged = 0, folded = 0, pruned = 0, native = 0, groups = 0;

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._core import Op, Plan
+from ._core import Node, Op, Plan
 
 __all__ = ["Profile", "ProfileRow", "profile"]
 
@@ -50,9 +50,11 @@ class ProfileRow:
     name : str
         Of the op or node; a fused group names its nodes.
     kind : str
-        ``"op"``, ``"plan"``, ``"node"`` (a Python function in a plan) or ``"native"`` (C++ in a plan).
+        ``"op"`` and ``"plan"`` are calls; within a plan there are ``"node"`` (a Python function), ``"native"``
+        (one operation in C++), ``"view"`` and ``"group"`` (several operations in one pass over the elements).
     where : str
-        ``"file:line"`` of the declaration (an op) or of the place where the node was written.
+        ``"file:line"`` of the declaration (an op) or of the place where the node was written; of a group, its
+        last node. Empty for a plan.
     calls, failed : int
         How often it was called, and how many of those calls raised.
     total_ns : float
@@ -375,10 +377,21 @@ def nesting(starts: list[int], ends: list[int]) -> tuple[list[int], list[int]]:
 def described(source: Any, part: int) -> tuple[str, str, str]:
     """Name, kind and place of what was called."""
     if isinstance(source, Plan):
-        return source.graph.name, "plan", ""
+        if part == _WHOLE_CALL:
+            return source.graph.name, "plan", ""
+        native, nodes, text = source._instruction(part)
+        # A group is one line of the table: where its last node was written is where its results are.
+        kind = ("group" if len(nodes) > 1 else "view" if text == "view" else "native") if native else "node"
+        return name_of(nodes), kind, nodes[-1].origin
     if isinstance(source, Op):
         return source.name, "op", source.origin
     return repr(source), "?", ""
+
+
+def name_of(nodes: tuple[Node, ...]) -> str:
+    """The names of a group's nodes, as many as fit a table."""
+    names = [node.name for node in nodes]
+    return " ".join(names if len(names) <= 4 else [*names[:2], f"…{len(names) - 3}…", names[-1]])
 
 
 # --- the table
