@@ -4,6 +4,7 @@
 #include "graph/build.h"
 #include "graph/value_spec.h"
 #include "plan/guard.h"
+#include "plan/steps/steps.h"
 #include "runtime/origin.h"
 
 namespace py = pybind11;
@@ -16,6 +17,9 @@ void register_hooks(py::module_& m) {
         "set_array_hooks",
         [](py::object ufunc, py::object function) { pyop::set_array_hooks(ufunc.ptr(), function.ptr()); },
         py::arg("array_ufunc"), py::arg("array_function"), "What NumPy's protocols on a Value call.");
+    m.def(
+        "set_number_call", [](py::object type) { pyop::set_number_call(type.ptr()); }, py::arg("type"),
+        "The class of functions that are called with Python numbers.");
     m.def(
         "set_static_key", [](py::object key, py::object number) { pyop::set_static_key(key.ptr(), number.ptr()); },
         py::arg("key"), py::arg("number"), "How static values are compared, and the type of symbolic numbers.");

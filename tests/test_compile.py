@@ -160,6 +160,21 @@ def test_numbers_computed_with_are_inputs_and_numbers_decided_by_are_static():
     assert linear.cache_info().plans == 1
 
 
+def test_arithmetic_of_python_floats_is_pythons():
+    def f(t, k):
+        return [t + k, t - k, t * 2, 1.5 * t, 1 / k, t / k, -t, +t, abs(t), (t + 1) * (k - 1) / 3.0]
+
+    compiled = pyop.compile(f)
+    plan = compiled.plan_for(1.0, 2.0)
+    assert plan.report()["native"] == plan.report()["instructions"]
+    every = [0.0, -0.0, 1.0, -2.5, 1e308, 5e-324, math.inf, -math.inf, math.nan, 0.1, 1e16]
+    for t in every:
+        for k in every:
+            want, got = outcome(f, t, k), outcome(compiled, t, k)
+            assert repr(got) == repr(want)  # no warnings: pytest makes them errors
+    assert compiled.cache_info().plans == 1
+
+
 def test_a_number_that_comes_back_is_a_python_number():
     compiled = pyop.compile(lambda x, t, n: (t, n, t + 1.0, x, [t * 2.0]))
     x = np.ones(2)

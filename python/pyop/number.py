@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import rules
-from ._core import GraphBase, Value
+from ._core import GraphBase, Value, set_number_call
 from .array_protocol import to_specs
 from .dims import Dim
 from .rebuild import CallOnTree
@@ -303,3 +303,4 @@ def _install() -> None:
 
 
 _install()
+set_number_call(OnNumbers)

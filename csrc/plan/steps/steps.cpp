@@ -14,6 +14,7 @@ constexpr Maker kMakers[] = {
     {Pass::Views, make_view},
     {Pass::Loops, make_reduce_step},
     {Pass::Loops, make_mean_step},
+    {Pass::Loops, make_number_step},
 };
 
 }  // namespace

@@ -15,6 +15,10 @@ using StepMaker = int(const Rewrite& r, uint32_t node, std::unique_ptr<NativeSte
 StepMaker make_view;
 StepMaker make_reduce_step;
 StepMaker make_mean_step;
+StepMaker make_number_step;
+
+// Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/number.py.
+void set_number_call(PyObject* type);
 
 // Asks the makers that the request's passes allow, one after the other.
 int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);

@@ -1,0 +1,143 @@
+// plan/steps/number_step.cpp: arithmetic of Python floats, as pyop.compile traces it (python/pyop/number.py).
+//
+// NumPy's loops would not do: Python's floats overflow without a warning, and division by zero is an error.
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "array/recycle.h"
+#include "graph/passes/elementwise.h"
+#include "plan/steps/steps.h"
+
+namespace pyop {
+
+namespace {
+
+PyObject* call_type = nullptr;  // the class OnNumbers; for the life of the process
+
+enum class Arithmetic { Add, Subtract, Multiply, Divide, Negative, Positive, Absolute };
+constexpr std::array<const char*, 7> kNames = {"add", "sub", "mul", "truediv", "neg", "pos", "abs"};
+
+// Borrowed functions of the module `operator`; null with the error set.
+const std::array<PyObject*, 7>* operators() {
+    static std::array<PyObject*, 7> found{};
+    if (found.back()) return &found;
+    Ref module = Ref::steal(PyImport_ImportModule("operator"));
+    for (size_t i = 0; module && i < kNames.size(); ++i) {
+        Ref function = Ref::steal(PyObject_GetAttrString(module.get(), kNames[i]));
+        if (!function) return nullptr;
+        found[i] = function.release();
+    }
+    return module ? &found : nullptr;
+}
+
+struct Operand {
+    int32_t input = -1;  // -1: a number known now
+    double number = 0;
+};
+
+bool is_double(PyObject* o) {
+    if (!is_exact_array(o)) return false;
+    PyArrayObject* a = as_array(o);
+    return PyArray_NDIM(a) == 0 && PyArray_TYPE(a) == NPY_DOUBLE && PyArray_ISBEHAVED_RO(a);
+}
+
+class NumberStep final : public NativeStep {
+  public:
+    NumberStep(const Graph& g, uint32_t node, Arithmetic does, std::array<Operand, 2> operands)
+        : NativeStep(Members::of_node(g, node)), does_(does), operands_(operands) {}
+
+    int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
+        double x[2];
+        for (size_t k = 0; k < 2; ++k) {
+            const Operand& o = operands_[k];
+            if (o.input >= 0 && !is_double(inputs[o.input])) return 0;
+            x[k] = o.input < 0 ? o.number : *static_cast<const double*>(PyArray_DATA(as_array(inputs[o.input])));
+        }
+        if (does_ == Arithmetic::Divide && x[1] == 0.0) return 0;
+        PyArray_Descr* dtype = PyArray_DescrFromType(NPY_DOUBLE);  // lives for ever
+        results[0] = recycler_.take(dtype, 0, nullptr);
+        Py_DECREF(dtype);
+        if (!results[0]) return -1;
+        *static_cast<double*>(PyArray_DATA(as_array(results[0]))) = compute(x[0], x[1]);
+        return 1;
+    }
+
+    std::string describe(size_t) const override {
+        return std::string(kNames[static_cast<size_t>(does_)]) + " of Python floats";
+    }
+
+  private:
+    double compute(double x, double y) const {
+        switch (does_) {
+            case Arithmetic::Add:
+                return x + y;
+            case Arithmetic::Subtract:
+                return x - y;
+            case Arithmetic::Multiply:
+                return x * y;
+            case Arithmetic::Divide:
+                return x / y;
+            case Arithmetic::Negative:
+                return -x;
+            case Arithmetic::Positive:
+                return x;
+            case Arithmetic::Absolute:
+                return std::fabs(x);
+        }
+        return x;
+    }
+
+    Arithmetic does_;
+    std::array<Operand, 2> operands_;
+    mutable ResultRecycler recycler_;  // the GIL guards it
+};
+
+std::optional<Arithmetic> arithmetic_of(PyObject* function) {
+    const auto* known = operators();
+    for (size_t i = 0; known && i < known->size(); ++i)
+        if ((*known)[i] == function) return static_cast<Arithmetic>(i);
+    return {};
+}
+
+// False if the argument is neither a float computed by the graph nor a number that a double holds as Python converts
+// it.
+bool read_operand(const Rewrite& r, const PyNode& node, size_t position, Operand& operand) {
+    const Argument argument = argument_of(node, position);
+    if (argument.constant) {
+        if (!PyFloat_CheckExact(argument.constant) && !PyLong_CheckExact(argument.constant)) return false;
+        operand.number = PyFloat_AsDouble(argument.constant);
+        if (operand.number == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return false;
+        }
+        return true;
+    }
+    operand.input = argument.input;
+    const ValueSpec& spec = r.g.spec(node.inputs()[static_cast<size_t>(argument.input)]);
+    return spec.ndim == 0 && spec.descr() && spec.descr()->type_num == NPY_DOUBLE;
+}
+
+}  // namespace
+
+void set_number_call(PyObject* type) { Py_XSETREF(call_type, Py_NewRef(type)); }
+
+int make_number_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+    const PyNode& node = r.g.node_as<PyNode>(i);
+    if (reinterpret_cast<PyObject*>(Py_TYPE(node.fn())) != call_type || node.n_outputs() != 1) return 0;
+    Ref function = Ref::steal(PyObject_GetAttrString(node.fn(), "fn"));
+    if (!function) return -1;
+    const std::optional<Arithmetic> does = arithmetic_of(function.get());
+    if (!does) return PyErr_Occurred() ? -1 : 0;
+    const ValueSpec& result = r.g.spec({i, 0});
+    if (result.ndim != 0 || !result.descr() || result.descr()->type_num != NPY_DOUBLE) return 0;
+    const size_t n = *does < Arithmetic::Negative ? 2 : 1;
+    if (n_arguments(node) != n || (node.form() && node.form()->n_keywords())) return 0;
+    std::array<Operand, 2> operands;
+    for (size_t k = 0; k < n; ++k)
+        if (!read_operand(r, node, k, operands[k])) return 0;
+    step = std::make_unique<NumberStep>(r.g, i, *does, operands);
+    return 0;
+}
+
+}  // namespace pyop
