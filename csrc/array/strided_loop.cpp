@@ -28,16 +28,22 @@ bool is_plain(PyArray_Descr* d) {
 
 }  // namespace
 
+bool is_ufunc(PyObject* o) { return std::string_view(Py_TYPE(o)->tp_name) == "numpy.ufunc"; }
+
 bool is_elementwise_ufunc(PyObject* o) {
-    if (std::string_view(Py_TYPE(o)->tp_name) != "numpy.ufunc") return false;
+    if (!is_ufunc(o)) return false;
     auto* u = reinterpret_cast<PyUFuncObject*>(o);
     return !u->core_enabled && u->nin >= 1 && u->nout >= 1 && u->nargs <= StridedLoop::kMaxOperands;
 }
 
 int StridedLoop::resolve(PyObject* ufunc, PyObject* const* kinds, int n) {
-    if (!is_elementwise_ufunc(ufunc) || !PyObject_HasAttrString(ufunc, "_get_strided_loop")) return 0;
+    return is_elementwise_ufunc(ufunc) ? resolve_any(ufunc, kinds, n) : 0;
+}
+
+int StridedLoop::resolve_any(PyObject* ufunc, PyObject* const* kinds, int n) {
+    if (!is_ufunc(ufunc) || !PyObject_HasAttrString(ufunc, "_get_strided_loop")) return 0;
     auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
-    if (n != u->nin) return 0;
+    if (n != u->nin || u->nargs > kMaxOperands) return 0;
     Ref asked = Ref::steal(PyTuple_New(u->nargs));
     for (int i = 0; asked && i < u->nargs; ++i) PyTuple_SET_ITEM(asked.get(), i, Py_NewRef(i < n ? kinds[i] : Py_None));
     if (!asked) return -1;

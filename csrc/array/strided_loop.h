@@ -25,6 +25,9 @@ class StridedLoop {
     // 1, 0 if not available, -1 with an error set. Attached threads.
     int resolve(PyObject* ufunc, PyObject* const* kinds, int n);
 
+    // As resolve(), also for a ufunc with core dimensions; see core_loop.h for how that is called.
+    int resolve_any(PyObject* ufunc, PyObject* const* kinds, int n);
+
     int n_inputs() const { return n_inputs_; }
     int n_outputs() const { return n_operands_ - n_inputs_; }
     // The dtype the loop wants of operand i (inputs first); borrowed.
@@ -36,6 +39,11 @@ class StridedLoop {
     // Runs over `n` elements. Any thread; returns 0, or -1 if the loop reports failure.
     int operator()(char* const* data, npy_intp n, const npy_intp* strides) const {
         return loop_(context_, data, &n, strides, auxdata_);
+    }
+
+    // With core dimensions: their sizes follow n, and their strides follow those of the operands.
+    int call_with_core(char* const* data, const npy_intp* dimensions, const npy_intp* strides) const {
+        return loop_(context_, data, dimensions, strides, auxdata_);
     }
 
     // Flags that this loop raises mean nothing.
@@ -54,6 +62,8 @@ class StridedLoop {
     Ref capsule_;  // owns context and auxdata
 };
 
+// Whether an object is a ufunc itself, not of a derived or another type.
+bool is_ufunc(PyObject* o);
 // Whether an object is a ufunc that works element by element, with no more operands than a StridedLoop has.
 bool is_elementwise_ufunc(PyObject* o);
 

@@ -15,6 +15,10 @@ using StepMaker = int(const Rewrite& r, uint32_t node, std::unique_ptr<NativeSte
 StepMaker make_view;
 StepMaker make_reduce_step;
 StepMaker make_mean_step;
+StepMaker make_gufunc_step;
+StepMaker make_outer_step;
+StepMaker make_accumulate_step;
+StepMaker make_function_step;
 StepMaker make_number_step;
 
 // Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/number.py.

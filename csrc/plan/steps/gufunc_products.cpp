@@ -1,0 +1,171 @@
+// plan/steps/gufunc_products.cpp: functions that NumPy's C API has too, called there: np.dot and np.inner, whose
+// results differ in their last bits from those of matmul, np.linalg.norm by way of dot, and the searches.
+//
+// They are the very functions that NumPy calls, so all that is left out is the way there. Whatever raises is left to
+// the function, for its own words.
+#include <cmath>
+
+#include "array/fp_flags.h"
+#include "plan/steps/call_arguments.h"
+#include "plan/steps/steps.h"
+
+namespace pyop {
+
+namespace {
+
+enum class Function { Dot, Inner, Norm, ArgMax, ArgMin, CountNonzero };
+
+constexpr Named<Function> kFunctions[] = {
+    {"dot", Function::Dot},       {"inner", Function::Inner},   {"linalg.norm", Function::Norm},
+    {"argmax", Function::ArgMax}, {"argmin", Function::ArgMin}, {"count_nonzero", Function::CountNonzero},
+};
+constexpr std::string_view kPair[] = {"a", "b"};
+constexpr std::string_view kNorm[] = {"x", "ord", "axis", "keepdims"};
+constexpr std::string_view kSearch[] = {"a", "axis", "out", "*", "keepdims"};
+constexpr std::string_view kCount[] = {"a", "axis", "*", "keepdims"};
+
+std::span<const std::string_view> parameters_of(Function f) {
+    switch (f) {
+        case Function::Dot:
+        case Function::Inner:
+            return kPair;
+        case Function::Norm:
+            return kNorm;
+        case Function::CountNonzero:
+            return kCount;
+        default:
+            return kSearch;
+    }
+}
+
+Ref scalar_new(int type) {
+    return Ref::steal(
+        PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(type), 0, nullptr, nullptr, nullptr, 0, nullptr));
+}
+
+// NumPy hands out a single number as a scalar.
+Ref array_of(PyObject* result) {
+    if (result && PyArray_IsScalar(result, Generic)) {
+        Ref scalar = Ref::steal(result);
+        return Ref::steal(PyArray_FromScalar(scalar.get(), nullptr));
+    }
+    return Ref::steal(result);
+}
+
+class FunctionStep final : public NativeStep {
+  public:
+    using NativeStep::NativeStep;
+
+    int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
+        PyObject* a = inputs[first];
+        PyObject* b = inputs[second];
+        // Of NumPy's own numbers: others may bring functions of their own.
+        if (!is_number_array(a) || !is_number_array(b)) return 0;
+        Ref result;
+        switch (function) {
+            case Function::Dot:
+                result = array_of(PyArray_MatrixProduct2(a, b, nullptr));
+                break;
+            case Function::Inner:
+                result = array_of(PyArray_InnerProduct(a, b));
+                break;
+            case Function::Norm:
+                result = norm(as_array(a));
+                break;
+            case Function::ArgMax:
+                result = array_of(PyArray_ArgMax(as_array(a), axis, nullptr));
+                break;
+            case Function::ArgMin:
+                result = array_of(PyArray_ArgMin(as_array(a), axis, nullptr));
+                break;
+            case Function::CountNonzero:
+                result = count(as_array(a));
+                break;
+        }
+        if (!result || !is_exact_array(result.get())) {
+            PyErr_Clear();
+            return 0;
+        }
+        results[0] = result.release();
+        return 1;
+    }
+    std::string describe(size_t) const override { return text; }
+
+    Function function = Function::Dot;
+    size_t first = 0, second = 0;
+    int axis = NPY_RAVEL_AXIS;
+    std::string text;
+
+  private:
+    static bool is_number_array(PyObject* o) {
+        if (!is_exact_array(o)) return false;
+        const int type = PyArray_TYPE(as_array(o));
+        return PyTypeNum_ISNUMBER(type) || type == NPY_BOOL;
+    }
+
+    static Ref count(PyArrayObject* a) {
+        const npy_intp n = PyArray_CountNonzero(a);
+        Ref result = n < 0 ? Ref() : scalar_new(NPY_INTP);
+        if (result) *static_cast<npy_intp*>(PyArray_DATA(as_array(result.get()))) = n;
+        return result;
+    }
+
+    // The root of dot(x, x) over the elements in the order of memory.
+    static Ref norm(PyArrayObject* a) {
+        const int type = PyArray_TYPE(a);
+        if (type != NPY_DOUBLE && type != NPY_FLOAT) return {};
+        Ref flat = PyArray_NDIM(a) == 1 ? Ref::borrow(as_object(a)) : Ref::steal(PyArray_Ravel(a, NPY_KEEPORDER));
+        Ref square = flat ? array_of(PyArray_MatrixProduct2(flat.get(), flat.get(), nullptr)) : Ref();
+        if (!square || !is_exact_array(square.get()) || PyArray_TYPE(as_array(square.get())) != type) return {};
+        // dot looks at no errors, the root does.
+        if (all_fp_errors()) clear_all_fp_errors();
+        void* value = PyArray_DATA(as_array(square.get()));
+        if (type == NPY_DOUBLE)
+            *static_cast<double*>(value) = std::sqrt(*static_cast<double*>(value));
+        else
+            *static_cast<float*>(value) = std::sqrt(*static_cast<float*>(value));
+        return all_fp_errors() ? Ref() : std::move(square);
+    }
+};
+
+}  // namespace
+
+int make_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+    static const auto* functions = new FunctionTable(kFunctions);
+    const PyNode& node = r.g.node_as<PyNode>(i);
+    const auto* found = functions->find(node.fn());
+    CallArguments given;
+    if (!found || !is_plain_call(node) || node.n_outputs() != 1 || !given.bind(node, parameters_of(found->entry)))
+        return 0;
+    auto made = std::make_unique<FunctionStep>(Members::of_node(r.g, i));
+    made->function = found->entry;
+    if (given[0].input < 0 || !builtin_dtype(r.g, node.inputs()[static_cast<size_t>(given[0].input)])) return 0;
+    made->first = made->second = static_cast<size_t>(given[0].input);
+    switch (found->entry) {
+        case Function::Dot:
+        case Function::Inner:
+            if (given[1].input < 0) return 0;
+            made->second = static_cast<size_t>(given[1].input);
+            break;
+        case Function::Norm:
+            if (!given[1].absent_or(Py_None) || !given[2].absent_or(Py_None) || !given[3].absent_or(Py_False)) return 0;
+            break;
+        case Function::CountNonzero:
+            if (!given[1].absent_or(Py_None) || !given[3].absent_or(Py_False)) return 0;
+            break;
+        default:
+            if (!given[2].absent_or(Py_None) || given[4].given()) return 0;
+            if (given[1].absent_or(Py_None)) break;
+            if (!given[1].fixed || !PyLong_CheckExact(given[1].fixed)) return 0;
+            made->axis = static_cast<int>(PyLong_AsLong(given[1].fixed));
+            if (PyErr_Occurred() || std::abs(made->axis) > NPY_MAXDIMS) {
+                PyErr_Clear();
+                return 0;
+            }
+    }
+    made->text = "NumPy's C function of " + std::string(found->name);
+    step = std::move(made);
+    return 0;
+}
+
+}  // namespace pyop
