@@ -258,6 +258,7 @@ PyObject* function_record(PyObject* self, PyObject* const* args, Py_ssize_t n) {
                 if (take_argument(call, i) < 0) return nullptr;
             }
             call.any_tensor = true;
+            call.any_tangent = false;  // whose business they are is recording.py's
             node->materialize = false;
             node->executable = call.recorded;
             if (call.recorded) {

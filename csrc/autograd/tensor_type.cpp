@@ -34,7 +34,7 @@ PyObject* tensor_new_py(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (array && dtype != Py_None) {
         PyArray_Descr* descr = nullptr;
         if (!PyArray_DescrConverter(dtype, &descr)) return nullptr;
-        array = Ref::steal(PyArray_FromArray(as_array(array.get()), descr, 0));
+        array = Ref::steal(PyArray_FromArray(as_array(array.get()), descr, NPY_ARRAY_FORCECAST));
     }
     if (!array) return nullptr;
     Ref t;
@@ -208,7 +208,7 @@ PyObject* tensor_array(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyArray_Descr* descr = nullptr;
     if (dtype != Py_None && !PyArray_DescrConverter(dtype, &descr)) return nullptr;
     if (!descr && copy != Py_True) return Py_NewRef(as_object(t->data));
-    return PyArray_FromArray(t->data, descr, copy == Py_True ? NPY_ARRAY_ENSURECOPY : 0);
+    return PyArray_FromArray(t->data, descr, NPY_ARRAY_FORCECAST | (copy == Py_True ? NPY_ARRAY_ENSURECOPY : 0));
 }
 
 PyObject* tensor_register_hook(PyObject* self, PyObject* hook) { return tensor_add_hook(as_tensor(self), hook); }

@@ -198,6 +198,8 @@ def _rebuilt(ctx: Any, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, An
 
 
 def _backward(ctx: Any, *gradients: Any) -> Any:
+    if all(g is None for g in gradients):
+        return (None,) * len(ctx.positions)
     saved = ctx.saved_tensors
     positions: list[int] = ctx.positions
     leaves = list(ctx.leaves)

@@ -1,0 +1,165 @@
+"""Forward mode and batches."""
+
+import numpy as np
+import pytest
+
+import pyop
+from pyop import autograd
+
+from .ops import leaf, make, numbers
+
+
+class Cube(pyop.Function):
+    @staticmethod
+    def forward(x, scale=1.0):
+        return scale * x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.scale = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * ctx.scale * g * x * x, None
+
+    @staticmethod
+    def jvp(ctx, t, _=None):
+        (x,) = ctx.saved_tensors
+        return 3 * ctx.scale * t * x * x
+
+
+def test_jvp_through_functions_and_numpy():
+    f = lambda x: np.sum(np.sin(Cube.apply(x, 2.0)) * x)
+    x = np.array([0.3, -0.7])
+    t = np.array([1.0, 2.0])
+    y, moved = autograd.jvp(f, pyop.Tensor(x), t)
+    eps = 1e-6
+    up, down = f(pyop.Tensor(x + eps * t)), f(pyop.Tensor(x - eps * t))
+    assert np.allclose(y.numpy(), f(pyop.Tensor(x)).numpy())
+    assert np.allclose(moved.numpy(), (up.numpy() - down.numpy()) / (2 * eps), rtol=1e-5)
+    assert autograd.gradcheck(f, (leaf(0.3, -0.7),), check_forward_ad=True)
+
+
+def test_forward_over_reverse_and_reverse_over_forward():
+    x = leaf(2.0)
+    v = np.array([1.0])
+
+    def slope(x):
+        y = Cube.apply(x)
+        return autograd.grad(y, [x], create_graph=True)[0]
+
+    _, second = autograd.jvp(lambda x: slope(x), (x,), (v,))
+    assert numbers(second) == [12]
+    _, first = autograd.jvp(Cube.apply, (x,), (v,))
+    assert numbers(first) == [12]
+    assert numbers(autograd.grad(first, [x])[0]) == [12]
+
+
+def test_one_tensor_twice_and_missing_tangents():
+    x = pyop.Tensor(np.array(3.0))
+    _, t = autograd.jvp(lambda a, b: a * b, (x, x), (1.0, 10.0))
+    assert t.numpy() == 33
+    _, t = autograd.jvp(lambda a, b: a * b, (x, x), (1.0, None))
+    assert t.numpy() == 3
+    assert x._tangent is None
+    y, t = autograd.jvp(lambda a: {"same": a, "constant": pyop.Tensor(np.ones(2))}, (x,), (1.0,))
+    assert numbers(t["constant"]) == [0, 0]
+    assert y["same"]._tangent is None
+
+
+@pytest.mark.parametrize(
+    ("jvp", "error", "words"),
+    [
+        (None, NotImplementedError, "Op has no jvp"),
+        (lambda ctx, t: (t, t), RuntimeError, "expected 1, got 2"),
+        (lambda ctx, t: np.ones(3), RuntimeError, r"\(3,\)"),
+    ],
+)
+def test_wrong_tangents(jvp, error, words):
+    op = make(lambda ctx, x: x * 1, jvp=jvp)
+    with pytest.raises(error, match=words):
+        autograd.jvp(op.apply, (leaf(1.0),), (np.ones(1),))
+
+
+def test_what_jvp_refuses():
+    x = leaf(1.0)
+    with pytest.raises(ValueError, match="shape"):
+        autograd.jvp(lambda x: x, (x,), (np.ones(2),))
+    with pytest.raises(ValueError, match="as many"):
+        autograd.jvp(lambda x: x, (x,), ())
+    with pytest.raises(TypeError, match="int64"):
+        autograd.jvp(lambda x: x, (np.arange(3),), (np.ones(3),))
+    with pytest.raises(NotImplementedError, match="inside"):
+        autograd.jvp(lambda x: autograd.jvp(lambda y: y, (x,), (np.ones(1),)), (x,), (np.ones(1),))
+    # The failure left no level behind.
+    assert numbers(autograd.jvp(lambda x: x * 2, (x,), (np.ones(1),))[1]) == [2]
+
+
+class Square(pyop.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, y):
+        return x @ y, x.sum()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return g @ y.T + h, x.T @ g
+
+
+def test_a_generated_rule_is_the_loop_and_is_differentiable():
+    x = pyop.Tensor(np.random.default_rng(0).random((2, 3, 4)), requires_grad=True)
+    y = pyop.Tensor(np.random.default_rng(1).random((4, 2)), requires_grad=True)
+    got, total = autograd.vmap(Square.apply, in_dims=(1, None))(pyop.Tensor(np.moveaxis(x.numpy(), 0, 1)), y)
+    assert np.allclose(got.numpy(), x.numpy() @ y.numpy())
+    assert np.allclose(total.numpy(), x.numpy().sum(axis=(1, 2)))
+    got, _ = autograd.vmap(Square.apply, in_dims=(0, None))(x, y)
+    np.sum(got).backward()
+    assert np.allclose(x.grad.numpy(), np.broadcast_to(y.numpy().sum(axis=1), x.shape))
+
+
+def test_numpy_functions_nested_batches_and_out_dims():
+    a = np.random.default_rng(0).random((3, 4, 5))
+    b = np.random.default_rng(1).random((5, 3))
+    f = lambda x, y: (np.sin(x) * y, np.sum(x * 2.0), x[0])
+    got = autograd.vmap(f, in_dims=(0, 1), out_dims=(1, 0, 0))(a, b)
+    want = [f(a[k], b[:, k]) for k in range(3)]
+    assert np.allclose(got[0], np.stack([w[0] for w in want], axis=1))
+    assert np.allclose(got[1], [w[1] for w in want])
+    assert np.allclose(got[2], [w[2] for w in want])
+    outer = autograd.vmap(lambda x: autograd.vmap(lambda r, c: r * c, in_dims=(0, None))(x, x[0]))(a)
+    assert np.allclose(outer, a * a[:, :1])
+    assert np.allclose(autograd.vmap(lambda x: 1.0)(a), np.ones(3))
+
+
+def test_what_vmap_refuses():
+    for call, error, words in [
+        (lambda: autograd.vmap(lambda x: x, in_dims=None)(np.ones(3)), ValueError, "at least one"),
+        (lambda: autograd.vmap(lambda x, y: x)(np.ones(3), np.ones(4)), ValueError, "different sizes"),
+        (lambda: autograd.vmap(lambda x: x, in_dims=(0, 0))(np.ones(3)), ValueError, "2 entries for 1"),
+        (lambda: autograd.vmap(lambda x: x, in_dims=2)(np.ones(3)), ValueError, "in_dims=2"),
+        (
+            lambda: autograd.vmap(make(lambda x: x, setup_context=lambda *a: None).apply)(np.ones(3)),
+            RuntimeError,
+            "rule",
+        ),
+        (lambda: autograd.vmap(make(lambda c, x: x, generate_vmap_rule=True).apply)(np.ones(3)), RuntimeError, "split"),
+        (lambda: autograd.vmap(lambda x: 1 if x > 0 else 2)(np.ones(3)), TypeError, "np.where"),
+        (lambda: autograd.vmap(lambda x: np.asarray(x))(np.ones(3)), TypeError, "no array"),
+    ]:
+        with pytest.raises(error, match=words):
+            call()
+    both = make(lambda x: x, setup_context=lambda *a: None, vmap=lambda *a: None, generate_vmap_rule=True)
+    with pytest.raises(RuntimeError, match="both"):
+        autograd.vmap(both.apply)(np.ones(3))
+    wrong = make(lambda x: x, setup_context=lambda *a: None, vmap=lambda info, dims, x: (x, 5))
+    with pytest.raises(RuntimeError, match="axis 5"):
+        autograd.vmap(wrong.apply)(np.ones(3))

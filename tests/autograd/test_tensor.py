@@ -1,0 +1,187 @@
+"""Tensor: an array with a memory."""
+
+import operator
+import weakref
+
+import numpy as np
+import pytest
+
+import pyop
+from pyop import autograd
+
+from .ops import Ident, leaf, numbers
+
+
+def test_making():
+    a = np.arange(3.0)
+    t = pyop.Tensor(a)
+    assert t.numpy() is a
+    assert pyop.Tensor([1, 2]).dtype == int
+    assert pyop.Tensor([1, 2], dtype=np.float32, requires_grad=True).requires_grad
+    with pytest.raises(TypeError, match=r"floating-point.*int64"):
+        pyop.Tensor(np.arange(3), requires_grad=True)
+    alias = pyop.Tensor(t)
+    assert alias is not t
+    assert np.shares_memory(alias.numpy(), a)
+    assert repr(leaf(1.0)) == "Tensor([1.], requires_grad=True)"
+    assert "grad_fn=<IdentBackward>" in repr(Ident.apply(leaf(1.0)))
+    assert (t.shape, t.dtype, t.ndim, t.size, len(t), t.nbytes) == ((3,), float, 1, 3, 3, 24)
+    weakref.ref(t)
+    assert hash(t) != hash(alias)
+
+
+def test_grad_is_checked():
+    x = leaf(1.0, 2.0)
+    x.grad = np.ones(2)
+    assert numbers(x.grad) == [1, 1]
+    x.grad = None
+    for wrong in (np.ones(3), np.ones(2, np.float32)):
+        with pytest.raises(ValueError, match="cannot be"):
+            x.grad = wrong
+    with pytest.raises(ValueError, match="own gradient"):
+        x.grad = x
+
+
+def test_requires_grad():
+    t = pyop.Tensor(np.ones(2))
+    assert t.requires_grad_() is t
+    assert t.requires_grad
+    assert t.requires_grad_(False).requires_grad is False
+    with pytest.raises(RuntimeError, match="leaf"):
+        Ident.apply(leaf(1.0)).requires_grad = False
+    with pytest.raises(TypeError, match="int64"):
+        pyop.Tensor(np.arange(2)).requires_grad = True
+    y = Ident.apply(leaf(1.0))
+    assert not y.is_leaf
+    assert y.detach().is_leaf
+
+
+def unknown_function(x):
+    return x * 1.0
+
+
+def test_a_history_is_not_lost_without_a_word():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(TypeError, match=r"t\.numpy\(\)"):
+        np.asarray(x)
+    with pyop.no_grad():
+        assert np.asarray(x).tolist() == [1, 2]
+    assert np.asarray(pyop.Tensor(np.ones(2)), dtype=np.float32).dtype == np.float32
+    with pytest.raises(TypeError, match="unknown_function has no gradient rule"):
+        x.__array_function__(unknown_function, (pyop.Tensor,), (x,), {})
+
+
+BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_operators_are_recorded(op):
+    a, b = np.array([1.5, 2.0]), np.array([3.0, 0.5])
+    assert autograd.gradcheck(op, (leaf(1.5, 2.0), leaf(3.0, 0.5)))
+    assert autograd.gradgradcheck(op, (leaf(1.5, 2.0), leaf(3.0, 0.5)))
+    assert autograd.gradcheck(lambda x: op(x, b), (leaf(1.5, 2.0),))
+    assert autograd.gradcheck(lambda x: op(a, x), (leaf(3.0, 0.5),))
+    assert autograd.gradcheck(lambda x: op(2.0, x), (leaf(3.0, 0.5),))
+    plain = op(pyop.Tensor(a), pyop.Tensor(b))
+    assert type(plain) is pyop.Tensor
+    assert np.array_equal(plain.numpy(), op(a, b))
+    assert not plain.requires_grad
+
+
+def test_operators_that_need_no_recording():
+    t = pyop.Tensor(np.array([3, 5]))
+    assert numbers(divmod(t, 2)[0]) == [1, 2]
+    for op in (operator.mod, operator.floordiv, operator.and_, operator.or_, operator.xor, operator.lshift):
+        assert numbers(op(t, 2)) == op(np.array([3, 5]), 2).tolist()
+    assert numbers(~t) == [-4, -6]
+    assert numbers(-t) == [-3, -5]
+    assert numbers(abs(t)) == numbers(+t) == [3, 5]
+    assert numbers(t == 3) == [True, False]
+    assert numbers(leaf(1.0, 2.0) > 1.5) == [False, True]
+    assert not (leaf(1.0) > 0).requires_grad
+    assert float(leaf(2.5)[0]) == 2.5
+    assert int(pyop.Tensor(np.array(3))) == range(9)[pyop.Tensor(np.array(3))] == 3
+    assert bool(pyop.Tensor(np.array(1)))
+    with pytest.raises(TypeError):
+        t + object()
+
+
+def test_functions_are_recorded_with_scalars_and_broadcasting():
+    x = leaf(1.0, 2.0)
+    w = leaf(0.5)
+    y = np.exp(w) * np.sin(x) + 1
+    assert y.requires_grad
+    assert y.grad_fn.name() == "AddBackward"
+    assert autograd.gradcheck(lambda x, w: np.sum(np.exp(w) * np.sin(x) / 2.0), (x, w))
+    assert autograd.gradgradcheck(lambda x, w: np.sum(np.exp(w) * np.sin(x) / 2.0), (x, w))
+    with pyop.no_grad():
+        assert not np.sin(x).requires_grad
+
+
+def test_indexing_iterating_and_assigning():
+    x = leaf(1.0, 2.0, 3.0)
+    y = x[1] * 2 + x[np.array([0, 0])].sum() + x[::2].sum()
+    y.backward()
+    assert numbers(x.grad) == [3, 2, 1]
+    assert [float(v) for v in pyop.Tensor(np.arange(2.0))] == [0, 1]
+    with pytest.raises(TypeError, match="iteration"):
+        iter(pyop.Tensor(np.array(1.0)))
+    with pytest.raises(RuntimeError, match="in place"):
+        x[0] = 1.0
+    with pytest.raises(TypeError, match="deleted"):
+        del x[0]
+    t = pyop.Tensor(np.zeros(2))
+    with pytest.raises(RuntimeError, match="in place"):
+        t[0] = x[0]
+    t[0] = pyop.Tensor(np.array(7.0))
+    assert numbers(t) == [7, 0]
+    assert t._version == 1
+    with pyop.no_grad():
+        x[0] = 5.0
+    assert x._version == 1
+
+
+def test_out_is_a_change_in_place():
+    t = pyop.Tensor(np.zeros(2))
+    assert np.add(pyop.Tensor(np.ones(2)), 1.0, out=t) is t
+    assert numbers(t) == [2, 2]
+    assert t._version == 1
+    with pytest.raises(TypeError, match="not recorded"):
+        np.add(leaf(1.0, 2.0), 1.0, out=t)
+    with pytest.raises(TypeError, match="in place"):
+        np.add.at(t, [0], 1.0)
+
+
+def test_methods():
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    assert autograd.gradcheck(lambda x: x.reshape(2, 2).T.sum(axis=0).mean() * x.max(), (x,))
+    assert x.astype(np.float32).dtype == np.float32
+    assert autograd.gradcheck(lambda x: x.copy() * x.clone(), (x,))
+    assert x.item(2) == 3
+    assert x.tolist() == [1, 2, 3, 4]
+    assert x.astype(float, copy=False) is x
+    assert not x.astype(int).requires_grad
+    z = leaf(1 + 2j, 3 - 1j, dtype=complex)
+    assert autograd.gradcheck(lambda z: z.conj() * z.real + z.imag, (z,))
+    with pytest.raises(TypeError, match="cast"):
+        x.astype(int, casting="safe")
+
+
+def test_detach_shares_memory_and_version():
+    x = leaf(1.0, 2.0)
+    d = x.detach()
+    d._bump()
+    assert x._version == 1
+    assert np.shares_memory(d.numpy(), x.numpy())
+    with pytest.raises(TypeError):
+        x._mark_view(3)
+
+
+def test_other_arrays_have_their_say():
+    class Other:
+        __array_ufunc__ = None
+
+        def __radd__(self, other):
+            return "mine"
+
+    assert pyop.Tensor(np.ones(1)) + Other() == "mine"
