@@ -181,12 +181,14 @@ int fill(Contract& c, PyObject* encoded, PyObject* mutates) {
 }
 
 PyObject* contract_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"encoded",  "form",         "tree",     "tree_paths", "mutates",
-                                     "out_mode", "text_as_utf8", "abstract", "signature",  nullptr};
-    PyObject *encoded, *tree = Py_None, *paths = Py_None, *mutates = Py_None, *abstract = Py_None, *signature = Py_None;
+    static const char* keywords[] = {"encoded",      "form",     "tree",      "tree_paths", "mutates", "out_mode",
+                                     "text_as_utf8", "abstract", "signature", "gradient",   nullptr};
+    PyObject *encoded, *tree = Py_None, *paths = Py_None, *mutates = Py_None, *abstract = Py_None, *signature = Py_None,
+                       *gradient = Py_None;
     int form = 0, out_mode = 0, text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|iOOOipOO", const_cast<char**>(keywords), &PyDict_Type, &encoded,
-                                     &form, &tree, &paths, &mutates, &out_mode, &text, &abstract, &signature))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|iOOOipOOO", const_cast<char**>(keywords), &PyDict_Type, &encoded,
+                                     &form, &tree, &paths, &mutates, &out_mode, &text, &abstract, &signature,
+                                     &gradient))
         return nullptr;
     if (form < 0 || form > static_cast<int>(ResultForm::Tree) || out_mode < 0 ||
         out_mode > static_cast<int>(OutMode::Required)) {
@@ -208,6 +210,7 @@ PyObject* contract_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     c.tree_paths = optional(paths);
     c.abstract = optional(abstract);
     c.signature = optional(signature);
+    c.gradient = optional(gradient);
     if (fill(c, encoded, mutates) < 0) return nullptr;
     return self.release();
 }
@@ -219,13 +222,15 @@ int contract_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(c.tree_paths);
     Py_VISIT(c.abstract);
     Py_VISIT(c.signature);
+    Py_VISIT(c.gradient);
     return 0;
 }
 
 int contract_clear(PyObject* self) {
-    // Only `abstract` can close a cycle (a function that refers to its op); the rest is plain data that a
+    // Only these can close a cycle (a function that refers to its op); the rest is plain data that a
     // call in flight may still read.
     Py_CLEAR(reinterpret_cast<Contract*>(self)->abstract);
+    Py_CLEAR(reinterpret_cast<Contract*>(self)->gradient);
     return 0;
 }
 
@@ -240,6 +245,7 @@ void contract_dealloc(PyObject* self) {
     Py_CLEAR(c.tree_paths);
     Py_CLEAR(c.abstract);
     Py_CLEAR(c.signature);
+    Py_CLEAR(c.gradient);
     PyTypeObject* type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -248,6 +254,11 @@ void contract_dealloc(PyObject* self) {
 PyObject* contract_signature(PyObject* self, void*) {
     PyObject* s = reinterpret_cast<Contract*>(self)->signature;
     return Py_NewRef(s ? s : Py_None);
+}
+
+PyObject* contract_gradient(PyObject* self, void*) {
+    PyObject* g = reinterpret_cast<Contract*>(self)->gradient;
+    return Py_NewRef(g ? g : Py_None);
 }
 
 PyObject* contract_n_outputs(PyObject* self, void*) {
@@ -259,6 +270,8 @@ PyObject* contract_mutates(PyObject* self, void*) {
 }
 
 PyGetSetDef contract_getset[] = {
+    {"gradient", contract_gradient, nullptr, "How derivatives pass through the function; None if it does not say.",
+     nullptr},
     {"mutates", contract_mutates, nullptr, "Bit k: the function writes to input k.", nullptr},
     {"signature", contract_signature, nullptr, "The Signature this contract was made from.", nullptr},
     {"n_outputs", contract_n_outputs, nullptr, "How many arrays the function returns.", nullptr},

@@ -80,6 +80,7 @@ struct Contract {
     PyObject* tree_paths;  // list of str: where each leaf stands, for error texts
     PyObject* abstract;  // callable(tuple of (dtype, shape)) -> Contract for the results, or null
     PyObject* signature;  // the Python Signature it was made from
+    PyObject* gradient;  // OpGradient: how derivatives pass through the function, or null; opaque here
 
     Py_ssize_t n_in() const { return inputs_declared ? static_cast<Py_ssize_t>(inputs->size()) : -1; }
     Py_ssize_t n_out() const { return static_cast<Py_ssize_t>(outputs->size()); }

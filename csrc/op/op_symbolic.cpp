@@ -22,6 +22,22 @@ int refuse_symbolic_statics(const OpObject& op, const BoundArguments& bound) {
     return -1;
 }
 
+// What an op whose gradient rule takes residuals puts in its place in a graph: a function that returns one
+// array more, the context, which the backward node reads. (fn, contract, spec of the context), or None.
+int with_context(const Contract& c, Ref& saving) {
+    if (!c.gradient) return 0;
+    saving = Ref::steal(PyObject_GetAttrString(c.gradient, "saving"));
+    if (!saving) return -1;
+    if (saving.get() == Py_None) {
+        saving = Ref();
+    } else if (!PyTuple_Check(saving.get()) || PyTuple_GET_SIZE(saving.get()) != 3 ||
+               !is_contract(PyTuple_GET_ITEM(saving.get(), 1))) {
+        PyErr_SetString(PyExc_TypeError, "saving must be (function, contract, spec) or None");
+        return -1;
+    }
+    return 0;
+}
+
 }  // namespace
 
 PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments& bound) {
@@ -36,17 +52,25 @@ PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments&
         edges_of(graph, bound.arrays.data(), static_cast<Py_ssize_t>(bound.arrays.size()), &c, caller, edges) < 0 ||
         infer_outputs(graph, c, edges, call.form.get(), specs, &promised, caller) < 0)
         return nullptr;
-    call.fn = SharedRef::borrow(op.call_fn);
-    call.contract = SharedRef::borrow(declared.get());
+    const size_t n_out = specs.size();
+    Ref saving;
+    if (with_context(c, saving) < 0) return nullptr;
+    if (saving) {
+        ValueSpec context;
+        if (spec_from_python(PyTuple_GET_ITEM(saving.get(), 2), context) < 0) return nullptr;
+        specs.push_back(graph_of(graph).specs().intern(std::move(context)));
+    }
+    call.fn = SharedRef::borrow(saving ? PyTuple_GET_ITEM(saving.get(), 0) : op.call_fn);
+    call.contract = SharedRef::borrow(saving ? PyTuple_GET_ITEM(saving.get(), 1) : declared.get());
     if (!call.fn || !call.contract) return nullptr;
     const int64_t added = add_call(graph, std::move(call), edges, specs, op.stateful, op.name);
     if (added < 0) return nullptr;
     const auto node = static_cast<uint32_t>(added);
-    if (specs.empty()) return node_handle_new(graph, node);
+    if (n_out == 0) return node_handle_new(graph, node);
     const Contract& form = *reinterpret_cast<const Contract*>(promised.get());
-    if (specs.size() == 1 && form.form == ResultForm::Single) return value_new(graph, {node, 0});
+    if (n_out == 1 && form.form == ResultForm::Single) return value_new(graph, {node, 0});
     std::vector<PyObject*> values;
-    for (uint32_t k = 0; k < specs.size(); ++k) {
+    for (uint32_t k = 0; k < n_out; ++k) {
         values.push_back(value_new(graph, {node, k}));
         if (values.back()) continue;
         for (PyObject* value : values) Py_XDECREF(value);

@@ -27,6 +27,7 @@ from .config import build_config, get_include
 from .dims import Dim
 from .explain import Explanation
 from .gradients.rule import defjvp, defvjp
+from .gradients.saved import saved
 from .graph import Graph, trace
 from .op import Op, op
 from .profile import Profile, profile
@@ -75,6 +76,7 @@ __all__ = [
     "op",
     "profile",
     "py_func",
+    "saved",
     "trace",
     "value_and_grad",
     "vjp",

@@ -77,8 +77,9 @@ def new_contract(
     mutates: int = 0,
     out_mode: OutMode = OutMode.NONE,
     text_as_utf8: bool = False,
+    gradient: Any = None,
 ) -> Contract:
-    """As `make_contract`, with an abstract rule, and without sharing."""
+    """As `make_contract`, with an abstract rule and gradient rules, and without sharing."""
     form = result_form(signature.outputs) if form is None else form
     tree = paths = None
     if form == ResultForm.TREE:
@@ -94,4 +95,5 @@ def new_contract(
         text_as_utf8=text_as_utf8,
         abstract=abstract,
         signature=signature,
+        gradient=gradient,
     )

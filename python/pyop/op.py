@@ -12,6 +12,7 @@ from ._core import Op, origin_here
 from ._tree import flatten
 from .abstract import AbstractRule
 from .contracts import make_contract, new_contract
+from .op_gradients import declare_fallback, jac, jvp, vjp
 from .parameters import Parameters, check_name, default_name
 from .rebuild import CallOnTrees
 from .signature import Signature
@@ -33,6 +34,7 @@ def op(
     name: str | None = None,
     stateful: bool = False,
     mutates: str | Iterable[str] = (),
+    grad: str | None = None,
 ) -> Op: ...
 @overload
 def op(
@@ -46,6 +48,7 @@ def op(
     name: str | None = None,
     stateful: bool = False,
     mutates: str | Iterable[str] = (),
+    grad: str | None = None,
 ) -> Callable[[Callable[..., Any]], Op]: ...
 def op(
     fn: Any = None,
@@ -59,6 +62,7 @@ def op(
     name: str | None = None,
     stateful: bool = False,
     mutates: str | Iterable[str] = (),
+    grad: str | None = None,
 ) -> Any:
     """Declare a Python function on arrays as an op.
 
@@ -87,6 +91,9 @@ def op(
         never merged, folded, dropped or reordered against other stateful ones.
     mutates : str or iterable of str
         Parameters the function writes into. It gets memory that nobody else reads: the caller's array is unchanged.
+    grad : "fd" or "cs", optional
+        Where no rule is given with `Op.vjp`, `Op.jvp` or `Op.jac`: derivatives by central differences, or by the
+        complex step (for an analytic function that computes with complex arrays).
 
     Returns
     -------
@@ -122,14 +129,23 @@ def op(
         declaration = fn
 
         def decorate(function: Callable[..., Any]) -> Op:
-            return _declare(function, declaration, inputs, outputs, like, dtype, name, stateful, mutates)
+            return _declare(function, declaration, inputs, outputs, like, dtype, name, stateful, mutates, grad)
 
         return decorate
-    return _declare(fn, text, inputs, outputs, like, dtype, name, stateful, mutates)
+    return _declare(fn, text, inputs, outputs, like, dtype, name, stateful, mutates, grad)
 
 
 def _declare(
-    fn: Any, text: Any, inputs: Any, outputs: Any, like: Any, dtype: Any, name: Any, stateful: Any, mutates: Any
+    fn: Any,
+    text: Any,
+    inputs: Any,
+    outputs: Any,
+    like: Any,
+    dtype: Any,
+    name: Any,
+    stateful: Any,
+    mutates: Any,
+    grad: Any,
 ) -> Op:
     if isinstance(fn, Op):
         raise TypeError(f"{fn!r} is an op already; declare the function itself, {fn.__wrapped__!r}")
@@ -148,6 +164,8 @@ def _declare(
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
         if (value := getattr(fn, attribute, None)) is not None:
             setattr(made, attribute, value)
+    if grad is not None:
+        declare_fallback(made, grad)
     return made
 
 
@@ -286,15 +304,29 @@ def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
     if self.spec.outputs is not None:
         raise TypeError(f"op {self.name!r} declares its outputs ({self.spec}); it can have no abstract rule as well")
     parameters = Parameters.of(self.__wrapped__)
+    abstract = AbstractRule(rule, self.name)
     contract = new_contract(
-        self.spec, AbstractRule(rule, self.name), mutates=self.contract.mutates, out_mode=parameters.out_mode
+        self.spec,
+        abstract,
+        mutates=self.contract.mutates,
+        out_mode=parameters.out_mode,
+        gradient=self.contract.gradient,
     )
+    vars(self)["_abstract_rule"] = abstract
     vars(self).setdefault("_declared", self.contract)  # a call in flight, which gave the rule, may still read it
     self._declare(contract, self.spec)
     return rule
 
 
 # The type itself comes from the core, without these.
-_METHODS = {"abstract": _abstract, "__reduce__": _reduce, "__copy__": _copy, "__deepcopy__": _deepcopy}
+_METHODS = {
+    "abstract": _abstract,
+    "vjp": vjp,
+    "jvp": jvp,
+    "jac": jac,
+    "__reduce__": _reduce,
+    "__copy__": _copy,
+    "__deepcopy__": _deepcopy,
+}
 for _attribute, _method in _METHODS.items():
     setattr(Op, _attribute, _method)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Value
-from . import table
 from .fit import broadcast_like, shape_of
-from .reverse import call_of, carries, needed, rule_of
+from .reverse import call_of, carries, needed, refuse, rule_of
 
 __all__ = ["forward"]
 
@@ -42,7 +41,7 @@ def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequenc
         results = node.outputs
         if rule is None:
             if any(map(carries, results)):
-                table.missing(call.func)
+                refuse(node, call)
             continue
         if not rule.differentiable:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from .._core import Node, Value
 from ..rebuild import CallOnTree, call_with_sizes
 from . import table
 from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
-from .table import Rule
+from .table import NoRule, Rule
 
-__all__ = ["Call", "backward", "call_of", "carries", "needed", "rule_of"]
+__all__ = ["Call", "backward", "call_of", "carries", "needed", "refuse", "rule_of"]
 
 
 class Call:
@@ -40,6 +40,8 @@ class Call:
 def call_of(node: Node) -> Call:
     """What a node calls, with what wraps nested arguments and symbolic sizes taken off."""
     func: Any = node.function
+    if node.contract is not None:
+        func = node.contract.gradient or func
     values = node.inputs
     args: tuple[Any, ...] = values
     kwargs: dict[str, Any] = {}
@@ -137,7 +139,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
         if all(ct is None for ct in cts):
             continue
         if rule is None:
-            table.missing(call.func)
+            refuse(node, call)
         argnums = tuple([k for k, leaf in enumerate(call.leaves) if type(leaf) is Value and leaf._key in active])
         ct: Any = cts
         ans: Any = results
@@ -150,6 +152,17 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             if part is not None:
                 _accumulate(pending, call.leaves[k], part)
     return [pending.get(value._key) if value._key in wanted else None for value in inputs]
+
+
+def refuse(node: Node, call: Call) -> NoReturn:
+    """Raise what a node without a rule gives."""
+    if node.contract is None:
+        table.missing(call.func, f" (in node {node.name!r}, created at {node.origin})")
+    name = node.name
+    raise NoRule(
+        f"op {name!r} (created at {node.origin}) has no gradient rule: give it one with @{name}.vjp or @{name}.jac, or "
+        'declare it with grad="fd"'
+    )
 
 
 def carries(value: Value) -> bool:

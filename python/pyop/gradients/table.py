@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
+from .._core import Op
 from .._tree import flatten
 
 __all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "places", "replaced"]
@@ -216,11 +217,21 @@ def lookup(func: Any) -> Rule | None:
         return None
     if found is None and _load_special():
         found = _rules.get(key)
+    if found is None:
+        found = _rule_of_its_own(key)
     if found is None and isinstance(key, tuple) and key[1:] == ("outer",):
         from .rule import outer_of
 
         found = _rules[key] = outer_of(key[0])
     return found
+
+
+def _rule_of_its_own(func: Any) -> Rule | None:
+    """The rule of an op, or of what became of the rule of an op in a graph."""
+    if isinstance(func, Op):
+        gradient = func.contract.gradient
+        return None if gradient is None else gradient.rule
+    return getattr(func, "_pyop_gradient_rule", None)
 
 
 def _load_special() -> bool:
@@ -233,12 +244,12 @@ def _load_special() -> bool:
     return True
 
 
-def missing(func: Any) -> NoReturn:
+def missing(func: Any, place: str = "") -> NoReturn:
     """Raise what a function without a rule gives."""
     name = name_of(func)
     raise NoRule(
-        f"{name} has no gradient rule: give it one with pyop.defvjp({name}, ...) (or pyop.defjvp for forward mode), "
-        "or call it on what needs no gradient"
+        f"{name} has no gradient rule{place}: give it one with pyop.defvjp({name}, ...) (or pyop.defjvp for forward "
+        "mode), or call it on what needs no gradient"
     )
 
 
@@ -251,6 +262,8 @@ def name_of(func: Any) -> str:
         return f"{module}.{func.__name__}"
     module = (getattr(func, "__module__", None) or "").replace("numpy", "np")
     inner = getattr(func, "__name__", None) or repr(func)
+    if isinstance(func, Op):
+        return f"op {func.name!r}"
     return f"{module}.{inner}" if module.partition(".")[0] == "np" else str(inner)
 
 

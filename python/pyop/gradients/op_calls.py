@@ -1,0 +1,191 @@
+"""The callables of the nodes that gradient rules of ops become: each calls a user's rule and checks what it returns.
+
+They compare by what they do, so that equal nodes are merged, and each has a rule for the next derivative.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core import Value
+from .fit import fit_dtype, shape_of
+from .rule import Composite
+from .saved import residuals_of
+from .table import NoRule, Rule
+
+if TYPE_CHECKING:
+    from .op_rule import OpGradient
+
+__all__ = ["Backward", "Forward", "JacobianOf"]
+
+
+class _Call:
+    _pyop_merge_by_value = True
+
+    def __init__(self, gradient: OpGradient, *key: Any, statics: dict[str, Any]) -> None:
+        self.gradient = gradient
+        self.statics = statics
+        self._key = (type(self), gradient, *key, *((k, id(v)) for k, v in statics.items()))
+        self.__name__ = f"{gradient.name}_{type(self).__name__.lower()}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Call) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __call__(self, *arrays: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _pyop_gradient_rule(self) -> Rule:
+        """By what the user's rule does with Values, if it is written in functions that take them."""
+        return Composite(self, self._traced)
+
+    def _traced(self, *arrays: Any) -> Any:
+        try:
+            return self(*arrays)
+        except NoRule:
+            raise
+        except Exception as error:
+            name = self.gradient.name
+            raise NoRule(
+                f"the second derivative of op {name!r}: its rule is not written in functions that work on Values "
+                f"({type(error).__name__}: {error}); give the rule a rule of its own: what @{name}.vjp returns is an "
+                "op, and has a .vjp too"
+            ) from error
+
+
+class Backward(_Call):
+    """Cotangents of results to those of arguments, by the op's vjp rule."""
+
+    def __init__(
+        self, gradient: OpGradient, argnums: tuple[int, ...], n_out: int, n_in: int, statics: dict[str, Any]
+    ) -> None:
+        super().__init__(gradient, argnums, n_out, n_in, statics=statics)
+        self.argnums = argnums
+        self.n_out = n_out
+        self.n_in = n_in
+
+    def __call__(self, *arrays: Any) -> Any:
+        g = self.gradient
+        assert g.vjp_fn is not None
+        cts, inputs = arrays[: self.n_out], arrays[self.n_out : self.n_out + self.n_in]
+        rest = arrays[self.n_out + self.n_in :]
+        keywords = {key: value for key, value in self.statics.items() if key in g.vjp_wants}
+        if "out" in g.vjp_wants:
+            keywords["out"] = g.pack(list(rest[: self.n_out]))
+        if "needs" in g.vjp_wants:
+            count = self.n_in if g.in_trees is None else len(g.in_trees)
+            needed = {g.argument_of(k) for k in self.argnums}
+            keywords["needs"] = tuple(k in needed for k in range(count))
+        if g.saves:
+            keywords["saved"] = residuals_of(rest[-1], g.name)
+        found = g.vjp_fn(g.pack(list(cts)), *g.unpack_arguments(inputs), **keywords)
+        parts = self._flat(found)
+        results = tuple([self._checked(parts[k], inputs[k], k) for k in self.argnums])
+        return results[0] if len(results) == 1 else results
+
+    def _flat(self, found: Any) -> list[Any]:
+        g = self.gradient
+        count = self.n_in if g.in_trees is None else len(g.in_trees)
+        if count == 1 and not (isinstance(found, tuple) and len(found) == 1):
+            found = (found,)
+        if not isinstance(found, (tuple, list)) or len(found) != count:
+            got = f"{len(found)} values" if isinstance(found, (tuple, list)) else type(found).__name__
+            raise TypeError(f"the vjp rule of op {g.name!r} must return {count} cotangents, one an argument, got {got}")
+        if g.in_trees is None:
+            return list(found)
+        parts: list[Any] = []
+        for tree, part in zip(g.in_trees, found, strict=True):
+            parts += [None] * tree.num_leaves if part is None else tree.flatten_up_to(part)
+        return parts
+
+    def _checked(self, part: Any, like: Any, k: int) -> Any:
+        if part is None:
+            return np.zeros_like(like)
+        if not hasattr(part, "shape"):
+            part = np.asarray(part)
+        have, want = shape_of(part), shape_of(like)
+        if have != want and not isinstance(part, Value):
+            g = self.gradient
+            argument = g.argument_of(k)
+            label = g.parameters[argument] if argument < len(g.parameters) else argument
+            raise ValueError(
+                f"the vjp rule of op {g.name!r} returned an array of shape {have} for argument {label!r}, "
+                f"which has shape {want}"
+            )
+        return fit_dtype(part, like)
+
+    @property
+    def _pyop_gradient_rule(self) -> Rule:
+        g = self.gradient
+        if g.vjp is not None and g.vjp.contract.gradient is not None:
+            return _OfRule(self, g.vjp.contract.gradient.rule)
+        if g.saves:
+            raise NoRule(
+                f"the second derivative of op {g.name!r}: its rule reads residuals, whose derivative nobody knows; "
+                f"give the rule a rule of its own: what @{g.name}.vjp returns is an op, and has a .vjp too"
+            )
+        return super()._pyop_gradient_rule
+
+
+class _OfRule(Rule):
+    """The rule of a rule: an op of the cotangents and the arguments, without what else is passed."""
+
+    def __init__(self, call: Backward, rule: Rule) -> None:
+        super().__init__(call)
+        self.rule = rule
+        self.count = call.n_out + call.n_in
+
+    def vjp(self, argnums: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # A result, and residuals, are functions of the arguments: the rule accounts for them.
+        inner = tuple(k for k in argnums if k < self.count)
+        pull = self.rule.vjp(inner, ans, args[: self.count], kwargs)
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            found = dict(zip(inner, pull(ct), strict=True))
+            return tuple([found.get(k) for k in argnums])
+
+        return pullback
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        pairs = [(k, t) for k, t in zip(argnums, tangents, strict=True) if k < self.count]
+        inner, given = tuple(k for k, _ in pairs), tuple(t for _, t in pairs)
+        return self.rule.jvp(inner, given, ans, args[: self.count], kwargs)
+
+
+class Forward(_Call):
+    """Tangents of arguments to those of results, by the op's jvp rule."""
+
+    def __init__(self, gradient: OpGradient, n_in: int, statics: dict[str, Any]) -> None:
+        super().__init__(gradient, n_in, statics=statics)
+        self.n_in = n_in
+
+    def __call__(self, *arrays: Any) -> Any:
+        g = self.gradient
+        assert g.jvp_fn is not None
+        keywords = {key: value for key, value in self.statics.items() if key in g.jvp_wants}
+        if "out" in g.jvp_wants:
+            keywords["out"] = g.pack(list(arrays[2 * self.n_in :]))
+        tangents = g.unpack_arguments(arrays[: self.n_in])
+        found = g.jvp_fn(*tangents, *g.unpack_arguments(arrays[self.n_in : 2 * self.n_in]), **keywords)
+        if g.out_tree is None:
+            return found if isinstance(found, Value) else np.asarray(found)
+        return tuple(g.out_tree.flatten_up_to(found))
+
+
+class JacobianOf(_Call):
+    """A Jacobian of an op, by a function of its arguments."""
+
+    def __init__(self, gradient: OpGradient, fn: Any, statics: dict[str, Any]) -> None:
+        super().__init__(gradient, fn, statics=statics)
+        self.fn = fn
+        self.wants = gradient.wants(fn, "jac")
+
+    def __call__(self, *arrays: Any) -> Any:
+        keywords = {key: value for key, value in self.statics.items() if key in self.wants}
+        found = self.fn(*self.gradient.unpack_arguments(arrays), **keywords)
+        return found if isinstance(found, Value) else np.asarray(found)

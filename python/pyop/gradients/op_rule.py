@@ -1,0 +1,282 @@
+"""The gradient of an op: what `@op.vjp`, `@op.jvp`, `@op.jac` and `grad=` declare, and the rule made of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import calls
+from .._core import Op, Value
+from .._tree import TreeDef, flatten
+from ..spec import Spec
+from . import differences, saved
+from .fit import conj, dtype_of, fit_dtype, shape_of
+from .op_calls import Backward, Forward, JacobianOf
+from .table import NoRule, Pullback, Rule
+
+__all__ = ["OpGradient", "OpRule"]
+
+_KEYWORDS = ("saved", "needs", "out")
+
+
+class OpGradient:
+    """What an op says of its derivatives. Held by its Contract, which is how a node of a graph has it."""
+
+    def __init__(self, op: Op) -> None:
+        self.name = op.name
+        self.fn: Callable[..., Any] = op.__wrapped__
+        self.parameters = op.parameters
+        inputs, outputs = op.spec.inputs, op.spec.outputs
+        self.in_trees: tuple[TreeDef, ...] | None = None
+        if inputs is not None and not all(isinstance(part, Spec) for part in inputs):
+            self.in_trees = tuple(flatten(part)[1] for part in inputs)
+        self.out_tree: TreeDef | None = None if outputs is None or isinstance(outputs, Spec) else flatten(outputs)[1]
+        self.out_specs: list[Any] | None = None if outputs is None else flatten(outputs)[0]
+        self.gufunc = bool(getattr(op.spec, "gufunc", False))
+        self.vjp: Op | None = None
+        self.vjp_fn: Callable[..., Any] | None = None
+        self.vjp_wants: tuple[str, ...] = ()
+        self.jvp_fn: Callable[..., Any] | None = None
+        self.jvp_wants: tuple[str, ...] = ()
+        self.jacs: dict[tuple[int, int], tuple[Callable[..., Any], Any]] = {}
+        self.fallback: str | None = None
+        self.saving: tuple[Any, Any, Spec] | None = None
+        self.rule = OpRule(self)
+
+    @property
+    def _pyop_gradient_rule(self) -> OpRule:
+        return self.rule
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    @property
+    def saves(self) -> bool:
+        return "saved" in self.vjp_wants
+
+    def wants(self, rule: Callable[..., Any], kind: str) -> tuple[str, ...]:
+        """The keyword-only parameters of a rule that are passed to it; statics of the op among them."""
+        try:
+            parameters = inspect.signature(rule).parameters.values()
+        except (TypeError, ValueError):
+            return ()
+        wanted = tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        allowed = _KEYWORDS if kind == "vjp" else ("out",)
+        required = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+        unknown = required - set(allowed) - set(self.statics())
+        if unknown:
+            raise TypeError(
+                f"the {kind} rule of op {self.name!r} takes {', '.join(sorted(unknown))}=, which nobody passes: "
+                f"there are {', '.join(allowed)}, and the op's static parameters"
+            )
+        return wanted
+
+    def statics(self) -> tuple[str, ...]:
+        try:
+            parameters = inspect.signature(self.fn).parameters.values()
+        except (TypeError, ValueError):
+            return ()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+    def position(self, wrt: int | str) -> int:
+        """Which argument a rule is for."""
+        if isinstance(wrt, str):
+            if wrt not in self.parameters:
+                raise ValueError(f"wrt={wrt!r} is not a parameter of op {self.name!r}, which has {self.parameters}")
+            return self.parameters.index(wrt)
+        return wrt
+
+    def pack(self, outs: Any) -> Any:
+        """Flat results in the container that the op returns."""
+        return outs[0] if self.out_tree is None else self.out_tree.unflatten(outs)
+
+    def unpack_arguments(self, arrays: Any) -> tuple[Any, ...]:
+        """Flat arrays in the containers that the op takes."""
+        if self.in_trees is None:
+            return tuple(arrays)
+        found, start = [], 0
+        for tree in self.in_trees:
+            found.append(tree.unflatten(arrays[start : start + tree.num_leaves]))
+            start += tree.num_leaves
+        return tuple(found)
+
+    def argument_of(self, leaf: int) -> int:
+        """Which argument a flat array belongs to."""
+        if self.in_trees is None:
+            return leaf
+        for k, tree in enumerate(self.in_trees):
+            if leaf < tree.num_leaves:
+                return k
+            leaf -= tree.num_leaves
+        raise IndexError(leaf)
+
+    def with_context(self, *arrays: Any, **statics: Any) -> tuple[Any, ...]:
+        """What the op is in a graph, when its rule takes residuals: its flat results and the context."""
+        result, residuals = saved.collect(self.fn, self.name, self.unpack_arguments(arrays), statics)
+        outs = [result] if self.out_tree is None else self.out_tree.flatten_up_to(result)
+        return (*outs, saved.Context(residuals).array())
+
+
+class OpRule(Rule):
+    """The rule of an op, by what its `OpGradient` has: a vjp or jvp, Jacobians, or differences."""
+
+    def __init__(self, gradient: OpGradient) -> None:
+        super().__init__(gradient)
+        self.gradient = gradient
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        g = self.gradient
+        flat = flatten(args)[0]
+        outs, context = self._split(ans)
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            cts = list(flatten(ct)[0])[: len(outs)]
+            if g.vjp_fn is not None:
+                return self._by_vjp(argnums, cts, flat, outs, context, kwargs)
+            if g.jacs:
+                return tuple([self._by_jacobians(k, cts, flat, outs, kwargs) for k in argnums])
+            if g.fallback is not None:
+                full = [np.zeros_like(y) if c is None else c for c, y in zip(cts, outs, strict=True)]
+                call = differences.PullBack(g.fn, g.name, g.in_trees, g.fallback, argnums, len(outs), kwargs)
+                return _as_tuple(_apply(call, (*full, *flat), [_spec_like(flat[k]) for k in argnums], f"{g.name}_fd"))
+            return self._missing("reverse mode", "vjp")
+
+        return pullback
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        g = self.gradient
+        flat = flatten(args)[0]
+        outs, context = self._split(ans)
+        given = dict(zip(argnums, tangents, strict=True))
+        if g.jvp_fn is not None or (g.fallback is not None and not g.jacs):
+            full = [given.get(k) for k in range(len(flat))]
+            full = [np.zeros_like(x) if t is None else t for t, x in zip(full, flat, strict=True)]
+            specs = [_spec_like(y) for y in outs]
+            if g.jvp_fn is not None:
+                extra = tuple(outs) if "out" in g.jvp_wants else ()
+                call: Any = Forward(g, len(flat), kwargs)
+                found = _as_tuple(_apply(call, (*full, *flat, *extra), specs, f"{g.name}_jvp"))
+            else:
+                call = differences.PushForward(g.fn, g.name, g.in_trees, g.fallback or "fd", kwargs)
+                found = _as_tuple(_apply(call, (*full, *flat), specs, f"{g.name}_fd"))
+        elif g.jacs:
+            found = tuple([self._pushed(j, given, flat, outs, kwargs) for j in range(len(outs))])
+        else:
+            self._missing("forward mode", "jvp")
+        found = (*found, None) if context is not None else found
+        return found if isinstance(ans, (tuple, list)) else found[0]
+
+    def _split(self, ans: Any) -> tuple[list[Any], Any]:
+        """The results, and the context if the call has returned one."""
+        leaves = flatten(ans)[0]
+        count = len(leaves) if self.gradient.out_specs is None else len(self.gradient.out_specs)
+        return leaves[:count], (leaves[count] if len(leaves) > count else None)
+
+    def _missing(self, mode: str, method: str) -> NoReturn:
+        name = self.gradient.name
+        raise NoRule(
+            f"op {name!r} has no gradient rule for {mode}: give it one with @{name}.{method} or @{name}.jac, or "
+            'declare it with grad="fd"'
+        )
+
+    def _by_vjp(self, argnums: Any, cts: Any, flat: Any, outs: Any, context: Any, kwargs: Any) -> tuple[Any, ...]:
+        g = self.gradient
+        full = [np.zeros_like(y) if c is None else c for c, y in zip(cts, outs, strict=True)]
+        extra = tuple(outs) if "out" in g.vjp_wants else ()
+        if g.saves:
+            if context is None:  # called without one: the forward function is run again for its residuals
+                again = _apply(g.with_context, tuple(flat), [*map(_spec_like, outs), g.saving[2]], g.name, kwargs)  # type: ignore[index]
+                context = again[-1]
+            extra += (context,)
+        which = argnums
+        if g.vjp is not None and g.vjp.contract.gradient is not None:
+            which = tuple(k for k, x in enumerate(flat) if (dtype_of(x) or np.dtype(float)).kind in "fc")
+        call = Backward(g, which, len(outs), len(flat), kwargs)
+        found = _as_tuple(_apply(call, (*full, *flat, *extra), [_spec_like(flat[k]) for k in which], f"{g.name}_vjp"))
+        return tuple([found[which.index(k)] for k in argnums])
+
+    def _jacobian(self, j: int, k: int, flat: Any, outs: Any, kwargs: Any) -> tuple[Any, Any]:
+        found = self.gradient.jacs.get((j, self.gradient.argument_of(k)))
+        if found is None:
+            return None, None
+        fn, structure = found
+        y, x = outs[j], flat[k]
+        shapes = shape_of(y), shape_of(x)
+        shape: Any = None
+        if structure == "dense" and shapes[0] is not None and shapes[1] is not None:
+            shape = shapes[0] + shapes[1]
+        elif structure == "diagonal":
+            shape = shapes[0]
+        elif not isinstance(structure, str):
+            shape = (len(structure[0]),)
+        call = JacobianOf(self.gradient, fn, kwargs)
+        dtype = dtype_of(y)
+        return _apply(call, tuple(flat), [Spec(dtype, shape)], f"{self.gradient.name}_jac"), structure
+
+    def _by_jacobians(self, k: int, cts: Any, flat: Any, outs: Any, kwargs: Any) -> Any:
+        total = None
+        known = False
+        for j, ct in enumerate(cts):
+            jacobian, structure = self._jacobian(j, k, flat, outs, kwargs)
+            known = known or jacobian is not None
+            if jacobian is None or ct is None:
+                continue
+            part = _transposed_times(jacobian, structure, ct, flat[k])
+            total = part if total is None else total + part
+        if not known:
+            name, argument = self.gradient.name, self.gradient.argument_of(k)
+            raise NoRule(f"op {name!r} has no Jacobian for argument {argument}: declare it with @{name}.jac(wrt=...)")
+        return fit_dtype(total, flat[k])
+
+    def _pushed(self, j: int, given: Any, flat: Any, outs: Any, kwargs: Any) -> Any:
+        total = None
+        for k, t in given.items():
+            jacobian, structure = self._jacobian(j, k, flat, outs, kwargs)
+            if jacobian is None:
+                continue
+            if structure == "dense":
+                part = np.tensordot(jacobian, t, len(shape_of(t) or ()))
+            elif structure == "diagonal":
+                part = jacobian * t
+            else:
+                from .moves import put
+
+                rows, columns = (np.asarray(part) for part in structure)
+                part = put(jacobian * np.ravel(t)[columns], np.ravel(outs[j]), rows)
+                part = np.reshape(part, np.shape(outs[j]))
+            total = part if total is None else total + part
+        return total
+
+
+def _transposed_times(jacobian: Any, structure: Any, ct: Any, x: Any) -> Any:
+    if structure == "dense":
+        return np.tensordot(ct, conj(jacobian), len(shape_of(ct) or ()))
+    if structure == "diagonal":
+        return ct * conj(jacobian)
+    from .moves import put, reshape_like
+
+    rows, columns = (np.asarray(part) for part in structure)
+    return reshape_like(put(conj(jacobian) * np.ravel(ct)[rows], np.ravel(x), columns), x)
+
+
+def _apply(fn: Any, arrays: tuple[Any, ...], specs: list[Spec], name: str, kwargs: Any = None) -> Any:
+    """A call as a node where Values are among the arrays, at once where there are none."""
+    if any(isinstance(x, Value) for x in arrays):
+        tree = specs[0] if len(specs) == 1 else tuple(specs)
+        return calls.apply(fn, arrays, kwargs or {}, tree, name=name)
+    return fn(*arrays, **(kwargs or {}))
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _spec_like(x: Any) -> Spec:
+    if isinstance(x, Value):
+        dtype = x.dtype
+        return Spec(dtype if dtype is None or dtype.kind in "fc" else np.float64, x.spec.shape)
+    return Spec.of(np.asarray(x))

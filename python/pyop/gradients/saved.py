@@ -1,0 +1,124 @@
+"""Residuals: what an op keeps of a call for its gradient rule.
+
+In a graph an op whose rule asks for residuals returns one array more, the context: an int64 of shape ``[1]`` whose
+memory belongs to the object that has the residuals. Whoever holds the array holds them; nobody else does, so a forward
+call without a backward one leaves nothing behind, and there is no table of contexts to clear.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Context", "collect", "residuals_of", "saved"]
+
+_numbers = itertools.count(1)
+
+
+class _Boxes(threading.local):
+    stack: list[Any]
+
+    def __init__(self) -> None:
+        self.stack = []
+
+
+_boxes = _Boxes()
+_NOTHING = object()
+
+
+def saved(result: Any, /, *residuals: Any, **named: Any) -> Any:
+    """Return from an op, and keep something for its gradient rule.
+
+    Parameters
+    ----------
+    result : array or tree of array
+        What the op returns.
+    *residuals : object
+        The rule's ``saved=`` is the one object, or the tuple of several.
+    **named : object
+        Instead: the attributes of the rule's ``saved=``.
+
+    Returns
+    -------
+    array or tree of array
+        `result`. When no gradient is asked for, the rest is dropped at once.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> @pyop.op("float64[n] -> float64[n]")
+    ... def root(x):
+    ...     y = np.sqrt(x)
+    ...     return pyop.saved(y, slope=0.5 / y)
+    >>> @root.vjp
+    ... def _(ct, x, *, saved):
+    ...     return ct * saved.slope
+    >>> root(np.array([4.0])), pyop.grad(lambda x: np.sum(root(x)))(np.array([4.0]))
+    (array([2.]), array([0.25]))
+    """
+    if _boxes.stack:
+        box = _boxes.stack[-1]
+        # An op may call others that save something too.
+        if box.code is None or sys._getframe(1).f_code is box.code:
+            box.found = SimpleNamespace(**named) if named else residuals[0] if len(residuals) == 1 else residuals
+    return result
+
+
+class _Box:
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+        self.found: Any = _NOTHING
+
+
+def collect(fn: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """What a function returns, and what it saved."""
+    box = _Box(fn)
+    _boxes.stack.append(box)
+    try:
+        result = fn(*args, **kwargs)
+    finally:
+        _boxes.stack.pop()
+    if box.found is _NOTHING:
+        raise TypeError(
+            f"the gradient rule of op {name!r} takes saved=, but the op saved nothing: let it return "
+            "pyop.saved(result, residuals)"
+        )
+    return result, box.found
+
+
+class Context:
+    """Owner of the residuals of one call, and of the memory of the array that stands for them."""
+
+    __slots__ = ("__weakref__", "_number", "residuals")
+
+    def __init__(self, residuals: Any) -> None:
+        self.residuals = residuals
+        self._number = np.array([next(_numbers)], np.int64)
+        self._number.flags.writeable = False
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._number.__array_interface__
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The array: a number for people to tell calls apart by."""
+        return np.asarray(self)
+
+
+def residuals_of(context: Any, name: str) -> Any:
+    """The residuals behind a context array."""
+    owner = context
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if not isinstance(owner, Context):
+        raise TypeError(
+            f"the context of op {name!r} is {context!r}, which no call has returned: feed the array of the forward "
+            "node itself, not a number like it"
+        )
+    return owner.residuals
