@@ -6,8 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import pyop
 
@@ -209,34 +207,3 @@ def test_large_results_release_the_gil_and_agree():
     a = np.random.default_rng(1).random(300_000)
     plan = pyop.trace(lambda x: np.sin(x) * x + np.exp(x), "float64[n]").compile()
     assert np.array_equal(plan(a), np.sin(a) * a + np.exp(a))
-
-
-@st.composite
-def expressions(draw):
-    """A random expression of up to a dozen ufuncs over three arrays, as a function and its text."""
-    n = draw(st.integers(1, 12))
-    text = ["x", "y", "z", "2.0", "3"]
-    for _ in range(n):
-        f = draw(st.sampled_from([*BINARY, *UNARY]))
-        operands = [draw(st.sampled_from(text[:3] + text[5:])), draw(st.sampled_from(text))][: f.nin]
-        text.append(f"np.{f.__name__}({', '.join(operands)})")
-    outputs = draw(st.lists(st.sampled_from(text[5:]), min_size=1, max_size=3))
-    return f"[{', '.join(outputs)}]"
-
-
-def differs(expression, dtypes, n, seed):
-    arrays = [values(d, n, seed + k) for k, d in enumerate(dtypes)]
-    check(eval(f"lambda x, y, z: {expression}", {"np": np}), *arrays)
-
-
-@settings(max_examples=150, deadline=None)
-@given(expressions(), st.tuples(*[st.sampled_from(REAL)] * 3), st.sampled_from([0, 1, 3, 40]), st.integers(0, 99))
-def test_random_expressions(expression, dtypes, n, seed):
-    differs(expression, dtypes, n, seed)
-
-
-@pytest.mark.campaign
-@settings(max_examples=20_000, deadline=None)
-@given(expressions(), st.tuples(*[st.sampled_from(REAL)] * 3), st.sampled_from([0, 1, 3, 40]), st.integers(0, 99))
-def test_random_expressions_campaign(expression, dtypes, n, seed):
-    differs(expression, dtypes, n, seed)

@@ -301,3 +301,17 @@ def test_text() -> None:
 
 def test_mask_is_kept_whole() -> None:
     check(lambda a, m: (a[m], np.where(m, a, 0), a[m, None], np.sum(a, where=m)), (A, B), {}, named)
+
+
+def test_a_container_of_one_array_gives_that_array():
+    x = np.array([0.0, 2.0, 0.0, 3.0])
+    for function in (np.nonzero, lambda x: np.split(x, 1), lambda x: np.broadcast_arrays(x), lambda x: np.meshgrid(x)):
+        (got,) = pyop.trace(function, "float64[n]").compile()(x)
+        (want,) = function(x)
+        assert isinstance(got, np.ndarray)
+        assert np.array_equal(got, want)
+
+
+def test_a_size_that_numbers_decide_says_so():
+    with pytest.raises(TypeError, match="not known when the graph is built"):
+        pyop.trace(lambda x: np.broadcast_to(np.unique(x), (2, *np.unique(x).shape)), "float64[n]")

@@ -102,6 +102,8 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
     }
     shape = shape_;
     for (int d = 0; d < ndim; ++d) size *= shape[d];
+    // An array of no elements has as many as the result whatever its shape, and a walk over it repeats nothing.
+    if (size == 0) return false;
 
     // Strides over the common shape, and the order in which memory runs.
     std::vector<npy_intp> strides(n * static_cast<size_t>(ndim));
