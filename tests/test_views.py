@@ -197,6 +197,31 @@ def test_dtypes(dtype):
             check(f, x, named=False, native=False)
 
 
+SIZED = {
+    "reshape": lambda x: x.reshape(x.shape[1], x.shape[0]),
+    "reshape rest": lambda x: np.reshape(x, (1, -1, x.shape[1])),
+    "reshape product": lambda x: x.reshape(x.shape[0] * x.shape[1]),
+    "copying": lambda x: x.T.reshape(x.shape[0] * x.shape[1], 1),
+    "broadcast_to": lambda x: np.broadcast_to(x[0], x.shape),
+    "broadcast_to more": lambda x: np.broadcast_to(x, (2, *x.shape)),
+    "slice": lambda x: x[1 : x.shape[0] - 1, : x.shape[1]],
+    "integer": lambda x: x[x.shape[0] - 1],
+    "windows": lambda x: sliding_window_view(x, x.shape[1], axis=1),
+    "division": lambda x: x[x.shape[0] // 2 :],
+}
+
+
+@pytest.mark.parametrize("name", sorted(SIZED))
+def test_symbolic_sizes(name):
+    plan = pyop.trace(SIZED[name], "float64[n, m]").compile()
+    division = name == "division"  # has no polynomial: Python divides
+    report = plan.report()
+    assert report["native"] == report["nodes"] - 1 - division
+    for shape in [(4, 6), (1, 1), (3, 1), (1, 5), (0, 2)]:
+        for layout in ("C", "transposed", "reversed"):
+            check(SIZED[name], array_of(shape, layout), native=False)
+
+
 def test_foreign_byte_order_inside_a_plan():
     x = array_of((4, 6), "C", "complex128")
     for f in (np.real, np.imag, lambda x: x[1:, ::-2].T, lambda x: x[1, 2], lambda x: x.T.reshape(-1)):

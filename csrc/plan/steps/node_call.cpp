@@ -3,6 +3,17 @@
 namespace pyop {
 
 NodeCall::NodeCall(const PyNode& node) : fn_(node.fn()) {
+    if (is_tree_call(fn_) && !node.form()) {
+        const auto& call = *reinterpret_cast<const TreeCallObject*>(fn_);
+        if (call.layout->opaque) return;  // a function that nobody knows
+        fn_ = call.callee;
+        layout_ = call.layout;
+        for (const TreeItem& item : layout_->positional) positional_.push_back(argument_of(item));
+        for (size_t i = 0; i < layout_->keywords.size(); ++i)
+            keywords_.emplace_back(PyTuple_GET_ITEM(layout_->kwnames.get(), static_cast<Py_ssize_t>(i)),
+                                   argument_of(layout_->keywords[i]));
+        return;
+    }
     const CallForm* form = node.form();
     const size_t n = form ? form->order.size() : node.inputs().size();
     const size_t n_positional = n - static_cast<size_t>(form ? form->n_keywords() : 0);
@@ -19,6 +30,17 @@ NodeCall::NodeCall(const PyNode& node) : fn_(node.fn()) {
             keywords_.emplace_back(PyTuple_GET_ITEM(form->kwnames.get(), static_cast<Py_ssize_t>(i - n_positional)),
                                    argument);
     }
+}
+
+NodeArgument NodeCall::argument_of(const TreeItem& item) const {
+    NodeArgument argument;
+    if (item.kind == TreeItem::Array)
+        argument.input = item.index;
+    else if (item.has_arrays)
+        argument.nested = &item;
+    else
+        argument.value = item.object.get();
+    return argument;
 }
 
 bool NodeCall::bind(std::initializer_list<const char*> parameters, std::vector<NodeArgument>& arguments) const {

@@ -4,19 +4,21 @@
 #include <initializer_list>
 #include <vector>
 
+#include "array/tree_call.h"
 #include "graph/node.h"
 
 namespace pyop {
 
-// What is passed for one parameter: an input of the node, or a static object, or nothing.
+// What is passed for one parameter: an input of the node, a container of inputs, a static object, or nothing.
 struct NodeArgument {
-    PyObject* value = nullptr;  // static; borrowed from the node
+    PyObject* value = nullptr;         // static, but for Dims in it; borrowed from the node
     int64_t input = -1;
+    const TreeItem* nested = nullptr;  // holds inputs
 
-    bool given() const { return value || input >= 0; }
-    bool is_static() const { return value; }
+    bool given() const { return value || computed(); }
+    bool computed() const { return input >= 0 || nested; }
     // Not given, or None.
-    bool none() const { return input < 0 && (!value || value == Py_None); }
+    bool none() const { return !computed() && (!value || value == Py_None); }
 };
 
 class NodeCall {
@@ -25,11 +27,16 @@ class NodeCall {
     explicit NodeCall(const PyNode& node);
 
     PyObject* fn() const { return fn_; }
+    // How nested arguments and symbolic sizes are put in; null if there are none.
+    const TreeCallObject::Layout* layout() const { return layout_; }
     // The arguments in the order of these parameters. False if the call has any other.
     bool bind(std::initializer_list<const char*> parameters, std::vector<NodeArgument>& arguments) const;
 
   private:
+    NodeArgument argument_of(const TreeItem& item) const;
+
     PyObject* fn_;
+    const TreeCallObject::Layout* layout_ = nullptr;
     std::vector<NodeArgument> positional_;
     std::vector<std::pair<PyObject*, NodeArgument>> keywords_;
 };

@@ -12,14 +12,21 @@ bool read_int(PyObject* o, npy_intp& value) {
     return false;
 }
 
-bool read_size(PyObject* o, ViewSize& size) { return read_int(o, size.value); }
+bool read_size(PyObject* o, const TreeCallObject::Layout* sizes, ViewSize& size) {
+    for (size_t k = 0; sizes && k < sizes->sizes.size(); ++k) {
+        if (sizes->sizes[k].dim.get() != o) continue;
+        size.expr = static_cast<int32_t>(k);
+        return sizes->sizes[k].is_poly;
+    }
+    return read_int(o, size.value);
+}
 
-bool read_shape(PyObject* o, std::vector<ViewSize>& shape) {
-    if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o)) return read_size(o, shape.emplace_back());
+bool read_shape(PyObject* o, const TreeCallObject::Layout* sizes, std::vector<ViewSize>& shape) {
+    if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o)) return read_size(o, sizes, shape.emplace_back());
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     if (n > NPY_MAXDIMS) return false;
     for (Py_ssize_t i = 0; i < n; ++i)
-        if (!read_size(PySequence_Fast_GET_ITEM(o, i), shape.emplace_back())) return false;
+        if (!read_size(PySequence_Fast_GET_ITEM(o, i), sizes, shape.emplace_back())) return false;
     return true;
 }
 

@@ -6,14 +6,16 @@
 
 #include <vector>
 
+#include "array/tree_call.h"
 #include "array/view_recipe.h"
 
 namespace pyop {
 
 bool read_int(PyObject* o, npy_intp& value);
-bool read_size(PyObject* o, ViewSize& size);
+// A number, or one of the symbolic sizes of a call (`sizes` may be null).
+bool read_size(PyObject* o, const TreeCallObject::Layout* sizes, ViewSize& size);
 // One size, or a tuple or list of them.
-bool read_shape(PyObject* o, std::vector<ViewSize>& shape);
+bool read_shape(PyObject* o, const TreeCallObject::Layout* sizes, std::vector<ViewSize>& shape);
 // An axis of an array of `ndim` dimensions, counted from the front.
 bool read_axis(PyObject* o, int ndim, int& axis);
 // One axis, or a tuple or list of different ones.

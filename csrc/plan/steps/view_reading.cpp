@@ -17,6 +17,7 @@ struct Reading {
     std::vector<NodeArgument> arguments;  // the array is the first
     int ndim;                             // of the array
     uint32_t n_results;
+    const TreeCallObject::Layout* sizes;  // symbolic ones; may be null
     std::vector<ViewRecipe>& recipes;
 
     const NodeArgument& operator[](size_t k) const { return arguments[k]; }
@@ -65,7 +66,7 @@ bool read_order(const NodeArgument& argument, bool& fortran) {
 bool reshape(Reading& r) {  // a, shape, order, newshape, copy
     const NodeArgument& shape = r[1].given() ? r[1] : r[3];
     ViewOp op{ViewOp::Reshape};
-    return shape.value && r[4].none() && read_order(r[2], op.fortran) && read_shape(shape.value, op.shape) &&
+    return shape.value && r[4].none() && read_order(r[2], op.fortran) && read_shape(shape.value, r.sizes, op.shape) &&
            r.add(std::move(op));
 }
 
@@ -186,7 +187,7 @@ bool rot90(Reading& r) {  // m, k, axes
 
 bool broadcast_to(Reading& r) {  // array, shape, subok
     ViewOp op{ViewOp::Broadcast};
-    return r.value(1) && read_shape(r.value(1), op.shape) && r.add(std::move(op));
+    return r.value(1) && read_shape(r.value(1), r.sizes, op.shape) && r.add(std::move(op));
 }
 
 bool diagonal_of(Reading& r, const NodeArgument& offset, int first, int second) {
@@ -248,7 +249,7 @@ bool split_along(Reading& r, PyObject* sections, int axis, bool even) {
         return true;
     }
     std::vector<ViewSize> cuts;
-    if (!read_shape(sections, cuts) || cuts.size() + 1 != r.n_results) return false;
+    if (!read_shape(sections, r.sizes, cuts) || cuts.size() + 1 != r.n_results) return false;
     for (size_t k = 0; k <= cuts.size(); ++k) {
         std::vector<AxisItem> items = keep_all(r.ndim);
         AxisItem& item = items[static_cast<size_t>(axis)];
@@ -290,7 +291,8 @@ bool unstack(Reading& r) {  // x, axis
 bool sliding_window_view(Reading& r) {  // x, window_shape, axis, subok, writeable
     std::vector<ViewSize> window;
     std::vector<int> axes;
-    if (!r.value(1) || !read_shape(r.value(1), window) || (r[4].given() && r.value(4) != Py_False)) return false;
+    if (!r.value(1) || !read_shape(r.value(1), r.sizes, window) || (r[4].given() && r.value(4) != Py_False))
+        return false;
     if (r[2].none())
         axes = counting(r.ndim);
     else if (!r.value(2) || !read_axes(r.value(2), r.ndim, axes))
@@ -309,21 +311,21 @@ bool sliding_window_view(Reading& r) {  // x, window_shape, axis, subok, writeab
     return r.add(std::move(op));
 }
 
-bool read_bound(PyObject* o, bool& given, ViewSize& bound) {
+bool read_bound(PyObject* o, const Reading& r, bool& given, ViewSize& bound) {
     given = o != Py_None;
-    return !given || read_size(o, bound);
+    return !given || read_size(o, r.sizes, bound);
 }
-bool read_index(PyObject* o, int axis, AxisItem& item) {
+bool read_index(PyObject* o, const Reading& r, int axis, AxisItem& item) {
     item.axis = static_cast<uint8_t>(axis);
     if (PySlice_Check(o)) {
         auto* s = reinterpret_cast<PySliceObject*>(o);
         item.kind = AxisItem::Slice;
         if (s->step != Py_None && (!read_int(s->step, item.step) || item.step == 0 || item.step < -NPY_MAX_INTP))
             return false;
-        return read_bound(s->start, item.has_start, item.start) && read_bound(s->stop, item.has_stop, item.stop);
+        return read_bound(s->start, r, item.has_start, item.start) && read_bound(s->stop, r, item.has_stop, item.stop);
     }
     item.kind = AxisItem::At;
-    return read_size(o, item.start);
+    return read_size(o, r.sizes, item.start);
 }
 bool getitem(Reading& r) {  // a, key
     PyObject* key = r.value(1);
@@ -349,7 +351,7 @@ bool getitem(Reading& r) {  // a, key
             keep_rest();
         else if (keys[i] == Py_None)
             op.items.push_back({AxisItem::New});
-        else if (!read_index(keys[i], axis++, op.items.emplace_back()))
+        else if (!read_index(keys[i], r, axis++, op.items.emplace_back()))
             return false;
     }
     if (!ellipsis) keep_rest();
@@ -434,12 +436,13 @@ bool read_view(const Rewrite& r, uint32_t i, ViewCall& view) {
     const NodeCall call(node);
     const auto it = functions().find(call.fn());
     if (it == functions().end()) return false;
-    Reading reading{{}, 0, node.n_outputs(), view.recipes};
+    Reading reading{{}, 0, node.n_outputs(), call.layout(), view.recipes};
     if (!call.bind(it->second->parameters, reading.arguments) || reading[0].input < 0) return false;
     // Nothing but the array may be computed.
     for (size_t k = 1; k < reading.arguments.size(); ++k)
-        if (reading[k].input >= 0) return false;
+        if (reading[k].computed()) return false;
     view.input = static_cast<uint32_t>(reading[0].input);
+    view.sizes = call.layout();
     reading.ndim = r.g.spec(node.inputs()[view.input]).ndim;
     return reading.ndim >= 0 && it->second->read(reading) && view.recipes.size() == node.n_outputs();
 }

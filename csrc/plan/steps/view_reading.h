@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "array/tree_call.h"
 #include "array/view_recipe.h"
 #include "graph/passes/rewrite.h"
 
@@ -11,6 +12,9 @@ namespace pyop {
 // A node whose results are views of one of its inputs.
 struct ViewCall {
     uint32_t input = 0;
+    // The symbolic sizes that the recipes mention, found in the shapes of the node's inputs; owned by its function.
+    // Null if there are none.
+    const TreeCallObject::Layout* sizes = nullptr;
     std::vector<ViewRecipe> recipes;  // one a result
 };
 

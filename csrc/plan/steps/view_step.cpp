@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "plan/steps/steps.h"
+#include "runtime/stack_array.h"
 
 namespace pyop {
 
@@ -27,14 +28,14 @@ PyObject* reshaped_copy_new(const ViewOp& op, PyArrayObject* a, ArrayView& shape
 }
 
 // 1: done; 0: not this way; -1: error set.
-int view_new(const ViewRecipe& recipe, PyObject* base, PyObject** result) {
+int view_new(const ViewRecipe& recipe, PyObject* base, const npy_intp* sizes, PyObject** result) {
     ArrayView first(as_array(base)), second;
     if (first.ndim != recipe.ndim) return 0;
     ArrayView *now = &first, *next = &second;
     Ref owner = Ref::borrow(base);
     bool moved = false;  // `now` is not what `owner` itself shows
     for (const ViewOp& op : recipe.ops) {
-        switch (op.apply(*now, *next)) {
+        switch (op.apply(*now, *next, sizes)) {
             case ViewOp::Made::View:
                 std::swap(now, next);
                 moved = true;
@@ -63,8 +64,10 @@ int view_new(const ViewRecipe& recipe, PyObject* base, PyObject** result) {
 int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext&) const {
     PyObject* base = inputs[view_.input];
     if (!is_exact_array(base)) return 0;
+    StackArray<npy_intp, 8> sizes(view_.sizes ? view_.sizes->sizes.size() : 0);
+    if (view_.sizes && !tree_sizes(*view_.sizes, inputs, sizes.data())) return 0;
     for (size_t k = 0; k < view_.recipes.size(); ++k) {
-        const int made = view_new(view_.recipes[k], base, &results[k]);
+        const int made = view_new(view_.recipes[k], base, sizes.data(), &results[k]);
         if (made > 0) continue;
         while (k-- > 0) Py_CLEAR(results[k]);
         return made;
