@@ -206,7 +206,6 @@ SIZED = {
     "broadcast_to more": lambda x: np.broadcast_to(x, (2, *x.shape)),
     "slice": lambda x: x[1 : x.shape[0] - 1, : x.shape[1]],
     "integer": lambda x: x[x.shape[0] - 1],
-    "windows": lambda x: sliding_window_view(x, x.shape[1], axis=1),
     "division": lambda x: x[x.shape[0] // 2 :],
 }
 
