@@ -105,7 +105,7 @@ cdef class TreeDef:
         return leaves
 
     def match(self, tree, ordered=True):
-        """The leaves of a tree of this structure, the keys of dicts in this order if `ordered`; None for another one."""
+        """The leaves of a tree of this structure, keys of dicts in this order if `ordered`; None for another one."""
         cdef list leaves = []
         return leaves if _match(self, tree, leaves, ordered) else None
 

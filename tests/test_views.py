@@ -296,13 +296,15 @@ def test_nothing_is_left_behind():
             fails(x)
 
     once()
-    before = sys.getrefcount(x), sys.getrefcount(x.dtype)
+    before = sys.getrefcount(x)
+    dtype_before = sys.getrefcount(x.dtype)
     gc.collect()
     objects = len(gc.get_objects())
     for _ in range(200):
         once()
     gc.collect()
-    assert (sys.getrefcount(x), sys.getrefcount(x.dtype)) == before
+    assert sys.getrefcount(x) == before
+    assert abs(sys.getrefcount(x.dtype) - dtype_before) < 100  # one more for every array anybody has
     assert len(gc.get_objects()) <= objects + 10
 
 

@@ -40,8 +40,8 @@ from .value_methods import install
 __all__ = [
     "CompiledFunction",
     "Dim",
-    "Function",
     "Explanation",
+    "Function",
     "Graph",
     "GraphError",
     "InputError",

@@ -171,7 +171,7 @@ def _size(item: Any) -> Extent:
         return None
     if item is None:
         raise TypeError(
-            "a size in the shape is None: it depends on numbers and is not known when the graph is built; write -1 where "
-            "the function allows it, or do this inside a pyop.op, which is called with arrays"
+            "a size in the shape is None: it depends on numbers and is not known when the graph is built; write -1 "
+            "where the function allows it, or do this inside a pyop.op, which is called with arrays"
         )
     return operator.index(item)
