@@ -45,8 +45,8 @@ bool agrees(const ReductionLoop& loop) {
 
 int BlockReduction::available(const ReductionLoop& loop) {
     static auto* known = new std::unordered_map<const ReductionLoop*, bool>;  // loops live as long as the process
-    if (!loop.initial()) return 0;
     if (loop.is_sequential()) return 1;
+    if (!loop.initial()) return 0;
     // One chunk for NumPy too, whatever the size: else its sum has the borders of its buffers in it.
     if (!adds_in_pairs(loop) || reduction_chunk() != 0) return 0;
     const auto [it, fresh] = known->emplace(&loop, false);
@@ -59,7 +59,9 @@ int BlockReduction::available(const ReductionLoop& loop) {
 
 BlockReduction::BlockReduction(const ReductionLoop& loop, const char* initial, npy_intp n)
     : loop_(loop), itemsize_(loop.itemsize()), pairwise_(adds_in_pairs(loop)) {
-    std::memcpy(value_.data(), initial ? initial : loop.initial(), static_cast<size_t>(itemsize_));
+    if (!initial) initial = loop.initial();
+    started_ = initial != nullptr;
+    if (started_) std::memcpy(value_.data(), initial, static_cast<size_t>(itemsize_));
     if (pairwise_) descend(n);
 }
 
@@ -101,6 +103,12 @@ int BlockReduction::finish_leaf(const char* data) {
 }
 
 int BlockReduction::add(const char* data, npy_intp count) {
+    if (PYOP_UNLIKELY(!started_) && count > 0) {
+        std::memcpy(value_.data(), data, static_cast<size_t>(itemsize_));
+        started_ = true;
+        data += itemsize_;
+        --count;
+    }
     if (!pairwise_) return loop_.extend(value_.data(), data, itemsize_, count);
     while (count > 0 && !done_) {
         if (filled_ == 0 && count >= leaf_) {

@@ -16,7 +16,7 @@ class BlockReduction {
     // a loop. 1, 0, or -1 with an error set. Attached threads. The dtype of the elements is loop.dtype().
     static int available(const ReductionLoop& loop);
 
-    // Of an available loop; `initial` as Reduction has it (null: the loop's own, which it then must have).
+    // Of an available loop; `initial` as Reduction has it (null: the loop's own, or the first element, of which there must be one).
     BlockReduction(const ReductionLoop& loop, const char* initial, npy_intp n);
 
     // The next `count` elements, side by side and aligned. Any thread; 0, or -1 if the loop reports failure. Flags are
@@ -49,6 +49,7 @@ class BlockReduction {
     npy_intp filled_ = 0;  // of these, how many are in carried_
     double total_ = 0;
     bool done_ = false;
+    bool started_;  // value_ is one
     alignas(16) std::array<char, kLeaf * sizeof(double)> carried_;
 };
 

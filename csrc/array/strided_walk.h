@@ -15,6 +15,9 @@ class StridedWalk {
     // Copies elements start … start + count - 1 to `to`, side by side. Any thread.
     void read(npy_intp start, npy_intp count, char* to) const;
 
+    // From an element to the next, mostly.
+    npy_intp inner_stride() const { return strides_.back(); }
+
     // The elements repeat after so many; 0 if they do not.
     npy_intp period() const { return period_; }
 

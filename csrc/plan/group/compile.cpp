@@ -44,6 +44,10 @@ class GroupCompiler {
         std::vector<uint32_t> reads(ir_.values.size());
         for (const GroupIr::Operation& op : ir_.operations)
             for (size_t k = 0; k < op.n_inputs; ++k) ++reads[op.operands[k]];
+        for (const GroupIr::Reduction& reduction : ir_.reductions) {
+            ++reads[reduction.value];  // to the end of the block
+            code_.reduced.push_back(stream_of_[reduction.value]);
+        }
         for (const GroupIr::Operation& op : ir_.operations) add(op, reads);
         for (size_t i = 0; i < code_.operations.size(); ++i) {
             const bool last = i + 1 == code_.operations.size();
@@ -110,7 +114,10 @@ LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combi
     depends_.resize(plain.n_outputs);
     recyclers_.resize(plain.n_outputs);
     for (size_t v = 0; v < plain.values.size(); ++v)
-        if (plain.values[v].kind == GroupIr::Value::External) depends[v] = uint64_t{1} << plain.values[v].index;
+        if (plain.values[v].kind == GroupIr::Value::External) {
+            depends[v] = uint64_t{1} << plain.values[v].index;
+            if (plain.values[v].strict) strict_ |= depends[v];
+        }
     for (const GroupIr::Operation& op : plain.operations) {
         uint64_t mask = 0;
         for (size_t k = 0; k < op.operands.size(); ++k)
@@ -124,6 +131,16 @@ LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combi
         if (output == GroupIr::kNoOutput) continue;
         output_streams_[static_cast<size_t>(output)] = compiler.stream_of_value(v);
         depends_[static_cast<size_t>(output)] = depends[v];
+    }
+    reduction_of_output_.assign(plain.n_outputs, -1);
+    for (const GroupIr::Reduction& reduction : plain.reductions) {
+        names_[reduction.member] = "reduce";
+        texts_[reduction.member] = reduction.what->call.ufunc + " of each block, NumPy's loop";
+        if (reduction.output != GroupIr::kNoOutput) {
+            reduction_of_output_[static_cast<size_t>(reduction.output)] = static_cast<int16_t>(reductions_.size());
+            depends_[static_cast<size_t>(reduction.output)] = depends[reduction.value];
+        }
+        reductions_.push_back({reduction.what, reduction.member, reduction.output});
     }
 
     for (const Stream& stream : plain_.streams) widest_ = std::max(widest_, stream.itemsize);

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "graph/passes/elementwise.h"
+#include "plan/group/fuse.h"
 
 namespace pyop {
 
@@ -20,6 +20,7 @@ struct GroupIr {
         enum Kind : uint8_t { External, Number, Result } kind;
         uint16_t index;               // of the external or number
         PyArray_Descr* dtype;         // borrowed; lives for ever
+        bool strict = false;          // an external that NumPy's loops read: with its own strides
         uint32_t reads = 0;           // by operations of the group
         int output = kNoOutput;       // which result of the step it is
         int producer = -1;            // operation
@@ -37,8 +38,17 @@ struct GroupIr {
         std::string text;                              // as explain() has it
     };
 
+    // The elements of a value reduced to one, when the last block is done.
+    struct Reduction {
+        std::shared_ptr<const LineReduction> what;
+        uint16_t value;
+        uint16_t member;
+        int output;
+    };
+
     std::vector<Value> values;
     std::vector<Operation> operations;
+    std::vector<Reduction> reductions;
     size_t n_externals = 0, n_outputs = 0;
 };
 

@@ -20,7 +20,11 @@ Grouping::Grouping(const Rewrite& r, const Fusion& fusion, const std::vector<uin
                    const OutsideReads& outside)
     : r_(r), fusion_(fusion) {
     for (const uint32_t node : members) {
-        possible_ = add_member(node, outside);
+        member_of_[node] = static_cast<uint32_t>(members_.nodes.size());
+        if (fusion.reductions[node])
+            add_reduction(node, outside);
+        else
+            possible_ = add_member(node, outside);
         if (!possible_) return;
     }
     ir_.n_externals = externals_.size();
@@ -42,29 +46,48 @@ bool Grouping::add_member(uint32_t i, const OutsideReads& outside) {
     for (size_t k = 0; k < call.n_inputs; ++k)
         if (!add_operand(node, call, k, op)) return false;
 
-    member_of_[i] = op.member;
-    members_.nodes.push_back(i);
-    std::vector<Members::Source>& sources = members_.sources.emplace_back();
-    for (Edge e : node.inputs()) {
-        e = r_.resolve(e);
-        const GroupIr::Value& value = ir_.values[value_of(e)];
-        if (value.kind == GroupIr::Value::External)
-            sources.push_back({true, value.index});
-        else
-            sources.push_back({false, member_of_.at(e.node), e.output});
-    }
+    note_sources(node);
     for (uint32_t k = 0; k < node.n_outputs(); ++k) {
         const uint16_t v = new_value({GroupIr::Value::Result, 0, call.dtypes[call.n_inputs + k]});
         ir_.values[v].producer = static_cast<int>(ir_.operations.size());
         value_of_[Rewrite::key({i, k})] = v;
         op.operands.push_back(v);
-        if (!outside.contains({i, k})) continue;
-        ir_.values[v].output = static_cast<int>(outputs_.size());
-        outputs_.push_back({i, k});
-        members_.outputs.emplace_back(op.member, k);
+        if (outside.contains({i, k})) add_output({i, k}, ir_.values[v].output);
     }
     ir_.operations.push_back(std::move(op));
+    members_.nodes.push_back(i);
     return true;
+}
+
+void Grouping::add_reduction(uint32_t i, const OutsideReads& outside) {
+    const PyNode& node = r_.g.node_as<PyNode>(i);
+    GroupIr::Reduction reduction{fusion_.reductions[i], value_of(r_.resolve(node.inputs()[0])),
+                                 static_cast<uint16_t>(members_.nodes.size()), GroupIr::kNoOutput};
+    ++ir_.values[reduction.value].reads;
+    note_sources(node);
+    if (outside.contains({i, 0})) add_output({i, 0}, reduction.output);
+    ir_.reductions.push_back(std::move(reduction));
+    members_.nodes.push_back(i);
+}
+
+// Where the plain way finds the arguments of the member that is being added.
+void Grouping::note_sources(const PyNode& node) {
+    std::vector<Members::Source>& sources = members_.sources.emplace_back();
+    for (Edge e : node.inputs()) {
+        e = r_.resolve(e);
+        const auto strict = strict_value_of_.find(Rewrite::key(e));
+        const GroupIr::Value& value = ir_.values[strict != strict_value_of_.end() ? strict->second : value_of(e)];
+        if (value.kind == GroupIr::Value::External)
+            sources.push_back({true, value.index});
+        else
+            sources.push_back({false, member_of_.at(e.node), e.output});
+    }
+}
+
+void Grouping::add_output(Edge e, int& output) {
+    output = static_cast<int>(outputs_.size());
+    outputs_.push_back(e);
+    members_.outputs.emplace_back(members_.nodes.size(), e.output);
 }
 
 bool Grouping::add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op) {
@@ -75,7 +98,8 @@ bool Grouping::add_operand(const PyNode& node, const ElementwiseCall& call, size
         v = number(a.constant, want);
         if (v == UINT16_MAX) return false;
     } else {
-        v = converted(value_of(r_.resolve(node.inputs()[static_cast<size_t>(a.input)])), want);
+        const Edge e = r_.resolve(node.inputs()[static_cast<size_t>(a.input)]);
+        v = r_.g.spec(e).descr() == want ? value_of(e, !call.kernel) : converted(value_of(e), want);
     }
     ++ir_.values[v].reads;
     op.operands.push_back(v);
@@ -93,11 +117,15 @@ uint16_t Grouping::number(PyObject* object, PyArray_Descr* want) {
     return new_value({GroupIr::Value::Number, static_cast<uint16_t>(numbers_.size() - 1), want});
 }
 
-uint16_t Grouping::value_of(Edge e) {
-    const auto [it, added] = value_of_.emplace(Rewrite::key(e), uint16_t{0});
+// An external that both kernels and NumPy's loops read is two: kernels want its elements side by side.
+uint16_t Grouping::value_of(Edge e, bool strict) {
+    const auto known = value_of_.find(Rewrite::key(e));
+    const bool inside = known != value_of_.end() && ir_.values[known->second].kind == GroupIr::Value::Result;
+    strict &= !inside;
+    const auto [it, added] = (strict ? strict_value_of_ : value_of_).emplace(Rewrite::key(e), uint16_t{0});
     if (added) {
-        it->second =
-            new_value({GroupIr::Value::External, static_cast<uint16_t>(externals_.size()), r_.g.spec(e).descr()});
+        it->second = new_value(
+            {GroupIr::Value::External, static_cast<uint16_t>(externals_.size()), r_.g.spec(e).descr(), strict});
         externals_.push_back(e);
     }
     return it->second;

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/passes/fuse.h"
+#include "plan/group/fuse.h"
 #include "plan/group/group_ir.h"
 #include "plan/native_step.h"
 
@@ -35,9 +35,12 @@ class Grouping {
 
   private:
     bool add_member(uint32_t node, const OutsideReads& outside);
+    void add_reduction(uint32_t node, const OutsideReads& outside);
+    void note_sources(const PyNode& node);
+    void add_output(Edge e, int& output);
     bool add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op);
     uint16_t number(PyObject* object, PyArray_Descr* want);
-    uint16_t value_of(Edge e);
+    uint16_t value_of(Edge e, bool strict = false);
     uint16_t converted(uint16_t value, PyArray_Descr* want);
     uint16_t new_value(GroupIr::Value value);
 
@@ -48,7 +51,7 @@ class Grouping {
     Members members_;
     std::vector<Ref> numbers_;
     std::vector<Edge> externals_, outputs_;
-    std::unordered_map<uint64_t, uint16_t> value_of_;
+    std::unordered_map<uint64_t, uint16_t> value_of_, strict_value_of_;
     std::unordered_map<uint32_t, uint32_t> member_of_;
     std::map<std::pair<uint16_t, PyArray_Descr*>, uint16_t> converted_;
 };

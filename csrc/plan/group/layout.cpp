@@ -84,7 +84,7 @@ bool GroupLayout::find_simple(const LoopGroup& group, PyObject* const* externals
 bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* externals) {
     ndim = 0;
     size = 1;
-    whole = single = 0;
+    whole = single = strided = 0;
     const size_t n = group.n_externals_;
     for (size_t k = 0; k < n; ++k) ndim = std::max(ndim, PyArray_NDIM(as_array(externals[k])));
     std::fill_n(shape_, ndim, 1);
@@ -135,14 +135,14 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
         }
         if (!std::equal(shape, shape + ndim, own.begin())) return false;
     }
+    for (size_t k = 0; k < n; ++k)
+        if (PyArrayObject* a = as_array(externals[k]); PyArray_SIZE(a) == 1 && PyArray_ISALIGNED(a))
+            single |= uint64_t{1} << k;
     npy_intp walked[NPY_MAXDIMS], walked_strides[NPY_MAXDIMS];
     for (size_t k = 0; k < n; ++k) {
         PyArrayObject* a = as_array(externals[k]);
         const npy_intp* s = strides.data() + k * static_cast<size_t>(ndim);
-        if (PyArray_SIZE(a) == 1 && PyArray_ISALIGNED(a)) {
-            single |= uint64_t{1} << k;
-            continue;
-        }
+        if (single >> k & 1) continue;
         const bool side_by_side = fortran ? PyArray_IS_F_CONTIGUOUS(a) : PyArray_IS_C_CONTIGUOUS(a);
         if (side_by_side && PyArray_SIZE(a) == size && PyArray_ISALIGNED(a)) {
             whole |= uint64_t{1} << k;
@@ -152,7 +152,15 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
             walked[d] = fortran ? shape[ndim - 1 - d] : shape[d];
             walked_strides[d] = fortran ? s[ndim - 1 - d] : s[d];
         }
-        walks.emplace_back(PyArray_BYTES(a), ndim, walked, walked_strides, PyArray_ITEMSIZE(a));
+        StridedWalk walk(PyArray_BYTES(a), ndim, walked, walked_strides, PyArray_ITEMSIZE(a));
+        const bool strict = (group.strict_ >> k & 1) && PyArray_ISALIGNED(a);  // else NumPy gathers it too
+        if (!strict || walk.inner_stride() == PyArray_ITEMSIZE(a)) {
+            walks.push_back(std::move(walk));
+            continue;
+        }
+        // Of one axis, NumPy's loop gets the strides as they are, unless its iterator is needed and turns them round.
+        if (ndim != 1 || (s[0] < 0 && single)) return false;
+        strided |= uint64_t{1} << k;
     }
     return true;
 }

@@ -18,6 +18,7 @@ struct GroupLayout {
     bool fortran = false;            // elements are counted in Fortran order, and results lie so
     uint64_t whole = 0;              // externals read where they lie
     uint64_t single = 0;             // externals of one element
+    uint64_t strided = 0;            // externals read where they lie, step by step
     std::vector<StridedWalk> walks;  // of all the others, in order
 
   private:

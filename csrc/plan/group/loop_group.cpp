@@ -7,6 +7,7 @@
 #include "array/fp_flags.h"
 #include "array/overlap.h"
 #include "array/pool.h"
+#include "array/reduction_blocks.h"
 #include "array/ufunc_errors.h"
 #include "plan/group/layout.h"
 #include "runtime/attach.h"
@@ -51,7 +52,7 @@ class GroupRun {
         : group_(group), inputs_(inputs), results_(results), context_(context) {}
 
     int run() {
-        if (!layout_.find(group_, inputs_)) return 0;
+        if (!layout_.find(group_, inputs_) || (layout_.size == 0 && !group_.reductions_.empty())) return 0;
         const size_t n = group_.depends_.size();
         for (size_t k = 0; k < n; ++k) {
             results_[k] = result_new(k);
@@ -90,6 +91,8 @@ class GroupRun {
     // --- results
 
     PyObject* result_new(size_t k) {
+        if (const int r = group_.reduction_of_output_[k]; r >= 0)
+            return reduced_new(group_.reductions_[static_cast<size_t>(r)], k);
         PyArray_Descr* dtype = group_.code_.streams[group_.output_streams_[k]].dtype;
         PyObject* target = context_.targets ? context_.targets[k] : nullptr;
         if (target && may_write(target, dtype)) return Py_NewRef(target);
@@ -108,6 +111,13 @@ class GroupRun {
         npy_intp strides[NPY_MAXDIMS], step = PyDataType_ELSIZE(dtype);
         for (int d = 0; d < layout_.ndim; step *= std::max<npy_intp>(layout_.shape[d++], 1)) strides[d] = step;
         return pooled_array_new(dtype, layout_.ndim, layout_.shape, strides);
+    }
+
+    PyObject* reduced_new(const LoopGroup::Reduction& reduction, size_t k) {
+        const Reduction& how = reduction.what->call.reduction;
+        npy_intp ones[NPY_MAXDIMS];
+        std::fill_n(ones, layout_.ndim, 1);
+        return group_.recyclers_[k].take(how.loop->dtype(), how.keepdims ? layout_.ndim : 0, ones);
     }
 
     // Whether an array of the caller can take a result as it is computed: of its dtype, shape and order, and apart from
@@ -159,7 +169,8 @@ class GroupRun {
         const auto parts = static_cast<int>(
             std::min<npy_intp>({static_cast<npy_intp>(context_.threads), layout_.size / kShareElements, n_blocks}));
         // An error that a loop sets on another thread would be lost.
-        if (PYOP_LIKELY(parts <= 1 || group_.may_fail_)) return run_range(0, layout_.size);
+        if (PYOP_LIKELY(parts <= 1 || group_.may_fail_ || !group_.reductions_.empty()))
+            return run_range(0, layout_.size);
         std::atomic<bool> done = true;
         run_parts(parts, [&](int part) {
             const npy_intp from = n_blocks * part / parts * block_;
@@ -180,12 +191,24 @@ class GroupRun {
         if (group_.loops_.empty() ? fp_errors() : all_fp_errors()) clear_all_fp_errors();
         Cursors cursors(*this, group_.code_, scratch);
         cursors.prepare(from, std::min(block_, to - from));
+        std::vector<BlockReduction> reductions;
+        for (const LoopGroup::Reduction& r : group_.reductions_)
+            reductions.emplace_back(*r.what->call.reduction.loop, r.what->initial(), layout_.size);
         for (npy_intp start = from; start < to; start += block_) {
             const npy_intp count = std::min(block_, to - start);
             if (start != from || cursors.gathers()) cursors.move(start, count);
-            if (PYOP_LIKELY(cursors.execute(count) == 0)) continue;
-            diagnose(start, count, scratch);
+            if (PYOP_LIKELY(cursors.execute(count) == 0)) {
+                reduce(cursors, count, reductions);
+            } else {
+                Cursors plain(*this, group_.plain_, scratch);
+                diagnose(plain, start, count);
+                reduce(plain, count, reductions);
+            }
         }
+        for (size_t k = 0; k < reductions.size(); ++k)
+            if (const int output = group_.reductions_[k].output; output >= 0)
+                reductions[k].finish(PyArray_BYTES(as_array(results_[output])));
+        if (!reductions.empty()) note_flags(group_.reductions_.back().member);
         return true;
     }
 
@@ -220,6 +243,9 @@ class GroupRun {
                             advance_[s] = stream.itemsize;
                             data_[s] = base_[s] + start * stream.itemsize;
                             if (PYOP_UNLIKELY(run_.overwritten_ >> s & 1)) gathered_ = true;
+                        } else if (run_.layout_.strided >> s & 1) {
+                            stride_[s] = advance_[s] = PyArray_STRIDE(a, 0);
+                            data_[s] = base_[s] + start * advance_[s];
                         } else if (run_.layout_.single >> s & 1) {
                             stride_[s] = 0;
                             data_[s] = block_of(stream);
@@ -261,7 +287,7 @@ class GroupRun {
                 if (run_.overwritten_ >> s & 1) {
                     data_[s] = block_of(stream);
                     if (!again) std::copy_n(base_[s] + start * advance_[s], count * stream.itemsize, data_[s]);
-                } else if (!((run_.layout_.whole | run_.layout_.single) >> s & 1)) {
+                } else if (!((run_.layout_.whole | run_.layout_.single | run_.layout_.strided) >> s & 1)) {
                     const StridedWalk& source = run_.layout_.walks[walk++];
                     if (!run_.repeats(source)) source.read(start, count, data_[s]);
                 }
@@ -293,6 +319,8 @@ class GroupRun {
             if ((*op.loop)(data, count, strides) < 0) run_.failed_ = true;
         }
 
+        const char* reduced(size_t k) const { return data_[code_.reduced[k]]; }
+
       private:
         char* block_of(const Stream& stream) const { return scratch_ + stream.block * run_.block_bytes_; }
 
@@ -310,18 +338,35 @@ class GroupRun {
     bool repeats(const StridedWalk& walk) const { return walk.period() && period_ % walk.period() == 0; }
 
     // Runs a block again, one operation a call, and notes which ones raise which flags. Threads may do it at once.
-    PYOP_COLD void diagnose(npy_intp start, npy_intp count, char* scratch) {
-        Cursors cursors(*this, group_.plain_, scratch);
+    PYOP_COLD void diagnose(Cursors& cursors, npy_intp start, npy_intp count) {
         cursors.prepare(start, count);
         cursors.move(start, count, true);
-        const std::lock_guard lock(diagnosis_mutex);
-        if (!flags_) flags_ = std::make_unique<int[]>(group_.names_.size());
         for (const LoopGroup::Operation& op : group_.plain_.operations) {
             clear_all_fp_errors();
             cursors.run_one(op, count);
-            if (!op.loop || !op.loop->ignores_flags()) flags_[op.member] |= all_fp_errors();
+            if (!op.loop || !op.loop->ignores_flags()) note_flags(op.member);
         }
         clear_all_fp_errors();
+    }
+
+    void note_flags(size_t member) {
+        const int flags = all_fp_errors();
+        if (PYOP_LIKELY(flags == 0)) return;
+        const std::lock_guard lock(diagnosis_mutex);
+        if (!flags_) flags_ = std::make_unique<int[]>(group_.names_.size());
+        flags_[member] |= flags;
+        clear_all_fp_errors();
+    }
+
+    // Hands the elements of a block that are to be reduced on.
+    void reduce(const Cursors& cursors, npy_intp count, std::vector<BlockReduction>& reductions) {
+        for (size_t k = 0; k < reductions.size(); ++k) {
+            if (reductions[k].add(cursors.reduced(k), count) < 0) failed_ = true;
+            if (group_.reductions_[k].what->call.reduction.loop->loop().ignores_flags())
+                clear_all_fp_errors();
+            else
+                note_flags(group_.reductions_[k].member);
+        }
     }
 
     // As the calls one after the other would have.

@@ -4,7 +4,10 @@
 //
 // Operations work on streams: arrays from outside, numbers, intermediate results in scratch blocks that stay in cache,
 // and results. A stream is read where it lies if its elements lie side by side; single elements are repeated and
-// everything else is gathered into a scratch block first.
+// everything else is gathered into a scratch block first. Some of NumPy's loops round otherwise for elements that do
+// not lie side by side; such a loop gets the strides that NumPy would give it, or the ufunc is called.
+//
+// A reduction of all elements takes them from the block when the operations on it are done.
 //
 // Floating-point errors are NumPy's: the flags are looked at after every block, and a block that raised one is run
 // once more, operation by operation, to learn which ones raised what (diagnose). When the run is over they
@@ -58,13 +61,21 @@ class LoopGroup final : public NativeStep {
         npy_intp itemsize;
         PyArray_Descr* dtype;  // borrowed; lives for ever
     };
+    struct Reduction {
+        std::shared_ptr<const LineReduction> what;
+        uint16_t member;
+        int output;  // -1: nobody reads it
+    };
     struct Code {
         std::vector<Operation> operations;
+        std::vector<uint16_t> reduced;  // by reduction: the stream it reads
         std::vector<Stream> streams;  // externals first, in order
     };
 
     Code code_;  // with superinstructions
     Code plain_;  // one operation a call: tells which one raised a flag
+    std::vector<Reduction> reductions_;
+    std::vector<int16_t> reduction_of_output_;  // -1: elements
     std::vector<std::shared_ptr<const StridedLoop>> loops_;
     std::vector<std::string> names_;  // by member: as warnings have it
     std::vector<std::string> texts_;  // by member: for describe
@@ -73,6 +84,7 @@ class LoopGroup final : public NativeStep {
     size_t n_externals_ = 0;
     std::vector<uint16_t> output_streams_;  // of code_ and plain_ alike
     std::vector<uint64_t> depends_;  // by output: the externals it depends on
+    uint64_t strict_ = 0;  // externals that NumPy's loops read
     bool may_fail_ = false;  // some loop may set a Python error
     npy_intp block_ = 0;  // elements
     npy_intp widest_ = 1;  // bytes of the widest element

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "array/recycle.h"
-#include "graph/passes/elementwise.h"
+#include "graph/passes/rewrite.h"
 #include "plan/steps/steps.h"
 
 namespace pyop {

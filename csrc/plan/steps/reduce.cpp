@@ -1,5 +1,6 @@
 // plan/steps/reduce.cpp: np.sum and its kin, and ufunc.reduce, as native steps.
-#include "array/reduction.h"
+#include "plan/steps/reduce.h"
+
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 
@@ -37,17 +38,14 @@ class ReduceStep final : public NativeStep {
     using NativeStep::NativeStep;
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
-        PyObject* x = inputs[input];
+        PyObject* x = inputs[call.input];
         uint32_t axes;
-        if (!is_exact_array(x) || !axis.bits(PyArray_NDIM(as_array(x)), axes)) return 0;
-        return reduction.run(as_array(x), axes, results);
+        if (!is_exact_array(x) || !call.axis.bits(PyArray_NDIM(as_array(x)), axes)) return 0;
+        return call.reduction.run(as_array(x), axes, results);
     }
-    std::string describe(size_t) const override { return text; }
+    std::string describe(size_t) const override { return call.ufunc + " along axes, NumPy's loop"; }
 
-    size_t input = 0;
-    AxisSet axis;
-    Reduction reduction;
-    std::string text;
+    ReductionCall call;
 };
 
 // The ufunc of a bound method ufunc.reduce; null if `fn` is something else. Borrowed.
@@ -76,7 +74,7 @@ bool read_initial(PyObject* number, Reduction& r) {
 
 }  // namespace
 
-int make_reduce_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+int read_reduction_call(const Rewrite& r, uint32_t i, ReductionCall& call) {
     static const auto* functions = new FunctionTable(kWrappers);
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
@@ -108,17 +106,23 @@ int make_reduce_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
         wanted = PyArray_DescrFromType(NPY_BOOL);
         Py_DECREF(wanted);  // lives for ever
     }
-    auto made = std::make_unique<ReduceStep>(Members::of_node(r.g, i));
-    made->input = static_cast<size_t>(given[0].input);
+    call.input = static_cast<size_t>(given[0].input);
     Ref first = Ref::steal(PyLong_FromLong(0));
     PyObject* default_axis = how.ufunc ? Py_None : first.get();
-    if (!first || axis.input >= 0 || !made->axis.read(axis.fixed ? axis.fixed : default_axis)) return 0;
-    const int status = made->reduction.make(ufunc.get(), dtype, wanted);
+    if (!first || axis.input >= 0 || !call.axis.read(axis.fixed ? axis.fixed : default_axis)) return 0;
+    const int status = call.reduction.make(ufunc.get(), dtype, wanted);
     if (status <= 0) return status;
-    if (initial.given() && (!initial.fixed || !read_initial(initial.fixed, made->reduction))) return 0;
-    made->reduction.keepdims = keepdims;
-    made->text = std::string(reinterpret_cast<PyUFuncObject*>(ufunc.get())->name) + " along axes, NumPy's loop";
-    step = std::move(made);
+    if (initial.given() && (!initial.fixed || !read_initial(initial.fixed, call.reduction))) return 0;
+    call.reduction.keepdims = keepdims;
+    call.ufunc = reinterpret_cast<PyUFuncObject*>(ufunc.get())->name;
+    call.found = true;
+    return 0;
+}
+
+int make_reduce_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+    auto made = std::make_unique<ReduceStep>(Members::of_node(r.g, i));
+    if (read_reduction_call(r, i, made->call) < 0) return -1;
+    if (made->call.found) step = std::move(made);
     return 0;
 }
 

@@ -1,14 +1,15 @@
-#include "graph/passes/fuse.h"
+#include "plan/group/fuse.h"
 
 #include <algorithm>
-#include <unordered_map>
+
+#include "array/reduction_blocks.h"
 
 namespace pyop {
 
 namespace {
 
 constexpr size_t kMaxMembers = 64;
-constexpr size_t kMaxExternals = 48;
+constexpr size_t kMaxExternals = 31;  // each may become two streams
 
 class Fuser {
   public:
@@ -16,11 +17,15 @@ class Fuser {
 
     int run(const std::vector<uint32_t>& schedule) {
         f_.calls.resize(r_.g.size());
+        f_.reductions.resize(r_.g.size());
         f_.group_of.assign(r_.g.size(), -1);
         for (size_t i = 0; i < schedule.size(); ++i) {
             position_[schedule[i]] = i + 1;
             if (elementwise_call(r_, schedule[i], f_.calls[schedule[i]]) < 0) return -1;
-            if (f_.calls[schedule[i]]) place(schedule[i]);
+            if (f_.calls[schedule[i]])
+                place(schedule[i]);
+            else if (end_with_reduction(schedule[i]) < 0)
+                return -1;
             note_reads(schedule[i]);
         }
         for (Candidate& c : candidates_) {
@@ -64,20 +69,40 @@ class Fuser {
         join(joined, i);
     }
 
-    bool may_join(const std::vector<int32_t>& groups, uint32_t i) const {
+    // A reduction of everything that a group computes may be its end: the elements are then never stored.
+    int end_with_reduction(uint32_t i) {
+        if (!r_.request.passes.has(Pass::Fuse) || r_.g.node(i).inputs().size() != 1) return 0;
+        const Edge e = r_.resolve(r_.g.node(i).inputs()[0]);
+        const int32_t g = group_of(e);
+        if (g < 0 || f_.reductions[e.node]) return 0;
+        auto reduction = std::make_shared<LineReduction>();
+        if (read_reduction_call(r_, i, reduction->call) < 0) return -1;
+        uint32_t axes;
+        const int ndim = r_.g.spec(e).ndim;
+        if (!reduction->call.found || reduction->call.reduction.convert || ndim < 1 || ndim > 31 ||
+            !reduction->call.axis.bits(ndim, axes) || axes != (1u << ndim) - 1)
+            return 0;
+        const int available = BlockReduction::available(*reduction->call.reduction.loop);
+        if (available <= 0 || !may_join({g}, i, false)) return available < 0 ? -1 : 0;
+        f_.reductions[i] = std::move(reduction);
+        join({g}, i);
+        return 0;
+    }
+
+    bool may_join(const std::vector<int32_t>& groups, uint32_t i, bool elementwise = true) const {
         size_t n_members = 1, n_externals = 0, first = position_[i];
         for (const int32_t g : groups) {
             const Candidate& c = candidate(g);
             n_members += c.members.size();
             first = std::min(first, c.first);
-            if (!same_shape(i, c.members.front())) return false;
+            if (elementwise && !same_shape(i, c.members.front())) return false;
         }
         if (n_members > kMaxMembers) return false;
         const auto inside = [&](int32_t g) {
             return g >= 0 && std::find(groups.begin(), groups.end(), g) != groups.end();
         };
         const auto reads_early = [&](Edge e) {
-            if (inside(group_of(e))) return true;
+            if (inside(group_of(e))) return !f_.reductions[e.node];  // that is known when the last block is done
             ++n_externals;
             return r_.is_fed(e) || r_.known(e) || position_[e.node] < first;
         };

@@ -1,4 +1,4 @@
-// graph/passes/elementwise.h: which nodes compute element by element, and with what.
+// plan/group/elementwise.h: which nodes compute element by element, and with what.
 #pragma once
 
 #include <memory>

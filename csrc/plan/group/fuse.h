@@ -1,10 +1,11 @@
-// graph/passes/fuse.h: which nodes run as native loops, and which of these run together.
+// plan/group/fuse.h: which nodes run as native loops, and which of these run together.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "graph/passes/elementwise.h"
+#include "plan/group/elementwise.h"
+#include "plan/steps/reduce.h"
 
 namespace pyop {
 
@@ -15,7 +16,14 @@ struct FusedNodes {
     std::vector<uint32_t> members;
 };
 
+// A reduction of all elements of a value, which can be done block by block.
+struct LineReduction {
+    ReductionCall call;
+    const char* initial() const { return call.reduction.has_initial ? call.reduction.initial.data() : nullptr; }
+};
+
 struct Fusion {
+    std::vector<std::shared_ptr<const LineReduction>> reductions;  // by node; null: none that may end a group
     std::vector<std::shared_ptr<const ElementwiseCall>> calls;  // by node; null: not elementwise
     std::vector<FusedNodes> groups;
     std::vector<int32_t> group_of;                          // by node; -1: in none. Empty if there are no groups

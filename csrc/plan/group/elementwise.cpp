@@ -1,4 +1,4 @@
-#include "graph/passes/elementwise.h"
+#include "plan/group/elementwise.h"
 
 #include <algorithm>
 #include <unordered_map>
