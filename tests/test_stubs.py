@@ -15,7 +15,21 @@ import pyop
 from pyop import _core, value_methods
 
 STUB = Path(pyop.__file__).with_name("_core.pyi")
-BODY = ast.parse(STUB.read_text()).body
+
+
+def with_parts(stub: Path) -> list[ast.stmt]:
+    """The statements of a stub, and in place of its imports from `_core_…` stubs those of what they name."""
+    found: list[ast.stmt] = []
+    for node in ast.parse(stub.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("_core_"):
+            part = ast.parse(stub.with_name(f"{node.module}.pyi").read_text()).body
+            found += [n for n in part if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+        else:
+            found.append(node)
+    return found
+
+
+BODY = with_parts(STUB)
 CLASSES = {node.name: node for node in BODY if isinstance(node, ast.ClassDef)}
 FUNCTIONS = {node.name: node for node in BODY if isinstance(node, ast.FunctionDef)}
 
