@@ -7,6 +7,7 @@
 
 #include "array/recycle.h"
 #include "graph/passes/rewrite.h"
+#include "plan/group/elementwise.h"
 #include "plan/steps/steps.h"
 
 namespace pyop {
