@@ -333,7 +333,7 @@ PyType_Slot compiled_slots[] = {
     {0, nullptr},
 };
 
-// Not immutable: python/pyop/compile.py adds the cold methods.
+// Not immutable: python/pyop/compiling/methods.py adds the cold methods.
 PyType_Spec compiled_spec = {"pyop._core.CompiledFunction", sizeof(CompiledFunctionObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, compiled_slots};
 

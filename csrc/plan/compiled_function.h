@@ -3,7 +3,7 @@
 //
 //     arguments as in the last call       one comparison an array, then the plan
 //     as in some call remembered          the same, found by hash (plan/guard.h)
-//     never seen                          `miss`, of python/pyop/compile.py, traces and compiles
+//     never seen                          `miss`, of python/pyop/compiling/tracer.py, traces and compiles
 //     symbolic, or a graph is being built the function itself: its operations go into that graph
 #pragma once
 

@@ -22,7 +22,7 @@ from . import _core, autograd, contrib, debug
 from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Tensor, Value, __version__
 from .array_protocol import array_function, array_ufunc
 from .autograd import Function, enable_grad, no_grad
-from .compile import CompiledFunction, RetraceWarning, compile  # noqa: A004
+from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .config import build_config, get_include
 from .dims import Dim
 from .explain import Explanation

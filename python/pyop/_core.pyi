@@ -10,7 +10,7 @@ from typing_extensions import disjoint_base
 from ._core_autograd import *  # noqa: F403
 from ._core_value import Value as Value
 from ._tree import TreeDef
-from .compile import CacheInfo
+from .compiling import CacheInfo
 from .dims import Dim
 from .explain import Explanation
 from .graph import Graph

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Node, Plan
-from .number import OnNumbers
+from .compiling.number import OnNumbers
 from .parameters import default_name
 from .rebuild import CallOnTree
 

@@ -1,0 +1,14 @@
+"""`pyop.compile`: a NumPy function that traces itself for what it is called with, and then runs as a plan.
+
+Read in this order: `front` (what the user calls), `arguments` (what came, leaf by leaf), `number` (Python numbers that
+are not known yet), `tracer` (from a call to a plan), `results` (what a function returns beside arrays), `retrace` (the
+warning), `methods` (of compiled functions, the cold ones). Finding the plan of a call again is C++:
+csrc/plan/compiled_function.cpp.
+"""
+
+from .._core import CompiledFunction
+from .front import compile  # noqa: A004
+from .methods import CacheInfo
+from .retrace import RetraceWarning
+
+__all__ = ["CacheInfo", "CompiledFunction", "RetraceWarning", "compile"]

@@ -1,0 +1,210 @@
+"""The arguments of a call, leaf by leaf, and how calls are to be compared with it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core import InputError
+from .._tree import TreeDef, flatten
+from ..parameters import Parameters, default_name
+from ..spec import Spec
+from ..spec_tree import make_inputs
+from .statics import static_key
+
+__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "root"]
+
+_Function = Callable[..., Any]
+
+
+class Place(NamedTuple):
+    """One leaf of the arguments of a call."""
+
+    path: str  # as the function would write it: params['w'][0]
+    kind: bytes  # a LeafKind of csrc/plan/guard.h; or ?, what only may become an array
+    value: Any
+    key: Any = None
+    spec: Spec | None = None
+
+
+NUMBERS: tuple[type, ...] = (float, int, complex)
+STATIC_TYPES: tuple[type, ...] = (type(None), bool, str, bytes, type(Ellipsis), type(NotImplemented))
+_INT64 = np.iinfo(np.int64)
+
+# Of one argument: its structure and its leaves.
+Argument = tuple[TreeDef, list[Place]]
+
+
+class Arguments:
+    """Sorts the arguments of calls of one function.
+
+    Parameters
+    ----------
+    fn : callable
+    specs : tuple
+        As `compile` takes them; empty if calls are compared by dtype and shape.
+    static : tuple of str or int
+        Names and positions of static parameters.
+    """
+
+    def __init__(self, fn: _Function, specs: tuple[Any, ...], static: tuple[str | int, ...]) -> None:
+        self.name = default_name(fn)
+        self.parameters = parameters = Parameters.of(fn)
+        self.positional = (("self",) if parameters.is_method else ()) + parameters.arrays
+        self.keyword_only, self.other_names = _keyword_parameters(fn)
+        if "out" in self.keyword_only and parameters.required_statics.count("out") == 0 and _requires_out(fn):
+            raise TypeError(
+                f"{self.name} has a required parameter `out`: give it the default None. What is compiled is the "
+                "function without out=; a compiled function takes out= itself"
+            )
+        self.takes_out = "out" not in self.positional
+        self.static_names, self.static_positions = self._read_static(static)
+        self.specs: list[tuple[list[Spec], TreeDef]] | None = None
+        if specs:
+            texts = make_inputs(specs[0] if len(specs) == 1 and isinstance(specs[0], str) else list(specs))
+            self.specs = [flatten(spec) for spec in texts]
+            self._check_specs()
+
+    def _read_static(self, static: tuple[str | int, ...]) -> tuple[frozenset[str], frozenset[int]]:
+        names: set[str] = set()
+        positions: set[int] = {0} if self.parameters.is_method else set()
+        known = ", ".join(map(repr, (*self.positional, *self.keyword_only))) or "none that it tells"
+        for entry in static:
+            if isinstance(entry, str):
+                if entry in self.positional:
+                    positions.add(self.positional.index(entry))
+                elif entry not in self.keyword_only and not self.other_names:
+                    raise ValueError(f"static={entry!r} is not a parameter of {self.name}; it has {known}")
+                names.add(entry)
+            elif isinstance(entry, int) and not isinstance(entry, bool):
+                n = len(self.positional)
+                position = entry + n if entry < 0 else entry
+                if not 0 <= position < n and not (self.parameters.variadic and position >= 0):
+                    raise ValueError(f"static={entry} is not a position of {self.name}, which has {n} ({known})")
+                positions.add(position)
+                if position < n:
+                    names.add(self.positional[position])
+            else:
+                raise TypeError(f"static= takes names or positions of parameters, got {entry!r:.80}")
+        return frozenset(names), frozenset(positions)
+
+    def _check_specs(self) -> None:
+        assert self.specs is not None
+        arrays = [k for k in range(len(self.positional)) if k not in self.static_positions]
+        if len(self.specs) > len(arrays) and not self.parameters.variadic:
+            raise TypeError(
+                f"{len(self.specs)} specs for {self.name}, which has {len(arrays)} array "
+                f"parameter{'s' * (len(arrays) != 1)}: one for each, static parameters left out"
+            )
+
+    def read(self, args: tuple[Any, ...], n: int, names: Sequence[str]) -> list[Argument]:
+        """Structure and leaves of every argument; `n` of them are positional, the others have `names`."""
+        found = []
+        for k, value in enumerate(args):
+            name = names[k - n] if k >= n else self.positional[k] if k < len(self.positional) else f"args[{k}]"
+            position = k if k < n else self.positional.index(name) if name in self.positional else None
+            if k == 0 and n > 0 and self.parameters.is_method:
+                found.append((_LEAF, [Place(name, b"i", value)]))
+            elif name in self.static_names or (position is None or position in self.static_positions):
+                found.append((_LEAF, [self._static(name, value)]))
+            elif self.specs is not None:
+                found.append(self._declared(name, self._spec_index(position), value))
+            else:
+                leaves, tree = flatten(value)
+                paths = tree.leaf_paths() if not tree.is_leaf else [""]
+                found.append(
+                    (tree, [self._classify(name + path, leaf) for path, leaf in zip(paths, leaves, strict=True)])
+                )
+        return found
+
+    def _static(self, path: str, value: Any) -> Place:
+        try:
+            hash(value)
+            key = static_key(value)
+        except TypeError as error:
+            if type(value) is slice:
+                return Place(path, b"s", value, static_key(value))
+            if isinstance(value, np.ndarray):
+                hint = "an array is a positional argument, and not in static="
+            else:
+                hint = "pass a tuple instead of a list, a frozen dataclass, or the numbers themselves"
+            raise TypeError(
+                f"static argument {path!r} of {self.name} is a {type(value).__name__}, which cannot be hashed "
+                f"({error}): {hint}"
+            ) from None
+        return Place(path, b"s", value, key if isinstance(value, tuple | frozenset | slice) else None)
+
+    def _spec_index(self, position: int) -> int:
+        return position - sum(k < position for k in self.static_positions)
+
+    def _declared(self, name: str, index: int, value: Any) -> Argument:
+        assert self.specs is not None
+        if index >= len(self.specs):
+            raise TypeError(
+                f"{self.name} is compiled for {len(self.specs)} array argument{'s' * (len(self.specs) != 1)}, and "
+                f"{name!r} is not among them: give it a spec, or name it in static="
+            )
+        specs, tree = self.specs[index]
+        try:
+            values = tree.flatten_up_to(value)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{error}\n  in argument {name!r} of {self.name}") from None
+        paths = tree.leaf_paths() if not tree.is_leaf else [""]
+        return tree, [
+            Place(name + path, b"d", leaf, spec=spec) for path, leaf, spec in zip(paths, values, specs, strict=True)
+        ]
+
+    def _classify(self, path: str, x: Any) -> Place:
+        kind = type(x)
+        if kind is np.ndarray:
+            return Place(path, b"a", x, spec=Spec(x.dtype, x.shape))
+        if kind in NUMBERS:
+            if kind is int and not _INT64.min <= x <= _INT64.max:
+                return Place(path, b"s", x)
+            return Place(path, b"n", x, spec=Spec(np.dtype(kind), ()))
+        if kind in STATIC_TYPES:
+            return Place(path, b"s", x)
+        if isinstance(x, np.number | np.bool_) and kind is not np.timedelta64:
+            return Place(path, b"n", x, spec=Spec(x.dtype, ()))
+        if isinstance(x, np.ndarray | np.generic) or _is_array_like(x):
+            return Place(path, b"?", x)
+        raise TypeError(
+            f"argument {path} of {self.name} is of type {type(x).__name__}, neither array nor number: if it decides "
+            f"what the function does, name it in static= ({root(path)!r}), or make it a keyword-only parameter"
+        )
+
+
+_LEAF = flatten(0)[1]
+
+
+def _keyword_parameters(fn: _Function) -> tuple[tuple[str, ...], bool]:
+    """The names of keyword-only parameters, and whether there may be any others."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (ValueError, TypeError):
+        return (), True
+    return (
+        tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
+        any(p.kind is p.VAR_KEYWORD for p in parameters),
+    )
+
+
+def _requires_out(fn: _Function) -> bool:
+    parameter = inspect.signature(fn).parameters["out"]
+    return parameter.default is parameter.empty
+
+
+def _is_array_like(x: Any) -> bool:
+    if isinstance(x, type):
+        return False
+    if any(hasattr(x, name) for name in ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")):
+        return True
+    return isinstance(x, memoryview | bytearray) or type(x).__module__ == "array"
+
+
+def root(path: str) -> str:
+    """The parameter that a path of a leaf begins with."""
+    return path.partition("[")[0].partition(".")[0]

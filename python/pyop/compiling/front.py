@@ -1,0 +1,155 @@
+"""`compile`, as it is called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from .._core import CompiledFunction
+from ..parameters import default_name
+from .arguments import Arguments
+from .options import Options
+from .tracer import Tracer
+
+__all__ = ["compile"]
+
+_Function = Callable[..., Any]
+
+
+@overload
+def compile(
+    fn: _Function,
+    /,
+    *specs: Any,
+    static: str | int | Iterable[str | int] = (),
+    threads: int = 1,
+    optimize: bool = True,
+    disable: Iterable[str] = (),
+    precision: Literal["exact", "fast"] = "exact",
+    max_plans: int = 64,
+) -> CompiledFunction: ...
+@overload
+def compile(
+    *specs: Any,
+    static: str | int | Iterable[str | int] = (),
+    threads: int = 1,
+    optimize: bool = True,
+    disable: Iterable[str] = (),
+    precision: Literal["exact", "fast"] = "exact",
+    max_plans: int = 64,
+) -> Callable[[_Function], CompiledFunction]: ...
+def compile(
+    *specs: Any,
+    static: str | int | Iterable[str | int] = (),
+    threads: int = 1,
+    optimize: bool = True,
+    disable: Iterable[str] = (),
+    precision: Literal["exact", "fast"] = "exact",
+    max_plans: int = 64,
+) -> Any:
+    """Compile a function of arrays: ``pyop.compile(f)``, or as a decorator, ``@pyop.compile``.
+
+    The first call with arrays of some dtypes and shapes traces the function: it is called once with symbolic arrays,
+    and what it does to them is compiled into a `Plan`, which runs at once and at every later call of the same kind.
+    With specs, one plan serves all sizes.
+
+    Parameters
+    ----------
+    fn : callable
+        Function, method, lambda, partial or any other callable. What it does beside computing arrays (printing,
+        changing attributes, reading globals) happens when it is traced, and not again: what changes from call to call
+        must be an argument.
+    *specs : str or tree of spec, optional
+        One for each array argument: ``"float64[n], float64[n]"``, or as `trace` takes them. Every call is checked
+        against them.
+    static : str, int or iterable of them
+        Names or positions of parameters that are no arrays, but decide what the function does: each value has a plan
+        of its own. They must be hashable. Keyword-only parameters and ``**kwargs`` are static anyway, and so is what
+        can be no array: None, True and False, text.
+    threads, optimize, disable, precision
+        As `Graph.compile` takes them.
+    max_plans : int
+        Beyond so many plans, the one that was not used for the longest time is forgotten.
+
+    Returns
+    -------
+    CompiledFunction
+        Called as `fn` is. Also takes ``out=``: an array, or one for each array of the result, to write into.
+
+    Raises
+    ------
+    TypeError
+        An argument that is neither array nor number and not static, or a static one that is not hashable.
+    InputError
+        An array does not fit its spec.
+
+    Warns
+    -----
+    RetraceWarning
+        The function is traced too often; says which argument varies, and what to do.
+
+    Notes
+    -----
+    Arguments may be tuples, lists, dicts, named tuples and dataclasses of arrays, nested as you like, and so may the
+    result. Results of no dimension are arrays, too, where NumPy makes scalars.
+
+    A Python number is an input of the plan, whatever its value, and weak as in NumPy: a float32 array times 2.0 is
+    float32. If the function needs it to go on (``if t > 1``, ``range(n)``, ``math.sin(t)``), there is a plan for each
+    value.
+
+    The arguments are never written into: ``x += 1`` makes a new array. What lies between the arrays is done once, when
+    the function is traced: random numbers are drawn then, and ``with np.errstate(...)`` belongs around the call.
+
+    Of a method, `self` is static: there are plans for each instance, which they do not keep alive. An attribute that
+    is set later is not seen: make it an argument, or call ``clear_cache()``.
+
+    Called with symbolic arrays, or inside ``with graph:``, the function itself runs, and becomes part of that graph. So
+    it does when called with subclasses of ndarray, which have rules of their own.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> @pyop.compile
+    ... def step(x, v, dt):
+    ...     return {"x": x + v * dt, "v": v - x * dt}
+    >>> step(np.ones(2), np.zeros(2), 0.5)
+    {'x': array([1., 1.]), 'v': array([-0.5, -0.5])}
+    >>> norm = pyop.compile(lambda x: np.sqrt(np.sum(x * x)), "float64[n]")
+    >>> norm(np.ones(4)), norm(np.ones(9)), norm.cache_info().plans
+    (array(2.), array(3.), 1)
+    """
+    options = Options(static, threads, optimize, disable, precision, max_plans)
+    if specs and callable(specs[0]) and not _is_spec(specs[0]):
+        return _compile(specs[0], specs[1:], options)
+    return lambda fn: _compile(fn, specs, options)
+
+
+def _is_spec(x: Any) -> bool:
+    return isinstance(x, type) and (issubclass(x, np.generic) or x in (float, int, bool, complex, str, bytes, object))
+
+
+def _compile(fn: Any, specs: tuple[Any, ...], options: Options) -> CompiledFunction:
+    if isinstance(fn, CompiledFunction):
+        raise TypeError(f"{fn!r} is compiled already; compile the function itself, {fn.__wrapped__!r}")
+    if not callable(fn) or isinstance(fn, type):
+        hint = "; decorate its methods" if isinstance(fn, type) else ""
+        raise TypeError(f"pyop.compile takes a function, got {type(fn).__name__} {fn!r:.80}{hint}")
+    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+        raise TypeError(f"{default_name(fn)} is a generator or coroutine function: compile the function it calls")
+    arguments = Arguments(fn, specs, options.static)
+    tracer = Tracer(fn, arguments, options)
+    made = CompiledFunction(
+        fn,
+        tracer.miss,
+        options.max_plans,
+        sum(1 << k for k in arguments.static_positions if k < 64),
+        arguments.takes_out,
+        arguments.specs is not None,
+    )
+    for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        if (value := getattr(fn, attribute, None)) is not None:
+            setattr(made, attribute, value)
+    return made

@@ -1,0 +1,86 @@
+"""What a `CompiledFunction` has beside its call, which is C++: for looking at it, and for pickle and copy."""
+
+from __future__ import annotations
+
+from pickle import PicklingError
+from typing import Any, NamedTuple
+
+from .._core import CompiledFunction
+from ..graph import Graph
+
+__all__ = ["CacheInfo"]
+
+
+class CacheInfo(NamedTuple):
+    """What a compiled function remembers; as of `functools.lru_cache`."""
+
+    hits: int
+    misses: int
+    plans: int
+    max_plans: int
+
+
+def _cache_info(self: CompiledFunction) -> CacheInfo:
+    """How often a plan was found, how often one was made, how many there are and may be.
+
+    Returns
+    -------
+    CacheInfo
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> f = pyop.compile(lambda x: x + 1.0)
+    >>> _ = f(np.ones(2)), f(np.zeros(2)), f(np.ones(3))
+    >>> f.cache_info()
+    CacheInfo(hits=1, misses=2, plans=2, max_plans=64)
+    """
+    return CacheInfo(*self._counts())
+
+
+def _graph(self: CompiledFunction, *args: Any, **kwargs: Any) -> Graph:
+    """The graph that a call with these arguments runs.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> f = pyop.compile(lambda x: x + x * 2.0)
+    >>> [node.name for node in f.graph(np.ones(3)).nodes]
+    ['x', 'multiply', 'add']
+    """
+    graph: Graph = self.plan_for(*args, **kwargs).graph
+    return graph
+
+
+def _reduce(self: CompiledFunction) -> str:
+    """Pickled by import path, as functions are; pickle checks that the path leads back."""
+    path: str | None = getattr(self, "__qualname__", None)
+    if path is None:
+        raise PicklingError(
+            f"{self!r} cannot be pickled: compiled functions are pickled by their import path, and "
+            f"{self.__wrapped__!r} has none; compile a function of a module"
+        )
+    return path
+
+
+def _copy(self: CompiledFunction) -> CompiledFunction:
+    return self
+
+
+def _deepcopy(self: CompiledFunction, memo: Any) -> CompiledFunction:
+    return self
+
+
+_METHODS = {
+    "cache_info": _cache_info,
+    "graph": _graph,
+    "__reduce__": _reduce,
+    "__copy__": _copy,
+    "__deepcopy__": _deepcopy,
+}
+for _attribute, _method in _METHODS.items():
+    setattr(CompiledFunction, _attribute, _method)

@@ -1,0 +1,34 @@
+"""The options of `compile`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..graph import Graph
+
+__all__ = ["Options"]
+
+
+class Options:
+    """The options of `compile`, checked."""
+
+    def __init__(self, static: Any, threads: Any, optimize: Any, disable: Any, precision: Any, max_plans: Any) -> None:
+        self.static: tuple[str | int, ...] = (static,) if isinstance(static, str | int) else tuple(static)
+        if isinstance(disable, str):
+            raise TypeError(f"disable takes several names of passes: disable=[{disable!r}]")
+        if precision not in ("exact", "fast"):
+            raise ValueError(f"precision must be 'exact' or 'fast', not {precision!r}")
+        if not (isinstance(threads, int) and 1 <= threads <= 1024):
+            raise ValueError(f"threads must be between 1 and 1024, not {threads!r}")
+        passes = Graph.passes()
+        disable = tuple(disable)
+        for name in disable:
+            if name not in passes:
+                raise ValueError(f"there is no pass {name!r}; there are {', '.join(passes)}")
+        self.plan: dict[str, Any] = {
+            "threads": threads,
+            "optimize": bool(optimize),
+            "disable": disable,
+            "precision": precision,
+        }
+        self.max_plans = max_plans

@@ -1,0 +1,169 @@
+"""From a call that fits no guard to a plan."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core import Plan, Value, graph_being_built
+from .._tree import contains, flatten
+from ..graph import Graph
+from ..parameters import check_name
+from .arguments import NUMBERS, Argument, Arguments, Place, root
+from .number import Number, Specialise, check_statics, is_number
+from .options import Options
+from .results import Apart, Both, declare_outputs
+from .retrace import History, RetraceWarning
+
+__all__ = ["Tracer"]
+
+
+class Tracer:
+    """Makes plans for a compiled function. Stateless but for the history of what it was asked for."""
+
+    def __init__(self, fn: Callable[..., Any], arguments: Arguments, options: Options) -> None:
+        self.fn = fn
+        self.name = arguments.name
+        self.arguments = arguments
+        self.options = options
+        self.history = History(self.name)
+
+    def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
+        """A call that fits no guard: ``(result,)``, or ``(plan, kinds, trees, keys, finish)`` for a new guard."""
+        positional, keywords = args[:n], dict(zip(names or (), args[n:], strict=True))
+        if graph_being_built() is not None or contains((positional, keywords), Value) or _has_numbers(args):
+            if out is not None:
+                raise TypeError(f"{self.name}: out= needs arrays, and this call is part of a graph")
+            return (self.fn(*positional, **keywords),)
+        arguments = self.arguments.read(args, n, names or ())
+        foreign = next((p for _, places in arguments for p in places if p.kind == b"?"), None)
+        if foreign is not None:
+            return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
+        specialised: set[int] = set()
+        while True:
+            try:
+                plan, finish, kinds, keys = self._trace(arguments, n, names or (), specialised)
+                break
+            except Specialise as needed:
+                if not needed.places - specialised:
+                    raise
+                specialised |= needed.places
+        places = [place for _, found in arguments for place in found]
+        self._count(function, arguments, places, specialised)
+        trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
+        return plan, kinds, trees, keys, finish
+
+    def _call_on_foreign(self, function: Any, args: Any, n: int, names: Sequence[str], out: Any, arguments: Any) -> Any:
+        """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
+        extra = {} if out is None else {"out": out}
+        foreign = [p.value for _, places in arguments for p in places if p.kind == b"?"]
+        if any(isinstance(x, np.ndarray) and type(x) is not np.memmap for x in foreign):
+            if out is not None:
+                raise TypeError(
+                    f"{self.name}: out= needs plain arrays, and a subclass of ndarray is among the arguments"
+                )
+            return self.fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
+        converted = [
+            tree.unflatten([_as_array(p.value) if p.kind == b"?" else p.value for p in places])
+            for tree, places in arguments
+        ]
+        return function(*converted[:n], **dict(zip(names, converted[n:], strict=True)), **extra)
+
+    # --- one trace
+
+    def _trace(
+        self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int]
+    ) -> tuple[Plan, Any, bytes, tuple[Any, ...]]:
+        graph = Graph(name=check_name(self.name))
+        kinds: list[bytes] = []
+        keys: list[Any] = []
+        given: list[Any] = []
+        try:
+            with graph:
+                for tree, places in arguments:
+                    leaves = []
+                    for place in places:
+                        number = len(kinds)
+                        kind = b"s" if number in specialised else place.kind
+                        kinds.append(kind)
+                        keys.append(place.key)
+                        leaves.append(_stand_in(graph, place, kind, number))
+                    given.append(tree.unflatten(leaves))
+                result = self.fn(*given[:n], **dict(zip(names, given[n:], strict=True)))
+            if any(kind == b"n" for kind in kinds):
+                check_statics(graph)
+            finish: Any = declare_outputs(graph, result, self.name)
+            plan = graph.compile(**self.options.plan)
+            if plan.report()["merged"]:
+                apart = Apart.make(graph.outputs)
+                finish = apart if finish is None else Both(apart, finish) if apart else finish
+        except Exception as error:
+            note = f"while pyop.compile traced {self.name}({_describe(arguments)})"
+            if "no numbers until its graph runs" in str(error):
+                note += "; an argument that decides what the function does must be static=, or a Python number"
+            error.add_note(note)
+            raise
+        return plan, finish, b"".join(kinds), tuple(keys)
+
+    # --- warnings
+
+    def _count(self, function: Any, arguments: Any, places: list[Place], specialised: set[int]) -> None:
+        entries = {}
+        for k, place in enumerate(places):
+            entries[place.path] = _variety(place, k in specialised)
+        for tree, found in arguments:
+            if not tree.is_leaf:
+                entries[root(found[0].path) if found else ""] = ("structure", repr(tree))
+        hits, misses, _, most = function._counts()
+        message = self.history.add(entries, hits + misses + 1, most)
+        if message:
+            warnings.warn(message, RetraceWarning, stacklevel=4)
+
+
+def _has_numbers(tree: Any) -> bool:
+    return any(map(is_number, flatten(tree)[0]))
+
+
+def _as_array(x: Any) -> np.ndarray[Any, Any]:
+    return np.from_dlpack(x) if hasattr(x, "__dlpack__") and not hasattr(x, "__array__") else np.asarray(x)
+
+
+def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
+    """What the function is traced with for a leaf."""
+    if kind in (b"s", b"i"):
+        return place.value
+    value = graph.input(place.spec, name=_input_name(place.path))
+    if kind == b"n" and type(place.value) in NUMBERS:
+        return Number(type(place.value), value, frozenset((number,)))
+    return value
+
+
+def _input_name(path: str) -> str:
+    """The path with dots: ``params['w'][0]`` is ``params.w.0``."""
+    name = "".join(c if c.isalnum() or c == "_" else "." for c in path).replace("..", ".").replace("..", ".")
+    try:
+        return check_name(name.strip("."))
+    except ValueError:
+        return "input"
+
+
+def _describe(arguments: list[Argument]) -> str:
+    parts = []
+    for _, places in arguments:
+        for place in places:
+            shown = repr(place.value)[:40] if place.spec is None else str(place.spec)
+            parts.append(f"{place.path}: {shown}")
+    return ", ".join(parts)
+
+
+def _variety(place: Place, specialised: bool) -> tuple[str, str]:
+    """In what a leaf may differ from call to call: a word for it, and what it was this time."""
+    if place.kind == b"i":
+        return "instance", f"at {id(place.value):#x}"
+    if place.kind == b"s" or specialised:
+        return ("number" if specialised else "static"), repr(place.value)[:40]
+    assert place.spec is not None
+    return ("declared" if place.kind == b"d" else "array"), str(place.spec)

@@ -1,0 +1,91 @@
+"""Python numbers as arguments of compiled functions."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+import pytest
+
+import pyop
+
+from .helpers import agree, outcome, same
+
+
+@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.truediv, operator.pow, operator.mod, operator.lt])
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float16", "float32", "float64", "complex64"])
+def test_python_numbers_are_weak_as_in_numpy(op, dtype):
+    x = np.array([1, 2, 3], dtype)
+    for direct in (op, lambda x, t: op(t, x), lambda x, t: op(x, t * 0.5) + t):
+        compiled = pyop.compile(direct)
+        for t in (2, 3, 2.0, -1.5, 0.5, 300, -2, 2j):
+            agree(direct, compiled, x, t)
+
+
+def test_numbers_computed_with_are_inputs_and_numbers_decided_by_are_static():
+    smooth = pyop.compile(lambda x, t: np.sin(2 * t) * x + t**2 * np.where(x > t, x, t))
+    branching = pyop.compile(lambda x, t: x if t > 1 else -x)
+    for t in (0.5, 1.5, 2.5):
+        same(smooth(np.ones(2), t), np.sin(2 * t) + t**2 * np.where(np.ones(2) > t, 1.0, t))
+        same(branching(np.ones(2), t), np.ones(2) if t > 1 else -np.ones(2))
+    # `t**2` may be complex for all that is known: the number is needed there.
+    assert smooth.cache_info().plans == 3
+    assert pyop.compile(lambda x, t: math.sin(t) * x)(np.ones(1), 1.0) == math.sin(1.0)
+    loop = pyop.compile(lambda x, n: sum(x * i for i in range(n)))
+    assert [float(loop(np.ones(()), n)) for n in (3, 4, 3)] == [3.0, 6.0, 3.0]
+    assert loop.cache_info()[:3] == (1, 2, 2)
+    linear = pyop.compile(lambda t, y, k: np.cos(t * k) * y + t / 2.0)
+    for t in (0.0, 0.25, 7.5):
+        same(linear(t, np.ones(3), 2.0), np.cos(t * 2.0) * np.ones(3) + t / 2.0)
+    assert linear.cache_info().plans == 1
+
+
+def test_arithmetic_of_python_floats_is_pythons():
+    def f(t, k):
+        return [t + k, t - k, t * 2, 1.5 * t, 1 / k, t / k, -t, +t, abs(t), (t + 1) * (k - 1) / 3.0]
+
+    compiled = pyop.compile(f)
+    plan = compiled.plan_for(1.0, 2.0)
+    assert plan.report()["native"] == plan.report()["instructions"]
+    every = [0.0, -0.0, 1.0, -2.5, 1e308, 5e-324, math.inf, -math.inf, math.nan, 0.1, 1e16]
+    for t in every:
+        for k in every:
+            want, got = outcome(f, t, k), outcome(compiled, t, k)
+            assert repr(got) == repr(want)  # no warnings: pytest makes them errors
+    assert compiled.cache_info().plans == 1
+
+
+def test_a_number_that_comes_back_is_a_python_number():
+    compiled = pyop.compile(lambda x, t, n: (t, n, t + 1.0, x, [t * 2.0]))
+    x = np.ones(2)
+    for t in (1.0, 2.5):
+        got = compiled(x, t, 3)
+        assert got[3] is x
+        same(got, (t, 3, t + 1.0, x, [t * 2.0]))
+    assert compiled.cache_info().plans == 1
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, n: x[n:],
+        lambda x, n: x[[n, 1], None],
+        lambda x, n: np.roll(x, n),
+        lambda x, n: np.add.reduce(x, initial=n),
+        lambda x, n: x.reshape(n, -1),
+        lambda x, n: np.full(3, n) + x[:3],
+        lambda x, n: np.linspace(0, n, 6) * x,
+        lambda x, n: np.pad(x, (n, 0)),
+        lambda x, n: np.concatenate([x, [n]]),
+        lambda x, n: np.add(x, n, dtype="float32"),
+        lambda x, n: np.polyval([n, 1], x),
+        lambda x, n: {f"k{n}": x, n: max(n, 2)},
+        lambda x, n: divmod(x, n),
+        lambda x, n: np.isclose(x, n),
+    ],
+)
+def test_wherever_a_number_is_needed_it_is_known(f):
+    compiled = pyop.compile(f)
+    for n in (2, 3, 2, 2.0):
+        agree(f, compiled, np.arange(6.0), n)

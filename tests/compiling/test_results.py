@@ -1,0 +1,79 @@
+"""What compiled functions return."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyop
+
+from .helpers import named, same
+
+
+def test_results_that_are_no_arrays_or_not_computed():
+    table = np.arange(3)
+
+    def f(x, y):
+        z = x + 1
+        return {"none": None, "text": "a", "pair": (z, z), "same": x, "table": table, "n": np.float32(2)}
+
+    compiled = pyop.compile(f)
+    x = np.zeros(2)
+    first, second = compiled(x, x), compiled(x, x)
+    same(first, f(x, x))
+    assert first["same"] is x
+    assert first["pair"][0] is first["pair"][1]
+    first["table"][:] = 9
+    same(second["table"], np.arange(3))
+    same(compiled(x, x)["table"], np.arange(3))
+    assert pyop.compile(lambda x: None)(x) is None
+    assert pyop.compile(lambda x: ())(x) == ()
+    assert pyop.compile(lambda: 3)() == 3
+
+
+def test_results_that_cannot_be_told_apart_are_refused():
+    for result, path in [({1}, ""), ({"a": [object()]}, r"\['a'\]\[0\], ")]:
+        with pytest.raises(TypeError, match=rf"f returned {path}an object of type (set|object): what is compiled"):
+            pyop.compile(named(lambda x, result=result: result))(np.ones(1))
+
+    def generator(x):
+        yield x
+
+    with pytest.raises(TypeError, match="generator is a generator or coroutine function"):
+        pyop.compile(generator)
+
+
+def test_named_sizes_come_back_as_numbers():
+    compiled = pyop.compile(lambda x: (x.sum(), x.shape, {"twice": 2 * x.shape[0]}), "float64[n, 3]")
+    for n in (2, 5):
+        same(compiled(np.ones((n, 3))), (np.asarray(3.0 * n), (n, 3), {"twice": 2 * n}))
+    assert compiled.cache_info().plans == 1
+
+
+def test_results_are_memory_of_their_own():
+    compiled = pyop.compile(lambda x: (x + 1.0, x + 1.0, np.exp(x)))
+    a, b, c = compiled(np.zeros(3))
+    a[:] = 7
+    same(b, np.ones(3))
+    d = compiled(np.ones(3))[2]
+    same(c, np.ones(3))
+    assert not np.shares_memory(c, d)
+    assert all(r.flags.writeable for r in (a, b, c, d))
+
+
+def test_out_goes_to_the_plan():
+    x = np.arange(3.0)
+    compiled = pyop.compile(lambda x, y, *, k=1: (x + y) * k)
+    out = np.empty(3)
+    assert compiled(x, x, out=out) is out
+    same(out, x * 2)
+    assert compiled(x, x, k=3, out=out) is out
+    assert compiled(x, out=out, y=x, k=2) is out
+    same(out, x * 4)
+    with pytest.raises(pyop.InputError, match="out="):
+        compiled(x, x, out=np.empty(4))
+    both = pyop.compile(lambda x: {"a": x + 1, "b": [x * 2]})
+    outs = np.empty(3), np.empty(3)
+    got = both(x, out=outs)
+    assert got["a"] is outs[0]
+    assert got["b"][0] is outs[1]
