@@ -1,6 +1,8 @@
 // plan/profiled.h: the instructions of a plan in the profile. Only called while profiling().
 #pragma once
 
+#include <algorithm>
+
 #include "array/array_bytes.h"
 #include "plan/execute.h"
 #include "profile/scope.h"
@@ -14,7 +16,10 @@ PYOP_COLD int run_profiled(const Program& p, uint32_t i, PyObject* const* argume
                            Call&& call) {
     Scope scope(p.profile_id, p.plan, i);
     const Instruction& ins = p.instructions[i];
-    for (uint32_t k = 0; k < ins.n_inputs; ++k) scope.bytes_in += bytes_in_arrays(arguments[k]);
+    // A group may list an array twice, for kernels and for NumPy's loops.
+    for (uint32_t k = 0; k < ins.n_inputs; ++k)
+        if (std::find(arguments, arguments + k, arguments[k]) == arguments + k)
+            scope.bytes_in += bytes_in_arrays(arguments[k]);
     const int status = call();
     if (status > 0) scope.forget();
     if (status == 0) {
