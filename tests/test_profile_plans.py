@@ -32,10 +32,10 @@ def expression(x, y):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_plan_is_a_call_and_its_instructions_are_within(threads):
     plan = pyop.trace(expression, "float64[n]", "float64[n]").compile(threads=threads)
-    x = np.ones(50)
+    x, y = np.ones(50), np.ones(50)
     with pyop.profile() as p:
         for _ in range(7):
-            plan(x, x)
+            plan(x, y)
     assert {row.calls for row in p.rows} == {7}
     kinds = {row.name: row.kind for row in p.rows}
     assert kinds["expression"] == "plan"
