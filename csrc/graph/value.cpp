@@ -69,8 +69,11 @@ PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* i
 constexpr const char* kWrap =
     "declare the function that needs numbers with pyop.op (or pyop.numpy_function), which calls it with arrays when "
     "the graph runs";
+constexpr const char* kWrapOrStack =
+    "where np.array([...]) was to put Values together, write np.stack([...]); else declare the function that needs "
+    "numbers with pyop.op (or pyop.numpy_function), which calls it with arrays when the graph runs";
 
-PyObject* value_array(PyObject* self, PyObject*, PyObject*) { return needs_number(self, "the array", kWrap); }
+PyObject* value_array(PyObject* self, PyObject*, PyObject*) { return needs_number(self, "the array", kWrapOrStack); }
 PyObject* value_complex(PyObject* self, PyObject*) { return needs_number(self, "complex()", kWrap); }
 
 PyObject* value_array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {

@@ -20,6 +20,8 @@ StepMaker make_outer_step;
 StepMaker make_accumulate_step;
 StepMaker make_function_step;
 StepMaker make_number_step;
+StepMaker make_join_step;
+StepMaker make_take_step;
 
 // Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/number.py.
 void set_number_call(PyObject* type);
