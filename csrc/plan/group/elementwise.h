@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "array/strided_loop.h"
+#include "graph/argument.h"
 #include "graph/passes/rewrite.h"
 #include "kernels/kernel.h"
 
@@ -30,18 +31,6 @@ int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const Elem
 
 // A cheap test that spares most graphs the rest.
 bool may_be_elementwise(PyObject* fn);
-
-// The argument of a call at a position of the function: an input of the node, or a static object.
-struct Argument {
-    int32_t input;          // -1: static
-    PyObject* constant;     // borrowed
-};
-inline Argument argument_of(const PyNode& node, size_t position) {
-    const int32_t code = node.form() ? node.form()->order[position] : static_cast<int32_t>(position);
-    if (code >= 0) return {code, nullptr};
-    return {-1, PyTuple_GET_ITEM(node.form()->statics.get(), ~code)};
-}
-inline size_t n_arguments(const PyNode& node) { return node.form() ? node.form()->order.size() : node.inputs().size(); }
 
 // pyop's name for a type of elements; None if kernels do not know it.
 Element element_of(PyArray_Descr* dtype);

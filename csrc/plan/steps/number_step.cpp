@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "array/recycle.h"
+#include "graph/argument.h"
 #include "graph/passes/rewrite.h"
-#include "plan/group/elementwise.h"
 #include "plan/steps/steps.h"
 
 namespace pyop {
