@@ -131,9 +131,17 @@ class GroupRun {
             !PyArray_CompareLists(PyArray_DIMS(a), layout_.shape, layout_.ndim))
             return false;
         uint64_t same = 0;
+        const npy_intp bytes = layout_.size * PyDataType_ELSIZE(dtype);
         for (size_t j = 0; j < group_.n_externals_; ++j) {
             PyArrayObject* read = as_array(inputs_[j]);
-            if (!may_overlap(a, read)) continue;
+            // Whole externals lie as side by side as the target does.
+            if (PYOP_LIKELY(layout_.whole >> j & 1)) {
+                const char* low = PyArray_BYTES(read);
+                const npy_intp extent = layout_.size * PyDataType_ELSIZE(PyArray_DESCR(read));
+                if (low + extent <= PyArray_BYTES(a) || PyArray_BYTES(a) + bytes <= low) continue;
+            } else if (!may_overlap(a, read)) {
+                continue;
+            }
             const bool coincides = (layout_.whole >> j & 1) && PyArray_DATA(read) == PyArray_DATA(a) &&
                                    PyArray_ITEMSIZE(read) == PyArray_ITEMSIZE(a) && !(overwritten_ >> j & 1);
             if (!coincides) return false;
@@ -165,6 +173,7 @@ class GroupRun {
     }
 
     bool run_all() {
+        if (PYOP_LIKELY(layout_.size < 2 * kShareElements)) return run_range(0, layout_.size);
         const npy_intp n_blocks = (layout_.size + block_ - 1) / block_;
         const auto parts = static_cast<int>(
             std::min<npy_intp>({static_cast<npy_intp>(context_.threads), layout_.size / kShareElements, n_blocks}));
@@ -188,7 +197,8 @@ class GroupRun {
             scratch = scratch_memory.reserve(static_cast<size_t>(block_bytes_) * group_.n_blocks_);
             if (!scratch) return false;
         }
-        if (group_.loops_.empty() ? fp_errors() : all_fp_errors()) clear_all_fp_errors();
+        // Flags that were raised before make the first block look as if it had failed: it is diagnosed, which clears
+        // them.
         Cursors cursors(*this, group_.code_, scratch);
         cursors.prepare(from, std::min(block_, to - from));
         std::vector<BlockReduction> reductions;
@@ -212,18 +222,19 @@ class GroupRun {
         return true;
     }
 
+    // Where a stream stands, and how far its elements are apart; `base` and `advance` of those that lie in arrays.
+    struct Cursor {
+        char* data;
+        npy_intp stride;
+        char* base;
+        npy_intp advance;
+    };
+
     // Where the streams of one thread stand.
     class Cursors {
       public:
         Cursors(const GroupRun& run, const Code& code, char* scratch)
-            : run_(run),
-              code_(code),
-              n_(code.streams.size()),
-              scratch_(scratch),
-              data_(n_),
-              stride_(n_),
-              base_(n_),
-              advance_(n_) {}
+            : run_(run), code_(code), scratch_(scratch), streams_(code.streams.size()) {}
 
         bool gathers() const { return gathered_; }
 
@@ -231,65 +242,66 @@ class GroupRun {
         void prepare(npy_intp start, npy_intp most) {
             const LoopGroup& group = run_.group_;
             size_t walk = 0;
-            for (size_t s = 0; s < n_; ++s) {
-                const Stream& stream = code_.streams[s];
-                stride_[s] = stream.itemsize;
-                advance_[s] = 0;
+            for (size_t k = 0; k < streams_.size(); ++k) {
+                const Stream& stream = code_.streams[k];
+                Cursor c{nullptr, stream.itemsize, nullptr, 0};
                 switch (stream.kind) {
                     case Stream::External: {
-                        PyArrayObject* a = as_array(run_.inputs_[s]);
-                        base_[s] = PyArray_BYTES(a);
-                        if (run_.layout_.whole >> s & 1) {
-                            advance_[s] = stream.itemsize;
-                            data_[s] = base_[s] + start * stream.itemsize;
-                            if (PYOP_UNLIKELY(run_.overwritten_ >> s & 1)) gathered_ = true;
-                        } else if (run_.layout_.strided >> s & 1) {
-                            stride_[s] = advance_[s] = PyArray_STRIDE(a, 0);
-                            data_[s] = base_[s] + start * advance_[s];
-                        } else if (run_.layout_.single >> s & 1) {
-                            stride_[s] = 0;
-                            data_[s] = block_of(stream);
-                            gather(data_[s], base_[s], 0, most, static_cast<size_t>(stream.itemsize));
+                        PyArrayObject* a = as_array(run_.inputs_[k]);
+                        c.base = PyArray_BYTES(a);
+                        if (PYOP_LIKELY(run_.layout_.whole >> k & 1)) {
+                            c.advance = stream.itemsize;
+                            c.data = c.base + start * stream.itemsize;
+                            if (PYOP_UNLIKELY(run_.overwritten_ >> k & 1)) gathered_ = true;
+                        } else if (run_.layout_.strided >> k & 1) {
+                            c.stride = c.advance = PyArray_STRIDE(a, 0);
+                            c.data = c.base + start * c.advance;
+                        } else if (run_.layout_.single >> k & 1) {
+                            c.stride = 0;
+                            c.data = block_of(stream);
+                            gather(c.data, c.base, 0, most, static_cast<size_t>(stream.itemsize));
                         } else {
-                            data_[s] = block_of(stream);
+                            c.data = block_of(stream);
                             const StridedWalk& source = run_.layout_.walks[walk++];
                             if (run_.repeats(source))
-                                source.read(0, most, data_[s]);
+                                source.read(0, most, c.data);
                             else
                                 gathered_ = true;
                         }
                         break;
                     }
                     case Stream::Number:
-                        stride_[s] = 0;
-                        data_[s] = group.number_blocks_[stream.index].get();
+                        c.stride = 0;
+                        c.data = group.number_blocks_[stream.index].get();
                         break;
                     case Stream::Scratch:
-                        data_[s] = block_of(stream);
+                        c.data = block_of(stream);
                         break;
                     case Stream::Output:
-                        base_[s] = PyArray_BYTES(as_array(run_.results_[stream.index]));
-                        advance_[s] = stream.itemsize;
-                        data_[s] = base_[s] + start * stream.itemsize;
+                        c.base = PyArray_BYTES(as_array(run_.results_[stream.index]));
+                        c.advance = stream.itemsize;
+                        c.data = c.base + start * stream.itemsize;
                         break;
                 }
+                streams_[k] = c;
             }
         }
 
         // `again`: what was gathered for this block is still in its scratch, and may no longer be where it came from.
         void move(npy_intp start, npy_intp count, bool again = false) {
-            for (size_t s = 0; s < n_; ++s)
-                if (advance_[s]) data_[s] = base_[s] + start * advance_[s];
+            for (size_t k = 0; k < streams_.size(); ++k)
+                if (Cursor& c = streams_[k]; c.advance) c.data = c.base + start * c.advance;
             if (PYOP_LIKELY(!gathered_)) return;
             size_t walk = 0;
-            for (size_t s = 0; s < run_.group_.n_externals_; ++s) {
-                const Stream& stream = code_.streams[s];
-                if (run_.overwritten_ >> s & 1) {
-                    data_[s] = block_of(stream);
-                    if (!again) std::copy_n(base_[s] + start * advance_[s], count * stream.itemsize, data_[s]);
-                } else if (!((run_.layout_.whole | run_.layout_.single | run_.layout_.strided) >> s & 1)) {
+            for (size_t k = 0; k < run_.group_.n_externals_; ++k) {
+                const Stream& stream = code_.streams[k];
+                Cursor& c = streams_[k];
+                if (run_.overwritten_ >> k & 1) {
+                    c.data = block_of(stream);
+                    if (!again) std::copy_n(c.base + start * c.advance, count * stream.itemsize, c.data);
+                } else if (!((run_.layout_.whole | run_.layout_.single | run_.layout_.strided) >> k & 1)) {
                     const StridedWalk& source = run_.layout_.walks[walk++];
-                    if (!run_.repeats(source)) source.read(start, count, data_[s]);
+                    if (!run_.repeats(source)) source.read(start, count, c.data);
                 }
             }
         }
@@ -309,30 +321,28 @@ class GroupRun {
 
         void run_one(const LoopGroup::Operation& op, npy_intp count) {
             char* data[LoopGroup::kMaxOperands];
-            for (size_t k = 0; k < op.n_operands; ++k) data[k] = data_[op.streams[k]];
+            // All places, used or not: a loop of known length costs less than one that stops in time.
+#pragma GCC unroll 8
+            for (size_t k = 0; k < LoopGroup::kMaxOperands; ++k) data[k] = streams_[op.streams[k]].data;
             if (op.kernel) {
                 op.kernel(data, count);
                 return;
             }
             npy_intp strides[LoopGroup::kMaxOperands];
-            for (size_t k = 0; k < op.n_operands; ++k) strides[k] = stride_[op.streams[k]];
+            for (size_t k = 0; k < op.n_operands; ++k) strides[k] = streams_[op.streams[k]].stride;
             if ((*op.loop)(data, count, strides) < 0) run_.failed_ = true;
         }
 
-        const char* reduced(size_t k) const { return data_[code_.reduced[k]]; }
+        const char* reduced(size_t k) const { return streams_[code_.reduced[k]].data; }
 
       private:
         char* block_of(const Stream& stream) const { return scratch_ + stream.block * run_.block_bytes_; }
 
         const GroupRun& run_;
         const Code& code_;
-        const size_t n_;
         char* const scratch_;
         bool gathered_ = false;
-        StackArray<char*, 16> data_;
-        StackArray<npy_intp, 16> stride_;
-        StackArray<char*, 16> base_;
-        StackArray<npy_intp, 16> advance_;
+        StackArray<Cursor, 16> streams_;
     };
 
     bool repeats(const StridedWalk& walk) const { return walk.period() && period_ % walk.period() == 0; }
