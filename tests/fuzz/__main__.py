@@ -14,7 +14,8 @@ import numpy as np
 
 from .campaign import check
 from .crash import Crash, in_child
-from .program import Program, random_program
+from .growth import random_program
+from .program import Program
 from .shrink import failure, shrink
 from .ways import Difference, ways
 

@@ -173,9 +173,25 @@ def random_shape(r: random.Random) -> tuple[int, ...]:
     return tuple(r.choices([0, 1, 2, 3, 4, 5, 8], [1, 4, 5, 8, 4, 2, 1])[0] for _ in range(rank))
 
 
-def random_arrays(r: random.Random) -> list[Array]:
+def long_shape(r: random.Random) -> tuple[int, ...]:
+    """Around the lengths at which blocks, vectors and pairwise sums change over."""
+    long = r.choice([7, 8, 9, 16, 63, 64, 65, 127, 128, 129, 136, 255, 256, 257, 512, 513, 1000, 1023, 1025, 2049])
+    match r.randrange(6):
+        case 0:
+            return (r.choice([2, 3, 5]), long)
+        case 1:
+            return (long, r.choice([1, 2, 3, 5]))
+        case 2:
+            return (2, r.choice([3, 4]), long)
+        case 3:
+            return (r.choice([4096, 4097, 8191, 8192, 8193, 10_000, 16_384]),)
+        case _:
+            return (long,)
+
+
+def random_arrays(r: random.Random, shape: tuple[int, ...]) -> list[Array]:
     """One to four inputs and now and then a constant, often of shapes that broadcast and of one dtype."""
-    common, shape = r.choices(DTYPES, WEIGHTS)[0], random_shape(r)
+    common = r.choices(DTYPES, WEIGHTS)[0]
     arrays: list[Array] = []
     for k in range(r.choice([1, 2, 2, 3, 3, 4])):
         if arrays and r.random() < 0.1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from .program import random_program
+from .growth import random_program
 from .shrink import shrink
 from .ways import Difference, Excused, check_refused, ways
 

@@ -1,8 +1,7 @@
-"""A random program: lines of NumPy over its inputs, grown by running them, and the graph of the same lines."""
+"""A program: lines of NumPy over its inputs, and the graph of the same lines."""
 
 from __future__ import annotations
 
-import random
 import re
 import warnings
 from collections.abc import Sequence
@@ -14,8 +13,7 @@ import numpy as np
 
 import pyop
 
-from .arrays import Array, make, random_arrays, source
-from .calls import random_call
+from .arrays import Array, make, source
 
 Said = list[tuple[type[Warning], str]]
 LARGEST = 20_000
@@ -210,40 +208,3 @@ class Program:
         text = [f"{name} = {meaning}" for name, meaning in _HELPERS.items() if name in every] + text
         text = ["import numpy as np, pyop", *_imports("\n".join(text)), *text]
         return "\n".join([*text, f"want = f({', '.join(want)})"])
-
-
-def random_program(seed: int, length: int = 12) -> tuple[Program, Reference, list[Line]]:
-    """The program of a seed, what NumPy makes of it, and lines that NumPy refused to run after it."""
-    r = random.Random(seed)
-    arrays = random_arrays(r)
-    while all(a.constant for a in arrays):
-        arrays = random_arrays(r)
-    values, said, lines, refused = list(make(arrays)), [], [], []
-    wanted = r.randrange(1, length)
-    for _ in range(wanted * 3):
-        if len(lines) == wanted:
-            break
-        text, refs = random_call(r, values)
-        line = Line(text, refs)
-        try:
-            line, results, warned = run_plainly(line, values)
-        except (MemoryError, RecursionError):
-            continue
-        except Exception:
-            refused.append(line)
-            continue
-        if not _acceptable(results, warned):
-            continue
-        values += results
-        said.append(warned)
-        lines.append(line)
-    outputs = [len(values) - 1, *(r.randrange(len(values)) for _ in range(r.choice([0, 0, 1, 2, 4])))]
-    r.shuffle(outputs)
-    return Program(tuple(arrays), tuple(lines), tuple(outputs)), Reference(values, said), refused
-
-
-def _acceptable(results: list[np.ndarray], warned: Said) -> bool:
-    """Not too large, of numbers, and nothing that NumPy is about to drop."""
-    return not any(issubclass(category, DeprecationWarning | FutureWarning) for category, _ in warned) and all(
-        a.ndim <= 5 and a.size <= LARGEST and a.dtype.kind in "biufc" for a in results
-    )

@@ -15,7 +15,7 @@ import pyop
 from . import program as programs
 from .arrays import DTYPES, LAYOUTS
 from .campaign import check
-from .program import random_program
+from .growth import random_program
 
 
 # Shrinking is our own: it cuts lines, where Hypothesis would only look for a smaller seed.

@@ -110,11 +110,13 @@ class FunctionStep final : public NativeStep {
         return result;
     }
 
-    // The root of dot(x, x) over the elements in the order of memory.
+    // The root of dot(x, x) over the elements in the order of memory, gathered: dot of a strided vector has other last
+    // bits.
     static Ref norm(PyArrayObject* a) {
         const int type = PyArray_TYPE(a);
         if (type != NPY_DOUBLE && type != NPY_FLOAT) return {};
-        Ref flat = PyArray_NDIM(a) == 1 ? Ref::borrow(as_object(a)) : Ref::steal(PyArray_Ravel(a, NPY_KEEPORDER));
+        Ref flat = PyArray_NDIM(a) == 1 && PyArray_IS_C_CONTIGUOUS(a) ? Ref::borrow(as_object(a))
+                                                                      : Ref::steal(PyArray_Ravel(a, NPY_KEEPORDER));
         Ref square = flat ? array_of(PyArray_MatrixProduct2(flat.get(), flat.get(), nullptr)) : Ref();
         if (!square || !is_exact_array(square.get()) || PyArray_TYPE(as_array(square.get())) != type) return {};
         // dot looks at no errors, the root does.

@@ -222,7 +222,7 @@ def _in_bounds(index: int, axis: int, size: Extent) -> None:
 def _mask_fits(mask: Operand, shape: tuple[Extent, ...], axis: int) -> None:
     for k, size in enumerate(mask.shape or ()):
         have = shape[axis + k]
-        if same(have, size) is False:
+        if same(have, size) is False and size != 0:  # NumPy takes an empty mask for any size
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + k}; size of axis is {have} "
                 f"but size of corresponding boolean axis is {size}"
