@@ -404,6 +404,11 @@ def test_indexing_errors(key: Any) -> None:
         getitem(Spec("float64", (5, 7)), key)
 
 
+def test_an_empty_mask_fits_every_size() -> None:
+    assert np.zeros((5, 7))[np.zeros(0, bool)].shape == (0, 7)
+    assert getitem(Spec("float64", (5, 7)), np.zeros(0, bool)).shape == (0, 7)
+
+
 def test_fields() -> None:
     dtype = np.dtype([("a", np.int16), ("b", np.float32, (2,))])
     assert str(getitem(Spec(dtype, (3,)), "b")) == "float32[3,2]"

@@ -11,7 +11,8 @@ from .draw import FLOAT, INEXACT, INTEGER, REAL, Draw, Made, kind
 def arithmetic(d: Draw) -> Made:
     text, refs = d.operands()
     sign = d.weighted(["+", "-", "*", "/", "//", "%", "**"], [6, 6, 6, 4, 1, 1, 2])[0]
-    return f" {sign} ".join(text.split(", ")), refs
+    # -1 ** x is -(1 ** x).
+    return f" {sign} ".join(f"({part})" if part[0] == "-" else part for part in text.split(", ")), refs
 
 
 @kind(4)

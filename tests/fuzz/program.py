@@ -134,19 +134,13 @@ class Program:
         """Those of the arrays that are fed."""
         return [a for a, made in zip(self.arrays, arrays, strict=True) if not a.constant for a in [made]]
 
-    def reference(self, strict: bool = True, forward: bool = False) -> Reference:
-        """Run by NumPy; raises what NumPy raises, if not `strict` only where the outputs need it.
-
-        If `forward`, calls with an operand that runs backwards in memory get contiguous copies of their operands.
-        """
+    def reference(self, strict: bool = True) -> Reference:
+        """Run by NumPy; raises what NumPy raises, if not `strict` only where the outputs need it."""
         values, said = list(make(list(self.arrays))), []
         live = self.live()
         for k, line in enumerate(self.lines):
             try:
-                given = values
-                if forward and any(step < 0 for ref in line.refs for step in values[ref].strides):
-                    given = [v.copy(order="C") if ref in line.refs else v for ref, v in enumerate(values)]
-                named, results, warned = run_plainly(line, given)
+                named, results, warned = run_plainly(line, values)
             except Exception:
                 if strict or k in live:
                     raise

@@ -100,7 +100,11 @@ class GroupRun {
             const int j = __builtin_ctzll(rest);
             PyArrayObject* a = as_array(inputs_[j]);
             if (PyArray_DESCR(a) != dtype || (overwritten_ >> j & 1) || PyArray_NDIM(a) != layout_.ndim) continue;
-            overwritten_ |= uint64_t{1} << j;
+            uint64_t same = 0;  // one array may be two externals: one that is strict and one that is not
+            for (size_t other = 0; other < group_.n_externals_; ++other)
+                if (inputs_[other] == inputs_[j]) same |= uint64_t{1} << other;
+            if (same & ~layout_.whole) continue;
+            overwritten_ |= same;
             return Py_NewRef(inputs_[j]);
         }
         if (PYOP_LIKELY(!layout_.fortran)) {
@@ -204,6 +208,9 @@ class GroupRun {
         std::vector<BlockReduction> reductions;
         for (const LoopGroup::Reduction& r : group_.reductions_)
             reductions.emplace_back(*r.what->call.reduction.loop, r.what->initial(), layout_.size);
+        // What was raised before is not the reductions' fault; kernels leave the x87 flags, which NumPy's loops look at
+        // too.
+        if (!reductions.empty() && all_fp_errors()) clear_all_fp_errors();
         for (npy_intp start = from; start < to; start += block_) {
             const npy_intp count = std::min(block_, to - start);
             if (start != from || cursors.gathers()) cursors.move(start, count);
