@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "graph/build.h"
+#include "graph/passes/rewrite.h"
 #include "graph/value_spec.h"
 #include "plan/guard.h"
 #include "plan/steps/steps.h"
@@ -17,6 +18,16 @@ void register_hooks(py::module_& m) {
         "set_array_hooks",
         [](py::object ufunc, py::object function) { pyop::set_array_hooks(ufunc.ptr(), function.ptr()); },
         py::arg("array_ufunc"), py::arg("array_function"), "What NumPy's protocols on a Value call.");
+    m.def(
+        "set_identity", [](py::object function) { pyop::set_identity(function.ptr()); }, py::arg("function"),
+        "The function that returns its argument.");
+    m.def(
+        "set_like_functions",
+        [](py::object broadcast, py::object reshape, py::object count) {
+            pyop::set_like_functions(broadcast.ptr(), reshape.ptr(), count.ptr());
+        },
+        py::arg("broadcast_like"), py::arg("reshape_like"), py::arg("count"),
+        "What gradient rules call where a size is not known.");
     m.def(
         "set_number_call", [](py::object type) { pyop::set_number_call(type.ptr()); }, py::arg("type"),
         "The class of functions that are called with Python numbers.");

@@ -87,7 +87,7 @@ for _ufunc in (np.maximum, np.minimum, np.fmax, np.fmin):
 elementwise(np.copysign, lambda t, ans, x, y: t * (np.copysign(1.0, x) * np.copysign(1.0, y)), None)
 elementwise(np.fmod, 1, lambda t, ans, x, y: -t * np.trunc(x / y))
 elementwise(np.remainder, 1, lambda t, ans, x, y: -t * np.floor(x / y))
-elementwise(np.ldexp, lambda t, ans, x, i: np.ldexp(t, i), None)
+elementwise(np.ldexp, lambda t, ans, x, i: t * np.ldexp(1.0, i), None)
 elementwise(np.nextafter, 1, None)
 elementwise(np.heaviside, None, lambda t, ans, x, h: t * (x == 0))
 

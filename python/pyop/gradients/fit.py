@@ -16,6 +16,7 @@ from .._core import Value
 from ..dims import Extent, same
 from ..rules import rule as spec_rule
 from ..spec import Spec
+from .scalar import Scalar
 
 __all__ = [
     "broadcast_like",
@@ -28,6 +29,7 @@ __all__ = [
     "number_of",
     "primitive",
     "shape_of",
+    "shrink",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -104,7 +106,7 @@ def number_of(x: Any) -> Any:
 
 def conj(x: Any) -> Any:
     """The complex conjugate; of real numbers these themselves."""
-    return x if is_complex(x) is False else np.conjugate(x)
+    return x if isinstance(x, float) or is_complex(x) is False else np.conjugate(x)
 
 
 def fit_dtype(ct: Any, like: Any, ans: Any = None) -> Any:
@@ -143,6 +145,16 @@ def fit(ct: Any, like: Any, ans: Any = None) -> Any:
     if not (have == want == full) or have is None or None in have:
         ct = _fit_shape(ct, have, like, want, ct if ans is None else ans, full)
     return fit_dtype(ct, like)
+
+
+def shrink(ct: Any, like: Any, ans: Any) -> Any:
+    """As `fit`, but what is smaller than an argument of the result's shape may stay so: it broadcasts to it."""
+    if ct is None:
+        return None
+    want, full = shape_of(like), shape_of(ans)
+    if want is not None and want == full and None not in want:
+        return fit_dtype(ct, like)
+    return fit(ct.array() if isinstance(ct, Scalar) else ct, like, ans)
 
 
 def _fit_shape(ct: Any, have: Shape, like: Any, want: Shape, ans: Any, full: Shape) -> Any:

@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Value
+from .._core import Value, set_identity
 from ..spec import Spec
 from .fit import primitive
 from .rule import linear
 
-__all__ = ["identity", "open_value"]
+__all__ = ["argument", "open_value"]
 
 
 @primitive(lambda x: x if isinstance(x, Spec) else Spec.of(x))
-def identity(x: Any) -> Any:
-    """The argument itself."""
+def argument(x: Any) -> Any:
+    """The argument itself. No call of it is left in a plan."""
     return x
 
 
-linear(identity, lambda ct, ans, x: ct, ("x",))
+set_identity(argument)
+linear(argument, lambda ct, ans, x: ct, ("x",))
 
 
 def open_value(graph: Any, leaf: Any, what: str) -> Value:
@@ -34,6 +35,6 @@ def open_value(graph: Any, leaf: Any, what: str) -> Value:
             f"{what} is {leaf.spec}, and only arrays of real or complex numbers have gradients: convert it with "
             ".astype(float), or leave it out of argnums"
         )
-    made = identity(leaf)
+    made = argument(leaf)
     assert isinstance(made, Value)
     return made

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from .._core import set_like_functions
 from ..dims import prod
 from ..spec import Spec
-from .fit import conj, dtype_of, primitive, shape_of
+from .fit import broadcast_like, conj, dtype_of, primitive, shape_of
 from .rule import structural
 
 __all__ = ["count", "move_back", "part_of", "put", "recurrence", "reshape_like", "resize_like", "shift"]
@@ -37,9 +38,9 @@ structural(
 def reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
     """`x` in the shape of `like`; nothing is done where that is known to be its own."""
     have, want = shape_of(x), shape_of(like)
-    if have is not None and have == want and None not in have and len(have) < 2:
+    if have is not None and have == want and None not in have:
         return x
-    return _reshape_like(x, like, order)
+    return _reshape_like(x, like) if order == "C" else _reshape_like(x, like, order)
 
 
 # --- indexing
@@ -174,6 +175,7 @@ def count(a: Any, axis: Any = None) -> Any:
 
 
 structural(_count, (None, None), (None, None), ("a", "axis"))
+set_like_functions(broadcast_like, _reshape_like, _count)
 
 
 # --- along an axis

@@ -8,7 +8,8 @@ import numpy as np
 
 from .fit import broadcast_like, conj, is_complex, shape_of
 from .moves import along, count, recurrence, reshape_like, shift
-from .rule import composite, linear, structural, zero
+from .rule import composite, linear, spreading, structural, zero
+from .scalar import Scalar
 from .table import NoRule
 
 
@@ -38,7 +39,14 @@ def _sum_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, 
     return np.sum(t, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
 
 
-structural(np.sum, (_sum,), (_sum_tangent,), ("a",))
+def _narrow_sum(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+                initial: Any = 0, where: Any = True) -> Any:  # fmt: skip
+    if where is not True:
+        return _sum(ct, ans, a, axis, keepdims=keepdims, where=where)
+    return ct if isinstance(ct, Scalar) else expanded(ct, axis, keepdims)
+
+
+spreading(np.sum, _sum, _sum_tangent, _narrow_sum, ("a",))
 
 # --- products
 
@@ -134,7 +142,14 @@ def _mean_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None,
     return np.mean(t, axis=axis, keepdims=keepdims, where=where)
 
 
-structural(np.mean, (_mean,), (_mean_tangent,), ("a",))
+def _narrow_mean(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
+                 keepdims: Any = False, *, where: Any = True) -> Any:  # fmt: skip
+    if where is not True:
+        return _mean(ct, ans, a, axis, keepdims=keepdims, where=where)
+    return (ct if isinstance(ct, Scalar) else expanded(ct, axis, keepdims)) / _number(a, axis, where)
+
+
+spreading(np.mean, _mean, _mean_tangent, _narrow_mean, ("a",))
 
 
 def _deviation(a: Any, axis: Any, where: Any) -> Any:
@@ -228,7 +243,10 @@ for _ufunc, _vjp, _tangent in (
     (np.fmin, _extreme, _extreme_tangent),
 ):
     _back, _forth = _reduction(_vjp, _tangent, False)
-    structural((_ufunc, "reduce"), (_back,), (_forth,), ("array",))
+    if _ufunc is np.add:
+        spreading((_ufunc, "reduce"), _back, _forth, _reduction(_narrow_sum, _tangent, False)[0], ("array",))
+    else:
+        structural((_ufunc, "reduce"), (_back,), (_forth,), ("array",))
 
 structural(
     (np.add, "accumulate"),

@@ -11,6 +11,7 @@ from .._core import Node, Value
 from ..rebuild import CallOnTree, call_with_sizes
 from . import table
 from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
+from .scalar import Scalar
 from .table import NoRule, Rule
 
 __all__ = ["Call", "backward", "call_of", "carries", "needed", "refuse", "rule_of"]
@@ -145,13 +146,16 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
         ans: Any = results
         if len(results) == 1:
             ans, ct = results[0], cts[0]
-            if not rule.broadcasts and shape_of(ct) != shape_of(ans):
-                ct = broadcast_like(ct, ans)
+            rule = rule.narrow or rule
+            if not rule.broadcasts and not rule.narrows:
+                ct = _laid_out(ct, ans)
+        else:
+            ct = tuple([_laid_out(c, y) for c, y in zip(cts, results, strict=True)])
         parts = rule.vjp(argnums, ans, call.args, call.kwargs)(ct)
         for k, part in zip(argnums, parts, strict=True):
             if part is not None:
                 _accumulate(pending, call.leaves[k], part)
-    return [pending.get(value._key) if value._key in wanted else None for value in inputs]
+    return [_laid_out(pending.get(value._key), value) if value._key in wanted else None for value in inputs]
 
 
 def refuse(node: Node, call: Call) -> NoReturn:
@@ -175,8 +179,19 @@ def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:
     pending[value._key] = ct if before is None else before + ct
 
 
+def _laid_out(ct: Any, value: Value) -> Any:
+    """A cotangent in the shape of what it belongs to."""
+    if ct is None or type(ct) is Value:
+        return ct if ct is None or shape_of(ct) == shape_of(value) else broadcast_like(ct, value)
+    if isinstance(ct, Scalar):
+        ct = ct.array()
+    ct = value.graph.constant(np.asarray(ct))
+    return ct if value.shape == () else broadcast_like(ct, value)
+
+
 def ones_like(value: Value) -> Any:
     """The cotangent one, of a single real number."""
     dtype = dtype_of(value)
-    one = np.ones((), dtype if dtype is not None and dtype.kind in "fc" else np.float64)
-    return fit_dtype(one, value)
+    if dtype is not None and dtype.kind == "f":
+        return Scalar(1.0, dtype)
+    return fit_dtype(np.ones(()), value)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import table
-from .fit import conj, fit, fit_dtype, is_complex, is_zero, shape_of
+from .fit import conj, fit, fit_dtype, is_complex, is_zero, shape_of, shrink
 from .table import NoRule, Place, Pullback, Rule, name_of
 
 __all__ = [
@@ -62,7 +62,7 @@ class Elementwise(Rule):
         def pullback(ct: Any) -> tuple[Any, ...]:
             return tuple(
                 [
-                    None if derivatives[k] is None else fit(_adjoint(derivatives[k], ct, ans, args), args[k], ans)
+                    None if derivatives[k] is None else shrink(_adjoint(derivatives[k], ct, ans, args), args[k], ans)
                     for k in argnums
                 ]
             )
@@ -270,6 +270,14 @@ def linear(func: Any, vjp: Callable[..., Any], names: Sequence[str] = ("a",)) ->
 def structural(func: Any, vjps: Sequence[Any], jvps: Sequence[Any] | None, names: Sequence[str]) -> None:
     """A function by a vjp and a jvp for each parameter."""
     table.add(PerArgument(func, vjps, jvps, names))
+
+
+def spreading(func: Any, vjp: Callable[..., Any], jvp: Any, narrow: Callable[..., Any], names: Sequence[str]) -> None:
+    """A reduction, by the rules of its one parameter; `narrow` is its vjp without laying the cotangent out."""
+    rule = PerArgument(func, (vjp,), (jvp,), names)
+    rule.narrow = PerArgument(func, (narrow,), None, names)
+    rule.narrow.narrows = True
+    table.add(rule)
 
 
 def composite(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -131,6 +131,10 @@ class Rule:
     broadcasts = False
     """The function is elementwise: cotangents that broadcast to the result will do."""
 
+    narrows = False
+    narrow: Rule | None = None
+    """The same rule for graphs: takes and returns cotangents that broadcast to what they belong to."""
+
     def __init__(self, func: Any) -> None:
         self.func = func
 
