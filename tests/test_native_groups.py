@@ -106,13 +106,48 @@ def test_reductions_at_the_end(n, dtype):
     check(lambda a, b: (np.any(a > b), np.all(a + b < 100)), a, b)
 
 
-def test_a_reduction_of_several_axes_ends_a_group_only_if_it_takes_all():
-    x = RNG.normal(size=(13, 17))
-    ends = pyop.trace(lambda x: np.sum(x * x, axis=(0, 1)), pyop.Spec.of(x)).compile()
-    stays = pyop.trace(lambda x: np.sum(x * x, axis=1), pyop.Spec.of(x)).compile()
-    assert (ends.report()["instructions"], stays.report()["instructions"]) == (1, 2)
+@pytest.mark.parametrize(
+    "shape", [(13, 17), (1000, 3), (3, 1000), (2, 70_000), (5, 1), (1, 5), (7, 4, 130), (4, 129, 9), (2, 0)]
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
+def test_rows_are_reduced_where_they_are_computed(shape, dtype):
+    a, b = (RNG.normal(0, 5, size=shape).astype(dtype) for _ in range(2))
+    last = tuple(range(1, len(shape)))
+    if a.size:
+        check(lambda a: (np.max(np.abs(a), axis=-1), np.min(-a, axis=last, keepdims=True)), a)
+    check(lambda a, b: (np.add.reduce(a * b, axis=-1), np.prod(a + b, axis=last, keepdims=True), a * b), a, b)
+    check(lambda a: np.sum(a * np.float32(3), axis=-1, initial=2.0, keepdims=True) - a, a)
+    check(lambda a, b: np.sum(a - b[0], axis=-1), a, b)
     for order in "CF":
-        check(lambda x: (np.sum(x * x, axis=(0, 1)), np.sum(x * x, axis=1)), np.array(x, order=order))
+        check(lambda a: (np.sum(a + a), np.sum(a + a, axis=-1), np.sum(a * a, axis=0)), np.array(a, order=order))
+
+
+@pytest.mark.parametrize("shape", [(7,), (1000,), (30, 40), (3, 7, 500)])
+def test_means_end_a_group(shape):
+    for dtype in ("float64", "float32"):
+        a = RNG.normal(0, 5, size=shape).astype(dtype)
+        check(lambda a: (np.mean(a * a), np.mean(a - 1, axis=-1), np.mean(a + a, axis=-1, keepdims=True) * a), a)
+        check(lambda a: np.mean(a * a * np.float32(1e-22) * np.float32(1e-20)), a)  # the division underflows
+    assert pyop.trace(lambda a: np.mean(a * a), pyop.Spec.of(a)).compile().report()["instructions"] == 1
+
+
+def test_only_the_last_axes_end_a_group():
+    x = RNG.normal(size=(13, 17, 5))
+    for axis, instructions in {(0, 1, 2): 1, (1, 2): 1, -1: 1, (2, 1): 1, 0: 2, (0, 2): 2, 1: 2}.items():
+        plan = pyop.trace(lambda x, axis=axis: np.sum(x * x, axis=axis), pyop.Spec.of(x)).compile()
+        assert plan.report()["instructions"] == instructions
+        check(lambda x, axis=axis: np.sum(x * x, axis=axis), x)
+
+
+def test_threads_do_not_divide_rows():
+    for shape in ((1000, 900), (3, 300_000), (900_001,), (100_000, 9)):
+        a, b = RNG.normal(size=shape), RNG.normal(size=shape[-1:])
+        f = lambda a, b: (np.sum(a * b + a, axis=-1), np.max(a - b, axis=-1), np.sum(a * b), np.mean(a * a, axis=-1))
+        graph = pyop.trace(f, pyop.Spec.of(a), pyop.Spec.of(b))
+        expected = f(a, b)
+        for threads in (1, 2, 3, 4):
+            for x, y in zip(graph.compile(threads=threads)(a, b), expected, strict=True):
+                np.testing.assert_array_equal(x, y, strict=True)
 
 
 # --- warnings

@@ -132,10 +132,13 @@ LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combi
         output_streams_[static_cast<size_t>(output)] = compiler.stream_of_value(v);
         depends_[static_cast<size_t>(output)] = depends[v];
     }
+    may_decline_ = may_fail_;
     reduction_of_output_.assign(plain.n_outputs, -1);
     for (const GroupIr::Reduction& reduction : plain.reductions) {
         names_[reduction.member] = "reduce";
         texts_[reduction.member] = reduction.what->call.ufunc + " of each block, NumPy's loop";
+        if (reduction.what->mean) texts_[reduction.member] = "mean, " + texts_[reduction.member];
+        may_decline_ |= reduction.what->mean;  // for errors in the division
         if (reduction.output != GroupIr::kNoOutput) {
             reduction_of_output_[static_cast<size_t>(reduction.output)] = static_cast<int16_t>(reductions_.size());
             depends_[static_cast<size_t>(reduction.output)] = depends[reduction.value];

@@ -1,6 +1,7 @@
 #include "plan/group/fuse.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "array/reduction_blocks.h"
 
@@ -69,19 +70,27 @@ class Fuser {
         join(joined, i);
     }
 
-    // A reduction of everything that a group computes may be its end: the elements are then never stored.
+    // A reduction along the rows of what a group computes may be its end: the elements are then never stored.
     int end_with_reduction(uint32_t i) {
         if (!r_.request.passes.has(Pass::Fuse) || r_.g.node(i).inputs().size() != 1) return 0;
         const Edge e = r_.resolve(r_.g.node(i).inputs()[0]);
         const int32_t g = group_of(e);
         if (g < 0 || f_.reductions[e.node]) return 0;
-        auto reduction = std::make_shared<LineReduction>();
+        auto reduction = std::make_shared<RowsReduced>();
         if (read_reduction_call(r_, i, reduction->call) < 0) return -1;
+        if (MomentCall moment; !reduction->call.found) {
+            if (read_moment_call(r_, i, moment) < 0) return -1;
+            if (moment.moment != Moment::Mean) return 0;
+            reduction->call = std::move(moment.sum);
+            reduction->mean = true;
+        }
         uint32_t axes;
         const int ndim = r_.g.spec(e).ndim;
         if (!reduction->call.found || reduction->call.reduction.convert || ndim < 1 || ndim > 31 ||
-            !reduction->call.axis.bits(ndim, axes) || axes != (1u << ndim) - 1)
+            !reduction->call.axis.bits(ndim, axes) || axes == 0)
             return 0;
+        reduction->n_axes = std::popcount(axes);
+        if (axes >> (ndim - reduction->n_axes) != (1u << reduction->n_axes) - 1) return 0;
         const int available = BlockReduction::available(*reduction->call.reduction.loop);
         if (available <= 0 || !may_join({g}, i, false)) return available < 0 ? -1 : 0;
         f_.reductions[i] = std::move(reduction);

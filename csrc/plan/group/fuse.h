@@ -16,14 +16,16 @@ struct FusedNodes {
     std::vector<uint32_t> members;
 };
 
-// A reduction of all elements of a value, which can be done block by block.
-struct LineReduction {
+// A reduction over the last axes of a value, which can be done block by block.
+struct RowsReduced {
     ReductionCall call;
+    int n_axes = 0;      // all of them, or this many at the end
+    bool mean = false;   // np.mean: the sums are divided
     const char* initial() const { return call.reduction.has_initial ? call.reduction.initial.data() : nullptr; }
 };
 
 struct Fusion {
-    std::vector<std::shared_ptr<const LineReduction>> reductions;  // by node; null: none that may end a group
+    std::vector<std::shared_ptr<const RowsReduced>> reductions;  // by node; null: none that may end a group
     std::vector<std::shared_ptr<const ElementwiseCall>> calls;  // by node; null: not elementwise
     std::vector<FusedNodes> groups;
     std::vector<int32_t> group_of;                          // by node; -1: in none. Empty if there are no groups

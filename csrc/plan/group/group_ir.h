@@ -38,9 +38,9 @@ struct GroupIr {
         std::string text;                              // as explain() has it
     };
 
-    // The elements of a value reduced to one, when the last block is done.
+    // The rows of a value reduced to an element each, block by block.
     struct Reduction {
-        std::shared_ptr<const LineReduction> what;
+        std::shared_ptr<const RowsReduced> what;
         uint16_t value;
         uint16_t member;
         int output;

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 
 #include "array/fp_flags.h"
 #include "array/overlap.h"
 #include "array/pool.h"
-#include "array/reduction_blocks.h"
+#include "array/row_reduction.h"
 #include "array/ufunc_errors.h"
 #include "plan/group/layout.h"
 #include "runtime/attach.h"
@@ -52,7 +53,7 @@ class GroupRun {
         : group_(group), inputs_(inputs), results_(results), context_(context) {}
 
     int run() {
-        if (!layout_.find(group_, inputs_) || (layout_.size == 0 && !group_.reductions_.empty())) return 0;
+        if (!layout_.find(group_, inputs_) || !find_rows()) return 0;
         const size_t n = group_.depends_.size();
         for (size_t k = 0; k < n; ++k) {
             results_[k] = result_new(k);
@@ -96,7 +97,7 @@ class GroupRun {
         PyArray_Descr* dtype = group_.code_.streams[group_.output_streams_[k]].dtype;
         PyObject* target = context_.targets ? context_.targets[k] : nullptr;
         if (target && may_write(target, dtype)) return Py_NewRef(target);
-        for (uint64_t rest = context_.dying & layout_.whole; rest && !group_.may_fail_; rest &= rest - 1) {
+        for (uint64_t rest = context_.dying & layout_.whole; rest && !group_.may_decline_; rest &= rest - 1) {
             const int j = __builtin_ctzll(rest);
             PyArrayObject* a = as_array(inputs_[j]);
             if (PyArray_DESCR(a) != dtype || (overwritten_ >> j & 1) || PyArray_NDIM(a) != layout_.ndim) continue;
@@ -119,15 +120,31 @@ class GroupRun {
 
     PyObject* reduced_new(const LoopGroup::Reduction& reduction, size_t k) {
         const Reduction& how = reduction.what->call.reduction;
-        npy_intp ones[NPY_MAXDIMS];
-        std::fill_n(ones, layout_.ndim, 1);
-        return group_.recyclers_[k].take(how.loop->dtype(), how.keepdims ? layout_.ndim : 0, ones);
+        const int kept = layout_.ndim - reduction.what->n_axes;
+        npy_intp shape[NPY_MAXDIMS], size = how.loop->itemsize();
+        for (int d = 0; d < layout_.ndim; ++d) shape[d] = d < kept ? layout_.shape[d] : 1;
+        for (int d = 0; d < kept; ++d) size *= shape[d];
+        const int ndim = how.keepdims ? layout_.ndim : kept;
+        if (size > ResultRecycler::kMostBytes) return pooled_array_new(how.loop->dtype(), ndim, shape, nullptr);
+        return group_.recyclers_[k].take(how.loop->dtype(), ndim, shape);
+    }
+
+    // Elements in the rows that are reduced. False if there is nothing to reduce, or if rows do not lie side by side.
+    bool find_rows() {
+        for (const LoopGroup::Reduction& r : group_.reductions_) {
+            const int kept = layout_.ndim - r.what->n_axes;
+            if (layout_.size == 0 || kept < 0 || (layout_.fortran && kept > 0)) return false;
+            npy_intp row = 1;
+            for (int d = kept; d < layout_.ndim; ++d) row *= layout_.shape[d];
+            rows_.push_back(row);
+        }
+        return true;
     }
 
     // Whether an array of the caller can take a result as it is computed: of its dtype, shape and order, and apart from
     // everything that is read. An input it coincides with is read before it is written.
     bool may_write(PyObject* target, PyArray_Descr* dtype) {
-        if (!is_exact_array(target) || group_.may_fail_) return false;
+        if (!is_exact_array(target) || group_.may_decline_) return false;
         PyArrayObject* a = as_array(target);
         const int order = layout_.fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS;
         if (PyArray_DESCR(a) != dtype || PyArray_NDIM(a) != layout_.ndim ||
@@ -182,12 +199,19 @@ class GroupRun {
         const auto parts = static_cast<int>(
             std::min<npy_intp>({static_cast<npy_intp>(context_.threads), layout_.size / kShareElements, n_blocks}));
         // An error that a loop sets on another thread would be lost.
-        if (PYOP_LIKELY(parts <= 1 || group_.may_fail_ || !group_.reductions_.empty()))
-            return run_range(0, layout_.size);
+        if (PYOP_LIKELY(parts <= 1 || group_.may_fail_)) return run_range(0, layout_.size);
+        // Rows are not divided: each is reduced as NumPy would.
+        npy_intp grain = block_;
+        if (!rows_.empty()) {
+            grain = period_;
+            for (const npy_intp row : rows_) grain = std::lcm(grain, row);
+        }
+        const npy_intp n_grains = (layout_.size + grain - 1) / grain;
+        if (n_grains < parts) return run_range(0, layout_.size);
         std::atomic<bool> done = true;
         run_parts(parts, [&](int part) {
-            const npy_intp from = n_blocks * part / parts * block_;
-            const npy_intp to = std::min(n_blocks * (part + 1) / parts * block_, layout_.size);
+            const npy_intp from = n_grains * part / parts * grain;
+            const npy_intp to = std::min(n_grains * (part + 1) / parts * grain, layout_.size);
             if (!run_range(from, to)) done = false;
         });
         return done;
@@ -205,9 +229,13 @@ class GroupRun {
         // them.
         Cursors cursors(*this, group_.code_, scratch);
         cursors.prepare(from, std::min(block_, to - from));
-        std::vector<BlockReduction> reductions;
-        for (const LoopGroup::Reduction& r : group_.reductions_)
-            reductions.emplace_back(*r.what->call.reduction.loop, r.what->initial(), layout_.size);
+        std::vector<RowReduction> reductions;
+        reductions.reserve(rows_.size());
+        for (size_t k = 0; k < rows_.size(); ++k) {
+            const LoopGroup::Reduction& r = group_.reductions_[k];
+            const ReductionLoop& loop = *r.what->call.reduction.loop;
+            reductions.emplace_back(loop, r.what->initial(), rows_[k], reduced(k, from));
+        }
         // What was raised before is not the reductions' fault; kernels leave the x87 flags, which NumPy's loops look at
         // too.
         if (!reductions.empty() && all_fp_errors()) clear_all_fp_errors();
@@ -222,10 +250,15 @@ class GroupRun {
                 reduce(plain, count, reductions);
             }
         }
-        for (size_t k = 0; k < reductions.size(); ++k)
-            if (const int output = group_.reductions_[k].output; output >= 0)
-                reductions[k].finish(PyArray_BYTES(as_array(results_[output])));
-        if (!reductions.empty()) note_flags(group_.reductions_.back().member);
+        for (size_t k = 0; k < rows_.size(); ++k) {
+            const RowsReduced& what = *group_.reductions_[k].what;
+            char* const sums = reduced(k, from);
+            if (!what.mean || !sums) continue;
+            const bool wide = what.call.reduction.loop->itemsize() == sizeof(double);
+            divide_sums(sums, (to - from) / rows_[k], rows_[k], wide);
+            if (all_fp_errors()) failed_ = true;  // NumPy will say what it calls it
+            clear_all_fp_errors();
+        }
         return true;
     }
 
@@ -375,8 +408,15 @@ class GroupRun {
         clear_all_fp_errors();
     }
 
+    // Where the results of a reduction's rows from that of an element on go; null: nowhere.
+    char* reduced(size_t k, npy_intp from) const {
+        const LoopGroup::Reduction& r = group_.reductions_[k];
+        if (r.output < 0) return nullptr;
+        return PyArray_BYTES(as_array(results_[r.output])) + from / rows_[k] * r.what->call.reduction.loop->itemsize();
+    }
+
     // Hands the elements of a block that are to be reduced on.
-    void reduce(const Cursors& cursors, npy_intp count, std::vector<BlockReduction>& reductions) {
+    void reduce(const Cursors& cursors, npy_intp count, std::vector<RowReduction>& reductions) {
         for (size_t k = 0; k < reductions.size(); ++k) {
             if (reductions[k].add(cursors.reduced(k), count) < 0) failed_ = true;
             if (group_.reductions_[k].what->call.reduction.loop->loop().ignores_flags())
@@ -401,6 +441,7 @@ class GroupRun {
     uint64_t overwritten_ = 0;  // externals that a result is written over: read into scratch first
     npy_intp block_ = 0, block_bytes_ = 0, period_ = 1;
     mutable std::atomic<bool> failed_ = false;
+    std::vector<npy_intp> rows_;  // by reduction: elements of each row
     std::unique_ptr<int[]> flags_;  // by member; null while none was raised
 };
 

@@ -7,7 +7,7 @@
 // everything else is gathered into a scratch block first. Some of NumPy's loops round otherwise for elements that do
 // not lie side by side; such a loop gets the strides that NumPy would give it, or the ufunc is called.
 //
-// A reduction of all elements takes them from the block when the operations on it are done.
+// A reduction over all axes, or the last ones, takes the elements from the block when the operations on it are done.
 //
 // Floating-point errors are NumPy's: the flags are looked at after every block, and a block that raised one is run
 // once more, operation by operation, to learn which ones raised what (diagnose). When the run is over they
@@ -62,7 +62,7 @@ class LoopGroup final : public NativeStep {
         PyArray_Descr* dtype;  // borrowed; lives for ever
     };
     struct Reduction {
-        std::shared_ptr<const LineReduction> what;
+        std::shared_ptr<const RowsReduced> what;
         uint16_t member;
         int output;  // -1: nobody reads it
     };
@@ -86,6 +86,7 @@ class LoopGroup final : public NativeStep {
     std::vector<uint64_t> depends_;  // by output: the externals it depends on
     uint64_t strict_ = 0;  // externals that NumPy's loops read
     bool may_fail_ = false;  // some loop may set a Python error
+    bool may_decline_ = false;  // when it has begun: results must not lie where it reads
     npy_intp block_ = 0;  // elements
     npy_intp widest_ = 1;  // bytes of the widest element
     npy_intp block_bytes_ = 0;  // distance of scratch blocks

@@ -10,14 +10,13 @@
 #include "array/reduction_blocks.h"
 #include "array/reduction_walk.h"
 #include "plan/steps/call_arguments.h"
+#include "plan/steps/reduce.h"
 #include "plan/steps/steps.h"
 #include "runtime/attach.h"
 
 namespace pyop {
 
 namespace {
-
-enum class Moment { Mean, Variance, Deviation };
 
 constexpr npy_intp kReleaseElements = 1 << 15;
 constexpr npy_intp kBlock = 512;
@@ -66,20 +65,20 @@ class MomentStep final : public NativeStep {
     using NativeStep::NativeStep;
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
-        PyObject* x = inputs[input];
+        PyObject* x = inputs[call.sum.input];
         uint32_t axes;
-        if (!is_exact_array(x) || !axis.bits(PyArray_NDIM(as_array(x)), axes)) return 0;
+        if (!is_exact_array(x) || !call.sum.axis.bits(PyArray_NDIM(as_array(x)), axes)) return 0;
         PyArrayObject* a = as_array(x);
         npy_intp n = 1;
         for (int d = 0; d < PyArray_NDIM(a); ++d)
             if (axes >> d & 1) n *= PyArray_DIM(a, d);
-        if (n <= ddof) return 0;  // with a warning
+        if (n <= call.ddof) return 0;  // with a warning
         PyObject* made = nullptr;
-        int status = sum.run(a, axes, &made);
+        int status = sum().run(a, axes, &made);
         if (status <= 0) return status;
         Ref result = Ref::steal(made);
         divide_all(result.get(), n);
-        if (moment != Moment::Mean) {
+        if (call.moment != Moment::Mean) {
             status = variance(a, axes, n, result);
             if (status <= 0) return status;
         }
@@ -92,30 +91,27 @@ class MomentStep final : public NativeStep {
     }
     std::string describe(size_t) const override { return text; }
 
-    size_t input = 0;
-    AxisSet axis;
-    Moment moment = Moment::Mean;
-    npy_intp ddof = 0;
-    Reduction sum;      // of the elements
-    Reduction squares;  // of the same dtype as its results
+    MomentCall call;
+    Reduction squares;  // of the same dtype as the sums
     std::string text;
 
   private:
-    bool wide() const { return sum.loop->dtype()->type_num == NPY_DOUBLE; }
-    Convert to_sum() const { return sum.convert ? sum.convert : same_; }
+    const Reduction& sum() const { return call.sum.reduction; }
+    bool wide() const { return sum().loop->dtype()->type_num == NPY_DOUBLE; }
+    Convert to_sum() const { return sum().convert ? sum().convert : same_; }
 
     void divide_all(PyObject* array, npy_intp by) const {
         PyArrayObject* a = as_array(array);
-        (wide() ? divide<double> : divide<float>)(PyArray_BYTES(a), PyArray_SIZE(a), by);
+        divide_sums(PyArray_BYTES(a), PyArray_SIZE(a), by, wide());
     }
 
     // From means to variances, or deviations. 1, 0 or -1.
     int variance(PyArrayObject* a, uint32_t axes, npy_intp n, Ref& result) const {
         ReductionWalk walk;
-        if (!walk.plan(a, axes, sum.keepdims, sum.loop->itemsize()) || walk.size == 0) return 0;
+        if (!walk.plan(a, axes, sum().keepdims, sum().loop->itemsize()) || walk.size == 0) return 0;
         const char* means = PyArray_BYTES(as_array(result.get()));
         const bool line = walk.ndim == 1 && walk.out_strides[0] == 0;
-        const int by_blocks = line ? BlockReduction::available(*sum.loop) : 0;
+        const int by_blocks = line ? BlockReduction::available(*sum().loop) : 0;
         if (by_blocks < 0) return -1;
         if (by_blocks) {
             alignas(16) char total[sizeof(double)];
@@ -125,16 +121,16 @@ class MomentStep final : public NativeStep {
                 status = sum_line(a, walk, means, total);
             }
             if (status < 0) return 0;
-            std::memcpy(PyArray_BYTES(as_array(result.get())), total, static_cast<size_t>(sum.loop->itemsize()));
+            std::memcpy(PyArray_BYTES(as_array(result.get())), total, static_cast<size_t>(sum().loop->itemsize()));
         } else {
             PyObject* made = nullptr;
             const int status = sum_array(a, walk, axes, means, &made);
             if (status <= 0) return status;
             result = Ref::steal(made);
         }
-        divide_all(result.get(), n - ddof);
+        divide_all(result.get(), n - call.ddof);
         PyArrayObject* r = as_array(result.get());
-        if (moment == Moment::Deviation)
+        if (call.moment == Moment::Deviation)
             (wide() ? take_roots<double> : take_roots<float>)(PyArray_BYTES(r), PyArray_SIZE(r));
         return 1;
     }
@@ -142,7 +138,7 @@ class MomentStep final : public NativeStep {
     // One line of elements, without an array of their differences.
     int sum_line(PyArrayObject* a, const ReductionWalk& walk, const char* mean, char* total) const {
         alignas(64) char block[kBlock * sizeof(double)];
-        BlockReduction sums(*sum.loop, nullptr, walk.size);
+        BlockReduction sums(*sum().loop, nullptr, walk.size);
         for (npy_intp start = 0; start < walk.size; start += kBlock) {
             const npy_intp count = std::min(kBlock, walk.size - start);
             to_sum()(block, PyArray_BYTES(a) + start * walk.in_strides[0], walk.in_strides[0], count);
@@ -157,8 +153,8 @@ class MomentStep final : public NativeStep {
     int sum_array(PyArrayObject* a, const ReductionWalk& walk, uint32_t axes, const char* means,
                   PyObject** made) const {
         if (!PyArray_IS_C_CONTIGUOUS(a) && !PyArray_IS_F_CONTIGUOUS(a) && PyArray_NDIM(a) > 1) return 0;
-        Ref differences = Ref::steal(
-            PyArray_NewLikeArray(a, NPY_KEEPORDER, reinterpret_cast<PyArray_Descr*>(Py_NewRef(sum.loop->dtype())), 0));
+        Ref differences = Ref::steal(PyArray_NewLikeArray(
+            a, NPY_KEEPORDER, reinterpret_cast<PyArray_Descr*>(Py_NewRef(sum().loop->dtype())), 0));
         if (!differences) return -1;
         {
             const DetachScope detached(walk.size >= kReleaseElements);
@@ -174,7 +170,7 @@ class MomentStep final : public NativeStep {
     void fill_differences(PyArrayObject* a, const ReductionWalk& walk, const char* means, char* to) const {
         npy_intp at[ReductionWalk::kMaxDims] = {};
         const char* from = PyArray_BYTES(a);
-        const npy_intp line = walk.dims[0] * sum.loop->itemsize();
+        const npy_intp line = walk.dims[0] * sum().loop->itemsize();
         // The dimensions of a contiguous array, innermost first, follow each other in memory, and so do the lines.
         for (;;) {
             to_sum()(to, from, walk.in_strides[0], walk.dims[0]);
@@ -200,7 +196,11 @@ class MomentStep final : public NativeStep {
 
 }  // namespace
 
-int make_mean_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+void divide_sums(char* data, npy_intp n, npy_intp by, bool wide) {
+    (wide ? divide<double> : divide<float>)(data, n, by);
+}
+
+int read_moment_call(const Rewrite& r, uint32_t i, MomentCall& call) {
     static const auto* functions = new FunctionTable(kMoments);
     const PyNode& node = r.g.node_as<PyNode>(i);
     const auto* found = functions->find(node.fn());
@@ -214,34 +214,46 @@ int make_mean_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
         !given[at_keepdims + 2].absent_or(Py_True))
         return 0;
     PyArray_Descr* dtype = builtin_dtype(r.g, node.inputs()[static_cast<size_t>(given[0].input)]);
-    PyArray_Descr* wanted;
-    if (!dtype || !dtype_argument(given[2], wanted)) return 0;
-    if (!wanted && (PyTypeNum_ISINTEGER(dtype->type_num) || dtype->type_num == NPY_BOOL)) {
-        wanted = PyArray_DescrFromType(NPY_DOUBLE);
-        Py_DECREF(wanted);  // lives for ever
+    if (!dtype || !dtype_argument(given[2], call.wanted)) return 0;
+    if (!call.wanted && (PyTypeNum_ISINTEGER(dtype->type_num) || dtype->type_num == NPY_BOOL)) {
+        call.wanted = PyArray_DescrFromType(NPY_DOUBLE);
+        Py_DECREF(call.wanted);  // lives for ever
     }
-    auto made = std::make_unique<MomentStep>(Members::of_node(r.g, i));
-    made->input = static_cast<size_t>(given[0].input);
-    made->moment = found->entry;
-    if (!made->axis.read(given[1].fixed ? given[1].fixed : Py_None)) return 0;
+    call.sum.input = static_cast<size_t>(given[0].input);
+    call.moment = found->entry;
+    call.name = found->name;
+    if (!call.sum.axis.read(given[1].fixed ? given[1].fixed : Py_None)) return 0;
     if (!is_mean && given[4].given()) {
         if (!given[4].fixed || !PyLong_CheckExact(given[4].fixed)) return 0;
         int overflow;
         const long ddof = PyLong_AsLongAndOverflow(given[4].fixed, &overflow);
         if (overflow || ddof < 0 || ddof > 1'000'000) return 0;
-        made->ddof = ddof;
+        call.ddof = ddof;
     }
     Ref add = Ref::steal(find_below_numpy("add"));
     if (!add) return 0;
-    int status = made->sum.make(add.get(), dtype, wanted);
+    const int status = call.sum.reduction.make(add.get(), dtype, call.wanted);
     if (status <= 0) return status;
-    PyArray_Descr* total = made->sum.loop->dtype();
-    if (total->type_num != NPY_DOUBLE && total->type_num != NPY_FLOAT) return 0;
-    status = made->squares.make(add.get(), total, wanted ? total : nullptr);
+    const int total = call.sum.reduction.loop->dtype()->type_num;
+    if (total != NPY_DOUBLE && total != NPY_FLOAT) return 0;
+    call.sum.reduction.keepdims = keepdims;
+    call.sum.ufunc = "add";
+    call.sum.found = true;
+    return 0;
+}
+
+int make_mean_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+    auto made = std::make_unique<MomentStep>(Members::of_node(r.g, i));
+    if (read_moment_call(r, i, made->call) < 0) return -1;
+    const MomentCall& call = made->call;
+    if (!call.sum.found) return 0;
+    Ref add = Ref::steal(find_below_numpy("add"));
+    PyArray_Descr* total = call.sum.reduction.loop->dtype();
+    const int status = made->squares.make(add.get(), total, call.wanted ? total : nullptr);
     if (status <= 0) return status;
-    made->sum.keepdims = made->squares.keepdims = keepdims;
+    made->squares.keepdims = call.sum.reduction.keepdims;
     made->same_ = find_convert(total->type_num, total->type_num);
-    made->text = std::string(found->name) + " along axes, NumPy's loop of add";
+    made->text = std::string(call.name) + " along axes, NumPy's loop of add";
     step = std::move(made);
     return 0;
 }

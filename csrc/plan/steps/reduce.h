@@ -1,4 +1,4 @@
-// plan/steps/reduce.h: what a call of np.sum and its kin, or of ufunc.reduce, asks for.
+// plan/steps/reduce.h: what a call of np.sum and its kin, of ufunc.reduce, or of np.mean and its kin asks for.
 #pragma once
 
 #include "array/reduction.h"
@@ -14,7 +14,21 @@ struct ReductionCall {
     std::string ufunc;
 };
 
+enum class Moment { Mean, Variance, Deviation };
+
+struct MomentCall {
+    ReductionCall sum;  // of the elements, in what the result is of
+    Moment moment = Moment::Mean;
+    std::string_view name;
+    npy_intp ddof = 0;
+    PyArray_Descr* wanted = nullptr;  // dtype= of the sum; borrowed, lives for ever
+};
+
 // 0, or -1 with an error set.
 int read_reduction_call(const Rewrite& r, uint32_t node, ReductionCall& call);
+int read_moment_call(const Rewrite& r, uint32_t node, MomentCall& call);
+
+// What np.mean does with a sum of `by` elements: values of float64, or of float32 if not `wide`, side by side.
+void divide_sums(char* data, npy_intp n, npy_intp by, bool wide);
 
 }  // namespace pyop
