@@ -221,6 +221,50 @@ def test_symbolic_sizes(name):
             check(SIZED[name], array_of(shape, layout), native=False)
 
 
+def instructions(f, *specs, **options):
+    return pyop.trace(f, *specs).compile(**options).report()["instructions"]
+
+
+def test_a_view_of_a_view_reads_the_base():
+    def chain(x):
+        return x.T[1:].reshape(-1, 2)[::2]
+
+    assert instructions(chain, "float64[n, m]") == 1
+    assert instructions(chain, "float64[n, m]", disable=["views"]) == 4
+    for shape in [(4, 6), (3, 3), (0, 2), (2, 1)]:
+        check(chain, array_of(shape, "C"))
+        check(lambda x: np.split(x.T.reshape(-1), 2), array_of(shape, "C"))  # a copy, shared by the parts
+    copied = pyop.trace(lambda x: np.split(x.T.reshape(-1), 2), "float64[n, m]").compile()(np.ones((2, 3)))
+    assert copied[0].base is copied[1].base
+
+
+def test_a_view_that_is_read_twice_is_made_once():
+    def f(x):
+        y = x.T.reshape(-1)  # a copy
+        return y[1:], y[:1]
+
+    assert instructions(f, "float64[n, m]") == 3
+    a, b = pyop.trace(f, "float64[n, m]").compile()(np.ones((2, 3)))
+    assert a.base is b.base
+
+    def fetched(x):
+        y = x.T
+        return y, y[0]
+
+    assert instructions(fetched, "float64[n, m]") == 2
+    check(fetched, array_of((3, 4), "C"))
+
+
+def test_a_fed_view_is_what_was_fed():
+    with pyop.Graph() as g:
+        x = g.input("float64[n, m]")
+        y = x.T
+        z = y[0]
+    fed = np.arange(6.0).reshape(2, 3)
+    assert g.run(z, {y: fed}).tolist() == [0, 1, 2]
+    assert g.run(z, {x: fed}).tolist() == [0, 3]
+
+
 def test_foreign_byte_order_inside_a_plan():
     x = array_of((4, 6), "C", "complex128")
     for f in (np.real, np.imag, lambda x: x[1:, ::-2].T, lambda x: x[1, 2], lambda x: x.T.reshape(-1)):

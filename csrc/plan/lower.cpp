@@ -5,6 +5,7 @@
 #include "plan/group/loop_group.h"
 #include "plan/program.h"
 #include "plan/steps/steps.h"
+#include "plan/passes/views.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -19,6 +20,7 @@ class Lowering {
         list_nodes();
         place_feeds();
         if (r_.request.passes.has(Pass::Loops) && fuse(r_, schedule_, fusion_) < 0) return -1;
+        if (r_.request.passes.has(Pass::Views)) chains_.find(r_, schedule_);
         p_.instructions.reserve(schedule_.size());
         p_.operands.reserve(2 * schedule_.size());
         p_.results.reserve(schedule_.size());
@@ -26,7 +28,7 @@ class Lowering {
         for (const uint32_t i : schedule_) {
             const int32_t group = fusion_.group_of.empty() ? -1 : fusion_.group_of[i];
             if (group < 0) {
-                if (emit(i) < 0) return -1;
+                if (!chains_.forwarded(i) && emit(i) < 0) return -1;
             } else if (const auto& members = fusion_.groups[static_cast<size_t>(group)].members; members.back() == i) {
                 if (emit_group(members, outside) < 0) return -1;
             }
@@ -110,6 +112,8 @@ class Lowering {
     }
 
     int emit(uint32_t i) {
+        Edge base;
+        if (std::unique_ptr<NativeStep> chain = chains_.make(r_, i, base)) return emit_chain(i, base, std::move(chain));
         const PyNode& node = r_.g.node_as<PyNode>(i);
         Instruction ins{
             {node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()},
@@ -134,6 +138,25 @@ class Lowering {
             p_.steps.push_back(std::move(step));
             ins.native = p_.steps.back().get();
         }
+        p_.instructions.push_back(ins);
+        return 0;
+    }
+
+    int emit_chain(uint32_t i, Edge base, std::unique_ptr<NativeStep> chain) {
+        const uint32_t n_outputs = r_.g.node(i).n_outputs();
+        Instruction ins{{nullptr, nullptr, nullptr, n_outputs, false},
+                        i,
+                        static_cast<uint32_t>(p_.operands.size()),
+                        1,
+                        static_cast<uint32_t>(p_.results.size()),
+                        false,
+                        false};
+        p_.operands.push_back(read(base, false));
+        slot_of_[i] = p_.n_slots;
+        for (uint32_t k = 0; k < n_outputs; ++k) p_.results.push_back(p_.n_slots++);
+        p_.native += chain->members().nodes.size();
+        p_.steps.push_back(std::move(chain));
+        ins.native = p_.steps.back().get();
         p_.instructions.push_back(ins);
         return 0;
     }
@@ -303,6 +326,7 @@ class Lowering {
     Program& p_;
     std::vector<uint32_t> schedule_;
     Fusion fusion_;
+    ViewChains chains_;
     std::unordered_map<uint64_t, uint32_t> feed_of_;
     std::vector<uint32_t> slot_of_;  // by node: the slot of its first output
     std::unordered_map<PyObject*, uint32_t> constant_of_;

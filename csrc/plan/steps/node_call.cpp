@@ -2,12 +2,25 @@
 
 namespace pyop {
 
-NodeCall::NodeCall(const PyNode& node) : fn_(node.fn()) {
-    if (is_tree_call(fn_) && !node.form()) {
-        const auto& call = *reinterpret_cast<const TreeCallObject*>(fn_);
-        if (call.layout->opaque) return;  // a function that nobody knows
-        fn_ = call.callee;
-        layout_ = call.layout;
+namespace {
+
+// Null for a call whose arguments stand as the node's form says.
+const TreeCallObject* tree_call_of(const PyNode& node) {
+    if (!is_tree_call(node.fn()) || node.form()) return nullptr;
+    const auto* call = reinterpret_cast<const TreeCallObject*>(node.fn());
+    return call->layout->opaque ? nullptr : call;
+}
+
+}  // namespace
+
+PyObject* NodeCall::function_of(const PyNode& node) {
+    const TreeCallObject* call = tree_call_of(node);
+    return call ? call->callee : node.fn();
+}
+
+NodeCall::NodeCall(const PyNode& node) : fn_(function_of(node)) {
+    if (const TreeCallObject* call = tree_call_of(node)) {
+        layout_ = call->layout;
         for (const TreeItem& item : layout_->positional) positional_.push_back(argument_of(item));
         for (size_t i = 0; i < layout_->keywords.size(); ++i)
             keywords_.emplace_back(PyTuple_GET_ITEM(layout_->kwnames.get(), static_cast<Py_ssize_t>(i)),

@@ -27,6 +27,8 @@ class NodeCall {
     explicit NodeCall(const PyNode& node);
 
     PyObject* fn() const { return fn_; }
+    // The same, without reading the arguments. Borrowed.
+    static PyObject* function_of(const PyNode& node);
     // How nested arguments and symbolic sizes are put in; null if there are none.
     const TreeCallObject::Layout* layout() const { return layout_; }
     // The arguments in the order of these parameters. False if the call has any other.

@@ -430,21 +430,26 @@ const Functions& functions() {
 
 }  // namespace
 
-bool read_view(const Rewrite& r, uint32_t i, ViewCall& view) {
+bool makes_view(const Rewrite& r, uint32_t i) {
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (node.contract() || node.stateful() || node.lends() || node.n_outputs() == 0) return false;
+    return functions().count(NodeCall::function_of(node));
+}
+
+bool read_view(const Rewrite& r, uint32_t i, ViewCall& view) {
+    if (!makes_view(r, i)) return false;
+    const PyNode& node = r.g.node_as<PyNode>(i);
     const NodeCall call(node);
-    const auto it = functions().find(call.fn());
-    if (it == functions().end()) return false;
+    const ViewFunction& function = *functions().at(call.fn());
     Reading reading{{}, 0, node.n_outputs(), call.layout(), view.recipes};
-    if (!call.bind(it->second->parameters, reading.arguments) || reading[0].input < 0) return false;
+    if (!call.bind(function.parameters, reading.arguments) || reading[0].input < 0) return false;
     // Nothing but the array may be computed.
     for (size_t k = 1; k < reading.arguments.size(); ++k)
         if (reading[k].computed()) return false;
     view.input = static_cast<uint32_t>(reading[0].input);
     view.sizes = call.layout();
     reading.ndim = r.g.spec(node.inputs()[view.input]).ndim;
-    return reading.ndim >= 0 && it->second->read(reading) && view.recipes.size() == node.n_outputs();
+    return reading.ndim >= 0 && function.read(reading) && view.recipes.size() == node.n_outputs();
 }
 
 }  // namespace pyop

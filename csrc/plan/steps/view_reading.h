@@ -18,6 +18,9 @@ struct ViewCall {
     std::vector<ViewRecipe> recipes;  // one a result
 };
 
+// Whether a node calls a function that makes views: a quick look, before its arguments are read.
+bool makes_view(const Rewrite& r, uint32_t node);
+
 // Reads the call of a node. False if its function makes no view, or if its arguments are not understood: then it is
 // called as it is. No error is set.
 bool read_view(const Rewrite& r, uint32_t node, ViewCall& view);

@@ -1,5 +1,6 @@
 #include "plan/steps/view_step.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "plan/steps/steps.h"
@@ -27,35 +28,59 @@ PyObject* reshaped_copy_new(const ViewOp& op, PyArrayObject* a, ArrayView& shape
     return PyArray_Newshape(a, &dims, order);
 }
 
-// 1: done; 0: not this way; -1: error set.
-int view_new(const ViewRecipe& recipe, PyObject* base, const npy_intp* sizes, PyObject** result) {
-    ArrayView first(as_array(base)), second;
-    if (first.ndim != recipe.ndim) return 0;
-    ArrayView *now = &first, *next = &second;
-    Ref owner = Ref::borrow(base);
-    bool moved = false;  // `now` is not what `owner` itself shows
-    for (const ViewOp& op : recipe.ops) {
-        switch (op.apply(*now, *next, sizes)) {
-            case ViewOp::Made::View:
-                std::swap(now, next);
-                moved = true;
-                break;
-            case ViewOp::Made::Same:
-                break;
-            case ViewOp::Made::Copies: {
-                Ref from = moved ? Ref::steal(now->array_new(owner.get())) : owner;
-                owner = from ? Ref::steal(reshaped_copy_new(op, as_array(from.get()), *next)) : Ref();
-                if (!owner) return -1;
-                now->show(as_array(owner.get()));
-                moved = false;
-                break;
+// An array on its way through recipes: an object that owns the memory, and what is shown of it.
+class Walk {
+  public:
+    explicit Walk(PyObject* base) : owner_(Ref::borrow(base)) { now_->show(as_array(base)); }
+    Walk(const Walk&) = delete;
+    Walk& operator=(const Walk&) = delete;
+
+    // 1: done; 0: not this way; -1: error set.
+    int follow(const ViewRecipe& recipe, const npy_intp* sizes) {
+        if (now_->ndim != recipe.ndim) return 0;
+        for (const ViewOp& op : recipe.ops) {
+            switch (op.apply(*now_, *next_, sizes)) {
+                case ViewOp::Made::View:
+                    std::swap(now_, next_);
+                    moved_ = true;
+                    break;
+                case ViewOp::Made::Same:
+                    break;
+                case ViewOp::Made::Copies:
+                    if (copy(op) < 0) return -1;
+                    break;
+                case ViewOp::Made::No:
+                    return 0;
             }
-            case ViewOp::Made::No:
-                return 0;
         }
+        return 1;
     }
-    if (recipe.copies_item) return item_new(*now, result);
-    *result = moved ? now->array_new(owner.get()) : owner.release();
+
+    // The array as it is now. New reference, or null with the error set.
+    PyObject* array_new() const { return moved_ ? now_->array_new(owner_.get()) : owner_.new_ref(); }
+    const ArrayView& shown() const { return *now_; }
+
+  private:
+    int copy(const ViewOp& op) {
+        Ref from = Ref::steal(array_new());
+        owner_ = from ? Ref::steal(reshaped_copy_new(op, as_array(from.get()), *next_)) : Ref();
+        if (!owner_) return -1;
+        now_->show(as_array(owner_.get()));
+        moved_ = false;
+        return 0;
+    }
+
+    ArrayView first_, second_;
+    ArrayView *now_ = &first_, *next_ = &second_;
+    Ref owner_;
+    bool moved_ = false;  // not what `owner_` itself shows
+};
+
+int follow_to_result(Walk& walk, const ViewRecipe& recipe, const npy_intp* sizes, PyObject** result) {
+    const int done = walk.follow(recipe, sizes);
+    if (done <= 0) return done;
+    if (recipe.copies_item) return item_new(walk.shown(), result);
+    *result = walk.array_new();
     return *result ? 1 : -1;
 }
 
@@ -66,16 +91,25 @@ int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext
     if (!is_exact_array(base)) return 0;
     StackArray<npy_intp, 8> sizes(view_.sizes ? view_.sizes->sizes.size() : 0);
     if (view_.sizes && !tree_sizes(*view_.sizes, inputs, sizes.data())) return 0;
+    Walk walk(base);
+    for (const ViewRecipe& recipe : before_)
+        if (const int done = walk.follow(recipe, nullptr); done <= 0) return done;
+    if (view_.recipes.size() == 1) return follow_to_result(walk, view_.recipes[0], sizes.data(), &results[0]);
+    Ref whole = before_.empty() ? Ref::borrow(base) : Ref::steal(walk.array_new());
+    if (!whole) return -1;
     for (size_t k = 0; k < view_.recipes.size(); ++k) {
-        const int made = view_new(view_.recipes[k], base, sizes.data(), &results[k]);
-        if (made > 0) continue;
+        Walk part(whole.get());
+        const int done = follow_to_result(part, view_.recipes[k], sizes.data(), &results[k]);
+        if (done > 0) continue;
         while (k-- > 0) Py_CLEAR(results[k]);
-        return made;
+        return done;
     }
     return 1;
 }
 
-std::string ViewStep::describe(size_t) const { return "view"; }
+std::string ViewStep::describe(size_t member) const {
+    return member + 1 < members_.nodes.size() ? "view, read through by the next" : "view";
+}
 
 int make_view(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step) {
     ViewCall view;

@@ -1,4 +1,5 @@
-// plan/steps/view_step.h: ViewStep, a node whose results are views, made without calling NumPy's function.
+// plan/steps/view_step.h: ViewStep, a node whose results are views, made without calling NumPy's function; and the
+// views before it that nobody else reads.
 #pragma once
 
 #include "plan/native_step.h"
@@ -8,12 +9,16 @@ namespace pyop {
 
 class ViewStep final : public NativeStep {
   public:
-    ViewStep(Members members, ViewCall view) : NativeStep(std::move(members)), view_(std::move(view)) {}
+    // `before`: the recipes that lead from the step's input to the array that `view` is of, in order. If there are any,
+    // the step has that one input.
+    ViewStep(Members members, ViewCall view, std::vector<ViewRecipe> before = {})
+        : NativeStep(std::move(members)), view_(std::move(view)), before_(std::move(before)) {}
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
     std::string describe(size_t member) const override;
 
   private:
     ViewCall view_;
+    std::vector<ViewRecipe> before_;
 };
 
 }  // namespace pyop
