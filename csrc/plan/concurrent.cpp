@@ -114,6 +114,9 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         if (!ready_.empty() && engage() < 0) return -1;
         StepContext context;
         context.threads = threads_;
+        for (uint32_t k = 0; ins.in_place && k < ins.n_inputs && k < 64; ++k)
+            if (!operands[k].constant() && uses_[operands[k].index()] == 1 && holds_own_memory(arguments[k]))
+                context.dying |= uint64_t{1} << k;
         if (run_instruction(p_, i, graph_of(graph_.get()), arguments.data(), context, results.data()) < 0) return -1;
         for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
             const uint32_t slot = p_.results[ins.first_result + k];

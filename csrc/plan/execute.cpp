@@ -14,14 +14,11 @@ namespace {
 // The slots of one execution.
 using Frame = StackRefs<64>;
 
-// Arguments whose memory nobody else can see: a fresh array whose only reference is the slot that is about to be
-// released.
+// Arguments whose memory nobody can see any more: their only reference is the slot that is about to be released.
 uint64_t dying_inputs(const Instruction& ins, const Operand* operands, PyObject* const* arguments) {
     uint64_t mask = 0;
     for (uint32_t k = 0; k < ins.n_inputs && k < 64; ++k) {
-        PyObject* a = arguments[k];
-        const bool dying = operands[k].last_use() && uniquely_owned(a) && is_exact_array(a);
-        if (dying && PyArray_CHKFLAGS(as_array(a), NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE)) mask |= uint64_t{1} << k;
+        if (operands[k].last_use() && holds_own_memory(arguments[k])) mask |= uint64_t{1} << k;
     }
     return mask;
 }
@@ -51,7 +48,7 @@ int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObjec
         arguments[k] = operands[k].constant() ? p.constants[operands[k].index()].get() : slots[operands[k].index()];
     StepContext context;
     Pointers wanted(targets ? results.size() : 0);
-    if (ins.mutates || ins.in_place) context.dying = dying_inputs(ins, operands, arguments.data());
+    if (ins.in_place) context.dying = dying_inputs(ins, operands, arguments.data());
     for (size_t k = 0; k < wanted.size(); ++k) {
         const int32_t output = p.output_of_result[ins.first_result + k];
         wanted[k] = output < 0 ? nullptr : targets[output];

@@ -29,6 +29,12 @@ int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots);
 // Takes the fetches out of a frame. A read-only view that was lent comes back as the array it was lent from.
 void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs);
 
+// Whether whoever holds the only reference to a value may do with its memory as he likes.
+inline bool holds_own_memory(PyObject* value) {
+    return uniquely_owned(value) && is_exact_array(value) &&
+           PyArray_CHKFLAGS(as_array(value), NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE);
+}
+
 // Instruction `i` on gathered arguments (borrowed), storing its results (new references).
 int run_instruction(const Program& p, uint32_t i, const Graph& g, PyObject* const* arguments,
                     const StepContext& context, PyObject** results);

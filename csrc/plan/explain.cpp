@@ -1,5 +1,6 @@
 // plan/explain.cpp: what became of each node of the graph. Worked out again when somebody asks, so that compiling
 // keeps no record: the passes decide the same a second time, a graph being append-only.
+#include "plan/passes/casts.h"
 #include "plan/plan.h"
 #include "runtime/errors.h"
 
@@ -62,6 +63,7 @@ class Facts {
         const std::vector<bool> needed = needed_before_folding();
         prune(r_);
         if (r_.request.passes.has(Pass::Merge) && merge(r_) < 0) return -1;
+        if (r_.request.passes.has(Pass::Casts)) leave_out_casts(r_);
         if (r_.request.passes.has(Pass::Fold) && fold(r_) < 0) return -1;
         prune(r_);
         for (uint32_t i = 0; i < entries_.size(); ++i) {
@@ -71,6 +73,8 @@ class Facts {
                 e.what = needed[i] || fed(i) ? "input" : "pruned";
             else if (!needed[i])
                 e.what = fed(i) ? "fed" : "pruned";
+            else if (r_.left_out.count(i))
+                e.what = "gone";
             else if (r_.same_as[i] != i)
                 e = {"merged", static_cast<int>(r_.same_as[i]), {}};
             else if (kind == NodeKind::Constant)

@@ -1,11 +1,15 @@
 // plan/lower.cpp: from what the passes left of a graph to a Program.
+#include <algorithm>
 #include <unordered_map>
 
 #include "plan/group/grouping.h"
 #include "plan/group/loop_group.h"
+#include "plan/passes/casts.h"
+#include "plan/passes/in_place.h"
+#include "plan/passes/schedule.h"
+#include "plan/passes/views.h"
 #include "plan/program.h"
 #include "plan/steps/steps.h"
-#include "plan/passes/views.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -21,17 +25,18 @@ class Lowering {
         place_feeds();
         if (r_.request.passes.has(Pass::Loops) && fuse(r_, schedule_, fusion_) < 0) return -1;
         if (r_.request.passes.has(Pass::Views)) chains_.find(r_, schedule_);
+        if (r_.request.passes.has(Pass::Casts)) casts_.find(r_, schedule_);
         p_.instructions.reserve(schedule_.size());
         p_.operands.reserve(2 * schedule_.size());
         p_.results.reserve(schedule_.size());
         const OutsideReads outside(r_, schedule_, fusion_);
-        for (const uint32_t i : schedule_) {
-            const int32_t group = fusion_.group_of.empty() ? -1 : fusion_.group_of[i];
-            if (group < 0) {
-                if (!chains_.forwarded(i) && emit(i) < 0) return -1;
-            } else if (const auto& members = fusion_.groups[static_cast<size_t>(group)].members; members.back() == i) {
-                if (emit_group(members, outside) < 0) return -1;
-            }
+        const Units units = make_units();
+        const bool any_order = r_.request.passes.has(Pass::Schedule);
+        for (const uint32_t head : any_order ? scheduled(r_, schedule_, units) : units.heads) {
+            const int32_t group = group_of(head);
+            const int status =
+                group < 0 ? emit(head) : emit_group(fusion_.groups[static_cast<size_t>(group)].members, outside);
+            if (status < 0) return -1;
         }
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
@@ -41,6 +46,7 @@ class Lowering {
             order();
         else
             mark_last_uses();
+        mark_in_place(p_, r_.request.passes.has(Pass::InPlace));
         return 0;
     }
 
@@ -54,6 +60,33 @@ class Lowering {
             if (r_.request.passes.has(Pass::Fold) && !r_.g.node(i).stateful() && r_.folded_results(i)) continue;
             schedule_.push_back(i);
         }
+    }
+
+    int32_t group_of(uint32_t i) const { return fusion_.group_of.empty() ? -1 : fusion_.group_of[i]; }
+
+    // What becomes one instruction: a group, a chain of views, or a node. It runs where its last node stood.
+    Units make_units() const {
+        Units units{{}, std::vector<uint32_t>(r_.n_nodes, Units::kNone)};
+        std::vector<uint32_t> unit_of_group(fusion_.groups.size(), Units::kNone);
+        uint32_t n = 0;  // counted from the end, to know a unit from its last node on
+        for (size_t k = schedule_.size(); k-- > 0;) {
+            const uint32_t i = schedule_[k];
+            uint32_t& unit = units.unit_of[i];
+            if (chains_.forwarded(i)) {
+                unit = units.unit_of[chains_.next(i)];
+                continue;
+            }
+            const int32_t group = group_of(i);
+            if (group >= 0) unit = unit_of_group[static_cast<size_t>(group)];
+            if (unit != Units::kNone) continue;
+            unit = n++;
+            if (group >= 0) unit_of_group[static_cast<size_t>(group)] = unit;
+            units.heads.push_back(i);
+        }
+        std::reverse(units.heads.begin(), units.heads.end());
+        for (uint32_t& unit : units.unit_of)
+            if (unit != Units::kNone) unit = n - 1 - unit;
+        return units;
     }
 
     void place_feeds() {
@@ -113,7 +146,7 @@ class Lowering {
 
     int emit(uint32_t i) {
         Edge base;
-        if (std::unique_ptr<NativeStep> chain = chains_.make(r_, i, base)) return emit_chain(i, base, std::move(chain));
+        if (std::unique_ptr<NativeStep> chain = chains_.make(r_, i, base)) return emit_step(i, base, std::move(chain));
         const PyNode& node = r_.g.node_as<PyNode>(i);
         Instruction ins{
             {node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()},
@@ -123,6 +156,7 @@ class Lowering {
             static_cast<uint32_t>(p_.results.size()),
             node.contract() && node.contract()->plain && !node.form() && node.inputs().size() <= kPlainArity,
             node.contract() && node.contract()->mutates != 0};
+        ins.in_place = ins.mutates;
         uint32_t position = 0;
         for (const Edge e : node.inputs()) {
             const bool lent = node.lends() && !(ins.mutates && node.contract()->mutates_input(position));
@@ -132,7 +166,10 @@ class Lowering {
         slot_of_[i] = p_.n_slots;
         for (uint32_t k = 0; k < node.n_outputs(); ++k) p_.results.push_back(p_.n_slots++);
         std::unique_ptr<NativeStep> step;
-        if (make_step(r_, i, step) < 0) return -1;
+        if (casts_.same(i))
+            step = casts_.make(r_, i);
+        else if (make_step(r_, i, step) < 0)
+            return -1;
         if (step) {
             ++p_.native;
             p_.steps.push_back(std::move(step));
@@ -142,7 +179,7 @@ class Lowering {
         return 0;
     }
 
-    int emit_chain(uint32_t i, Edge base, std::unique_ptr<NativeStep> chain) {
+    int emit_step(uint32_t i, Edge base, std::unique_ptr<NativeStep> step) {
         const uint32_t n_outputs = r_.g.node(i).n_outputs();
         Instruction ins{{nullptr, nullptr, nullptr, n_outputs, false},
                         i,
@@ -154,8 +191,8 @@ class Lowering {
         p_.operands.push_back(read(base, false));
         slot_of_[i] = p_.n_slots;
         for (uint32_t k = 0; k < n_outputs; ++k) p_.results.push_back(p_.n_slots++);
-        p_.native += chain->members().nodes.size();
-        p_.steps.push_back(std::move(chain));
+        p_.native += step->members().nodes.size();
+        p_.steps.push_back(std::move(step));
         ins.native = p_.steps.back().get();
         p_.instructions.push_back(ins);
         return 0;
@@ -191,7 +228,7 @@ class Lowering {
         p_.steps.push_back(
             std::make_unique<LoopGroup>(std::move(made.members()), made.ir(), combined, std::move(made.numbers())));
         ins.native = p_.steps.back().get();
-        ins.in_place = r_.request.passes.has(Pass::InPlace);
+        ins.in_place = true;
         p_.instructions.push_back(ins);
         return 0;
     }
@@ -327,6 +364,7 @@ class Lowering {
     std::vector<uint32_t> schedule_;
     Fusion fusion_;
     ViewChains chains_;
+    SameArrays casts_;
     std::unordered_map<uint64_t, uint32_t> feed_of_;
     std::vector<uint32_t> slot_of_;  // by node: the slot of its first output
     std::unordered_map<PyObject*, uint32_t> constant_of_;
@@ -341,6 +379,7 @@ int lower(PyObject* graph, const Request& request, bool concurrent, Program& pro
     program.n_nodes = r.n_nodes;
     for (uint32_t i = 0; i < r.n_nodes; ++i) program.pruned += !r.live[i] && r.g.node(i).kind() != NodeKind::Input;
     if (request.passes.has(Pass::Merge) && merge(r) < 0) return -1;
+    if (request.passes.has(Pass::Casts)) leave_out_casts(r);
     if (request.passes.has(Pass::Fold) && fold(r) < 0) return -1;
     prune(r);
     program.merged = r.merged;

@@ -1,8 +1,8 @@
 // graph/passes/rewrite.h: what the passes decide about a graph for one plan, without touching the graph.
 //
-//     prune → merge → fold → prune        then plan/ lays out what is left, in creation order
+//     prune → merge → casts → fold → prune        then plan/ groups, orders and lays out what is left
 //
-// Creation order is the schedule: a node's inputs exist before it, and stateful nodes run in that order.
+// Creation order is a schedule: a node's inputs exist before it, and stateful nodes run in that order.
 #pragma once
 
 #include <unordered_set>
@@ -35,6 +35,7 @@ struct Rewrite {
     std::vector<bool> node_is_fed;      // some output of the node is given by the caller: in `fed`
     std::unordered_set<uint64_t> fed;
     std::vector<bool> after_feed;       // reads a fed edge other than an input; empty if none is fed
+    std::unordered_set<uint32_t> left_out;  // conversions that change nothing: `same_as` what they convert
     size_t pruned = 0, merged = 0, folded = 0;
 
     static constexpr uint64_t key(Edge e) { return static_cast<uint64_t>(e.node) << 32 | e.output; }

@@ -17,6 +17,8 @@ class ViewChains {
 
     // Whether the only reader of a node shows what the node would have been a view of.
     bool forwarded(uint32_t node) const { return !next_.empty() && next_.count(node); }
+    // That reader.
+    uint32_t next(uint32_t node) const { return next_.at(node); }
     // A step for a node and the views before it, of which `base` is the input; null where there are none before it.
     std::unique_ptr<NativeStep> make(const Rewrite& r, uint32_t node, Edge& base) const;
 
