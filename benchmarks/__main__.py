@@ -23,6 +23,8 @@ SUITES = {
     "guard": "B7: a compiled function against its plan",
     "handoff": "B9: 64 MiB through an op and through a plan of ten",
     "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",
+    "autograd": "B11, B12, B13: a Function called, gone through backward, and kept",
+    "tensors": "T1: an expression on Tensors, forward and backward",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 

@@ -2,6 +2,7 @@
 
 #include "autograd/engine.h"
 #include "autograd/function_parts.h"
+#include "autograd/native.h"
 #include "autograd/state.h"
 #include "runtime/errors.h"
 
@@ -80,6 +81,8 @@ PyMethodDef functions[] = {
 
 int autograd_init(PyObject* module) {
     if (grad_node_init(module) < 0 || tensor_init(module) < 0 || function_class_init(module) < 0) return -1;
+    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+    if (!numpy || native_init(numpy.get()) < 0) return -1;
     return PyModule_AddFunctions(module, functions);
 }
 

@@ -301,8 +301,9 @@ int Run::run_node(GradNode* node) {
     }
     if (node->extra && run_prehooks(node, arrived.data(), tensors) < 0) return -1;
     StackRefs<8> gradients(static_cast<size_t>(edge_count(node)));
-    if (function_backward(node, arrived.data(), gradients.data(), tensors) < 0) return -1;
-    if (node->extra && node->extra->posthooks) {
+    const bool shown = node->extra && node->extra->posthooks;
+    if (function_backward(node, arrived.data(), gradients.data(), tensors, shown) < 0) return -1;
+    if (shown) {
         Ref given = Ref::steal(PyTuple_New(node->output_count));
         if (!given) return -1;
         for (uint32_t i = 0; i < node->output_count; ++i)

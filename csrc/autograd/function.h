@@ -8,6 +8,7 @@
 //   function_outputs.cpp  what forward returned -> Tensors; what is saved
 //   function_context.cpp  what ctx offers to forward and backward
 //   function_backward.cpp gradients of the outputs -> gradients of the arguments
+//   native.h              the same for the commonest NumPy operations, without Python
 //
 // Forward gets the arrays of its Tensor arguments, not the Tensors: an array that it saves, returns, or marks is
 // recognised by identity. So within one call no two arguments may be the same array object; where they would be
@@ -36,6 +37,8 @@ struct FunctionClass {
     bool once;                // backward is @once_differentiable
     bool internal;            // pyop's own: a recorded NumPy call, whose complex gradients of real inputs are cut
     bool ambiguous;           // both backward and vjp are defined
+    uint8_t native;           // which operation of native.h, if `is_native`
+    bool is_native;
 };
 
 extern PyTypeObject* function_class_type;
@@ -89,7 +92,7 @@ int function_forward_mode(FunctionCall& call, PyObject* outputs);
 
 // Runs backward of a Function node on the gradients that arrived, one an output (null for none): one gradient an edge
 // (null for none) as new references in `gradients`. `tensors`: gradients are Tensors, and recording is on.
-// -1 with the error set.
-int function_backward(GradNode* node, PyObject* const* arrived, PyObject** gradients, bool tensors);
+// -1 with the error set. May take references out of `arrived`, unless `keep`.
+int function_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep);
 
 }  // namespace pyop

@@ -2,6 +2,7 @@
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
+#include "autograd/native.h"
 #include "autograd/state.h"
 #include "runtime/ensure_tuple.h"
 #include "runtime/errors.h"
@@ -85,15 +86,6 @@ Ref checked_gradient(GradNode* node, Py_ssize_t i, PyObject* value, PyObject* co
     return fit_gradient(std::move(gradient), *edge.info, tensors, f->internal, "backward", f->name, i);
 }
 
-int check_nan(GradNode* node, Py_ssize_t i, PyObject* gradient) {
-    PyObject* helper = support("check_nan");
-    Ref name = grad_node_name(node);
-    Ref index = Ref::steal(PyLong_FromSsize_t(i));
-    if (!helper || !name || !index) return -1;
-    PyObject* args[] = {name.get(), index.get(), gradient};
-    return Ref::steal(vectorcall_new(helper, args, 3)) ? 0 : -1;
-}
-
 PYOP_COLD void note_creation(GradNode* node) {
     if (!node->extra || !node->extra->metadata) return;
     PyObject* text = PyDict_GetItemString(node->extra->metadata, "traceback_");
@@ -174,8 +166,20 @@ int backward(GradNode* node, PyObject* const* arrived, PyObject** gradients, boo
 
 }  // namespace
 
-int function_backward(GradNode* node, PyObject* const* arrived, PyObject** gradients, bool tensors) {
-    if (backward(node, arrived, gradients, tensors) == 0) return 0;
+int check_nan(GradNode* node, Py_ssize_t i, PyObject* gradient) {
+    PyObject* helper = support("check_nan");
+    Ref name = grad_node_name(node);
+    Ref index = Ref::steal(PyLong_FromSsize_t(i));
+    if (!helper || !name || !index) return -1;
+    PyObject* args[] = {name.get(), index.get(), gradient};
+    return Ref::steal(vectorcall_new(helper, args, 3)) ? 0 : -1;
+}
+
+int function_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep) {
+    const int status = as_function_class(node->owner)->is_native
+                           ? native_backward(node, arrived, gradients, tensors, keep)
+                           : backward(node, arrived, gradients, tensors);
+    if (status == 0) return 0;
     note_creation(node);
     return -1;
 }

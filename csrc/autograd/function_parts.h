@@ -11,6 +11,9 @@ extern PyObject* batched_type;
 // Under detect_anomaly: notes where the node was made.
 int remember_creation(GradNode* node);
 
+// Under detect_anomaly: an error if gradient `i` of the node has a NaN.
+int check_nan(GradNode* node, Py_ssize_t i, PyObject* gradient);
+
 // A recorded NumPy call keeps its arguments and its results.
 int record_saves(FunctionCall& call, PyObject* result);
 

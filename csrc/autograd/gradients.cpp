@@ -1,20 +1,33 @@
 // autograd/gradients.cpp: single gradients: made to fit, added, put into .grad.
 #include "autograd/engine.h"
+#include "autograd/numbers.h"
 #include "autograd/state.h"
 
 namespace pyop {
 
 namespace {
 
-// Nobody else can see the memory of `array`, a reference we own.
-bool is_ours_alone(PyObject* array) {
-    if (!is_exact_array(array) || !uniquely_owned(array)) return false;
-    PyArrayObject* a = as_array(array);
-    return !PyArray_BASE(a) && PyArray_CHKFLAGS(a, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE);
-}
-
 PyArrayObject* numbers(PyObject* gradient) {
     return is_tensor(gradient) ? as_tensor(gradient)->data : as_array(gradient);
+}
+
+// The sum over what broadcasting repeated, where that is all there is to do; else the gradient as it is.
+Ref summed_to(Ref gradient, const ArrayInfo& info) {
+    PyArrayObject* array = numbers(gradient.get());
+    const int lead = PyArray_NDIM(array) - info.ndim;
+    if (PyArray_DESCR(array) != info.descr || lead < 0) return gradient;
+    for (int i = 0; i < info.ndim; ++i) {
+        if (info.shape[i] != PyArray_DIM(array, lead + i) && info.shape[i] != 1) return gradient;
+    }
+    // From the last axis, so that the numbers of the others stay.
+    for (int i = info.ndim - 1; i >= -lead; --i) {
+        array = numbers(gradient.get());
+        if (i >= 0 && PyArray_DIM(array, lead + i) == info.shape[i]) continue;
+        gradient = Ref::steal(PyArray_EnsureArray(PyArray_Sum(array, lead + i, NPY_NOTYPE, nullptr)));
+        if (!gradient) return {};
+    }
+    PyArray_Dims shape{const_cast<npy_intp*>(info.shape), info.ndim};
+    return Ref::steal(PyArray_Newshape(as_array(gradient.get()), &shape, NPY_CORDER));
 }
 
 }  // namespace
@@ -39,6 +52,10 @@ Ref zeros_like_info(const ArrayInfo& info) {
 Ref fit_gradient(Ref gradient, const ArrayInfo& info, bool tensors, bool take_real, const char* what, PyObject* name,
                  Py_ssize_t index) {
     if (PYOP_LIKELY(is_described_by(numbers(gradient.get()), info))) return gradient;
+    if (!tensors) {
+        gradient = summed_to(std::move(gradient), info);
+        if (!gradient || is_described_by(numbers(gradient.get()), info)) return gradient;
+    }
     PyObject* fit = support("fit_gradient");
     Ref shape = Ref::steal(PyTuple_New(info.ndim));
     if (!fit || !shape) return {};

@@ -125,16 +125,22 @@ PyObject* unpack_item(GradNode* node, const SavedItem& item, Py_ssize_t index) {
 
 }  // namespace
 
-SavedArrays* saved_new(PyObject* const* args, Py_ssize_t n, const char* who) {
-    const size_t size = offsetof(SavedArrays, items) + sizeof(SavedItem) * static_cast<size_t>(n > 0 ? n : 1);
+SavedArrays* saved_blank(uint32_t n) {
+    const size_t size = offsetof(SavedArrays, items) + sizeof(SavedItem) * (n > 0 ? n : 1);
     auto* saved = static_cast<SavedArrays*>(PyMem_Malloc(size));
     if (!saved) {
         PyErr_NoMemory();
         return nullptr;
     }
-    saved->count = static_cast<uint32_t>(n);
+    saved->count = n;
     saved->for_forward = 0;
-    for (Py_ssize_t i = 0; i < n; ++i) saved->items[i] = {nullptr, nullptr, 0, 0, 0, SavedItem::None};
+    for (uint32_t i = 0; i < n; ++i) saved->items[i] = {nullptr, nullptr, 0, 0, 0, SavedItem::None};
+    return saved;
+}
+
+SavedArrays* saved_new(PyObject* const* args, Py_ssize_t n, const char* who) {
+    SavedArrays* saved = saved_blank(static_cast<uint32_t>(n));
+    if (!saved) return nullptr;
     for (Py_ssize_t i = 0; i < n; ++i) {
         SavedItem& item = saved->items[i];
         if (args[i] == Py_None) continue;
@@ -194,6 +200,14 @@ int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index) {
 void saved_finish(SavedItem& item) {
     if (is_tensor(item.value)) return saved_set_input(item, as_tensor(item.value));
     item.print = print_of(as_array(item.value));
+}
+
+Ref saved_item_new(GradNode* node, uint32_t index) {
+    if (!node->saved) {
+        second_time_error(node);
+        return {};
+    }
+    return Ref::steal(unpack_item(node, node->saved->items[index], index));
 }
 
 PyObject* saved_unpack(GradNode* node) {

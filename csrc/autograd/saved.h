@@ -3,7 +3,7 @@
 //   Input    an argument: the Tensor itself, with the version of its memory
 //   Output   an own output: its array without the history (that would be a cycle), with the version of its memory;
 //            the history is put back when it is handed out
-//   Constant an argument that is a plain array
+//   Constant an argument that is a plain array; of a native operation also a number
 //   Other    any other array, computed on the way: nothing is known of how it depends on the inputs
 //
 // Small arrays also keep a fingerprint of their bytes, so that writing into them through NumPy, which no counter can
@@ -34,6 +34,8 @@ struct SavedArrays {
 
 // Checks `args` (arrays, Tensors, None) and keeps them as Other; `who` is for messages. Null with the error set.
 SavedArrays* saved_new(PyObject* const* args, Py_ssize_t n, const char* who);
+// `n` items that are None.
+SavedArrays* saved_blank(uint32_t n);
 void saved_free(SavedArrays* saved);
 int saved_traverse(SavedArrays* saved, visitproc visit, void* arg);
 
@@ -44,6 +46,9 @@ void saved_finish(SavedItem& item);
 
 // What the user asked back: arrays, or while recording Tensors with their history. A tuple, or null with the error set.
 PyObject* saved_unpack(GradNode* node);
+
+// One of it. Empty with the error set, also if what was saved is freed.
+Ref saved_item_new(GradNode* node, uint32_t index);
 
 PYOP_COLD void second_time_error(GradNode* node);
 

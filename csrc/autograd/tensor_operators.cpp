@@ -3,6 +3,7 @@
 // An operator whose operands need no gradient is the operator of their arrays. Anything else is recorded by
 // pyop/autograd/recording.py.
 #include "autograd/engine.h"
+#include "autograd/native.h"
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
 #include "runtime/errors.h"
@@ -100,7 +101,34 @@ PyObject* wrapped(PyObject* result) {
     return result;
 }
 
+// The operations that are recorded without Python.
+constexpr Native native_of(Operator which) {
+    switch (which) {
+        case Add:
+            return Native::Add;
+        case Subtract:
+            return Native::Subtract;
+        case Multiply:
+            return Native::Multiply;
+        case TrueDivide:
+            return Native::Divide;
+        case Matmul:
+            return Native::Matmul;
+        case Negative:
+            return Native::Negative;
+        case Absolute:
+            return Native::Absolute;
+        default:
+            return Native::None;
+    }
+}
+
 PyObject* recorded(Operator which, PyObject* a, PyObject* b) {
+    if (const Native native = native_of(which); native != Native::None) {
+        PyObject* made = nullptr;
+        const int done = guarded([&] { return native_call(native, a, b, made); }, -1);
+        if (done) return made;
+    }
     PyObject* call = support("operator");
     Ref name = Ref::steal(PyUnicode_FromString(names[which]));
     if (!call || !name) return nullptr;
@@ -129,9 +157,80 @@ PyObject* unary(PyObject* a) {
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (!is_operand(a) || !is_operand(b) || modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     if (!is_watched(a) && !is_watched(b)) return wrapped(PyNumber_Power(numbers(a), numbers(b), Py_None));
+    // As NumPy's operator does it for small exponents.
+    Native native = Native::Power;
+    if (PyLong_CheckExact(b)) {
+        if (Py_ABS(Py_SIZE(b)) <= 1 && PyLong_AsLong(b) == 2) native = Native::Square;
+    } else if (PyFloat_CheckExact(b) && PyFloat_AS_DOUBLE(b) == 0.5) {
+        native = Native::Sqrt;
+    }
+    PyObject* made = nullptr;
+    const int done = guarded([&] { return native_call(native, a, native == Native::Power ? b : nullptr, made); }, -1);
+    if (done) return made;
     PyObject* call = support("power");
     PyObject* args[] = {a, b};
     return call ? vectorcall_new(call, args, 2) : nullptr;
+}
+
+PyObject* on_arrays_in_place(Operator which, PyObject* a, PyObject* b) {
+    switch (which) {
+        case Add:
+            return PyNumber_InPlaceAdd(a, b);
+        case Subtract:
+            return PyNumber_InPlaceSubtract(a, b);
+        case Multiply:
+            return PyNumber_InPlaceMultiply(a, b);
+        case Remainder:
+            return PyNumber_InPlaceRemainder(a, b);
+        case FloorDivide:
+            return PyNumber_InPlaceFloorDivide(a, b);
+        case TrueDivide:
+            return PyNumber_InPlaceTrueDivide(a, b);
+        case Matmul:
+            return PyNumber_InPlaceMatrixMultiply(a, b);
+        case And:
+            return PyNumber_InPlaceAnd(a, b);
+        case Or:
+            return PyNumber_InPlaceOr(a, b);
+        case Xor:
+            return PyNumber_InPlaceXor(a, b);
+        case LeftShift:
+            return PyNumber_InPlaceLshift(a, b);
+        default:
+            return PyNumber_InPlaceRshift(a, b);
+    }
+}
+
+// Whether `a`, which is about to change in place, is one whose changes are recorded: then it is not changed, and the
+// result is another Tensor, as of `a = a + b`. -1 with the error set for a leaf, which would lose its gradient that
+// way.
+int is_recorded_in_place(PyObject* a, PyObject* b) {
+    if (!is_watched(a) && !is_watched(b)) return 0;
+    if (!as_tensor(a)->requires_grad || as_tensor(a)->grad_fn || !autograd_state.recording) return 1;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "a leaf that requires a gradient would be changed in place: to update it, do this under no_grad(); "
+                    "to compute with it, write a = a + b");
+    return -1;
+}
+
+PyObject* changed(PyObject* a, PyObject* result) {
+    if (!result) return nullptr;
+    Py_DECREF(result);
+    tensor_bump(as_tensor(a));
+    return Py_NewRef(a);
+}
+
+template <Operator which>
+PyObject* in_place(PyObject* a, PyObject* b) {
+    if (!is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (const int recorded = is_recorded_in_place(a, b)) return recorded < 0 ? nullptr : binary<which>(a, b);
+    return changed(a, on_arrays_in_place(which, numbers(a), numbers(b)));
+}
+
+PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
+    if (!is_operand(b) || modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    if (const int recorded = is_recorded_in_place(a, b)) return recorded < 0 ? nullptr : power(a, b, modulus);
+    return changed(a, PyNumber_InPlacePower(numbers(a), numbers(b), Py_None));
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {
@@ -196,6 +295,19 @@ int tensor_operator_slots(std::vector<PyType_Slot>& slots) {
         slot(Py_nb_positive, unary<Positive>),
         slot(Py_nb_absolute, unary<Absolute>),
         slot(Py_nb_invert, unary<Invert>),
+        slot(Py_nb_inplace_add, in_place<Add>),
+        slot(Py_nb_inplace_subtract, in_place<Subtract>),
+        slot(Py_nb_inplace_multiply, in_place<Multiply>),
+        slot(Py_nb_inplace_remainder, in_place<Remainder>),
+        slot(Py_nb_inplace_power, in_place_power),
+        slot(Py_nb_inplace_floor_divide, in_place<FloorDivide>),
+        slot(Py_nb_inplace_true_divide, in_place<TrueDivide>),
+        slot(Py_nb_inplace_matrix_multiply, in_place<Matmul>),
+        slot(Py_nb_inplace_and, in_place<And>),
+        slot(Py_nb_inplace_or, in_place<Or>),
+        slot(Py_nb_inplace_xor, in_place<Xor>),
+        slot(Py_nb_inplace_lshift, in_place<LeftShift>),
+        slot(Py_nb_inplace_rshift, in_place<RightShift>),
         slot(Py_nb_bool, to_bool),
         slot(Py_nb_float, to_float),
         slot(Py_nb_int, to_int),
@@ -210,11 +322,48 @@ int tensor_operator_slots(std::vector<PyType_Slot>& slots) {
 }
 
 PyObject* tensor_array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(args);
+    if ((!kwargs || PyDict_GET_SIZE(kwargs) == 0) && (n == 3 || n == 4) &&
+        PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0) {
+        const Native native = native_of_ufunc(PyTuple_GET_ITEM(args, 0));
+        PyObject* made = nullptr;
+        if (native != Native::None) {
+            PyObject* second = n == 4 ? PyTuple_GET_ITEM(args, 3) : nullptr;
+            const int done = guarded([&] { return native_call(native, PyTuple_GET_ITEM(args, 2), second, made); }, -1);
+            if (done) return made;
+        }
+    }
     PyObject* call = support("array_ufunc");
     return call ? survive([&] { return PyObject_Call(call, args, kwargs); }) : nullptr;
 }
 
+// sum and mean of everything, or along one axis: 1, 0 or -1 as native_reduce.
+static int reduced(PyObject* args, PyObject*& made) {
+    if (PyTuple_GET_SIZE(args) != 4) return 0;
+    const Native native = native_of_function(PyTuple_GET_ITEM(args, 0));
+    PyObject *given = PyTuple_GET_ITEM(args, 2), *named = PyTuple_GET_ITEM(args, 3);
+    if (native == Native::None || !PyTuple_CheckExact(given) || !PyDict_CheckExact(named)) return 0;
+    const Py_ssize_t n = PyTuple_GET_SIZE(given);
+    PyObject* axis = n > 1 ? PyTuple_GET_ITEM(given, 1) : Py_None;
+    bool keepdims = false;
+    if (n < 1 || n > 2) return 0;
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(named, &at, &key, &value)) {
+        if (PyUnicode_CompareWithASCIIString(key, "axis") == 0 && n == 1) {
+            axis = value;
+        } else if (PyUnicode_CompareWithASCIIString(key, "keepdims") == 0 && PyBool_Check(value)) {
+            keepdims = value == Py_True;
+        } else {
+            return 0;
+        }
+    }
+    return guarded([&] { return native_reduce(native, PyTuple_GET_ITEM(given, 0), axis, keepdims, made); }, -1);
+}
+
 PyObject* tensor_array_function(PyObject*, PyObject* args) {
+    PyObject* made = nullptr;
+    if (reduced(args, made)) return made;
     PyObject* call = support("array_function");
     return call ? survive([&] { return PyObject_Call(call, args, nullptr); }) : nullptr;
 }

@@ -185,3 +185,36 @@ def test_other_arrays_have_their_say():
             return "mine"
 
     assert pyop.Tensor(np.ones(1)) + Other() == "mine"
+
+
+# --- in place
+
+
+def test_in_place_operators_write_where_nothing_is_recorded():
+    w = leaf(1.0, 2.0)
+    memory, alias = w.numpy(), w
+    with autograd.no_grad():
+        w -= 0.5 * pyop.Tensor([1.0, 1.0])
+        w **= 2
+        w @= np.eye(2)
+    assert alias is w
+    assert w.numpy() is memory
+    assert numbers(w) == [0.25, 2.25]
+    assert w._version == 3
+    assert w.is_leaf
+    assert w.requires_grad
+    with autograd.no_grad(), pytest.raises(TypeError, match=r"same_kind|ufunc"):
+        w &= 1
+
+
+def test_in_place_operators_make_new_tensors_while_recording():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match=r"leaf that requires a gradient .* no_grad"):
+        x += 1
+    total = before = pyop.Tensor([0.0, 0.0])
+    for k in range(3):
+        total += x * k
+    total **= 2
+    assert numbers(before) == [0, 0]
+    total.sum().backward()
+    assert numbers(x.grad) == [18, 36]

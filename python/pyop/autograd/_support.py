@@ -17,8 +17,10 @@ from .recording import (
     getitem,
     iterate,
     operator,
+    outer,
     power,
     setitem,
+    spread,
 )
 from .vmap import apply_batched
 
@@ -38,9 +40,11 @@ __all__ = [
     "getitem",
     "iterate",
     "operator",
+    "outer",
     "power",
     "set_tangents",
     "setitem",
+    "spread",
 ]
 
 

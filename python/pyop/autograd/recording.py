@@ -18,7 +18,9 @@ from .._core import FunctionClass, Tensor
 from .._tree import TreeDef, flatten
 from ..gradients import table
 
-__all__ = ["array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "power", "setitem"]
+__all__ = [
+    *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "setitem", "spread"),
+]
 
 _classes: dict[Any, FunctionClass] = {}
 
@@ -298,3 +300,16 @@ def iterate(x: Tensor) -> Iterator[Any]:
     if x.ndim == 0:
         raise TypeError("iteration over a Tensor without dimensions")
     return (x[i] for i in range(x.shape[0]))
+
+
+# --- parts of the derivatives in csrc/autograd/native_rules.cpp
+
+
+def outer(a: Any, b: Any) -> Any:
+    """The outer product of two vectors."""
+    return np.outer(a, b)
+
+
+def spread(g: Any, axis: int | None, shape: tuple[int, ...]) -> Any:
+    """What was reduced along an axis (None: all of them) laid along it again."""
+    return np.broadcast_to(g if axis is None else np.expand_dims(g, axis), shape)

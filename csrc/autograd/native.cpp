@@ -1,0 +1,254 @@
+// autograd/native.cpp: the way of a native operation from operands to a node, and of a gradient back.
+#include "autograd/native.h"
+
+#include "autograd/engine.h"
+#include "autograd/function.h"
+#include "autograd/function_parts.h"
+#include "autograd/state.h"
+
+namespace pyop {
+
+Ufunc native_ufuncs[kNativeUfuncs];
+
+namespace {
+
+// For the life of the process: the class of each operation's nodes, and what NumPy's functions are.
+PyObject* classes[kNatives];
+PyObject* functions[kNatives - kNativeUfuncs];
+
+PyObject* class_new(int which) {
+    PyObject* self = function_class_type->tp_alloc(function_class_type, 0);
+    if (!self) return nullptr;
+    FunctionClass& f = *as_function_class(self);
+    f.vectorcall = function_apply;
+    f.cls = Py_NewRef(Py_None);
+    f.name = PyUnicode_FromString(native_rules[which].name);
+    f.defaults = PyTuple_New(0);
+    f.bind = Py_NewRef(Py_None);
+    f.parameters = -1;
+    f.internal = true;
+    f.is_native = true;
+    f.native = static_cast<uint8_t>(which);
+    if (f.name && f.defaults) return self;
+    Py_DECREF(self);
+    return nullptr;
+}
+
+bool is_real(PyArray_Descr* dtype) {
+    return PyTypeNum_ISFLOAT(dtype->type_num) || PyTypeNum_ISINTEGER(dtype->type_num) ||
+           PyTypeNum_ISBOOL(dtype->type_num);
+}
+
+// Whether `o` may be an operand; a Tensor must not have to do with forward mode.
+bool is_operand(PyObject* o, TensorObject*& t) {
+    if (is_tensor(o)) {
+        t = as_tensor(o);
+        return is_real(PyArray_DESCR(t->data)) && !(autograd_state.forward_level && tensor_tangent(t));
+    }
+    if (PyFloat_CheckExact(o) || PyLong_CheckExact(o)) return true;
+    if (is_exact_array(o)) return is_real(PyArray_DESCR(as_array(o)));
+    return PyArray_IsScalar(o, Floating) || PyArray_IsScalar(o, Integer) || PyArray_IsScalar(o, Bool);
+}
+
+// A result that is to be an array. Empty with the error set.
+Ref as_exact_array(Ref result) {
+    if (!result || is_exact_array(result.get())) return result;
+    return Ref::steal(PyArray_EnsureArray(result.release()));
+}
+
+struct Operand {
+    PyObject* given = nullptr;
+    TensorObject* tensor = nullptr;
+    bool recorded = false;  // a gradient is to go to it
+};
+
+// The node of a result; `out` becomes its output. -1 with the error set.
+int record(Native which, Operand* operands, int n, TensorObject* out, PyObject* axis) {
+    const NativeRule& rule = native_rules[static_cast<int>(which)];
+    GradNode* node = grad_node_new(NodeKind::Function, n);
+    if (!node) return -1;
+    Ref owner = Ref::steal(as_object(node));
+    node->owner = Py_NewRef(classes[static_cast<int>(which)]);
+    node->materialize = false;
+    node->executable = true;
+    node->output_count = 1;
+    node->first.differentiable = true;
+    uint8_t reads = 0;
+    for (int i = 0; i < n; ++i) {
+        TensorObject* t = operands[i].tensor;
+        GradEdge& edge = node->edges[i];
+        edge.kind = t ? ArgumentKind::Tensor : ArgumentKind::Other;
+        if (!operands[i].recorded) continue;
+        ArrayInfo* info = tensor_info(t);
+        edge.node = info ? gradient_target_new(t) : nullptr;
+        if (!edge.node) return -1;
+        edge.output = t->output;
+        edge.info = share(info);
+        reads |= rule.derivatives[i].reads;
+        if (!out->info && is_described_by(out->data, *info)) out->info = share(info);
+    }
+    ArrayInfo* info = tensor_info(out);
+    if (!info) return -1;
+    node->first.info = share(info);
+    grad_node_finish(node);
+    if (PYOP_UNLIKELY(autograd_state.anomaly) && remember_creation(node) < 0) return -1;
+    tensor_set_history(out, node, 0);
+    if (axis && needs_axis(*node->edges[0].info, *info)) reads |= NativeRule::B;
+    if (!reads) return 0;
+    SavedArrays* saved = node->saved = saved_blank(reads & NativeRule::Ans ? 3 : reads & NativeRule::B ? 2 : 1);
+    if (!saved) return -1;
+    for (int i = 0; i < 2; ++i) {
+        if (!(reads & (1 << i))) continue;
+        SavedItem& item = saved->items[i];
+        if (i < n && operands[i].tensor) {
+            saved_set_input(item, operands[i].tensor);
+            continue;
+        }
+        item.value = Py_NewRef(i < n ? operands[i].given : axis);
+        if (is_exact_array(item.value)) saved_finish(item);
+        item.kind = SavedItem::Constant;
+    }
+    if (!(reads & NativeRule::Ans)) return 0;
+    saved->items[2].value = Py_NewRef(as_object(out->data));
+    return saved_set_output(saved->items[2], out, 0);
+}
+
+// The result as a Tensor, with its node if a gradient goes anywhere.
+int finish(Native which, Operand* operands, int n, Ref value, PyObject* axis, PyObject*& result) {
+    value = as_exact_array(std::move(value));
+    if (!value) return -1;
+    Ref out = Ref::steal(as_object(tensor_new_steal(as_array(value.release()))));
+    if (!out) return -1;
+    bool any = false;
+    for (int i = 0; i < n; ++i) any |= operands[i].recorded;
+    if (any && PyTypeNum_ISFLOAT(PyArray_DESCR(as_tensor(out.get())->data)->type_num) &&
+        record(which, operands, n, as_tensor(out.get()), axis) < 0)
+        return -1;
+    result = out.release();
+    return 1;
+}
+
+}  // namespace
+
+int native_init(PyObject* numpy) {
+    for (int i = 0; i < kNatives; ++i) {
+        classes[i] = class_new(i);
+        if (!classes[i]) return -1;
+        if (i < kNativeUfuncs) {
+            if (ufunc_find(native_ufuncs[i], numpy, native_rules[i].numpy) < 0) return -1;
+        } else if (!(functions[i - kNativeUfuncs] = PyObject_GetAttrString(numpy, native_rules[i].numpy))) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+Native native_of_ufunc(PyObject* ufunc) {
+    for (int i = 0; i < kNativeUfuncs; ++i) {
+        if (native_ufuncs[i].object == ufunc) return static_cast<Native>(i);
+    }
+    return Native::None;
+}
+
+Native native_of_function(PyObject* function) {
+    for (int i = kNativeUfuncs; i < kNatives; ++i) {
+        if (functions[i - kNativeUfuncs] == function) return static_cast<Native>(i);
+    }
+    return Native::None;
+}
+
+int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
+    const NativeRule& rule = native_rules[static_cast<int>(which)];
+    Ufunc& u = native_ufuncs[static_cast<int>(which)];
+    Operand operands[2] = {{a}, {b}};
+    const int n = b ? 2 : 1;
+    if (n != u.inputs) return 0;
+    for (int i = 0; i < n; ++i) {
+        Operand& o = operands[i];
+        if (!is_operand(o.given, o.tensor)) return 0;
+        if (!o.tensor) continue;
+        if (check_view(o.tensor) < 0) return -1;
+        o.recorded = autograd_state.recording && o.tensor->requires_grad && rule.derivatives[i].by;
+    }
+    // The exponent is a number; NumPy refuses some, and special cases of others are the operator's.
+    if (which == Native::Power && !PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
+    if (which == Native::Matmul) {
+        for (const Operand& o : operands) {
+            if (!o.tensor && !is_exact_array(o.given)) return 0;
+            const int ndim = PyArray_NDIM(o.tensor ? o.tensor->data : as_array(o.given));
+            if (ndim < 1 || ndim > 2) return 0;
+        }
+    }
+    auto numbers = [](const Operand& o) { return o.tensor ? as_object(o.tensor->data) : o.given; };
+    return finish(which, operands, n,
+                  ufunc_call(u, Ref::borrow(numbers(operands[0])), b ? numbers(operands[1]) : nullptr), nullptr,
+                  result);
+}
+
+int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result) {
+    Operand operand{a};
+    if (!is_tensor(a) || !is_operand(a, operand.tensor)) return 0;
+    TensorObject* t = operand.tensor;
+    const int type = PyArray_DESCR(t->data)->type_num;
+    if (type != NPY_DOUBLE && type != NPY_FLOAT) return 0;  // NumPy adds the others up in wider types
+    const int ndim = PyArray_NDIM(t->data);
+    int at = NPY_RAVEL_AXIS;
+    Ref normal;
+    if (axis != Py_None) {
+        if (!PyLong_CheckExact(axis)) return 0;
+        const long number = PyLong_AsLong(axis);
+        if (number == -1 && PyErr_Occurred()) PyErr_Clear();
+        if (number < -ndim || number >= ndim) return 0;  // NumPy says what is wrong
+        at = static_cast<int>(number < 0 ? number + ndim : number);
+        normal = Ref::steal(PyLong_FromLong(at));
+        if (!normal) return -1;
+    }
+    const npy_intp count = axis == Py_None ? PyArray_SIZE(t->data) : PyArray_DIM(t->data, at);
+    if (which == Native::Mean && count == 0) return 0;  // a warning
+    if (check_view(t) < 0) return -1;
+    operand.recorded = autograd_state.recording && t->requires_grad;
+    Ref value = as_exact_array(Ref::steal(PyArray_Sum(t->data, at, NPY_NOTYPE, nullptr)));
+    if (value && which == Native::Mean) {
+        Ref number = Ref::steal(PyFloat_FromDouble(static_cast<double>(count)));
+        if (!number) return -1;
+        value =
+            as_exact_array(ufunc_call(native_ufuncs[static_cast<int>(Native::Divide)], std::move(value), number.get()));
+    }
+    if (value && keepdims) {
+        npy_intp dims[NPY_MAXDIMS];
+        for (int i = 0; i < ndim; ++i) dims[i] = axis == Py_None || i == at ? 1 : PyArray_DIM(t->data, i);
+        PyArray_Dims shape{dims, ndim};
+        value = Ref::steal(PyArray_Newshape(as_array(value.get()), &shape, NPY_CORDER));
+    }
+    if (!value) return -1;
+    return finish(which, &operand, 1, std::move(value), normal.get(), result);
+}
+
+int native_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep) {
+    if (!arrived[0]) return 0;
+    const FunctionClass* f = as_function_class(node->owner);
+    const NativeRule& rule = native_rules[f->native];
+    const Py_ssize_t n = edge_count(node);
+    Recording recording(tensors);
+    bool wanted[2] = {};
+    for (Py_ssize_t i = 0; i < n; ++i)
+        wanted[i] = node->edges[i].node && (!autograd_state.run || autograd_state.run->wants(node->edges[i]));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        if (!wanted[i]) continue;
+        const bool last = i + 1 == n || !wanted[i + 1];
+        Term g{last && !keep ? Ref::steal(std::exchange(arrived[0], nullptr)) : Ref::borrow(arrived[0])};
+        if (!tensors && is_tensor(g.get())) g = Term(to_array(g.get()));
+        Ref gradient = rule.derivatives[i].by(Recorded(node), std::move(g)).take();
+        if (!gradient) return -1;
+        if (!tensors) gradient = to_array(gradient.get());
+        if (!gradient) return -1;
+        gradient = fit_gradient(std::move(gradient), *node->edges[i].info, tensors, true, "backward", f->name, i);
+        if (!gradient) return -1;
+        gradients[i] = gradient.release();
+        if (PYOP_UNLIKELY(autograd_state.anomaly) && autograd_state.check_nan && check_nan(node, i, gradients[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+}  // namespace pyop

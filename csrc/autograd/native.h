@@ -1,0 +1,108 @@
+// autograd/native.h: the commonest operations, recorded and differentiated without Python.
+//
+// The table in native_rules.cpp has for each operation the derivative by each operand, and which of operands and result
+// it reads; only those are saved. The formulas are those of python/pyop/gradients, and like them serve twice: on
+// arrays, and while the backward pass is itself recorded on Tensors, where every step is recorded again.
+//
+// Only real numbers: what has to do with complex ones, with forward mode, or with anything but Tensors, arrays and
+// numbers as operands goes the general way (recording.py).
+#pragma once
+
+#include "autograd/grad_node.h"
+#include "autograd/numbers.h"
+
+namespace pyop {
+
+enum class Native : uint8_t {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+    Matmul,
+    Negative,
+    Absolute,
+    Square,
+    Reciprocal,
+    Sqrt,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Sin,
+    Cos,
+    Tan,
+    Arctan,
+    Sinh,
+    Cosh,
+    Tanh,
+    Sign,  // no derivative: only for that of Absolute
+    Sum,  // from here on no ufuncs
+    Mean,
+    None
+};
+constexpr int kNativeUfuncs = static_cast<int>(Native::Sum);
+constexpr int kNatives = static_cast<int>(Native::None);
+
+int native_init(PyObject* numpy);
+
+// Which operation a ufunc is, or what np.sum and np.mean are; None if none of these.
+Native native_of_ufunc(PyObject* ufunc);
+Native native_of_function(PyObject* function);
+
+// The operation on `a` and `b` (null if it takes one operand), one of them a Tensor: 1 with the result, a Tensor; 0 if
+// it has to go the general way; -1 with the error set.
+int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result);
+
+// Sum or Mean of a Tensor; `axis` None or an integer.
+int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result);
+
+// As function_backward, for a node of one of these operations.
+int native_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep);
+
+// --- native_rules.cpp
+
+// A number in a derivative: an array, a Tensor or a Python number; empty if an error is set.
+class Term {
+  public:
+    Term() = default;
+    explicit Term(Ref r) : ref_(std::move(r)) {}
+    explicit Term(double number) : ref_(Ref::steal(PyFloat_FromDouble(number))) {}
+    PyObject* get() const { return ref_.get(); }
+    Ref take() { return std::move(ref_); }
+
+  private:
+    Ref ref_;
+};
+
+// What a derivative may read.
+class Recorded {
+  public:
+    explicit Recorded(GradNode* node) : node_(node) {}
+    Term a() const { return read(0); }
+    Term b() const { return read(1); }
+    Term ans() const { return read(2); }
+    GradNode* node() const { return node_; }
+
+  private:
+    Term read(int item) const;
+    GradNode* node_;
+};
+
+struct NativeRule {
+    enum : uint8_t { A = 1, B = 2, Ans = 4 };
+    struct Derivative {
+        uint8_t reads;
+        Term (*by)(const Recorded& call, Term gradient);  // None for zero
+    };
+    const char* numpy;  // the name there
+    const char* name;  // that nodes go by
+    Derivative derivatives[2];
+};
+// Whether a reduction has to remember its axis: with axes kept, and where there is only one, the shapes tell it.
+PYOP_INLINE bool needs_axis(const ArrayInfo& in, const ArrayInfo& out) { return out.ndim > 0 && out.ndim != in.ndim; }
+
+extern const NativeRule native_rules[kNatives];
+extern Ufunc native_ufuncs[kNativeUfuncs];
+
+}  // namespace pyop

@@ -1,0 +1,193 @@
+// autograd/native_rules.cpp: the derivatives, written as formulas.
+#include <algorithm>  // std::fill_n
+
+#include "array/pool.h"
+#include "autograd/engine.h"
+#include "autograd/native.h"
+#include "autograd/saved.h"
+
+namespace pyop {
+
+namespace {
+
+Term apply(Native which, Term a, const Term* b) {
+    if (!a.get() || (b && !b->get())) return {};
+    PyObject* second = b ? b->get() : nullptr;
+    Ufunc& u = native_ufuncs[static_cast<int>(which)];
+    if (!is_tensor(a.get()) && !(second && is_tensor(second))) return Term(ufunc_call(u, a.take(), second));
+    PyObject* made = nullptr;
+    const int done = native_call(which, a.get(), second, made);
+    if (done < 0) return {};
+    if (done > 0) return Term(Ref::steal(made));
+    PyObject* args[] = {a.get(), second};
+    return Term(Ref::steal(vectorcall_new(u.object, args, second ? 2 : 1)));
+}
+
+// The left operand may lend its memory to the result.
+Term operator+(Term a, const Term& b) { return apply(Native::Add, std::move(a), &b); }
+Term operator-(Term a, const Term& b) { return apply(Native::Subtract, std::move(a), &b); }
+Term operator*(Term a, const Term& b) { return apply(Native::Multiply, std::move(a), &b); }
+Term operator/(Term a, const Term& b) { return apply(Native::Divide, std::move(a), &b); }
+Term operator-(Term a) { return apply(Native::Negative, std::move(a), nullptr); }
+template <Native which>
+Term call(Term a) {
+    return apply(which, std::move(a), nullptr);
+}
+constexpr auto sin = call<Native::Sin>;
+constexpr auto cos = call<Native::Cos>;
+constexpr auto sinh = call<Native::Sinh>;
+constexpr auto cosh = call<Native::Cosh>;
+constexpr auto sign = call<Native::Sign>;
+
+Term square(const Term& x) { return x * x; }
+Term one() { return Term(1.0); }
+Term two() { return Term(2.0); }
+
+Term same(const Recorded&, Term g) { return g; }
+
+// g * (y * x ** (y - 1)), for a Python number y.
+Term power(const Recorded& r, Term g) {
+    Term x = r.a(), y = r.b();
+    if (!x.get() || !y.get()) return {};
+    const double exponent = PyFloat_Check(y.get()) ? PyFloat_AS_DOUBLE(y.get()) : PyLong_AsDouble(y.get());
+    if (exponent == -1.0 && PyErr_Occurred()) return {};
+    if (exponent == 0) {
+        Ref zeros = zeros_like_info(*r.node()->edges[0].info);
+        if (!zeros || !is_tensor(g.get())) return Term(std::move(zeros));
+        return Term(Ref::steal(as_object(tensor_new_steal(as_array(zeros.release())))));
+    }
+    if (exponent == 1) return g;
+    if (exponent == 2) return std::move(g) * (two() * x);
+    Term less{Ref::steal(PyNumber_Subtract(y.get(), Ref::steal(PyLong_FromLong(1)).get()))};
+    if (!less.get()) return {};
+    Term lower{Ref::steal(survive([&] { return PyNumber_Power(x.get(), less.get(), Py_None); }))};
+    return std::move(g) * (std::move(lower) * y);
+}
+
+// --- matrix products of one and two dimensions
+
+int ndim_of(const Term& t) {
+    PyObject* o = t.get();
+    return is_tensor(o) ? PyArray_NDIM(as_tensor(o)->data) : PyArray_NDIM(as_array(o));
+}
+Term transposed(const Term& x) {
+    if (!x.get()) return {};
+    return Term(Ref::steal(survive([&] { return PyObject_GetAttrString(x.get(), "T"); })));
+}
+Term product(const Term& a, const Term& b) { return apply(Native::Matmul, a, &b); }
+Term outer(const Term& a, const Term& b) {
+    if (!a.get() || !b.get()) return {};
+    PyObject* helper = support("outer");
+    PyObject* args[] = {a.get(), b.get()};
+    return helper ? Term(Ref::steal(vectorcall_new(helper, args, 2))) : Term();
+}
+
+Term matmul_by_a(const Recorded& r, Term g) {
+    Term b = r.b();
+    if (!b.get()) return {};
+    const int dims = r.node()->edges[0].info->ndim;
+    if (ndim_of(b) == 1) return dims == 1 ? b * g : outer(g, b);
+    return dims == 1 ? product(b, g) : product(g, transposed(b));
+}
+Term matmul_by_b(const Recorded& r, Term g) {
+    Term a = r.a();
+    if (!a.get()) return {};
+    const int dims = r.node()->edges[1].info->ndim;
+    if (ndim_of(a) == 1) return dims == 1 ? a * g : outer(a, g);
+    return product(transposed(a), g);
+}
+
+// --- reductions
+
+// `g` laid along the axis it was reduced over, or all of them. The axis was saved where the shapes do not tell it.
+Term spread(const Recorded& r, Term g) {
+    const ArrayInfo& info = *r.node()->edges[0].info;
+    const Term saved = needs_axis(info, *r.node()->first.info) ? r.b() : Term();
+    PyObject* axis = saved.get();
+    if (!g.get() || (!axis && PyErr_Occurred())) return {};
+    if (is_tensor(g.get())) {
+        PyObject* helper = support("spread");
+        Ref shape = Ref::steal(PyTuple_New(info.ndim));
+        if (!helper || !shape) return {};
+        for (int i = 0; i < info.ndim; ++i) PyTuple_SET_ITEM(shape.get(), i, PyLong_FromSsize_t(info.shape[i]));
+        PyObject* args[] = {g.get(), axis ? axis : Py_None, shape.get()};
+        return Term(Ref::steal(vectorcall_new(helper, args, 3)));
+    }
+    Ref array = to_array(g.get());
+    if (array && axis) {
+        npy_intp dims[NPY_MAXDIMS];
+        const auto at = static_cast<int>(PyLong_AsLong(axis));
+        for (int i = 0; i < info.ndim; ++i) dims[i] = i == at ? 1 : info.shape[i];
+        PyArray_Dims wide{dims, info.ndim};
+        array = Ref::steal(PyArray_Newshape(as_array(array.get()), &wide, NPY_CORDER));
+    }
+    if (!array) return {};
+    PyArray_Descr* dtype = PyArray_DESCR(as_array(array.get()));
+    Ref made = Ref::steal(pooled_array_new(dtype, info.ndim, info.shape, nullptr));
+    if (!made) return {};
+    if (dtype->type_num == NPY_DOUBLE && PyArray_SIZE(as_array(array.get())) == 1 &&
+        PyArray_ISBEHAVED_RO(as_array(array.get()))) {
+        std::fill_n(static_cast<double*>(PyArray_DATA(as_array(made.get()))), PyArray_SIZE(as_array(made.get())),
+                    *static_cast<const double*>(PyArray_DATA(as_array(array.get()))));
+        return Term(std::move(made));
+    }
+    if (PyArray_CopyInto(as_array(made.get()), as_array(array.get())) < 0) return {};
+    return Term(std::move(made));
+}
+
+Term mean(const Recorded& r, Term g) {
+    npy_intp all = 1, left = 1;
+    const ArrayInfo& in = *r.node()->edges[0].info;
+    const ArrayInfo& out = *r.node()->first.info;
+    for (int i = 0; i < in.ndim; ++i) all *= in.shape[i];
+    for (int i = 0; i < out.ndim; ++i) left *= out.shape[i];
+    return spread(r, left > 0 ? std::move(g) / Term(static_cast<double>(all / left)) : std::move(g));
+}
+
+}  // namespace
+
+using R = const Recorded&;
+using T = Term;
+constexpr uint8_t A = NativeRule::A, B = NativeRule::B, Ans = NativeRule::Ans;
+
+// In the order of Native. Each: the name in NumPy, the name of the node, and for each operand what the derivative by it
+// reads and what it makes of the gradient `g` of the result.
+const NativeRule native_rules[kNatives] = {
+    {"add", "Add", {{0, same}, {0, same}}},
+    {"subtract", "Subtract", {{0, same}, {0, [](R, T g) { return -std::move(g); }}}},
+    {"multiply",
+     "Multiply",
+     {{B, [](R r, T g) { return std::move(g) * r.b(); }}, {A, [](R r, T g) { return std::move(g) * r.a(); }}}},
+    {"divide",
+     "Divide",
+     {{B, [](R r, T g) { return std::move(g) / r.b(); }},
+      {B | Ans, [](R r, T g) { return -std::move(g) * r.ans() / r.b(); }}}},
+    {"power", "Power", {{A | B, power}, {0, nullptr}}},
+    {"matmul", "Matmul", {{B, matmul_by_a}, {A, matmul_by_b}}},
+    {"negative", "Negative", {{0, [](R, T g) { return -std::move(g); }}}},
+    {"absolute", "Absolute", {{A, [](R r, T g) { return std::move(g) * sign(r.a()); }}}},
+    {"square", "Square", {{A, [](R r, T g) { return std::move(g) * (two() * r.a()); }}}},
+    {"reciprocal", "Reciprocal", {{Ans, [](R r, T g) { return -std::move(g) * r.ans() * r.ans(); }}}},
+    {"sqrt", "Sqrt", {{Ans, [](R r, T g) { return std::move(g) * Term(0.5) / r.ans(); }}}},
+    {"exp", "Exp", {{Ans, [](R r, T g) { return std::move(g) * r.ans(); }}}},
+    {"expm1", "Expm1", {{Ans, [](R r, T g) { return std::move(g) * (r.ans() + one()); }}}},
+    {"log", "Log", {{A, [](R r, T g) { return std::move(g) / r.a(); }}}},
+    {"log1p", "Log1p", {{A, [](R r, T g) { return std::move(g) / (r.a() + one()); }}}},
+    {"sin", "Sin", {{A, [](R r, T g) { return std::move(g) * cos(r.a()); }}}},
+    {"cos", "Cos", {{A, [](R r, T g) { return -std::move(g) * sin(r.a()); }}}},
+    {"tan", "Tan", {{Ans, [](R r, T g) { return std::move(g) * (square(r.ans()) + one()); }}}},
+    {"arctan", "Arctan", {{A, [](R r, T g) { return std::move(g) / (square(r.a()) + one()); }}}},
+    {"sinh", "Sinh", {{A, [](R r, T g) { return std::move(g) * cosh(r.a()); }}}},
+    {"cosh", "Cosh", {{A, [](R r, T g) { return std::move(g) * sinh(r.a()); }}}},
+    {"tanh", "Tanh", {{Ans, [](R r, T g) { return std::move(g) * (one() - square(r.ans())); }}}},
+    {"sign", "Sign", {{0, nullptr}}},
+    {"sum", "Sum", {{0, spread}}},
+    {"mean", "Mean", {{0, mean}}},
+};
+
+Term Recorded::read(int item) const {
+    Ref value = saved_item_new(node_, static_cast<uint32_t>(item));
+    return Term(std::move(value));
+}
+
+}  // namespace pyop
