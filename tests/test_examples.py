@@ -10,6 +10,9 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 SHOWS = {
     "pipeline.py": ["merged", "digits read rightly"],
     "black_box_simulator.py": ["0 merged", "hares"],
+    "find_edges.py": ["pixels of the last one are edges"],
+    "kalman_filter.py": ["filtered 0.25 m"],
+    "reaction_network.py": ["0 calls of Python", "equal to the last bit"],
     "seeds_front_doors.py": ["lambda", "parameter"],
 }
 
@@ -23,6 +26,8 @@ def test_example_runs(name):
     if name == "pipeline.py":
         pytest.importorskip("sklearn", reason="the demo extra is not installed")
         pytest.importorskip("rich", reason="the demo extra is not installed")
+    if name == "reaction_network.py":
+        pytest.importorskip("scipy", reason="the test extra is not installed")
     command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -11,9 +11,18 @@ struct Item {
     char bytes[size];
 };
 
+// Four at a time, by hand: left alone, the compiler takes the processor's gather instructions, or strides that it has
+// to multiply, for two to four times the time.
 template <std::size_t size>
-void copy(char* to, std::ptrdiff_t to_stride, const char* from, std::ptrdiff_t from_stride, std::ptrdiff_t n) {
-    for (std::ptrdiff_t i = 0; i < n; ++i) __builtin_memcpy(to + i * to_stride, from + i * from_stride, size);
+void copy(char* __restrict to, std::ptrdiff_t to_stride, const char* __restrict from, std::ptrdiff_t from_stride,
+          std::ptrdiff_t n) {
+    for (; n >= 4; n -= 4, to += 4 * to_stride, from += 4 * from_stride) {
+        __builtin_memcpy(to, from, size);
+        __builtin_memcpy(to + to_stride, from + from_stride, size);
+        __builtin_memcpy(to + 2 * to_stride, from + 2 * from_stride, size);
+        __builtin_memcpy(to + 3 * to_stride, from + 3 * from_stride, size);
+    }
+    for (; n > 0; --n, to += to_stride, from += from_stride) __builtin_memcpy(to, from, size);
 }
 
 template <std::size_t size>

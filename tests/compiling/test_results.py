@@ -77,3 +77,22 @@ def test_out_goes_to_the_plan():
     got = both(x, out=outs)
     assert got["a"] is outs[0]
     assert got["b"][0] is outs[1]
+
+
+def test_only_results_that_became_one_array_are_copied():
+    merged = pyop.compile(lambda x: (np.exp(x) + 1.0, np.exp(x) * 2.0))
+    merged(np.ones(2))
+    assert merged.plan_for(np.ones(2)).report()["merged"] == 1
+    assert len(set(merged.plan_for(np.ones(2))._places())) == 2
+    twice = pyop.compile(lambda x: (x + 1.0, x + 1.0))
+    a, b = twice(np.ones(2))
+    assert not np.shares_memory(a, b)
+    assert len(set(twice.plan_for(np.ones(2))._places())) == 1
+
+    def thrice(x):
+        y, z = x + 1.0, x + 1.0
+        return y, z, y
+
+    a, b, c = pyop.compile(thrice)(np.ones(2))
+    assert a is c
+    assert not np.shares_memory(a, b)

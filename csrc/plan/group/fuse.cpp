@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "array/reduction_blocks.h"
+#include "plan/steps/view_reading.h"
 
 namespace pyop {
 
@@ -14,7 +15,7 @@ constexpr size_t kMaxExternals = 31;  // each may become two streams
 
 class Fuser {
   public:
-    Fuser(const Rewrite& r, Fusion& f) : r_(r), f_(f), position_(r.g.size(), 0) {}
+    Fuser(const Rewrite& r, Fusion& f) : r_(r), f_(f), position_(r.g.size(), 0), since_(r.g.size(), 0) {}
 
     int run(const std::vector<uint32_t>& schedule) {
         f_.calls.resize(r_.g.size());
@@ -22,6 +23,7 @@ class Fuser {
         f_.group_of.assign(r_.g.size(), -1);
         for (size_t i = 0; i < schedule.size(); ++i) {
             position_[schedule[i]] = i + 1;
+            since_[schedule[i]] = since(schedule[i]);
             if (elementwise_call(r_, schedule[i], f_.calls[schedule[i]]) < 0) return -1;
             if (f_.calls[schedule[i]])
                 place(schedule[i]);
@@ -39,7 +41,7 @@ class Fuser {
 
   private:
     // A group in the making. It runs where its last member stands, so it may take another member only while nobody
-    // outside has read one, and while all it reads was computed before its first member: then it depends on
+    // outside has read one, and while all it reads could be computed before its first member: then it depends on
     // nothing that depends on it.
     struct Candidate {
         std::vector<uint32_t> members;  // in the order of the schedule
@@ -47,6 +49,16 @@ class Fuser {
         std::vector<Edge> externals;    // what it reads from outside
         std::vector<uint32_t> readers;  // outside nodes that have read a member
     };
+
+    // A view is there as soon as what it is a view of, though it stands where it was written.
+    size_t since(uint32_t i) const {
+        const PyNode& node = r_.g.node_as<PyNode>(i);
+        if (node.inputs().size() != 1 || node.contract() || !r_.request.passes.has(Pass::Views)) return position_[i];
+        ViewCall view;
+        if (!read_view(r_, i, view)) return position_[i];
+        const Edge e = r_.resolve(node.inputs()[0]);
+        return r_.is_fed(e) || r_.known(e) ? 0 : since_[e.node];
+    }
 
     // Puts a native node into the groups of its producers, joined, if that may be; or into one of its own.
     void place(uint32_t i) {
@@ -113,7 +125,7 @@ class Fuser {
         const auto reads_early = [&](Edge e) {
             if (inside(group_of(e))) return !f_.reductions[e.node];  // that is known when the last block is done
             ++n_externals;
-            return r_.is_fed(e) || r_.known(e) || position_[e.node] < first;
+            return r_.is_fed(e) || r_.known(e) || since_[e.node] < first;
         };
         for (const int32_t g : groups) {
             const Candidate& c = candidate(g);
@@ -171,6 +183,7 @@ class Fuser {
     const Rewrite& r_;
     Fusion& f_;
     std::vector<size_t> position_;  // in the schedule, from 1
+    std::vector<size_t> since_;     // from where on it could be computed, as far as that is cheap to tell
     std::vector<Candidate> candidates_;
 };
 

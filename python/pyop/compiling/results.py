@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Value
+from .._core import Plan, Value
 from .._tree import TreeDef, flatten
 from ..dims import Dim
 from ..graph import Graph
@@ -104,10 +104,10 @@ class Apart:
         self.keys = keys
 
     @classmethod
-    def make(cls, result: Any) -> Apart | None:
-        """None for results that have only one array, or the same one more than once."""
+    def make(cls, result: Any, plan: Plan) -> Apart | None:
+        """None if every array of the result is as much an array of its own as in that of the function."""
         keys = [leaf._key for leaf in flatten(result)[0]]
-        return cls(keys) if len(set(keys)) > 1 else None
+        return cls(keys) if len(set(zip(keys, plan._places(), strict=True))) > len(set(plan._places())) else None
 
     def __call__(self, result: Any) -> Any:
         leaves, structure = flatten(result)

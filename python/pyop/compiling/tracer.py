@@ -98,7 +98,7 @@ class Tracer:
             finish: Any = declare_outputs(graph, result, self.name)
             plan = graph.compile(**self.options.plan)
             if plan.report()["merged"]:
-                apart = Apart.make(graph.outputs)
+                apart = Apart.make(graph.outputs, plan)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
         except Exception as error:
             note = f"while pyop.compile traced {self.name}({_describe(arguments)})"
