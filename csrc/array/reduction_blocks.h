@@ -16,7 +16,8 @@ class BlockReduction {
     // a loop. 1, 0, or -1 with an error set. Attached threads. The dtype of the elements is loop.dtype().
     static int available(const ReductionLoop& loop);
 
-    // Of an available loop; `initial` as Reduction has it (null: the loop's own, or the first element, of which there must be one).
+    // Of an available loop; `initial` as Reduction has it (null: the loop's own, or the first element, of which there
+    // must be one).
     BlockReduction(const ReductionLoop& loop, const char* initial, npy_intp n);
 
     // The next `count` elements, side by side and aligned. Any thread; 0, or -1 if the loop reports failure. Flags are
