@@ -269,7 +269,16 @@ PyObject* contract_mutates(PyObject* self, void*) {
     return PyLong_FromUnsignedLongLong(reinterpret_cast<Contract*>(self)->mutates);
 }
 
+// What contracts.new_contract made it from, for pickling: (form, mutates, out_mode, text_as_utf8, abstract).
+PyObject* contract_parts(PyObject* self, void*) {
+    const auto& c = *reinterpret_cast<Contract*>(self);
+    return Py_BuildValue("(iKiOO)", static_cast<int>(c.form), static_cast<unsigned long long>(c.mutates),
+                         static_cast<int>(c.out_mode), c.text_as_utf8 ? Py_True : Py_False,
+                         c.abstract ? c.abstract : Py_None);
+}
+
 PyGetSetDef contract_getset[] = {
+    {"_parts", contract_parts, nullptr, "(form, mutates, out_mode, text_as_utf8, abstract), for pickling.", nullptr},
     {"gradient", contract_gradient, nullptr, "How derivatives pass through the function; None if it does not say.",
      nullptr},
     {"mutates", contract_mutates, nullptr, "Bit k: the function writes to input k.", nullptr},

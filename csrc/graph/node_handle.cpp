@@ -74,6 +74,11 @@ PyObject* node_statics(PyObject* self, void*) {
     return PyTuple_Pack(3, order.get(), form.statics.get(), kwnames);
 }
 
+PyObject* node_lends(PyObject* self, void*) {
+    const PyNode* node = py_node(self);
+    return PyBool_FromLong(!node || node->lends());
+}
+
 PyObject* node_contract(PyObject* self, void*) {
     const PyNode* node = py_node(self);
     PyObject* c = node ? reinterpret_cast<PyObject*>(const_cast<Contract*>(node->contract())) : nullptr;
@@ -123,6 +128,7 @@ PyGetSetDef node_getset[] = {
     {"origin", node_origin, nullptr, "Where it was created: 'file:line'.", nullptr},
     {"function", node_function, nullptr, "The Python callable it owns, or None.", nullptr},
     {"contract", node_contract, nullptr, "What the function declares, or None.", nullptr},
+    {"_lends", node_lends, nullptr, "Whether its arguments go out read-only.", nullptr},
     {"_form", node_statics, nullptr, "(order, statics, kwnames) of the call, or None.", nullptr},
     {},
 };

@@ -197,6 +197,39 @@ PyObject* plan_instruction(PyObject* self, PyObject* number) {
     return nodes ? Py_BuildValue("(OOs)", ins.native ? Py_True : Py_False, nodes.get(), text.c_str()) : nullptr;
 }
 
+// The arguments of compile() that make this plan again, for pickling.
+PyObject* plan_made_of(PyObject* self, void*) {
+    const PlanObject& plan = *plan_of(self);
+    const Request& request = *plan.request;
+    Ref fetches = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(plan.leaves->size())));
+    Ref feeds = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(request.feeds.size())));
+    Ref disabled = Ref::steal(PyList_New(0));
+    if (!fetches || !feeds || !disabled) return nullptr;
+    size_t node = 0;
+    for (size_t i = 0; i < plan.leaves->size(); ++i) {
+        const int32_t at = (*plan.leaves)[i];
+        PyObject* fetch = at < 0 ? node_handle_new(plan.graph, request.run_nodes[node++])
+                                 : value_new(plan.graph, request.fetches[static_cast<size_t>(at)]);
+        if (!fetch) return nullptr;
+        PyTuple_SET_ITEM(fetches.get(), static_cast<Py_ssize_t>(i), fetch);
+    }
+    for (size_t i = 0; i < request.feeds.size(); ++i) {
+        PyObject* feed = value_new(plan.graph, request.feeds[i]);
+        if (!feed) return nullptr;
+        PyTuple_SET_ITEM(feeds.get(), static_cast<Py_ssize_t>(i), feed);
+    }
+    for (size_t k = 0; k < kPasses.size(); ++k) {
+        if (request.passes.has(static_cast<Pass>(k))) continue;
+        Ref name = Ref::steal(PyUnicode_FromString(kPasses[k].name.data()));
+        if (!name || PyList_Append(disabled.get(), name.get()) < 0) return nullptr;
+    }
+    Ref names = Ref::steal(PyList_AsTuple(disabled.get()));
+    if (!names) return nullptr;
+    return Py_BuildValue("(OOOiOOOiO)", plan.graph, fetches.get(), feeds.get(), static_cast<int>(plan.form),
+                         plan.tree ? plan.tree : Py_None, request.whole ? Py_True : Py_False, names.get(), plan.threads,
+                         request.fast ? Py_True : Py_False);
+}
+
 PyObject* plan_input_names(PyObject* self, void*) {
     const Program& p = *plan_of(self)->program;
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(p.feeds.size())));
@@ -243,6 +276,7 @@ PyGetSetDef plan_getset[] = {
     {"nodes", plan_nodes, nullptr, "The nodes that are executed, in order.", nullptr},
     {"input_names", plan_input_names, nullptr, "The names of the arguments, in order.", nullptr},
     {"graph", plan_graph, nullptr, "The graph that was compiled.", nullptr},
+    {"_made_of", plan_made_of, nullptr, "The arguments of _core.compile that make it again.", nullptr},
     {"threads", plan_threads, nullptr, "How many threads a call may use.", nullptr},
     {},
 };

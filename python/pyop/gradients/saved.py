@@ -92,6 +92,17 @@ def collect(fn: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[
     return result, box.found
 
 
+def collect_if_any(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """As `collect`, for a function that may save nothing: None then."""
+    box = _Box(fn)
+    _boxes.stack.append(box)
+    try:
+        result = fn(*args, **kwargs)
+    finally:
+        _boxes.stack.pop()
+    return result, None if box.found is _NOTHING else box.found
+
+
 class Context:
     """Owner of the residuals of one call, and of the memory of the array that stands for them."""
 

@@ -1,0 +1,28 @@
+"""Graphs that travel: to ONNX models and back, with PythonOp for what only Python can do.
+
+Needs the ``onnx`` package: ``pip install 'pyop-core[onnx]'``.
+
+>>> import numpy as np, pyop, pyop.onnx
+>>> g = pyop.trace(lambda x: np.sin(x) + 1.0, "float64[n]")
+>>> model = pyop.onnx.export(g)
+>>> [node.op_type for node in model.graph.node]
+['Sin', 'Add']
+>>> pyop.onnx.load(model).compile()(x=np.zeros(2))
+{'add': array([1., 1.])}
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+if importlib.util.find_spec("onnx") is None:
+    raise ModuleNotFoundError(
+        "pyop.onnx needs the package 'onnx', which is not installed: pip install 'pyop-core[onnx]'", name="onnx"
+    )
+
+from .boxes import box
+from .loading import load
+from .python_op import Context
+from .registry import register, unregister
+
+__all__ = ["Context", "box", "load", "register", "unregister"]

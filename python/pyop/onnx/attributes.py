@@ -1,0 +1,386 @@
+"""The attributes of PythonOp and PythonOpGrad: read with every doubt, since a file may say anything, and written.
+
+`Forward` and `Backward` are what a node says, checked. Nothing here runs or imports anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from .elements import dtype_of, name_of
+
+__all__ = ["DOMAIN", "FAMILIES", "Backward", "Forward", "Port", "node_label", "read_backward", "read_forward"]
+
+DOMAIN = "com.microsoft"
+
+_FLOAT, _INT, _STRING, _FLOATS, _INTS = 1, 2, 3, 6, 7
+_KIND_NAMES = {_FLOAT: "FLOAT", _INT: "INT", _STRING: "STRING", _FLOATS: "FLOATS", _INTS: "INTS"}
+
+# Family of constants: the type of its buffer, and what makes a Python object of an item.
+FAMILIES: dict[str, tuple[int, Callable[[Any], Any]]] = {
+    "bool": (_INTS, bool),
+    "int": (_INTS, int),
+    "float": (_FLOATS, float),
+}
+
+_COMMON = {
+    "name": _STRING,
+    "func_name": _STRING,
+    "input_tensor_types": _INTS,
+    "input_tensor_ranks": _INTS,
+    "output_tensor_types": _INTS,
+    "output_tensor_ranks": _INTS,
+    "tensor_reuse_map": _INTS,
+    "safe_run_mode": _INT,
+    "comment": _STRING,
+    "inplace": _INT,
+}
+_FORWARD = _COMMON | {
+    "input_convention": _STRING,
+    "input_requires_grads": _INTS,
+    "output_tensor_requires_grads": _INTS,
+    "input_pointer_scalars": _INTS,
+    "input_pointer_scalar_positions": _INTS,
+    "bw_tensor_reuse_map": _INTS,
+    "training_mode": _INT,
+}
+for _family, (_kind, _) in FAMILIES.items():
+    _FORWARD[f"input_{_family}_scalars"] = _kind
+    _FORWARD[f"input_{_family}_scalar_positions"] = _INTS
+    _FORWARD[f"input_{_family}_tuples"] = _kind
+    _FORWARD[f"input_{_family}_tuple_positions"] = _INTS
+    _FORWARD[f"input_{_family}_tuple_begins"] = _INTS
+_BACKWARD = _COMMON | {
+    "output_convention": _STRING,
+    "output_tensor_requires_grads": _INTS,
+}
+
+
+@dataclass(frozen=True)
+class Port:
+    """Element type and rank of one tensor of a node."""
+
+    code: int
+    rank: int
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype; None for text."""
+        return dtype_of(self.code)
+
+    def __str__(self) -> str:
+        return f"{name_of(self.code)} of rank {self.rank}"
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What a PythonOp says."""
+
+    label: str
+    name: str
+    # One entry for each argument of the function: the number of a tensor input, or a constant.
+    tensor_at: tuple[int | None, ...]
+    constants: tuple[Any, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    needs_grad: tuple[bool, ...]
+    training: bool
+    written: frozenset[int]  # tensor inputs that the function may write into
+
+
+@dataclass(frozen=True)
+class Backward:
+    """What a PythonOpGrad says."""
+
+    label: str
+    name: str
+    n_arguments: int
+    inputs: tuple[Port, ...]  # of the gradients that come in, without the context
+    outputs: tuple[Port, ...]
+    # For each output of the node, which entry of what the function returns it is; None: never computed.
+    entry_of: tuple[int | None, ...]
+
+
+def node_label(node: Any) -> str:
+    """A node in words: ``PythonOp node 'n0'``."""
+    if node.name:
+        return f"{node.op_type} node {node.name!r:.80}"
+    return f"{node.op_type} node of output {next(iter(node.output), '')!r:.80}"
+
+
+class _Reader:
+    """The attributes of one node by name, of the types that they must have."""
+
+    def __init__(self, node: Any, known: dict[str, int]) -> None:
+        self.label = node_label(node)
+        self.values: dict[str, Any] = {}
+        for attribute in node.attribute:
+            name = attribute.name
+            if name not in known:
+                self.fail(name, f"there is no such attribute; there are {', '.join(sorted(known))}")
+            if name in self.values:
+                self.fail(name, "is given twice")
+            if attribute.ref_attr_name:
+                self.fail(name, f"refers to the attribute {attribute.ref_attr_name!r:.80} of a function")
+            if attribute.type != known[name]:
+                kind = _KIND_NAMES.get(attribute.type, f"type {attribute.type}")
+                self.fail(name, f"must be {_KIND_NAMES[known[name]]}, not {kind}")
+            self.values[name] = _value_of(self, attribute)
+
+    def fail(self, attribute: str, problem: str) -> NoReturn:
+        raise ValueError(f"{self.label}, attribute {attribute!r:.80}: {problem}")
+
+    def has(self, name: str) -> bool:
+        return name in self.values
+
+    def require(self, name: str) -> Any:
+        if name not in self.values:
+            self.fail(name, "is missing")
+        return self.values[name]
+
+    def ints(self, name: str) -> list[int]:
+        found: list[int] = self.values.get(name, [])
+        return found
+
+    def flag(self, name: str) -> bool:
+        value = self.values.get(name, 0)
+        if value not in (0, 1):
+            self.fail(name, f"must be 0 or 1, not {value}")
+        return bool(value)
+
+    def function_name(self) -> str:
+        if self.has("name") and self.has("func_name"):
+            self.fail("name", "stands beside func_name: the node is of two dialects at once")
+        name: str = self.values["name"] if self.has("name") else self.require("func_name")
+        if not name:
+            self.fail("name" if self.has("name") else "func_name", "is empty")
+        return name
+
+    def convention(self, name: str) -> str:
+        text: str = self.require(name)
+        if set(text) - {"c", "d"}:
+            self.fail(name, f"{text!r:.80} has letters other than d (tensor) and c (constant)")
+        return text
+
+    def ports(self, side: str, count: int, of: str) -> tuple[Port, ...]:
+        types = self.require(f"{side}_tensor_types")
+        ranks = self.require(f"{side}_tensor_ranks")
+        for what, items in (("types", types), ("ranks", ranks)):
+            if len(items) != count:
+                self.fail(f"{side}_tensor_{what}", f"has {len(items)} entries for {count} {of}")
+        for code in types:
+            try:
+                dtype_of(code)
+            except ValueError as error:
+                self.fail(f"{side}_tensor_types", str(error))
+        for rank in ranks:
+            if not 0 <= rank <= 64:
+                self.fail(f"{side}_tensor_ranks", f"{rank} is not a rank: from 0 to 64")
+        return tuple(map(Port, types, ranks))
+
+    def flags(self, name: str, count: int, of: str) -> tuple[bool, ...]:
+        items = self.ints(name)
+        if len(items) != count:
+            self.fail(name, f"has {len(items)} entries for {count} {of}")
+        if set(items) - {0, 1}:
+            self.fail(name, f"must be made of 0 and 1, not {items!r:.80}")
+        return tuple(map(bool, items))
+
+
+def _value_of(reader: _Reader, attribute: Any) -> Any:
+    if attribute.type == _INT:
+        return int(attribute.i)
+    if attribute.type == _FLOAT:
+        return float(attribute.f)
+    if attribute.type == _STRING:
+        try:
+            return bytes(attribute.s).decode("utf-8")
+        except UnicodeDecodeError:
+            reader.fail(attribute.name, "is not UTF-8 text")
+    return list(attribute.ints if attribute.type == _INTS else attribute.floats)
+
+
+def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None = None) -> Forward:
+    """What a PythonOp node says.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    strict : bool
+        Letters of the convention that contradict the positions are an error.
+    pointers : dict of int to object, optional
+        What the integers of the pointer family stand for. They are never taken for addresses.
+
+    Returns
+    -------
+    Forward
+
+    Raises
+    ------
+    ValueError
+        The attributes are malformed; the message names node and attribute.
+    """
+    reader = _Reader(node, _FORWARD)
+    if not node.input or not all(node.input):
+        raise ValueError(f"{reader.label} must have tensor inputs, all of them given: it has {list(node.input)!r:.200}")
+    if len(node.output) < 2:
+        raise ValueError(f"{reader.label} must have the context and at least one result as outputs")
+    name = reader.function_name()
+    convention = reader.convention("input_convention")
+    inputs = reader.ports("input", len(node.input), "inputs")
+    outputs = reader.ports("output", len(node.output) - 1, "outputs after the context")
+    constants = _constants(reader, len(convention), pointers)
+    if len(inputs) + len(constants) != len(convention):
+        reader.fail(
+            "input_convention",
+            f"{convention!r:.80} counts {len(convention)} arguments, but there are {len(inputs)} tensors and "
+            f"{len(constants)} constants",
+        )
+    tensors = iter(range(len(inputs)))
+    tensor_at = tuple(None if k in constants else next(tensors) for k in range(len(convention)))
+    letters = "".join("c" if k in constants else "d" for k in range(len(convention)))
+    if strict and letters != convention:
+        reader.fail(
+            "input_convention",
+            f"says {convention!r:.80}, but the positions of the constants say {letters!r:.80}; "
+            "strict=False takes the positions",
+        )
+    needs = (
+        reader.flags("input_requires_grads", len(convention), "arguments")
+        if reader.has("input_requires_grads")
+        else (False,) * len(convention)
+    )
+    written = _written(reader, "tensor_reuse_map", len(outputs) + 1, len(inputs))
+    if reader.flag("inplace"):
+        written = frozenset(range(len(inputs)))
+    reader.flag("safe_run_mode")
+    return Forward(
+        label=reader.label,
+        name=name,
+        tensor_at=tensor_at,
+        constants=tuple(constants.get(k) for k in range(len(convention))),
+        inputs=inputs,
+        outputs=outputs,
+        needs_grad=needs,
+        training=reader.flag("training_mode"),
+        written=written,
+    )
+
+
+def _written(reader: _Reader, name: str, count: int, inputs: int) -> frozenset[int]:
+    """Inputs whose memory the results may reuse: the function may write into them."""
+    entries = reader.ints(name)
+    if reader.has(name) and len(entries) != count:
+        reader.fail(name, f"has {len(entries)} entries for {count} outputs")
+    for entry in entries:
+        if not -1 <= entry < inputs:
+            reader.fail(name, f"{entry} is no input of the node, which has {inputs}")
+    return frozenset(entry for entry in entries if entry >= 0)
+
+
+def _constants(reader: _Reader, n_arguments: int, pointers: dict[int, Any] | None) -> dict[int, Any]:
+    found: dict[int, Any] = {}
+
+    def put(attribute: str, position: int, value: Any) -> None:
+        if not 0 <= position < n_arguments:
+            reader.fail(attribute, f"{position} is not an argument: the convention counts {n_arguments}")
+        if position in found:
+            reader.fail(attribute, f"two constants are to be argument {position}")
+        found[position] = value
+
+    for family, (_, make) in FAMILIES.items():
+        name = f"input_{family}_scalars"
+        values, positions = reader.ints(name), reader.ints(f"input_{family}_scalar_positions")
+        _same_length(reader, f"input_{family}_scalar_positions", positions, values, name)
+        for position, value in zip(positions, values, strict=True):
+            put(f"input_{family}_scalar_positions", position, make(value))
+        for position, items in _tuples(reader, family):
+            put(f"input_{family}_tuple_positions", position, tuple(map(make, items)))
+    name = "input_pointer_scalars"
+    values, positions = reader.ints(name), reader.ints("input_pointer_scalar_positions")
+    _same_length(reader, "input_pointer_scalar_positions", positions, values, name)
+    for position, value in zip(positions, values, strict=True):
+        if value not in (pointers or {}):
+            reader.fail(
+                name,
+                f"argument {position} is the address {value:#x} of an object in the process that wrote the model, which "
+                f"means nothing here; say what it stands for with load(..., pointers={{{value}: object}})",
+            )
+        put("input_pointer_scalar_positions", position, (pointers or {})[value])
+    return found
+
+
+def _same_length(reader: _Reader, attribute: str, positions: Sequence[Any], values: Sequence[Any], of: str) -> None:
+    if len(positions) != len(values):
+        reader.fail(attribute, f"has {len(positions)} entries for {len(values)} of {of}")
+
+
+def _tuples(reader: _Reader, family: str) -> list[tuple[int, list[Any]]]:
+    name = f"input_{family}_tuples"
+    buffer = reader.ints(name)
+    positions, begins = reader.ints(f"input_{family}_tuple_positions"), reader.ints(f"input_{family}_tuple_begins")
+    _same_length(reader, f"input_{family}_tuple_begins", begins, positions, f"input_{family}_tuple_positions")
+    ends = [*begins[1:], len(buffer)] if begins else []
+    if not begins and buffer:
+        reader.fail(name, f"has {len(buffer)} items of no tuple")
+    if begins and begins[0] != 0:
+        reader.fail(f"input_{family}_tuple_begins", f"must begin with 0, not {begins[0]}")
+    for begin, end in zip(begins, ends, strict=True):
+        if not 0 <= begin <= end <= len(buffer):
+            reader.fail(
+                f"input_{family}_tuple_begins", f"{begins!r:.80} must grow from 0 to at most {len(buffer)}, the items"
+            )
+    return [(p, buffer[b:e]) for p, b, e in zip(positions, begins, ends, strict=True)]
+
+
+def read_backward(node: Any) -> Backward:
+    """What a PythonOpGrad node says.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+
+    Returns
+    -------
+    Backward
+
+    Raises
+    ------
+    ValueError
+        The attributes are malformed; the message names node and attribute.
+    """
+    reader = _Reader(node, _BACKWARD)
+    if not node.input or not node.input[0]:
+        raise ValueError(f"{reader.label} must have the context as its first input")
+    if not node.output:
+        raise ValueError(f"{reader.label} must have outputs")
+    name = reader.function_name()
+    convention = reader.convention("output_convention")
+    inputs = reader.ports("input", len(node.input) - 1, "inputs after the context")
+    outputs = reader.ports("output", len(node.output), "outputs")
+    slots = [k for k, letter in enumerate(convention) if letter == "d"]
+    required = reader.require("output_tensor_requires_grads")
+    flags = reader.flags("output_tensor_requires_grads", len(required), "outputs")
+    entries: list[int | None]
+    if len(node.output) == len(slots) == len(flags):
+        entries = [k if need else None for k, need in zip(slots, flags, strict=True)]
+    elif len(flags) == len(slots) and sum(flags) == len(node.output):
+        entries = [k for k, need in zip(slots, flags, strict=True) if need]
+    else:
+        reader.fail(
+            "output_tensor_requires_grads",
+            f"has {len(flags)} entries for {len(node.output)} outputs and {len(slots)} tensors in "
+            f"output_convention {convention!r:.80}",
+        )
+    _written(reader, "tensor_reuse_map", len(outputs), len(node.input))
+    reader.flag("safe_run_mode")
+    return Backward(
+        label=reader.label,
+        name=name,
+        n_arguments=len(convention),
+        inputs=inputs,
+        outputs=outputs,
+        entry_of=tuple(entries),
+    )

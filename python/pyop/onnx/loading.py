@@ -1,0 +1,428 @@
+"""From an ONNX model to a Graph. Nothing of the model runs here, and nothing is imported but what `trust` allows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import Value
+from .._tree import TreeDef
+from ..dims import Dim
+from ..graph import Graph
+from ..spec import Spec
+from .attributes import DOMAIN, Port, node_label, read_backward, read_forward
+from .boxes import Unboxing
+from .elements import dtype_of, name_of
+from .native import native_nodes
+from .python_op import GradientCall, PythonCall
+from .registry import Table
+from .trust import Trust
+
+__all__ = ["LoadedGraph", "load", "read_model"]
+
+KEYWORDS = "pyop.keywords"
+_DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+
+
+class LoadedGraph(Graph):
+    """A Graph of an ONNX model: its results may be sequences, maps or missing."""
+
+    __slots__ = ()
+
+    def _compile(
+        self,
+        leaves: list[Any],
+        structure: TreeDef,
+        feeds: Iterable[Value],
+        *,
+        whole: bool,
+        threads: int,
+        disable: tuple[str, ...] = (),
+        fast: bool = False,
+    ) -> Any:
+        unboxing: Any = Unboxing(structure)  # which the core asks for no more than `unflatten`
+        return _core.compile(self, tuple(leaves), tuple(feeds), 3, unboxing, whole, disable, threads, fast)
+
+
+def load(
+    model: Any,
+    functions: Mapping[str, Any] | None = None,
+    *,
+    trust: str | None = None,
+    modules: Iterable[str] = (),
+    strict: bool = True,
+    pointers: dict[int, Any] | None = None,
+) -> Graph:
+    """A Graph of an ONNX model, with PythonOp nodes of either dialect among its operators.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto, bytes or path
+    functions : mapping of str to callable, optional
+        What the names in PythonOp nodes stand for: a function, a pair ``(forward, backward)``, an `Op` or a subclass
+        of `Function`; see `register`. Names that are not here are looked up among the registered functions, then as
+        import paths, when the node runs.
+    trust : {None, "none", "imports", "pickles"}
+        What names in the model can reach. By default, modules that the caller lists or that are imported already: of
+        the latter only Ops, Functions, NumPy functions that pyop knows, and functions of the caller's own modules.
+        ``"none"``: no import path is followed. ``"imports"``: every module is imported. ``"pickles"``: functions that
+        are stored by value are unpickled too, which runs code of the model.
+    modules : iterable of str
+        Modules and packages that may be imported, and everything in them called.
+    strict : bool
+        Letters of ``input_convention`` that contradict the positions of the constants are an error; otherwise the
+        positions count.
+    pointers : dict of int to object, optional
+        What the integers of ``input_pointer_scalars`` stand for.
+
+    Returns
+    -------
+    Graph
+        Its inputs and outputs have the names of the model; the outputs are a dict. A sequence or map is fed in a
+        `box`; a missing result is None.
+
+    Raises
+    ------
+    ValueError
+        Not a model, or a malformed one; the message names node and attribute.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop, pyop.onnx
+    >>> g = pyop.trace(lambda x: np.exp(x) * 2.0, "float32[n]")
+    >>> loaded = pyop.onnx.load(pyop.onnx.export(g))
+    >>> loaded.compile()(x=np.zeros(2, np.float32))
+    {'multiply': array([2., 2.], dtype=float32)}
+    """
+    proto = read_model(model)
+    table = Table(functions, Trust.make(trust, modules))
+    return _Loader(proto, table, strict, pointers).graph()
+
+
+def read_model(model: Any) -> Any:
+    """The ModelProto of a path, bytes or itself.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    if isinstance(model, onnx.ModelProto):
+        proto = model
+    elif isinstance(model, str | os.PathLike | bytes | bytearray | memoryview):
+        where = "the bytes" if not isinstance(model, str | os.PathLike) else f"the file {os.fspath(model)!r}"
+        if isinstance(model, str | os.PathLike):
+            with open(model, "rb") as file:
+                data = file.read()
+        else:
+            data = bytes(model)
+        proto = onnx.ModelProto()
+        try:
+            proto.ParseFromString(data)
+        except DecodeError as error:
+            raise ValueError(f"{where} are no ONNX model: {error}") from None
+        if isinstance(model, str | os.PathLike):
+            _load_external(proto, os.path.dirname(os.path.abspath(os.fspath(model))))
+    else:
+        raise TypeError(
+            f"a model is an onnx.ModelProto, its bytes or a path, got {type(model).__name__} {model!r:.80}"
+        )
+    if not proto.HasField("graph") or proto.ir_version < 1:
+        raise ValueError("this is no ONNX model: it has no graph, or no ir_version")
+    return proto
+
+
+def _load_external(proto: Any, folder: str) -> None:
+    from onnx import external_data_helper
+
+    try:
+        external_data_helper.load_external_data_for_model(proto, folder)
+    except (ValueError, OSError, RuntimeError) as error:
+        raise ValueError(f"the model keeps tensors in other files, which cannot be read: {error}") from error
+    except Exception as error:
+        # onnx has an exception type of its own for places outside the folder.
+        raise ValueError(f"the model keeps tensors in other files, which are refused: {error}") from error
+
+
+def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
+    """The array of a TensorProto.
+
+    Raises
+    ------
+    ValueError
+        Its bytes, dims and element type do not fit together.
+    """
+    from onnx import TensorProto, numpy_helper
+
+    if tensor.data_location == TensorProto.EXTERNAL:
+        raise ValueError(f"{what} is kept in another file: load the model by its path")
+    if any(size < 0 for size in tensor.dims):
+        raise ValueError(f"{what} has a negative size: {list(tensor.dims)!r:.80}")
+    try:
+        array = numpy_helper.to_array(tensor)
+    except Exception as error:
+        raise ValueError(f"{what} is no tensor: {type(error).__name__}: {error!s:.300}") from error
+    return np.asarray(array)
+
+
+class _Loader:
+    def __init__(self, proto: Any, table: Table, strict: bool, pointers: dict[int, Any] | None) -> None:
+        self.proto = proto
+        self.table = table
+        self.strict = strict
+        self.pointers = pointers
+        self.values: dict[str, Value] = {}
+        self.producers: dict[str, str] = {}
+        self.opsets = {entry.domain: entry.version for entry in proto.opset_import}
+        self.declared: dict[str, Any] = {}
+        self._reference: Any = None
+        name = proto.graph.name
+        self.made = LoadedGraph(name=re.sub(r"[^A-Za-z0-9_.]", "_", name)[:200].lstrip("_") or "graph")
+
+    def graph(self) -> Graph:
+        g = self.proto.graph
+        if len(g.sparse_initializer):
+            raise ValueError("the model has sparse initializers, which cannot be loaded")
+        initializers: dict[str, Any] = {}
+        for tensor in g.initializer:
+            if tensor.name in initializers:
+                raise ValueError(f"two initializers are called {tensor.name!r:.80}")
+            initializers[tensor.name] = tensor
+        for info in (*g.value_info, *g.output):
+            self.declared[info.name] = info.type
+        for info in g.input:
+            if info.name in initializers:
+                continue
+            self.define(info.name, self.made._add_input(self._input_spec(info), info.name or "input"), "an input")
+        for name, tensor in initializers.items():
+            array = to_array(tensor, f"initializer {name!r:.80}")
+            self.define(name, self.made._add_constant(array, name or "constant"), "an initializer")
+        for node in g.node:
+            self.node(node)
+        outputs: dict[str, Value] = {}
+        for info in g.output:
+            if info.name not in self.values:
+                raise ValueError(f"output {info.name!r:.80} of the graph is computed by no node")
+            self._check_output(info)
+            outputs[info.name] = self.values[info.name]
+        if outputs:
+            self.made.output(outputs)
+        return self.made
+
+    # --- names
+
+    def define(self, name: str, value: Value, producer: str) -> None:
+        if name in self.values:
+            raise ValueError(f"{producer} is called {name!r:.80}, and so is {self.producers[name]}")
+        self.values[name] = value
+        self.producers[name] = producer
+
+    def inputs(self, names: Iterable[str], label: str) -> list[Value]:
+        found = []
+        for name in names:
+            if name not in self.values:
+                raise ValueError(
+                    f"{label} reads {name!r:.80}, which is no input, no initializer and no result of a node before it"
+                )
+            found.append(self.values[name])
+        return found
+
+    # --- specs
+
+    def _input_spec(self, info: Any) -> Spec:
+        spec = self.spec_of(info.type, f"input {info.name!r:.80}")
+        return Spec() if spec is None else spec
+
+    def spec_of(self, kind: Any, what: str) -> Spec | None:
+        """The spec of a TypeProto; None for what is no tensor."""
+        case = kind.WhichOneof("value")
+        if case is None:
+            return Spec()
+        if case != "tensor_type":
+            return None
+        tensor = kind.tensor_type
+        try:
+            dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
+        except ValueError as error:
+            raise ValueError(f"{what}: {error}") from None
+        if not tensor.HasField("shape"):
+            return Spec(dtype)
+        if len(tensor.shape.dim) > 64:
+            raise ValueError(f"{what} has {len(tensor.shape.dim)} dimensions: NumPy has at most 64")
+        return Spec(dtype, tuple(_size(dim, what) for dim in tensor.shape.dim))
+
+    def _check_output(self, info: Any) -> None:
+        spec = self.spec_of(info.type, f"output {info.name!r:.80}")
+        value = self.values[info.name]
+        if spec is None or spec.dtype is None or value.dtype is None or value.dtype == object:
+            return
+        if spec.dtype != value.dtype:
+            raise ValueError(
+                f"output {info.name!r:.80} of the graph is declared {spec.dtype}, but {self.producers[info.name]} "
+                f"computes {value.dtype}"
+            )
+
+    # --- nodes
+
+    def node(self, node: Any) -> None:
+        label = node_label(node)
+        if node.domain == DOMAIN and node.op_type == "PythonOp":
+            return self.python_op(node)
+        if node.domain == DOMAIN and node.op_type == "PythonOpGrad":
+            return self.python_op_grad(node)
+        if node.domain == "" and node.op_type == "Constant" and len(node.output) == 1:
+            return self.constant(node)
+        if not any(node.output):
+            raise ValueError(f"{label} has no outputs")
+        made = self.native(node) if node.domain in ("", "ai.onnx") else None
+        if made is None:
+            made = self.reference(node, label)
+        for name, value in zip([name for name in node.output if name], made, strict=True):
+            self.define(name, value, label)
+        return None
+
+    def _name(self, node: Any) -> str:
+        return node.name or node.op_type or "node"
+
+    def _ports_match(self, label: str, values: list[Value], ports: Iterable[Port], names: Iterable[str]) -> None:
+        for value, port, name in zip(values, ports, names, strict=True):
+            dtype = value.dtype
+            if dtype is None or port.dtype == dtype or (port.dtype is None and dtype.kind in "OUT"):
+                continue
+            raise ValueError(
+                f"{label}, attribute 'input_tensor_types': says {name_of(port.code)} of input {name!r:.80}, which is "
+                f"{dtype}"
+            )
+
+    def python_op(self, node: Any) -> None:
+        declared = read_forward(node, self.strict, self.pointers)
+        values = self.inputs(node.input, declared.label)
+        self._ports_match(declared.label, values, declared.inputs, node.input)
+        keywords = _keywords(node, declared.label, len(declared.tensor_at))
+        if self.table.trust.level in ("imports", "pickles") or self.table.trust.modules:
+            self.table.resolve_now(declared.name)
+        call = PythonCall(declared, self.table, keywords)
+        self._python(node, declared.label, call, values, [Spec(np.int64, (1,)), *map(_port_spec, declared.outputs)])
+
+    def python_op_grad(self, node: Any) -> None:
+        declared = read_backward(node)
+        given = [name for name in node.input if name]
+        values = self.inputs(given, declared.label)
+        ports = [port for port, name in zip(declared.inputs, list(node.input)[1:], strict=True) if name]
+        self._ports_match(declared.label, values[1:], ports, given[1:])
+        if values[0].dtype not in (None, np.dtype(np.int64)):
+            raise ValueError(f"{declared.label}: the context, its first input, must be int64, not {values[0].dtype}")
+        call = GradientCall(declared, self.table)
+        call.absent = tuple(not name for name in list(node.input)[1:])
+        self._python(node, declared.label, call, values, [Spec() for _ in declared.outputs])
+
+    def _python(self, node: Any, label: str, call: Any, values: list[Value], specs: list[Spec]) -> None:
+        # A single result is the result, whatever container it comes in.
+        fn = _First(call) if len(specs) == 1 else call
+        made = self.made._add_call(fn, tuple(values), self._name(node), specs=specs, stateful=True)
+        for name, value in zip(node.output, made.outputs, strict=True):
+            if name:
+                self.define(name, value, label)
+
+    def constant(self, node: Any) -> None:
+        label = node_label(node)
+        if len(node.attribute) != 1 or len(node.input):
+            raise ValueError(f"{label} must have one attribute, its value, and no inputs")
+        attribute = node.attribute[0]
+        array: Any
+        if attribute.name == "value":
+            array = to_array(attribute.t, label)
+        elif attribute.name == "value_int":
+            array = np.int64(attribute.i)
+        elif attribute.name == "value_float":
+            array = np.float32(attribute.f)
+        elif attribute.name == "value_ints":
+            array = np.array(attribute.ints, np.int64)
+        elif attribute.name == "value_floats":
+            array = np.array(attribute.floats, np.float32)
+        elif attribute.name in ("value_string", "value_strings"):
+            texts = [attribute.s] if attribute.name == "value_string" else list(attribute.strings)
+            try:
+                array = np.array([bytes(text).decode("utf-8") for text in texts], object)
+            except UnicodeDecodeError:
+                raise ValueError(f"{label}: its text is not UTF-8") from None
+            array = array[0:1].reshape(()) if attribute.name == "value_string" else array
+        else:
+            raise ValueError(f"{label} has the value {attribute.name!r:.80}, which cannot be loaded")
+        self.define(node.output[0], self.made._add_constant(np.asarray(array), self._name(node)), label)
+
+    def native(self, node: Any) -> list[Value] | None:
+        values = [self.values.get(name) if name else None for name in node.input]
+        if any(value is None and name for value, name in zip(values, node.input, strict=True)):
+            self.inputs([name for name in node.input if name], node_label(node))
+        version = self.opsets.get("", self.opsets.get("ai.onnx", 1))
+        with self.made:
+            return native_nodes(node, values, version)
+
+    def reference(self, node: Any, label: str) -> list[Value]:
+        if self._reference is None:
+            from .reference import Reference
+
+            self._reference = Reference(self.proto, self.opsets, self.table, self.strict, self.pointers)
+        names, call, stateful = self._reference.call(node, label, self.values)
+        values = self.inputs(names, label)
+        specs = []
+        for name in node.output:
+            if not name:
+                continue
+            kind = self.declared.get(name)
+            spec = None if kind is None else self.spec_of(kind, f"{name!r:.80}")
+            # Only the dtype, which `call` checks; what a model says of shapes is often out of date.
+            specs.append(Spec() if spec is None else Spec(spec.dtype))
+        call.dtypes = tuple(spec.dtype for spec in specs)
+        fn = _First(call) if len(specs) == 1 else call
+        made = self.made._add_call(fn, tuple(values), self._name(node), specs=specs, stateful=stateful)
+        return list(made.outputs)
+
+
+class _First:
+    """The one result of a call."""
+
+    __slots__ = ("__name__", "call")
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+        self.__name__ = call.__name__
+
+    def __call__(self, *arrays: Any) -> Any:
+        (result,) = self.call(*arrays)
+        return result
+
+
+def _port_spec(port: Port) -> Spec:
+    return Spec(port.dtype, (None,) * port.rank)
+
+
+def _size(dim: Any, what: str) -> int | Dim | None:
+    case = dim.WhichOneof("value")
+    if case == "dim_value":
+        if dim.dim_value < 0:
+            raise ValueError(f"{what} has the negative size {dim.dim_value}")
+        return int(dim.dim_value)
+    # Names that shape inference makes up mean nothing: it gives the same ones to unrelated sizes.
+    if case == "dim_param" and _DIM_NAME.match(dim.dim_param) and not dim.dim_param.startswith("PythonOp_unknown"):
+        return Dim(dim.dim_param)
+    return None
+
+
+def _keywords(node: Any, label: str, n_arguments: int) -> tuple[str, ...]:
+    for entry in node.metadata_props:
+        if entry.key == KEYWORDS:
+            names = tuple(entry.value.split(",")) if entry.value else ()
+            if len(names) > n_arguments or not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
+                raise ValueError(f"{label}, metadata {KEYWORDS!r}: {entry.value!r:.80} are no names of its last arguments")
+            return names
+    return ()

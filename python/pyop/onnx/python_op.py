@@ -1,0 +1,303 @@
+"""What PythonOp and PythonOpGrad nodes of a loaded model do when they run.
+
+The context that a PythonOp returns is an int64 array of shape ``[1]``. Its memory belongs to the `Context`, so what
+forward kept lives as long as the run holds the array, and no table of contexts exists that could leak. A number that no
+forward call has returned is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from .._core import InputError, Op, OutputError
+from ..gradients.saved import collect_if_any
+from .attributes import Backward, Forward, Port
+from .boxes import box
+from .registry import Implementation, Table
+
+__all__ = ["Context", "GradientCall", "PythonCall"]
+
+_numbers = itertools.count(1)
+
+
+class Context:
+    """What a forward call leaves for its gradient.
+
+    Attributes
+    ----------
+    inputs : tuple
+        The arguments of the call, arrays and constants.
+    outputs : tuple
+        What it returned.
+    needs_input_grad : tuple of bool
+        One for each argument.
+    saved : object
+        What it kept with `pyop.saved`, or None.
+    """
+
+    __slots__ = ("__weakref__", "_function_context", "_number", "_state", "inputs", "needs_input_grad", "outputs", "saved")
+
+    def __init__(self) -> None:
+        self._number = np.array([next(_numbers)], np.int64)
+        self._number.flags.writeable = False
+        self._state = "inference"
+        self._function_context: Any = None
+        self.inputs: tuple[Any, ...] = ()
+        self.outputs: tuple[Any, ...] = ()
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self.saved: Any = None
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._number.__array_interface__
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The array that stands for the call, and owns it."""
+        return np.asarray(self)
+
+    def record(self, declared: Forward, arguments: tuple[Any, ...], outputs: tuple[Any, ...], saved: Any) -> None:
+        """Keep what a gradient may ask for."""
+        self._state = "waiting"
+        self.inputs = arguments
+        self.outputs = outputs
+        self.needs_input_grad = declared.needs_grad
+        self.saved = saved
+
+    def drop(self) -> None:
+        """Let go of everything: a context serves once."""
+        self._state = "used"
+        self._function_context = self.saved = None
+        self.inputs = self.outputs = ()
+
+
+def context_of(array: Any, label: str) -> Context:
+    """The context behind an array.
+
+    Raises
+    ------
+    InputError
+        No forward call returned it, it was used already, or the call was one of inference.
+    """
+    owner = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    number = int(np.ravel(array)[0]) if np.size(array) == 1 and array.dtype.kind in "iu" else array
+    if not isinstance(owner, Context):
+        raise InputError(f"{label}: No context registered for {number!r:.80}: no forward call of this run returned it")
+    if owner._state == "used":
+        raise InputError(f"{label}: No context registered for {number}: a context serves once, and this one has served")
+    if owner._state == "inference":
+        raise InputError(
+            f"{label}: No context registered for {number}: the PythonOp ran for inference (training_mode=0) and kept "
+            "nothing"
+        )
+    return owner
+
+
+class _Node:
+    """Shared by the two: finds the function, checks arrays against what the node declares."""
+
+    def __init__(self, table: Table, name: str, label: str) -> None:
+        self.table = table
+        self.name = name
+        self.label = label
+        self.__name__ = name.rpartition(".")[2] or name
+        self.__qualname__ = self.__name__
+
+    def implementation(self) -> Implementation:
+        return self.table.find(self.name, self.label)
+
+    def accepted(self, k: int, array: Any, port: Port) -> np.ndarray[Any, Any]:
+        dtype = port.dtype
+        if type(array) is np.ndarray and array.ndim == port.rank and array.dtype == dtype:
+            return array
+        if dtype is None and array.ndim == port.rank and array.dtype.kind in "OUT":
+            return array if array.dtype == object else array.astype(object)
+        raise InputError(f"input {k} of {self.label} is {array.dtype} of rank {array.ndim}, but it declares {port}")
+
+    def result(self, what: str, value: Any, port: Port, call: str) -> np.ndarray[Any, Any]:
+        """One result as the array that was declared."""
+        if value is None:
+            return box(None)
+        array = value if type(value) is np.ndarray else np.asarray(value)
+        dtype = port.dtype
+        if dtype is None and (array.dtype.kind in "UT" or (array.dtype == object and _all_text(array))):
+            array = array if array.dtype == object else array.astype(object)
+            dtype = array.dtype
+        if array.dtype != dtype or array.ndim != port.rank:
+            raise OutputError(
+                f"{what} of {self.label} is {array.dtype} of rank {array.ndim}, but it declares {port}: "
+                f"{call} {self.name!r:.200} must return what is declared, nothing is cast"
+            )
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _all_text(array: np.ndarray[Any, Any]) -> bool:
+    return all(isinstance(item, str | bytes) for item in array.flat)
+
+
+class PythonCall(_Node):
+    """A PythonOp: its function on the node's tensors and constants, and a context."""
+
+    def __init__(self, declared: Forward, table: Table, keywords: tuple[str, ...] = ()) -> None:
+        super().__init__(table, declared.name, declared.label)
+        self.declared = declared
+        self.keywords = keywords  # of the last arguments
+
+    def __call__(self, *tensors: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        declared = self.declared
+        found = self.implementation()
+        arrays = [self.accepted(k, x, port) for k, (x, port) in enumerate(zip(tensors, declared.inputs, strict=True))]
+        for k in declared.written:
+            arrays[k] = arrays[k].copy()
+        arguments = tuple(
+            constant if at is None else arrays[at]
+            for at, constant in zip(declared.tensor_at, declared.constants, strict=True)
+        )
+        context = Context()
+        if found.function is not None:
+            results, saved = self._by_function(found.function, arguments, context)
+        else:
+            results, saved = self._by_call(found, arguments)
+        count = len(declared.outputs)
+        if len(results) != count:
+            raise OutputError(
+                f"Output count mismatch for {self.label}: the function {self.name!r:.200} returned {len(results)} "
+                f"results, but the node declares {count}"
+            )
+        outputs = tuple(
+            self.result(f"output {k}", value, port, "the function")
+            for k, (value, port) in enumerate(zip(results, declared.outputs, strict=True))
+        )
+        if declared.training:
+            context.record(declared, arguments, outputs, saved)
+        return (context.array(), *outputs)
+
+    def _by_call(self, found: Implementation, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        keywords = self.keywords
+        if found.op is not None and not keywords:
+            keywords = _static_keywords(found.op, len(arguments))
+        cut = len(arguments) - len(keywords)
+        positional, named = arguments[:cut], dict(zip(keywords, arguments[cut:], strict=True))
+        if self.declared.training:
+            result, saved = collect_if_any(found.forward, positional, named)
+        else:
+            result, saved = found.forward(*positional, **named), None
+        return tuple(result) if isinstance(result, tuple | list) else (result,), saved
+
+    def _by_function(
+        self, function: Any, arguments: tuple[Any, ...], context: Context
+    ) -> tuple[tuple[Any, ...], Any]:
+        """A pyop.Function, with the context that it makes itself."""
+        from ..autograd import Tensor, enable_grad, no_grad
+
+        if not self.declared.training:
+            with no_grad():
+                result = function.apply(*arguments)
+        else:
+            given = tuple(
+                Tensor(a, requires_grad=True) if need and isinstance(a, np.ndarray) else a
+                for a, need in zip(arguments, self.declared.needs_grad, strict=True)
+            )
+            with enable_grad():
+                result = function.apply(*given)
+        results = result if isinstance(result, tuple) else (result,)
+        for item in results:
+            if isinstance(item, Tensor) and item.grad_fn is not None:
+                context._function_context = item.grad_fn
+        return tuple(item.numpy() if isinstance(item, Tensor) else item for item in results), None
+
+
+def _static_keywords(op: Op, n_arguments: int) -> tuple[str, ...]:
+    """An op's static parameters go by keyword; a node has them last."""
+    extra = n_arguments - len(op.parameters)
+    return op.statics[:extra] if extra > 0 and op.parameters else ()
+
+
+class GradientCall(_Node):
+    """A PythonOpGrad: the backward of a function, on gradients."""
+
+    def __init__(self, declared: Backward, table: Table) -> None:
+        super().__init__(table, declared.name, declared.label)
+        self.declared = declared
+        self.absent: tuple[bool, ...] = ()
+
+    def __call__(self, context_array: Any, *arrays: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        declared = self.declared
+        context = context_of(context_array, self.label)
+        present = iter(arrays)
+        gradients: list[Any] = []
+        for k, (absent, port) in enumerate(zip(self.absent, declared.inputs, strict=True)):
+            array = None if absent else next(present)
+            gradients.append(None if array is None else self.accepted(k + 1, array, port))
+        found = self.implementation()
+        try:
+            entries = self._entries(found, context, gradients)
+        finally:
+            context.drop()
+        return tuple(
+            box(None) if entry is None else self.result(f"output {k}", entries[entry], port, "the gradient of")
+            for k, (entry, port) in enumerate(zip(declared.entry_of, declared.outputs, strict=True))
+        )
+
+    def _entries(self, found: Implementation, context: Context, gradients: list[Any]) -> list[Any]:
+        count = self.declared.n_arguments
+        if found.function is not None:
+            result = _function_backward(found.function, context, gradients, self.label)
+        elif found.backward is not None:
+            result = found.backward(context, *gradients)
+        elif found.op is not None:
+            return _op_backward(found.op, context, gradients, count)
+        else:
+            raise LookupError(
+                f"{self.label} needs the gradient of {self.name!r:.200}, and the function was given without one: give a "
+                "pair (forward, backward)"
+            )
+        entries = list(result) if isinstance(result, tuple | list) else [result]
+        if len(entries) != count:
+            raise OutputError(
+                f"backward output count mismatch in {self.label}: {len(entries)} entries came back for {count} "
+                "arguments, constants included"
+            )
+        return entries
+
+
+def _function_backward(function: Any, context: Context, gradients: list[Any], label: str) -> Any:
+    inner = context._function_context
+    if inner is None:
+        raise InputError(
+            f"{label}: forward of {function.__name__} ran for no argument that requires a gradient: "
+            "input_requires_grads of the PythonOp says so"
+        )
+    if inner.materialize_grads:
+        gradients = [
+            np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gradients, context.outputs, strict=True)
+        ]
+    return function.backward(inner, *gradients)
+
+
+def _op_backward(op: Op, context: Context, gradients: list[Any], count: int) -> list[Any]:
+    """By the rules of an op, which know no absent gradients."""
+    gradient: Any = op.contract.gradient
+    if gradient is None:
+        raise LookupError(f"op {op.name!r} has no gradient rule: declare one with @{op.name}.vjp")
+    n_in = len(op.parameters) if op.parameters else count
+    inputs = context.inputs[:n_in]
+    statics = dict(zip(_static_keywords(op, count), context.inputs[n_in:], strict=False))
+    cotangents = [
+        np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gradients, context.outputs, strict=True)
+    ]
+    argnums = tuple(k for k, x in enumerate(inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc")
+    answer: Any = context.outputs
+    if gradient.saves:
+        from ..gradients.saved import Context as Residuals
+
+        answer = (*answer, Residuals(context.saved).array())
+    elif len(answer) == 1:
+        answer = answer[0]
+    pull = gradient.rule.vjp(argnums, answer, inputs, statics)
+    found = dict(zip(argnums, pull(tuple(cotangents)), strict=True))
+    return [found.get(k) for k in range(count)]

@@ -1,0 +1,176 @@
+"""Where the functions of PythonOp nodes come from: given at load, registered, or found by their import path.
+
+A node looks its function up when it runs, so that a function may be registered after the model was loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._core import Op
+from .trust import Trust, import_path
+
+__all__ = ["Implementation", "Table", "as_implementation", "path_of", "register", "unregister"]
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """What a name stands for."""
+
+    forward: Callable[..., Any]
+    backward: Callable[..., Any] | None = None
+    # A pyop.Function: called by apply, with a context of its own.
+    function: Any = None
+    op: Op | None = None
+
+
+_registered: dict[str, Implementation] = {}
+
+
+def register(
+    name: str, forward: Callable[..., Any], backward: Callable[..., Any] | None = None, *, replace: bool = False
+) -> None:
+    """Say which function the PythonOp nodes of a name call.
+
+    Parameters
+    ----------
+    name : str
+        As the nodes have it: ``"package.module.function"``.
+    forward : callable, Op or subclass of Function
+        Called with the arguments of the node: arrays and constants. Returns an array or a tuple of arrays.
+    backward : callable, optional
+        Called as ``backward(ctx, *gradients)``, with None for an absent gradient. Returns one entry for each argument
+        of `forward`, constants included. ``ctx`` has what forward was given (``ctx.inputs``), returned
+        (``ctx.outputs``) and kept with `pyop.saved` (``ctx.saved``), and ``ctx.needs_input_grad``.
+    replace : bool
+        Another function may have the name already.
+
+    Raises
+    ------
+    ValueError
+        The name is taken, or empty.
+    TypeError
+        These are not callable.
+
+    Examples
+    --------
+    >>> import pyop.onnx
+    >>> pyop.onnx.register("docs.double", lambda x: x * 2, lambda ctx, g: g * 2)
+    >>> pyop.onnx.unregister("docs.double")
+    """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"a name of a function is a str with at least one character, not {name!r:.80}")
+    made = as_implementation((forward, backward) if backward is not None else forward)
+    if name in _registered and not replace:
+        raise ValueError(f"{name!r} is registered already, as {_registered[name].forward!r}: replace=True replaces it")
+    _registered[name] = made
+
+
+def unregister(name: str) -> None:
+    """Forget a registered function.
+
+    Parameters
+    ----------
+    name : str
+
+    Raises
+    ------
+    KeyError
+        There is none of this name.
+    """
+    del _registered[name]
+
+
+def as_implementation(given: Any) -> Implementation:
+    """What the caller gave for a name, sorted out.
+
+    Raises
+    ------
+    TypeError
+        Not a function, a pair of functions, an Op or a Function.
+    """
+    if isinstance(given, Implementation):
+        return given
+    if isinstance(given, tuple | list) and len(given) == 2:
+        forward, backward = given
+        if backward is None:
+            return as_implementation(forward)
+        if callable(forward) and callable(backward):
+            return Implementation(forward.__wrapped__ if isinstance(forward, Op) else forward, backward)
+    elif isinstance(given, Op):
+        return Implementation(given.__wrapped__, op=given)
+    elif isinstance(given, type) and _is_function_class(given):
+        return Implementation(given.apply, given.backward, function=given)  # type: ignore[attr-defined]
+    elif callable(given):
+        return Implementation(given)
+    raise TypeError(
+        "a function of a PythonOp is a callable, a pair (forward, backward), an Op or a subclass of pyop.Function, "
+        f"got {type(given).__name__} {given!r:.80}"
+    )
+
+
+def _is_function_class(given: type) -> bool:
+    from ..autograd import Function
+
+    return issubclass(given, Function)
+
+
+def path_of(fn: Any) -> str | None:
+    """The import path of a function, ``module.qualname``; None if it has none."""
+    if isinstance(fn, np.ufunc):
+        module = "scipy.special" if getattr(np, fn.__name__, None) is not fn else "numpy"
+        return f"{module}.{fn.__name__}"
+    owner = getattr(fn, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return f"{path_of(owner)}.{fn.__name__}"
+    module, qualname = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
+    if qualname is None:
+        return None
+    if module is None:  # a method descriptor of a builtin type
+        owner = getattr(fn, "__objclass__", None)
+        module = getattr(owner, "__module__", None)
+    return f"{module}.{qualname}" if module and module != "builtins" else qualname
+
+
+class Table:
+    """The functions that one loaded model sees."""
+
+    def __init__(self, functions: Mapping[str, Any] | None, trust: Trust) -> None:
+        self.given = {name: as_implementation(given) for name, given in (functions or {}).items()}
+        self.trust = trust
+        self.imported: dict[str, Implementation] = {}
+
+    def find(self, name: str, label: str) -> Implementation:
+        """The implementation of a name.
+
+        Raises
+        ------
+        LookupError
+            There is none; says what could be done.
+        """
+        found = self.given.get(name) or _registered.get(name) or self.imported.get(name)
+        if found is None:
+            found = self.resolve(name)
+            if isinstance(found, str):
+                raise LookupError(
+                    f"{label} calls the function {name!r:.200}, which is not known here: {found}. Give it with "
+                    f"load(..., functions={{{name!r:.80}: f}}) or pyop.onnx.register({name!r:.80}, f)"
+                )
+        return found
+
+    def resolve_now(self, name: str) -> None:
+        """Import what may be imported while the model is loaded; what is not found may be registered later."""
+        if name not in self.given and name not in _registered:
+            self.resolve(name)
+
+    def resolve(self, name: str) -> Implementation | str:
+        """By import path; the reason if that does not lead to a function, or must not be tried."""
+        found = import_path(name, self.trust)
+        if isinstance(found, str):
+            return found
+        self.imported[name] = as_implementation(found)
+        return self.imported[name]

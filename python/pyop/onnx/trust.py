@@ -1,0 +1,153 @@
+"""What a model may reach: the one place where a name in a file becomes a Python object.
+
+A name in a model is a stranger's text. By default it can reach
+
+- `pyop.Op` and `pyop.Function` objects in modules that are imported already: somebody declared them to be called on
+  arrays;
+- functions defined in the caller's own imported modules, which are neither of the standard library nor installed
+  packages;
+- the NumPy functions that pyop knows, which compute and nothing else;
+- anything callable in modules that the caller lists.
+
+No attribute with a leading underscore is followed, and nothing is imported but what `modules` or ``"imports"`` allow.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .._core import Op
+
+__all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
+
+LEVELS = ("none", "listed", "imports", "pickles")
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far a model is trusted."""
+
+    level: str = "listed"
+    modules: frozenset[str] = frozenset()
+
+    @classmethod
+    def make(cls, level: str | None, modules: Iterable[str] = ()) -> Trust:
+        """From the arguments of ``load``.
+
+        Raises
+        ------
+        ValueError
+            There is no such level.
+        """
+        if level is not None and level not in LEVELS:
+            raise ValueError(f"trust is one of {', '.join(map(repr, LEVELS))}, not {level!r:.80}")
+        if isinstance(modules, str):
+            raise TypeError(f"modules takes several names of modules: modules=[{modules!r}]")
+        return cls(level or "listed", frozenset(modules))
+
+    @property
+    def pickles(self) -> bool:
+        """Whether functions stored by value may be made."""
+        return self.level == "pickles"
+
+    def lists(self, module: str) -> bool:
+        """Whether the caller has named the module, or a package it is in."""
+        parts = module.split(".")
+        return any(".".join(parts[:k]) in self.modules for k in range(1, len(parts) + 1))
+
+
+def import_path(path: str, trust: Trust) -> Any:
+    """The object of an import path, or a str that says why there is none."""
+    if trust.level == "none":
+        return 'nothing is looked up with trust="none"'
+    parts = path.split(".")
+    if len(path) > 1000 or not all(part.isidentifier() for part in parts) or len(parts) < 2:
+        return "the name is no import path"
+    if any(part.startswith("_") and part != "__main__" for part in parts):
+        return "an import path must not go through private names"
+    reason = f"no module of the path {path!r} is imported" + (
+        "" if trust.level in ("imports", "pickles") else '; modules=["..."] lists modules to import'
+    )
+    for cut in range(len(parts) - 1, 0, -1):
+        name = ".".join(parts[:cut])
+        module = _module(name, trust)
+        if module is None:
+            continue
+        found: Any = module
+        for part in parts[cut:]:
+            found = vars(found).get(part) if isinstance(found, ModuleType) else getattr(found, part, None)
+            if found is None:
+                break
+        if found is None:
+            reason = f"module {name!r} has no {'.'.join(parts[cut:])!r}"
+            continue
+        if not callable(found):
+            return f"{path!r} is not callable"
+        refusal = _refused(found, name, trust)
+        return found if refusal is None else refusal
+    return reason
+
+
+def _module(name: str, trust: Trust) -> ModuleType | None:
+    found = sys.modules.get(name)
+    if found is not None:
+        return found
+    if trust.level in ("imports", "pickles") or trust.lists(name):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            return None
+    return None
+
+
+def _refused(found: Any, module: str, trust: Trust) -> str | None:
+    """Why an object that the path leads to must not be called; None if it may."""
+    if trust.level in ("imports", "pickles") or trust.lists(module) or is_known_numpy(found):
+        return None
+    if isinstance(found, Op):
+        return None
+    if isinstance(found, type):
+        from ..autograd import Function
+
+        if issubclass(found, Function):
+            return None
+    elif isinstance(found, FunctionType) and found.__module__ == module and _is_own(module):
+        return None
+    return (
+        f"it stands in module {module!r}, which the caller has not listed: load(..., modules=[{module!r}]) allows "
+        "what is in it"
+    )
+
+
+def is_known_numpy(found: Any) -> bool:
+    """Whether this is a NumPy function of which pyop knows that it computes and nothing else."""
+    from .. import rules
+
+    if isinstance(found, np.ufunc) or isinstance(getattr(found, "__self__", None), np.ufunc):
+        return True
+    return getattr(found, "__module__", "").partition(".")[0] == "numpy" and rules.lookup(found) is not None
+
+
+@lru_cache(maxsize=256)
+def _is_own(name: str) -> bool:
+    """Whether a module is the caller's own code: not of the standard library, not an installed package."""
+    if name.partition(".")[0] in sys.stdlib_module_names and name != "__main__":
+        return False
+    if name.partition(".")[0] == "pyop":
+        return False
+    path = getattr(sys.modules[name], "__file__", None)
+    if path is None:
+        return name == "__main__"
+    path = os.path.realpath(path)
+    installed = {sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib")}
+    return not any(path.startswith(os.path.realpath(place) + os.sep) for place in installed if place)
