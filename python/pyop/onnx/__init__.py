@@ -21,8 +21,10 @@ if importlib.util.find_spec("onnx") is None:
     )
 
 from .boxes import box
+from .exporting import export
+from .extensions import register_extensions
 from .loading import load
 from .python_op import Context
 from .registry import register, unregister
 
-__all__ = ["Context", "box", "load", "register", "unregister"]
+__all__ = ["Context", "box", "export", "load", "register", "register_extensions", "unregister"]

@@ -305,8 +305,8 @@ def _constants(reader: _Reader, n_arguments: int, pointers: dict[int, Any] | Non
         if value not in (pointers or {}):
             reader.fail(
                 name,
-                f"argument {position} is the address {value:#x} of an object in the process that wrote the model, which "
-                f"means nothing here; say what it stands for with load(..., pointers={{{value}: object}})",
+                f"argument {position} is the address {value:#x} of an object in the process that wrote the model, "
+                f"which means nothing here; say what it stands for with load(..., pointers={{{value}: object}})",
             )
         put("input_pointer_scalar_positions", position, (pointers or {})[value])
     return found

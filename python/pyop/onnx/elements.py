@@ -46,7 +46,8 @@ def dtype_of(code: int) -> np.dtype[Any] | None:
 
     if code == TensorProto.UNDEFINED or code not in TensorProto.DataType.values():
         raise ValueError(f"{code} is not an element type of ONNX")
-    return np.dtype(helper.tensor_dtype_to_np_dtype(code))
+    dtype: np.dtype[Any] = np.dtype(helper.tensor_dtype_to_np_dtype(code))
+    return dtype
 
 
 def code_of(dtype: Any) -> int:

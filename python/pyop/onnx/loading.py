@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -100,7 +102,7 @@ def load(
     {'multiply': array([2., 2.], dtype=float32)}
     """
     proto = read_model(model)
-    table = Table(functions, Trust.make(trust, modules))
+    table = Table(functions, Trust.make(trust, modules), _pickles(proto))
     return _Loader(proto, table, strict, pointers).graph()
 
 
@@ -132,12 +134,22 @@ def read_model(model: Any) -> Any:
         if isinstance(model, str | os.PathLike):
             _load_external(proto, os.path.dirname(os.path.abspath(os.fspath(model))))
     else:
-        raise TypeError(
-            f"a model is an onnx.ModelProto, its bytes or a path, got {type(model).__name__} {model!r:.80}"
-        )
+        raise TypeError(f"a model is an onnx.ModelProto, its bytes or a path, got {type(model).__name__} {model!r:.80}")
     if not proto.HasField("graph") or proto.ir_version < 1:
         raise ValueError("this is no ONNX model: it has no graph, or no ir_version")
     return proto
+
+
+def _pickles(proto: Any) -> dict[str, bytes]:
+    """The functions that a model stores by value; not unpickled."""
+    for entry in proto.metadata_props:
+        if entry.key == "pyop.functions":
+            try:
+                found = json.loads(entry.value)
+                return {str(name): base64.b85decode(text) for name, text in found.items()}
+            except (ValueError, AttributeError, TypeError, RecursionError) as error:
+                raise ValueError(f"the metadata 'pyop.functions' of the model are malformed: {error}") from None
+    return {}
 
 
 def _load_external(proto: Any, folder: str) -> None:
@@ -422,7 +434,8 @@ def _keywords(node: Any, label: str, n_arguments: int) -> tuple[str, ...]:
     for entry in node.metadata_props:
         if entry.key == KEYWORDS:
             names = tuple(entry.value.split(",")) if entry.value else ()
-            if len(names) > n_arguments or not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
-                raise ValueError(f"{label}, metadata {KEYWORDS!r}: {entry.value!r:.80} are no names of its last arguments")
+            good = all(name.isidentifier() for name in names) and len(set(names)) == len(names) <= n_arguments
+            if not good:
+                raise ValueError(f"{label}: the metadata {KEYWORDS!r} are no names of arguments: {entry.value!r:.80}")
             return names
     return ()

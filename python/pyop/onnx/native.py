@@ -65,9 +65,6 @@ class _Node:
     def ints(self, name: str) -> tuple[int, ...] | None:
         return tuple(self.attributes[name].ints) if name in self.attributes else None
 
-    def int(self, name: str, default: int) -> int:
-        return int(self.attributes[name].i) if name in self.attributes else default
-
     def known(self, k: int) -> Any:
         """A constant input, or None."""
         if k >= len(self.values) or self.values[k] is None or self.values[k].node.kind != "constant":
@@ -116,7 +113,7 @@ def _reshape(n: _Node) -> Any:
         return None
     if all(isinstance(size, int) for size in x.shape):
         have, want = math.prod(x.shape), abs(math.prod(map(int, shape)))
-        if (have % want if -1 in shape else have != want):
+        if have % want if -1 in shape else have != want:
             return None
     return np.reshape(x, tuple(map(int, shape)))
 
@@ -140,7 +137,7 @@ def _relu(n: _Node) -> Any:
     return np.maximum(x, x.dtype.type(0)) if n.only() and x.dtype.kind == "f" and x.ndim is not None else None
 
 
-_RULES: dict[str, Callable[[_Node], Any]] = {name: _ufunc for name in _UFUNCS} | {
+_RULES: dict[str, Callable[[_Node], Any]] = dict.fromkeys(_UFUNCS, _ufunc) | {
     "Identity": _identity,
     "MatMul": _matmul,
     "Relu": _relu,

@@ -38,7 +38,16 @@ class Context:
         What it kept with `pyop.saved`, or None.
     """
 
-    __slots__ = ("__weakref__", "_function_context", "_number", "_state", "inputs", "needs_input_grad", "outputs", "saved")
+    __slots__ = (
+        "__weakref__",
+        "_function_context",
+        "_number",
+        "_state",
+        "inputs",
+        "needs_input_grad",
+        "outputs",
+        "saved",
+    )
 
     def __init__(self) -> None:
         self._number = np.array([next(_numbers)], np.int64)
@@ -115,7 +124,7 @@ class _Node:
         if type(array) is np.ndarray and array.ndim == port.rank and array.dtype == dtype:
             return array
         if dtype is None and array.ndim == port.rank and array.dtype.kind in "OUT":
-            return array if array.dtype == object else array.astype(object)
+            return np.asarray(array, object)
         raise InputError(f"input {k} of {self.label} is {array.dtype} of rank {array.ndim}, but it declares {port}")
 
     def result(self, what: str, value: Any, port: Port, call: str) -> np.ndarray[Any, Any]:
@@ -125,14 +134,14 @@ class _Node:
         array = value if type(value) is np.ndarray else np.asarray(value)
         dtype = port.dtype
         if dtype is None and (array.dtype.kind in "UT" or (array.dtype == object and _all_text(array))):
-            array = array if array.dtype == object else array.astype(object)
+            array = np.asarray(array, object)
             dtype = array.dtype
         if array.dtype != dtype or array.ndim != port.rank:
             raise OutputError(
                 f"{what} of {self.label} is {array.dtype} of rank {array.ndim}, but it declares {port}: "
                 f"{call} {self.name!r:.200} must return what is declared, nothing is cast"
             )
-        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        return np.asarray(array, array.dtype.newbyteorder("="))
 
 
 def _all_text(array: np.ndarray[Any, Any]) -> bool:
@@ -188,9 +197,7 @@ class PythonCall(_Node):
             result, saved = found.forward(*positional, **named), None
         return tuple(result) if isinstance(result, tuple | list) else (result,), saved
 
-    def _by_function(
-        self, function: Any, arguments: tuple[Any, ...], context: Context
-    ) -> tuple[tuple[Any, ...], Any]:
+    def _by_function(self, function: Any, arguments: tuple[Any, ...], context: Context) -> tuple[tuple[Any, ...], Any]:
         """A pyop.Function, with the context that it makes itself."""
         from ..autograd import Tensor, enable_grad, no_grad
 
@@ -253,8 +260,8 @@ class GradientCall(_Node):
             return _op_backward(found.op, context, gradients, count)
         else:
             raise LookupError(
-                f"{self.label} needs the gradient of {self.name!r:.200}, and the function was given without one: give a "
-                "pair (forward, backward)"
+                f"{self.label} needs the gradient of {self.name!r:.200}, and the function was given without one: give "
+                "a pair (forward, backward)"
             )
         entries = list(result) if isinstance(result, tuple | list) else [result]
         if len(entries) != count:
@@ -266,6 +273,8 @@ class GradientCall(_Node):
 
 
 def _function_backward(function: Any, context: Context, gradients: list[Any], label: str) -> Any:
+    from ..autograd import no_grad
+
     inner = context._function_context
     if inner is None:
         raise InputError(
@@ -276,7 +285,8 @@ def _function_backward(function: Any, context: Context, gradients: list[Any], la
         gradients = [
             np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gradients, context.outputs, strict=True)
         ]
-    return function.backward(inner, *gradients)
+    with no_grad():
+        return function.backward(inner, *gradients)
 
 
 def _op_backward(op: Op, context: Context, gradients: list[Any], count: int) -> list[Any]:

@@ -121,13 +121,16 @@ def _is_function_class(given: type) -> bool:
 
 def path_of(fn: Any) -> str | None:
     """The import path of a function, ``module.qualname``; None if it has none."""
+    if getattr(fn, "__module__", None) == "_operator":
+        return f"operator.{fn.__name__}"
     if isinstance(fn, np.ufunc):
-        module = "scipy.special" if getattr(np, fn.__name__, None) is not fn else "numpy"
-        return f"{module}.{fn.__name__}"
+        home = "scipy.special" if getattr(np, fn.__name__, None) is not fn else "numpy"
+        return f"{home}.{fn.__name__}"
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, np.ufunc):
         return f"{path_of(owner)}.{fn.__name__}"
-    module, qualname = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
+    module: str | None = getattr(fn, "__module__", None)
+    qualname: str | None = getattr(fn, "__qualname__", None)
     if qualname is None:
         return None
     if module is None:  # a method descriptor of a builtin type
@@ -139,10 +142,13 @@ def path_of(fn: Any) -> str | None:
 class Table:
     """The functions that one loaded model sees."""
 
-    def __init__(self, functions: Mapping[str, Any] | None, trust: Trust) -> None:
+    def __init__(
+        self, functions: Mapping[str, Any] | None, trust: Trust, pickles: Mapping[str, bytes] | None = None
+    ) -> None:
         self.given = {name: as_implementation(given) for name, given in (functions or {}).items()}
         self.trust = trust
         self.imported: dict[str, Implementation] = {}
+        self.pickles = pickles or {}
 
     def find(self, name: str, label: str) -> Implementation:
         """The implementation of a name.
@@ -154,12 +160,13 @@ class Table:
         """
         found = self.given.get(name) or _registered.get(name) or self.imported.get(name)
         if found is None:
-            found = self.resolve(name)
-            if isinstance(found, str):
+            resolved = self.resolve(name)
+            if isinstance(resolved, str):
                 raise LookupError(
-                    f"{label} calls the function {name!r:.200}, which is not known here: {found}. Give it with "
+                    f"{label} calls the function {name!r:.200}, which is not known here: {resolved}. Give it with "
                     f"load(..., functions={{{name!r:.80}: f}}) or pyop.onnx.register({name!r:.80}, f)"
                 )
+            return resolved
         return found
 
     def resolve_now(self, name: str) -> None:
@@ -169,8 +176,17 @@ class Table:
 
     def resolve(self, name: str) -> Implementation | str:
         """By import path; the reason if that does not lead to a function, or must not be tried."""
+        if name in self.pickles:
+            if not self.trust.pickles:
+                return 'the model stores it by value, and only trust="pickles" makes such functions'
+            import pickle
+
+            made = as_implementation(pickle.loads(self.pickles[name]))
+            self.imported[name] = made
+            return made
         found = import_path(name, self.trust)
         if isinstance(found, str):
             return found
-        self.imported[name] = as_implementation(found)
-        return self.imported[name]
+        made = as_implementation(found)
+        self.imported[name] = made
+        return made

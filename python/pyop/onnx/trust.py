@@ -15,6 +15,7 @@ No attribute with a leading underscore is followed, and nothing is imported but 
 from __future__ import annotations
 
 import importlib
+import operator
 import os
 import sys
 import sysconfig
@@ -29,6 +30,12 @@ import numpy as np
 from .._core import Op
 
 __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
+
+# Modules of pyop itself whose functions graphs call: they compute on arrays, and nothing else.
+_INTERNAL = ("pyop.array_protocol", "pyop.gradients", "pyop.number", "pyop.rebuild", "pyop.sizes", "pyop.value_methods")
+
+# Of ndarray only what computes: it has methods that write files, too.
+_METHODS = (np.ndarray.astype, np.ndarray.copy, np.ndarray.view, np.ndarray.conj, np.ndarray.conjugate)
 
 LEVELS = ("none", "listed", "imports", "pickles")
 
@@ -73,7 +80,7 @@ def import_path(path: str, trust: Trust) -> Any:
     parts = path.split(".")
     if len(path) > 1000 or not all(part.isidentifier() for part in parts) or len(parts) < 2:
         return "the name is no import path"
-    if any(part.startswith("_") and part != "__main__" for part in parts):
+    if any(part.startswith("_") and part != "__main__" for part in parts) and not is_internal(path):
         return "an import path must not go through private names"
     reason = f"no module of the path {path!r} is imported" + (
         "" if trust.level in ("imports", "pickles") else '; modules=["..."] lists modules to import'
@@ -114,7 +121,7 @@ def _refused(found: Any, module: str, trust: Trust) -> str | None:
     """Why an object that the path leads to must not be called; None if it may."""
     if trust.level in ("imports", "pickles") or trust.lists(module) or is_known_numpy(found):
         return None
-    if isinstance(found, Op):
+    if isinstance(found, Op) or (isinstance(found, FunctionType) and is_internal(module)):
         return None
     if isinstance(found, type):
         from ..autograd import Function
@@ -133,9 +140,16 @@ def is_known_numpy(found: Any) -> bool:
     """Whether this is a NumPy function of which pyop knows that it computes and nothing else."""
     from .. import rules
 
+    if found in (operator.pow, operator.getitem) or found in _METHODS:
+        return True
     if isinstance(found, np.ufunc) or isinstance(getattr(found, "__self__", None), np.ufunc):
         return True
     return getattr(found, "__module__", "").partition(".")[0] == "numpy" and rules.lookup(found) is not None
+
+
+def is_internal(path: str) -> bool:
+    """Whether this is a module of pyop (or something in one) whose functions stand in nodes."""
+    return any(path == name or path.startswith(f"{name}.") for name in _INTERNAL)
 
 
 @lru_cache(maxsize=256)

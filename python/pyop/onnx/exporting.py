@@ -1,0 +1,384 @@
+"""From a Graph to an ONNX model: operators where ONNX has them, PythonOp for the rest."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._core import GraphError, Node, Value
+from .._core import __version__ as pyop_version
+from ..dims import Dim
+from ..graph import Graph
+from ..spec import Spec
+from .described import Call, call_of
+from .elements import STRING, code_of
+from .standard import Emitter, NotStandard, Operand, emit, has_rule
+
+__all__ = ["DIALECTS", "IR_VERSION", "OPSET", "Writer", "export"]
+
+DIALECTS = ("func_name", "name", "extensions")
+OPSET = 20
+IR_VERSION = 10
+
+
+def export(
+    graph: Graph,
+    path: Any = None,
+    dialect: str = "func_name",
+    *,
+    embed: bool = False,
+    names: Mapping[Callable[..., Any], str] | None = None,
+) -> Any:
+    """Write a graph as an ONNX model.
+
+    NumPy functions become standard operators where there are such, so that a graph of them runs in any ONNX runtime.
+    Every other function becomes a PythonOp of the domain ``com.microsoft``, under its import path; gradients of ops
+    become PythonOpGrad.
+
+    Parameters
+    ----------
+    graph : Graph
+        With outputs, or with stateful nodes.
+    path : path, optional
+        Where to write the model.
+    dialect : {"func_name", "name", "extensions"}
+        The attributes of ONNX Runtime since 1.16; those before, with bare names of functions; or operators of the
+        domain ``ai.onnx.contrib``, which onnxruntime runs with onnxruntime-extensions, see `register_extensions`.
+    embed : bool
+        Store functions by value, with cloudpickle, in the metadata. Who loads them must trust the model with
+        ``trust="pickles"``.
+    names : mapping of callable to str, optional
+        Names for functions that have no import path.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Raises
+    ------
+    ValueError
+        Something that ONNX cannot express; the message names node and argument. Nothing is changed silently.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop, pyop.onnx
+    >>> g = pyop.trace(lambda x: np.sum(np.tanh(x)), "float32[n]")
+    >>> model = pyop.onnx.export(g)
+    >>> [node.op_type for node in model.graph.node], model.graph.output[0].name
+    (['Tanh', 'ReduceSum'], 'sum')
+    """
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect is one of {', '.join(map(repr, DIALECTS))}, not {dialect!r:.80}")
+    if not isinstance(graph, Graph):
+        raise TypeError(
+            f"export takes a Graph, got {type(graph).__name__} {graph!r:.80}; trace a function with pyop.trace"
+        )
+    writer = Writer(graph, dialect, dict(names or {}))
+    writer.write()
+    model = writer.model()
+    if embed:
+        _embed(model, writer.functions)
+    if path is not None:
+        save_model(model, path)
+    return model
+
+
+def save_model(model: Any, path: Any) -> None:
+    """Write a model into a file, whole or not at all."""
+    path = os.fspath(path)
+    part = f"{path}.part-{os.getpid()}"
+    try:
+        with open(part, "wb") as file:
+            file.write(model.SerializeToString())
+        os.replace(part, path)
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
+
+
+def _embed(model: Any, functions: dict[str, Any]) -> None:
+    import base64
+    import json
+
+    try:
+        import cloudpickle
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "embed=True needs the package 'cloudpickle': pip install 'pyop-core[onnx]'", name="cloudpickle"
+        ) from None
+    pickles = {name: base64.b85encode(cloudpickle.dumps(fn)).decode() for name, fn in functions.items()}
+    model.metadata_props.add(key="pyop.functions", value=json.dumps(pickles))
+
+
+class Writer:
+    """Collects the parts of a model.
+
+    Parameters
+    ----------
+    graph : Graph
+    dialect : str
+    given_names : dict of callable to str
+    """
+
+    def __init__(self, graph: Graph, dialect: str, given_names: dict[Any, str]) -> None:
+        self.graph = graph
+        self.dialect = dialect
+        self.given_names = given_names
+        self.taken: set[str] = set()
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self.value_infos: list[Any] = []
+        self.outputs: list[Any] = []
+        self.names: dict[tuple[int, int], str] = {}
+        self.functions: dict[str, Any] = {}
+        self.uses_extension = False
+        self.extensions: dict[str, Any] = {}
+        self._constants: dict[Any, str] = {}
+        self.contexts: dict[int, str] = {}
+
+    # --- names and tensors that rules ask for
+
+    def fresh(self, hint: str) -> str:
+        """A name that nothing else has."""
+        name, k = hint, 0
+        while name in self.taken or not name:
+            k += 1
+            name = f"{hint}_{k}"
+        self.taken.add(name)
+        return name
+
+    def initializer(self, array: np.ndarray[Any, Any], hint: str) -> str:
+        """The name of a constant, shared between equal ones."""
+        from onnx import numpy_helper
+
+        key = (
+            (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= 1024 and array.dtype != object else None
+        )
+        if key in self._constants:
+            return self._constants[key]
+        name = self.fresh(hint)
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+        if key is not None:
+            self._constants[key] = name
+        return name
+
+    def operand(self, value: Value) -> Operand:
+        """A Value of the graph as a tensor."""
+        return Operand(self.names[value.node.index, value.output_index], value.dtype, value.shape)
+
+    # --- the walk
+
+    def write(self) -> None:
+        """Everything that the outputs need, and every stateful node."""
+        wanted = self._output_names()
+        needed = self._needed()
+        for node in self.graph.nodes:
+            if node.kind == "input":
+                value = node.outputs[0]
+                self.names[node.index, 0] = self.fresh(value.name)
+        for node in self.graph.nodes:
+            for k, value in enumerate(node.outputs):
+                key = (node.index, k)
+                if key not in self.names:
+                    self.names[key] = self.fresh(wanted.get(key) or value.name)
+        for node in self.graph.nodes:
+            if node.index not in needed:
+                continue
+            if node.kind == "constant":
+                self.constant(node)
+            elif node.kind == "py":
+                self.node(node)
+        self._write_outputs()
+
+    def _needed(self) -> set[int]:
+        from . import python_nodes
+
+        leaves = self.graph._output_leaves()[0] if self.graph._outputs is not None else []
+        pending = [leaf.node.index if isinstance(leaf, Value) else leaf.index for leaf in leaves]
+        pending += [node.index for node in self.graph.nodes if node.stateful]
+        if not pending:
+            raise GraphError(f"graph {self.graph.name!r} has no outputs to export: declare them with g.output(...)")
+        needed: set[int] = set()
+        while pending:
+            index = pending.pop()
+            if index not in needed:
+                needed.add(index)
+                node = self.graph[index]
+                pending += [value.node.index for value in node.inputs]
+                # A gradient needs the context of its call, whether or not anybody reads what the call returns.
+                forward = python_nodes.forward_of(self, node)
+                pending += [forward.index] if forward is not None else []
+        return needed
+
+    def _output_places(self) -> list[tuple[Value, str]]:
+        """The output Values and the names that they are to have; "" for their own."""
+        if self.graph._outputs is None:
+            return []
+        leaves, structure = self.graph._output_leaves()
+        paths = structure.leaf_paths()
+        found = []
+        for leaf, path in zip(leaves, paths, strict=True):
+            if not isinstance(leaf, Value):
+                continue  # a Node that is to run: it is stateful, or runs for nothing
+            keys = re.findall(r"\['([^']*)'\]|\[([^\]]*)\]|\.(\w+)", path)
+            parts = [first or second or third for first, second, third in keys]
+            named = any(not part.isdigit() for part in parts)
+            found.append((leaf, ".".join(parts) if named else ""))
+        return found
+
+    def _output_names(self) -> dict[tuple[int, int], str]:
+        wanted: dict[tuple[int, int], str] = {}
+        for value, name in self._output_places():
+            key = (value.node.index, value.output_index)
+            if name and value.node.kind == "py" and key not in wanted:
+                wanted[key] = name
+        return wanted
+
+    def _write_outputs(self) -> None:
+        from onnx import helper
+
+        used: set[str] = set()
+        places = self._output_places()
+        for value, wanted in places:
+            name = self.names[value.node.index, value.output_index]
+            if value.node.kind != "py" or name in used or (wanted and wanted != name):
+                free = (
+                    self.fresh(wanted or value.name) if wanted not in self.taken or not wanted else self.fresh(wanted)
+                )
+                self.nodes.append(helper.make_node("Identity", [name], [free], name=self.fresh(f"{free}/Identity")))
+                name = free
+            used.add(name)
+            self.outputs.append(self.value_info(name, value.spec, f"output {name!r}"))
+
+    def value_info(self, name: str, spec: Spec, what: str) -> Any:
+        """The ValueInfo of a tensor."""
+        from onnx import TensorProto, ValueInfoProto, helper
+
+        dtype = spec.dtype
+        code = TensorProto.UNDEFINED
+        if isinstance(dtype, np.dtype):
+            code = self.code(dtype, what)
+        if code == TensorProto.UNDEFINED:
+            return ValueInfoProto(name=name)
+        if spec.ndim is None:
+            return helper.make_tensor_value_info(name, code, None)
+        return helper.make_tensor_value_info(name, code, [_dim(size) for size in spec.shape or ()])
+
+    def code(self, dtype: np.dtype[Any], what: str) -> int:
+        """The element type of a dtype; objects are text, as the py_func family has it."""
+        if dtype.kind in "OS":
+            return STRING
+        try:
+            return code_of(dtype)
+        except ValueError as error:
+            raise ValueError(f"{what} cannot be exported: {error}") from None
+
+    def constant(self, node: Node) -> None:
+        """An initializer under the name of the constant."""
+        from onnx import numpy_helper
+
+        array = self.graph.run(node.outputs[0])
+        name = self.names[node.index, 0]
+        if array.dtype.kind in "OUST":
+            array = _texts(array, f"constant {name!r}")
+        elif array.dtype.kind not in "biufc":
+            self.code(array.dtype, f"constant {name!r}")
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+
+    def node(self, node: Node) -> None:
+        """One call: an operator if there is one, else a PythonOp."""
+        from . import python_nodes
+
+        inputs = [self.operand(value) for value in node.inputs]
+        call = call_of(node, inputs)
+        reason = ""
+        if node.contract is None and has_rule(call.function):
+            try:
+                self._standard(node, call)
+            except NotStandard as error:
+                reason = f" (the operators of ONNX cannot do it: {error})"
+            else:
+                self._describe(node)
+                return
+        python_nodes.write(self, node, call, inputs, reason)
+        self._describe(node)
+
+    def _standard(self, node: Node, call: Call) -> None:
+        outputs = tuple(self.operand(value) for value in node.outputs)
+        emitter = Emitter(self, self.names[node.index, 0], call.carriers, outputs)
+        results = emit(emitter, call.function, call.args, call.kwargs)
+        if len(results) != len(outputs):
+            raise NotStandard(f"{len(results)} results where the node has {len(outputs)}")
+        final: dict[str, str] = {}
+        own = {name for made in emitter.nodes for name in made.output}
+        for result, output in zip(results, outputs, strict=True):
+            if output.dtype is not None:
+                result = emitter.cast(result, output.dtype)
+            if (
+                result.name not in own | {name for made in emitter.nodes for name in made.output}
+                or result.name in final
+            ):
+                result = emitter.add("Identity", result)
+            final[result.name] = output.name
+        for made in emitter.nodes:
+            made.output[:] = [final.get(name, name) for name in made.output]
+            made.input[:] = [final.get(name, name) for name in made.input]
+        self.nodes += emitter.nodes
+
+    def _describe(self, node: Node) -> None:
+        # ONNX infers nothing about a PythonOp, and less than pyop knows about the rest.
+        for value in node.outputs:
+            name = self.names[node.index, value.output_index]
+            if isinstance(value.dtype, np.dtype):
+                self.value_infos.append(self.value_info(name, value.spec, f"{name!r}"))
+
+    def model(self) -> Any:
+        """The model of what was written."""
+        from onnx import ModelProto, helper
+
+        outputs = {info.name for info in self.outputs}
+        inputs = [
+            self.value_info(self.names[value.node.index, 0], value.spec, f"input {value.name!r}")
+            for value in self.graph.inputs
+        ]
+        graph = helper.make_graph(
+            self.nodes,
+            self.graph.name,
+            inputs,
+            self.outputs,
+            initializer=self.initializers,
+            value_info=[info for info in self.value_infos if info.name not in outputs],
+        )
+        opsets = [helper.make_opsetid("", OPSET)]
+        if self.uses_extension:
+            domain = "ai.onnx.contrib" if self.dialect == "extensions" else "com.microsoft"
+            opsets.append(helper.make_opsetid(domain, 1))
+        made: ModelProto = helper.make_model(
+            graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pyop", producer_version=pyop_version
+        )
+        if self.extensions:
+            import json
+
+            made.metadata_props.add(key="pyop.extensions", value=json.dumps(self.extensions))
+        return made
+
+
+def _dim(size: Any) -> int | str | None:
+    if isinstance(size, int):
+        return size
+    return str(size) if isinstance(size, Dim) else None
+
+
+def _texts(array: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
+    items = []
+    for item in array.ravel().tolist():
+        if not isinstance(item, str | bytes):
+            raise ValueError(f"{what} holds {type(item).__name__} {item!r:.80}, which is no text: ONNX has no objects")
+        items.append(item)
+    made = np.empty(len(items), object)
+    made[:] = items
+    return made.reshape(array.shape)

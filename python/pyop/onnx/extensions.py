@@ -1,0 +1,183 @@
+"""PyOp of onnxruntime-extensions: Python functions that stock onnxruntime calls.
+
+There a custom operator is known by its name alone, so every function and set of constants becomes an operator of its
+own in the domain ``ai.onnx.contrib``; what it stands for is in the model's metadata. An exception in such an operator
+ends the process, which nothing here can change: the operators print it first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .attributes import Forward, Port
+from .loading import read_model
+from .python_op import PythonCall
+from .registry import Table
+from .trust import Trust
+
+__all__ = ["register_extensions", "write_extension"]
+
+DOMAIN = "ai.onnx.contrib"
+# Float16 ends the process there, and complex and bfloat16 have no path through Python lists.
+_TYPES = {
+    1: "dt_float",
+    2: "dt_uint8",
+    3: "dt_int8",
+    4: "dt_uint16",
+    5: "dt_int16",
+    6: "dt_int32",
+    7: "dt_int64",
+    8: "dt_string",
+    9: "dt_bool",
+    11: "dt_double",
+    12: "dt_uint32",
+    13: "dt_uint64",
+}
+
+
+def write_extension(call: Any) -> None:
+    """A call as an operator of onnxruntime-extensions."""
+    from onnx import helper
+
+    w, node = call.w, call.node
+    arguments, names = call.arguments()
+    attributes, tensors = call.attributes(arguments, names)
+    outputs = [w.operand(value) for value in node.outputs]
+    if not outputs:
+        call.fail("it returns nothing, and an operator has at least one result")
+    ports = [call.port(f"output {k}", output) for k, output in enumerate(outputs)]
+    for what, codes in (
+        ("input", attributes["input_tensor_types"]),
+        ("output", [code for code, _ in ports]),
+    ):
+        for k, code in enumerate(codes):
+            if code not in _TYPES:
+                call.fail(f"{what} {k} is of an element type that onnxruntime-extensions cannot pass to Python")
+    function = call.name_of(call.function())
+    described = {
+        "function": function,
+        "arguments": [None if a is not None and not isinstance(a, _CONSTANTS) else a for a in arguments],
+        "tensors": [not isinstance(a, _CONSTANTS) for a in arguments],
+        "keywords": list(names),
+        "inputs": [
+            list(pair) for pair in zip(attributes["input_tensor_types"], attributes["input_tensor_ranks"], strict=True)
+        ],
+        "outputs": [list(port) for port in ports],
+    }
+    key = json.dumps(described, sort_keys=True)
+    known = {json.dumps(entry, sort_keys=True): name for name, entry in w.extensions.items()}
+    op_type = known.get(key)
+    if op_type is None:
+        base = re.sub(r"\W+", "_", function).strip("_") or "op"
+        op_type, k = base, 0
+        while op_type in w.extensions:
+            k += 1
+            op_type = f"{base}_{k}"
+        w.extensions[op_type] = described
+    w.nodes.append(
+        helper.make_node(op_type, [t.name for t in tensors], [o.name for o in outputs], name=node.name, domain=DOMAIN)
+    )
+    w.uses_extension = True
+
+
+_CONSTANTS = (bool, int, float, tuple)
+
+
+def register_extensions(
+    model: Any,
+    functions: Mapping[str, Any] | None = None,
+    *,
+    trust: str | None = None,
+    modules: Iterable[str] = (),
+) -> str:
+    """Tell onnxruntime-extensions what the operators of a model exported with ``dialect="extensions"`` do.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto, bytes or path
+    functions, trust, modules
+        As `load` has them.
+
+    Returns
+    -------
+    str
+        The path of the library to give to ``SessionOptions.register_custom_ops_library``.
+
+    Raises
+    ------
+    ValueError
+        The model has no description of its operators, or a malformed one.
+    """
+    from onnxruntime_extensions import PyCustomOpDef, get_library_path, onnx_op
+
+    table = Table(functions, Trust.make(trust, modules))
+    for op_type, entry in _described(read_model(model)).items():
+        declared, keywords = _declared(op_type, entry)
+        types: list[list[Any]] = [
+            [getattr(PyCustomOpDef, _TYPES[port.code]) for port in ports]
+            for ports in (declared.inputs, declared.outputs)
+        ]
+        table.find(declared.name, declared.label)  # better now than where an exception ends the process
+        onnx_op(op_type=op_type, inputs=types[0], outputs=types[1])(_operator(PythonCall(declared, table, keywords)))
+    path: str = get_library_path()
+    return path
+
+
+def _described(model: Any) -> dict[str, Any]:
+    for entry in model.metadata_props:
+        if entry.key == "pyop.extensions":
+            try:
+                found = json.loads(entry.value)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"the metadata 'pyop.extensions' of the model are malformed: {error}") from None
+            if isinstance(found, dict):
+                return found
+    raise ValueError("the model says nothing of its operators: export it with dialect='extensions'")
+
+
+def _declared(op_type: str, entry: Any) -> tuple[Forward, tuple[str, ...]]:
+    try:
+        inputs = tuple(Port(int(code), int(rank)) for code, rank in entry["inputs"])
+        outputs = tuple(Port(int(code), int(rank)) for code, rank in entry["outputs"])
+        tensors = iter(range(len(inputs)))
+        at = tuple(next(tensors) if tensor else None for tensor in entry["tensors"])
+        constants = tuple(tuple(a) if isinstance(a, list) else a for a in entry["arguments"])
+        keywords = tuple(map(str, entry["keywords"]))
+        name = str(entry["function"])
+        good = len(at) == len(constants) >= len(keywords) and {p.code for p in (*inputs, *outputs)} <= set(_TYPES)
+    except (KeyError, TypeError, ValueError, StopIteration) as error:
+        raise ValueError(f"what the model says of the operator {op_type!r:.80} is malformed: {error!r}") from None
+    if not good or next(tensors, None) is not None:
+        raise ValueError(f"what the model says of the operator {op_type!r:.80} is malformed")
+    declared = Forward(
+        label=f"operator {op_type!r}",
+        name=name,
+        tensor_at=at,
+        constants=constants,
+        inputs=inputs,
+        outputs=outputs,
+        needs_grad=(False,) * len(at),
+        training=False,
+        written=frozenset(),
+    )
+    return declared, keywords
+
+
+def _operator(call: PythonCall) -> Callable[..., Any]:
+    def operator(*tensors: Any) -> Any:
+        try:
+            _context, *results = call(*map(np.asarray, tensors))
+        except BaseException:
+            print(f"{call.label} failed, and onnxruntime-extensions will now end the process:", file=sys.stderr)
+            traceback.print_exc()
+            raise
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return operator

@@ -1,0 +1,314 @@
+"""Calls of Python functions as PythonOp, gradients of ops as PythonOpGrad."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from .._core import Node
+from ..gradients.op_calls import Backward
+from .attributes import DOMAIN
+from .described import Call, call_of
+from .loading import KEYWORDS
+from .registry import path_of
+from .standard import Operand
+
+if TYPE_CHECKING:
+    from .exporting import Writer
+
+__all__ = ["forward_of", "write"]
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def write(w: Writer, node: Node, call: Call, inputs: list[Operand], reason: str) -> None:
+    """One node that calls Python.
+
+    Parameters
+    ----------
+    w : Writer
+    node : Node
+    call : Call
+    inputs : list of Operand
+        Of the node, in its order.
+    reason : str
+        Why no standard operator was taken; for errors.
+
+    Raises
+    ------
+    ValueError
+        PythonOp cannot express the call.
+    """
+    _Call(w, node, call, inputs, reason).write()
+
+
+class _Call:
+    def __init__(self, w: Writer, node: Node, call: Call, inputs: list[Operand], reason: str) -> None:
+        self.w = w
+        self.node = node
+        self.call = call
+        self.inputs = inputs
+        self.reason = reason
+
+    def fail(self, problem: str) -> NoReturn:
+        raise ValueError(
+            f"node {self.node.name!r} (created at {self.node.origin}) cannot be exported as a PythonOp: "
+            f"{problem}{self.reason}"
+        )
+
+    def write(self) -> None:
+        if isinstance(self.call.function, Backward):
+            self.gradient(self.call.function)
+        elif self.w.dialect == "extensions":
+            from .extensions import write_extension
+
+            write_extension(self)
+        else:
+            self.python_op()
+
+    # --- names
+
+    def name_of(self, function: Any) -> str:
+        """The name under which a function is found again."""
+        w = self.w
+        given = w.given_names.get(function) if _hashable(function) else None
+        if given is None:
+            given = path_of(function) if w.dialect == "func_name" else getattr(function, "__name__", None)
+        if given is None:
+            self.fail(
+                f"{function!r:.200} has no import path; give it a name with export(..., names={{function: name}})"
+            )
+        known = w.functions.setdefault(given, function)
+        if known is not function and known != function:
+            self.fail(
+                f"two functions are called {given!r}: {known!r:.100} and {function!r:.100}; give them names with "
+                "export(..., names={function: name})"
+            )
+        return given
+
+    def function(self) -> Any:
+        """The function that a name is to lead to: of an op that saves residuals, the user's own."""
+        gradient = _saving(self.node)
+        return self.call.function if gradient is None else gradient.fn
+
+    # --- arguments
+
+    def arguments(self) -> tuple[list[Any], tuple[str, ...]]:
+        """Positional arguments, those by keyword last, and their names."""
+        if self.call.nested:
+            self.fail("arrays stand inside containers among its arguments, and PythonOp has flat arguments only")
+        return [*self.call.args, *self.call.kwargs.values()], tuple(self.call.kwargs)
+
+    def port(self, what: str, operand: Operand) -> tuple[int, int]:
+        if operand.dtype is None:
+            self.fail(f"the dtype of {what} is not known: declare it")
+        if operand.shape is None or any(size is Ellipsis for size in operand.shape):
+            self.fail(f"the rank of {what} is not known: declare its shape, with _ for sizes that vary")
+        contract = self.node.contract
+        if operand.dtype.kind == "O" and (contract is None or not contract._parts[3]):
+            self.fail(f"{what} has dtype object, and ONNX has no objects")
+        return self.w.code(operand.dtype, f"{what} of node {self.node.name!r}"), len(operand.shape)
+
+    def attributes(self, arguments: list[Any], names: tuple[str, ...]) -> tuple[dict[str, Any], list[Operand]]:
+        """The attributes that say what the arguments are, and the tensors among them."""
+        tensors: list[Operand] = []
+        convention = ""
+        constants: dict[str, list[Any]] = {}
+        for k, argument in enumerate(arguments):
+            if isinstance(argument, Operand):
+                tensors.append(argument)
+                convention += "d"
+            else:
+                label = (
+                    f"argument {k}"
+                    if k < len(arguments) - len(names)
+                    else (f"argument {names[k - len(arguments) + len(names)]}=")
+                )
+                self.constant(label, argument, k, constants)
+                convention += "c"
+        if not tensors:
+            self.fail("it takes no array, and a PythonOp has at least one")
+        ports = [self.port(f"input {k}", tensor) for k, tensor in enumerate(tensors)]
+        found: dict[str, Any] = {
+            "input_convention": convention,
+            "input_tensor_types": [code for code, _ in ports],
+            "input_tensor_ranks": [rank for _, rank in ports],
+            **constants,
+        }
+        return found, tensors
+
+    def constant(self, label: str, value: Any, position: int, found: dict[str, list[Any]]) -> None:
+        kind = type(value)
+        if kind in (bool, int, float):
+            family = kind.__name__
+            self.check(label, family, value)
+            found.setdefault(f"input_{family}_scalars", []).append(int(value) if kind is bool else value)
+            found.setdefault(f"input_{family}_scalar_positions", []).append(position)
+            return
+        if kind is tuple:
+            kinds = {type(item) for item in value} or {int}
+            if len(kinds) == 1 and kinds <= {bool, int, float}:
+                family = kinds.pop().__name__
+                for item in value:
+                    self.check(label, family, item)
+                buffer = found.setdefault(f"input_{family}_tuples", [])
+                found.setdefault(f"input_{family}_tuple_positions", []).append(position)
+                found.setdefault(f"input_{family}_tuple_begins", []).append(len(buffer))
+                buffer += [int(item) for item in value] if family == "bool" else value
+                return
+        self.fail(
+            f"{label} is {kind.__name__} {value!r:.80}, an object: PythonOp has bool, int and float constants, and "
+            "tuples of one of these; graph.save(path) keeps any"
+        )
+
+    def check(self, label: str, family: str, value: Any) -> None:
+        if family == "bool" and self.w.dialect == "name":
+            self.fail(f"{label} is {value!r}, and the dialect 'name' has no bool")
+        if family == "int" and value not in _INT64:
+            self.fail(f"{label} is {value}, which int64 cannot hold")
+        if family == "float":
+            with np.errstate(over="ignore"):
+                narrow = float(np.float32(value))
+            if narrow != value and value == value:
+                self.fail(
+                    f"{label} is {value!r}, which float32 cannot hold (it would become {narrow!r}): pass it as "
+                    "an array, or save the graph with graph.save(path)"
+                )
+
+    # --- nodes
+
+    def python_op(self) -> None:
+        w, node = self.w, self.node
+        arguments, names = self.arguments()
+        attributes, tensors = self.attributes(arguments, names)
+        outputs = [w.operand(value) for value in node.outputs]
+        gradient = _saving(node)
+        if gradient is not None:
+            context, outputs = outputs[-1].name, outputs[:-1]
+        else:
+            context = w.fresh(f"{w.names[node.index, 0] if outputs else node.name}_ctx")
+        if not outputs:
+            self.fail("it returns nothing, and a PythonOp has at least one result")
+        w.contexts[node.index] = context
+        ports = [self.port(f"output {k}", output) for k, output in enumerate(outputs)]
+        attributes |= {
+            w.dialect: self.name_of(self.function()),
+            "output_tensor_types": [code for code, _ in ports],
+            "output_tensor_ranks": [rank for _, rank in ports],
+            "input_requires_grads": self.requires_grads(arguments),
+            "training_mode": int(gradient is not None or _has_gradient(w, node)),
+        }
+        contract = node.contract
+        if contract is not None and contract.mutates:
+            if w.dialect == "func_name":
+                self.fail("it writes into an argument (mutates=), which only the dialect 'name' can say")
+            attributes["inplace"] = 1
+        made = _node("PythonOp", [t.name for t in tensors], [context, *(o.name for o in outputs)], node, attributes)
+        if names:
+            made.metadata_props.add(key=KEYWORDS, value=",".join(names))
+        w.nodes.append(made)
+        w.uses_extension = True
+        if gradient is None:
+            from onnx import TensorProto, helper
+
+            w.value_infos.append(helper.make_tensor_value_info(context, TensorProto.INT64, [1]))
+
+    def requires_grads(self, arguments: list[Any]) -> list[int]:
+        if not (_saving(self.node) or _has_gradient(self.w, self.node)):
+            return [0] * len(arguments)
+        return [int(isinstance(a, Operand) and a.dtype is not None and a.dtype.kind in "fc") for a in arguments]
+
+    def gradient(self, backward: Backward) -> None:
+        w, node = self.w, self.node
+        if w.dialect == "extensions":
+            self.fail("onnxruntime-extensions have no gradients")
+        forward = forward_of(w, node)
+        if forward is None or forward.index not in w.contexts:
+            self.fail("its forward node is not in the graph")
+        arguments, _ = _Call(
+            w, forward, call_of(forward, (given := [w.operand(v) for v in forward.inputs])), given, ""
+        ).arguments()
+        tensors = [a for a in arguments if isinstance(a, Operand)]
+        convention = "".join("d" if isinstance(a, Operand) else "c" for a in arguments)
+        cotangents = self.inputs[: backward.n_out]
+        results = dict(zip(backward.argnums, (w.operand(v) for v in node.outputs), strict=True))
+        outs, required, types = [], [], []
+        for k, tensor in enumerate(tensors):
+            result = results.get(k)
+            required.append(int(result is not None))
+            outs.append(result.name if result is not None else w.fresh(f"{w.names[node.index, 0]}_unused"))
+            types.append(self.port(f"output {k}", result or tensor))
+        ports = [self.port(f"cotangent {k}", ct) for k, ct in enumerate(cotangents)]
+        attributes = {
+            w.dialect: self.name_of(backward.gradient.fn),
+            "output_convention": convention,
+            "input_tensor_types": [code for code, _ in ports],
+            "input_tensor_ranks": [rank for _, rank in ports],
+            "output_tensor_types": [code for code, _ in types],
+            "output_tensor_ranks": [rank for _, rank in types],
+            "output_tensor_requires_grads": required,
+        }
+        read = [w.contexts[forward.index], *(ct.name for ct in cotangents)]
+        w.nodes.append(_node("PythonOpGrad", read, outs, node, attributes))
+
+
+def _hashable(function: Any) -> bool:
+    try:
+        hash(function)
+    except TypeError:
+        return False
+    return True
+
+
+def _saving(node: Node) -> Any:
+    """The gradient of an op whose node also returns residuals; None for any other node."""
+    gradient = None if node.contract is None else node.contract.gradient
+    saving = None if gradient is None else gradient.saving
+    return gradient if saving is not None and node.contract is saving[1] else None
+
+
+def _has_gradient(w: Writer, node: Node) -> bool:
+    """Whether a gradient node of the graph belongs to this call."""
+    gradient = None if node.contract is None else node.contract.gradient
+    if gradient is None:
+        return False
+    return any(
+        isinstance(other.function, Backward) and other.function.gradient is gradient and forward_of(w, other) == node
+        for other in w.graph.nodes
+        if other.kind == "py"
+    )
+
+
+def forward_of(w: Writer, node: Node) -> Node | None:
+    """The call that a gradient node belongs to: of the same op, on the same arguments. None for other nodes."""
+    backward = node.function
+    if not isinstance(backward, Backward):
+        return None
+    inputs = list(node.inputs)
+    own = inputs[backward.n_out : backward.n_out + backward.n_in]
+    if backward.gradient.saves:
+        return inputs[-1].node
+    wanted = [value._key for value in own]
+    for other in w.graph.nodes[: node.index]:
+        contract = other.contract
+        same_op = contract is not None and contract.gradient is backward.gradient
+        if same_op and [value._key for value in other.inputs] == wanted:
+            return other
+    return None
+
+
+def _node(op_type: str, inputs: list[str], outputs: list[str], node: Node, attributes: dict[str, Any]) -> Any:
+    from onnx import AttributeProto, helper
+
+    made = helper.make_node(op_type, inputs, outputs, name=node.name, domain=DOMAIN)
+    for key, value in attributes.items():
+        kind = None
+        if isinstance(value, list):
+            kind = (
+                AttributeProto.FLOATS
+                if key.startswith("input_float_") and key.endswith("s") and not key.endswith(("positions", "begins"))
+                else AttributeProto.INTS
+            )
+        made.attribute.append(helper.make_attribute(key, value, attr_type=kind))
+    return made

@@ -1,0 +1,64 @@
+"""NumPy's functions in operators of ONNX: one rule a function, for calls that an operator (or a few) can express.
+
+A rule is called with an `Emitter` and the arguments of the NumPy function, in which an `Operand` stands for every array
+of the graph. It returns the Operands of the results, or raises `NotStandard` with the reason; the call then becomes a
+PythonOp.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .emitter import Emitter, NotStandard, Operand
+
+__all__ = ["Emitter", "NotStandard", "Operand", "emit", "has_rule", "standard"]
+
+R = TypeVar("R", bound=Callable[..., Any])
+
+_rules: dict[Any, tuple[Callable[..., Any], inspect.Signature]] = {}
+_families = ("elementwise", "gradients", "reductions", "reshaping", "selecting")
+
+
+def standard(*functions: Any) -> Callable[[R], R]:
+    """Register a rule for functions."""
+
+    def register(rule: R) -> R:
+        for function in functions:
+            if function is not None:
+                _rules[function] = (rule, inspect.signature(rule))
+        return rule
+
+    return register
+
+
+def has_rule(function: Any) -> bool:
+    """Whether there is a rule for a function at all."""
+    if not _rules:
+        for family in _families:
+            importlib.import_module(f"{__name__}.{family}")
+    try:
+        return function in _rules
+    except TypeError:
+        return False
+
+
+def emit(emitter: Emitter, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Operand]:
+    """The results of ``function(*args, **kwargs)``, computed by operators of ONNX.
+
+    Raises
+    ------
+    NotStandard
+        No operator does that.
+    """
+    if not has_rule(function):
+        raise NotStandard("no operator of ONNX does this")
+    rule, signature = _rules[function]
+    try:
+        signature.bind(emitter, *args, **kwargs)
+    except TypeError as error:
+        raise NotStandard(f"no operator of ONNX has these arguments ({error})") from None
+    found = rule(emitter, *args, **kwargs)
+    return list(found) if isinstance(found, list | tuple) else [found]

@@ -1,0 +1,160 @@
+"""`Emitter`, which writes operators for one call, and `Operand`, an array on the ONNX side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...dim import Quotient
+from ...dims import Dim
+from ..elements import code_of
+
+__all__ = ["Emitter", "NotStandard", "Operand"]
+
+
+class NotStandard(Exception):
+    """No operator of ONNX does this; says why."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A named tensor, with what is known of it."""
+
+    name: str
+    dtype: Any
+    shape: tuple[Any, ...] | None = None
+
+    @property
+    def ndim(self) -> int:
+        """The rank.
+
+        Raises
+        ------
+        NotStandard
+            Not known.
+        """
+        if self.shape is None or any(size is Ellipsis for size in self.shape):
+            raise NotStandard("the rank of an argument is not known")
+        return len(self.shape)
+
+
+class Emitter:
+    """Collects the operators of one call.
+
+    Parameters
+    ----------
+    writer : object
+        Has ``fresh(hint)`` and ``initializer(array, hint)``, each of which gives a name.
+    base : str
+        What names begin with.
+    carriers : dict of str to (Operand, int)
+        Where the number of a symbolic size is found: an array and its axis.
+    outputs : tuple of Operand
+        What the call computes, as far as it is known.
+    """
+
+    def __init__(
+        self, writer: Any, base: str, carriers: dict[str, tuple[Operand, int]], outputs: tuple[Operand, ...]
+    ) -> None:
+        self.writer = writer
+        self.base = base
+        self.carriers = carriers
+        self.outputs = outputs
+        self.nodes: list[Any] = []
+        self._sizes: dict[str, Operand] = {}
+
+    def add(self, op_type: str, *inputs: Operand | None, dtype: Any = None, **attributes: Any) -> Operand:
+        """One operator with one result, of the dtype of its first input if none is given."""
+        return self.add_many(op_type, 1, *inputs, dtype=dtype, **attributes)[0]
+
+    def add_many(
+        self, op_type: str, count: int, *inputs: Operand | None, dtype: Any = None, **attributes: Any
+    ) -> list[Operand]:
+        """One operator with several results."""
+        from onnx import helper
+
+        names = [self.writer.fresh(f"{self.base}/{op_type}") for _ in range(count)]
+        self.nodes.append(
+            helper.make_node(
+                op_type,
+                ["" if operand is None else operand.name for operand in inputs],
+                names,
+                name=self.writer.fresh(f"{self.base}/{op_type}"),
+                **{key: value for key, value in attributes.items() if value is not None},
+            )
+        )
+        if dtype is None:
+            first = next(operand for operand in inputs if operand is not None)
+            dtype = first.dtype
+        return [Operand(name, np.dtype(dtype)) for name in names]
+
+    def constant(self, value: Any, dtype: Any = None) -> Operand:
+        """An initializer."""
+        array = np.asarray(value, dtype)
+        return Operand(self.writer.initializer(array, f"{self.base}/constant"), array.dtype, array.shape)
+
+    def operand(self, x: Any) -> Operand:
+        """An argument as a tensor: an array of the graph, or a constant."""
+        if isinstance(x, Operand):
+            return x
+        array = np.asarray(x)
+        if array.dtype.kind not in "biufc":
+            raise NotStandard(f"{type(x).__name__} {x!r:.80} is no tensor")
+        return self.constant(array)
+
+    def cast(self, x: Operand, dtype: Any) -> Operand:
+        """The same numbers of another dtype."""
+        dtype = np.dtype(dtype)
+        if x.dtype is None:
+            raise NotStandard("the dtype of an argument is not known")
+        if x.dtype == dtype:
+            return x
+        if x.dtype.kind == "c" or dtype.kind not in "biuf":
+            raise NotStandard(f"ONNX has no cast from {x.dtype} to {dtype}")
+        made = self.add("Cast", x, dtype=dtype, to=code_of(dtype))
+        return Operand(made.name, dtype, x.shape)
+
+    def size(self, dim: Any) -> Operand:
+        """A size as an int64 tensor of shape ``[1]``."""
+        if isinstance(dim, Dim):
+            return self._symbolic(dim)
+        try:
+            return self.constant(np.array([int(dim)], np.int64))
+        except TypeError:
+            raise NotStandard(f"{dim!r:.80} is no size") from None
+
+    def ints(self, values: Any) -> Operand:
+        """Sizes, or other integers, as an int64 vector."""
+        values = list(values) if isinstance(values, tuple | list | np.ndarray) else [values]
+        if not any(isinstance(value, Dim) for value in values):
+            try:
+                return self.constant(np.array([int(value) for value in values], np.int64))
+            except TypeError:
+                raise NotStandard(f"{values!r:.80} are no integers") from None
+        return self.add("Concat", *map(self.size, values), axis=0)
+
+    def _symbolic(self, dim: Dim) -> Operand:
+        total: Operand | None = None
+        for monomial, factor in dim.terms:
+            term = self.size(factor) if factor != 1 or not monomial else None
+            for atom in monomial:
+                value = self._atom(atom)
+                term = value if term is None else self.add("Mul", term, value)
+            assert term is not None
+            total = term if total is None else self.add("Add", total, term)
+        return self.size(0) if total is None else total
+
+    def _atom(self, atom: Any) -> Operand:
+        if isinstance(atom, Quotient):
+            if any(factor < 0 for part in (atom.num, atom.den) if isinstance(part, Dim) for _, factor in part.terms):
+                raise NotStandard(f"{atom.text} may be negative, where the division of ONNX rounds another way")
+            return self.add("Div", self.size(atom.num), self.size(atom.den))
+        name = str(atom)
+        if name not in self._sizes:
+            if name not in self.carriers:
+                raise NotStandard(f"no array of the call has an axis of the size {name}")
+            array, axis = self.carriers[name]
+            self._sizes[name] = self.add("Shape", array, dtype=np.int64, start=axis, end=axis + 1)
+        return self._sizes[name]

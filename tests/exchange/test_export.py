@@ -1,0 +1,231 @@
+"""What graphs become in ONNX: standard operators, PythonOp, and errors where neither can say it."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import TensorProto, helper  # noqa: E402
+
+import pyop  # noqa: E402
+import pyop.onnx  # noqa: E402
+from pyop._tree import flatten  # noqa: E402
+
+RNG = np.random.default_rng(5)
+
+
+@pyop.op("float64[n], float64[n] -> float64[]")
+def scaled_dot(x, y, *, k=3, shift=0.0):
+    return np.dot(x, y) * k + shift
+
+
+@scaled_dot.vjp
+def _(ct, x, y, *, k):
+    return ct * y * k, ct * x * k
+
+
+@pyop.op("float64[n] -> float64[n]")
+def root(x):
+    y = np.sqrt(x)
+    return pyop.saved(y, slope=0.5 / y)
+
+
+@root.vjp
+def _(ct, x, *, saved):
+    return ct * saved.slope
+
+
+def twice(x):
+    return x * 2
+
+
+def halves(x):
+    return x[::2], x[1::2]
+
+
+V, M = "float64[n]", "float64[n,3]"
+# What is traced, the specs of its arguments, and the operators it becomes where that is the point.
+STANDARD = {
+    "arithmetic": (lambda x, y: np.tanh(x * y - x / y + 2) ** 2.0, [V, V]),
+    "weak numbers": (lambda x: 2 * x + 1, ["float32[n]"]),
+    "promotion": (lambda x, y: x + y, ["int32[n]", "float32[n]"]),
+    "integers": (lambda x, y: (x % (y * y + 1), -x, abs(x), np.sign(x)), ["int64[n]", "int64[n]"]),
+    "truth": (lambda x, y: (x < y) & ~(x == y) | np.isnan(x) ^ (x != x), [V, V]),
+    "choice": (lambda x, y: (np.where(x > 0, x, y), np.maximum(x, 0), np.minimum(x, y), np.clip(x, -1, 1)), [V, V]),
+    "sums": (lambda x: (x.sum(), x.sum(0), x.sum(axis=(0, 1), keepdims=True), np.prod(x, axis=-1), x.mean(1)), [M]),
+    "sums of integers": (lambda x: (np.sum(x), np.mean(x), np.cumsum(x)), ["int32[n]"]),
+    "extrema": (lambda x: (x.max(), x.min(axis=1), np.argmax(x, axis=1), np.argmin(x)), [M]),
+    "spread": (lambda x: (x.std(axis=0), x.var(), np.cumsum(x, axis=1)), [M]),
+    "truth of all": (lambda x: (np.any(x), np.all(x, axis=0)), ["bool[n,3]"]),
+    "products": (lambda x, y: (x @ x.T, np.dot(x, y), np.outer(y, y)), [M, "float64[3]"]),
+    "views": (lambda x: (x.T, x.reshape(-1), x.reshape(3, -1), x[None], np.swapaxes(x, 0, 1)), [M]),
+    "moved": (lambda x: np.moveaxis(x, 0, 1), [M]),
+    "symbolic shapes": (lambda x: (x.reshape(x.shape[0] * 3), np.broadcast_to(x[0], (2, *x.shape))), [M]),
+    "slices": (lambda x: (x[1:], x[::-1], x[..., 0], x[-1], x[:, None, 1:3], x[1:-1:2, ::-2]), [M]),
+    "joining": (lambda x: (np.concatenate([x, x], 1), np.stack([x, x]), np.vstack([x, x]), np.hstack([x, x])), [M]),
+    "splitting": (lambda x: (*np.split(x, 3, axis=1), *np.split(x, [1], axis=1)), [M]),
+    "gathering": (lambda x: (x[np.array([0, 2, -1])], np.take(x, [1, 0], axis=1), x[:, [2]]), [M]),
+    "filled": (lambda x: (np.zeros_like(x), np.full_like(x, 7), np.ones_like(x, dtype="i4")), [M]),
+    "casts": (lambda x: (x.astype("f4"), x.astype("i8"), np.round(x), np.floor(x)), [V]),
+    "triangles": (lambda x: (np.triu(x), np.tril(x, -1), np.flip(x), np.tile(x, (2, 1))), ["float64[3,3]"]),
+    "untouched": (lambda x: (x, {"named": x, "doubled": x * 2}), [V]),
+}  # fmt: skip
+
+
+def arguments(graph, n=6):
+    found = []
+    for value in graph.inputs:
+        shape = tuple(size if isinstance(size, int) else n for size in value.shape)
+        array = RNG.normal(size=shape) * 3
+        found.append((array + 5 if value.dtype.kind == "i" else array).astype(value.dtype))
+    return found
+
+
+def assert_same(got, expected, exact=False):
+    leaves = flatten(expected)[0]
+    assert len(got) == len(leaves)
+    for mine, theirs in zip(got, leaves, strict=True):
+        mine, theirs = np.asarray(mine), np.asarray(theirs)
+        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+        if exact:
+            np.testing.assert_array_equal(mine, theirs)
+        else:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5 if theirs.dtype == np.float32 else 1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_numpy_functions_become_standard_operators(name):
+    fn, specs = STANDARD[name]
+    graph = pyop.trace(fn, *specs)
+    model = pyop.onnx.export(graph)
+    onnx.checker.check_model(model, full_check=True)
+    assert {node.domain for node in model.graph.node} == {""}
+    args = arguments(graph)
+    feeds = {value.name: arg for value, arg in zip(graph.inputs, args, strict=True)}
+    expected = graph.compile()(*args)
+    loaded = pyop.onnx.load(model, trust="none").compile()(**feeds)
+    assert_same(list(loaded.values()), expected)
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert_same(session.run(None, feeds), expected)
+
+
+@pytest.mark.parametrize("dialect", ["func_name", "name"])
+def test_python_functions_become_python_ops_of_the_dialect(dialect):
+    graph = pyop.trace(lambda x, y: scaled_dot(np.exp(x), y, k=4), V, V)
+    model = pyop.onnx.export(graph, dialect=dialect)
+    onnx.checker.check_model(model)
+    (node,) = [node for node in model.graph.node if node.domain]
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    name = f"{__name__}.scaled_dot" if dialect == "func_name" else "scaled_dot"
+    assert attributes.pop(dialect).decode() == name
+    assert attributes == {
+        "input_convention": b"ddc",
+        "input_tensor_types": [TensorProto.DOUBLE] * 2,
+        "input_tensor_ranks": [1, 1],
+        "input_int_scalars": [4],
+        "input_int_scalar_positions": [2],
+        "input_requires_grads": [0, 0, 0],
+        "output_tensor_types": [TensorProto.DOUBLE],
+        "output_tensor_ranks": [0],
+        "training_mode": 0,
+    }
+    assert {info.name for info in model.graph.value_info} == {"exp", "scaled_dot_ctx"}
+    args = arguments(graph)
+    functions = None if dialect == "func_name" else {"scaled_dot": scaled_dot}
+    got = pyop.onnx.load(model, functions).compile()(x=args[0], y=args[1])
+    assert_same(list(got.values()), graph.compile()(*args), exact=True)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: pyop.grad(lambda x: scaled_dot(np.exp(x), x, k=4))(x),
+        lambda x: pyop.grad(lambda x: np.sum(root(x * x)))(x),
+        lambda x: pyop.value_and_grad(lambda x: np.sum(np.sin(x) * x[::-1]))(x),
+    ],
+)
+def test_gradients_become_python_op_grads(fn):
+    graph = pyop.trace(fn, "float64[5]")
+    model = pyop.onnx.export(graph)
+    onnx.checker.check_model(model)
+    (x,) = arguments(graph)
+    assert_same(list(pyop.onnx.load(model).compile()(x=x).values()), graph.compile()(x))
+
+
+def test_gradients_of_ops_are_python_op_grads_that_read_the_context():
+    graph = pyop.trace(pyop.grad(lambda x: np.sum(root(x))), "float64[5]")
+    nodes = {node.op_type: node for node in pyop.onnx.export(graph).graph.node}
+    assert nodes["PythonOpGrad"].input[0] == nodes["PythonOp"].output[0]
+
+
+@pytest.mark.parametrize(
+    ("build", "match"),
+    [
+        (lambda x: pyop.py_func(twice, [x], np.float64), r"rank of output 0 is not known"),
+        (lambda x: scaled_dot(x, x, shift=0.1), r"argument shift= is 0.1, which float32 cannot hold"),
+        (lambda x: scaled_dot(x, x, k=2**63), r"argument k= is 9223372036854775808, which int64"),
+        (lambda x: scaled_dot(x, x, k="a"), r"argument k= is str 'a', an object"),
+        (lambda x: scaled_dot(x, x, k=(1, 2.0)), r"argument k= is tuple \(1, 2.0\), an object"),
+        (lambda x: scaled_dot(x, x, k=None), r"argument k= is NoneType None, an object"),
+        (lambda x: pyop.op("float64[n] -> float64[n]")(lambda y: y)(x) + pyop.op(like=0)(lambda y: -y)(x),
+         r"two functions are called"),
+        (lambda x: np.sort(x, kind="stable"), r"argument kind= is str 'stable', an object"),
+        (lambda x: x.astype("M8[s]"), r"ONNX has no element type|no cast"),
+    ],
+)  # fmt: skip
+def test_what_onnx_cannot_express_is_an_error_that_names_node_and_argument(build, match):
+    graph = pyop.trace(build, V)
+    with pytest.raises(ValueError, match=match) as error:
+        pyop.onnx.export(graph)
+    assert "node " in str(error.value) or "output " in str(error.value)
+
+
+def test_the_old_dialect_has_no_bool():
+    graph = pyop.trace(lambda x: scaled_dot(x, x, k=True), V)
+    with pytest.raises(ValueError, match="has no bool"):
+        pyop.onnx.export(graph, dialect="name")
+    loaded = pyop.onnx.load(pyop.onnx.export(graph))
+    assert_same(list(loaded.compile()(x=np.ones(3)).values()), 3.0)
+
+
+def test_outputs_keep_their_names_and_files_their_content(tmp_path):
+    graph = pyop.trace(lambda x: {"out": x * 2, "in": x, "tree": [x + 1, x - 1]}, V)
+    path = tmp_path / "model.onnx"
+    model = pyop.onnx.export(graph, path)
+    assert [info.name for info in model.graph.output] == ["out", "in", "tree.0", "tree.1"]
+    assert path.read_bytes() == model.SerializeToString()
+    assert list(tmp_path.iterdir()) == [path]
+    got = pyop.onnx.load(path).compile()(x=np.ones(2))
+    assert list(got) == ["out", "in", "tree.0", "tree.1"]
+    np.testing.assert_array_equal(got["tree.1"], np.zeros(2))
+
+
+def test_lambdas_travel_under_given_names_or_by_value():
+    shift = 5.0
+    f = lambda x: x + shift
+    op = pyop.op("float64[n] -> float64[n]")(f)
+    graph = pyop.trace(lambda x: op(x), V)
+    model = pyop.onnx.export(graph, names={f: "my.shift"})
+    got = pyop.onnx.load(model, {"my.shift": f}).compile()(x=np.zeros(1))
+    assert list(got.values()) == [5.0]
+    pytest.importorskip("cloudpickle")
+    model = pyop.onnx.export(graph, embed=True)
+    with pytest.raises(LookupError, match='trust="pickles"'):
+        pyop.onnx.load(model).compile()(x=np.zeros(1))
+    got = pyop.onnx.load(model, trust="pickles").compile()(x=np.zeros(1))
+    assert list(got.values()) == [5.0]
+
+
+def test_text_and_results_of_several_kinds():
+    def join(texts, numbers):
+        return np.array(
+            [f"{t.decode()}{n}".encode() for t, n in zip(texts, numbers, strict=True)], object
+        ), numbers.sum()
+
+    graph = pyop.Graph()
+    with graph:
+        texts, numbers = graph.input("string", name="t"), graph.input("int64[n]", name="n")
+        graph.output(pyop.py_func(join, [texts, numbers], ["string", "int64[]"]))
+    with pytest.raises(ValueError, match="rank of input 0"):
+        pyop.onnx.export(graph, names={join: "join"})
