@@ -20,6 +20,7 @@ SUITES = {
     "wide": "B3: a plan of 1000 independent nodes; one call of a one-node plan",
     "graph": "B8: building a node, its memory, compile and run at 10^6 nodes",
     "expressions": "B4, B5: NumPy expressions as plans against NumPy",
+    "gradients": "B14: a compiled value and gradient against autograd and PyTensor",
     "guard": "B7: a compiled function against its plan",
     "handoff": "B9: 64 MiB through an op and through a plan of ten",
     "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",
