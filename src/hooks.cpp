@@ -4,6 +4,7 @@
 #include "graph/build.h"
 #include "graph/passes/rewrite.h"
 #include "graph/value_spec.h"
+#include "op/op.h"
 #include "plan/guard.h"
 #include "plan/steps/steps.h"
 #include "runtime/origin.h"
@@ -18,6 +19,10 @@ void register_hooks(py::module_& m) {
         "set_array_hooks",
         [](py::object ufunc, py::object function) { pyop::set_array_hooks(ufunc.ptr(), function.ptr()); },
         py::arg("array_ufunc"), py::arg("array_function"), "What NumPy's protocols on a Value call.");
+    m.def(
+        "set_recorded_call",
+        [](py::tuple types, py::object function) { pyop::set_recorded_call(types.ptr(), function.ptr()); },
+        py::arg("types"), py::arg("function"), "What is called for an op with such objects among its arguments.");
     m.def(
         "set_identity", [](py::object function) { pyop::set_identity(function.ptr()); }, py::arg("function"),
         "The function that returns its argument.");

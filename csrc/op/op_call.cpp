@@ -85,6 +85,28 @@ PyObject* call_on_arrays(OpObject& op, const BoundArguments& bound) {
     return package_steal(*promised, results.data());
 }
 
+// What is called for an op with such objects among its arguments: Tensors, and examples under vmap.
+PyObject *recorded_types = nullptr, *recorded_call = nullptr;
+
+bool any_recorded(const BoundArguments& bound) {
+    for (PyObject* array : bound.arrays) {
+        if (is_exact_array(array) || !recorded_types) continue;
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(recorded_types); ++k)
+            if (reinterpret_cast<PyObject*>(Py_TYPE(array)) == PyTuple_GET_ITEM(recorded_types, k)) return true;
+    }
+    return false;
+}
+
+PyObject* call_recorded(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+    Ref positional = Ref::steal(PyTuple_New(n)), keywords = Ref::steal(PyDict_New());
+    if (!positional || !keywords) return nullptr;
+    for (Py_ssize_t k = 0; k < n; ++k) PyTuple_SET_ITEM(positional.get(), k, Py_NewRef(args[k]));
+    for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
+        if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(kwnames, k), args[n + k]) < 0) return nullptr;
+    return PyObject_CallFunctionObjArgs(recorded_call, reinterpret_cast<PyObject*>(&op), positional.get(),
+                                        keywords.get(), nullptr);
+}
+
 PyObject* call_general(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
     if (op.is_method) {
         if (n == 0) {
@@ -96,6 +118,7 @@ PyObject* call_general(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObje
     }
     BoundArguments bound;
     if (bind_arguments(op, args, n, kwnames, bound) < 0) return nullptr;
+    if (any_recorded(bound)) return call_recorded(op, args, n, kwnames);
     PyObject* graph = graph_among(bound.arrays.data(), static_cast<Py_ssize_t>(bound.arrays.size()));
     return graph ? call_symbolically(op, graph, bound) : call_on_arrays(op, bound);
 }
@@ -152,6 +175,11 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
     reaper_poll();
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     return profiling() ? call_profiled(self, args, n, kwnames) : call(self, args, n, kwnames);
+}
+
+void set_recorded_call(PyObject* types, PyObject* function) {
+    Py_XSETREF(recorded_types, Py_NewRef(types));
+    Py_XSETREF(recorded_call, Py_NewRef(function));
 }
 
 PyObject* package_steal(const Contract& c, PyObject** items) {

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ._core import Value
+from ._core import Tensor, Value, graph_being_built
 from ._tree import flatten
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 Argnums = int | tuple[int, ...]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
@@ -58,7 +59,7 @@ def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[...
     """
     both = value_and_grad(f, argnums, has_aux=has_aux)
 
-    @functools.wraps(f, updated=())
+    @_in_the_place_of(both)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, found = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
@@ -88,10 +89,12 @@ def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Ca
     """
     f = _as_function(f)
 
-    @functools.wraps(f, updated=())
+    @_in_the_place_of(f)
     def both(*args: Any, **kwargs: Any) -> Any:
         if not _symbolic(args, kwargs):
-            return _run(both, args, kwargs)
+            if _is_graph(f):
+                return _run(both, args, kwargs)
+            return _value_and_grad_now(f, args, kwargs, argnums, has_aux)
         from .gradients import opened, reverse
 
         call = opened.Opened(f, args, kwargs, argnums)
@@ -138,6 +141,13 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
     """
     f = _as_function(f)
+    if not _symbolic(primals, {}) and not _is_graph(f):
+        from .gradients.eager import Run
+
+        run = Run(f, primals, {}, tuple(range(len(primals))))
+        if has_aux:
+            return run.out(run.result[0]), run.pullback(run.result[0]), run.out(run.result[1])
+        return run.out(run.result), run.pullback(run.result)
     if not _symbolic(primals, {}):
         result = f(*primals)
 
@@ -185,7 +195,11 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     f = _as_function(f)
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
         raise TypeError("jvp takes a tuple of arguments and a tuple of as many tangents: jvp(f, (x,), (t,))")
-    if not _symbolic(primals, {}) and not _symbolic(tangents, {}):
+    if not _symbolic((primals, tangents), {}):
+        if not _is_graph(f):
+            from .gradients import eager
+
+            return eager.jvp(f, primals, tangents)
         which = tuple(k for k, t in enumerate(tangents) if t is not None)
 
         def both(*given: Any) -> Any:
@@ -238,10 +252,12 @@ def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"
     if mode not in ("reverse", "forward"):
         raise ValueError(f"mode is 'reverse' or 'forward', got {mode!r}")
 
-    @functools.wraps(f, updated=())
+    @_in_the_place_of(f)
     def derivatives(*args: Any, **kwargs: Any) -> Any:
         if not _symbolic(args, kwargs):
-            return _run(derivatives, args, kwargs)
+            if _is_graph(f):
+                return _run(derivatives, args, kwargs)
+            return _jacobian_now(f, args, kwargs, argnums, mode)
         from .gradients.opened import Opened
 
         return Opened(f, args, kwargs, argnums).jacobian(mode)
@@ -277,7 +293,17 @@ def hessian(f: Any, argnums: int = 0) -> Callable[..., Any]:
     array([[0., 1.],
            [1., 0.]])
     """
-    return jacobian(grad(f, argnums), argnums, mode="forward")
+    first = grad(f, argnums)
+    forward = jacobian(first, argnums, mode="forward")
+    reverse = jacobian(first, argnums)
+
+    @_in_the_place_of(forward)
+    def second(*args: Any, **kwargs: Any) -> Any:
+        if _symbolic(args, kwargs) or _is_graph(first):
+            return forward(*args, **kwargs)
+        return reverse(*args, **kwargs)  # the function runs once
+
+    return second
 
 
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
@@ -301,7 +327,14 @@ def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     >>> pyop.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),))
     array([ 6., 12.])
     """
-    return jvp(grad(f), primals, tangents)[1]
+    gradient = grad(f)
+    if _symbolic((primals, tangents), {}) or _is_graph(gradient):
+        return jvp(gradient, primals, tangents)[1]
+    # The Hessian is symmetric, so that its rows will do, and no function on the way needs a rule for forward mode.
+    count = sum(t is not None for t in tangents)
+    if count != 1 or tangents[0] is None:
+        raise TypeError("hvp takes one tangent, that of the first argument; None for all others")
+    return vjp(lambda x: gradient(x, *primals[1:]), primals[0])[1](tangents[0])[0]
 
 
 def _as_function(f: Any) -> Callable[..., Any]:
@@ -318,8 +351,44 @@ def _as_function(f: Any) -> Callable[..., Any]:
 
 
 def _symbolic(args: Any, kwargs: Any) -> bool:
-    """Whether a Value is among the arguments."""
-    return any(isinstance(leaf, Value) for leaf in flatten((args, kwargs))[0])
+    """Whether a call adds to a graph: a Value is among the arguments, or a graph is being built, whose Values the
+    function may hold."""
+    return graph_being_built() is not None or any(isinstance(leaf, Value) for leaf in flatten((args, kwargs))[0])
+
+
+def _in_the_place_of(f: Callable[..., Any]) -> Callable[[Function], Function]:
+    """What `functools.wraps` does; and what was made of a Graph remembers it."""
+
+    def mark(made: Function) -> Function:
+        functools.update_wrapper(made, f, updated=())
+        made._pyop_graph = _is_graph(f)  # type: ignore[attr-defined]
+        return made
+
+    return mark
+
+
+def _is_graph(f: Any) -> bool:
+    """Whether a function is a Graph, or was made of one: such is differentiated as a graph, also at arrays."""
+    return getattr(f, "_pyop_graph", False) is True
+
+
+def _value_and_grad_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, has_aux: bool) -> Any:
+    from .gradients import eager, opened
+
+    run = eager.Run(f, args, kwargs, argnums)
+    value = run.result[0] if has_aux else run.result
+    opened.check_scalar(f, value)
+    seed = np.ones((), value.dtype) if isinstance(value, Tensor) else None
+    return run.out(run.result), run.like_arguments(run.pull([value], [seed]))
+
+
+def _jacobian_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, mode: str) -> Any:
+    from .gradients import eager
+
+    if mode == "reverse":
+        run = eager.Run(f, args, kwargs, argnums)
+        return run.jacobian()
+    return eager.forward_jacobian(f, args, kwargs, argnums)
 
 
 def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -20,15 +20,16 @@ Tensor([3., 3.])
 
 from __future__ import annotations
 
-from .._core import GradNode, Tensor
+from .._core import GradNode, Tensor, set_recorded_call
 from .anomaly import detect_anomaly
 from .derivatives import backward, grad
 from .forward import jvp
 from .function import Function, once_differentiable
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .op_calls import call_op
 from .tensor import install
-from .vmap import vmap
+from .vmap import Batched, vmap
 
 __all__ = [
     "Function",
@@ -50,3 +51,4 @@ __all__ = [
 ]
 
 install(Tensor)
+set_recorded_call((Tensor, Batched), call_op)

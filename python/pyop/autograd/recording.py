@@ -145,7 +145,7 @@ def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
         return _wrapped(result)
     made = _record(key, rule, args, kwargs, leaves, positions, result) if wanted else _wrapped(result)
     if moving:
-        _push_forward(rule, moving, leaves, made, args, kwargs)
+        push_forward(rule, moving, leaves, made, args, kwargs)
     return made
 
 
@@ -161,6 +161,32 @@ def _record(
     function = _classes.get(key)
     if function is None:
         function = _classes[key] = _class_of(key)
+    return record(function, rule, args, kwargs, leaves, positions, result)
+
+
+def record(
+    function: FunctionClass,
+    rule: table.Rule,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    leaves: list[Any],
+    positions: list[int],
+    result: Any,
+) -> Any:
+    """What a call has returned, as Tensors with one node behind them.
+
+    Parameters
+    ----------
+    function : FunctionClass
+        What the node is called.
+    rule : Rule
+        Of the derivative.
+    args, kwargs, leaves : tuple, dict, list
+        The call, and its `table.leaves`, in which the Tensors are replaced by None.
+    positions : list of int
+        Which leaves are Tensors.
+    result : array, or tuple or list of arrays
+    """
     tensors = tuple([leaves[k] for k in positions])
     # A list of results (np.split) or a named tuple (np.linalg.eigh) is a tuple to the node.
     several = isinstance(result, (tuple, list))
@@ -189,6 +215,11 @@ def _record(
 
 def _class_of(key: Any) -> FunctionClass:
     name = table.name_of(key).rpartition(".")[2] if not isinstance(key, tuple) else f"{key[0].__name__}_{key[1]}"
+    return class_of(name)
+
+
+def class_of(name: str) -> FunctionClass:
+    """The class of nodes for functions of a name."""
     name = name[:1].upper() + name[1:]
     return FunctionClass(None, name, None, None, _backward, None, (), None, -1, False, True, False)
 
@@ -220,7 +251,7 @@ def _as_gradient(g: Any) -> Any:
     return g if g is None or type(g) is Tensor or type(g) is np.ndarray else np.asarray(g)
 
 
-def _push_forward(
+def push_forward(
     rule: table.Rule, moving: list[int], leaves: list[Any], made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """Tangents for what a call returned."""

@@ -77,18 +77,18 @@ class Batched(NDArrayOperatorsMixin):
         raise TypeError("an example under vmap is neither true nor false: use np.where")
 
     def __getitem__(self, key: Any) -> Any:
-        return _each(lambda x, k: x[k], (self, key), {}, self.level)
+        return one_by_one(lambda x, k: x[k], (self, key), {}, self.level)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        level = _level((inputs, kwargs))
+        level = level_of((inputs, kwargs))
         if method != "__call__" or ufunc.signature is not None or kwargs:
-            return _each(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, level)
+            return one_by_one(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, level)
         ndim = max(_ndim(x, level) for x in inputs)
         found = ufunc(*[_aligned(x, ndim, level) for x in inputs])
         return map_leaves(lambda array: Batched(array, 0, level), found)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _each(func, args, kwargs, _level((args, kwargs)))
+        return one_by_one(func, args, kwargs, level_of((args, kwargs)))
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(np, name, None)
@@ -100,7 +100,8 @@ class Batched(NDArrayOperatorsMixin):
 _core.set_batched_type(Batched)
 
 
-def _level(tree: Any) -> int:
+def level_of(tree: Any) -> int:
+    """The innermost batch that examples among the leaves belong to."""
     return max(leaf.level for leaf in flatten(tree)[0] if isinstance(leaf, Batched))
 
 
@@ -124,7 +125,7 @@ def _size(tree: Any, level: int) -> int:
     return sizes.pop()
 
 
-def _each(function: Callable[..., Any], args: Any, kwargs: Any, level: int) -> Any:
+def one_by_one(function: Callable[..., Any], args: Any, kwargs: Any, level: int) -> Any:
     """The function on one example after the other, and the results put together."""
     size = _size((args, kwargs), level)
 
@@ -163,10 +164,10 @@ def apply_batched(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[s
         )
     if _method(cls, "setup_context") is None:
         raise RuntimeError(f"{function.name} needs the split form for vmap: forward(*args) and setup_context")
-    level = _level(args)
+    level = level_of(args)
     size = _size(args, level)
     if rule is None:
-        return _each(function, args, kwargs, level)
+        return one_by_one(function, args, kwargs, level)
 
     def is_here(leaf: Any) -> bool:
         return isinstance(leaf, Batched) and leaf.level == level

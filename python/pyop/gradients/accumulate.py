@@ -1,12 +1,10 @@
 """The derivative of a Python function at its arguments, whatever these are: Values, whose graph it is written into, or
-arrays, for which a graph is made and run."""
+arrays, on which it runs at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from .._core import Value
 from .._tree import flatten
@@ -34,21 +32,9 @@ def pullback_of(
 
         return symbolic
 
-    def concrete(ct: Any) -> tuple[Any, ...]:
-        cts, structure = flatten(ct)
-        given = [k for k, c in enumerate(cts) if c is not None]
+    from . import eager
 
-        def traced(chosen: list[Any], *arrays: Any) -> Any:
-            full: list[Any] = [None] * len(cts)
-            for k, c in zip(given, chosen, strict=True):
-                full[k] = c
-            new_args, new_kwargs = table.replaced(args, kwargs, dict(zip(argnums, arrays, strict=True)))
-            parts = pullback_of(f, argnums, new_args, new_kwargs)(structure.unflatten(full))
-            return [np.zeros_like(a) if part is None else part for part, a in zip(parts, arrays, strict=True)]
-
-        return tuple(_run(traced, [cts[k] for k in given], *[leaves[k] for k in argnums]))
-
-    return concrete
+    return eager.pullback_of(f, argnums, args, kwargs)
 
 
 def push_forward(
@@ -71,17 +57,9 @@ def push_forward(
             full[k] = t
         return full[0] if structure.is_leaf else tuple(full)
 
-    single = True
+    from . import eager
 
-    def traced(given: list[Any], *arrays: Any) -> Any:
-        nonlocal single
-        new_args, new_kwargs = table.replaced(args, kwargs, dict(zip(argnums, arrays, strict=True)))
-        found = push_forward(f, argnums, tuple(given), new_args, new_kwargs)
-        single = not isinstance(found, tuple)
-        return [0.0 if t is None else t for t in (found if isinstance(found, tuple) else (found,))]
-
-    found = _run(traced, list(tangents), *[leaves[k] for k in argnums])
-    return found[0] if single else tuple(found)
+    return eager.push_forward(f, argnums, tangents, args, kwargs)
 
 
 def _open(leaves: list[Any], argnums: tuple[int, ...], others: tuple[Any, ...] = ()) -> list[Value]:
@@ -92,13 +70,3 @@ def _open(leaves: list[Any], argnums: tuple[int, ...], others: tuple[Any, ...] =
 def _call(f: Callable[..., Any], args: Any, kwargs: Any, new: dict[int, Any]) -> Any:
     new_args, new_kwargs = table.replaced(args, kwargs, new)
     return f(*new_args, **new_kwargs)
-
-
-def _run(f: Callable[..., Any], *trees: Any) -> Any:
-    """What a function returns for these arrays, by way of a graph."""
-    from ..graph import trace
-
-    leaves, structure = flatten(trees)
-    arrays = [np.asarray(leaf) for leaf in leaves]
-    graph = trace(f, *structure.unflatten(arrays))
-    return graph.run(feeds=dict(zip(graph.inputs, arrays, strict=True)))

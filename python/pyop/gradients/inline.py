@@ -22,6 +22,8 @@ class Inlined:
         With outputs.
     """
 
+    _pyop_graph = True
+
     def __init__(self, graph: Graph) -> None:
         if graph.outputs is None:
             raise TypeError(f"{graph!r} has no outputs to differentiate: declare them with graph.output(...)")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core import Value
+from .._core import Tensor, Value
 from .fit import fit_dtype, shape_of
 from .rule import Composite
 from .saved import residuals_of
@@ -46,6 +46,8 @@ class _Call:
 
     def _traced(self, *arrays: Any) -> Any:
         try:
+            if any(type(x) is Tensor for x in arrays):
+                self._trace(arrays)
             return self(*arrays)
         except NoRule:
             raise
@@ -56,6 +58,17 @@ class _Call:
                 f"({type(error).__name__}: {error}); give the rule a rule of its own: what @{name}.vjp returns is an "
                 "op, and has a .vjp too"
             ) from error
+
+    def _trace(self, arrays: tuple[Any, ...]) -> None:
+        """Fail if the rule takes numbers out of its arguments (``x.tolist()``): Tensors would allow that, and the
+        derivative would be lost."""
+        from ..graph import trace
+        from ..spec import Spec
+
+        specs = tuple([Spec.of(x.numpy() if type(x) is Tensor else np.asarray(x)) for x in arrays])
+        if self.gradient.traced.get(self) != specs:
+            trace(lambda *xs: self(*xs), *specs)
+            self.gradient.traced[self] = specs
 
 
 class Backward(_Call):
@@ -173,7 +186,7 @@ class Forward(_Call):
         tangents = g.unpack_arguments(arrays[: self.n_in])
         found = g.jvp_fn(*tangents, *g.unpack_arguments(arrays[self.n_in : 2 * self.n_in]), **keywords)
         if g.out_tree is None:
-            return found if isinstance(found, Value) else np.asarray(found)
+            return found if isinstance(found, (Value, Tensor)) else np.asarray(found)
         return tuple(g.out_tree.flatten_up_to(found))
 
 
@@ -188,4 +201,4 @@ class JacobianOf(_Call):
     def __call__(self, *arrays: Any) -> Any:
         keywords = {key: value for key, value in self.statics.items() if key in self.wants}
         found = self.fn(*self.gradient.unpack_arguments(arrays), **keywords)
-        return found if isinstance(found, Value) else np.asarray(found)
+        return found if isinstance(found, (Value, Tensor)) else np.asarray(found)

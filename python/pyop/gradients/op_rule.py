@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import calls
-from .._core import Op, Value
+from .._core import Op, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..spec import Spec
 from . import differences, saved
@@ -44,6 +44,7 @@ class OpGradient:
         self.jacs: dict[tuple[int, int], tuple[Callable[..., Any], Any]] = {}
         self.fallback: str | None = None
         self.saving: tuple[Any, Any, Spec] | None = None
+        self.traced: dict[Any, Any] = {}  # calls of rules that are known to work on Values, with the specs
         self.rule = OpRule(self)
 
     @property
@@ -268,6 +269,10 @@ def _apply(fn: Any, arrays: tuple[Any, ...], specs: list[Spec], name: str, kwarg
     if any(isinstance(x, Value) for x in arrays):
         tree = specs[0] if len(specs) == 1 else tuple(specs)
         return calls.apply(fn, arrays, kwargs or {}, tree, name=name)
+    if any(type(x) is Tensor for x in arrays):
+        from ..autograd.op_calls import call_rule
+
+        return call_rule(fn, arrays, kwargs or {})
     return fn(*arrays, **(kwargs or {}))
 
 
@@ -279,4 +284,4 @@ def _spec_like(x: Any) -> Spec:
     if isinstance(x, Value):
         dtype = x.dtype
         return Spec(dtype if dtype is None or dtype.kind in "fc" else np.float64, x.spec.shape)
-    return Spec.of(np.asarray(x))
+    return Spec.of(x.numpy() if isinstance(x, Tensor) else np.asarray(x))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Value
+from .._core import Tensor, Value, graph_being_built
 from .._tree import TreeDef, flatten
 from ..dims import same
 from .fit import broadcast_like, conj, shape_of
@@ -46,7 +46,8 @@ class Opened:
         also: Any = (),
     ) -> None:
         self.single = isinstance(argnums, int)
-        graph = next(leaf for leaf in flatten((args, kwargs, also))[0] if isinstance(leaf, Value)).graph
+        given = (leaf.graph for leaf in flatten((args, kwargs, also))[0] if isinstance(leaf, Value))
+        graph = next(given, None) or graph_being_built()
         replaced = list(args)
         self.inputs: list[Value] = []
         self.trees: list[TreeDef] = []
@@ -173,8 +174,9 @@ def _or_zeros(part: Any, like: Any) -> Any:
 
 def check_scalar(f: Callable[..., Any], value: Any) -> None:
     """A gradient is of one real number."""
-    shape = value.shape if isinstance(value, Value) else np.shape(value)
-    dtype = value.dtype if isinstance(value, Value) else np.asarray(value).dtype
+    known = isinstance(value, (Value, Tensor))
+    shape = value.shape if known else np.shape(value)
+    dtype = value.dtype if known else np.asarray(value).dtype
     if (shape is not None and shape != ()) or (dtype is not None and dtype.kind != "f"):
         what = str(value.spec) if isinstance(value, Value) else f"{dtype}{list(shape or ())}"
         raise TypeError(

@@ -76,12 +76,14 @@ class _Box:
         self.found: Any = _NOTHING
 
 
-def collect(fn: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """What a function returns, and what it saved."""
+def collect(
+    fn: Callable[..., Any], name: str, args: Any, kwargs: Any, call: Callable[..., Any] | None = None
+) -> tuple[Any, Any]:
+    """What a function returns, and what it saved; `call` is what to call where that is not the function itself."""
     box = _Box(fn)
     _boxes.stack.append(box)
     try:
-        result = fn(*args, **kwargs)
+        result = (call or fn)(*args, **kwargs)
     finally:
         _boxes.stack.pop()
     if box.found is _NOTHING:

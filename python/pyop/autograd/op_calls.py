@@ -1,0 +1,150 @@
+"""Ops on Tensors: called on their arrays, with everything that is checked there, and recorded with their own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import _core
+from .._core import FunctionClass, Op, Tensor
+from .._tree import flatten, map_leaves
+from ..gradients import saved, table
+from ..gradients.table import NoRule
+from . import recording
+from .vmap import Batched, level_of, one_by_one
+
+__all__ = ["call_op", "call_rule"]
+
+_classes: dict[str, FunctionClass] = {}
+
+
+def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of an op with Tensors, or examples under vmap, among its arguments.
+
+    Raises
+    ------
+    NoRule
+        A gradient would have to go through an op that has no rule.
+    """
+    if any(type(leaf) is Batched for leaf in flatten((args, kwargs))[0]):
+        return one_by_one(op, args, kwargs, level_of((args, kwargs)))
+    args, kwargs = _by_position(op, args, kwargs)
+    if kwargs.get("out") is not None:
+        raise TypeError(f"out= of op {op.name!r} is not recorded: leave it out, or pass arrays (t.numpy())")
+    gradient: Any = op.contract.gradient
+    leaves = flatten(args)[0]
+    wanted = _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)
+    moving = _core.change_forward_level(0) > 0 and any(type(x) is Tensor and x._tangent is not None for x in leaves)
+    if not wanted and not moving:
+        return _wrapped(_quietly(op, *_arrays(args), **kwargs))
+    if gradient is None:
+        name = op.name
+        raise NoRule(
+            f"op {name!r} has no gradient rule: give it one with @{name}.vjp or @{name}.jac, or declare it with "
+            'grad="fd"'
+        )
+    rule: table.Rule = gradient.rule
+    if gradient.saves:
+        result, residuals = saved.collect(
+            gradient.fn, op.name, _arrays(args), kwargs, lambda *a, **k: _quietly(op, *a, **k)
+        )
+        rule = _WithContext(rule, saved.Context(residuals).array())
+    else:
+        result = _quietly(op, *_arrays(args), **kwargs)
+    found, structure = flatten(result)
+    made = _recorded(op.name, rule, args, kwargs, found)
+    return structure.unflatten(made)
+
+
+def call_rule(function: Callable[..., Any], arrays: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of what became of an op's rule (`gradients/op_calls.py`) with Tensors among its arguments."""
+    result = function(*_arrays(arrays), **kwargs)
+    try:
+        rule = table.lookup(function) or _Refusing(NoRule(f"{function.__name__} has no gradient rule"))
+    except NoRule as error:
+        rule = _Refusing(error)  # its derivative may never be asked for
+    several = isinstance(result, (tuple, list))
+    made = _recorded(function.__name__, rule, arrays, kwargs, list(result) if several else [result])
+    return tuple(made) if several else made[0]
+
+
+class _WithContext(table.Rule):
+    """The rule of an op together with what one call has saved."""
+
+    def __init__(self, rule: table.Rule, context: Any) -> None:
+        super().__init__(rule.func)
+        self.rule = rule
+        self.context = context
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> table.Pullback:
+        several = isinstance(ans, (tuple, list))
+        pull = self.rule.vjp(argnums, (*(ans if several else (ans,)), self.context), args, kwargs)
+        return lambda ct: pull((*ct, None) if several else (ct, None))
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.rule.jvp(argnums, tangents, ans, args, kwargs)
+
+
+class _Refusing(table.Rule):
+    """In the place of a rule that is missing."""
+
+    def __init__(self, error: NoRule) -> None:
+        super().__init__(None)
+        self.error = error
+
+    def vjp(self, argnums: Any, ans: Any, args: Any, kwargs: Any) -> table.Pullback:
+        raise self.error
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
+        raise self.error
+
+
+def _by_position(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arrays that are given by keyword where the op has them."""
+    names: Iterable[str] = op.parameters[len(args) :]
+    rest = dict(kwargs)
+    found = list(args)
+    for name in names:
+        if name not in rest:
+            break
+        found.append(rest.pop(name))
+    return tuple(found), rest
+
+
+def _quietly(op: Op, *args: Any, **kwargs: Any) -> Any:
+    """The op on arrays: what it does inside is its own business."""
+    before = _core.set_recording(False)
+    level = _core.change_forward_level(0)
+    _core.change_forward_level(-level)
+    try:
+        return op(*args, **kwargs)
+    finally:
+        _core.change_forward_level(level)
+        _core.set_recording(before)
+
+
+def _arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    found: tuple[Any, ...] = map_leaves(lambda x: x.numpy() if type(x) is Tensor else x, args)
+    return found
+
+
+def _wrapped(result: Any) -> Any:
+    return map_leaves(Tensor, result)
+
+
+def _recorded(name: str, rule: table.Rule, args: tuple[Any, ...], kwargs: dict[str, Any], results: list[Any]) -> Any:
+    """The results as Tensors, with their history and their tangents."""
+    leaves = table.leaves(args, kwargs)
+    positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
+    moving = [k for k in positions if leaves[k]._tangent is not None] if _core.change_forward_level(0) > 0 else []
+    result = tuple(results) if len(results) != 1 else results[0]
+    if _core.is_recording() and any(leaves[k].requires_grad for k in positions):
+        function = _classes.get(name)
+        if function is None:
+            function = _classes[name] = recording.class_of(name)
+        made = recording.record(function, rule, args, kwargs, leaves, positions, result)
+    else:
+        made = _wrapped(result)
+    if moving:
+        recording.push_forward(rule, moving, leaves, made, args, kwargs)
+    return list(made) if isinstance(made, (tuple, list)) else [made]
