@@ -183,7 +183,7 @@ def forward_jacobian(
     found = [flatten(args[k]) for k in which]
     arguments = [[x if type(x) is Tensor else np.asarray(x) for x in leaves] for leaves, _ in found]
     structure: Any = None
-    by_argument: list[list[list[Any]]] = []  # by leaf of the arguments, and by result
+    by_argument: list[list[Any]] = []  # by leaf of the arguments, and by result
     for n, leaves in enumerate(arguments):
         for position, x in enumerate(leaves):
 
@@ -202,7 +202,7 @@ def forward_jacobian(
                 parts, structure = flatten(jvp(of_one, (x,), (t,))[1])
                 columns.append(parts)
             if columns:
-                stacked = [np.stack(column, axis=-1) for column in zip(*columns, strict=True)]
+                stacked: list[Any] = [np.stack(column, axis=-1) for column in zip(*columns, strict=True)]
                 by_argument.append([np.reshape(s, s.shape[:-1] + x.shape) for s in stacked])
             else:
                 values, structure = flatten(f(*args, **kwargs))
