@@ -92,7 +92,7 @@ def differs(x, call):
 cases = arrays().flatmap(lambda x: st.tuples(st.just(x), calls(max(x.ndim, 1))))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=160, deadline=None)
 @given(cases)
 def test_random_reductions(case):
     differs(*case)
@@ -200,6 +200,92 @@ def test_a_plan_takes_every_shape():
     assert plan(np.float64(3.0)).shape == ()
 
 
+@settings(max_examples=80, deadline=None)
+@given(arrays(), st.sampled_from(["sum", "prod", "max", "any", "all", "add", "fmin"]), st.booleans(), st.data())
+def test_random_elements_are_left_out(x, name, like, data):
+    axis = data.draw(st.none() | st.integers(-x.ndim, x.ndim - 1))
+    mask = np.random.default_rng(0).random(x.shape) < data.draw(st.sampled_from([0.0, 0.5, 0.9, 1.0]))
+    if like:  # in memory as the elements are
+        mask = np.asfortranarray(mask) if x.flags.f_contiguous else mask
+    options = {"initial": 3} if name in ("max", "fmin") and data.draw(st.booleans()) else {}
+    check(lambda v, w: REDUCTIONS[name](v, axis=axis, where=w, **options), x, mask, named=False)
+
+
+def test_reductions_of_chosen_elements_run_without_python():
+    for dtype in ("float64", "int32", "int64"):
+        x = numbers(np.random.default_rng(0), dtype, (4, 5))
+        for f in (np.sum, np.prod, np.add.reduce):
+            assert python_calls(check(lambda v, w, f=f: f(v, axis=1, where=w), x, x > 1), x, x > 1) == []
+
+
+COMPOSED = [np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.ptp, np.average]
+
+
+def with_nans(x, each):
+    if x.dtype.kind in "fc" and each and x.flags.writeable:
+        x[np.random.default_rng(0).random(x.shape) < each] = np.nan
+    return x
+
+
+@settings(max_examples=110, deadline=None)
+@given(arrays(), st.sampled_from(COMPOSED), st.sampled_from([0, 0.1, 0.6]), st.data())
+def test_random_functions_around_a_reduction(x, f, nans, data):
+    axis = data.draw(st.none() | st.integers(-x.ndim, x.ndim - 1))
+    options = {"keepdims": True} if data.draw(st.booleans()) else {}
+    check(lambda v: f(v, axis=axis, **options), with_nans(x, nans))
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays(), st.sampled_from([None, 1, 2, np.inf, 2.0, -1, 3]), st.booleans(), st.data())
+def test_random_norms_along_an_axis(x, order, keepdims, data):
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    check(lambda v: np.linalg.norm(v, order, axis, keepdims), with_nans(x, data.draw(st.sampled_from([0, 0.1]))))
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays(), st.integers(-3, 3), st.data())
+def test_random_traces(x, offset, data):
+    axes = data.draw(st.permutations(range(max(x.ndim, 2))))
+    check(lambda v: np.trace(v, offset, axes[0], axes[1]), x)
+
+
+def test_functions_around_a_reduction_run_without_python():
+    x = np.random.default_rng(0).normal(size=(4, 5))
+    gaps = x.copy()
+    gaps[1, 2] = np.nan
+    for f in COMPOSED:
+        for a in (x, gaps, x.astype("float32")):
+            for options in ({}, {"axis": 0}, {"axis": -1, "keepdims": True}):
+                assert python_calls(check(lambda v, f=f, o=options: f(v, **o), a), a) == [], (f, options)
+    for order in (None, 1, 2, np.inf):
+        assert python_calls(check(lambda v, o=order: np.linalg.norm(v, o, axis=1), x), x) == []
+    assert python_calls(check(np.trace, x), x) == []
+    assert python_calls(check(np.ptp, x.astype("int16")), x.astype("int16")) == []
+
+
+def test_what_such_functions_warn_of_is_numpys():
+    empty = np.array([[np.nan, 1.0], [np.nan, 2.0]])
+    for f in (np.nanmean, np.nanmax, np.nanmin, np.nansum):
+        check(lambda v, f=f: f(v, axis=0), empty)
+    big = np.array([[1e200, 1.0], [-1e308, 1e308]])
+    for f in (np.ptp, np.nansum, np.nanprod, np.nanmean):
+        check(f, big)
+    check(lambda v: np.linalg.norm(v, axis=0), big)
+    for f in (np.ptp, np.average, np.nanmax):
+        check(lambda v, f=f: f(v, axis=1), np.ones((2, 0)))
+        check(lambda v, f=f: f(v, axis=1), np.ones((0, 2)))
+    check(np.ptp, np.array([True, False]))
+
+
+def test_equal_numbers_of_which_a_loop_takes_either():
+    """Which zero the smaller of two is depends, in NumPy's fmin, on how many numbers it compares in one call."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        x = numbers(rng, "float64", (3, 4, 5))
+        x.flat[::3] = np.nan
+        check(lambda v: np.fmin.reduce(v, axis=0), x[:, ::2], threads=1)
+
+
 @st.composite
 def running(draw):
     x = draw(arrays())
@@ -211,7 +297,7 @@ def running(draw):
     return x, f, options
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(running())
 def test_random_accumulations(case):
     x, f, options = case

@@ -33,6 +33,12 @@ enum class Cut {
 // Sums that are not sequential come out of one call as they come out of NumPy's: NumPy's iterator has rules of its
 // own for when it gathers elements and how many it takes, and they change.
 Cut cut(const Reduction& r, const ReductionWalk& w) {
+    if (r.loop->place_matters() && w.out_strides[0] != 0) {
+        // NumPy may gather results of several lines for one call.
+        for (int d = 1; d < w.ndim; ++d)
+            if (w.out_strides[d] != 0) return Cut::Unknown;
+        return r.convert ? Cut::Unknown : Cut::Lines;
+    }
     if (r.loop->is_sequential()) return r.convert ? Cut::Blocks : Cut::Lines;
     if (w.out_strides[0] != 0) return r.convert ? Cut::Blocks : Cut::Lines;  // one step for every result
     npy_intp limit = reduction_chunk();
@@ -82,6 +88,7 @@ struct Runner {
     const char* in;
     char* out;
     const npy_intp block_size;  // elements converted at once
+    const char* where;          // of each element, whether it counts; null: all do
 
     const StridedLoop& loop() const { return r.loop->loop(); }
     npy_intp itemsize() const { return r.loop->itemsize(); }
@@ -108,7 +115,25 @@ struct Runner {
         return loop()(data, n, strides);
     }
 
+    // As NumPy: a call of the loop for every run of elements that count.
+    int chosen_of_line(const char* from, char* to, npy_intp n) const {
+        const npy_intp step = w.in_strides[0] / PyDataType_ELSIZE(r.in);
+        const char* chosen = where + (from - in) / PyDataType_ELSIZE(r.in);
+        for (npy_intp i = 0; i < n;) {
+            while (i < n && !chosen[i * step]) ++i;
+            const npy_intp begin = i;
+            while (i < n && chosen[i * step]) ++i;
+            if (i > begin && run_of_line(from + begin * w.in_strides[0], to + begin * w.out_strides[0], i - begin) < 0)
+                return -1;
+        }
+        return 0;
+    }
+
     int line(const char* from, char* to, npy_intp n) const {
+        return where ? chosen_of_line(from, to, n) : run_of_line(from, to, n);
+    }
+
+    int run_of_line(const char* from, char* to, npy_intp n) const {
         if (!r.convert) return call(to, w.out_strides[0], from, w.in_strides[0], n);
         char* const block = scratch();
         for (npy_intp start = 0; start < n; start += block_size) {
@@ -153,6 +178,19 @@ struct Runner {
     }
 };
 
+// Whether `mask` has a bool for each element of `a`, as far from the next as the elements are.
+bool lies_like(PyArrayObject* mask, PyArrayObject* a) {
+    const int ndim = PyArray_NDIM(a);
+    if (PyArray_TYPE(mask) != NPY_BOOL || PyArray_NDIM(mask) != ndim) return false;
+    for (int d = 0; d < ndim; ++d) {
+        const npy_intp dim = PyArray_DIM(a, d);
+        if (PyArray_DIM(mask, d) != dim) return false;
+        if (dim > 1 && PyArray_STRIDE(mask, d) * PyDataType_ELSIZE(PyArray_DESCR(a)) != PyArray_STRIDE(a, d))
+            return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 int Reduction::make(PyObject* ufunc, PyArray_Descr* dtype, PyArray_Descr* wanted) {
@@ -163,11 +201,18 @@ int Reduction::make(PyObject* ufunc, PyArray_Descr* dtype, PyArray_Descr* wanted
     return loop->dtype() == in || convert;
 }
 
-int Reduction::run_into(PyArrayObject* a, const ReductionWalk& w, char* out) const {
+int Reduction::run_into(PyArrayObject* a, const ReductionWalk& w, char* out, const char* where) const {
     const Cut how = w.size == 0 ? Cut::Lines : cut(*this, w);
     if (how == Cut::Unknown) return PyErr_Occurred() ? -1 : 0;
-    const Runner runner{*this, w, PyArray_BYTES(a), out, how == Cut::Blocks ? kBlock : kWhole};
+    const Runner runner{*this, w, PyArray_BYTES(a), out, how == Cut::Blocks ? kBlock : kWhole, where};
     const char* start = has_initial ? initial.data() : loop->initial();
+    if (where) {
+        // None may be chosen. And NumPy's iterator buffers then, however long a line is.
+        const bool fits = how == Cut::Lines ? !convert : how == Cut::Blocks && loop->is_sequential();
+        if (!fits || !start || w.dims[0] > NPY_BUFSIZE || buffer_size() != NPY_BUFSIZE)
+            return PyErr_Occurred() ? -1 : 0;
+        if (!has_initial) start = loop->of_nothing();
+    }
     if (w.size == 0) {
         if (!start) return 0;
         runner.fill(has_initial ? start : loop->of_nothing());
@@ -194,8 +239,9 @@ int Reduction::run_into(PyArrayObject* a, const ReductionWalk& w, char* out) con
     return 0;
 }
 
-int Reduction::run(PyArrayObject* a, uint32_t axes, PyObject** result) const {
+int Reduction::run(PyArrayObject* a, uint32_t axes, PyObject** result, PyArrayObject* where) const {
     if (PyArray_DESCR(a) != in || !PyArray_ISALIGNED(a) || axes == 0) return 0;
+    if (where && !lies_like(where, a)) return 0;
     if ((axes & (axes - 1)) && !loop->reorderable()) return 0;
     ReductionWalk walk;
     if (!walk.plan(a, axes, keepdims, loop->itemsize())) return 0;
@@ -203,7 +249,7 @@ int Reduction::run(PyArrayObject* a, uint32_t axes, PyObject** result) const {
         &PyArray_Type, reinterpret_cast<PyArray_Descr*>(Py_NewRef(loop->dtype())), walk.result_ndim, walk.result_dims,
         walk.result_size ? walk.result_strides : nullptr, nullptr, 0, nullptr));
     if (!made) return -1;
-    const int status = run_into(a, walk, PyArray_BYTES(as_array(made.get())));
+    const int status = run_into(a, walk, PyArray_BYTES(as_array(made.get())), where ? PyArray_BYTES(where) : nullptr);
     if (status == 1) *result = made.release();
     return status;
 }

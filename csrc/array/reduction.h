@@ -23,9 +23,10 @@ struct Reduction {
     // NumPy must be asked (an array that is not as promised, an order that only NumPy's iterator knows, a
     // floating-point error, nothing to reduce); -1 with an error set. Attached threads; releases the GIL for large
     // arrays.
-    int run(PyArrayObject* a, uint32_t axes, PyObject** result) const;
+    // `where`, if not null: bools that choose the elements; they must lie in memory in the order of those of `a`.
+    int run(PyArrayObject* a, uint32_t axes, PyObject** result, PyArrayObject* where = nullptr) const;
     // As run(), into memory laid out as a walk of (a, axes) says.
-    int run_into(PyArrayObject* a, const ReductionWalk& walk, char* out) const;
+    int run_into(PyArrayObject* a, const ReductionWalk& walk, char* out, const char* where = nullptr) const;
 };
 
 // The axes of an `axis=` argument, which is None, an int or a tuple of ints.

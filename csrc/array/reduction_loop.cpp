@@ -195,7 +195,35 @@ int ReductionLoop::try_out(PyObject* ufunc, int& fits) {
             sequential_ = sequential_ && std::memcmp(whole.data(), parts.data(), static_cast<size_t>(itemsize())) == 0;
         }
     }
+    if (real && try_places() < 0) return -1;
     fits = 1;
+    return 0;
+}
+
+int ReductionLoop::try_places() {
+    const npy_intp step = itemsize();
+    for (unsigned seed = 0; seed < 6 && !place_matters_; ++seed) {
+        Ref steps = special_array(dtype(), kTrial, seed + 40, seed % 2);
+        Ref whole = special_array(dtype(), kTrial, seed + 50, seed % 2);
+        Ref parts = whole ? Ref::steal(PyArray_NewCopy(as_array(whole.get()), NPY_CORDER)) : Ref();
+        if (!steps || !parts) return -1;
+        const auto run = [&](const Ref& results, npy_intp chunk) {
+            const npy_intp strides[] = {step, step, step};
+            for (npy_intp at = 0; at < kTrial; at += chunk) {
+                char* const out = PyArray_BYTES(as_array(results.get())) + at * step;
+                char* const data[] = {out, PyArray_BYTES(as_array(steps.get())) + at * step, out};
+                if (loop_(data, std::min(chunk, kTrial - at), strides) < 0) return false;
+            }
+            return !PyErr_Occurred();
+        };
+        if (!run(whole, kTrial) || !run(parts, 3)) {
+            PyErr_Clear();
+            place_matters_ = true;
+            return 0;
+        }
+        place_matters_ = std::memcmp(PyArray_BYTES(as_array(whole.get())), PyArray_BYTES(as_array(parts.get())),
+                                     static_cast<size_t>(kTrial * step)) != 0;
+    }
     return 0;
 }
 

@@ -34,6 +34,10 @@ class ReductionLoop {
     // The result does not depend on how many elements each call of the loop gets.
     bool is_sequential() const { return sequential_; }
 
+    // One step for each of many results depends on how many of them a call of the loop gets: some loops pick another
+    // of two equal numbers, or of two NaNs, in what does not fill a vector.
+    bool place_matters() const { return place_matters_; }
+
     // Continues the value at `out` over n elements. Any thread; 0, or -1 if the loop reports failure.
     int extend(char* out, const char* data, npy_intp stride, npy_intp n) const {
         char* const operands[] = {out, const_cast<char*>(data), out};
@@ -43,10 +47,11 @@ class ReductionLoop {
 
   private:
     int try_out(PyObject* ufunc, int& fits);
+    int try_places();
 
     StridedLoop loop_;
     std::array<char, kMaxItemsize> initial_{}, of_nothing_{};
-    bool starts_with_first_ = false, reorderable_ = false, sequential_ = false;
+    bool starts_with_first_ = false, reorderable_ = false, sequential_ = false, place_matters_ = false;
 };
 
 // How many elements at most NumPy gives a loop at once where the result does not move: 0 for any number, else its

@@ -23,10 +23,13 @@ constexpr npy_intp kBlock = 512;
 
 constexpr Named<Moment> kMoments[] = {
     {"mean", Moment::Mean},
+    {"average", Moment::Mean},
     {"var", Moment::Variance},
     {"std", Moment::Deviation},
 };
 constexpr std::string_view kMeanParameters[] = {"a", "axis", "dtype", "out", "keepdims", "*", "where"};
+// Without weights it is the mean: only calls that leave what stands in the places of dtype and out as it is.
+constexpr std::string_view kAverageParameters[] = {"a", "axis", "weights", "returned", "*", "keepdims"};
 constexpr std::string_view kVarParameters[] = {"a", "axis", "dtype", "out", "ddof", "keepdims", "*", "where"};
 
 template <typename T>
@@ -72,7 +75,7 @@ class MomentStep final : public NativeStep {
         npy_intp n = 1;
         for (int d = 0; d < PyArray_NDIM(a); ++d)
             if (axes >> d & 1) n *= PyArray_DIM(a, d);
-        if (n <= call.ddof) return 0;  // with a warning
+        if (n <= call.ddof || PyArray_SIZE(a) == 0) return 0;  // with a warning, or an error
         PyObject* made = nullptr;
         int status = sum().run(a, axes, &made);
         if (status <= 0) return status;
@@ -205,10 +208,13 @@ int read_moment_call(const Rewrite& r, uint32_t i, MomentCall& call) {
     const PyNode& node = r.g.node_as<PyNode>(i);
     const auto* found = functions->find(node.fn());
     if (!found || !is_plain_call(node) || node.n_outputs() != 1) return 0;
-    const bool is_mean = found->entry == Moment::Mean;
+    const bool is_mean = found->entry == Moment::Mean, is_average = found->name == "average";
+    std::span<const std::string_view> parameters = kVarParameters;
+    if (is_mean) parameters = kMeanParameters;
+    if (is_average) parameters = kAverageParameters;
     CallArguments given;
-    if (!given.bind(node, is_mean ? std::span<const std::string_view>(kMeanParameters) : kVarParameters)) return 0;
-    const size_t at_keepdims = is_mean ? 4 : 5;
+    if (!given.bind(node, parameters) || (is_average && !given[2].absent_or(Py_None))) return 0;
+    const size_t at_keepdims = is_mean && !is_average ? 4 : 5;
     const int keepdims = flag_argument(given[at_keepdims], false);
     if (given[0].input < 0 || given[1].input >= 0 || keepdims < 0 || !given[3].absent_or(Py_None) ||
         !given[at_keepdims + 2].absent_or(Py_True))

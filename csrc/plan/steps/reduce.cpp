@@ -41,11 +41,14 @@ class ReduceStep final : public NativeStep {
         PyObject* x = inputs[call.input];
         uint32_t axes;
         if (!is_exact_array(x) || !call.axis.bits(PyArray_NDIM(as_array(x)), axes)) return 0;
-        return call.reduction.run(as_array(x), axes, results);
+        PyObject* chosen = where < 0 ? nullptr : inputs[where];
+        if (chosen && !is_exact_array(chosen)) return 0;
+        return call.reduction.run(as_array(x), axes, results, chosen ? as_array(chosen) : nullptr);
     }
     std::string describe(size_t) const override { return call.ufunc + " along axes, NumPy's loop"; }
 
     ReductionCall call;
+    int32_t where = -1;  // the input that says which elements count
 };
 
 // The ufunc of a bound method ufunc.reduce; null if `fn` is something else. Borrowed.
@@ -74,7 +77,7 @@ bool read_initial(PyObject* number, Reduction& r) {
 
 }  // namespace
 
-int read_reduction_call(const Rewrite& r, uint32_t i, ReductionCall& call) {
+int read_reduction_call(const Rewrite& r, uint32_t i, ReductionCall& call, int32_t* where) {
     static const auto* functions = new FunctionTable(kWrappers);
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
@@ -96,8 +99,11 @@ int read_reduction_call(const Rewrite& r, uint32_t i, ReductionCall& call) {
     };
     const CallArguments::Item axis = argument("axis"), initial = argument("initial");
     const int keepdims = flag_argument(argument("keepdims"), false);
-    if (given[0].input < 0 || keepdims < 0 || !argument("out").absent_or(Py_None) ||
-        !argument("where").absent_or(Py_True))
+    if (given[0].input < 0 || keepdims < 0 || !argument("out").absent_or(Py_None)) return 0;
+    const CallArguments::Item chosen = argument("where");
+    if (where && chosen.input >= 0)
+        *where = chosen.input;
+    else if (!chosen.absent_or(Py_True))
         return 0;
     PyArray_Descr* dtype = builtin_dtype(r.g, node.inputs()[static_cast<size_t>(given[0].input)]);
     PyArray_Descr* wanted;
@@ -121,7 +127,7 @@ int read_reduction_call(const Rewrite& r, uint32_t i, ReductionCall& call) {
 
 int make_reduce_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     auto made = std::make_unique<ReduceStep>(Members::of_node(r.g, i));
-    if (read_reduction_call(r, i, made->call) < 0) return -1;
+    if (read_reduction_call(r, i, made->call, &made->where) < 0) return -1;
     if (made->call.found) step = std::move(made);
     return 0;
 }

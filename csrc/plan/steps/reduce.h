@@ -24,8 +24,9 @@ struct MomentCall {
     PyArray_Descr* wanted = nullptr;  // dtype= of the sum; borrowed, lives for ever
 };
 
-// 0, or -1 with an error set.
-int read_reduction_call(const Rewrite& r, uint32_t node, ReductionCall& call);
+// 0, or -1 with an error set. `where`: if not null, may be set to the input that chooses the elements, else to -1;
+// if null, calls with where= are not for the caller.
+int read_reduction_call(const Rewrite& r, uint32_t node, ReductionCall& call, int32_t* where = nullptr);
 int read_moment_call(const Rewrite& r, uint32_t node, MomentCall& call);
 
 // What np.mean does with a sum of `by` elements: values of float64, or of float32 if not `wide`, side by side.

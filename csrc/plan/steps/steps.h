@@ -15,6 +15,7 @@ using StepMaker = int(const Rewrite& r, uint32_t node, std::unique_ptr<NativeSte
 StepMaker make_view;
 StepMaker make_reduce_step;
 StepMaker make_mean_step;
+StepMaker make_composed_reduction;
 StepMaker make_gufunc_step;
 StepMaker make_outer_step;
 StepMaker make_accumulate_step;
