@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "plan/steps/call_arguments.h"
+
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
 
@@ -67,7 +69,35 @@ PyObject* ndarray_astype() {
     return method;
 }
 
-bool is_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }
+// Functions of NumPy that do what a ufunc does, for the life of the process.
+struct Functions {
+    PyObject* clip = numpy_function("clip");
+    PyObject* round = numpy_function("round");
+    PyObject* around = numpy_function("around");
+    PyObject* clip_ufunc = find_below_numpy("_core.umath.clip");
+    PyObject* maximum = numpy_function("maximum");
+    PyObject* minimum = numpy_function("minimum");
+    PyObject* rint = numpy_function("rint");
+
+    bool has(PyObject* fn) const { return fn == clip || fn == round || fn == around; }
+};
+const Functions& functions() {
+    static const auto* const found = new Functions;
+    return *found;
+}
+
+bool is_python_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }
+
+// The dtype of a scalar of NumPy, of one of its own dtypes; borrowed, for they live for ever. Else null.
+PyArray_Descr* scalar_dtype(PyObject* o) {
+    if (!PyArray_IsScalar(o, Number) && !PyArray_IsScalar(o, Bool)) return nullptr;
+    PyArray_Descr* d = PyArray_DescrFromScalar(o);
+    if (!d) PyErr_Clear();
+    Py_XDECREF(d);
+    return d && is_builtin_dtype(d) ? d : nullptr;
+}
+
+bool is_number(PyObject* o) { return is_python_number(o) || scalar_dtype(o); }
 
 class Look {
   public:
@@ -81,8 +111,10 @@ class Look {
             found = look_at_where();
         else if (node_.fn() == ndarray_astype())
             found = look_at_astype();
+        else if (functions().has(node_.fn()))
+            found = node_.fn() == functions().clip ? look_at_clip() : look_at_round();
         else
-            found = look_at_ufunc();
+            found = look_at_call();
         if (found == 1) call = std::move(call_);
         return found < 0 ? -1 : 0;
     }
@@ -98,16 +130,52 @@ class Look {
         return d && is_builtin_dtype(d) ? d : nullptr;
     }
 
-    int look_at_ufunc() {
+    // The call of a ufunc with its arguments in order.
+    int look_at_call() {
         if (!is_elementwise_ufunc(node_.fn()) || (node_.form() && node_.form()->n_keywords())) return 0;
-        const size_t n = n_arguments(node_);
-        LoopKey key{node_.fn(), {}};
+        for (size_t k = 0; k < n_arguments(node_); ++k) call_->arguments.push_back(argument_of(node_, k));
+        return look_at_ufunc(node_.fn());
+    }
+
+    // np.clip does minimum or maximum where only one bound is given.
+    int look_at_clip() {
+        static constexpr std::string_view kParameters[] = {"a", "a_min", "a_max", "out", "*", "min", "max"};
+        CallArguments given;
+        if (!given.bind(node_, kParameters) || !given[3].absent_or(Py_None) || given[0].input < 0) return 0;
+        const bool by_name = !given[1].given() && !given[2].given();
+        const auto low = given[by_name ? 5 : 1], high = given[by_name ? 6 : 2];
+        if (!by_name && (!given[1].given() || !given[2].given() || given[5].given() || given[6].given())) return 0;
+        call_->arguments.push_back({given[0].input, nullptr});
+        const bool has_low = !low.absent_or(Py_None), has_high = !high.absent_or(Py_None);
+        if (has_low) call_->arguments.push_back({low.input, low.fixed});
+        if (has_high) call_->arguments.push_back({high.input, high.fixed});
+        const Functions& f = functions();
+        PyObject* ufunc = has_low ? has_high ? f.clip_ufunc : f.maximum : has_high ? f.minimum : nullptr;
+        return ufunc && is_elementwise_ufunc(ufunc) ? look_at_ufunc(ufunc) : 0;
+    }
+
+    // np.round to whole numbers is rint, for floating-point numbers.
+    int look_at_round() {
+        static constexpr std::string_view kParameters[] = {"a", "decimals", "out"};
+        CallArguments given;
+        if (!given.bind(node_, kParameters) || !given[2].absent_or(Py_None) || given[0].input < 0) return 0;
+        if (given[1].given() && !(given[1].fixed && PyLong_CheckExact(given[1].fixed))) return 0;
+        if (given[1].fixed && PyObject_IsTrue(given[1].fixed)) return 0;
+        call_->arguments.push_back({given[0].input, nullptr});
+        PyArray_Descr* d = dtype_of(call_->arguments[0]);
+        return d && PyTypeNum_ISFLOAT(d->type_num) ? look_at_ufunc(functions().rint) : 0;
+    }
+
+    int look_at_ufunc(PyObject* ufunc) {
+        const size_t n = call_->arguments.size();
+        LoopKey key{ufunc, {}};
         if (n >= key.kinds.size()) return 0;
         for (size_t k = 0; k < n; ++k) {
-            const Argument a = argument_of(node_, k);
-            if (a.constant && !is_number(a.constant)) return 0;
-            key.kinds[k] = a.constant ? reinterpret_cast<PyObject*>(Py_TYPE(a.constant))
-                                      : reinterpret_cast<PyObject*>(dtype_of(a));
+            const Argument a = call_->arguments[k];
+            if (a.constant && is_python_number(a.constant))
+                key.kinds[k] = reinterpret_cast<PyObject*>(Py_TYPE(a.constant));
+            else
+                key.kinds[k] = reinterpret_cast<PyObject*>(a.constant ? scalar_dtype(a.constant) : dtype_of(a));
             if (!key.kinds[k]) return 0;
         }
         if (find_loop(key, static_cast<int>(n), call_->loop) < 0) return -1;
@@ -116,17 +184,17 @@ class Look {
         for (int k = 0; k < call_->loop->n_inputs() + call_->loop->n_outputs(); ++k)
             call_->dtypes.push_back(call_->loop->dtype(k));
         if (!can_convert()) return 0;
-        auto* u = reinterpret_cast<PyUFuncObject*>(node_.fn());
+        auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
         call_->name = u->name ? u->name : "ufunc";
-        find_own_kernel();
+        find_own_kernel(ufunc);
         return 1;
     }
 
     // The ufuncs of this name that users make are not NumPy's, so it is the object that counts.
-    void find_own_kernel() {
+    void find_own_kernel(PyObject* ufunc) {
         const Element e = element_of(call_->dtypes[0]);
         Ref own = Ref::steal(numpy_function(call_->name.c_str()));
-        if (own.get() != node_.fn()) return;
+        if (own.get() != ufunc && ufunc != functions().clip_ufunc) return;
         call_->safe = PyTypeNum_ISFLOAT(call_->dtypes[0]->type_num) || PyTypeNum_ISCOMPLEX(call_->dtypes[0]->type_num);
         for (size_t k = 1; k < call_->n_inputs; ++k)
             if (call_->dtypes[k] != call_->dtypes[0]) return;
@@ -156,6 +224,7 @@ class Look {
         call_->n_inputs = 3;
         call_->dtypes = {test, d, d, d};
         call_->name = "where";
+        for (size_t k = 0; k < 3; ++k) call_->arguments.push_back(argument_of(node_, k));
         return can_convert() ? 1 : 0;
     }
 
@@ -173,6 +242,7 @@ class Look {
         call_->kernel = find_cast(a, b);
         call_->n_inputs = 1;
         call_->dtypes = {from, to};
+        call_->arguments = {array};
         call_->name = "cast";
         return call_->kernel ? 1 : 0;
     }
@@ -180,7 +250,7 @@ class Look {
     // Arrays that must be converted for the loop are, block by block, if kernels can do it.
     bool can_convert() const {
         for (size_t k = 0; k < call_->n_inputs; ++k) {
-            const Argument a = argument_of(node_, k);
+            const Argument a = call_->arguments[k];
             if (a.constant) continue;
             PyArray_Descr *have = dtype_of(a), *want = call_->dtypes[k];
             if (!have) return false;
@@ -232,7 +302,7 @@ Element element_of(PyArray_Descr* d) {
 }
 
 bool may_be_elementwise(PyObject* fn) {
-    return is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype();
+    return is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype() || functions().has(fn);
 }
 
 int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const ElementwiseCall>& call) {

@@ -16,11 +16,12 @@ struct ElementwiseCall {
     Kernel kernel = nullptr;
     Operation operation = Operation::None;
     Element element = Element::None;
-    // NumPy's loop; null for np.where and astype, which are not ufuncs.
+    // NumPy's loop; null for np.where and astype, which have none.
     std::shared_ptr<const StridedLoop> loop;
     // What the operands are computed in, inputs first: NumPy's own dtypes, which live for ever.
     std::vector<PyArray_Descr*> dtypes;
     size_t n_inputs = 0;
+    std::vector<Argument> arguments;  // by input
     bool safe = false;  // a loop that cannot fail with a Python error
     std::string name;  // as NumPy's warnings have it
 };

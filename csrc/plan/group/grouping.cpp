@@ -91,7 +91,7 @@ void Grouping::add_output(Edge e, int& output) {
 }
 
 bool Grouping::add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op) {
-    const Argument a = argument_of(node, position);
+    const Argument a = call.arguments[position];
     PyArray_Descr* want = call.dtypes[position];
     uint16_t v;
     if (a.constant) {

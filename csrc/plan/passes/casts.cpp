@@ -1,7 +1,6 @@
 #include "plan/passes/casts.h"
 
 #include "array/strided_loop.h"
-#include "plan/group/elementwise.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/view_reading.h"
@@ -100,7 +99,8 @@ bool exact(PyArray_Descr* from, PyArray_Descr* to) {
 bool lies_like_a_copy(const Rewrite& r, Edge e) {
     if (r.is_fed(e) || e.output != 0 || r.g.node(e.node).kind() != NodeKind::Py) return false;
     const PyNode& node = r.g.node_as<PyNode>(e.node);
-    return is_plain_call(node) && may_be_elementwise(node.fn());
+    const Named<bool>* const copy = copies().find(node.fn());
+    return is_plain_call(node) && (is_elementwise_ufunc(node.fn()) || (copy && copy->entry));
 }
 
 // What a conversion can be left out for.
