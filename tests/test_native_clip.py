@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from native_checks import check
 
 import pyop
-
-from native_checks import check
 
 DTYPES = ["f2", "f4", "f8", "i1", "u1", "i4", "u8", "c16", "?"]
 
