@@ -19,6 +19,7 @@ GENES = 5
 STRENGTH = np.array([216.0, 180.0, 200.0, 220.0, 190.0])
 LEAK = 0.2
 DECAY = np.array([0.2, 0.25, 0.2, 0.15, 0.2])
+BEFORE = np.array([4, 0, 1, 2, 3])  # the gene whose protein represses this one
 LIGHT = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
 START = np.concatenate([np.zeros(GENES), np.linspace(1.0, 20.0, GENES)])
 
@@ -26,7 +27,7 @@ START = np.concatenate([np.zeros(GENES), np.linspace(1.0, 20.0, GENES)])
 def rhs(t, y):
     """Time derivative of five messengers and five proteins."""
     messenger, protein = y[:GENES], y[GENES:]
-    repressor = np.roll(protein, 1)
+    repressor = protein[BEFORE]
     drive = LIGHT * (1.0 + np.sin(0.5 * t))
     made = STRENGTH / (1.0 + repressor * repressor) + LEAK + drive
     return np.concatenate([made - messenger, DECAY * (messenger - protein)])

@@ -1,7 +1,7 @@
 """What README, docs and docstrings show is what happens.
 
 A ```python block that a ```text block follows is run, and must print that text. A ```pycon block and the examples of
-docstrings are doctests.
+docstrings are doctests, in which np and pyop are known.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def programs() -> list[object]:
 def sessions() -> list[object]:
     """Every interactive session of the documents."""
     return [
-        pytest.param(block[2], {}, id=f"{path.name}:{path.read_text().count(chr(10), 0, block.start()) + 2}")
+        pytest.param(block[2], {"np": np, "pyop": pyop}, id=f"{path.name}:{path.read_text().count(chr(10), 0, block.start()) + 2}")
         for path in DOCUMENTS
         for block in BLOCK.finditer(path.read_text())
         if block[1] == "pycon"
