@@ -15,8 +15,8 @@ from .harness import Harness, Row, Statement
 
 
 def run(harness: Harness) -> list[Row]:
-    """An ODE under SciPy, a Kalman filter, a pipeline over images."""
-    return [*_ode(harness), *_kalman(harness), *_edges(harness)]
+    """An ODE under SciPy, a function with its gradient under SciPy, a Kalman filter, a pipeline over images."""
+    return [*_ode(harness), *_minimum(harness), *_kalman(harness), *_edges(harness)]
 
 
 def _ode(harness: Harness) -> list[Row]:
@@ -37,6 +37,38 @@ def _ode(harness: Harness) -> list[Row]:
             program.rhs,
             {"solve": program.solve, "until": until},
         ),
+    ]
+
+
+def _valley(x: Any) -> Any:
+    """Rosenbrock's function."""
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def _valley_and_slope(x: Any) -> Any:
+    """The same with its gradient, by hand."""
+    rise, rest = x[1:] - x[:-1] ** 2, 1.0 - x[:-1]
+    slope = np.zeros_like(x)
+    slope[1:] = 200.0 * rise
+    slope[:-1] -= 400.0 * x[:-1] * rise + 2.0 * rest
+    return np.sum(100.0 * rise**2 + rest**2), slope
+
+
+def _minimum(harness: Harness) -> list[Row]:
+    what = "value and gradient, 10 variables"
+    try:
+        from scipy.optimize import minimize
+    except ImportError:
+        return [Row("B18", what, "≤ 1/5", None, 1 / 5, detail="SciPy is not installed")]
+    compiled = pyop.compile(pyop.value_and_grad(_valley))
+    x = np.linspace(-1.0, 1.5, 10)
+    for ours, by_hand in zip(compiled(x), _valley_and_slope(x), strict=True):
+        assert np.allclose(ours, by_hand, rtol=1e-12)
+    names = {"minimize": minimize, "x": np.zeros(10)}
+    whole = "minimize(f, x, jac=True, method='L-BFGS-B')"
+    return [
+        _row(harness, what, "f(x)", _valley_and_slope, {"x": x}, faster=5, compiled=compiled),
+        _row(harness, "minimize around it, L-BFGS-B", whole, _valley_and_slope, names, compiled=compiled),
     ]
 
 
@@ -63,12 +95,13 @@ def _row(
     function: Callable[..., Any],
     names: dict[str, Any],
     faster: float | None = None,
+    compiled: Callable[..., Any] | None = None,
 ) -> Row:
     """A statement with `f` compiled over the same with NumPy; `faster` is the budget, if there is one."""
-    functions = {"numpy": function, "compiled": pyop.compile(function)}
+    functions = {"numpy": function, "compiled": compiled or pyop.compile(function)}
     for f in functions.values():
         eval(code, {"f": f, **names})  # traced and compiled here
-    unroll = 1 if "track" in names or "solve" in names else 5
+    unroll = 5 if code.startswith("f(") else 1
     statements = {name: Statement(code, {"f": f, **names}, unroll) for name, f in functions.items()}
     times = harness.compare(statements)
     ratio = times.ratio("compiled", "numpy")

@@ -34,6 +34,9 @@ void register_hooks(py::module_& m) {
         py::arg("broadcast_like"), py::arg("reshape_like"), py::arg("count"),
         "What gradient rules call where a size is not known.");
     m.def(
+        "set_put_function", [](py::object put) { pyop::set_put_function(put.ptr()); }, py::arg("put"),
+        "The adjoint of indexing.");
+    m.def(
         "set_number_call", [](py::object type) { pyop::set_number_call(type.ptr()); }, py::arg("type"),
         "The class of functions that are called with Python numbers.");
     m.def(

@@ -53,7 +53,11 @@ def programs() -> list[object]:
 def sessions() -> list[object]:
     """Every interactive session of the documents."""
     return [
-        pytest.param(block[2], {"np": np, "pyop": pyop}, id=f"{path.name}:{path.read_text().count(chr(10), 0, block.start()) + 2}")
+        pytest.param(
+            block[2],
+            {"np": np, "pyop": pyop},
+            id=f"{path.name}:{path.read_text().count(chr(10), 0, block.start()) + 2}",
+        )
         for path in DOCUMENTS
         for block in BLOCK.finditer(path.read_text())
         if block[1] == "pycon"

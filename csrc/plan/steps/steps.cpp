@@ -15,6 +15,7 @@ constexpr Maker kMakers[] = {
     {Pass::Loops, make_gufunc_step},   {Pass::Loops, make_outer_step},  {Pass::Loops, make_accumulate_step},
     {Pass::Loops, make_function_step}, {Pass::Loops, make_number_step}, {Pass::Loops, make_join_step},
     {Pass::Loops, make_take_step},     {Pass::Views, make_like_step},   {Pass::Loops, make_composed_reduction},
+    {Pass::Loops, make_put_step},
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ StepMaker make_function_step;
 StepMaker make_number_step;
 StepMaker make_join_step;
 StepMaker make_take_step;
+StepMaker make_put_step;
 StepMaker make_like_step;
 
 // Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/number.py.
@@ -30,6 +31,8 @@ void set_number_call(PyObject* type);
 
 // Told once by Python: functions of python/pyop/gradients/moves.py and fit.py.
 void set_like_functions(PyObject* broadcast_like, PyObject* reshape_like, PyObject* count);
+// And `put` of moves.py.
+void set_put_function(PyObject* put);
 
 // Asks the makers that the request's passes allow, one after the other.
 int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);

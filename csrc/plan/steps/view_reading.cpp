@@ -452,4 +452,15 @@ bool read_view(const Rewrite& r, uint32_t i, ViewCall& view) {
     return reading.ndim >= 0 && function.read(reading) && view.recipes.size() == node.n_outputs();
 }
 
+bool read_key(PyObject* key, int ndim, const TreeCallObject::Layout* sizes, ViewRecipe& recipe) {
+    std::vector<ViewRecipe> recipes;
+    Reading reading{{}, ndim, 1, sizes, recipes};
+    reading.arguments.resize(2);
+    reading.arguments[1].value = key;
+    if (!getitem(reading)) return false;
+    recipe = std::move(recipes.front());
+    recipe.copies_item = false;
+    return true;
+}
+
 }  // namespace pyop

@@ -25,4 +25,8 @@ bool makes_view(const Rewrite& r, uint32_t node);
 // called as it is. No error is set.
 bool read_view(const Rewrite& r, uint32_t node, ViewCall& view);
 
+// What an index of integers, slices, None and an ellipsis shows of an array of `ndim` dimensions; `sizes` as in
+// ViewCall. False, without an error, for any other key.
+bool read_key(PyObject* key, int ndim, const TreeCallObject::Layout* sizes, ViewRecipe& recipe);
+
 }  // namespace pyop

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import set_like_functions
+from .._core import set_like_functions, set_put_function
 from ..dims import prod
 from ..spec import Spec
 from .fit import broadcast_like, conj, dtype_of, primitive, shape_of
@@ -176,6 +176,7 @@ def count(a: Any, axis: Any = None) -> Any:
 
 structural(_count, (None, None), (None, None), ("a", "axis"))
 set_like_functions(broadcast_like, _reshape_like, _count)
+set_put_function(put)
 
 
 # --- along an axis

@@ -1,0 +1,114 @@
+// plan/steps/put.cpp: zeros with an array in a part of them, the adjoint of indexing by slices and integers, as a
+// native step. What the key shows of the zeros is found as for the index itself.
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "array/pool.h"
+#include "array/recycle.h"
+#include "plan/steps/call_arguments.h"
+#include "plan/steps/node_call.h"
+#include "plan/steps/steps.h"
+#include "plan/steps/view_reading.h"
+#include "runtime/attach.h"
+#include "runtime/stack_array.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr npy_intp kReleaseBytes = 1 << 18;
+
+PyObject* put_function = nullptr;  // of python/pyop/gradients/moves.py, for the life of the process
+
+// Copies an array into a view of the same shape, line by line.
+void copy_into(const ArrayView& to, PyArrayObject* from) {
+    const npy_intp n = PyArray_SIZE(from), itemsize = to.itemsize;
+    if (n == 0) return;
+    const auto size = static_cast<size_t>(itemsize);
+    const int last = to.ndim - 1;
+    const npy_intp line = to.ndim ? to.dims[last] : 1;
+    const npy_intp to_step = to.ndim ? to.strides[last] : 0, from_step = to.ndim ? PyArray_STRIDE(from, last) : 0;
+    const bool whole = to_step == itemsize && from_step == itemsize;
+    npy_intp at[NPY_MAXDIMS] = {};
+    char* out = to.data;
+    const char* in = PyArray_BYTES(from);
+    for (npy_intp done = 0; done < n; done += line) {
+        if (whole) {
+            std::memcpy(out, in, static_cast<size_t>(line) * size);
+        } else {
+            for (npy_intp i = 0; i < line; ++i) std::memcpy(out + i * to_step, in + i * from_step, size);
+        }
+        for (int d = last - 1; d >= 0; --d) {
+            out += to.strides[d];
+            in += PyArray_STRIDE(from, d);
+            if (++at[d] < to.dims[d]) break;
+            out -= at[d] * to.strides[d];
+            in -= at[d] * PyArray_STRIDE(from, d);
+            at[d] = 0;
+        }
+    }
+}
+
+class PutStep final : public NativeStep {
+  public:
+    using NativeStep::NativeStep;
+
+    int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
+        PyObject *x = inputs[source], *shaped = inputs[like];
+        if (!is_exact_array(x) || !is_exact_array(shaped) || PyArray_DESCR(as_array(x)) != dtype) return 0;
+        const int ndim = PyArray_NDIM(as_array(shaped));
+        const npy_intp* dims = PyArray_DIMS(as_array(shaped));
+        StackArray<npy_intp, 8> numbers(sizes ? sizes->sizes.size() : 0);
+        if (sizes && !tree_sizes(*sizes, inputs, numbers.data())) return 0;
+        const npy_intp bytes =
+            PyDataType_ELSIZE(dtype) * std::accumulate(dims, dims + ndim, npy_intp{1}, std::multiplies<>());
+        Ref result = Ref::steal(bytes <= ResultRecycler::kMostBytes ? recycler_.take(dtype, ndim, dims)
+                                                                    : pooled_array_new(dtype, ndim, dims, nullptr));
+        if (!result) return -1;
+        const ArrayView base(as_array(result.get()));
+        ArrayView part;
+        if (!recipe.apply(base, part, numbers.data()) || part.ndim != PyArray_NDIM(as_array(x)) ||
+            !std::equal(part.dims, part.dims + part.ndim, PyArray_DIMS(as_array(x))))
+            return 0;
+        {
+            const DetachScope detached(bytes >= kReleaseBytes);
+            std::memset(base.data, 0, static_cast<size_t>(bytes));
+            copy_into(part, as_array(x));
+        }
+        results[0] = result.release();
+        return 1;
+    }
+    std::string describe(size_t) const override { return "copies into zeros"; }
+
+    size_t source = 0, like = 0;
+    PyArray_Descr* dtype = nullptr;  // one of NumPy's own, which live for ever
+    ViewRecipe recipe;
+    const TreeCallObject::Layout* sizes = nullptr;  // symbolic ones of the key; may be null
+
+  private:
+    mutable ResultRecycler recycler_;  // the GIL guards it
+};
+
+}  // namespace
+
+void set_put_function(PyObject* put) { put_function = Py_NewRef(put); }
+
+int make_put_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+    const PyNode& node = r.g.node_as<PyNode>(i);
+    if (!put_function || !is_plain_call(node) || node.n_outputs() != 1) return 0;
+    const NodeCall call(node);
+    std::vector<NodeArgument> given;
+    if (call.fn() != put_function || !call.bind({"ct", "like", "key"}, given)) return 0;
+    if (given[0].input < 0 || given[1].input < 0 || given[2].computed() || !given[2].value) return 0;
+    auto made = std::make_unique<PutStep>(Members::of_node(r.g, i));
+    made->source = static_cast<size_t>(given[0].input);
+    made->like = static_cast<size_t>(given[1].input);
+    made->dtype = builtin_dtype(r.g, node.inputs()[made->source]);
+    made->sizes = call.layout();
+    const int ndim = r.g.spec(node.inputs()[made->like]).ndim;
+    if (made->dtype && ndim >= 0 && read_key(given[2].value, ndim, made->sizes, made->recipe)) step = std::move(made);
+    return 0;
+}
+
+}  // namespace pyop
