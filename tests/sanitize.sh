@@ -2,7 +2,8 @@
 # tests/sanitize.sh address|thread [pytest argument …]
 #
 # Builds pyop with sanitizers into the active virtual environment, which must hold the dependency groups `build` and
-# `sanitize`, and runs tests there: without arguments the lifetime tests, the C++ tests and the tests of threads.
+# `sanitize`, and runs tests there: without arguments the lifetime tests, the C++ tests, the tests of threads, and those
+# of what plans compute in C++ on the memory of arrays.
 #   address   AddressSanitizer and UndefinedBehaviorSanitizer
 #   thread    ThreadSanitizer; the interpreter is not built with it, see tests/lifetime/tsan.supp
 set -euo pipefail
@@ -26,7 +27,11 @@ esac
     -Ccmake.define.PYOP_TESTS=ON -Ccmake.define.PYOP_SANITIZE="$flags"
 
 if [ $# -eq 0 ]; then
-    set -- tests/lifetime tests/cpp tests/test_concurrency.py
+    set -- tests/lifetime tests/cpp tests/test_concurrency.py tests/test_native_groups.py tests/test_recycle.py
+    if [ "$kind" = address ]; then
+        set -- "$@" tests/test_native_{reductions,gufuncs,loops,joins}.py tests/test_{views,pool,kernels,plan}.py \
+            tests/compiling
+    fi
 fi
 
 # The interpreter is an ordinary one, so the sanitizers' libraries have to be there before it.

@@ -1,5 +1,8 @@
 """Ufuncs with core dimensions, linear algebra and products in plans against NumPy itself, bit for bit."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -153,12 +156,70 @@ def test_several_outputs_and_half_precision():
             assert plan.report()["native"] == 1
 
 
-def test_numba_ufuncs_run_natively():
-    numba = pytest.importorskip("numba")
-    f = numba.vectorize(["float64(float64, float64)"])(lambda a, b: a * 2 + b)
+@pytest.mark.parametrize("signatures", [["float64(float64, float64)", "float32(float32, float32)"], []])
+def test_numba_ufuncs_run_natively(signatures):
+    numba = pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+    f = numba.vectorize(signatures)(lambda a, b: a * 2 + b)
     x = np.arange(5.0)
-    plan = pyop.trace(lambda v: f(v, v), "float64[n]").compile()
-    assert_same(observed(plan, x), observed(f, x, x))
+    for a in (x, x.astype("float32")):
+        plan = check(lambda v: f(v, v + 1), a)
+        assert plan.report()["native"] == 2
+        assert python_calls(plan, a) == []
+    for g in (lambda v: f(v, 2.0), lambda v: np.sum(f(v, v)), lambda v: f.reduce(v), lambda v: f(x, v)):
+        check(g, x, named=False)
+
+
+def test_numba_ufuncs_live_as_long_as_the_plans_that_use_them():
+    numba = pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+
+    def make():
+        f = numba.vectorize(lambda a, b: a * 3 - b)
+        return pyop.trace(lambda v: f(v, v), "float64[n]").compile(), weakref.ref(f._dispatcher)
+
+    plan, owner = make()
+    gc.collect()
+    assert owner() is not None
+    assert plan(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
+
+
+def test_numba_gufuncs_run_natively():
+    numba = pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+
+    @numba.guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),(n)->()")
+    def dot(a, b, out):
+        out[0] = 0
+        for i in range(a.shape[0]):
+            out[0] += a[i] * b[i]
+
+    x = np.arange(12.0).reshape(3, 4)
+    plan = check(lambda v, w: dot(v, w), x, x[0], named=False)
+    assert plan.report()["native"] == 1
+
+
+class Around:
+    """A ufunc that is not of NumPy's type, as numba's are not."""
+
+    nout = 1
+
+    def __init__(self, ufunc):
+        self.ufunc = ufunc
+
+    def __call__(self, *inputs, **kwargs):
+        for x in inputs:
+            if isinstance(x, pyop.Value):
+                return x.__array_ufunc__(self, "__call__", *inputs, **kwargs)
+        return self.ufunc(*inputs, **kwargs)
+
+
+def test_ufuncs_of_another_type():
+    f = Around(np.hypot)
+    x = np.arange(5.0)
+    assert check(lambda v: f(v, v * 2), x).report()["native"] == 2
+    unknown = pyop.trace(lambda v: f(v, v), pyop.Spec()).compile()
+    assert_same(observed(unknown, x), observed(f, x, x))
+    check(lambda v: f(v, v, where=True), x)
+    with pytest.raises(TypeError, match="reduce of"):
+        pyop.trace(lambda v: v.__array_ufunc__(f, "reduce", v), "float64[n]")
 
 
 def test_python_ufuncs_are_called():

@@ -328,3 +328,19 @@ def test_outer(dtype):
         for f in (np.outer, np.add.outer, np.less.outer, np.maximum.outer):
             check(f, a, b)
             check(f, a.T, b)
+
+
+def test_the_number_of_threads_changes_no_bit():
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(300, 900)), rng.normal(size=(300, 900))
+
+    def f(x, y):
+        z = np.exp(np.sin(x) * y) - x / 3
+        return z, z.sum(), (z * y).mean(axis=1), (z + x).max(axis=0), (x * y).sum(), np.std(z), np.cumsum(z), z @ y.T
+
+    graph = pyop.trace(f, "float64[n,m]", "float64[n,m]")
+    want = observed(f, a, b)
+    for threads in (1, 2, 3, 5, 16):
+        plan = graph.compile(threads=threads)
+        for x, y in ((a, b), (np.asfortranarray(a), np.asfortranarray(b)), (a[::2, 1::3], b[::2, 1::3])):
+            assert_same(observed(plan, x, y), want if x is a else observed(f, x, y))

@@ -66,6 +66,12 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
 
     if any(_is_foreign(item) for item in inputs):
         return NotImplemented
+    if not isinstance(ufunc, np.ufunc):
+        from . import foreign_ufuncs
+
+        if method != "__call__":
+            raise TypeError(f"{method} of {ufunc!r} cannot be a node: it is no ufunc of NumPy")
+        return foreign_ufuncs.call(ufunc, inputs, kwargs)
     specs = ufuncs.infer(ufunc, method, to_specs(inputs), to_specs(kwargs) if kwargs else kwargs)
     kwargs = {key: value for key, value in kwargs.items() if key != "out"}
     return apply(_bound(ufunc, method), inputs, kwargs, specs, name=_ufunc_name(ufunc, method))

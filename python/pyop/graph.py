@@ -43,17 +43,20 @@ class Graph(GraphBase):
     {'r': array(8.)}
     """
 
-    __slots__ = ("__weakref__", "_name", "_outputs", "_plans")
+    __slots__ = ("__weakref__", "_kept", "_name", "_outputs", "_plans")
 
     _name: str
     # Where the outputs are, not Values: those would keep the graph alive in a cycle.
     _outputs: tuple[list[tuple[int, int | None]], TreeDef] | None
     _plans: dict[Any, Plan]
+    # What the functions of nodes need to be alive and do not own.
+    _kept: list[Any]
 
     def __init__(self, name: str = "graph") -> None:
         self._name = check_name(name)
         self._outputs = None
         self._plans = {}
+        self._kept = []
 
     @property
     def name(self) -> str:
@@ -72,6 +75,10 @@ class Graph(GraphBase):
             return None
         leaves, structure = self._output_leaves()
         return structure.unflatten(leaves)
+
+    def _keep(self, owner: Any) -> None:
+        if not any(item is owner for item in self._kept):
+            self._kept.append(owner)
 
     def __enter__(self) -> Self:
         self._push()
