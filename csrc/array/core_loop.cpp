@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "array/fp_flags.h"
+#include "array/pool.h"
 #include "runtime/attach.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
@@ -38,7 +39,8 @@ struct CoreLoop::Shape {
 int CoreLoop::resolve(PyObject* ufunc, PyObject* const* dtypes, int n) {
     if (!is_ufunc(ufunc)) return 0;
     auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
-    if (!u->core_enabled || u->core_num_dim_ix > kMaxSizes || u->nout < 1 || chooses_sizes(u)) return 0;
+    if (!u->core_enabled || u->core_num_dim_ix > kMaxSizes || u->nout < 1 || u->nout > kMaxResults || chooses_sizes(u))
+        return 0;
     const int status = loop_.resolve_any(ufunc, dtypes, n);
     if (status <= 0) return status;
     for (int i = 0; i < n; ++i)
@@ -163,9 +165,11 @@ int CoreLoop::run(PyObject* const* inputs, PyObject** results, Errors errors) co
         std::copy_n(s.dims, s.outer, dims);
         for (const int c : core_[i])
             if (!s.lacks[c]) dims[ndim++] = s.sizes[1 + c];
-        PyObject* dtype = Py_NewRef(reinterpret_cast<PyObject*>(loop_.dtype(i)));
-        made[k] = Ref::steal(PyArray_NewFromDescr(&PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), ndim, dims,
-                                                  nullptr, nullptr, 0, nullptr));
+        npy_intp bytes = PyDataType_ELSIZE(loop_.dtype(i));
+        for (int d = 0; d < ndim; ++d) bytes *= dims[d];
+        made[k] = Ref::steal(bytes <= ResultRecycler::kMostBytes
+                                 ? recyclers_[static_cast<size_t>(k)].take(loop_.dtype(i), ndim, dims)
+                                 : pooled_array_new(loop_.dtype(i), ndim, dims, nullptr));
         if (!made[k]) return -1;
         PyArrayObject* a = as_array(made[k].get());
         data[i] = PyArray_BYTES(a);

@@ -5,8 +5,10 @@
 // NumPy's, bit for bit, because what it chooses (BLAS or not, transposed or not) it chooses by these strides.
 #pragma once
 
+#include <array>
 #include <vector>
 
+#include "array/recycle.h"
 #include "array/strided_loop.h"
 
 namespace pyop {
@@ -30,6 +32,7 @@ class CoreLoop {
   private:
     static constexpr int kMaxDims = 8;    // of an operand
     static constexpr int kMaxSizes = 6;   // distinct core dimensions
+    static constexpr int kMaxResults = 4;
     struct Shape;
     bool lay_out(PyObject* const* inputs, Shape& shape) const;
     int repeat(const Shape& shape, char* const* data) const;
@@ -39,6 +42,7 @@ class CoreLoop {
     std::array<npy_intp, kMaxSizes> fixed_{};    // sizes that the signature fixes; -1 for the others
     std::array<bool, kMaxSizes> may_lack_{};     // matmul's n?: an operand of too few dimensions goes without
     std::vector<int> core_[StridedLoop::kMaxOperands];
+    mutable std::array<ResultRecycler, kMaxResults> recyclers_;  // the GIL guards them
 };
 
 }  // namespace pyop

@@ -11,11 +11,10 @@ namespace pyop {
 namespace {
 
 // A new array of one number, as an index of integers alone gives it. 1, 0 for dtypes that are left to NumPy, or -1.
-int item_new(const ArrayView& at, PyObject** result) {
+int item_new(const ArrayView& at, ResultRecycler& recycler, PyObject** result) {
     const int type = at.descr->type_num;
     if (!(PyTypeNum_ISNUMBER(type) || PyTypeNum_ISBOOL(type)) || PyDataType_ISBYTESWAPPED(at.descr)) return 0;
-    Py_INCREF(at.descr);
-    *result = PyArray_NewFromDescr(&PyArray_Type, at.descr, 0, nullptr, nullptr, nullptr, 0, nullptr);
+    *result = recycler.take(at.descr, 0, nullptr);
     if (!*result) return -1;
     std::memcpy(PyArray_DATA(as_array(*result)), at.data, static_cast<size_t>(at.itemsize));
     return 1;
@@ -76,10 +75,11 @@ class Walk {
     bool moved_ = false;  // not what `owner_` itself shows
 };
 
-int follow_to_result(Walk& walk, const ViewRecipe& recipe, const npy_intp* sizes, PyObject** result) {
+int follow_to_result(Walk& walk, const ViewRecipe& recipe, const npy_intp* sizes, ResultRecycler& numbers,
+                     PyObject** result) {
     const int done = walk.follow(recipe, sizes);
     if (done <= 0) return done;
-    if (recipe.copies_item) return item_new(walk.shown(), result);
+    if (recipe.copies_item) return item_new(walk.shown(), numbers, result);
     *result = walk.array_new();
     return *result ? 1 : -1;
 }
@@ -94,12 +94,12 @@ int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext
     Walk walk(base);
     for (const ViewRecipe& recipe : before_)
         if (const int done = walk.follow(recipe, nullptr); done <= 0) return done;
-    if (view_.recipes.size() == 1) return follow_to_result(walk, view_.recipes[0], sizes.data(), &results[0]);
+    if (view_.recipes.size() == 1) return follow_to_result(walk, view_.recipes[0], sizes.data(), numbers_, &results[0]);
     Ref whole = before_.empty() ? Ref::borrow(base) : Ref::steal(walk.array_new());
     if (!whole) return -1;
     for (size_t k = 0; k < view_.recipes.size(); ++k) {
         Walk part(whole.get());
-        const int done = follow_to_result(part, view_.recipes[k], sizes.data(), &results[k]);
+        const int done = follow_to_result(part, view_.recipes[k], sizes.data(), numbers_, &results[k]);
         if (done > 0) continue;
         while (k-- > 0) Py_CLEAR(results[k]);
         return done;

@@ -2,6 +2,7 @@
 // views before it that nobody else reads.
 #pragma once
 
+#include "array/recycle.h"
 #include "plan/native_step.h"
 #include "plan/steps/view_reading.h"
 
@@ -19,6 +20,7 @@ class ViewStep final : public NativeStep {
   private:
     ViewCall view_;
     std::vector<ViewRecipe> before_;
+    mutable ResultRecycler numbers_;  // the GIL guards it
 };
 
 }  // namespace pyop
