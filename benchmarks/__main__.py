@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from .harness import Harness, Row
-from .report import markdown, save, show, surroundings
+from .table import markdown, save, show, surroundings
 
 # Name of the suite (a module of this package with `run(harness) -> list[Row]`) and what it measures.
 SUITES = {
@@ -19,8 +19,9 @@ SUITES = {
     "chain": "B2: a plan of 1000 chained nodes against the hand-written loop",
     "wide": "B3: a plan of 1000 independent nodes; one call of a one-node plan",
     "graph": "B8: building a node, its memory, compile and run at 10^6 nodes",
-    "expressions": "B4, B5: NumPy expressions as plans against NumPy",
     "gradients": "B14: a compiled value and gradient against autograd and PyTensor",
+    "expressions": "B4, B5: NumPy expressions as plans against NumPy",
+    "peers": "B6: NumPy expressions as plans against numexpr, numba, PyTensor and JAX",
     "compile": "B7: a compiled function against its plan; precision='fast' against NumPy",
     "programs": "B18: three programs, compiled, against NumPy: an ODE, a Kalman filter, edges in images",
     "handoff": "B9: 64 MiB through an op and through a plan of ten",

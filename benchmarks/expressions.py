@@ -1,64 +1,79 @@
-"""B4, B5: NumPy expressions as plans against NumPy itself, in the allocator's state of an ordinary process.
+"""B4, B5, B7: NumPy expressions as plans against NumPy itself.
 
-The rows are times relative to NumPy's, so a budget of "7 times faster" reads ≤ 1/7.
+In the allocator's state of an ordinary process, and at 10^5 elements, where it decides, in the warm one too. The rows
+are times relative to NumPy's, so a budget of "7 times faster" reads ≤ 1/7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import pyop
 
+from . import child
+from .candidates import ARITHMETIC, CALL, TRANSCENDENTAL, arrays_of, function_of
 from .harness import Harness, Row, Statement
 
-ARITHMETIC = "a*b + c*d - a"
-TRANSCENDENTAL = "sin(a)*b + exp(c) - d"
-# Size: how many times faster than NumPy the budget asks a plan to be.
-BUDGETS = {
-    ("B4", ARITHMETIC): {10: 7.0, 1_000: 3.0, 10_000: 1.8, 100_000: 5.0, 1_000_000: 1.3},
-    ("B5", TRANSCENDENTAL): {10: 6.0, 1_000: 1.1, 100_000: 1.1, 1_000_000: 1.05},
+
+def out_statement(plan: pyop.Plan, arrays: dict[str, np.ndarray], size: int) -> Statement:
+    """A call that writes into an array of the caller."""
+    return Statement("f(a, b, c, d, out=o)", {"f": plan, "o": np.empty(size), **arrays}, unroll=1)
+
+
+# Budget, expression, how (as `measure` has it), and by size: how many times faster than NumPy a plan has to be.
+BUDGETS = [
+    ("B4", ARITHMETIC, "plan", {10: 7.0, 1_000: 3.0, 10_000: 1.8, 100_000: 5.0, 1_000_000: 1.3, 10_000_000: 1.5}),
+    ("B4", ARITHMETIC, "out=", {10: 10.0}),
+    ("B4", ARITHMETIC, "warm", {100_000: 1.8}),
+    ("B4", ARITHMETIC, "2 threads", {10_000_000: 2.0}),
+    ("B5", TRANSCENDENTAL, "plan", {10: 6.0, 1_000: 1.1, 100_000: 1.1, 10_000_000: 1.05}),
+    ("B7", TRANSCENDENTAL, "fast", {100_000: 4.0}),
+]
+WORDS = {
+    "plan": "",
+    "out=": ", into out=",
+    "warm": ", allocator kept warm",
+    "2 threads": ", 2 threads",
+    "fast": ', precision="fast"',
 }
 
 
 def run(harness: Harness) -> list[Row]:
-    """Both expressions at every size."""
-    rows = []
-    for (budget, text), sizes in BUDGETS.items():
-        function = eval(f"lambda a, b, c, d: {text}", {"sin": np.sin, "exp": np.exp})
-        plan = pyop.trace(function, *["float64[n]"] * 4).compile()
+    """Every budget."""
+    table = []
+    for budget, text, how, sizes in BUDGETS:
         for size, times_faster in sizes.items():
-            if not (harness.quick and size > 1_000):
-                rows.append(_row(harness, budget, text, size, times_faster, function, plan))
-    return rows
+            if harness.quick and size > 100_000:
+                continue
+            given = {"rounds": harness.rounds, "quick": harness.quick, "text": text, "how": how, "size": size}
+            state = "warm" if how == "warm" else "ordinary"
+            found = child.call("expressions:measure", given, state=state, one_core=how != "2 threads")
+            what = f"plan of {text}, {size:,} float64{WORDS[how]}, over NumPy"
+            table.append(_row(budget, what, times_faster, found))
+    return table
 
 
-def _row(
-    harness: Harness,
-    budget: str,
-    text: str,
-    size: int,
-    times_faster: float,
-    function: Callable[..., Any],
-    plan: pyop.Plan,
-) -> Row:
-    rng = np.random.default_rng(0)
-    arrays = {name: rng.random(size) for name in "abcd"}
-    assert np.array_equal(plan(**arrays), function(**arrays))
-    times = harness.compare(
-        {
-            "numpy": Statement("f(a, b, c, d)", {"f": function, **arrays}, unroll=1),
-            "plan": Statement("f(a, b, c, d)", {"f": plan, **arrays}, unroll=1),
-        }
-    )
-    ratio = times.ratio("plan", "numpy")
-    return Row(
-        budget,
-        f"plan of {text}, {size:,} float64, over NumPy",
-        f"≤ 1/{times_faster:g}",
-        ratio,
-        1 / times_faster,
-        detail=f"{times.ns('plan'):,.0f} ns, NumPy {times.ns('numpy'):,.0f} ns: {1 / ratio:.2f} times faster",
-    )
+def measure(rounds: int, quick: bool, text: str, how: str, size: int) -> dict[str, float]:
+    """NumPy and a plan, interleaved: ns of both, and the plan's time over NumPy's."""
+    harness, function, arrays = Harness(rounds=rounds, quick=quick), function_of(text), arrays_of(size)
+    graph = pyop.trace(function, *["float64[n]"] * 4)
+    options: dict[str, Any] = {"2 threads": {"threads": 2}, "fast": {"precision": "fast"}}.get(how, {})
+    plan = graph.compile(**options)
+    if how == "fast":
+        np.testing.assert_allclose(plan(**arrays), function(**arrays), rtol=1e-14, atol=1e-14)
+    else:
+        np.testing.assert_array_equal(plan(**arrays), function(**arrays))
+    called = Statement(CALL, {"f": plan, **arrays}, unroll=1)
+    statements = {
+        "numpy": Statement(CALL, {"f": function, **arrays}, unroll=1),
+        "plan": out_statement(plan, arrays, size) if how == "out=" else called,
+    }
+    times = harness.compare(statements, threads=how == "2 threads")
+    return {"ratio": times.ratio("plan", "numpy"), "plan": times.ns("plan"), "numpy": times.ns("numpy")}
+
+
+def _row(budget: str, what: str, times_faster: float, found: dict[str, float]) -> Row:
+    detail = f"{found['plan']:,.0f} ns, NumPy {found['numpy']:,.0f} ns: {1 / found['ratio']:.2f} times faster"
+    return Row(budget, what, f"≤ 1/{times_faster:g}", found["ratio"], 1 / times_faster, detail=detail)

@@ -1,67 +1,111 @@
-"""The table, the JSON, and the facts without which a number means nothing: load, versions, build type."""
+"""``python -m benchmarks.report``: plans against their peers, measured, drawn and tabulated in docs/benchmarks/."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from . import peers
+from .candidates import CANDIDATES, NUMPY, PYOP
+from .harness import Harness
+from .table import surroundings
 
-import pyop
-
-from .harness import Harness, Row
-
-STYLES = {"pass": "green", "fall short": "bold red", "not measured": "yellow"}
-
-
-def surroundings(harness: Harness) -> dict[str, Any]:
-    """What the numbers depend on besides pyop."""
-    return {
-        "load": [round(value, 2) for value in os.getloadavg()],
-        "cpus": os.cpu_count(),
-        "rounds": harness.rounds,
-        "quick": harness.quick,
-        **pyop.build_config(),
-    }
+FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks"
+STATES = {
+    "ordinary": "ordinary process: the C library gives large arrays back to the system",
+    "warm": "allocator kept warm (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_` raised)",
+}
 
 
-def show(rows: list[Row], around: dict[str, Any], console: Console) -> None:
-    """Print the table and what it was measured on."""
+def document(found: dict[str, Any], around: dict[str, Any], plot: str) -> str:
+    """The page: how it was measured, the plot, a table for each state and expression, and the first calls."""
     build, run = around["build"], around["run"]
-    console.print(
-        f"load {around['load'][0]} on {around['cpus']} CPUs · {run['python']} · NumPy {run['numpy']} · "
-        f"pyop {build['version']} {build.get('build_type', '')} · {build.get('compiler', '')} · "
-        f"median of {around['rounds']} interleaved rounds",
-        highlight=False,
-    )
-    if around["quick"]:
-        console.print("[yellow]--quick: small sizes and short samples; the verdicts mean nothing[/]")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("id", "what"):
-        table.add_column(column)
-    table.add_column("measured", justify="right")
-    table.add_column("budget")
-    table.add_column("verdict")
-    table.add_column("detail", style="dim")
-    for row in rows:
-        style = STYLES[row.verdict]
-        table.add_row(row.id, row.what, row.measured, row.budget, f"[{style}]{row.verdict}[/]", row.detail)
-    console.print(table)
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    missing = f" Not installed, so left out: {', '.join(found['missing'])}." if found["missing"] else ""
+    lines = [
+        "# Plans and their peers",
+        "",
+        "Made by `python -m benchmarks.report`; do not edit. How many times as fast as NumPy two expressions of float64",
+        "arrays are computed. Everybody runs in one process in turn, on one core and one thread, and returns a new array;",
+        f"median of {around['rounds']} rounds, wall clock. Only pyop gives NumPy's results bit for bit.",
+        "",
+        f"{run['python']}, NumPy {run['numpy']}, pyop {build['version']} ({build.get('build_type', '')}, "
+        f"{build.get('compiler', '')}), load {around['load'][0]} on {around['cpus']} CPUs. {versions}.{missing}",
+        "",
+        f"![Times as fast as NumPy, by size of the arrays]({plot})",
+    ]
+    for state, words in STATES.items():
+        for text in peers.EXPRESSIONS:
+            found_here = [one for one in found["steady"] if (one["state"], one["expression"]) == (state, text)]
+            lines += ["", f"## {text}, {words}", "", *_table(found_here)]
+    return "\n".join([*lines, "", "## First call, compilation included", "", *_first(found["first"]), ""])
 
 
-def markdown(rows: list[Row]) -> str:
-    """The table as docs/performance.md holds it."""
-    lines = ["| id | what | measured | budget | detail |", "|---|---|---|---|---|"]
-    for row in rows:
-        verdict = "" if row.verdict == "pass" else f" **{row.verdict}**"
-        lines.append(f"| {row.id} | {row.what} | {row.measured}{verdict} | {row.budget} | {row.detail} |")
-    return "\n".join(lines)
+def _table(measured: list[dict[str, Any]]) -> list[str]:
+    names = [name for name in CANDIDATES if name in measured[0]["ns"] and name != NUMPY]
+    lines = [
+        f"| elements | NumPy | pyop | {' | '.join(names)} | pyop over the best peer |",
+        "|---" * (len(names) + 4) + "|",
+    ]
+    for one in measured:
+        top = max(one["faster"].values())
+        cells = [f"**{x:.2f}×**" if (x := one["faster"][name]) == top else f"{x:.2f}×" for name in names]
+        over = f"{1 / one['over_best']:.2f}× as fast as {one['best']}" if one["best"] else "-"
+        times = [duration(one["ns"][name] / 1e9) for name in (NUMPY, PYOP)]
+        lines.append("| " + " | ".join([f"{one['size']:,}", *times, *cells, over]) + " |")
+    return lines
 
 
-def save(rows: list[Row], around: dict[str, Any], path: str) -> None:
-    """Write everything that `show` prints, and more digits."""
-    document = {"surroundings": around, "rows": [row.to_dict() for row in rows]}
-    Path(path).write_text(json.dumps(document, indent=2) + "\n")
+def _first(first: list[dict[str, Any]]) -> list[str]:
+    texts = list(dict.fromkeys(one["expression"] for one in first))
+    lines = [f"| | {' | '.join(texts)} |", "|---" * (len(texts) + 1) + "|"]
+    for name in dict.fromkeys(one["name"] for one in first):
+        cells = [
+            duration(one["seconds"])
+            for text in texts
+            for one in first
+            if (one["name"], one["expression"]) == (name, text)
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, or read what was measured, and write the page and the plot."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few sizes and short samples: shows that it works")
+    parser.add_argument("--rounds", type=int, default=None, metavar="N", help="rounds (default: 15; 3 if quick)")
+    parser.add_argument("--measured", type=Path, metavar="F", help="write what this file holds instead of measuring")
+    parser.add_argument("--to", type=Path, default=FOLDER, metavar="FOLDER", help="default: docs/benchmarks")
+    args = parser.parse_args(argv)
+    from . import plot  # needs matplotlib: says so before anything is measured
+
+    if args.measured:
+        held = json.loads(args.measured.read_text())
+        found, around = held["found"], held["surroundings"]
+    else:
+        rounds = args.rounds if args.rounds is not None else 3 if args.quick else 15
+        harness = Harness(rounds=rounds, quick=args.quick)
+        around, found = surroundings(harness), peers.collect(harness)
+    args.to.mkdir(parents=True, exist_ok=True)
+    (args.to / "peers.json").write_text(json.dumps({"surroundings": around, "found": found}, indent=1) + "\n")
+    plot.draw(found, args.to / "peers.png")
+    (args.to / "peers.md").write_text(document(found, around, "peers.png"))
+    print(f"wrote {args.to}/peers.md, peers.png and peers.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
