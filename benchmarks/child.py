@@ -51,6 +51,11 @@ def call(where: str, arguments: Mapping[str, Any], *, state: str = "ordinary", o
         return json.loads(path.read_text())
 
 
+def allocator() -> dict[str, str]:
+    """What this process was told about its allocator."""
+    return {name: value for name, value in os.environ.items() if name.startswith("MALLOC_")}
+
+
 def main() -> int:
     """The other side of `call`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.child", description=main.__doc__)

@@ -6,6 +6,7 @@ are times relative to NumPy's, so a budget of "7 times faster" reads ≤ 1/7.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,6 @@ import pyop
 from . import child
 from .candidates import ARITHMETIC, CALL, TRANSCENDENTAL, arrays_of, function_of
 from .harness import Harness, Row, Statement
-
-
-def out_statement(plan: pyop.Plan, arrays: dict[str, np.ndarray], size: int) -> Statement:
-    """A call that writes into an array of the caller."""
-    return Statement("f(a, b, c, d, out=o)", {"f": plan, "o": np.empty(size), **arrays}, unroll=1)
-
 
 # Budget, expression, how (as `measure` has it), and by size: how many times faster than NumPy a plan has to be.
 BUDGETS = [
@@ -42,22 +37,35 @@ WORDS = {
 
 def run(harness: Harness) -> list[Row]:
     """Every budget."""
-    table = []
-    for budget, text, how, sizes in BUDGETS:
-        for size, times_faster in sizes.items():
-            if harness.quick and size > 100_000:
-                continue
-            given = {"rounds": harness.rounds, "quick": harness.quick, "text": text, "how": how, "size": size}
-            state = "warm" if how == "warm" else "ordinary"
-            found = child.call("expressions:measure", given, state=state, one_core=how != "2 threads")
+    cases = [
+        (budget, text, how, size, times_faster)
+        for budget, text, how, sizes in BUDGETS
+        for size, times_faster in sizes.items()
+        if not (harness.quick and size > 100_000)
+    ]
+    table = {}
+    for state, one_core in (("ordinary", True), ("warm", True), ("ordinary", False)):
+        these = [case for case in cases if (state, one_core) == (_state(case[2]), case[2] != "2 threads")]
+        given = {"rounds": harness.rounds, "quick": harness.quick, "cases": [case[1:4] for case in these]}
+        found = child.call("expressions:measure", given, state=state, one_core=one_core) if these else []
+        for case, one in zip(these, found, strict=True):
+            budget, text, how, size, times_faster = case
             what = f"plan of {text}, {size:,} float64{WORDS[how]}, over NumPy"
-            table.append(_row(budget, what, times_faster, found))
-    return table
+            table[case] = _row(budget, what, times_faster, one)
+    return [table[case] for case in cases]
 
 
-def measure(rounds: int, quick: bool, text: str, how: str, size: int) -> dict[str, float]:
-    """NumPy and a plan, interleaved: ns of both, and the plan's time over NumPy's."""
-    harness, function, arrays = Harness(rounds=rounds, quick=quick), function_of(text), arrays_of(size)
+def _state(how: str) -> str:
+    return "warm" if how == "warm" else "ordinary"
+
+
+def measure(rounds: int, quick: bool, cases: list[tuple[str, str, int]]) -> list[dict[str, float]]:
+    """NumPy and a plan, interleaved: ns of both, and the plan's time over NumPy's; for each text, how and size."""
+    return [_compare(Harness(rounds=rounds, quick=quick), *case) for case in cases]
+
+
+def _compare(harness: Harness, text: str, how: str, size: int) -> dict[str, float]:
+    function, arrays = function_of(text), arrays_of(size)
     graph = pyop.trace(function, *["float64[n]"] * 4)
     options: dict[str, Any] = {"2 threads": {"threads": 2}, "fast": {"precision": "fast"}}.get(how, {})
     plan = graph.compile(**options)
@@ -68,10 +76,15 @@ def measure(rounds: int, quick: bool, text: str, how: str, size: int) -> dict[st
     called = Statement(CALL, {"f": plan, **arrays}, unroll=1)
     statements = {
         "numpy": Statement(CALL, {"f": function, **arrays}, unroll=1),
-        "plan": out_statement(plan, arrays, size) if how == "out=" else called,
+        "plan": _into(plan, arrays, size) if how == "out=" else called,
     }
-    times = harness.compare(statements, threads=how == "2 threads")
+    times = harness.compare(statements, time.perf_counter_ns if how == "2 threads" else time.thread_time_ns)
     return {"ratio": times.ratio("plan", "numpy"), "plan": times.ns("plan"), "numpy": times.ns("numpy")}
+
+
+def _into(plan: pyop.Plan, arrays: dict[str, np.ndarray], size: int) -> Statement:
+    """A call that writes into an array of the caller."""
+    return Statement("f(a, b, c, d, out=o)", {"f": plan, "o": np.empty(size), **arrays}, unroll=1)
 
 
 def _row(budget: str, what: str, times_faster: float, found: dict[str, float]) -> Row:

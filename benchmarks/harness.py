@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 UNROLL = 20
+Clock = Callable[[], int]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Statement:
     names: Mapping[str, Any] = field(default_factory=dict)
     unroll: int = UNROLL
 
-    def compile(self, clock: Callable[[], int]) -> Callable[[int], int]:
+    def compile(self, clock: Clock) -> Callable[[int], int]:
         """A function ``n -> nanoseconds`` that runs the statement ``n * unroll`` times."""
         body = "\n".join(f"        {self.code}" for _ in range(self.unroll))
         parameters = "".join(f", {name}={name}" for name in self.names)
@@ -89,17 +90,17 @@ class Harness:
         """How long one sample of one candidate should take."""
         return 300_000 if self.quick else 4_000_000
 
-    def compare(self, candidates: Mapping[str, Statement], *, threads: bool = False) -> Comparison:
+    def compare(self, candidates: Mapping[str, Statement], clock: Clock = time.thread_time_ns) -> Comparison:
         """Time the candidates in turn.
 
         Parameters
         ----------
         candidates
             Name to statement.
-        threads
-            The work runs on several threads: use the wall clock.
+        clock
+            The CPU clock of this thread; of the process (`time.process_time_ns`) where a candidate computes on a
+            thread of its own; the wall clock (`time.perf_counter_ns`) where several threads are to be faster than one.
         """
-        clock = time.perf_counter_ns if threads else time.thread_time_ns
         loops = {name: statement.compile(clock) for name, statement in candidates.items()}
         unrolls = {name: statement.unroll for name, statement in candidates.items()}
         counts = {name: self._calibrate(loop) for name, loop in loops.items()}

@@ -21,7 +21,7 @@ LOOKS = {
     "numba njit": ("#009E73", "^"),
     "numba vectorize": ("#56B4E9", "v"),
     "PyTensor C": ("#CC79A7", "D"),
-    "PyTensor numba": ("#9E6A86", "P"),
+    "PyTensor numba": ("#000000", "P"),
     "JAX": ("#E69F00", "X"),
 }
 TITLES = {"ordinary": "ordinary process", "warm": "allocator kept warm"}
@@ -42,7 +42,7 @@ def draw(found: dict[str, Any], path: Path) -> None:
             axes = grid[row, column]
             _speeds(axes, here)
             axes.set_title(f"{text}\n{TITLES[state]}", fontsize=11)
-            axes.sharey(grid[row, 0])
+            axes.set_ylim(*_limits(steady, text))
             if column == 0:
                 axes.set_ylabel("times as fast as NumPy")
         _first_calls(grid[row, -1], {one["name"]: one["seconds"] for one in first if one["expression"] == text})
@@ -53,11 +53,17 @@ def draw(found: dict[str, Any], path: Path) -> None:
     pyplot.close(figure)
 
 
+def _limits(steady: list[dict[str, Any]], text: str) -> tuple[float, float]:
+    """Of both states of the allocator, so that they can be compared."""
+    speeds = [speed for one in steady if one["expression"] == text for speed in one["faster"].values()]
+    return min(speeds) / 1.4, max(speeds) * 1.4
+
+
 def _speeds(axes: Axes, measured: list[dict[str, Any]]) -> None:
     sizes = [one["size"] for one in measured]
     axes.axhline(1, color="0.35", linewidth=1.2, linestyle="--", zorder=1)
-    axes.annotate("NumPy", (1, 1), xycoords=("axes fraction", "data"), xytext=(-4, 3), textcoords="offset points",
-                  ha="right", fontsize=9, color="0.35")  # fmt: skip
+    axes.annotate("NumPy", (1, 1), xycoords=("axes fraction", "data"), xytext=(2, 0), textcoords="offset points",
+                  va="center", fontsize=9, color="0.35")  # fmt: skip
     for name in (n for n in CANDIDATES if n in measured[0]["faster"] and n != NUMPY):
         colour, marker = LOOKS[name]
         own = name == PYOP

@@ -10,8 +10,13 @@ import pytest
 
 pytest.importorskip("rich", reason="the bench extra is not installed")
 
+from benchmarks import child
 from benchmarks.__main__ import SUITES
+from benchmarks.candidates import ARITHMETIC, TRANSCENDENTAL
 from benchmarks.harness import Harness, Row, Statement
+from benchmarks.peers import rows
+from benchmarks.report import document
+from benchmarks.table import surroundings
 
 ROOT = Path(__file__).parent.parent
 
@@ -75,3 +80,63 @@ def test_empty_statement_costs_nothing():
 def test_row_is_judged_by_its_limit(value, verdict, measured):
     row = Row("B0", "something", "≤ 2×", value, 2)
     assert (row.verdict, row.measured) == (verdict, measured)
+
+
+def measured(size: int, state: str, text: str) -> dict:
+    ns = {"NumPy": 900.0, "pyop": 100.0, "numexpr": 300.0}
+    faster = {name: 900.0 / each for name, each in ns.items()}
+    return {
+        "state": state,
+        "expression": text,
+        "size": size,
+        "ns": ns,
+        "faster": faster,
+        "best": "numexpr",
+        "over_best": 1 / 3,
+    }
+
+
+@pytest.fixture
+def found() -> dict:
+    texts = (ARITHMETIC, TRANSCENDENTAL)
+    return {
+        "steady": [measured(n, state, text) for n in (10, 1000) for state in ("ordinary", "warm") for text in texts],
+        "first": [
+            {"name": name, "expression": text, "seconds": seconds}
+            for name, seconds in (("pyop", 1e-3), ("numexpr", 4e-4), ("numba njit", 0.5))
+            for text in texts
+        ],
+        "missing": ["jax", "pytensor"],
+        "versions": {"numexpr": "2.14.2"},
+    }
+
+
+def test_peers_are_judged_by_the_best_of_them_and_missing_ones_are_named(found):
+    table = {row.what: row for row in rows(found)}
+    row = table["plan of a*b + c*d - a, 1,000 float64, over the best peer"]
+    assert (row.verdict, row.budget) == ("pass", "≤ 1/1.5")
+    assert "numexpr 300 ns" in row.detail
+    assert "not installed: jax, pytensor" in row.detail
+    assert table["plan of a*b + c*d - a, 10 float64, over the best peer"].verdict == "pass"
+    first = table["first call of sin(a)*b + exp(c) - d, compilation included, over numba's"]
+    assert first.value == pytest.approx(1 / 500)
+
+
+def test_report_has_every_measurement(found):
+    text = document(found, surroundings(Harness()), "peers.png")
+    assert text.count("| 1,000 | 900 ns | 100 ns | **9.00×** | 3.00× | 3.00× as fast as numexpr |") == 4
+    assert "| numba njit | 500 ms | 500 ms |" in text
+    assert "left out: jax, pytensor" in text
+
+
+def test_plot_is_drawn(found, tmp_path):
+    pytest.importorskip("matplotlib", reason="the bench extra is not installed")
+    from benchmarks import plot
+
+    plot.draw(found, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_child_has_the_allocator_that_it_was_asked_for():
+    for state in child.STATES:
+        assert child.call("child:allocator", {}, state=state) == dict(child.STATES[state])
