@@ -279,7 +279,7 @@ int Run::run_leaf(GradNode* node, Ref gradient) {
 int Run::run_node(GradNode* node) {
     const NodeState known = state(node);
     const bool tensors = options_.create_graph;
-    if (node->kind == NodeKind::Accumulate) {
+    if (node->kind == GradNodeKind::Accumulate) {
         Ref gradient = take_gradient(node, 0);
         give_back(node);
         return run_leaf(node, std::move(gradient));
@@ -295,7 +295,7 @@ int Run::run_node(GradNode* node) {
         give_back(node);
         return 0;
     }
-    if (node->kind == NodeKind::Error) {
+    if (node->kind == GradNodeKind::Error) {
         PyErr_SetObject(PyExc_RuntimeError, node->extra ? node->extra->message : Py_None);
         return -1;
     }

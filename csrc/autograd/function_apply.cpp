@@ -152,7 +152,7 @@ void leave(FunctionCall& call) {
 
 PyObject* apply(FunctionClass* f, PyObject* const* args, size_t n, PyObject* kwargs, PyObject* tree) {
     StackArray<PyObject*, 10> frame(n + 2);
-    GradNode* node = grad_node_new(NodeKind::Function, static_cast<Py_ssize_t>(n));
+    GradNode* node = grad_node_new(GradNodeKind::Function, static_cast<Py_ssize_t>(n));
     if (!node) return nullptr;
     Ref owner = Ref::steal(as_object(node));
     node->owner = Py_NewRef(reinterpret_cast<PyObject*>(f));
@@ -248,7 +248,7 @@ PyObject* function_record(PyObject* self, PyObject* const* args, Py_ssize_t n) {
         [&]() -> PyObject* {
             const auto count = static_cast<size_t>(PyTuple_GET_SIZE(args[0]));
             StackArray<PyObject*, 10> arrays(count);
-            GradNode* node = grad_node_new(NodeKind::Function, static_cast<Py_ssize_t>(count));
+            GradNode* node = grad_node_new(GradNodeKind::Function, static_cast<Py_ssize_t>(count));
             if (!node) return nullptr;
             Ref owner = Ref::steal(as_object(node));
             node->owner = Py_NewRef(self);

@@ -208,7 +208,7 @@ PyObject* output_info(PyObject* self, void*) {
 
 PyObject* function_of(PyObject* self, void*) {
     GradNode* node = as_grad_node(self);
-    PyObject* cls = node->kind == NodeKind::Function ? as_function_class(node->owner)->cls : nullptr;
+    PyObject* cls = node->kind == GradNodeKind::Function ? as_function_class(node->owner)->cls : nullptr;
     return Py_NewRef(cls ? cls : Py_None);
 }
 

@@ -49,7 +49,7 @@ void drop_contents(GradNode* node) {
 
 void bury(GradNode* node) {
     if (node->weakrefs) survive([&] { PyObject_ClearWeakRefs(as_object(node)); });
-    if (node->kind == NodeKind::Accumulate && node->owner) as_tensor(node->owner)->sink = nullptr;
+    if (node->kind == GradNodeKind::Accumulate && node->owner) as_tensor(node->owner)->sink = nullptr;
     drop_contents(node);
     drop(node->owner);
     for (Py_ssize_t i = 0; i < edge_count(node); ++i) unshare(node->edges[i].info);
@@ -103,7 +103,7 @@ int grad_node_clear(PyObject* self) {
     return 0;
 }
 
-GradNode* grad_node_new(NodeKind kind, Py_ssize_t edges) {
+GradNode* grad_node_new(GradNodeKind kind, Py_ssize_t edges) {
     GradNode* node = PyObject_GC_NewVar(GradNode, grad_node_type, edges);
     if (!node) return nullptr;
     node->weakrefs = nullptr;
@@ -163,7 +163,7 @@ GradNode* gradient_target_new(TensorObject* t) {
         return t->sink;
     }
     ArrayInfo* info = tensor_info(t);
-    GradNode* node = info ? grad_node_new(NodeKind::Accumulate, 0) : nullptr;
+    GradNode* node = info ? grad_node_new(GradNodeKind::Accumulate, 0) : nullptr;
     if (!node) return nullptr;
     node->owner = Py_NewRef(as_object(t));
     node->output_count = 1;
@@ -181,7 +181,7 @@ GradNode* error_node_new(PyObject* message, const GradNode* model, PyObject* con
     ArrayInfo* info = text ? tensor_info(like) : nullptr;
     if (!info) return nullptr;
     const Py_ssize_t from_model = model ? edge_count(model) : 0;
-    GradNode* node = grad_node_new(NodeKind::Error, from_model + static_cast<Py_ssize_t>(n));
+    GradNode* node = grad_node_new(GradNodeKind::Error, from_model + static_cast<Py_ssize_t>(n));
     if (!node || !grad_node_extra(node)) {
         Py_XDECREF(as_object(node));
         return nullptr;
@@ -211,8 +211,8 @@ GradNode* error_node_new(PyObject* message, const GradNode* model, PyObject* con
 }
 
 Ref grad_node_name(const GradNode* node) {
-    if (node->kind == NodeKind::Accumulate) return Ref::steal(PyUnicode_FromString("AccumulateGrad"));
-    if (node->kind == NodeKind::Error) return Ref::steal(PyUnicode_FromString("NotDifferentiable"));
+    if (node->kind == GradNodeKind::Accumulate) return Ref::steal(PyUnicode_FromString("AccumulateGrad"));
+    if (node->kind == GradNodeKind::Error) return Ref::steal(PyUnicode_FromString("NotDifferentiable"));
     return Ref::steal(PyUnicode_FromFormat("%UBackward", as_function_class(node->owner)->name));
 }
 

@@ -25,7 +25,7 @@ namespace pyop {
 
 class Run;
 
-enum class NodeKind : uint8_t { Function, Accumulate, Error };
+enum class GradNodeKind : uint8_t { Function, Accumulate, Error };
 
 enum class ArgumentKind : uint8_t { Other, Array, Tensor };
 
@@ -81,7 +81,7 @@ struct GradNode {
     GradOutput* outputs;  // &first, or an array
     GradOutput first;
     uint32_t output_count;
-    NodeKind kind;
+    GradNodeKind kind;
     bool materialize;  // zeros instead of None for gradients that did not arrive
     bool materialize_non_diff;
     bool pure_view;
@@ -101,7 +101,7 @@ PYOP_INLINE PyObject* as_object(GradNode* n) { return reinterpret_cast<PyObject*
 PYOP_INLINE Py_ssize_t edge_count(const GradNode* n) { return n->ob_base.ob_size; }
 
 // With `edges` empty edges and no outputs; not yet known to the collector. New reference.
-GradNode* grad_node_new(NodeKind kind, Py_ssize_t edges);
+GradNode* grad_node_new(GradNodeKind kind, Py_ssize_t edges);
 // Numbers the node, so that it comes before all older ones, and shows it to the collector.
 void grad_node_finish(GradNode* node);
 int grad_node_set_outputs(GradNode* node, uint32_t count);

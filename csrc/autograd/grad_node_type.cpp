@@ -54,7 +54,7 @@ PyObject* metadata(PyObject* self, void*) {
 
 PyObject* variable(PyObject* self, void*) {
     GradNode* node = as_grad_node(self);
-    return Py_NewRef(node->kind == NodeKind::Accumulate ? node->owner : Py_None);
+    return Py_NewRef(node->kind == GradNodeKind::Accumulate ? node->owner : Py_None);
 }
 
 PyMethodDef own_methods[] = {

@@ -65,7 +65,7 @@ struct Operand {
 // The node of a result; `out` becomes its output. -1 with the error set.
 int record(Native which, Operand* operands, int n, TensorObject* out, PyObject* axis) {
     const NativeRule& rule = native_rules[static_cast<int>(which)];
-    GradNode* node = grad_node_new(NodeKind::Function, n);
+    GradNode* node = grad_node_new(GradNodeKind::Function, n);
     if (!node) return -1;
     Ref owner = Ref::steal(as_object(node));
     node->owner = Py_NewRef(classes[static_cast<int>(which)]);

@@ -6,6 +6,7 @@
 #include "autograd/native.h"
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
+#include "graph/value.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -136,8 +137,22 @@ PyObject* recorded(Operator which, PyObject* a, PyObject* b) {
     return vectorcall_new(call, args, b ? 3 : 2);
 }
 
+// A Tensor beside a Value is a constant of the graph, unless a gradient would have to go to it.
+PyObject* with_value(Operator which, PyObject* a, PyObject* b) {
+    if (is_watched(a) || is_watched(b)) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use "
+            "t.detach() for a constant, or make it an input of the graph");
+        return nullptr;
+    }
+    return which == kOperators ? PyNumber_Power(numbers(a), numbers(b), Py_None)
+                               : on_arrays(which, numbers(a), numbers(b));
+}
+
 template <Operator which>
 PyObject* binary(PyObject* a, PyObject* b) {
+    if (is_value(a) || is_value(b)) return with_value(which, a, b);
     if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
     if (is_watched(a) || is_watched(b)) return recorded(which, a, b);
     PyObject* result = on_arrays(which, numbers(a), numbers(b));
@@ -155,6 +170,7 @@ PyObject* unary(PyObject* a) {
 }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+    if (is_value(a) || is_value(b)) return with_value(kOperators, a, b);
     if (!is_operand(a) || !is_operand(b) || modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     if (!is_watched(a) && !is_watched(b)) return wrapped(PyNumber_Power(numbers(a), numbers(b), Py_None));
     // As NumPy's operator does it for small exponents.
@@ -234,6 +250,7 @@ PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {
+    if (is_value(b)) return PyObject_RichCompare(numbers(a), b, op);
     if (!is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
     return wrapped(PyObject_RichCompare(numbers(a), numbers(b), op));
 }

@@ -335,6 +335,7 @@ PyGetSetDef getset[] = {
     {"size", get_of_array, nullptr, "As of an array.", const_cast<char*>("size")},
     {"nbytes", get_of_array, nullptr, "As of an array.", const_cast<char*>("nbytes")},
     {"itemsize", get_of_array, nullptr, "As of an array.", const_cast<char*>("itemsize")},
+    {"strides", get_of_array, nullptr, "As of an array.", const_cast<char*>("strides")},
     {},
 };
 

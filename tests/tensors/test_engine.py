@@ -68,7 +68,7 @@ def test_what_the_front_refuses():
         (lambda: constant.backward(np.ones(2)), RuntimeError, "output 0 does not require a gradient"),
         (lambda: autograd.grad(y, [constant], np.ones(2)), RuntimeError, "input 0 does not require"),
         (lambda: autograd.grad(y, [], np.ones(2)), ValueError, "inputs is empty"),
-        (lambda: autograd.grad(y, [3], np.ones(2)), TypeError, "input 0 must be a Tensor, not int"),
+        (lambda: autograd.grad(y, [3], np.ones(2)), TypeError, r"inputs must be Tensors, but inputs\[0\] is int"),
         (lambda: autograd.grad(y, 3, np.ones(2)), TypeError, "inputs must be a Tensor"),
         (lambda: y.backward(np.ones(2), nonsense=1), TypeError, "nonsense"),
         (lambda: autograd.grad(y, [x, leaf(1.0)], np.ones(2)), RuntimeError, "input 1 is unused"),
@@ -319,3 +319,57 @@ def test_exp_again_and_again():
     for _ in range(4):
         (g,) = autograd.grad(g, [x], create_graph=True)
     assert np.allclose(g.numpy(), np.exp(0.5))
+
+
+def test_containers_of_outputs_and_inputs():
+    x, y, z = leaf(1.0, 2.0), leaf(3.0), leaf(5.0)
+    inputs = {"x": x, "rest": [y, (z,)]}
+    outputs = {"a": (x * y).sum(), "b": x * z}
+    seeds = {"a": 1.0, "b": np.ones(2)}
+    found = autograd.grad(outputs, inputs, seeds)
+    assert set(found) == {"x", "rest"}
+    assert numbers(found["x"]) == [8, 8]
+    assert numbers(found["rest"][0]) == [3]
+    assert numbers(found["rest"][1][0]) == [3]
+    autograd.backward({"a": (x * y).sum(), "b": [(x * z).sum()]}, inputs={"y": y})
+    assert numbers(y.grad) == [3]
+    assert x.grad is None
+    with pytest.raises(TypeError, match=r"inputs\['k'\] is float"):
+        autograd.grad(x.sum(), {"k": 1.0})
+    with pytest.raises(TypeError, match="a Tensor or a container of Tensors, not float"):
+        autograd.grad(x.sum(), 1.0)
+    with pytest.raises((TypeError, ValueError)):
+        autograd.grad({"a": x.sum()}, [x], {"b": 1.0})
+
+
+# --- modes
+
+
+def test_modes_decorate_functions_and_generators():
+    @autograd.no_grad
+    def plain():
+        return autograd.is_grad_enabled()
+
+    @autograd.inference_mode()
+    def steps():
+        try:
+            got = yield autograd.is_grad_enabled()
+            yield got, autograd.is_grad_enabled()
+        except KeyError:
+            yield autograd.is_grad_enabled()
+        return autograd.is_grad_enabled()
+
+    assert not plain()
+    running = steps()
+    assert next(running) is False
+    assert autograd.is_grad_enabled()
+    assert running.send(5) == (5, False)
+    assert running.throw(KeyError()) is False
+    with pytest.raises(StopIteration) as end:
+        next(running)
+    assert end.value.value is False
+    closed = steps()
+    next(closed)
+    closed.close()
+    assert not autograd.set_grad_enabled(False)(autograd.is_grad_enabled)()
+    assert autograd.is_grad_enabled()

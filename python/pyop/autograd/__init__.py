@@ -26,7 +26,7 @@ from .derivatives import backward, grad
 from .forward import jvp
 from .function import Function, once_differentiable
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .op_calls import call_op
 from .tensor import install
 from .vmap import Batched, vmap
@@ -42,6 +42,7 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "inference_mode",
     "is_grad_enabled",
     "jvp",
     "no_grad",

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._tree import TreeDef, flatten
 
 __all__ = ["backward", "grad"]
 
 
-def _several(x: Any, what: str) -> tuple[Any, ...]:
+def _several(x: Any, what: str) -> tuple[tuple[Any, ...], TreeDef | None]:
+    """The Tensors among `x`, and how they are put together unless that is a flat sequence."""
     if isinstance(x, Tensor):
-        return (x,)
-    if isinstance(x, (tuple, list)):
-        return tuple(x)
-    raise TypeError(f"{what} must be a Tensor or a sequence of Tensors, not {type(x).__name__}")
+        return (x,), None
+    if isinstance(x, (tuple, list)) and all(isinstance(item, Tensor) for item in x) and type(x) in (tuple, list):
+        return tuple(x), None
+    leaves, tree = flatten(x)
+    if tree.is_leaf:
+        raise TypeError(f"{what} must be a Tensor or a container of Tensors, not {type(x).__name__}")
+    for path, leaf in zip(tree.leaf_paths(), leaves, strict=True):
+        if not isinstance(leaf, Tensor):
+            raise TypeError(f"{what} must be Tensors, but {what}{path} is {type(leaf).__name__}")
+    return tuple(leaves), tree
 
 
-def _seeds(seeds: Any, count: int) -> tuple[Any, ...]:
+def _seeds(seeds: Any, count: int, tree: TreeDef | None) -> tuple[Any, ...]:
     if seeds is None:
         return (None,) * count
+    if tree is not None:
+        return tuple(tree.flatten_up_to(seeds))
     if not isinstance(seeds, (tuple, list)):
         seeds = (seeds,)
     if len(seeds) != count:
@@ -30,24 +39,24 @@ def _seeds(seeds: Any, count: int) -> tuple[Any, ...]:
 
 
 def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
+    outputs: Any,
+    inputs: Any,
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> Any:
     """The gradients of `outputs` by `inputs`; `.grad` of nothing is touched.
 
     Only what lies between outputs and inputs is run.
 
     Parameters
     ----------
-    outputs : Tensor or sequence of Tensor
-    inputs : Tensor or sequence of Tensor
+    outputs : Tensor or container of Tensor
+    inputs : Tensor or container of Tensor
         Leaves or results of computations; all must require a gradient.
-    grad_outputs : array_like or sequence of array_like, optional
+    grad_outputs : array_like or container of array_like, optional
         The gradients to begin with, of the outputs' shapes. May be None for an output that is a single real number.
     retain_graph : bool, optional
         Keep what was saved, for another run. Default: `create_graph`.
@@ -61,7 +70,8 @@ def grad(
     Returns
     -------
     tuple of Tensor or None
-        One for each of `inputs`, of its shape and dtype.
+        One for each of `inputs`, of its shape and dtype; for containers in containers, for a dict, a named tuple or a
+        dataclass, the same containers.
 
     Raises
     ------
@@ -75,16 +85,18 @@ def grad(
     >>> (slope,) = pyop.autograd.grad(x * x, [x], create_graph=True)
     >>> slope.numpy(), pyop.autograd.grad(slope, [x])[0].numpy()
     (array(6.), array(2.))
+    >>> pyop.autograd.grad(x * x, {"position": x})
+    {'position': Tensor(6.)}
     """
-    outputs = _several(outputs, "outputs")
-    inputs = _several(inputs, "inputs")
+    outputs, output_tree = _several(outputs, "outputs")
+    inputs, input_tree = _several(inputs, "inputs")
     if allow_unused is None:
         allow_unused = materialize_grads
     elif materialize_grads and not allow_unused:
         raise ValueError("materialize_grads=True means that unused inputs are allowed: leave allow_unused out")
     result: tuple[Tensor | None, ...] = _core.run_backward(
         outputs,
-        _seeds(grad_outputs, len(outputs)),
+        _seeds(grad_outputs, len(outputs), output_tree),
         inputs,
         create_graph if retain_graph is None else retain_graph,
         create_graph,
@@ -92,28 +104,28 @@ def grad(
         allow_unused,
         materialize_grads,
     )
-    return result
+    return result if input_tree is None else input_tree.unflatten(result)
 
 
 def backward(
-    tensors: Tensor | Sequence[Tensor],
+    tensors: Any,
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Tensor | Sequence[Tensor] | None = None,
+    inputs: Any = None,
 ) -> None:
     """Add the gradients of `tensors` to `.grad` of the leaves they were computed from.
 
     Parameters
     ----------
-    tensors : Tensor or sequence of Tensor
-    grad_tensors : array_like or sequence of array_like, optional
+    tensors : Tensor or container of Tensor
+    grad_tensors : array_like or container of array_like, optional
         The gradients to begin with, of the tensors' shapes. May be None for a single real number.
     retain_graph : bool, optional
         Keep what was saved, for another run. Default: `create_graph`.
     create_graph : bool
         Record the backward pass itself, for derivatives of higher order.
-    inputs : Tensor or sequence of Tensor, optional
+    inputs : Tensor or container of Tensor, optional
         Only these get a gradient.
 
     Examples
@@ -124,11 +136,11 @@ def backward(
     >>> x.grad
     Tensor([5., 5.])
     """
-    tensors = _several(tensors, "tensors")
+    tensors, tree = _several(tensors, "tensors")
     _core.run_backward(
         tensors,
-        _seeds(grad_tensors, len(tensors)),
-        None if inputs is None else _several(inputs, "inputs"),
+        _seeds(grad_tensors, len(tensors), tree),
+        None if inputs is None else _several(inputs, "inputs")[0],
         create_graph if retain_graph is None else retain_graph,
         create_graph,
         True,

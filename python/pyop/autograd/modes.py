@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from .. import _core
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +35,13 @@ class _Mode:
 
     __slots__ = ("_before", "_on")
 
+    def __new__(cls, *args: Any) -> Any:
+        """``@no_grad`` without parentheses decorates too."""
+        if len(args) == 1 and callable(args[0]):
+            mode: Any = cls
+            return mode()(args[0])
+        return super().__new__(cls)
+
     def __init__(self, on: bool) -> None:
         self._on = on
         self._before: list[bool] = []
@@ -48,6 +56,8 @@ class _Mode:
         _core.set_recording(self._before.pop())
 
     def __call__(self, function: F) -> F:
+        if inspect.isgeneratorfunction(function):
+            return _generator(function, self._on)  # type: ignore[return-value]
         on = self._on
 
         @functools.wraps(function)
@@ -59,6 +69,34 @@ class _Mode:
                 _core.set_recording(before)
 
         return wrapper  # type: ignore[return-value]
+
+
+def _generator(function: Callable[..., Generator[Any, Any, Any]], on: bool) -> Callable[..., Any]:
+    """A generator function whose body runs in the mode, and whose caller does not."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        generator = function(*args, **kwargs)
+        step: Callable[..., Any] = generator.send
+        given: tuple[Any, ...] = (None,)
+        while True:
+            before = _core.set_recording(on)
+            try:
+                item = step(*given)
+            except StopIteration as end:
+                return end.value
+            finally:
+                _core.set_recording(before)
+            try:
+                given = ((yield item),)
+                step = generator.send
+            except GeneratorExit:
+                generator.close()
+                raise
+            except BaseException as error:
+                step, given = generator.throw, (error,)
+
+    return wrapper
 
 
 class no_grad(_Mode):
@@ -78,6 +116,27 @@ class no_grad(_Mode):
 
     def __init__(self) -> None:
         super().__init__(False)
+
+
+class inference_mode(_Mode):
+    """What torch's programs call `no_grad` where nothing will ever be differentiated; here it is the same.
+
+    Parameters
+    ----------
+    mode : bool
+        False records.
+
+    Examples
+    --------
+    >>> with inference_mode():
+    ...     is_grad_enabled()
+    False
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
 
 
 class enable_grad(_Mode):
@@ -118,3 +177,8 @@ class set_grad_enabled(_Mode):
 
     def __enter__(self) -> Self:
         return self
+
+    def __call__(self, function: F) -> F:
+        # It was made to decorate: what it has set from then on was not meant.
+        _core.set_recording(self._before.pop())
+        return super().__call__(function)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._core import FunctionClass, Tensor
+from .._core import FunctionClass, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..gradients import table
 
@@ -28,11 +28,13 @@ _classes: dict[Any, FunctionClass] = {}
 def array_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """A ufunc, or one of its methods, on Tensors."""
     if any(_is_foreign(x) for x in inputs):
+        if any(type(x) is Value for x in inputs):
+            return _in_graph(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
         return NotImplemented
     if method == "__call__":
         return call(ufunc, ufunc, inputs, kwargs)
     if method == "at":
-        raise TypeError(f"np.{ufunc.__name__}.at works in place, which is not recorded: use a pyop.Function")
+        return _changing(ufunc.at, inputs, kwargs)
     return call((ufunc, method), getattr(ufunc, method), inputs, kwargs)
 
 
@@ -40,12 +42,24 @@ def array_function(
     func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
 ) -> Any:
     """A function of NumPy (or of ours, written to take part in its protocol) on Tensors."""
-    if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
-        return NotImplemented
     kwargs = kwargs or {}
+    if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
+        return _in_graph(func, args, kwargs) if Value in types else NotImplemented
     if func in _SHAPE_ONLY:
         return func(*_arrays(args), **_arrays(kwargs))
+    if func in _IN_PLACE:
+        return _changing(func, args, kwargs)
     return call(func, func, args, kwargs)
+
+
+def _in_graph(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with Values among its arguments too: the Tensors are constants of the graph."""
+    if _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in table.leaves(args, kwargs)):
+        raise TypeError(
+            "a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use t.detach() "
+            "for a constant, or make it an input of the graph"
+        )
+    return function(*_arrays(args), **_arrays(kwargs))
 
 
 # Functions whose result says nothing of the numbers.
@@ -60,6 +74,10 @@ _SHAPE_ONLY = {
     np.may_share_memory,
 }
 _SHAPE_ONLY |= {np.shares_memory, np.array_repr, np.array_str, np.array2string, np.array_equal, np.allclose}
+
+
+# Functions that change their first argument, and return nothing.
+_IN_PLACE = {np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask}
 
 
 def _is_foreign(x: Any) -> bool:
@@ -276,6 +294,21 @@ def push_forward(
     for output, t in zip(outputs, moved or (None,) * len(outputs), strict=True):
         if t is not None and isinstance(output, Tensor):
             output._tangent = t if type(t) is Tensor else np.asarray(t, dtype=output.dtype)
+
+
+def _changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a function that changes its first argument."""
+    involved = [x for x in table.leaves(args, kwargs) if type(x) is Tensor]
+    if _core.is_recording() and any(t.requires_grad for t in involved):
+        raise TypeError(
+            f"np.{function.__qualname__} changes an array in place, which is not recorded: compute a new one "
+            "(with np.where, say), use a pyop.Function, or do it under no_grad()"
+        )
+    found = function(*_arrays(args), **_arrays(kwargs))
+    changed = args[0] if args else next(iter(kwargs.values()))
+    if type(changed) is Tensor:
+        changed._bump()
+    return found
 
 
 def _into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

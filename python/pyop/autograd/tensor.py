@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy as _copy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._core import Tensor
 
 __all__ = ["install"]
@@ -86,11 +88,102 @@ def clone(self: Tensor) -> Any:
     return copy(self)
 
 
+def compress(self: Tensor, condition: Any, axis: Any = None) -> Any:
+    """As ``np.compress``."""
+    return np.compress(condition, self, axis)
+
+
+def tobytes(self: Tensor, order: str = "C") -> bytes:
+    """The bytes of the numbers."""
+    return self.numpy().tobytes(order)  # type: ignore[arg-type]
+
+
+def _changing(name: str) -> Callable[..., None]:
+    """A method of ndarray that works in place: where nothing is recorded, and counted."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> None:
+        if _core.is_recording() and self.requires_grad:
+            raise RuntimeError(
+                f"{name}() changes a Tensor in place, which is not recorded: do it under no_grad(), or on a copy"
+            )
+        getattr(self.numpy(), name)(*args, **kwargs)
+        self._bump()
+
+    method.__name__ = name
+    method.__doc__ = f"As ``ndarray.{name}``, in place; not while it is recorded."
+    return method
+
+
+# --- what is no function of NumPy
+
+
+def __reversed__(self: Tensor) -> Iterator[Any]:
+    return (self[i] for i in range(len(self) - 1, -1, -1))
+
+
+def __format__(self: Tensor, spec: str, /) -> str:
+    return format(self.numpy(), spec) if spec else str(self)
+
+
+def __complex__(self: Tensor) -> complex:
+    return complex(self.numpy())
+
+
+def __dlpack__(self: Tensor, **kwargs: Any) -> Any:
+    if _core.is_recording() and self.requires_grad:
+        raise BufferError("a Tensor that requires a gradient would lose its history: hand out t.detach()")
+    return self.numpy().__dlpack__(**kwargs)
+
+
+def __dlpack_device__(self: Tensor) -> tuple[int, int]:
+    return self.numpy().__dlpack_device__()
+
+
+# --- copies of leaves
+
+
+def __copy__(self: Tensor) -> Any:
+    return copy(self)
+
+
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if self.grad_fn is not None:
+        raise RuntimeError(
+            "a Tensor with a history cannot be deep-copied, since the copy would be without it: copy t.detach(), or "
+            "the leaves it was computed from"
+        )
+    made = _rebuilt(_copy.deepcopy(self.numpy(), memo), self.requires_grad, _copy.deepcopy(self.grad, memo))
+    memo[id(self)] = made
+    return made
+
+
+def __reduce__(self: Tensor) -> Any:
+    if self.grad_fn is not None:
+        raise TypeError(
+            "a Tensor with a history cannot be pickled, since it would come back without it: pickle t.detach(), or the "
+            "leaves it was computed from"
+        )
+    return _rebuilt, (self.numpy(), self.requires_grad, self.grad)
+
+
+def _rebuilt(array: Any, requires_grad: bool, grad: Any) -> Tensor:
+    made = Tensor(array, requires_grad)
+    made.grad = grad
+    return made
+
+
+_METHODS = (
+    *(reshape, transpose, flatten, astype, copy, item, tolist, conj, clone, compress, tobytes),
+    *(__reversed__, __format__, __complex__, __dlpack__, __dlpack_device__, __copy__, __deepcopy__, __reduce__),
+    *map(_changing, ("fill", "put", "sort", "partition")),
+)
+
+
 def install(tensor: Any) -> None:
     """Give the C++ type the methods of this module."""
     for name in _FUNCTIONS:
         setattr(tensor, name, _method(getattr(np, name), name))
-    for function in (reshape, transpose, flatten, astype, copy, item, tolist, conj, clone):
+    for function in _METHODS:
         function.__qualname__ = f"Tensor.{function.__name__}"
         setattr(tensor, function.__name__, function)
     tensor.conjugate = conj
