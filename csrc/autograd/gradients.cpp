@@ -1,6 +1,6 @@
 // autograd/gradients.cpp: single gradients: made to fit, added, put into .grad.
 #include "autograd/engine.h"
-#include "autograd/numbers.h"
+#include "autograd/native.h"
 #include "autograd/state.h"
 
 namespace pyop {
@@ -72,7 +72,13 @@ Ref add_gradients(Ref a, PyObject* b) {
         PyObject* args[] = {a.get(), b};
         return add ? Ref::steal(vectorcall_new(add, args, 2)) : Ref();
     }
-    if (is_ours_alone(a.get())) return Ref::steal(PyNumber_InPlaceAdd(a.get(), b));
+    if (is_ours_alone(a.get())) {
+        const int type = PyArray_DESCR(as_array(a.get()))->type_num;
+        if (type == NPY_DOUBLE || type == NPY_FLOAT)
+            return Ref::steal(PyArray_EnsureArray(
+                ufunc_call(native_ufuncs[static_cast<int>(Native::Add)], std::move(a), b).release()));
+        return Ref::steal(PyNumber_InPlaceAdd(a.get(), b));
+    }
     return Ref::steal(PyArray_EnsureArray(PyNumber_Add(a.get(), b)));
 }
 

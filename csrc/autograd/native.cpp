@@ -39,8 +39,9 @@ bool is_real(PyArray_Descr* dtype) {
            PyTypeNum_ISBOOL(dtype->type_num);
 }
 
-// Whether `o` may be an operand; a Tensor must not have to do with forward mode.
-bool is_operand(PyObject* o, TensorObject*& t) {
+}  // namespace
+
+bool native_operand(PyObject* o, TensorObject*& t) {
     if (is_tensor(o)) {
         t = as_tensor(o);
         return is_real(PyArray_DESCR(t->data)) && !(autograd_state.forward_level && tensor_tangent(t));
@@ -50,20 +51,16 @@ bool is_operand(PyObject* o, TensorObject*& t) {
     return PyArray_IsScalar(o, Floating) || PyArray_IsScalar(o, Integer) || PyArray_IsScalar(o, Bool);
 }
 
+namespace {
+
 // A result that is to be an array. Empty with the error set.
 Ref as_exact_array(Ref result) {
     if (!result || is_exact_array(result.get())) return result;
     return Ref::steal(PyArray_EnsureArray(result.release()));
 }
 
-struct Operand {
-    PyObject* given = nullptr;
-    TensorObject* tensor = nullptr;
-    bool recorded = false;  // a gradient is to go to it
-};
-
 // The node of a result; `out` becomes its output. -1 with the error set.
-int record(Native which, Operand* operands, int n, TensorObject* out, PyObject* axis) {
+int record(Native which, NativeOperand* operands, int n, TensorObject* out, PyObject* constant) {
     const NativeRule& rule = native_rules[static_cast<int>(which)];
     GradNode* node = grad_node_new(GradNodeKind::Function, n);
     if (!node) return -1;
@@ -93,7 +90,7 @@ int record(Native which, Operand* operands, int n, TensorObject* out, PyObject* 
     grad_node_finish(node);
     if (PYOP_UNLIKELY(autograd_state.anomaly) && remember_creation(node) < 0) return -1;
     tensor_set_history(out, node, 0);
-    if (axis && needs_axis(*node->edges[0].info, *info)) reads |= NativeRule::B;
+    if (constant) reads |= NativeRule::B;
     if (!reads) return 0;
     SavedArrays* saved = node->saved = saved_blank(reads & NativeRule::Ans ? 3 : reads & NativeRule::B ? 2 : 1);
     if (!saved) return -1;
@@ -104,7 +101,7 @@ int record(Native which, Operand* operands, int n, TensorObject* out, PyObject* 
             saved_set_input(item, operands[i].tensor);
             continue;
         }
-        item.value = Py_NewRef(i < n ? operands[i].given : axis);
+        item.value = Py_NewRef(i < n ? operands[i].given : constant);
         if (is_exact_array(item.value)) saved_finish(item);
         item.kind = SavedItem::Constant;
     }
@@ -113,8 +110,9 @@ int record(Native which, Operand* operands, int n, TensorObject* out, PyObject* 
     return saved_set_output(saved->items[2], out, 0);
 }
 
-// The result as a Tensor, with its node if a gradient goes anywhere.
-int finish(Native which, Operand* operands, int n, Ref value, PyObject* axis, PyObject*& result) {
+}  // namespace
+
+int native_finish(Native which, NativeOperand* operands, int n, Ref value, PyObject* constant, PyObject*& result) {
     value = as_exact_array(std::move(value));
     if (!value) return -1;
     Ref out = Ref::steal(as_object(tensor_new_steal(as_array(value.release()))));
@@ -122,13 +120,11 @@ int finish(Native which, Operand* operands, int n, Ref value, PyObject* axis, Py
     bool any = false;
     for (int i = 0; i < n; ++i) any |= operands[i].recorded;
     if (any && PyTypeNum_ISFLOAT(PyArray_DESCR(as_tensor(out.get())->data)->type_num) &&
-        record(which, operands, n, as_tensor(out.get()), axis) < 0)
+        record(which, operands, n, as_tensor(out.get()), constant) < 0)
         return -1;
     result = out.release();
     return 1;
 }
-
-}  // namespace
 
 int native_init(PyObject* numpy) {
     for (int i = 0; i < kNatives; ++i) {
@@ -136,7 +132,8 @@ int native_init(PyObject* numpy) {
         if (!classes[i]) return -1;
         if (i < kNativeUfuncs) {
             if (ufunc_find(native_ufuncs[i], numpy, native_rules[i].numpy) < 0) return -1;
-        } else if (!(functions[i - kNativeUfuncs] = PyObject_GetAttrString(numpy, native_rules[i].numpy))) {
+        } else if (native_rules[i].numpy &&
+                   !(functions[i - kNativeUfuncs] = PyObject_GetAttrString(numpy, native_rules[i].numpy))) {
             return -1;
         }
     }
@@ -160,12 +157,12 @@ Native native_of_function(PyObject* function) {
 int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
     const NativeRule& rule = native_rules[static_cast<int>(which)];
     Ufunc& u = native_ufuncs[static_cast<int>(which)];
-    Operand operands[2] = {{a}, {b}};
+    NativeOperand operands[2] = {{a}, {b}};
     const int n = b ? 2 : 1;
     if (n != u.inputs) return 0;
     for (int i = 0; i < n; ++i) {
-        Operand& o = operands[i];
-        if (!is_operand(o.given, o.tensor)) return 0;
+        NativeOperand& o = operands[i];
+        if (!native_operand(o.given, o.tensor)) return 0;
         if (!o.tensor) continue;
         if (check_view(o.tensor) < 0) return -1;
         o.recorded = autograd_state.recording && o.tensor->requires_grad && rule.derivatives[i].by;
@@ -173,21 +170,21 @@ int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
     // The exponent is a number; NumPy refuses some, and special cases of others are the operator's.
     if (which == Native::Power && !PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
     if (which == Native::Matmul) {
-        for (const Operand& o : operands) {
+        for (const NativeOperand& o : operands) {
             if (!o.tensor && !is_exact_array(o.given)) return 0;
             const int ndim = PyArray_NDIM(o.tensor ? o.tensor->data : as_array(o.given));
             if (ndim < 1 || ndim > 2) return 0;
         }
     }
-    auto numbers = [](const Operand& o) { return o.tensor ? as_object(o.tensor->data) : o.given; };
-    return finish(which, operands, n,
-                  ufunc_call(u, Ref::borrow(numbers(operands[0])), b ? numbers(operands[1]) : nullptr), nullptr,
-                  result);
+    auto numbers = [](const NativeOperand& o) { return o.tensor ? as_object(o.tensor->data) : o.given; };
+    return native_finish(which, operands, n,
+                         ufunc_call(u, Ref::borrow(numbers(operands[0])), b ? numbers(operands[1]) : nullptr), nullptr,
+                         result);
 }
 
 int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result) {
-    Operand operand{a};
-    if (!is_tensor(a) || !is_operand(a, operand.tensor)) return 0;
+    NativeOperand operand{a};
+    if (!is_tensor(a) || !native_operand(a, operand.tensor)) return 0;
     TensorObject* t = operand.tensor;
     const int type = PyArray_DESCR(t->data)->type_num;
     if (type != NPY_DOUBLE && type != NPY_FLOAT) return 0;  // NumPy adds the others up in wider types
@@ -221,7 +218,8 @@ int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyOb
         value = Ref::steal(PyArray_Newshape(as_array(value.get()), &shape, NPY_CORDER));
     }
     if (!value) return -1;
-    return finish(which, &operand, 1, std::move(value), normal.get(), result);
+    const bool kept = PyArray_NDIM(as_array(value.get())) > 0 && PyArray_NDIM(as_array(value.get())) != ndim;
+    return native_finish(which, &operand, 1, std::move(value), kept ? normal.get() : nullptr, result);
 }
 
 int native_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep) {

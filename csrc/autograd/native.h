@@ -39,6 +39,9 @@ enum class Native : uint8_t {
     Sign,  // no derivative: only for that of Absolute
     Sum,  // from here on no ufuncs
     Mean,
+    Reshape,
+    Transpose,
+    Getitem,
     None
 };
 constexpr int kNativeUfuncs = static_cast<int>(Native::Sum);
@@ -46,7 +49,7 @@ constexpr int kNatives = static_cast<int>(Native::None);
 
 int native_init(PyObject* numpy);
 
-// Which operation a ufunc is, or what np.sum and np.mean are; None if none of these.
+// Which operation a ufunc is, or a function (np.sum, np.mean, np.reshape, np.transpose); None if none of these.
 Native native_of_ufunc(PyObject* ufunc);
 Native native_of_function(PyObject* function);
 
@@ -56,6 +59,23 @@ int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result);
 
 // Sum or Mean of a Tensor; `axis` None or an integer.
 int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result);
+
+// Views of a Tensor: indices of integers, slices, None and `...`; another shape (in C order); the transpose.
+int native_getitem(PyObject* a, PyObject* key, PyObject*& result);
+int native_reshape(PyObject* a, PyObject* shape, PyObject*& result);
+int native_transpose(PyObject* a, PyObject*& result);
+
+// --- native.cpp, for the files that do one of these
+
+struct NativeOperand {
+    PyObject* given = nullptr;
+    TensorObject* tensor = nullptr;
+    bool recorded = false;  // a gradient is to go to it
+};
+// Whether `o` may be an operand; a Tensor must not have to do with forward mode.
+bool native_operand(PyObject* o, TensorObject*& t);
+// A result as a Tensor, with its node if a gradient goes anywhere; `constant` (or null) is kept for backward as `b`.
+int native_finish(Native which, NativeOperand* operands, int n, Ref value, PyObject* constant, PyObject*& result);
 
 // As function_backward, for a node of one of these operations.
 int native_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep);

@@ -99,6 +99,12 @@ Term matmul_by_b(const Recorded& r, Term g) {
 
 // --- reductions
 
+Ref shape_of(const ArrayInfo& info) {
+    Ref shape = Ref::steal(PyTuple_New(info.ndim));
+    for (int i = 0; shape && i < info.ndim; ++i) PyTuple_SET_ITEM(shape.get(), i, PyLong_FromSsize_t(info.shape[i]));
+    return shape;
+}
+
 // `g` laid along the axis it was reduced over, or all of them. The axis was saved where the shapes do not tell it.
 Term spread(const Recorded& r, Term g) {
     const ArrayInfo& info = *r.node()->edges[0].info;
@@ -107,9 +113,8 @@ Term spread(const Recorded& r, Term g) {
     if (!g.get() || (!axis && PyErr_Occurred())) return {};
     if (is_tensor(g.get())) {
         PyObject* helper = support("spread");
-        Ref shape = Ref::steal(PyTuple_New(info.ndim));
+        Ref shape = shape_of(info);
         if (!helper || !shape) return {};
-        for (int i = 0; i < info.ndim; ++i) PyTuple_SET_ITEM(shape.get(), i, PyLong_FromSsize_t(info.shape[i]));
         PyObject* args[] = {g.get(), axis ? axis : Py_None, shape.get()};
         return Term(Ref::steal(vectorcall_new(helper, args, 3)));
     }
@@ -133,6 +138,31 @@ Term spread(const Recorded& r, Term g) {
     }
     if (PyArray_CopyInto(as_array(made.get()), as_array(array.get())) < 0) return {};
     return Term(std::move(made));
+}
+
+// --- views
+
+Term shaped_back(const Recorded& r, Term g) {
+    Ref shape = shape_of(*r.node()->edges[0].info);
+    if (!shape) return {};
+    return Term(Ref::steal(survive([&] { return PyObject_CallMethod(g.get(), "reshape", "(O)", shape.get()); })));
+}
+
+// Zeros, with `g` where it came from.
+Term put_back(const Recorded& r, Term g) {
+    const ArrayInfo& info = *r.node()->edges[0].info;
+    const Term key = r.b();
+    if (!key.get()) return {};
+    if (is_tensor(g.get())) {
+        PyObject* helper = support("put_back");
+        Ref shape = shape_of(info);
+        if (!helper || !shape) return {};
+        PyObject* args[] = {g.get(), key.get(), shape.get(), reinterpret_cast<PyObject*>(info.descr)};
+        return Term(Ref::steal(vectorcall_new(helper, args, 4)));
+    }
+    Ref zeros = zeros_like_info(info);
+    if (!zeros || PyObject_SetItem(zeros.get(), key.get(), g.get()) < 0) return {};
+    return Term(std::move(zeros));
 }
 
 Term mean(const Recorded& r, Term g) {
@@ -183,6 +213,9 @@ const NativeRule native_rules[kNatives] = {
     {"sign", "Sign", {{0, nullptr}}},
     {"sum", "Sum", {{0, spread}}},
     {"mean", "Mean", {{0, mean}}},
+    {"reshape", "Reshape", {{0, shaped_back}}},
+    {"transpose", "Transpose", {{0, [](R, T g) { return transposed(g); }}}},
+    {nullptr, "Getitem", {{0, put_back}}},
 };
 
 Term Recorded::read(int item) const {

@@ -262,6 +262,8 @@ PyObject* to_index(PyObject* a) { return PyNumber_Index(numbers(a)); }
 Py_ssize_t length(PyObject* a) { return PyObject_Size(numbers(a)); }
 
 PyObject* subscript(PyObject* a, PyObject* key) {
+    PyObject* made = nullptr;
+    if (guarded([&] { return native_getitem(a, key, made); }, -1)) return made;
     PyObject* call = support("getitem");
     PyObject* args[] = {a, key};
     return call ? vectorcall_new(call, args, 2) : nullptr;
@@ -354,16 +356,20 @@ PyObject* tensor_array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
     return call ? survive([&] { return PyObject_Call(call, args, kwargs); }) : nullptr;
 }
 
-// sum and mean of everything, or along one axis: 1, 0 or -1 as native_reduce.
-static int reduced(PyObject* args, PyObject*& made) {
-    if (PyTuple_GET_SIZE(args) != 4) return 0;
-    const Native native = native_of_function(PyTuple_GET_ITEM(args, 0));
-    PyObject *given = PyTuple_GET_ITEM(args, 2), *named = PyTuple_GET_ITEM(args, 3);
-    if (native == Native::None || !PyTuple_CheckExact(given) || !PyDict_CheckExact(named)) return 0;
+// The value of a keyword that is the only one given, or null.
+static PyObject* only_keyword(PyObject* named, const char* name) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    if (PyDict_GET_SIZE(named) != 1 || !PyDict_Next(named, &at, &key, &value)) return nullptr;
+    return PyUnicode_CompareWithASCIIString(key, name) == 0 ? value : nullptr;
+}
+
+// np.sum and np.mean of everything, or along one axis.
+static int reduced(Native native, PyObject* given, PyObject* named, PyObject*& made) {
     const Py_ssize_t n = PyTuple_GET_SIZE(given);
     PyObject* axis = n > 1 ? PyTuple_GET_ITEM(given, 1) : Py_None;
     bool keepdims = false;
-    if (n < 1 || n > 2) return 0;
+    if (n > 2) return 0;
     PyObject *key, *value;
     Py_ssize_t at = 0;
     while (PyDict_Next(named, &at, &key, &value)) {
@@ -375,12 +381,34 @@ static int reduced(PyObject* args, PyObject*& made) {
             return 0;
         }
     }
-    return guarded([&] { return native_reduce(native, PyTuple_GET_ITEM(given, 0), axis, keepdims, made); }, -1);
+    return native_reduce(native, PyTuple_GET_ITEM(given, 0), axis, keepdims, made);
+}
+
+// A function of NumPy in its plain form: 1, 0 or -1 as native_call.
+static int function_called(PyObject* args, PyObject*& made) {
+    if (PyTuple_GET_SIZE(args) != 4) return 0;
+    const Native native = native_of_function(PyTuple_GET_ITEM(args, 0));
+    PyObject *given = PyTuple_GET_ITEM(args, 2), *named = PyTuple_GET_ITEM(args, 3);
+    if (native == Native::None || !PyTuple_CheckExact(given) || !PyDict_CheckExact(named)) return 0;
+    const Py_ssize_t n = PyTuple_GET_SIZE(given);
+    if (n == 0) return 0;
+    PyObject* first = PyTuple_GET_ITEM(given, 0);
+    if (native == Native::Sum || native == Native::Mean) return reduced(native, given, named, made);
+    if (native == Native::Transpose) {
+        const bool plain = PyDict_GET_SIZE(named) == 0 && (n == 1 || (n == 2 && PyTuple_GET_ITEM(given, 1) == Py_None));
+        return plain ? native_transpose(first, made) : 0;
+    }
+    if (n != 2) return 0;
+    if (PyDict_GET_SIZE(named)) {
+        PyObject* order = only_keyword(named, "order");
+        if (!order || !PyUnicode_Check(order) || PyUnicode_CompareWithASCIIString(order, "C") != 0) return 0;
+    }
+    return native_reshape(first, PyTuple_GET_ITEM(given, 1), made);
 }
 
 PyObject* tensor_array_function(PyObject*, PyObject* args) {
     PyObject* made = nullptr;
-    if (reduced(args, made)) return made;
+    if (guarded([&] { return function_called(args, made); }, -1)) return made;
     PyObject* call = support("array_function");
     return call ? survive([&] { return PyObject_Call(call, args, nullptr); }) : nullptr;
 }

@@ -1,6 +1,8 @@
 """Operations that are recorded without Python: the numbers of NumPy, the derivatives of the table of rules."""
 
 import gc
+import os
+import subprocess
 import sys
 import warnings
 
@@ -231,3 +233,89 @@ def test_recording_leaves_nothing_behind():
         assert (sys.getrefcount(x), sys.getrefcount(x.numpy())) == before
     finally:
         gc.enable()
+
+
+KEYS = [
+    0,
+    -1,
+    slice(1, None),
+    slice(None, None, -2),
+    None,
+    ...,
+    (0, 1),
+    (slice(None), 1),
+    (..., None, 0),
+    (-1, slice(1)),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_views_by_indices(key):
+    x = tensor(X)
+    y = x[key]
+    assert np.array_equal(y.numpy(), X[key])
+    assert y.grad_fn.name() == "GetitemBackward"
+
+    def generally_taken(t):
+        return recording.getitem(t, key)
+
+    assert_same(
+        derivatives(lambda t: (t * t)[key] * 2.0, [X]), derivatives(lambda t: generally_taken(t * t) * 2.0, [X])
+    )
+    assert np.array_equal(tensor(X, grad=False)[key].numpy(), X[key])
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda t: t.reshape(3, 2), lambda t: np.reshape(t, -1), lambda t: t.T, np.transpose, lambda t: t.T.reshape(6)],
+)
+def test_views_of_another_shape(view):
+    assert np.array_equal(view(tensor(X)).numpy(), view(X))
+    weight = np.linspace(1, 2, 6).reshape(view(X).shape)
+    assert autograd.gradcheck(lambda t: view(t * t) * weight, [tensor(X)])
+    assert autograd.gradgradcheck(lambda t: view(t * t) * weight, [tensor(X)])
+
+
+def test_views_share_the_version_of_their_memory():
+    x, free = tensor(X) * 1.0, tensor(X, grad=False)
+    for make in (lambda t: t[0], lambda t: t.T, lambda t: t.reshape(6)):
+        view, other = make(x), make(free)
+        with autograd.no_grad():
+            x += 1
+        free[0, 0] = 5
+        assert view._version == x._version
+        assert other._version == free._version
+        with pytest.raises(RuntimeError, match="changed in place after the view was taken"):
+            view * 2
+    with pytest.raises(IndexError):
+        x[7]
+    with pytest.raises(ValueError, match="cannot reshape"):
+        x.reshape(4)
+
+
+@pytest.mark.parametrize("kind", ["product", "slice"])
+def test_deep_chains_run_and_die_without_recursion(kind):
+    x = tensor(np.ones(2))
+    y = x
+    for _ in range(100_000):
+        y = y * x if kind == "product" else y[:]
+    y.backward(np.ones(2))
+    assert numbers(x.grad) == ([100_001, 100_001] if kind == "product" else [1, 1])
+    del y
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_goes_backward():
+    code = """
+import os, numpy as np, pyop
+x = pyop.Tensor(np.ones(2), requires_grad=True)
+y = (np.sin(x) * x).sum()
+y.backward(retain_graph=True)
+child = os.fork()
+if child == 0:
+    y.backward()
+    os._exit(0 if np.array_equal(x.grad.numpy(), 2 * (np.cos([1, 1]) + np.sin([1, 1]))) else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.strip() == "0", done.stderr

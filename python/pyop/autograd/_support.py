@@ -19,6 +19,7 @@ from .recording import (
     operator,
     outer,
     power,
+    put_back,
     setitem,
     spread,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "operator",
     "outer",
     "power",
+    "put_back",
     "set_tangents",
     "setitem",
     "spread",

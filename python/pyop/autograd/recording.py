@@ -19,7 +19,8 @@ from .._tree import TreeDef, flatten
 from ..gradients import table
 
 __all__ = [
-    *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "setitem", "spread"),
+    *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "put_back"),
+    *("setitem", "spread"),
 ]
 
 _classes: dict[Any, FunctionClass] = {}
@@ -377,3 +378,10 @@ def outer(a: Any, b: Any) -> Any:
 def spread(g: Any, axis: int | None, shape: tuple[int, ...]) -> Any:
     """What was reduced along an axis (None: all of them) laid along it again."""
     return np.broadcast_to(g if axis is None else np.expand_dims(g, axis), shape)
+
+
+def put_back(g: Any, key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Zeros of a shape with `g` at an index."""
+    rule = table.lookup(_operator.getitem)
+    assert rule is not None
+    return rule.vjp((0,), None, (np.broadcast_to(np.zeros((), dtype), shape), key), {})(g)[0]

@@ -1,0 +1,68 @@
+// autograd/native_views.cpp: operations that move no data. Their Tensors share the version of the memory.
+#include "autograd/native.h"
+#include "autograd/state.h"
+
+namespace pyop {
+
+namespace {
+
+bool is_whole(PyObject* o) { return o == Py_None || PyLong_CheckExact(o); }
+
+// An index that makes a view, and whose parts do not change.
+bool is_basic(PyObject* key) {
+    if (is_whole(key) || key == Py_Ellipsis) return true;
+    if (PySlice_Check(key)) {
+        const auto* slice = reinterpret_cast<const PySliceObject*>(key);
+        return is_whole(slice->start) && is_whole(slice->stop) && is_whole(slice->step);
+    }
+    if (!PyTuple_CheckExact(key)) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
+        PyObject* part = PyTuple_GET_ITEM(key, i);
+        if (PyTuple_CheckExact(part) || !is_basic(part)) return false;
+    }
+    return true;
+}
+
+template <typename Make>
+int view(Native which, PyObject* a, PyObject* constant, PyObject*& result, Make&& make) {
+    NativeOperand operand{a};
+    if (!is_tensor(a) || !native_operand(a, operand.tensor)) return 0;
+    TensorObject* t = operand.tensor;
+    if (check_view(t) < 0) return -1;
+    operand.recorded = autograd_state.recording && t->requires_grad;
+    Ref value = Ref::steal(make(t->data));
+    if (!value) return -1;
+    const bool shares = is_exact_array(value.get()) && PyArray_BASE(as_array(value.get()));
+    const int done = native_finish(which, &operand, 1, std::move(value), constant, result);
+    if (done <= 0 || !shares) return done;
+    TensorObject* made = as_tensor(result);
+    if (tensor_share_version(made, t) < 0) {
+        Py_CLEAR(result);
+        return -1;
+    }
+    if (made->grad_fn) {
+        made->is_view = true;
+        made->view_version = tensor_version(made);
+    }
+    return 1;
+}
+
+}  // namespace
+
+int native_getitem(PyObject* a, PyObject* key, PyObject*& result) {
+    if (!is_basic(key)) return 0;
+    return view(Native::Getitem, a, key, result,
+                [&](PyArrayObject* array) { return PyObject_GetItem(as_object(array), key); });
+}
+
+int native_reshape(PyObject* a, PyObject* shape, PyObject*& result) {
+    return view(Native::Reshape, a, nullptr, result,
+                [&](PyArrayObject* array) { return PyObject_CallMethod(as_object(array), "reshape", "(O)", shape); });
+}
+
+int native_transpose(PyObject* a, PyObject*& result) {
+    return view(Native::Transpose, a, nullptr, result,
+                [](PyArrayObject* array) { return PyArray_Transpose(array, nullptr); });
+}
+
+}  // namespace pyop
