@@ -32,6 +32,7 @@ from .graph import Graph, trace
 from .op import Op, op
 from .profile import Profile, profile
 from .py_func import numpy_function, py_func
+from .saving import load, pickles
 from .signature import Signature
 from .spec import Spec
 from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
@@ -71,6 +72,7 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "load",
     "no_grad",
     "numpy_function",
     "op",
@@ -87,6 +89,7 @@ _core.set_package_directory(os.path.join(os.path.dirname(os.path.abspath(__file_
 _core.set_spec_classes(Spec, Dim)
 _core.set_array_hooks(array_ufunc, array_function)
 install(Value)
+pickles.install()
 
 # Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
 for _public in (

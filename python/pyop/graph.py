@@ -223,6 +223,37 @@ class Graph(GraphBase):
         """
         return _core.passes()
 
+    def save(self, path: Any, *, embed: bool = False) -> None:
+        """Write the graph into a file, so that `pyop.load` makes the same graph of it.
+
+        The file is an ONNX model, for other tools to show; functions are stored by their import path. Needs the
+        ``onnx`` package: ``pip install 'pyop-core[onnx]'``.
+
+        Parameters
+        ----------
+        path : path
+        embed : bool
+            Store functions that have no import path by value, with cloudpickle. Who loads them must trust the file:
+            ``pyop.load(path, trust="pickles")``.
+
+        Raises
+        ------
+        ValueError
+            A function or a static argument cannot be stored; the message names the node.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import numpy as np, pyop
+        >>> path = os.path.join(tempfile.mkdtemp(), "graph.onnx")
+        >>> pyop.trace(lambda x: np.sum(x), "float64[n]").save(path)
+        >>> pyop.load(path).compile()(np.ones(3))
+        array(3.)
+        """
+        from .saving.files import save
+
+        save(self, path, embed)
+
     def compile(
         self,
         threads: int = 1,

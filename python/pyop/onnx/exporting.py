@@ -252,7 +252,16 @@ class Writer:
                 self.nodes.append(helper.make_node("Identity", [name], [free], name=self.fresh(f"{free}/Identity")))
                 name = free
             used.add(name)
-            self.outputs.append(self.value_info(name, value.spec, f"output {name!r}"))
+            self.outputs.append(self.interface(name, value.spec, f"output {name!r} of the graph"))
+
+    def interface(self, name: str, spec: Spec, what: str) -> Any:
+        """The ValueInfo of an input or output of the graph, of which ONNX wants dtype and rank."""
+        if not isinstance(spec.dtype, np.dtype) or spec.ndim is None:
+            raise ValueError(
+                f"{what} cannot be exported: its {'dtype' if not isinstance(spec.dtype, np.dtype) else 'rank'} is not "
+                f"known ({spec}); declare it, with _ for sizes that vary"
+            )
+        return self.value_info(name, spec, what)
 
     def value_info(self, name: str, spec: Spec, what: str) -> Any:
         """The ValueInfo of a tensor."""
@@ -342,7 +351,7 @@ class Writer:
 
         outputs = {info.name for info in self.outputs}
         inputs = [
-            self.value_info(self.names[value.node.index, 0], value.spec, f"input {value.name!r}")
+            self.interface(self.names[value.node.index, 0], value.spec, f"input {value.name!r} of the graph")
             for value in self.graph.inputs
         ]
         graph = helper.make_graph(

@@ -25,7 +25,7 @@ from .python_op import GradientCall, PythonCall
 from .registry import Table
 from .trust import Trust
 
-__all__ = ["LoadedGraph", "load", "read_model"]
+__all__ = ["LoadedGraph", "load", "pickles_of", "read_model", "to_array"]
 
 KEYWORDS = "pyop.keywords"
 _DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -34,7 +34,16 @@ _DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 class LoadedGraph(Graph):
     """A Graph of an ONNX model: its results may be sequences, maps or missing."""
 
-    __slots__ = ()
+    __slots__ = ("_source",)
+
+    _source: tuple[Any, ...]  # what `load` made it of
+
+    def __reduce__(self) -> Any:
+        proto, *rest = self._source
+        return _load_again, (proto.SerializeToString(), *rest)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        return _load_again(*self._source)
 
     def _compile(
         self,
@@ -101,9 +110,15 @@ def load(
     >>> loaded.compile()(x=np.zeros(2, np.float32))
     {'multiply': array([2., 2.], dtype=float32)}
     """
+    return _load_again(read_model(model), functions, trust, tuple(modules), strict, pointers)
+
+
+def _load_again(model: Any, functions: Any, trust: Any, modules: Any, strict: Any, pointers: Any) -> Graph:
     proto = read_model(model)
-    table = Table(functions, Trust.make(trust, modules), _pickles(proto))
-    return _Loader(proto, table, strict, pointers).graph()
+    table = Table(functions, Trust.make(trust, modules), pickles_of(proto))
+    made = _Loader(proto, table, strict, pointers).graph()
+    made._source = (proto, functions, trust, modules, strict, pointers)
+    return made
 
 
 def read_model(model: Any) -> Any:
@@ -140,7 +155,7 @@ def read_model(model: Any) -> Any:
     return proto
 
 
-def _pickles(proto: Any) -> dict[str, bytes]:
+def pickles_of(proto: Any) -> dict[str, bytes]:
     """The functions that a model stores by value; not unpickled."""
     for entry in proto.metadata_props:
         if entry.key == "pyop.functions":
@@ -199,7 +214,7 @@ class _Loader:
         name = proto.graph.name
         self.made = LoadedGraph(name=re.sub(r"[^A-Za-z0-9_.]", "_", name)[:200].lstrip("_") or "graph")
 
-    def graph(self) -> Graph:
+    def graph(self) -> LoadedGraph:
         g = self.proto.graph
         if len(g.sparse_initializer):
             raise ValueError("the model has sparse initializers, which cannot be loaded")

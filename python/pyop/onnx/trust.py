@@ -9,7 +9,7 @@ A name in a model is a stranger's text. By default it can reach
 - the NumPy functions that pyop knows, which compute and nothing else;
 - anything callable in modules that the caller lists.
 
-No attribute with a leading underscore is followed, and nothing is imported but what `modules` or ``"imports"`` allow.
+No name with two leading underscores is followed, and nothing is imported but what `modules` or ``"imports"`` allow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,18 @@ from .._core import Op
 __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 
 # Modules of pyop itself whose functions graphs call: they compute on arrays, and nothing else.
-_INTERNAL = ("pyop.array_protocol", "pyop.gradients", "pyop.number", "pyop.rebuild", "pyop.sizes", "pyop.value_methods")
+_INTERNAL = (
+    "pyop.array_protocol",
+    "pyop.gradients",
+    "pyop.compiling.number",
+    "pyop.compiling.results",
+    "pyop.rebuild",
+    "pyop.sizes",
+    "pyop.value_methods",
+)
+
+# Modules of which everything does; scipy.special is one of ufuncs, which are allowed as such.
+_COMPUTING = ("numpy.fft", "numpy.linalg", "numpy.strings", "scipy.special")
 
 # Of ndarray only what computes: it has methods that write files, too.
 _METHODS = (np.ndarray.astype, np.ndarray.copy, np.ndarray.view, np.ndarray.conj, np.ndarray.conjugate)
@@ -80,8 +91,8 @@ def import_path(path: str, trust: Trust) -> Any:
     parts = path.split(".")
     if len(path) > 1000 or not all(part.isidentifier() for part in parts) or len(parts) < 2:
         return "the name is no import path"
-    if any(part.startswith("_") and part != "__main__" for part in parts) and not is_internal(path):
-        return "an import path must not go through private names"
+    if any(part.startswith("__") and part != "__main__" for part in parts):
+        return "an import path must not go through names such as __builtins__"
     reason = f"no module of the path {path!r} is imported" + (
         "" if trust.level in ("imports", "pickles") else '; modules=["..."] lists modules to import'
     )
@@ -109,7 +120,7 @@ def _module(name: str, trust: Trust) -> ModuleType | None:
     found = sys.modules.get(name)
     if found is not None:
         return found
-    if trust.level in ("imports", "pickles") or trust.lists(name):
+    if trust.level in ("imports", "pickles") or trust.lists(name) or is_internal(name) or name in _COMPUTING:
         try:
             return importlib.import_module(name)
         except ImportError:
@@ -128,6 +139,10 @@ def _refused(found: Any, module: str, trust: Trust) -> str | None:
 
         if issubclass(found, Function):
             return None
+        # Containers that results come in.
+        is_container = hasattr(found, "_fields") or hasattr(found, "__dataclass_fields__")
+        if is_container and found.__module__ == module and (module.partition(".")[0] == "numpy" or _is_own(module)):
+            return None
     elif isinstance(found, FunctionType) and found.__module__ == module and _is_own(module):
         return None
     return (
@@ -144,7 +159,10 @@ def is_known_numpy(found: Any) -> bool:
         return True
     if isinstance(found, np.ufunc) or isinstance(getattr(found, "__self__", None), np.ufunc):
         return True
-    return getattr(found, "__module__", "").partition(".")[0] == "numpy" and rules.lookup(found) is not None
+    module = getattr(found, "__module__", None) or ""
+    if isinstance(found, type) or module.partition(".")[0] != "numpy":
+        return False
+    return module in _COMPUTING or rules.lookup(found) is not None
 
 
 def is_internal(path: str) -> bool:

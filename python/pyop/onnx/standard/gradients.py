@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...gradients.fit import broadcast_like
-from ...gradients.marker import identity
+from ...gradients.marker import argument
 from ...gradients.moves import _reshape_like, put
 from . import standard
 from .elementwise import same_dtype
@@ -17,7 +17,7 @@ from .selecting import getitem
 __all__: list[str] = []
 
 
-@standard(identity)
+@standard(argument)
 def _identity(e: Emitter, x: Any) -> Operand:
     return e.operand(x)
 

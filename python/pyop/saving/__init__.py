@@ -1,0 +1,56 @@
+"""Graphs as data: what a graph is made of, its pickles, and files that keep everything.
+
+`parts` takes a graph apart and puts it together again; `pickles` and `files` are two ways of writing the parts down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..graph import Graph
+
+__all__ = ["load"]
+
+
+def load(
+    path: Any,
+    functions: Mapping[str, Any] | None = None,
+    *,
+    trust: str | None = None,
+    modules: Iterable[str] = (),
+) -> Graph:
+    """A graph from a file: of `Graph.save`, or any ONNX model.
+
+    Parameters
+    ----------
+    path : path, bytes or onnx.ModelProto
+    functions : mapping of str to callable, optional
+        What import paths in the file stand for, instead of what they lead to.
+    trust, modules
+        What the file can reach, as `pyop.onnx.load` has it. By default: Ops, Functions and the caller's own functions
+        in modules that are imported, NumPy's functions, and whatever is in the `modules` listed.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    ValueError
+        The file is malformed, or of a later format than this pyop knows.
+    LookupError
+        A function cannot be found, or must not be.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, pyop
+    >>> path = os.path.join(tempfile.mkdtemp(), "graph.onnx")
+    >>> pyop.trace(lambda x: {"s": np.sin(x)[::2]}, "float64[n]").save(path)
+    >>> pyop.load(path).compile()(np.zeros(3))
+    {'s': array([0., 0.])}
+    """
+    from .files import load as load_file
+
+    return load_file(path, functions, trust, modules)

@@ -1,0 +1,233 @@
+"""`Graph.save` and `pyop.load`: an ONNX model with pyop's own description of the graph in its metadata.
+
+Any tool that reads ONNX can show the model; what it has no words for are operators of the domain ``pyop``. Reading goes
+by the description alone, so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._core import Node, Op, __version__
+from ..graph import Graph
+from ..onnx import exporting
+from ..onnx.exporting import save_model
+from ..onnx.loading import load as load_onnx
+from ..onnx.loading import pickles_of, read_model, to_array
+from ..onnx.registry import Table
+from ..onnx.trust import Trust, import_path
+from .parts import Parts, Record, parts_of, put_together
+from .references import declared_by_op
+from .values import Reader, Writer
+
+__all__ = ["FORMAT", "load", "save"]
+
+FORMAT = 1
+_KEY = "pyop.graph"
+_SOURCES = "pyop.sources"
+
+
+class _ModelWriter(exporting.Writer):
+    """As for an export, except that nothing is an error."""
+
+    def node(self, node: Node) -> None:
+        from onnx import helper
+
+        before = len(self.nodes), len(self.initializers)
+        try:
+            super().node(node)
+        except ValueError:
+            del self.nodes[before[0] :], self.initializers[before[1] :]
+            inputs = [self.names[value.node.index, value.output_index] for value in node.inputs]
+            outputs = [self.names[node.index, k] for k in range(len(node.outputs))]
+            op_type = getattr(node.function, "__name__", type(node.function).__name__)
+            self.nodes.append(helper.make_node(op_type, inputs, outputs, name=node.name, domain="pyop"))
+
+    def interface(self, name: str, spec: Any, what: str) -> Any:
+        return self.value_info(name, spec, what)
+
+    def value_info(self, name: str, spec: Any, what: str) -> Any:
+        from onnx import ValueInfoProto
+
+        try:
+            return super().value_info(name, spec, what)
+        except ValueError:
+            return ValueInfoProto(name=name)
+
+    def constant(self, node: Node) -> None:
+        with contextlib.suppress(TypeError, ValueError):  # it stands in the description then
+            super().constant(node)
+
+    def _needed(self) -> set[int]:
+        return set(range(len(self.graph)))
+
+
+def save(graph: Graph, path: Any, embed: bool = False) -> None:
+    """See `Graph.save`."""
+    from onnx import helper
+
+    if not isinstance(graph, Graph):
+        raise TypeError(f"a Graph is saved, got {type(graph).__name__} {graph!r:.80}")
+    model_writer = _ModelWriter(graph, "func_name", {})
+    model_writer.write()
+    model = model_writer.model()
+    model.opset_import.append(helper.make_opsetid("pyop", 1))
+    embedded: dict[str, Any] = {}
+    writer = Writer(embedded if embed else None)
+    stored = {tensor.name for tensor in model.graph.initializer}
+    description = _description(graph, writer, model_writer.names, stored)
+    model.metadata_props.add(key=_KEY, value=json.dumps(description))
+    model.metadata_props.add(key=_SOURCES, value=json.dumps(_sources(writer.functions)))
+    if embedded:
+        exporting._embed(model, embedded)
+    save_model(model, path)
+
+
+def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str], stored: set[str]) -> dict[str, Any]:
+    parts = parts_of(graph)
+    nodes = []
+    for k, record in enumerate(parts.records):
+        entry: dict[str, Any] = {
+            "kind": record.kind,
+            "name": record.name,
+            "specs": [writer.write(s) for s in record.specs],
+        }
+        try:
+            if record.kind == "constant":
+                plain = record.array.dtype.kind in "biufc" and record.array.dtype.isnative
+                entry["array"] = names[k, 0] if plain and names[k, 0] in stored else writer.write(record.array)
+            elif record.kind == "py":
+                entry["function"] = writer.write(record.fn)
+                entry["inputs"] = [list(place) for place in record.inputs]
+                op = declared_by_op(record.fn, record.contract)
+                entry["contract"] = (
+                    {"contract_of": [writer.op_path(op, op.name), "contract"]} if op else writer.write(record.contract)
+                )
+                entry["form"] = None if record.form is None else [writer.write(part) for part in record.form]
+                entry["stateful"], entry["lends"] = record.stateful, record.lends
+        except ValueError as error:
+            raise ValueError(f"node {record.name!r} (created at {graph[k].origin}) cannot be saved: {error}") from None
+        nodes.append(entry)
+    outputs = (
+        None if parts.outputs is None else [[list(place) for place in parts.outputs[0]], writer.write(parts.outputs[1])]
+    )
+    return {"format": FORMAT, "pyop": __version__, "name": parts.name, "nodes": nodes, "outputs": outputs}
+
+
+def _sources(functions: dict[str, Any]) -> dict[str, str]:
+    """The text of the user's functions, for people to read."""
+    found = {}
+    for path, fn in functions.items():
+        if path.partition(".")[0] in ("numpy", "scipy", "pyop", "operator"):
+            continue
+        try:
+            found[path] = inspect.getsource(fn.__wrapped__ if isinstance(fn, Op) else fn)
+        except (OSError, TypeError):
+            continue
+    return found
+
+
+def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modules: Iterable[str]) -> Graph:
+    """See `pyop.load`."""
+    model = read_model(path)
+    entries = {entry.key: entry.value for entry in model.metadata_props}
+    if _KEY not in entries:
+        return load_onnx(model, functions, trust=trust, modules=modules)
+    try:
+        description = json.loads(entries[_KEY])
+        version = description["format"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"the description of the graph is malformed: {error!r:.200}") from None
+    if not isinstance(version, int) or version > FORMAT:
+        raise ValueError(
+            f"the file was written by pyop {description.get('pyop')!s:.40} in format {version!r:.40}, and this pyop "
+            f"{__version__} knows formats up to {FORMAT}: install a newer pyop to read it"
+        )
+    table = Table(functions, Trust.make(trust, modules), pickles_of(model))
+    try:
+        return _graph(description, model, Reader(_Resolver(table, functions or {}).find))
+    except (LookupError, ValueError) as error:
+        if isinstance(error, KeyError | IndexError):
+            raise ValueError(f"the description of the graph is malformed: {error!r:.200}") from None
+        raise
+    except (TypeError, AttributeError, OverflowError, RuntimeError, RecursionError) as error:
+        raise ValueError(f"the description of the graph is malformed: {error!r:.300}") from error
+
+
+class _Resolver:
+    def __init__(self, table: Table, given: Mapping[str, Any]) -> None:
+        self.table = table
+        self.given = given
+        self.found: dict[str, Any] = {}
+
+    def find(self, path: Any) -> Any:
+        if not isinstance(path, str):
+            raise ValueError(f"{path!r:.80} is no import path")
+        if path in self.given:
+            return self.given[path]
+        if path in self.table.pickles:
+            made = self.table.resolve(path)
+            if isinstance(made, str):
+                raise LookupError(f"the graph calls {path!r:.200}: {made}")
+            return made.op or made.function or made.forward
+        if path not in self.found:
+            found = import_path(path, self.table.trust)
+            if isinstance(found, str):
+                raise LookupError(
+                    f"the graph calls {path!r:.200}, which is not known here: {found}. Give it with "
+                    f"load(..., functions={{{path!r:.80}: f}})"
+                )
+            self.found[path] = found
+        return self.found[path]
+
+
+def _graph(description: dict[str, Any], model: Any, reader: Reader) -> Graph:
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    records = []
+    for k, entry in enumerate(description["nodes"]):
+        specs = tuple(map(reader.read, entry["specs"]))
+        name = str(entry["name"])
+        if entry["kind"] == "input":
+            (_,) = specs
+            records.append(Record("input", name, specs))
+        elif entry["kind"] == "constant":
+            array = entry["array"]
+            array = to_array(tensors[array], f"constant {name!r:.80}") if isinstance(array, str) else reader.read(array)
+            records.append(Record("constant", name, specs, array=np.asarray(array)))
+        elif entry["kind"] == "py":
+            records.append(_call(entry, name, specs, reader, k))
+        else:
+            raise ValueError(f"node {name!r:.80} is of the kind {entry['kind']!r:.80}, which there is not")
+    outputs = None
+    if description["outputs"] is not None:
+        places, structure = description["outputs"]
+        found = [(int(node), None if output is None else int(output)) for node, output in places]
+        for node, output in found:
+            if not 0 <= node < len(records) or not (output is None or 0 <= output < len(records[node].specs)):
+                raise ValueError("an output of the graph is of no node")
+        tree = reader.read(structure)
+        if tree.num_leaves != len(found):
+            raise ValueError(f"the outputs have {tree.num_leaves} places for {len(found)} results")
+        outputs = (found, tree)
+    return put_together(Parts(str(description["name"]), tuple(records), outputs))
+
+
+def _call(entry: dict[str, Any], name: str, specs: tuple[Any, ...], reader: Reader, k: int) -> Record:
+    fn = reader.read(entry["function"])
+    if not callable(fn):
+        raise ValueError(f"the function of node {name!r:.80} is {type(fn).__name__} {fn!r:.80}")
+    form: Any = None
+    if entry["form"] is not None:
+        order, statics, kwnames = map(reader.read, entry["form"])
+        form = (tuple(map(int, order)), tuple(statics), None if kwnames is None else tuple(map(str, kwnames)))
+    inputs = tuple((int(node), int(output)) for node, output in entry["inputs"])
+    if any(not 0 <= node < k or output < 0 for node, output in inputs):
+        raise ValueError(f"node {name!r:.80} reads a node that is not before it")
+    contract = reader.read(entry["contract"])
+    return Record("py", name, specs, None, fn, inputs, contract, form, bool(entry["stateful"]), bool(entry["lends"]))

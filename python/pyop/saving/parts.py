@@ -1,0 +1,98 @@
+"""A graph taken apart: one record a node, in creation order, from which the same graph is made again.
+
+A record holds the node's own objects (functions, contracts, arrays). How they are written down is the business of those
+who write: `pyop.saving.pickles`, `pyop.saving.files`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .._core import Contract, Node
+from .._tree import TreeDef
+from ..graph import Graph
+from ..spec import Spec
+
+__all__ = ["Parts", "Record", "parts_of", "put_together"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One node."""
+
+    kind: str
+    name: str
+    specs: tuple[Spec, ...]
+    array: Any = None
+    fn: Any = None
+    inputs: tuple[tuple[int, int], ...] = ()
+    contract: Contract | None = None
+    form: tuple[tuple[int, ...], tuple[Any, ...], tuple[str, ...] | None] | None = None
+    stateful: bool = False
+    lends: bool = True
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A graph."""
+
+    name: str
+    records: tuple[Record, ...]
+    outputs: tuple[list[tuple[int, int | None]], TreeDef] | None
+
+
+def parts_of(graph: Graph) -> Parts:
+    """Take a graph apart."""
+    outputs = graph._outputs
+    return Parts(
+        graph.name,
+        tuple(_record(graph, node) for node in graph.nodes),
+        None if outputs is None else (list(outputs[0]), outputs[1]),
+    )
+
+
+def _record(graph: Graph, node: Node) -> Record:
+    specs = tuple(value.spec for value in node.outputs)
+    if node.kind == "input":
+        return Record("input", node.name, specs)
+    if node.kind == "constant":
+        return Record("constant", node.name, specs, array=graph.run(node.outputs[0]))
+    return Record(
+        "py",
+        node.name,
+        specs,
+        fn=node.function,
+        inputs=tuple((value.node.index, value.output_index) for value in node.inputs),
+        contract=node.contract,
+        form=node._form,
+        stateful=node.stateful,
+        lends=node._lends,
+    )
+
+
+def put_together(parts: Parts) -> Graph:
+    """The graph of the parts."""
+    graph = Graph(name=parts.name)
+    for record in parts.records:
+        if record.kind == "input":
+            graph._add_input(record.specs[0], record.name)
+        elif record.kind == "constant":
+            graph._add_constant(record.array, record.name)
+        else:
+            order, statics, kwnames = record.form or (None, None, None)
+            graph._add_call(
+                record.fn,
+                tuple(graph._value(node, output) for node, output in record.inputs),
+                record.name,
+                specs=record.specs,
+                contract=record.contract,
+                order=order,
+                statics=statics,
+                kwnames=kwnames,
+                stateful=record.stateful,
+                lends=record.lends,
+            )
+    if parts.outputs is not None:
+        graph._outputs = (list(parts.outputs[0]), parts.outputs[1])
+    return graph

@@ -1,0 +1,241 @@
+"""Pickles and copies of graphs and of what they are made of.
+
+The types of the core have no pickling of their own: `install` gives it to them, by `copyreg`, where copy looks too.
+Functions go by reference as pickle always has them; of an op, whose name leads to the op and not to its function, the
+op is written.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from pickle import PicklingError
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Tensor, Value
+from ..graph import Graph
+from ..rebuild import CallForOne, CallOnTrees, call_on_tree
+
+__all__ = ["install"]
+
+
+class _Function:
+    """A function, written as the op it belongs to."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn: Any) -> None:
+        self.fn = fn
+
+    def __reduce__(self) -> Any:
+        from .references import op_of_function
+
+        fn = self.fn
+        op = op_of_function(fn) if isinstance(fn, FunctionType) else None
+        return (_wrapped, (op,)) if op is not None else (_same, (fn,))
+
+
+class _Declared:
+    """The contract of a node: that of its op, where the op has rules."""
+
+    __slots__ = ("record",)
+
+    def __init__(self, record: Any) -> None:
+        self.record = record
+
+    def __reduce__(self) -> Any:
+        from .references import declared_by_op
+
+        op = declared_by_op(self.record.fn, self.record.contract)
+        return (_same, (self.record.contract,)) if op is None else (_contract_of_op, (op, "contract"))
+
+
+def _wrapped(op: Op) -> Any:
+    return op.__wrapped__
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+class _Mark:
+    """Stands for CallOnTree.ARRAY, which is known by identity."""
+
+
+def _reduce_graph(graph: Graph) -> Any:
+    from .parts import parts_of
+
+    _install_gradients()
+    parts = parts_of(graph)
+    records = tuple(
+        (r.kind, r.name, r.specs, r.array, _Function(r.fn), r.inputs, _Declared(r), r.form, r.stateful, r.lends)
+        for r in parts.records
+    )
+    return _graph, (parts.name, records, parts.outputs)
+
+
+def _graph(name: str, records: Any, outputs: Any) -> Graph:
+    from .parts import Parts, Record, put_together
+
+    return put_together(Parts(name, tuple(Record(*record) for record in records), outputs))
+
+
+def _deepcopy_graph(graph: Graph, memo: dict[int, Any]) -> Graph:
+    from .parts import parts_of, put_together
+
+    made = put_together(parts_of(graph))
+    memo[id(graph)] = made
+    return made
+
+
+def _reduce_contract(contract: Contract) -> Any:
+    form, mutates, out_mode, text, abstract = contract._parts
+    if contract.gradient is not None:
+        from .references import op_of_contract
+
+        found = op_of_contract(contract)
+        if found is None:
+            raise PicklingError(
+                f"the gradient rules of op {contract.gradient.name!r} cannot be pickled: they go by the import path of "
+                "the op, and its function's path does not lead to it; declare it with @pyop.op in a module"
+            )
+        return _contract_of_op, found
+    return _contract, (contract.signature, form, mutates, out_mode, text, abstract)
+
+
+def _contract_of_op(op: Op, which: str) -> Contract:
+    from .references import contract_of_op
+
+    return contract_of_op(op, which)
+
+
+def _contract(signature: Any, form: int, mutates: int, out_mode: int, text: bool, abstract: Any) -> Contract:
+    from ..contracts import OutMode, ResultForm, make_contract, new_contract
+
+    if abstract is not None:
+        return new_contract(signature, abstract, ResultForm(form), mutates, OutMode(out_mode), text)
+    return make_contract(
+        signature, form=ResultForm(form), mutates=mutates, out_mode=OutMode(out_mode), text_as_utf8=text
+    )
+
+
+def _reduce_tree_call(call: CallOnTree) -> Any:
+    marked = tuple(_Mark if leaf is CallOnTree.ARRAY else leaf for leaf in call.leaves)
+    return _tree_call, (_Function(call.fn), call.tree, marked)
+
+
+def _tree_call(fn: Any, tree: Any, leaves: tuple[Any, ...]) -> CallOnTree:
+    return call_on_tree(fn, tree, tuple(CallOnTree.ARRAY if leaf is _Mark else leaf for leaf in leaves))
+
+
+def _reduce_trees_call(call: CallOnTrees) -> Any:
+    return CallOnTrees, (_Function(call.fn), call.trees)
+
+
+def _reduce_one_call(call: CallForOne) -> Any:
+    return CallForOne, (_Function(call.fn),)
+
+
+def _reduce_value(value: Value) -> Any:
+    return _value, (value.graph, value.node.index, value.output_index)
+
+
+def _value(graph: Graph, node: int, output: int) -> Value:
+    return graph._value(node, output)
+
+
+def _reduce_node(node: Node) -> Any:
+    return _node, (node.graph, node.index)
+
+
+def _node(graph: Graph, index: int) -> Node:
+    return graph[index]
+
+
+def _reduce_plan(plan: Plan) -> Any:
+    return _core.compile, plan._made_of
+
+
+def _itself(x: Any, memo: Any = None) -> Any:
+    return x
+
+
+def _reduce_function(function: FunctionClass) -> Any:
+    return getattr, (function.cls, "apply")
+
+
+def _reduce_tensor(tensor: Tensor) -> Any:
+    if not tensor.is_leaf:
+        raise PicklingError(
+            "a Tensor that an operation has made cannot be copied or pickled, since its history cannot: "
+            "use t.detach() or t.numpy()"
+        )
+    grad = tensor.grad
+    return _tensor, (tensor.numpy(), tensor.requires_grad, None if grad is None else grad.numpy())
+
+
+def _tensor(data: np.ndarray[Any, Any], requires_grad: bool, grad: Any) -> Tensor:
+    tensor = Tensor(data, requires_grad=requires_grad)
+    if grad is not None:
+        tensor.grad = Tensor(grad)
+    return tensor
+
+
+def _reduce_gradient(gradient: Any) -> Any:
+    from .references import op_of_function
+
+    op = op_of_function(gradient.fn)
+    if op is None or op.contract.gradient is not gradient:
+        raise PicklingError(
+            f"the gradient rules of op {gradient.name!r} cannot be pickled: they go by the import path of the op, and "
+            "its function's path does not lead to it; declare it with @pyop.op in a module"
+        )
+    return _gradient, (op,)
+
+
+def _gradient(op: Op) -> Any:
+    return op.contract.gradient
+
+
+def _reduce_made(made: Any) -> Any:
+    """By what it was made with: its key has addresses in it."""
+    from .rules import ARGUMENTS
+
+    parts = [getattr(made, name) for name in ARGUMENTS[type(made)]]
+    return type(made), tuple(_Function(part) if isinstance(part, FunctionType) else part for part in parts)
+
+
+def _install_gradients() -> None:
+    """The same for gradient rules, which are not imported before somebody uses them."""
+    from ..gradients.op_rule import OpGradient
+    from .rules import ARGUMENTS
+
+    copyreg.pickle(OpGradient, _reduce_gradient)
+    for kind in ARGUMENTS:
+        copyreg.pickle(kind, _reduce_made)
+
+
+def install() -> None:
+    """Teach pickle and copy what pyop's types are."""
+    graph_type: Any = Graph
+    graph_type.__reduce__ = _reduce_graph
+    graph_type.__deepcopy__ = _deepcopy_graph
+    plan_type: Any = Plan
+    plan_type.__reduce__ = _reduce_plan
+    # A plan never changes; its copy is itself.
+    plan_type.__copy__ = plan_type.__deepcopy__ = _itself
+    reducers: dict[Any, Any] = {
+        CallForOne: _reduce_one_call,
+        CallOnTree: _reduce_tree_call,
+        CallOnTrees: _reduce_trees_call,
+        Contract: _reduce_contract,
+        FunctionClass: _reduce_function,
+        Node: _reduce_node,
+        Tensor: _reduce_tensor,
+        Value: _reduce_value,
+    }
+    for kind, reducer in reducers.items():
+        copyreg.pickle(kind, reducer)

@@ -1,0 +1,417 @@
+"""Python objects of a graph as JSON and back: a closed list of types, and references to what stands in modules.
+
+Reading makes nothing but these types; whatever a name leads to is asked of `pyop.onnx.trust`.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import functools
+import io
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from .._core import CallOnTree, Contract, Op
+from .._tree import TreeDef, flatten
+from ..contracts import OutMode, ResultForm, make_contract, new_contract
+from ..dims import Dim
+from ..marks import Broadcast, Late, Mark, Optional, Variadic
+from ..rebuild import CallForOne, CallOnTrees, call_on_tree
+from ..signature import Signature
+from ..spec import Spec
+from .references import contract_of_op, found_at, op_of_contract, op_of_function, path_of_op
+
+__all__ = ["Reader", "Writer"]
+
+_MAX_DEPTH = 200
+
+
+class Writer:
+    """Objects to JSON.
+
+    Parameters
+    ----------
+    embed : dict of str to object, optional
+        Functions without an import path are put here, under a name made for them; without it they are an error.
+    """
+
+    def __init__(self, embed: dict[str, Any] | None = None) -> None:
+        self.embed = embed
+        self.functions: dict[str, Any] = {}
+
+    def write(self, x: Any) -> Any:
+        """The JSON of an object.
+
+        Raises
+        ------
+        ValueError
+            It is of no type that can be stored.
+        """
+        if x is None or type(x) in (bool, int, str):
+            return x
+        kind = type(x)
+        if kind is float:
+            return {"float": x.hex()}
+        if kind is complex:
+            return {"complex": [x.real.hex(), x.imag.hex()]}
+        if kind is bytes:
+            return {"bytes": base64.b85encode(x).decode()}
+        if kind is list:
+            return [self.write(item) for item in x]
+        if kind is tuple:
+            return {"tuple": [self.write(item) for item in x]}
+        if kind is dict:
+            return {"dict": [[self.write(key), self.write(item)] for key, item in x.items()]}
+        if kind is slice:
+            return {"slice": [self.write(part) for part in (x.start, x.stop, x.step)]}
+        if x is Ellipsis:
+            return {"ellipsis": None}
+        if x is np._NoValue:
+            return {"novalue": None}
+        for known, writer in _WRITERS:
+            if isinstance(x, known):
+                return writer(self, x)
+        return self._by_constructor(x)
+
+    def _by_constructor(self, x: Any) -> Any:
+        from .rules import ARGUMENTS
+
+        kind = type(x)
+        if kind in ARGUMENTS:
+            return {"made": [kind.__name__, [self.write(getattr(x, name)) for name in ARGUMENTS[kind]]]}
+        from ..gradients.op_rule import OpGradient
+
+        if kind is OpGradient:
+            return {"gradient": self.op_path(op_of_function(x.fn), x.name)}
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            return {"named": [self.reference(kind), [self.write(item) for item in x]]}
+        if dataclasses.is_dataclass(kind):
+            items = [[field.name, self.write(getattr(x, field.name))] for field in dataclasses.fields(x) if field.init]
+            return {"dataclass": [self.reference(kind), items]}
+        if callable(x):
+            return self.function(x)
+        raise ValueError(f"{kind.__name__} {x!r:.80} cannot be stored in a file")
+
+    def op_path(self, op: Op | None, name: str) -> str:
+        path = None if op is None else path_of_op(op)
+        if path is None:
+            raise ValueError(
+                f"op {name!r} has gradient rules, which go by its import path, and no path leads to it: declare it "
+                "with @pyop.op in a module"
+            )
+        return path
+
+    def reference(self, x: Any) -> str:
+        """The import path of an object."""
+        from ..onnx.registry import path_of
+
+        path = path_of(x)
+        if path is None or "<" in path or not _is(found_at(path), x):
+            if self.embed is None or path is None:
+                raise ValueError(
+                    f"{x!r:.200} cannot be found by an import path: define it in a module, or save with embed=True"
+                )
+            path = next((name for name, known in self.embed.items() if known is x), f"{path}#{len(self.embed)}")
+            self.embed[path] = x
+        self.functions.setdefault(path, x)
+        return path
+
+    def function(self, x: Any) -> Any:
+        """A callable."""
+        if isinstance(x, FunctionType):
+            op = op_of_function(x)
+            if op is not None and (path := path_of_op(op)) is not None:
+                self.functions.setdefault(path, x)
+                return {"function": path}
+        return {"function": self.reference(x)}
+
+
+def _is(found: Any, x: Any) -> bool:
+    return found is x or (type(found) is BuiltinFunctionType and found == x)
+
+
+def _array(w: Writer, x: np.ndarray[Any, Any]) -> Any:
+    if x.dtype == object:
+        return {"objects": [list(x.shape), [w.write(item) for item in x.ravel().tolist()]]}
+    buffer = io.BytesIO()
+    np.save(buffer, x, allow_pickle=False)
+    return {"array": base64.b85encode(buffer.getvalue()).decode()}
+
+
+def _tree(w: Writer, x: TreeDef) -> Any:
+    return {"tree": w.write(x.unflatten([_Leaf] * x.num_leaves))}
+
+
+class _Leaf:
+    """Stands for a leaf in a tree that is written down."""
+
+
+def _type(w: Writer, x: type) -> Any:
+    if x is _Leaf:
+        return {"leaf": None}
+    if x in _TYPES.values():
+        return {"type": next(name for name, known in _TYPES.items() if known is x)}
+    if issubclass(x, np.generic) and getattr(np, x.__name__, None) is x:
+        return {"type": f"numpy.{x.__name__}"}
+    return w.function(x)
+
+
+_TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "complex": complex, "str": str, "bytes": bytes}
+
+
+def _contract(w: Writer, x: Contract) -> Any:
+    form, mutates, out_mode, text, abstract = x._parts
+    found = op_of_contract(x)
+    if found is not None:
+        return {"contract_of": [w.op_path(found[0], found[0].name), found[1]]}
+    if x.gradient is not None:
+        w.op_path(None, x.gradient.name)
+    if abstract is not None:
+        return {
+            "abstract": [w.write(x.signature), form, mutates, out_mode, text, w.write(abstract._rule), abstract._name]
+        }
+    return {"contract": [w.write(x.signature), form, mutates, out_mode, text]}
+
+
+def _spec(w: Writer, x: Spec) -> Any:
+    return {"spec": str(x)} if Spec.parse(str(x)) == x else {"spec_of": [w.write(x.dtype), w.write(x.shape)]}
+
+
+def _signature(w: Writer, x: Signature) -> Any:
+    return {"signature": [w.write(part) for part in (x.inputs, x.outputs, x.gufunc, x.like, x.like_inputs)]}
+
+
+def _mark(w: Writer, x: Any) -> Any:
+    return {"mark": [type(x).__name__, w.write(x.name)]}
+
+
+def _call_on_tree(w: Writer, x: CallOnTree) -> Any:
+    leaves = [{"leaf": None} if leaf is CallOnTree.ARRAY else w.write(leaf) for leaf in x.leaves]
+    return {"call_on_tree": [w.write(x.fn), w.write(x.tree), leaves]}
+
+
+def _method(w: Writer, x: MethodType) -> Any:
+    from ..gradients.op_rule import OpGradient
+
+    if isinstance(x.__self__, OpGradient):
+        return {"saving": w.op_path(op_of_function(x.__self__.fn), x.__self__.name)}
+    if isinstance(x.__self__, type):
+        return w.function(x)
+    raise ValueError(f"{x!r:.200} is a method of an object, which cannot be stored in a file")
+
+
+_WRITERS: tuple[tuple[Any, Callable[[Writer, Any], Any]], ...] = (
+    (np.ndarray, _array),
+    (np.generic, lambda w, x: {"scalar": _array(w, np.asarray(x))}),
+    (np.dtype, lambda w, x: {"dtype": x.str if x.names is None else x.descr}),
+    (Spec, _spec),
+    (Mark, _mark),
+    (Dim, lambda w, x: {"dim": str(x)}),
+    (Signature, _signature),
+    (TreeDef, _tree),
+    (Contract, _contract),
+    (CallOnTree, _call_on_tree),
+    (CallOnTrees, lambda w, x: {"call_on_trees": [w.write(x.fn), [w.write(tree) for tree in x.trees]]}),
+    (CallForOne, lambda w, x: {"call_for_one": w.write(x.fn)}),
+    (Op, lambda w, x: {"op": w.op_path(x, x.name)}),
+    (functools.partial, lambda w, x: {"partial": [w.write(x.func), w.write(x.args), w.write(x.keywords)]}),
+    (type, _type),
+    (MethodType, _method),
+)
+
+
+class Reader:
+    """JSON to objects.
+
+    Parameters
+    ----------
+    resolve : callable
+        Gives the object of an import path, or raises: the only way to anything outside this module.
+    """
+
+    def __init__(self, resolve: Callable[[str], Any]) -> None:
+        self.resolve = resolve
+        self._depth = 0
+
+    def read(self, x: Any) -> Any:
+        """The object that `Writer.write` has written.
+
+        Raises
+        ------
+        ValueError
+            It has not.
+        """
+        if x is None or type(x) in (bool, int, str):
+            return x
+        self._depth += 1
+        try:
+            if self._depth > _MAX_DEPTH:
+                raise ValueError("objects nest too deep")
+            if type(x) is list:
+                return [self.read(item) for item in x]
+            if type(x) is not dict or len(x) != 1:
+                raise ValueError(f"{x!r:.80} describes no object")
+            ((kind, content),) = x.items()
+            reader = _READERS.get(kind)
+            if reader is None:
+                raise ValueError(f"there are no objects of kind {kind!r:.80}")
+            return reader(self, content)
+        finally:
+            self._depth -= 1
+
+    def op(self, path: Any) -> Op:
+        """The op at an import path."""
+        found = self.resolve(path)
+        if not isinstance(found, Op):
+            raise ValueError(f"{path!r:.200} was an op when the graph was written, and is {type(found).__name__} now")
+        return found
+
+
+def _read_array(r: Reader, x: Any) -> Any:
+    array = np.load(io.BytesIO(base64.b85decode(x)), allow_pickle=False)
+    if not isinstance(array, np.ndarray):
+        raise ValueError("an array was expected")
+    return array
+
+
+def _read_objects(r: Reader, x: Any) -> Any:
+    shape, items = x
+    array = np.empty(len(items), object)
+    array[:] = [r.read(item) for item in items]
+    return array.reshape([int(size) for size in shape])
+
+
+def _read_function(r: Reader, path: Any) -> Any:
+    found = r.resolve(path)
+    return found.__wrapped__ if isinstance(found, Op) else found
+
+
+def _read_gradient(r: Reader, path: Any) -> Any:
+    op = r.op(path)
+    if op.contract.gradient is None:
+        raise ValueError(f"op {op.name!r} had gradient rules when the graph was written, and has none now")
+    return op.contract.gradient
+
+
+def _read_made(r: Reader, x: Any) -> Any:
+    from .rules import ARGUMENTS
+
+    name, arguments = x
+    for kind in ARGUMENTS:
+        if kind.__name__ == name:
+            return kind(*map(r.read, arguments))
+    raise ValueError(f"there are no objects of kind {name!r:.80}")
+
+
+def _read_type(r: Reader, name: Any) -> type:
+    if name in _TYPES:
+        return _TYPES[name]
+    module, _, rest = str(name).partition(".")
+    found = getattr(np, rest, None) if module == "numpy" else None
+    if not (isinstance(found, type) and issubclass(found, np.generic)):
+        raise ValueError(f"there is no type {name!r:.80}")
+    return found
+
+
+def _read_contract(r: Reader, x: Any) -> Contract:
+    signature, form, mutates, out_mode, text = x
+    return make_contract(
+        r.read(signature),
+        form=ResultForm(form),
+        mutates=int(mutates),
+        out_mode=OutMode(out_mode),
+        text_as_utf8=bool(text),
+    )
+
+
+def _read_abstract(r: Reader, x: Any) -> Contract:
+    from ..abstract import AbstractRule
+
+    signature, form, mutates, out_mode, text, rule, name = x
+    return new_contract(
+        r.read(signature),
+        AbstractRule(r.read(rule), str(name)),
+        ResultForm(form),
+        int(mutates),
+        OutMode(out_mode),
+        bool(text),
+    )
+
+
+def _read_call_on_tree(r: Reader, x: Any) -> Any:
+    fn, tree, leaves = x
+    marked = tuple(CallOnTree.ARRAY if leaf == {"leaf": None} else r.read(leaf) for leaf in leaves)
+    return call_on_tree(r.read(fn), r.read(tree), marked)
+
+
+def _read_mark(r: Reader, x: Any) -> Any:
+    kind, name = x
+    made = {mark.__name__: mark for mark in (Broadcast, Late, Optional, Variadic)}.get(kind)
+    if made is None:
+        raise ValueError(f"there is no size {kind!r:.80}")
+    return made(r.read(name))
+
+
+def _read_dtype(r: Reader, x: Any) -> np.dtype[Any]:
+    def tuples(part: Any) -> Any:
+        return tuple(map(tuples, part)) if isinstance(part, list) else part
+
+    return np.dtype(x if isinstance(x, str) else [tuples(field) for field in x])
+
+
+def _read_named(r: Reader, x: Any) -> Any:
+    path, items = x
+    kind = r.resolve(path)
+    if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        raise ValueError(f"{path!r:.80} is no named tuple")
+    return kind(*map(r.read, items))
+
+
+def _read_dataclass(r: Reader, x: Any) -> Any:
+    path, items = x
+    kind = r.resolve(path)
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        raise ValueError(f"{path!r:.80} is no dataclass")
+    return kind(**{str(name): r.read(item) for name, item in items})
+
+
+_READERS: dict[str, Callable[[Reader, Any], Any]] = {
+    "abstract": _read_abstract,
+    "array": _read_array,
+    "bytes": lambda r, x: base64.b85decode(x),
+    "call_for_one": lambda r, x: CallForOne(r.read(x)),
+    "call_on_tree": _read_call_on_tree,
+    "call_on_trees": lambda r, x: CallOnTrees(r.read(x[0]), tuple(map(r.read, x[1]))),
+    "complex": lambda r, x: complex(float.fromhex(x[0]), float.fromhex(x[1])),
+    "contract": _read_contract,
+    "contract_of": lambda r, x: contract_of_op(r.op(x[0]), x[1]),
+    "dataclass": _read_dataclass,
+    "dict": lambda r, x: {r.read(key): r.read(item) for key, item in x},
+    "dim": lambda r, x: Spec.parse(f"_[{x}]").shape[0],  # type: ignore[index]
+    "dtype": _read_dtype,
+    "ellipsis": lambda r, x: Ellipsis,
+    "float": lambda r, x: float.fromhex(x),
+    "function": _read_function,
+    "gradient": _read_gradient,
+    "leaf": lambda r, x: _Leaf,
+    "made": _read_made,
+    "mark": _read_mark,
+    "named": _read_named,
+    "novalue": lambda r, x: np._NoValue,
+    "objects": _read_objects,
+    "op": lambda r, x: r.op(x),
+    "partial": lambda r, x: functools.partial(r.read(x[0]), *r.read(x[1]), **r.read(x[2])),
+    "saving": lambda r, x: _read_gradient(r, x).with_context,
+    "scalar": lambda r, x: r.read(x)[()],
+    "signature": lambda r, x: Signature(*map(r.read, x)),
+    "slice": lambda r, x: slice(*map(r.read, x)),
+    "spec": lambda r, x: Spec.parse(x),
+    "spec_of": lambda r, x: Spec(r.read(x[0]), r.read(x[1])),
+    "tree": lambda r, x: flatten(r.read(x))[1],
+    "tuple": lambda r, x: tuple(map(r.read, x)),
+    "type": _read_type,
+}
