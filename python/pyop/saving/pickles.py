@@ -139,27 +139,28 @@ def _reduce_one_call(call: CallForOne) -> Any:
     return CallForOne, (_Function(call.fn),)
 
 
-def _reduce_value(value: Value) -> Any:
-    return _value, (value.graph, value.node.index, value.output_index)
-
-
-def _value(graph: Graph, node: int, output: int) -> Value:
-    return graph._value(node, output)
-
-
-def _reduce_node(node: Node) -> Any:
-    return _node, (node.graph, node.index)
-
-
-def _node(graph: Graph, index: int) -> Node:
-    return graph[index]
-
-
 def _reduce_plan(plan: Plan) -> Any:
-    return _core.compile, plan._made_of
+    graph, fetches, feeds, *rest = plan._made_of
+    return _plan, (graph, tuple(map(_place, fetches)), tuple(map(_place, feeds)), rest)
 
 
-def _itself(x: Any, memo: Any = None) -> Any:
+def _place(fetch: Value | Node) -> tuple[int, int | None]:
+    return (fetch.node.index, fetch.output_index) if isinstance(fetch, Value) else (fetch.index, None)
+
+
+def _plan(graph: Graph, fetches: Any, feeds: Any, rest: Any) -> Plan:
+    def at(place: tuple[int, int | None]) -> Any:
+        node, output = place
+        return graph[node] if output is None else graph._value(node, output)
+
+    return _core.compile(graph, tuple(map(at, fetches)), tuple(map(at, feeds)), *rest)
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _itself_deep(x: Any, memo: dict[int, Any]) -> Any:
     return x
 
 
@@ -226,16 +227,15 @@ def install() -> None:
     plan_type: Any = Plan
     plan_type.__reduce__ = _reduce_plan
     # A plan never changes; its copy is itself.
-    plan_type.__copy__ = plan_type.__deepcopy__ = _itself
+    plan_type.__copy__ = _itself
+    plan_type.__deepcopy__ = _itself_deep
     reducers: dict[Any, Any] = {
         CallForOne: _reduce_one_call,
         CallOnTree: _reduce_tree_call,
         CallOnTrees: _reduce_trees_call,
         Contract: _reduce_contract,
         FunctionClass: _reduce_function,
-        Node: _reduce_node,
         Tensor: _reduce_tensor,
-        Value: _reduce_value,
     }
     for kind, reducer in reducers.items():
         copyreg.pickle(kind, reducer)
