@@ -1,9 +1,10 @@
-"""The command line: ``python -m pyop {info, demo}``."""
+"""The command line: ``python -m pyop {info, show, demo}``."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 
@@ -43,6 +44,28 @@ def demo(args: argparse.Namespace) -> int:
     return run_demo(records=args.records, rounds=args.rounds)
 
 
+def show(args: argparse.Namespace) -> int:
+    """Print a model as a table, or write a page that draws it."""
+    try:
+        from .onnx.loading import read_model
+        from .onnx.show import drawing, table
+    except ModuleNotFoundError as error:
+        print(f"python -m pyop show: {error}", file=sys.stderr)
+        return 2
+    try:
+        model = read_model(args.model)
+    except (OSError, ValueError) as error:
+        print(f"python -m pyop show: {error}", file=sys.stderr)
+        return 1
+    if args.html is None:
+        print(table(model, shutil.get_terminal_size((160, 24)).columns))
+    else:
+        with open(args.html, "w", encoding="utf-8") as page:
+            page.write(drawing(model))
+        print(f"wrote {args.html}")
+    return 0
+
+
 def positive(text: str) -> int:
     """An argument that counts something."""
     number = int(text)
@@ -61,6 +84,11 @@ def build_parser() -> argparse.ArgumentParser:
     command = commands.add_parser("info", help="versions, compiler, paths: put this in a bug report")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=info)
+
+    command = commands.add_parser("show", help="an ONNX model, or a saved graph, as a table or a drawing")
+    command.add_argument("model", help="the file")
+    command.add_argument("--html", metavar="FILE", help="write an HTML page with a drawing")
+    command.set_defaults(run=show)
 
     command = commands.add_parser("demo", help="handwritten digits through a pipeline, plain and compiled")
     command.add_argument("--records", type=positive, default=None, help="use only the first N images")

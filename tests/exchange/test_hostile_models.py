@@ -1,0 +1,237 @@
+"""Models from strangers: what they can reach, and that broken ones end in an error."""
+
+import json
+import random
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import helper, numpy_helper  # noqa: E402
+
+import pyop  # noqa: E402
+import pyop.onnx  # noqa: E402
+
+from . import graphs  # noqa: E402
+from .models import F32, X, model, python_op, python_op_grad, value  # noqa: E402
+
+
+def called(name, **trust):
+    made = model([python_op(name)], [value("x")], [value("y", F32, None)])
+    return pyop.onnx.load(made, **trust).compile()(x=X)["y"]
+
+
+def own_function(x):
+    return x * 3
+
+
+FORBIDDEN = [
+    "os.system",
+    "os.path.os.system",
+    "subprocess.run",
+    "builtins.eval",
+    "builtins.exec",
+    "shutil.rmtree",
+    "pickle.loads",
+    "importlib.import_module",
+    "numpy.save",
+    "numpy.load",
+    "numpy.fromfile",
+    "numpy.loadtxt",
+    "numpy.genfromtxt",
+    "numpy.memmap",
+    "numpy.ndarray.tofile",
+    "numpy.ndarray.dump",
+    "numpy.testing.rundocs",
+    "numpy.linalg.LinAlgError",
+    "numpy.vectorize",
+    "pytest.main",
+    "pyop.trace",
+    "pyop.load",
+    "pyop.onnx.load",
+    f"{__name__}.pyop.onnx.load",
+    f"{__name__}.own_function.__globals__.get",
+    f"{__name__}.json.loads",
+    f"{__name__}.random.shuffle",
+    "__main__.__builtins__.eval",
+    "antigravity.fly",
+    "no.such.module",
+    "x" * 5000,
+    "a b.c",
+]
+
+
+@pytest.mark.parametrize("name", FORBIDDEN, ids=lambda name: name[:40])
+def test_a_model_cannot_reach(name):
+    before = set(sys.modules)
+    with pytest.raises(LookupError, match=r"which is not known here: .*functions="):
+        called(name)
+    assert not {"antigravity", "no"} & (set(sys.modules) - before)
+
+
+@pytest.mark.parametrize("name", [f"{__name__}.own_function", f"{graphs.__name__}.noisy", "numpy.sinh", "numpy.cumsum"])
+def test_what_a_model_reaches_by_default(name):
+    assert called(name).dtype == np.float32
+
+
+def test_levels_of_trust(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "stranger_module.py").write_text("def double(x):\n    return x * 2\n")
+    name = "stranger_module.double"
+    with pytest.raises(LookupError, match=r"no module of the path .* modules="):
+        called(name)
+    assert "stranger_module" not in sys.modules
+    with pytest.raises(LookupError, match='trust="none"'):
+        called(f"{__name__}.own_function", trust="none")
+    np.testing.assert_array_equal(called(name, modules=["stranger_module"]), X * 2)
+    del sys.modules["stranger_module"]
+    np.testing.assert_array_equal(called(name, trust="imports"), X * 2)
+    del sys.modules["stranger_module"]
+    with pytest.raises(ValueError, match="trust is one of"):
+        called(name, trust="all")
+
+
+def test_nothing_is_unpickled_unless_asked():
+    import base64
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return exec, ("raise SystemError('a pickle was read')",)
+
+    made = model([python_op()], [value("x")], [value("y", F32, None)])
+    made.metadata_props.add(
+        key="pyop.functions", value=json.dumps({"m.f": base64.b85encode(pickle.dumps(Evil())).decode()})
+    )
+    for trust in (None, "none", "imports"):
+        with pytest.raises(LookupError):
+            pyop.onnx.load(made, trust=trust).compile()(x=X)
+    with pytest.raises(SystemError, match="a pickle was read"):
+        pyop.onnx.load(made, trust="pickles").compile()(x=X)
+
+
+def test_a_saved_graph_reaches_no_more(tmp_path):
+    path = tmp_path / "g.onnx"
+    pyop.trace(graphs.GRAPHS["py_func"][0], "float64[n]").save(path)
+    made = onnx.load(path)
+    for entry in made.metadata_props:
+        entry.value = entry.value.replace(f"{graphs.__name__}.sorted_down", "os.system")
+    with pytest.raises(LookupError, match=r"os\.system.*not known here"):
+        pyop.load(made)
+
+
+def test_tensors_in_other_files_stay_in_the_folder(tmp_path):
+    (tmp_path / "secret.bin").write_bytes(np.ones(3, np.float32).tobytes())
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    tensor = numpy_helper.from_array(np.ones(3, np.float32), "k")
+    made = model([helper.make_node("Add", ["x", "k"], ["y"])], [value("x")], [value("y", F32, None)], [tensor])
+    (stored,) = made.graph.initializer
+    stored.ClearField("raw_data")
+    stored.data_location = onnx.TensorProto.EXTERNAL
+    stored.external_data.add(key="location", value="../secret.bin")
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    with pytest.raises(ValueError, match="other files, which"):
+        pyop.onnx.load(folder / "m.onnx")
+    with pytest.raises(ValueError, match="another file"):
+        pyop.onnx.load(made)
+
+
+@pytest.mark.parametrize("data", [b"", b"not a model", b"\x08\x0a", b"\xff" * 100])
+def test_what_is_no_model_is_a_clear_error(data, tmp_path):
+    (tmp_path / "m.onnx").write_bytes(data)
+    for given in (data, tmp_path / "m.onnx"):
+        with pytest.raises(ValueError, match="no ONNX model"):
+            pyop.onnx.load(given)
+
+
+# --- mutations
+
+
+def seeds(tmp_path):
+    """Models with everything that a loader looks at."""
+    constants = {
+        "input_int_tuples": [1, 2, 3],
+        "input_int_tuple_positions": [1, 3],
+        "input_int_tuple_begins": [0, 2],
+        "input_float_scalars": [0.5],
+        "input_float_scalar_positions": [2],
+    }
+    body = helper.make_graph([helper.make_node("Neg", ["y"], ["z"])], "body", [], [value("z")])
+    nodes = [
+        python_op(convention="dccc", training_mode=1, input_requires_grads=[1, 0, 0, 0], **constants),
+        python_op_grad(convention="dccc"),
+        helper.make_node("If", ["c"], ["w"], then_branch=body, else_branch=body),
+        helper.make_node("Reshape", ["w", "shape"], ["v"]),
+        helper.make_node("Add", ["v", "k"], ["sum"]),
+    ]
+    tensors = [
+        numpy_helper.from_array(np.array([3], np.int64), "shape"),
+        numpy_helper.from_array(np.ones(3, np.float32), "k"),
+    ]
+    inputs = [value("x"), value("g"), value("c", onnx.TensorProto.BOOL, 0)]
+    made = model(nodes, inputs, [value("sum", F32, None), value("dx", F32, None)], tensors)
+    path = tmp_path / "g.onnx"
+    graphs.build("ops").save(path)
+    return [
+        made.SerializeToString(),
+        path.read_bytes(),
+        pyop.onnx.export(graphs.build("sizes")).SerializeToString(),
+    ]
+
+
+def mutated(data, rng, seeds):
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        kind, at = rng.randrange(6), rng.randrange(len(data))
+        if kind == 0:
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            data[at] = rng.randrange(256)
+        elif kind == 2:
+            del data[at : at + rng.randint(1, 8)]
+        elif kind == 3:
+            data[at:at] = bytes(rng.randrange(256) for _ in range(rng.randint(1, 8)))
+        elif kind == 4:
+            del data[at:]
+            data += b"\0"
+        else:
+            other = rng.choice(seeds)
+            start = rng.randrange(len(other))
+            data[at : at + 16] = other[start : start + 16]
+    return bytes(data)
+
+
+def run_mutants(count, seed, tmp_path):
+    """How many mutants loaded."""
+    rng = random.Random(seed)
+    originals = seeds(tmp_path)
+    loaded = 0
+    for _ in range(count):
+        data = mutated(rng.choice(originals), rng, originals)
+        try:
+            pyop.load(data)
+        except (ValueError, LookupError, TypeError) as error:
+            assert str(error)  # noqa: PT017
+            continue
+        loaded += 1
+    return loaded
+
+
+def test_mutated_models_end_in_an_error_or_a_graph(tmp_path):
+    tracemalloc.start()
+    try:
+        loaded = run_mutants(400, 1, tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0 < loaded < 400
+    assert peak < 100e6
+
+
+@pytest.mark.campaign
+def test_ten_thousand_mutated_models(tmp_path):
+    assert 0 < run_mutants(10_000, 2, tmp_path) < 10_000

@@ -1,0 +1,54 @@
+"""onnxruntime-extensions as a consumer: it calls our Python functions. (For standard operators see test_export.py.)"""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+ort = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime_extensions")
+
+import pyop  # noqa: E402
+import pyop.onnx  # noqa: E402
+
+from . import graphs  # noqa: E402
+
+
+def scaled(x, k, shift):
+    return x * k + shift, x.argmax()
+
+
+def test_python_functions_run_in_stock_onnxruntime():
+    op = pyop.op(inputs=["float64[n]"], outputs=("float64[n]", "int64[]"))(
+        lambda x, *, k, shift=0.25: scaled(x, k, shift)
+    )
+    fn = op.__wrapped__
+
+    def build(x):
+        (a, i), (b, _) = op(np.sin(x), k=2), op(x, k=3, shift=1.1)
+        return a + b, i, graphs.dot(x, x, k=4)
+
+    graph = pyop.trace(build, "float64[n]")
+    model = pyop.onnx.export(graph, dialect="extensions", names={fn: "tests.scaled"})
+    assert {node.domain for node in model.graph.node} == {"", "ai.onnx.contrib"}
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(pyop.onnx.register_extensions(model, {"tests.scaled": fn}))
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    x = np.random.default_rng(0).normal(size=5)
+    for got, expected in zip(session.run(None, {"x": x}), graph.compile()(x), strict=True):
+        assert got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, rtol=1e-15)
+
+
+def test_what_onnxruntime_extensions_cannot_pass_is_an_error():
+    op = pyop.op("float16[n] -> float16[n]")(lambda x: x)
+    graph = pyop.trace(lambda x: op(x), "float16[n]")
+    with pytest.raises(ValueError, match="cannot pass to Python"):
+        pyop.onnx.export(graph, dialect="extensions", names={op.__wrapped__: "f"})
+
+
+def test_an_unknown_function_is_an_error_before_a_session_is_made():
+    op = pyop.op("float64[n] -> float64[n]")(lambda x: x)
+    graph = pyop.trace(lambda x: op(x), "float64[n]")
+    model = pyop.onnx.export(graph, dialect="extensions", names={op.__wrapped__: "nobody.knows"})
+    with pytest.raises(LookupError, match=r"nobody\.knows"):
+        pyop.onnx.register_extensions(model)

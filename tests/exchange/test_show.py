@@ -1,0 +1,70 @@
+"""python -m pyop show."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+pytest.importorskip("onnx")
+
+import pyop
+import pyop.onnx
+from pyop.__main__ import main
+
+from . import graphs
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.onnx"
+    graph = pyop.trace(lambda x, y: {"r": graphs.dot(x[1:], y[1:], k=2)}, "float64[n]", "float64[n]", name="shown")
+    pyop.onnx.export(graph, path)
+    return path
+
+
+def test_a_table_has_a_line_for_each_node(model, capsys):
+    assert main(["show", str(model)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("shown: 3 nodes, ")
+    assert [line.split()[0] for line in lines[3:5]] == ["x", "y"]
+    (last,) = [line for line in lines if "PythonOp" in line]
+    assert re.search(r"dot\s+PythonOp .*graphs\.d.*r: float64\[\] \(output\)", last)
+
+
+def test_a_page_draws_nodes_and_edges_and_needs_nothing_else(model, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["show", str(model), "--html", str(page)]) == 0
+    tags = []
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            tags.append(tag)
+
+    text = page.read_text()
+    Parser().feed(text)
+    assert tags.count("rect") == 5
+    assert tags.count("path") == 4
+    assert "http" not in text
+    assert "script" not in tags
+
+
+def test_names_of_a_stranger_are_text(tmp_path):
+    from onnx import helper
+
+    from pyop.onnx.show import drawing, table
+
+    from .models import F32, value
+    from .models import model as make
+
+    node = helper.make_node("Neg", ["x"], ["<script>alert(1)</script>\x1b[2J"], name="<b>")
+    made = make([node], [value("x", F32)], [])
+    assert "<script>" not in drawing(made)
+    assert "\x1b" not in table(made)
+
+
+def test_what_is_no_model_is_told(tmp_path, capsys):
+    path = tmp_path / "no.onnx"
+    path.write_bytes(b"nothing")
+    assert main(["show", str(path)]) == 1
+    assert "no ONNX model" in capsys.readouterr().err
+    assert main(["show", str(tmp_path / "none.onnx")]) == 1
