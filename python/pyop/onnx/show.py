@@ -1,4 +1,4 @@
-"""A model for people: as a table, and as a drawing. Nothing of the model runs, and none of its functions is looked up."""
+"""A model for people: as a table, and as a drawing. Nothing of it runs, and none of its functions is looked up."""
 
 from __future__ import annotations
 
@@ -48,11 +48,10 @@ def _rows(model: Any) -> list[_Row]:
     graph = model.graph
     constants = {tensor.name for tensor in graph.initializer}
     rows = [_Row(info.name, "input", (), (info.name,)) for info in graph.input if info.name not in constants]
-    for node in graph.node:
-        rows.append(
-            _Row(node.name or next(iter(node.output), ""), _operation(node), tuple(node.input), tuple(node.output))
-        )
-    return rows
+    return rows + [
+        _Row(node.name or next(iter(node.output), ""), _operation(node), tuple(node.input), tuple(node.output))
+        for node in graph.node
+    ]
 
 
 def _types(model: Any) -> dict[str, str]:
