@@ -157,7 +157,7 @@ def test_a_graph_of_lambdas_can_be_copied_but_not_pickled():
         pickle.dumps(graph)
 
 
-def test_loaded_models_pickle_with_their_functions():
+def test_loaded_models_pickle_with_their_functions(tmp_path):
     pytest.importorskip("onnx")
     import pyop.onnx
 
@@ -165,5 +165,7 @@ def test_loaded_models_pickle_with_their_functions():
 
     made = model([python_op()], [value("x")], [value("y", F32, None)])
     graph = pyop.onnx.load(made, {"m.f": graphs.sorted_down})
-    for again in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph)):
+    graph.save(tmp_path / "again.onnx")
+    reloaded = pyop.load(tmp_path / "again.onnx", {"m.f": graphs.sorted_down})
+    for again in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph), reloaded):
         np.testing.assert_array_equal(again.compile()(x=X)["y"], np.sort(X)[::-1])

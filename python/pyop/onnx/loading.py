@@ -34,13 +34,26 @@ _DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 class LoadedGraph(Graph):
     """A Graph of an ONNX model: its results may be sequences, maps or missing."""
 
-    __slots__ = ("_source",)
+    __slots__ = ("_size", "_source")
+
+    _size: int  # how many nodes the model has become
 
     _source: tuple[Any, ...]  # what `load` made it of
 
     def __reduce__(self) -> Any:
         proto, *rest = self._source
         return _load_again, (proto.SerializeToString(), *rest)
+
+    def save(self, path: Any, *, embed: bool = False) -> None:
+        """Write the model that the graph was loaded from; see `Graph.save`."""
+        from .exporting import save_model
+
+        if len(self) != self._size:
+            raise ValueError(
+                f"graph {self.name!r} was loaded from a model and has got {len(self) - self._size} nodes since, which that "
+                "does not have: save it before, or build a graph of your own"
+            )
+        save_model(self._source[0], path)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
         return _load_again(*self._source)
@@ -117,6 +130,7 @@ def _load_again(model: Any, functions: Any, trust: Any, modules: Any, strict: An
     proto = read_model(model)
     table = Table(functions, Trust.make(trust, modules), pickles_of(proto))
     made = _Loader(proto, table, strict, pointers).graph()
+    made._size = len(made)
     made._source = (proto, functions, trust, modules, strict, pointers)
     return made
 

@@ -74,7 +74,7 @@ class _Call:
         w = self.w
         given = w.given_names.get(function) if _hashable(function) else None
         if given is None:
-            given = path_of(function) if w.dialect == "func_name" else getattr(function, "__name__", None)
+            given = getattr(function, "__name__", None) if w.dialect == "name" else path_of(function)
         if given is None:
             self.fail(
                 f"{function!r:.200} has no import path; give it a name with export(..., names={{function: name}})"
