@@ -189,6 +189,8 @@ def test_arguments_cannot_be_written_into_unless_the_node_says_so():
     got = run(write, node=python_op(tensor_reuse_map=[-1, 0]), feeds={"x": feed})["y"]
     np.testing.assert_array_equal(got, X + 100)
     np.testing.assert_array_equal(feed, X)
+    with pytest.raises(pyop.OutputError, match="tensor_reuse_map promises"):
+        run(lambda x: x + 1, node=python_op(tensor_reuse_map=[-1, 0]))
 
 
 @pytest.mark.parametrize("error", [ValueError("boom"), KeyboardInterrupt(), SystemExit(3)])

@@ -88,6 +88,7 @@ class Forward:
     needs_grad: tuple[bool, ...]
     training: bool
     written: frozenset[int]  # tensor inputs that the function may write into
+    reused: tuple[tuple[int, int], ...] = ()  # (output, input): the output must be in the memory of the input
 
 
 @dataclass(frozen=True)
@@ -266,6 +267,7 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
         needs_grad=needs,
         training=reader.flag("training_mode"),
         written=written,
+        reused=tuple((k - 1, j) for k, j in enumerate(reader.ints("tensor_reuse_map")) if k > 0 and j >= 0),
     )
 
 
@@ -366,6 +368,8 @@ def read_backward(node: Any) -> Backward:
     entries: list[int | None]
     if len(node.output) == len(slots) == len(flags):
         entries = [k if need else None for k, need in zip(slots, flags, strict=True)]
+    elif len(node.output) == len(flags) < len(slots):
+        entries = [k if need else None for k, need in zip(slots[: len(flags)], flags, strict=True)]
     elif len(flags) == len(slots) and sum(flags) == len(node.output):
         entries = [k for k, need in zip(slots, flags, strict=True) if need]
     else:

@@ -50,8 +50,8 @@ class LoadedGraph(Graph):
 
         if len(self) != self._size:
             raise ValueError(
-                f"graph {self.name!r} was loaded from a model and has got {len(self) - self._size} nodes since, which that "
-                "does not have: save it before, or build a graph of your own"
+                f"graph {self.name!r} was loaded from a model and has got {len(self) - self._size} nodes since, which "
+                "that does not have: save it before, or build a graph of your own"
             )
         save_model(self._source[0], path)
 

@@ -144,6 +144,11 @@ class _Node:
         return np.asarray(array, array.dtype.newbyteorder("="))
 
 
+def _address(array: np.ndarray[Any, Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
 def _all_text(array: np.ndarray[Any, Any]) -> bool:
     return all(isinstance(item, str | bytes) for item in array.flat)
 
@@ -181,6 +186,11 @@ class PythonCall(_Node):
             self.result(f"output {k}", value, port, "the function")
             for k, (value, port) in enumerate(zip(results, declared.outputs, strict=True))
         )
+        for k, j in declared.reused:
+            if _address(outputs[k]) != _address(arrays[j]):
+                raise OutputError(
+                    f"output {k} of {self.label} is not in the memory of input {j}, which its tensor_reuse_map promises"
+                )
         if declared.training:
             context.record(declared, arguments, outputs, saved)
         return (context.array(), *outputs)
