@@ -16,12 +16,11 @@ from ..graph import Graph
 from ..spec import Spec
 from .described import Call, call_of
 from .elements import STRING, code_of
-from .standard import Emitter, NotStandard, Operand, emit, has_rule
+from .standard import OPSET, Emitter, NotStandard, Operand, emit, has_rule
 
 __all__ = ["DIALECTS", "IR_VERSION", "OPSET", "Writer", "export"]
 
 DIALECTS = ("func_name", "name", "extensions")
-OPSET = 20
 IR_VERSION = 10
 
 

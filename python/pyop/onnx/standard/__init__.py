@@ -12,9 +12,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .emitter import Emitter, NotStandard, Operand
+from .emitter import OPSET, Emitter, NotStandard, Operand
 
-__all__ = ["Emitter", "NotStandard", "Operand", "emit", "has_rule", "standard"]
+__all__ = ["OPSET", "Emitter", "NotStandard", "Operand", "emit", "has_rule", "standard"]
 
 R = TypeVar("R", bound=Callable[..., Any])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,30 @@ from ...dim import Quotient
 from ...dims import Dim
 from ..elements import code_of
 
-__all__ = ["Emitter", "NotStandard", "Operand"]
+__all__ = ["OPSET", "Emitter", "NotStandard", "Operand"]
+
+
+OPSET = 20
+
+
+@lru_cache(maxsize=1024)
+def _types_of(op_type: str, k: int) -> frozenset[str]:
+    """What input k of an operator may be."""
+    from onnx import defs
+
+    inputs = defs.get_schema(op_type, OPSET).inputs
+    return frozenset(inputs[min(k, len(inputs) - 1)].types)
+
+
+@lru_cache(maxsize=64)
+def _type_text(dtype: Any) -> str:
+    from onnx import TensorProto
+
+    try:
+        code = code_of(dtype)
+    except ValueError:
+        return ""
+    return f"tensor({TensorProto.DataType.Name(code).lower()})"
 
 
 class NotStandard(Exception):
@@ -75,6 +99,11 @@ class Emitter:
         """One operator with several results."""
         from onnx import helper
 
+        for k, operand in enumerate(inputs):
+            if operand is not None and operand.dtype is not None:
+                takes = _types_of(op_type, k)
+                if _type_text(operand.dtype) not in takes:
+                    raise NotStandard(f"{op_type} takes no {operand.dtype}")
         names = [self.writer.fresh(f"{self.base}/{op_type}") for _ in range(count)]
         self.nodes.append(
             helper.make_node(

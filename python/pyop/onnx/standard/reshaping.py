@@ -148,8 +148,17 @@ def _hstack(e: Emitter, tup: Any) -> Operand:
     return e.add("Concat", *xs, axis=0 if xs and (xs[0].shape is None or len(xs[0].shape) == 1) else 1)
 
 
-@standard(np.split, np.array_split)
+@standard(np.array_split)
+def _array_split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
+    return _pieces(e, ary, None, axis)
+
+
+@standard(np.split)
 def _split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
+    return _pieces(e, ary, indices_or_sections, axis)
+
+
+def _pieces(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
     x = e.operand(ary)
     axis = _axis(axis, x.ndim)
     count = len(e.outputs)
