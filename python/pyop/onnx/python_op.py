@@ -95,7 +95,10 @@ def context_of(array: Any, label: str) -> Context:
         owner = owner.base
     number = int(np.ravel(array)[0]) if np.size(array) == 1 and array.dtype.kind in "iu" else array
     if not isinstance(owner, Context):
-        raise InputError(f"{label}: No context registered for {number!r:.80}: no forward call of this run returned it")
+        raise InputError(
+            f"{label}: No context registered for {number!r:.80}: no forward call of this run returned it, or one that "
+            "ran for inference (training_mode=0) and kept nothing"
+        )
     if owner._state == "used":
         raise InputError(f"{label}: No context registered for {number}: a context serves once, and this one has served")
     if owner._state == "inference":
@@ -136,12 +139,12 @@ class _Node:
         if dtype is None and (array.dtype.kind in "UT" or (array.dtype == object and _all_text(array))):
             array = np.asarray(array, object)
             dtype = array.dtype
-        if array.dtype != dtype or array.ndim != port.rank:
+        if array.ndim != port.rank or (array.dtype != dtype and array.dtype.newbyteorder("=") != dtype):
             raise OutputError(
                 f"{what} of {self.label} is {array.dtype} of rank {array.ndim}, but it declares {port}: "
                 f"{call} {self.name!r:.200} must return what is declared, nothing is cast"
             )
-        return np.asarray(array, array.dtype.newbyteorder("="))
+        return np.asarray(array, dtype)
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -160,10 +163,44 @@ class PythonCall(_Node):
         super().__init__(table, declared.name, declared.label)
         self.declared = declared
         self.keywords = keywords  # of the last arguments
+        # Without constants and gradients, on one result: the short way.
+        self._plain = not (declared.written or declared.reused or declared.training or keywords) and all(
+            at == k for k, at in enumerate(declared.tensor_at)
+        )
+        self._inputs = [(port.dtype, port.rank) for port in declared.inputs]
+        (self._dtype, self._rank) = (declared.outputs[0].dtype, declared.outputs[0].rank)
+        if len(declared.outputs) != 1 or any(dtype is None for dtype, _ in self._inputs):
+            self._plain = False
 
     def __call__(self, *tensors: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        found = self.table.find(self.name, self.label)
+        if self._plain and found.plain:
+            for (dtype, rank), x in zip(self._inputs, tensors, strict=True):
+                if x.dtype != dtype or x.ndim != rank:
+                    break
+            else:
+                value = found.forward(*tensors)
+                if type(value) is not np.ndarray or value.dtype != self._dtype or value.ndim != self._rank:
+                    value = self._only(value)
+                return np.array((next(_numbers),)), value
+        return self._general(found, tensors)
+
+    def _only(self, value: Any) -> np.ndarray[Any, Any]:
+        """The one result of a call, whatever it came in."""
+        results = tuple(value) if isinstance(value, tuple | list) else (value,)
+        self._check_count(results)
+        return self.result("output 0", results[0], self.declared.outputs[0], "the function")
+
+    def _check_count(self, results: tuple[Any, ...]) -> None:
+        count = len(self.declared.outputs)
+        if len(results) != count:
+            raise OutputError(
+                f"Output count mismatch for {self.label}: the function {self.name!r:.200} returned {len(results)} "
+                f"results, but the node declares {count}"
+            )
+
+    def _general(self, found: Implementation, tensors: tuple[Any, ...]) -> tuple[np.ndarray[Any, Any], ...]:
         declared = self.declared
-        found = self.implementation()
         arrays = [self.accepted(k, x, port) for k, (x, port) in enumerate(zip(tensors, declared.inputs, strict=True))]
         for k in declared.written:
             arrays[k] = arrays[k].copy()
@@ -176,12 +213,7 @@ class PythonCall(_Node):
             results, saved = self._by_function(found.function, arguments, context)
         else:
             results, saved = self._by_call(found, arguments)
-        count = len(declared.outputs)
-        if len(results) != count:
-            raise OutputError(
-                f"Output count mismatch for {self.label}: the function {self.name!r:.200} returned {len(results)} "
-                f"results, but the node declares {count}"
-            )
+        self._check_count(results)
         outputs = tuple(
             self.result(f"output {k}", value, port, "the function")
             for k, (value, port) in enumerate(zip(results, declared.outputs, strict=True))

@@ -26,6 +26,7 @@ class Implementation:
     # A pyop.Function: called by apply, with a context of its own.
     function: Any = None
     op: Op | None = None
+    plain: bool = False  # a callable and nothing else
 
 
 _registered: dict[str, Implementation] = {}
@@ -100,13 +101,13 @@ def as_implementation(given: Any) -> Implementation:
         if backward is None:
             return as_implementation(forward)
         if callable(forward) and callable(backward):
-            return Implementation(forward.__wrapped__ if isinstance(forward, Op) else forward, backward)
+            return Implementation(forward.__wrapped__ if isinstance(forward, Op) else forward, backward, plain=True)
     elif isinstance(given, Op):
         return Implementation(given.__wrapped__, op=given)
     elif isinstance(given, type) and _is_function_class(given):
         return Implementation(given.apply, given.backward, function=given)  # type: ignore[attr-defined]
     elif callable(given):
-        return Implementation(given)
+        return Implementation(given, plain=True)
     raise TypeError(
         "a function of a PythonOp is a callable, a pair (forward, backward), an Op or a subclass of pyop.Function, "
         f"got {type(given).__name__} {given!r:.80}"
