@@ -145,8 +145,6 @@ def test_functions_and_tensors_pickle_and_copy():
         assert made.requires_grad
         np.testing.assert_array_equal(made.numpy(), leaf.numpy())
         np.testing.assert_array_equal(made.grad.numpy(), [2.0, 2.0, 2.0])
-        with pytest.raises(pickle.PicklingError, match="detach"):
-            copied(Scale.apply(leaf))
         assert copied(graphs.dot) is graphs.dot
 
 

@@ -12,10 +12,8 @@ from pickle import PicklingError
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from .. import _core
-from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Tensor, Value
+from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Value
 from ..graph import Graph
 from ..rebuild import CallForOne, CallOnTrees, call_on_tree
 
@@ -168,23 +166,6 @@ def _reduce_function(function: FunctionClass) -> Any:
     return getattr, (function.cls, "apply")
 
 
-def _reduce_tensor(tensor: Tensor) -> Any:
-    if not tensor.is_leaf:
-        raise PicklingError(
-            "a Tensor that an operation has made cannot be copied or pickled, since its history cannot: "
-            "use t.detach() or t.numpy()"
-        )
-    grad = tensor.grad
-    return _tensor, (tensor.numpy(), tensor.requires_grad, None if grad is None else grad.numpy())
-
-
-def _tensor(data: np.ndarray[Any, Any], requires_grad: bool, grad: Any) -> Tensor:
-    tensor = Tensor(data, requires_grad=requires_grad)
-    if grad is not None:
-        tensor.grad = Tensor(grad)
-    return tensor
-
-
 def _reduce_gradient(gradient: Any) -> Any:
     from .references import op_of_function
 
@@ -235,7 +216,6 @@ def install() -> None:
         CallOnTrees: _reduce_trees_call,
         Contract: _reduce_contract,
         FunctionClass: _reduce_function,
-        Tensor: _reduce_tensor,
     }
     for kind, reducer in reducers.items():
         copyreg.pickle(kind, reducer)
