@@ -207,3 +207,20 @@ def test_large_results_release_the_gil_and_agree():
     a = np.random.default_rng(1).random(300_000)
     plan = pyop.trace(lambda x: np.sin(x) * x + np.exp(x), "float64[n]").compile()
     assert np.array_equal(plan(a), np.sin(a) * a + np.exp(a))
+
+
+@pytest.mark.parametrize("exponent", [0.5, 2.0, -1.0])
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_single_elements_of_another_dtype_are_repeated_as_numpy_repeats_them(exponent, shape):
+    """np.power looks whether its exponent moves: a cast block of equal numbers gave other last bits."""
+    x, y = np.random.default_rng(1).random(200) * 10, np.full(shape, exponent, np.float32)
+    plan = pyop.trace(np.power, pyop.Spec.of(x), pyop.Spec.of(y)).compile()
+    assert plan(x, y).tobytes() == np.power(x, y).tobytes()
+    low = np.zeros(shape, np.float32)
+    plan = pyop.trace(lambda x, low: np.clip(x, low, low), pyop.Spec.of(x), pyop.Spec.of(low)).compile()
+    assert plan(-0.0 * x, low).tobytes() == np.clip(-0.0 * x, low, low).tobytes()
+
+
+def test_truths_squared_are_small_integers():
+    x = np.array([True, False])
+    assert pyop.trace(lambda x: x**2, pyop.Spec.of(x)).compile()(x).dtype == (x**2).dtype == np.int8

@@ -98,11 +98,13 @@ PyObject* operator_power(PyObject* a, PyObject* number) {
 // depends on NumPy's release, but for those three; where in doubt, the operator itself runs on the array.
 PyObject* number_power(PyObject* a, PyObject* number) {
     PyArray_Descr* descr = graph_of(as_value(a)->graph).spec(as_value(a)->edge).descr();
-    if (descr && !PyTypeNum_ISFLOAT(descr->type_num) && !PyTypeNum_ISCOMPLEX(descr->type_num))
-        return binary<Power>(a, number);
     const double exponent = PyFloat_AsDouble(number);
     if (exponent == -1.0 && PyErr_Occurred()) PyErr_Clear();  // too large to be one of them
     const bool whole = PyLong_CheckExact(number);
+    const bool truths = descr && PyTypeNum_ISBOOL(descr->type_num);  // squared they are int8, by np.power int64
+    if (descr && !PyTypeNum_ISFLOAT(descr->type_num) && !PyTypeNum_ISCOMPLEX(descr->type_num) &&
+        !(truths && whole && exponent == 2.0))
+        return binary<Power>(a, number);
     if (descr && whole && exponent == 2.0) return unary<Square>(a);
     if (descr && whole && exponent == -1.0) return unary<Reciprocal>(a);
     if (descr && !whole && exponent == 0.5) return unary<SquareRoot>(a);

@@ -120,6 +120,10 @@ LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combi
         }
     for (const GroupIr::Operation& op : plain.operations) {
         uint64_t mask = 0;
+        for (size_t k = 0; !op.kernel && op.n_inputs > 1 && k < op.n_inputs; ++k)
+            if (const int from = plain.values[op.operands[k]].producer;
+                from >= 0 && plain.operations[static_cast<size_t>(from)].name == "cast")
+                cast_ |= depends[op.operands[k]];
         for (size_t k = 0; k < op.operands.size(); ++k)
             if (k < op.n_inputs)
                 mask |= depends[op.operands[k]];

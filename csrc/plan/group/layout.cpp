@@ -37,13 +37,14 @@ PYOP_INLINE bool same_dims(int ndim, const npy_intp* a, const npy_intp* b) {
 }  // namespace
 
 bool GroupLayout::find(const LoopGroup& group, PyObject* const* externals) {
-    if (PYOP_LIKELY(find_simple(group, externals))) return true;
+    // NumPy casts a single element once and repeats it; power and clip look at that, and give other bits for a block.
+    if (PYOP_LIKELY(find_simple(group, externals))) return !(single & group.cast_);
     for (size_t k = 0; k < group.n_externals_; ++k) {
         if (!is_exact_array(externals[k])) return false;
         PyArray_Descr *have = PyArray_DESCR(as_array(externals[k])), *want = group.code_.streams[k].dtype;
         if (have != want && (have->type_num != want->type_num || !PyArray_ISNBO(have->byteorder))) return false;
     }
-    return find_general(group, externals);
+    return find_general(group, externals) && !(single & group.cast_);
 }
 
 // The commonest case: arrays of one shape, side by side in C order, and single elements of no more axes.
