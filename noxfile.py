@@ -53,7 +53,7 @@ def sanitize(session: nox.Session, kind: str) -> None:
 
 @nox.session
 def asan(session: nox.Session) -> None:
-    """Lifetime and thread tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    """Lifetime, threads and native steps under AddressSanitizer and UndefinedBehaviorSanitizer."""
     sanitize(session, "address")
 
 

@@ -89,6 +89,8 @@ def test_linalg(layout, stack):
         m = a.astype(dtype)
         for f in (np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.linalg.eigvalsh):
             check(f, m)
+        for f in (np.linalg.eigh, np.linalg.slogdet):
+            check(lambda v, f=f: tuple(f(v)), m)
         check(np.linalg.solve, m, rng.normal(size=(4, 2)).astype(dtype), named=False)
         check(np.linalg.solve, m, rng.normal(size=4).astype(dtype), named=False)
 
@@ -97,6 +99,8 @@ def test_linalg_runs_without_python():
     a = well_conditioned(np.random.default_rng(4), 4, 4)
     for f in (np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.linalg.eigvalsh):
         assert python_calls(check(f, a), a) == []
+    for f in (np.linalg.eigh, np.linalg.slogdet):
+        assert python_calls(check(lambda v, f=f: tuple(f(v)), a), a) == []
     plan = check(np.linalg.solve, a, a[0], named=False)
     assert python_calls(plan, a, a[0]) == []
 
@@ -107,6 +111,9 @@ def test_linalg_fails_as_numpy_does():
     check(np.linalg.cholesky, -np.eye(3))
     check(np.linalg.solve, singular, np.ones(3), named=False)
     check(np.linalg.det, singular)
+    check(lambda v: tuple(np.linalg.slogdet(v)), singular)
+    check(lambda v: tuple(np.linalg.slogdet(v)), np.zeros((2, 2)))
+    check(lambda v: tuple(np.linalg.eigh(v)), np.full((2, 2), np.nan))
     check(np.linalg.inv, np.ones((2, 3)), named=True)
     check(np.linalg.inv, np.full((2, 2), np.nan))
     check(np.linalg.inv, np.zeros((2, 2)))

@@ -24,6 +24,8 @@ constexpr Named<Wrapped> kWrapped[] = {
     {"linalg.det", {"det", nullptr, 1, CoreLoop::Errors::All}},
     {"linalg.cholesky", {"cholesky_lo", nullptr, 1, CoreLoop::Errors::Invalid}},
     {"linalg.eigvalsh", {"eigvalsh_lo", nullptr, 1, CoreLoop::Errors::Invalid}},
+    {"linalg.eigh", {"eigh_lo", nullptr, 1, CoreLoop::Errors::Invalid}},
+    {"linalg.slogdet", {"slogdet", nullptr, 1, CoreLoop::Errors::All}},
 };
 
 class GufuncStep final : public NativeStep {
