@@ -205,13 +205,81 @@ def mutated(data, rng, seeds):
     return bytes(data)
 
 
+EXTREMES = (0, -1, 1, 2, 7, 99, 2**31, 2**40, -(2**63), 2**63 - 1)
+ODD = (
+    None,
+    True,
+    -1,
+    2**70,
+    "x",
+    "os.system",
+    [],
+    {},
+    {"tuple": []},
+    {"array": "x"},
+    {"spec": "f8["},
+    [[]],
+    {"function": 3},
+)
+
+
+def mutate_json(x, rng, chance):
+    """The same with some parts replaced by something else."""
+    if rng.random() < chance:
+        return rng.choice(ODD)
+    if isinstance(x, list):
+        return [mutate_json(item, rng, chance) for item in x]
+    return {key: mutate_json(item, rng, chance) for key, item in x.items()} if isinstance(x, dict) else x
+
+
+def restructured(data, rng):
+    """A model that is still one, with its fields changed: what gets past the parser."""
+    made = onnx.load_model_from_string(data)
+    for entry in made.metadata_props:
+        if entry.key == "pyop.graph" and rng.random() < 0.8:
+            entry.value = json.dumps(mutate_json(json.loads(entry.value), rng, 0.003))
+    for _ in range(rng.randint(1, 3)):
+        node = rng.choice(made.graph.node)
+        kind = rng.randrange(8)
+        if kind == 0 and node.attribute:
+            attribute = rng.choice(node.attribute)
+            if len(attribute.ints):
+                attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice(EXTREMES)
+            attribute.i = rng.choice(EXTREMES)
+        elif kind == 1 and node.attribute:
+            attribute = rng.choice(node.attribute)
+            attribute.ints.append(rng.choice(EXTREMES))
+        elif kind == 2 and node.attribute:
+            del node.attribute[rng.randrange(len(node.attribute))]
+        elif kind == 3 and node.attribute:
+            rng.choice(node.attribute).type = rng.randrange(15)
+        elif kind == 4 and node.input:
+            other = rng.choice(made.graph.node)
+            node.input[rng.randrange(len(node.input))] = rng.choice(["", "x", *other.output])
+        elif kind == 5:
+            node.op_type = rng.choice(
+                ["PythonOp", "PythonOpGrad", "Loop", "Constant", "Reshape", "Nope", "If", node.op_type]
+            )
+            node.domain = rng.choice(["", "com.microsoft", node.domain])
+        elif kind == 6 and made.graph.initializer:
+            tensor = rng.choice(made.graph.initializer)
+            tensor.dims.append(rng.choice(EXTREMES))
+            tensor.data_type = rng.choice([tensor.data_type, rng.randrange(30)])
+        elif kind == 7 and made.graph.input:
+            info = rng.choice(made.graph.input).type.tensor_type
+            info.elem_type = rng.randrange(30)
+            info.shape.dim.add().dim_value = rng.choice(EXTREMES)
+    return made.SerializeToString()
+
+
 def run_mutants(count, seed, tmp_path):
     """How many mutants loaded."""
     rng = random.Random(seed)
     originals = seeds(tmp_path)
     loaded = 0
     for _ in range(count):
-        data = mutated(rng.choice(originals), rng, originals)
+        data = rng.choice(originals)
+        data = restructured(data, rng) if rng.random() < 0.7 else mutated(data, rng, originals)
         try:
             pyop.load(data)
         except (ValueError, LookupError, TypeError) as error:

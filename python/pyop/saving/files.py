@@ -156,7 +156,7 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
         if isinstance(error, KeyError | IndexError):
             raise ValueError(f"the description of the graph is malformed: {error!r:.200}") from None
         raise
-    except (TypeError, AttributeError, OverflowError, RuntimeError, RecursionError) as error:
+    except Exception as error:  # whatever a description that was tampered with runs into
         raise ValueError(f"the description of the graph is malformed: {error!r:.300}") from error
 
 

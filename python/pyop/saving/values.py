@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
-import io
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -137,9 +136,9 @@ def _is(found: Any, x: Any) -> bool:
 def _array(w: Writer, x: np.ndarray[Any, Any]) -> Any:
     if x.dtype == object:
         return {"objects": [list(x.shape), [w.write(item) for item in x.ravel().tolist()]]}
-    buffer = io.BytesIO()
-    np.save(buffer, x, allow_pickle=False)
-    return {"array": base64.b85encode(buffer.getvalue()).decode()}
+    if x.dtype.hasobject or x.dtype.kind == "T":
+        raise ValueError(f"an array of {x.dtype} holds objects, and cannot be stored in a file")
+    return {"array": [w.write(x.dtype), list(x.shape), base64.b85encode(x.tobytes()).decode()]}
 
 
 def _tree(w: Writer, x: TreeDef) -> Any:
@@ -272,10 +271,11 @@ class Reader:
 
 
 def _read_array(r: Reader, x: Any) -> Any:
-    array = np.load(io.BytesIO(base64.b85decode(x)), allow_pickle=False)
-    if not isinstance(array, np.ndarray):
-        raise ValueError("an array was expected")
-    return array
+    dtype, shape, text = x
+    kind, data = r.read(dtype), base64.b85decode(text)
+    if not isinstance(kind, np.dtype) or kind.hasobject or not kind.itemsize:
+        raise ValueError(f"{dtype!r:.80} is no dtype of an array")
+    return np.frombuffer(data, kind).reshape([int(size) for size in shape])
 
 
 def _read_objects(r: Reader, x: Any) -> Any:
