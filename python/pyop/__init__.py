@@ -21,7 +21,8 @@ import os
 from . import _core, autograd, contrib, debug
 from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Tensor, Value, __version__
 from .array_protocol import array_function, array_ufunc
-from .autograd import Function, enable_grad, no_grad
+from .autograd import Function, enable_grad, no_grad, vmap
+from .check import check
 from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .config import build_config, get_include
 from .dims import Dim
@@ -60,6 +61,7 @@ __all__ = [
     "__version__",
     "autograd",
     "build_config",
+    "check",
     "compile",
     "contrib",
     "debug",
@@ -82,6 +84,7 @@ __all__ = [
     "trace",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 # What the core is told of its Python side, once.

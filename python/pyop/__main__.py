@@ -1,8 +1,9 @@
-"""The command line: ``python -m pyop {info, show, demo}``."""
+"""The command line: ``python -m pyop {info, show, demo, check}``."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import shutil
 import sys
@@ -66,6 +67,41 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
+def check(args: argparse.Namespace) -> int:
+    """Check ops, and print a report of each."""
+    import numpy as np
+
+    from . import Op
+    from .check import check as check_op
+
+    ok = True
+    for target in args.targets:
+        module, colon, path = target.partition(":")
+        try:
+            found: object = importlib.import_module(module)
+            for name in path.split(".") if colon else ():
+                found = getattr(found, name)
+        except (ImportError, AttributeError, ValueError) as error:
+            print(f"{target}: {error}", file=sys.stderr)
+            return 2
+        ops = (
+            [found] if colon else [op for op in vars(found).values() if isinstance(op, Op) and op.__module__ == module]
+        )
+        example = tuple(eval(text, {"np": np, "numpy": np}) for text in args.example or ())
+        if not ops:
+            print(f"{target} has no ops", file=sys.stderr)
+            return 2
+        for op in ops:
+            try:
+                report = check_op(op, *example, seed=args.seed)  # type: ignore[arg-type]
+            except TypeError as error:
+                print(f"{target}: {error}", file=sys.stderr)
+                return 2
+            print(report)
+            ok = ok and report.passed
+    return 0 if ok else 1
+
+
 def positive(text: str) -> int:
     """An argument that counts something."""
     number = int(text)
@@ -94,6 +130,19 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--records", type=positive, default=None, help="use only the first N images")
     command.add_argument("--rounds", type=positive, default=15, help="rounds of the timing (default: 15)")
     command.set_defaults(run=demo)
+
+    command = commands.add_parser(
+        "check", help="call ops and report whether they keep their promises; the exit status says whether all do"
+    )
+    command.add_argument("targets", nargs="+", metavar="MODULE[:OP]", help="an op, or all ops of a module")
+    command.add_argument(
+        "--example",
+        action="append",
+        metavar="EXPR",
+        help='an argument as a Python expression over np ("np.ones(3)"); once for each argument',
+    )
+    command.add_argument("--seed", type=int, default=0, help="of random arguments and directions (default: 0)")
+    command.set_defaults(run=check)
     return parser
 
 
