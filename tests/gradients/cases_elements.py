@@ -88,6 +88,49 @@ if sp is not None:
     named("expn", lambda x: sp.expn(3, x), f(5))
     named("huber", lambda x: sp.huber(1.0, x), s(5))
     named("pseudo_huber", lambda x: sp.pseudo_huber(1.0, x), s(5))
+    for name in ("sindg", "cosdg", "tandg", "cotdg", "k0e", "k1e", "owens_t", "wrightomega", "elliprf", "elliprc"):
+        count = {"owens_t": 2, "elliprf": 3, "elliprc": 2}.get(name, 1)
+        # What these derivatives are made of has no rule itself.
+        last = name.startswith("ellipr")
+        named(name, getattr(sp, name), *[f(5) for _ in range(count)], second=not last)
+    for name in ("ber", "bei", "ker", "kei"):
+        named(name, getattr(sp, name), f(5), second=False)
+    for name in ("sici", "shichi", "fresnel", "airy", "itj0y0", "iti0k0"):
+        named(name, getattr(sp, name), f(5))
+    for name in ("powm1", "boxcox1p"):
+        only(getattr(sp, name), f(5), f(5))
+    for name in ("ellipeinc", "ellipkinc"):
+        only(getattr(sp, name), f(5), f(5, low=0.2, high=0.8))
+    only(sp.ellipkm1, f(5, low=0.2, high=0.8))
+    only(sp.wofz, c(5))
+    named("lambertw", lambda x: sp.lambertw(x), f(5))
+    only(sp.voigt_profile, s(5), f(5), f(5))
+    only(sp.ndtri_exp, -f(5))
+    for name in ("hankel1", "hankel2", "hankel1e", "hankel2e", "jve", "yve", "kve", "struve", "modstruve"):
+        named(name, lambda x, name=name: getattr(sp, name)(1.5, x), f(5))
+    for name in ("kn", "yn"):
+        named(name, lambda x, name=name: getattr(sp, name)(2, x), f(5))
+    named("hyp0f1", lambda x: sp.hyp0f1(1.5, x), s(5))
+    named("hyp1f1", lambda x: sp.hyp1f1(1.5, 2.5, x), s(5))
+    named("hyp2f1", lambda x: sp.hyp2f1(0.5, 1.5, 2.5, x), u(5))
+    named("hyperu", lambda x: sp.hyperu(0.5, 1.5, x), f(5))
+    for name in ("chebyt", "chebyu", "hermite", "hermitenorm", "legendre", "laguerre"):
+        named(name, lambda x, name=name: getattr(sp, "eval_" + name)(4, x), u(5))
+    named("genlaguerre", lambda x: sp.eval_genlaguerre(4, 0.5, x), u(5))
+    named("gegenbauer", lambda x: sp.eval_gegenbauer(4, 0.5, x), u(5))
+    named("jacobi", lambda x: sp.eval_jacobi(4, 0.5, 1.5, x), u(5))
+    low = f(5, low=0.2, high=0.8)
+    for name in ("gammaincinv", "gammainccinv", "chdtri", "stdtrit"):
+        named(name, lambda x, name=name: getattr(sp, name)(3.5, x), low)
+    for name in ("chdtr", "chdtrc", "stdtr", "pdtr", "pdtrc"):
+        named(name, lambda x, name=name: getattr(sp, name)(3.0, x), f(5))
+    for name in ("betaincinv", "fdtr", "fdtrc"):
+        named(name, lambda x, name=name: getattr(sp, name)(1.5, 2.5, x), low)
+    for name in ("bdtr", "bdtrc", "nbdtr", "nbdtrc"):
+        named(name, lambda x, name=name: getattr(sp, name)(2, 5, x), low)
+    for name in ("gdtr", "gdtrc"):
+        named(name, lambda a, x, name=name: getattr(sp, name)(a, 2.5, x), f(5), f(5))
+    named("inv_boxcox1p", lambda x: sp.inv_boxcox1p(x, 0.5), f(5))
     named("inv_boxcox", lambda x: sp.inv_boxcox(x, 0.5), f(5))
 
 # --- complex numbers, conversions, clipping
@@ -111,7 +154,7 @@ named("floor of a sum", lambda x: x * np.floor(x * 3) + np.sign(x), s(5))
 
 # --- reductions
 group("reductions")
-for func in (np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std):
+for func in (np.sum, np.mean, np.prod, np.max, np.min, np.amax, np.amin, np.var, np.std):
     for options in ({}, {"axis": 0}, {"axis": 1, "keepdims": True}, {"axis": (0, 1)}, {"axis": -1}):
         case(func, A, **options)
     only(func, s(3, 5, 7), axis=(0, 2))

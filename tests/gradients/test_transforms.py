@@ -28,12 +28,12 @@ def test_what_a_function_closes_over_is_not_its_argument():
 
 
 def test_function_without_a_rule_is_an_error_that_names_it_and_shows_what_to_do():
-    with pytest.raises(TypeError, match=r"np.i0 has no gradient rule: give it one with pyop.defvjp\(np.i0"):
-        pyop.grad(lambda x: np.sum(np.i0(x)))(np.ones(2))
-    with pytest.raises(
-        TypeError, match=r"no gradient rule \(in node 'i0', created at .*\): give it one with pyop.defvjp"
-    ):
-        pyop.trace(pyop.grad(lambda x: np.sum(np.i0(x))), "float64[n]")
+    agm = pytest.importorskip("scipy.special").agm
+    told = r"scipy.special.agm has no gradient rule: give it one with pyop.defvjp\(scipy.special.agm"
+    with pytest.raises(TypeError, match=told):
+        pyop.grad(lambda x: np.sum(agm(x, 2.0)))(np.ones(2))
+    with pytest.raises(TypeError, match=r"no gradient rule \(in node 'agm', created at .*\): give it one"):
+        pyop.trace(pyop.grad(lambda x: np.sum(agm(x, 2.0))), "float64[n]")
 
 
 # --- at arrays

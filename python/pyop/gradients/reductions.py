@@ -119,7 +119,7 @@ def _extreme_tangent(t: Any, ans: Any, a: Any, axis: Any = None, out: Any = None
     return np.sum(t * shares, axis=axis, keepdims=keepdims)
 
 
-for _func in (np.max, np.min, np.nanmax, np.nanmin):
+for _func in (np.max, np.min, np.amax, np.amin, np.nanmax, np.nanmin):
     structural(_func, (_extreme,), (_extreme_tangent,), ("a",))
 
 # --- moments

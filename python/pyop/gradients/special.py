@@ -12,7 +12,7 @@ from .rule import elementwise, unknown, zero
 PI = float(np.pi)
 TWO_OVER_SQRT_PI = float(2 / np.sqrt(np.pi))
 HALF_SQRT_PI = float(np.sqrt(np.pi) / 2)
-SQRT_TWO_PI = float(np.sqrt(2 * np.pi))
+DEGREE = float(np.pi / 180)
 LN10 = float(np.log(10.0))
 # `sp.zeta` is a function around this ufunc.
 _zeta: Any = getattr(sp._ufuncs, "_zeta", sp.zeta)
@@ -33,10 +33,6 @@ elementwise(sp.beta, lambda t, ans, a, b: t * ans * (sp.psi(a) - sp.psi(a + b)),
             lambda t, ans, a, b: t * ans * (sp.psi(b) - sp.psi(a + b)))
 elementwise(sp.betaln, lambda t, ans, a, b: t * (sp.psi(a) - sp.psi(a + b)),
             lambda t, ans, a, b: t * (sp.psi(b) - sp.psi(a + b)))
-elementwise(sp.gammainc, unknown, lambda t, ans, a, x: t * np.exp((a - 1) * np.log(x) - x - sp.gammaln(a)))
-elementwise(sp.gammaincc, unknown, lambda t, ans, a, x: -t * np.exp((a - 1) * np.log(x) - x - sp.gammaln(a)))
-elementwise(sp.betainc, unknown, unknown, lambda t, ans, a, b, x:
-            t * np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - sp.betaln(a, b)))
 elementwise(sp.poch, lambda t, ans, z, m: t * ans * (sp.psi(z + m) - sp.psi(z)),
             lambda t, ans, z, m: t * ans * sp.psi(z + m))
 elementwise(sp.binom, lambda t, ans, n, k: t * ans * (sp.psi(n + 1) - sp.psi(n - k + 1)),
@@ -49,9 +45,6 @@ elementwise(sp.erfcx, lambda t, ans, x: t * (2 * x * ans - TWO_OVER_SQRT_PI))
 elementwise(sp.dawsn, lambda t, ans, x: t * (1 - 2 * x * ans))
 elementwise(sp.erfinv, lambda t, ans, x: t * (HALF_SQRT_PI * np.exp(ans * ans)))
 elementwise(sp.erfcinv, lambda t, ans, x: -t * (HALF_SQRT_PI * np.exp(ans * ans)))
-elementwise(sp.ndtr, lambda t, ans, x: t * (np.exp(-0.5 * x * x) / SQRT_TWO_PI))
-elementwise(sp.log_ndtr, lambda t, ans, x: t * (np.exp(-0.5 * x * x - ans) / SQRT_TWO_PI))
-elementwise(sp.ndtri, lambda t, ans, x: t * (SQRT_TWO_PI * np.exp(0.5 * ans * ans)))
 
 elementwise(sp.expit, lambda t, ans, x: t * (ans * (1 - ans)))
 elementwise(sp.log_expit, lambda t, ans, x: t * sp.expit(-x))
@@ -95,7 +88,18 @@ elementwise(sp.expi, lambda t, ans, x: t * np.exp(x) / x)
 elementwise(sp.expn, unknown, lambda t, ans, n, x: -t * sp.expn(n - 1, x))
 elementwise(sp.ellipk, lambda t, ans, m: t * (sp.ellipe(m) / (1 - m) - ans) / (2 * m))
 elementwise(sp.ellipe, lambda t, ans, m: t * (ans - sp.ellipk(m)) / (2 * m))
+elementwise(sp.sindg, lambda t, ans, x: t * (DEGREE * sp.cosdg(x)))
+elementwise(sp.cosdg, lambda t, ans, x: -t * (DEGREE * sp.sindg(x)))
+elementwise(sp.tandg, lambda t, ans, x: t * (DEGREE * (1 + ans * ans)))
+elementwise(sp.cotdg, lambda t, ans, x: -t * (DEGREE * (1 + ans * ans)))
+elementwise(sp.powm1, lambda t, ans, x, y: t * (y * np.power(x, y - 1)),
+            lambda t, ans, x, y: t * ((ans + 1) * np.log(x)))
+elementwise(sp.boxcox1p, lambda t, ans, x, lam: t * np.power(1 + x, lam - 1),
+            lambda t, ans, x, lam: t * (np.power(1 + x, lam) * np.log1p(x) - ans) / lam)
+elementwise(sp.inv_boxcox1p, lambda t, ans, y, lam: t * np.power(1 + ans, 1 - lam), unknown)
+if hasattr(sp, "softplus"):
+    elementwise(sp.softplus, lambda t, ans, x: t * sp.expit(x))
 elementwise(sp.spence, lambda t, ans, z: t * np.log(z) / (1 - z))
 # fmt: on
 
-zero(sp.round)
+zero(sp.round, sp.gammasgn)

@@ -244,7 +244,8 @@ def _load_special() -> bool:
     if _special or "scipy.special" not in sys.modules:
         return False
     _special = True
-    importlib.import_module(f"{__package__}.special")
+    for family in ("special", "special_orders", "distributions"):
+        importlib.import_module(f"{__package__}.{family}")
     return True
 
 
