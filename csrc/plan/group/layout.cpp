@@ -34,17 +34,32 @@ PYOP_INLINE bool same_dims(int ndim, const npy_intp* a, const npy_intp* b) {
     return true;
 }
 
+// Single elements of several ranks make NumPy use its iterator, which gives loops no strides: complex products then
+// have other last bits.
+bool ranks_differ(size_t n, PyObject* const* externals) {
+    int first = 0;
+    for (size_t k = 0; k < n; ++k) {
+        const int rank = PyArray_NDIM(as_array(externals[k]));
+        if (first && rank && rank != first) return true;
+        if (rank) first = rank;
+    }
+    return false;
+}
+
 }  // namespace
 
 bool GroupLayout::find(const LoopGroup& group, PyObject* const* externals) {
-    // NumPy casts a single element once and repeats it; power and clip look at that, and give other bits for a block.
-    if (PYOP_LIKELY(find_simple(group, externals))) return !(single & group.cast_);
-    for (size_t k = 0; k < group.n_externals_; ++k) {
-        if (!is_exact_array(externals[k])) return false;
-        PyArray_Descr *have = PyArray_DESCR(as_array(externals[k])), *want = group.code_.streams[k].dtype;
-        if (have != want && (have->type_num != want->type_num || !PyArray_ISNBO(have->byteorder))) return false;
+    if (PYOP_UNLIKELY(!find_simple(group, externals))) {
+        for (size_t k = 0; k < group.n_externals_; ++k) {
+            if (!is_exact_array(externals[k])) return false;
+            PyArray_Descr *have = PyArray_DESCR(as_array(externals[k])), *want = group.code_.streams[k].dtype;
+            if (have != want && (have->type_num != want->type_num || !PyArray_ISNBO(have->byteorder))) return false;
+        }
+        if (!find_general(group, externals)) return false;
     }
-    return find_general(group, externals) && !(single & group.cast_);
+    // NumPy casts a single element once and repeats it; power and clip look at that, and give other bits for a block.
+    if (PYOP_UNLIKELY(single & group.cast_)) return false;
+    return PYOP_LIKELY(size != 1 || !group.strict_) || !ranks_differ(group.n_externals_, externals);
 }
 
 // The commonest case: arrays of one shape, side by side in C order, and single elements of no more axes.
