@@ -28,6 +28,7 @@ SUITES = {
     "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",
     "autograd": "B11, B12, B13: a Function called, gone through backward, and kept",
     "tensors": "T1: an expression on Tensors, forward and backward",
+    "numpy_programs": "P1: ten programs as people write them, compiled, against NumPy",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 

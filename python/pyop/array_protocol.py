@@ -16,6 +16,7 @@ import numpy as np
 from . import rules
 from ._core import Value
 from ._tree import flatten
+from .composed import COMPOSED
 from .dims import Dim, prod
 from .sizes import apply, holds
 from .spec import Spec
@@ -115,6 +116,11 @@ def array_function(
         raise TypeError(
             f"{_name(func)}(overwrite_input=True) writes into its argument, and a Value is immutable: leave it away"
         )
+    composed = COMPOSED.get(func)
+    if composed is not None:
+        result = composed(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
     found = rules.lookup(func)
     if found is None:
         if kwargs.get("out") is not None:

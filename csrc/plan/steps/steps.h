@@ -25,6 +25,7 @@ StepMaker make_join_step;
 StepMaker make_take_step;
 StepMaker make_put_step;
 StepMaker make_like_step;
+StepMaker make_fill_step;
 
 // Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/number.py.
 void set_number_call(PyObject* type);
