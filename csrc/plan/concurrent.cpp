@@ -8,9 +8,10 @@
 // Data order is by counting: an instruction is ready when its predecessors are done. Stateful instructions
 // are chained. The first error stops the scheduling of new instructions; those under way are waited for, unless
 // the waiting itself is interrupted (Ctrl-C): then they are left to finish, and the run belongs to them.
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
+#include <functional>
 #include <mutex>
 
 #include "graph/build.h"
@@ -89,8 +90,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     // Executes one ready instruction; false if there is none.
     bool work() {
         if (stopped_ || ready_.empty()) return false;
-        const uint32_t i = ready_.front();
-        ready_.pop_front();
+        const uint32_t i = take_ready();
         ++under_way_;
         const int outer_depth = std::exchange(depth_here, depth_ + 1);
         const int status = guarded([&] { return step(i); }, -1);
@@ -142,7 +142,19 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     void complete(uint32_t i) {
         --left_;
         for (uint32_t s = p_.first_successor[i]; s < p_.first_successor[i + 1]; ++s)
-            if (--missing_[p_.successors[s]] == 0) ready_.push_back(p_.successors[s]);
+            if (--missing_[p_.successors[s]] == 0) add_ready(p_.successors[s]);
+    }
+
+    // The earliest of the program first: its order is one that holds little memory at once.
+    uint32_t take_ready() {
+        std::pop_heap(ready_.begin(), ready_.end(), std::greater{});
+        const uint32_t i = ready_.back();
+        ready_.pop_back();
+        return i;
+    }
+    void add_ready(uint32_t i) {
+        ready_.push_back(i);
+        std::push_heap(ready_.begin(), ready_.end(), std::greater{});
     }
 
     void keep_error() {
@@ -179,7 +191,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     const int depth_ = depth_here;  // of runs around this one, on whatever threads
     std::vector<PyObject*> slots_;
     std::vector<uint32_t> uses_, missing_;
-    std::deque<uint32_t> ready_;
+    std::vector<uint32_t> ready_;  // a heap, the lowest on top
     size_t left_ = 0, under_way_ = 0;
     bool stopped_ = false;
     std::mutex mutex_;
