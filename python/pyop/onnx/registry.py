@@ -33,7 +33,7 @@ _registered: dict[str, Implementation] = {}
 
 
 def register(
-    name: str, forward: Callable[..., Any], backward: Callable[..., Any] | None = None, *, replace: bool = False
+    name: str, forward: Callable[..., Any], backward: Callable[..., Any] | None = None, replace: bool = False
 ) -> None:
     """Say which function the PythonOp nodes of a name call.
 
