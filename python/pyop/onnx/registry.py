@@ -5,6 +5,7 @@ A node looks its function up when it runs, so that a function may be registered 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,8 @@ class Implementation:
     op: Op | None = None
     plain: bool = False  # a callable and nothing else
 
+
+_UFUNC_HOMES = ("numpy", "scipy.special", "scipy.special._ufuncs", "numpy.strings", "numpy._core.umath")
 
 _registered: dict[str, Implementation] = {}
 
@@ -125,11 +128,14 @@ def path_of(fn: Any) -> str | None:
     if getattr(fn, "__module__", None) == "_operator":
         return f"operator.{fn.__name__}"
     if isinstance(fn, np.ufunc):
-        home = "scipy.special" if getattr(np, fn.__name__, None) is not fn else "numpy"
-        return f"{home}.{fn.__name__}"
+        name: str = fn.__name__
+        homes = (home for home in _UFUNC_HOMES if getattr(sys.modules.get(home), name, None) is fn)
+        found = next(homes, None)
+        return None if found is None else f"{found}.{name}"
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, np.ufunc):
-        return f"{path_of(owner)}.{fn.__name__}"
+        home = path_of(owner)
+        return None if home is None else f"{home}.{fn.__name__}"
     module: str | None = getattr(fn, "__module__", None)
     qualname: str | None = getattr(fn, "__qualname__", None)
     if qualname is None:

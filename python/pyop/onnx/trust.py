@@ -43,7 +43,7 @@ _INTERNAL = (
 )
 
 # Modules of which everything does; scipy.special is one of ufuncs, which are allowed as such.
-_COMPUTING = ("numpy.fft", "numpy.linalg", "numpy.strings", "scipy.special")
+_COMPUTING = ("numpy.fft", "numpy.linalg", "numpy.strings", "scipy.special", "scipy.special._ufuncs")
 
 # Of ndarray only what computes: it has methods that write files, too.
 _METHODS = (np.ndarray.astype, np.ndarray.copy, np.ndarray.view, np.ndarray.conj, np.ndarray.conjugate)
