@@ -182,6 +182,17 @@ int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
                          result);
 }
 
+int native_power(PyObject* a, PyObject* b, PyObject*& result) {
+    NativeOperand operands[2] = {{a}, {b}};
+    if (!is_tensor(a) || !native_operand(a, operands[0].tensor)) return 0;
+    if (!PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
+    TensorObject* t = operands[0].tensor;
+    if (check_view(t) < 0) return -1;
+    operands[0].recorded = autograd_state.recording && t->requires_grad;
+    Ref value = Ref::steal(survive([&] { return PyNumber_Power(as_object(t->data), b, Py_None); }));
+    return value ? native_finish(Native::Power, operands, 2, std::move(value), nullptr, result) : -1;
+}
+
 int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result) {
     NativeOperand operand{a};
     if (!is_tensor(a) || !native_operand(a, operand.tensor)) return 0;

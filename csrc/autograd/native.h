@@ -57,6 +57,10 @@ Native native_of_function(PyObject* function);
 // it has to go the general way; -1 with the error set.
 int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result);
 
+// The operator a ** b, for a Python number b: NumPy's operator has ways of its own for some, which change with its
+// version.
+int native_power(PyObject* a, PyObject* b, PyObject*& result);
+
 // Sum or Mean of a Tensor; `axis` None or an integer.
 int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result);
 

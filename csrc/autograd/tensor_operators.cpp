@@ -176,12 +176,14 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     // As NumPy's operator does it for small exponents.
     Native native = Native::Power;
     if (PyLong_CheckExact(b)) {
-        if (Py_ABS(Py_SIZE(b)) <= 1 && PyLong_AsLong(b) == 2) native = Native::Square;
+        int overflow = 0;
+        if (PyLong_AsLongAndOverflow(b, &overflow) == 2) native = Native::Square;
     } else if (PyFloat_CheckExact(b) && PyFloat_AS_DOUBLE(b) == 0.5) {
         native = Native::Sqrt;
     }
     PyObject* made = nullptr;
-    const int done = guarded([&] { return native_call(native, a, native == Native::Power ? b : nullptr, made); }, -1);
+    const int done = guarded(
+        [&] { return native == Native::Power ? native_power(a, b, made) : native_call(native, a, nullptr, made); }, -1);
     if (done) return made;
     PyObject* call = support("power");
     PyObject* args[] = {a, b};
