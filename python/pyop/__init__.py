@@ -21,7 +21,7 @@ import os
 from . import _core, autograd, contrib, debug
 from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Tensor, Value, __version__
 from .array_protocol import array_function, array_ufunc
-from .autograd import Function, enable_grad, no_grad, vmap
+from .autograd import Function, enable_grad, no_grad
 from .check import check
 from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .config import build_config, get_include
@@ -36,7 +36,7 @@ from .py_func import numpy_function, py_func
 from .saving import load, pickles
 from .signature import Signature
 from .spec import Spec
-from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 from .value_methods import install
 
 __all__ = [

@@ -15,7 +15,7 @@ import numpy as np
 from ._core import Tensor, Value, graph_being_built
 from ._tree import flatten
 
-__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
 Argnums = int | tuple[int, ...]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -337,6 +337,44 @@ def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     return vjp(lambda x: gradient(x, *primals[1:]), primals[0])[1](tangents[0])[0]
 
 
+def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+    """A function of batches, from a function of single examples.
+
+    Elementwise functions, reductions and matrix products run once on the whole batch, a `Function` by its rule for
+    batches; anything else runs for one example after the other.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays, Tensors or Values; functions that other transformations have made included.
+    in_dims : int, None or tuple
+        Which axis of each argument is that of the batch; None for an argument that is the same for all.
+    out_dims : int or tuple
+        Where that axis goes in the results.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    ValueError
+        No argument has a batch, or the batches are of different sizes.
+    TypeError
+        In a graph: the number of examples is not known, and a function on the way needs it.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.vmap(pyop.grad(lambda x: np.sum(x**2)))(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[2., 4.],
+           [6., 8.]])
+    """
+    from .autograd.vmap import vmap as batched
+
+    return batched(_as_function(f), in_dims, out_dims)
+
+
 def _as_function(f: Any) -> Callable[..., Any]:
     """A function, or a Graph as one."""
     from .graph import Graph
@@ -360,9 +398,16 @@ def _in_the_place_of(f: Callable[..., Any]) -> Callable[[Function], Function]:
     """What `functools.wraps` does; and what was made of a Graph remembers it."""
 
     def mark(made: Function) -> Function:
-        functools.update_wrapper(made, f, updated=())
-        made._pyop_graph = _is_graph(f)  # type: ignore[attr-defined]
-        return made
+        @functools.wraps(f, updated=())
+        def transformed(*args: Any, **kwargs: Any) -> Any:
+            from .autograd.vmap import Batched, level_of, one_by_one
+
+            if any(type(leaf) is Batched for leaf in flatten((args, kwargs))[0]):
+                return one_by_one(transformed, args, kwargs, level_of((args, kwargs)))
+            return made(*args, **kwargs)
+
+        transformed._pyop_graph = _is_graph(f)  # type: ignore[attr-defined]
+        return transformed  # type: ignore[return-value]
 
     return mark
 

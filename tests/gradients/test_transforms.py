@@ -1,5 +1,8 @@
 """Gradients of functions, as functions: on arrays, on Values, of trees, of gradients."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -150,3 +153,71 @@ def test_gradient_of_a_sum_alone_has_the_shape_of_its_argument():
     assert dx.dtype == np.float32
     assert dx.tolist() == [[2, 2, 2], [2, 2, 2]]
     assert dy.tolist() == [2, 2, 2]
+
+
+def test_compiled_functions_are_recorded():
+    f = pyop.compile(lambda x: np.sum(x**3))
+    assert pyop.grad(f)(np.array([1.0, 2.0])).tolist() == [3, 12]
+
+
+def test_nothing_is_left_behind():
+    """What a transformation makes dies with its last reference, without the collector of cycles."""
+    kept = []
+
+    def f(x):
+        y = np.exp(x) * np.sum(x)
+        kept.append(weakref.ref(y.grad_fn))
+        return np.sum(y**2)
+
+    gc.collect()
+    gc.disable()
+    try:
+        x = np.array([0.5, 1.0])
+        pyop.value_and_grad(f)(x)
+        pyop.hessian(f)(x)
+        pyop.jvp(lambda x: np.sum(np.sin(x)), (x,), (x,))
+        _, pullback = pyop.vjp(f, x)
+        assert kept[-1]() is not None
+        pullback(np.ones(()))
+        del pullback
+        assert [ref() for ref in kept] == [None] * len(kept)
+    finally:
+        gc.enable()
+
+
+# --- batches
+
+W, X = np.random.default_rng(1).random((3, 4)), np.random.default_rng(2).random((5, 4))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w, x: np.sum(np.tanh(w @ x)) ** 2,
+        lambda w, x: np.max(w * x, axis=0) - np.mean(x),
+        lambda w, x: x @ w.T if isinstance(w, np.ndarray) else x @ np.transpose(w),
+        lambda w, x: np.add.reduce(w + x) + np.sort(x),
+        lambda w, x: np.sum(np.outer(x, x) @ np.transpose(w), axis=(0, -1), keepdims=True),
+        lambda w, x: pyop.grad(lambda w, x: np.sum(np.sin(w @ x)), 1)(w, x),
+    ],
+)
+def test_vmap_is_a_loop(f):
+    expected = np.stack([f(W, x) for x in X])
+    batched = pyop.vmap(f, (None, 0))
+    np.testing.assert_allclose(batched(W, X), expected, rtol=1e-13)
+    np.testing.assert_allclose(
+        pyop.trace(batched, "float64[3,4]", "float64[5,4]").compile()(W, X), expected, rtol=1e-13
+    )
+    both = pyop.vmap(f, (0, 1))(np.stack([W] * 5), X.T)
+    np.testing.assert_allclose(both, expected, rtol=1e-13)
+
+
+def test_vmap_of_graphs_and_of_unknown_numbers():
+    graph = pyop.trace(lambda x: np.sum(x * x), "float64[4]")
+    np.testing.assert_allclose(pyop.vmap(graph)(X), np.sum(X * X, axis=1))
+    plan = pyop.trace(pyop.vmap(lambda x: np.sum(np.sin(x) * 2)), "float64[n,4]").compile()
+    np.testing.assert_allclose(plan(X), np.sum(np.sin(X) * 2, axis=1))
+    with pytest.raises(TypeError, match="not among its arguments: pass them"):
+        pyop.vmap(lambda w: pyop.grad(lambda x: np.sum(w * x))(np.ones(4)))(X)
+    with pytest.raises(TypeError, match="n, is not known while the graph is built"):
+        pyop.trace(pyop.vmap(np.sort), "float64[n,4]")

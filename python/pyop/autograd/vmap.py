@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .. import _core
-from .._core import FunctionClass, Tensor
+from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten, map_leaves
 from .function import _method
 
@@ -81,6 +81,10 @@ class Batched(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         level = level_of((inputs, kwargs))
+        if method == "reduce" or (ufunc is np.matmul and not kwargs):
+            found = (_reduced if method == "reduce" else _matmul)(getattr(ufunc, method), inputs, kwargs, level)
+            if found is not None:
+                return found
         if method != "__call__" or ufunc.signature is not None or kwargs:
             return one_by_one(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, level)
         ndim = max(_ndim(x, level) for x in inputs)
@@ -88,7 +92,9 @@ class Batched(NDArrayOperatorsMixin):
         return map_leaves(lambda array: Batched(array, 0, level), found)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return one_by_one(func, args, kwargs, level_of((args, kwargs)))
+        level = level_of((args, kwargs))
+        found = _reduced(func, args, kwargs, level) if func in _REDUCTIONS else None
+        return one_by_one(func, args, kwargs, level) if found is None else found
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(np, name, None)
@@ -118,6 +124,46 @@ def _aligned(x: Any, ndim: int, level: int) -> Any:
     return np.reshape(array, (array.shape[0],) + (1,) * missing + array.shape[1:]) if missing else array
 
 
+_REDUCTIONS = {np.sum, np.mean, np.prod, np.max, np.min, np.amax, np.amin, np.var, np.std, np.any, np.all}
+
+
+def _reduced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> Any:
+    """A reduction of all examples at once; None for a call that is not plain."""
+    x, *rest = args
+    if not isinstance(x, Batched) or x.level != level or len(rest) > 1 or not kwargs.keys() <= {"axis", "keepdims"}:
+        return None
+    missing = 0 if getattr(function, "__name__", "") == "reduce" else None  # what axis is by default
+    axis = rest[0] if rest else kwargs.get("axis", missing)
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if any(not -x.ndim <= k < x.ndim for k in axes):
+        return None
+    array = _aligned(x, x.ndim, level)
+    inner = tuple([k + 1 if k >= 0 else k for k in axes])
+    return Batched(function(array, axis=inner, keepdims=kwargs.get("keepdims", False)), 0, level)
+
+
+def _matmul(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> Any:
+    """Products of all examples at once."""
+    ndims = [_ndim(x, level) for x in args]
+    if 0 in ndims:
+        return None
+    x, y = (_aligned(a, n, level) for a, n in zip(args, ndims, strict=True))
+    x = np.expand_dims(x, -2) if ndims[0] == 1 else x
+    y = np.expand_dims(y, -1) if ndims[1] == 1 else y
+    most = max(*ndims, 2)
+    x, y = (_widened(a, b, max(n, 2), most, level) for a, b, n in zip((x, y), args, ndims, strict=True))
+    found = np.matmul(x, y)
+    gone = tuple([axis for axis, n in zip((-2, -1), ndims, strict=True) if n == 1])
+    return Batched(np.squeeze(found, axis=gone) if gone else found, 0, level)
+
+
+def _widened(array: Any, argument: Any, ndim: int, most: int, level: int) -> Any:
+    """Axes of one element behind that of the batch, so that those of the examples stand below each other."""
+    if ndim == most or not isinstance(argument, Batched) or argument.level != level:
+        return array
+    return np.expand_dims(array, tuple(range(1, 1 + most - ndim)))
+
+
 def _size(tree: Any, level: int) -> int:
     sizes = {leaf.batch_size for leaf in flatten(tree)[0] if isinstance(leaf, Batched) and leaf.level == level}
     if len(sizes) != 1:
@@ -128,6 +174,11 @@ def _size(tree: Any, level: int) -> int:
 def one_by_one(function: Callable[..., Any], args: Any, kwargs: Any, level: int) -> Any:
     """The function on one example after the other, and the results put together."""
     size = _size((args, kwargs), level)
+    if not isinstance(size, int):
+        raise TypeError(
+            f"{getattr(function, '__name__', function)} under vmap runs for one example after the other, and their "
+            f"number, {size}, is not known while the graph is built: declare it"
+        )
 
     def pick(i: int) -> Callable[[Any], Any]:
         return lambda leaf: leaf.example(i) if isinstance(leaf, Batched) and leaf.level == level else leaf
@@ -143,7 +194,9 @@ def _together(results: list[Any], level: int) -> Any:
     columns = zip(*[flatten(result)[0] for result in results], strict=True)
     return tree.unflatten(
         [
-            Batched(np.stack(column), 0, level) if isinstance(one, (np.ndarray, np.generic, Tensor, Batched)) else one
+            Batched(np.stack(column), 0, level)
+            if isinstance(one, (np.ndarray, np.generic, Tensor, Batched, Value))
+            else one
             for one, column in zip(first, map(list, columns), strict=True)
         ]
     )
@@ -247,7 +300,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
                     continue
 
                 def wrap(leaf: Any, dim: int = dim) -> Any:
-                    leaf = leaf if isinstance(leaf, (Tensor, Batched)) else np.asarray(leaf)
+                    leaf = leaf if isinstance(leaf, (Tensor, Batched, Value)) else np.asarray(leaf)
                     if not -leaf.ndim <= dim < leaf.ndim:
                         raise ValueError(f"in_dims={dim} for an argument of shape {leaf.shape}")
                     return Batched(leaf, dim % leaf.ndim, level)
@@ -262,7 +315,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
         def unwrap(leaf: Any, dim: Any) -> Any:
             if not isinstance(leaf, Batched) or leaf.level != level:
-                array = leaf if isinstance(leaf, (Tensor, Batched)) else np.asarray(leaf)
+                array = leaf if isinstance(leaf, (Tensor, Batched, Value)) else np.asarray(leaf)
                 return np.stack([array] * size, axis=dim)
             return leaf.array if leaf.dim == dim else np.moveaxis(leaf.array, leaf.dim, dim)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Plan, Value, graph_being_built
+from .._core import Plan, Tensor, Value, graph_being_built
 from .._tree import contains, flatten
 from ..graph import Graph
 from ..parameters import check_name
@@ -34,9 +34,11 @@ class Tracer:
     def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
         """A call that fits no guard: ``(result,)``, or ``(plan, kinds, trees, keys, finish)`` for a new guard."""
         positional, keywords = args[:n], dict(zip(names or (), args[n:], strict=True))
-        if graph_being_built() is not None or contains((positional, keywords), Value) or _has_numbers(args):
+        recorded = contains((positional, keywords), Tensor)
+        if recorded or graph_being_built() is not None or contains((positional, keywords), Value) or _has_numbers(args):
             if out is not None:
-                raise TypeError(f"{self.name}: out= needs arrays, and this call is part of a graph")
+                what = "is recorded" if recorded else "is part of a graph"
+                raise TypeError(f"{self.name}: out= needs arrays, and this call {what}")
             return (self.fn(*positional, **keywords),)
         arguments = self.arguments.read(args, n, names or ())
         foreign = next((p for _, places in arguments for p in places if p.kind == b"?"), None)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core import Node, Value
 from .._tree import flatten
+from ..autograd.vmap import Batched, level_of, one_by_one
 from ..graph import Graph
 
 __all__ = ["Inlined"]
@@ -34,6 +35,8 @@ class Inlined:
         inputs = self.graph.inputs
         if len(arrays) != len(inputs):
             raise TypeError(f"graph {self.graph.name!r} takes {len(inputs)} arrays, got {len(arrays)}")
+        if any(type(a) is Batched for a in arrays):
+            return one_by_one(self, arrays, {}, level_of(arrays))
         target = next((a.graph for a in arrays if isinstance(a, Value)), None)
         if target is None:
             return self.graph.run(feeds=dict(zip(inputs, arrays, strict=True)))

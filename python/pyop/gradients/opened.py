@@ -174,6 +174,13 @@ def _or_zeros(part: Any, like: Any) -> Any:
 
 def check_scalar(f: Callable[..., Any], value: Any) -> None:
     """A gradient is of one real number."""
+    from ..autograd.vmap import Batched
+
+    if isinstance(value, Batched):
+        raise TypeError(
+            "the function that is differentiated holds examples of a batch that are not among its arguments: pass them "
+            "as arguments, and say with argnums what to differentiate by"
+        )
     known = isinstance(value, (Value, Tensor))
     shape = value.shape if known else np.shape(value)
     dtype = value.dtype if known else np.asarray(value).dtype
