@@ -268,3 +268,22 @@ def test_every_pass_has_a_name_and_can_be_left_out():
         g.compile(disable=["unroll"])
     with pytest.raises(TypeError, match=r"disable=\['fuse'\]"):
         g.compile(disable="fuse")
+
+
+# --- what random programs found
+
+
+def test_single_elements_keep_the_bits_of_their_strides():
+    for f in (lambda x: x * x, np.arccosh, lambda x: x**x):
+        for dtype in ("float32", "float64", "complex64"):
+            x = np.array([3.17, 4.45]).astype(dtype)
+            check(f, x[1:2][::-1])
+    check(lambda x, y: np.power(x, y), np.array(4.45, "f"), np.array([0.5], "f"))
+
+
+def test_a_converted_array_that_repeats_elements_is_laid_out_as_numpy_does():
+    x = RNG.normal(size=(1, 3))
+    for f in (lambda x: x.astype("F"), lambda x: np.var(x.astype("F")), lambda x: x.astype("f") + 1):
+        plan, y = pyop.trace(f, "float64[4, 3]").compile(), np.broadcast_to(x, (4, 3))
+        np.testing.assert_array_equal(plan(y), f(y), strict=True)
+        assert plan(y).strides == np.asarray(f(y)).strides

@@ -124,6 +124,7 @@ LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combi
             if (const int from = plain.values[op.operands[k]].producer;
                 from >= 0 && plain.operations[static_cast<size_t>(from)].name == "cast")
                 cast_ |= depends[op.operands[k]];
+        if (op.name == "cast" && plain.values[op.operands[0]].producer < 0) copied_ |= depends[op.operands[0]];
         for (size_t k = 0; k < op.operands.size(); ++k)
             if (k < op.n_inputs)
                 mask |= depends[op.operands[k]];

@@ -34,15 +34,23 @@ PYOP_INLINE bool same_dims(int ndim, const npy_intp* a, const npy_intp* b) {
     return true;
 }
 
-// Single elements of several ranks make NumPy use its iterator, which gives loops no strides: complex products then
-// have other last bits.
-bool ranks_differ(size_t n, PyObject* const* externals) {
-    int first = 0;
+// Single elements of several ranks make NumPy use its iterator, which gives loops no strides; those of one rank keep
+// the strides they have, backward ones too. Complex products, powers and others then have other last bits than for a
+// block.
+bool singles_are_alike(size_t n, PyObject* const* externals) {
     for (size_t k = 0; k < n; ++k) {
-        const int rank = PyArray_NDIM(as_array(externals[k]));
-        if (first && rank && rank != first) return true;
-        if (rank) first = rank;
+        PyArrayObject* a = as_array(externals[k]);
+        if (PyArray_NDIM(a) != PyArray_NDIM(as_array(externals[0]))) return false;
+        if (PyArray_NDIM(a) == 1 && PyArray_STRIDE(a, 0) < 0) return false;
     }
+    return true;
+}
+
+// Whether an array repeats elements along an axis. A copy of it in the order it has is then laid out in NumPy's own
+// way.
+bool repeats_elements(PyArrayObject* a) {
+    for (int d = 0; d < PyArray_NDIM(a); ++d)
+        if (PyArray_STRIDE(a, d) == 0 && PyArray_DIM(a, d) > 1) return true;
     return false;
 }
 
@@ -59,7 +67,9 @@ bool GroupLayout::find(const LoopGroup& group, PyObject* const* externals) {
     }
     // NumPy casts a single element once and repeats it; power and clip look at that, and give other bits for a block.
     if (PYOP_UNLIKELY(single & group.cast_)) return false;
-    return PYOP_LIKELY(size != 1 || !group.strict_) || !ranks_differ(group.n_externals_, externals);
+    for (uint64_t rest = group.copied_ & ~whole; PYOP_UNLIKELY(rest != 0); rest &= rest - 1)
+        if (repeats_elements(as_array(externals[__builtin_ctzll(rest)]))) return false;
+    return PYOP_LIKELY(size != 1 || !group.strict_) || singles_are_alike(group.n_externals_, externals);
 }
 
 // The commonest case: arrays of one shape, side by side in C order, and single elements of no more axes.

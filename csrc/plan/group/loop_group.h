@@ -86,6 +86,7 @@ class LoopGroup final : public NativeStep {
     std::vector<uint64_t> depends_;  // by output: the externals it depends on
     uint64_t strict_ = 0;  // externals that NumPy's loops read
     uint64_t cast_ = 0;  // those they read beside another operand, brought to another dtype
+    uint64_t copied_ = 0;  // those that are brought to another dtype, as astype does
     bool may_fail_ = false;  // some loop may set a Python error
     bool may_decline_ = false;  // when it has begun: results must not lie where it reads
     npy_intp block_ = 0;  // elements
