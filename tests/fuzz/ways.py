@@ -17,7 +17,12 @@ from .program import Line, Program, Reference, Said
 
 PASSES = list(pyop.Graph.passes())
 # What a Value cannot be asked, in the words of its error.
-EXCUSES = ("known when the graph is built", "'NoneType' object", "argument after * must be", "must be an iterable, not NoneType")
+EXCUSES = (
+    "known when the graph is built",
+    "'NoneType' object",
+    "argument after * must be",
+    "must be an iterable, not NoneType",
+)
 
 # Of two long rows these make a large table.
 PRODUCTS = ("outer", "kron", "dot", "einsum", "@", "matmul", "eigvalsh", "broadcast_to", "[:, ", "None]")
