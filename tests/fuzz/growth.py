@@ -45,7 +45,7 @@ def random_program(seed: int, length: int = 12) -> tuple[Program, Reference, lis
 
 
 def _reads_sign_of_nan(line: Line, values: list[np.ndarray]) -> bool:
-    """NaNs are compared as NaNs: the sign that a sum of them has is the compiler's choice, so nothing may look at it."""
+    """NaNs are compared as NaNs: which sign a sum of them has is the compiler's choice: nothing may look at it."""
     if "copysign" not in line.text and "signbit" not in line.text:
         return False
     return any(values[k].dtype.kind == "f" and np.isnan(values[k]).any() for k in line.refs)
