@@ -280,6 +280,36 @@ def test_fused(level: str, outer: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("tail", FUSED)
+@pytest.mark.parametrize("first", [True, False])
+def test_fused_with_a_tail(level: str, tail: str, first: bool) -> None:
+    rng = np.random.default_rng(5)
+    t = getattr(np, tail)
+    for dtype, outer, left, right in itertools.product(
+        REAL_FLOATS, FUSED, ("multiply", "none", "add"), ("multiply", "none", "add")
+    ):
+        kernel = ctests.kernel_find(level, "tail", DTYPES.index(dtype), first, tail, outer, left, right)
+        products = {left, right} <= {"multiply", "none"} and "multiply" in (left, right)
+        assert bool(kernel) == (tail != "divide" and outer in ("add", "subtract") and products)
+        if not kernel:
+            continue
+        o, two = getattr(np, outer), left == right
+
+        def fused(*operands: np.ndarray, o: Any = o, left: str = left, two: bool = two) -> np.ndarray:
+            v, inner = (operands[-1], operands[:-1]) if first else (operands[0], operands[1:])
+            x = inner[0] * inner[1] if left == "multiply" else inner[0]
+            y = inner[-2] * inner[-1] if two or left == "none" else inner[-1]
+            return t(o(x, y), v) if first else t(v, o(x, y))
+
+        some = (
+            [rng.choice(pool, n) for _ in range(5 if two else 4)]
+            for n in (*range(20), 67, 300)
+            for pool in (interesting(dtype), calm(dtype))
+        )
+        check(kernel, fused, some, f"{tail} of ({left}) {outer} ({right}) of {dtype}", any_nan=True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8, 16, 12])
 def test_gather_and_scatter(level: str, itemsize: int) -> None:
     rng = np.random.default_rng(itemsize)

@@ -1,4 +1,5 @@
-// kernels/fused.cpp: two or three of + - * / in one pass, as + - * / of which one or both operands are + - * /.
+// kernels/fused.cpp: two or three of + - * / in one pass, as + - * / of which one or both operands are + - * /; and
+// sums with a product in them with one more operation on them.
 //
 // Each operation rounds by itself, so the bits are those of one pass an operation; what is saved is the traffic of
 // the intermediate results.
@@ -40,6 +41,61 @@ void fused_both(char* const* data, std::ptrdiff_t n) {
     for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = apply<outer>(apply<left>(x[i], y[i]), apply<right>(z[i], w[i]));
 }
 
+// The kernel that computes `Inner` of all operands but one, and `tail` of that and the one, which comes first or last.
+template <Operation tail, bool inner_first, class Inner, class T>
+void fused_tail(char* const* data, std::ptrdiff_t n) {
+    constexpr int inputs = Inner::inputs, first = inner_first ? 0 : 1;
+    const T* v = in<T>(data, inner_first ? inputs : 0);
+    const T *x = in<T>(data, first), *y = in<T>(data, first + 1), *z = in<T>(data, first + 2);
+    const T* w = in<T>(data, inputs == 4 ? first + 3 : first);
+    T* to = out<T>(data, inputs + 1);
+    PYOP_INDEPENDENT
+    for (std::ptrdiff_t i = 0; i < n; ++i) {
+        const T inner = Inner::of(x[i], y[i], z[i], w[i]);
+        to[i] = inner_first ? apply<tail>(inner, v[i]) : apply<tail>(v[i], inner);
+    }
+}
+
+template <Operation outer, class T>
+struct ProductFirst {
+    static constexpr int inputs = 3;
+    static T of(T x, T y, T z, T) { return apply<outer>(x * y, z); }
+};
+template <Operation outer, class T>
+struct ProductLast {
+    static constexpr int inputs = 3;
+    static T of(T x, T y, T z, T) { return apply<outer>(x, y * z); }
+};
+template <Operation outer, class T>
+struct TwoProducts {
+    static constexpr int inputs = 4;
+    static T of(T x, T y, T z, T w) { return apply<outer>(x * y, z * w); }
+};
+
+template <class Inner, class T>
+Kernel find_tail_of(Operation tail, bool inner_first) {
+    using enum Operation;
+    switch (tail) {
+        case Add:
+            return inner_first ? &fused_tail<Add, true, Inner, T> : &fused_tail<Add, false, Inner, T>;
+        case Subtract:
+            return inner_first ? &fused_tail<Subtract, true, Inner, T> : &fused_tail<Subtract, false, Inner, T>;
+        case Multiply:
+            return inner_first ? &fused_tail<Multiply, true, Inner, T> : &fused_tail<Multiply, false, Inner, T>;
+        default:
+            return nullptr;
+    }
+}
+
+template <Operation outer, class T>
+Kernel find_tail(Operation tail, bool inner_first, Operation left, Operation right) {
+    using enum Operation;
+    if (left == Multiply && right == None) return find_tail_of<ProductFirst<outer, T>, T>(tail, inner_first);
+    if (left == None && right == Multiply) return find_tail_of<ProductLast<outer, T>, T>(tail, inner_first);
+    if (left == Multiply && right == Multiply) return find_tail_of<TwoProducts<outer, T>, T>(tail, inner_first);
+    return nullptr;
+}
+
 // chosen(op, f): f called with op as a compile-time constant.
 template <Operation op>
 using Constant = std::integral_constant<Operation, op>;
@@ -76,6 +132,18 @@ Kernel find(Operation outer, Operation left, Operation right) {
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e) {
     if (e == Element::F32) return find<float>(outer, left, right);
     if (e == Element::F64) return find<double>(outer, left, right);
+    return nullptr;
+}
+
+Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e) {
+    const bool wide = e == Element::F64;
+    if (!wide && e != Element::F32) return nullptr;
+    if (outer == Operation::Add)
+        return wide ? find_tail<Operation::Add, double>(tail, inner_first, left, right)
+                    : find_tail<Operation::Add, float>(tail, inner_first, left, right);
+    if (outer == Operation::Subtract)
+        return wide ? find_tail<Operation::Subtract, double>(tail, inner_first, left, right)
+                    : find_tail<Operation::Subtract, float>(tail, inner_first, left, right);
     return nullptr;
 }
 

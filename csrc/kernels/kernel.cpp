@@ -138,6 +138,10 @@ Kernel find_fused(Operation outer, Operation left, Operation right, Element e) {
     return best().find_fused(outer, left, right, e);
 }
 
+Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e) {
+    return best().find_fused_tail(tail, inner_first, outer, left, right, e);
+}
+
 Kernel find_cast(Element from, Element to) { return best().find_cast(from, to); }
 
 Kernel find_fast(std::string_view ufunc_name, Element e) { return best().find_fast(ufunc_name, e); }

@@ -98,6 +98,10 @@ Kernel find_kernel(Operation op, Element operands);
 // The operands are given in reading order.
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e);
 
+// One more operation on the result of these, for sums and differences with a product in them: the other operand comes
+// last, or first.
+Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e);
+
 // NumPy's result of a safe or same-kind cast.
 Kernel find_cast(Element from, Element to);
 

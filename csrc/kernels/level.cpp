@@ -19,7 +19,13 @@ Kernel find_kernel(Operation op, Element e) {
 }  // namespace
 
 extern const KernelLevel level;
-const KernelLevel level = {
-    PYOP_KERNEL_TEXT(PYOP_KERNEL_LEVEL), find_kernel, find_fused, find_cast, find_fast, gather, scatter};
+const KernelLevel level = {PYOP_KERNEL_TEXT(PYOP_KERNEL_LEVEL),
+                           find_kernel,
+                           find_fused,
+                           find_fused_tail,
+                           find_cast,
+                           find_fast,
+                           gather,
+                           scatter};
 
 }  // namespace pyop::PYOP_KERNEL_LEVEL

@@ -16,6 +16,8 @@ struct KernelLevel {
     const char* name;
     Kernel (*find_kernel)(Operation op, Element operands);
     Kernel (*find_fused)(Operation outer, Operation left, Operation right, Element e);
+    Kernel (*find_fused_tail)(Operation tail, bool inner_first, Operation outer, Operation left, Operation right,
+                              Element e);
     Kernel (*find_cast)(Element from, Element to);
     Kernel (*find_fast)(std::string_view ufunc_name, Element e);
     void (*gather)(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);

@@ -159,6 +159,7 @@ Kernel find_comparison(Operation op, Element e);
 Kernel find_bits(Operation op, Element e);
 Kernel find_select(Operation op, Element e);
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e);
+Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e);
 Kernel find_fast(std::string_view ufunc_name, Element e);
 Kernel find_cast(Element from, Element to);
 void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);

@@ -24,9 +24,9 @@ const KernelLevel* level_of(const char* name) {
 
 // (level, what, ...): a kernel as an integer, 0 if there is none; null with the error set.
 PyObject* find(PyObject*, PyObject* args) {
-    const char *level_name, *what, *a = "", *b = "", *c = "";
+    const char *level_name, *what, *a = "", *b = "", *c = "", *d = "";
     int e = 0, f = 0;
-    if (!PyArg_ParseTuple(args, "ssii|sss", &level_name, &what, &e, &f, &a, &b, &c)) return nullptr;
+    if (!PyArg_ParseTuple(args, "ssii|ssss", &level_name, &what, &e, &f, &a, &b, &c, &d)) return nullptr;
     const KernelLevel* level = level_of(level_name);
     if (!level) return nullptr;
     const auto element = static_cast<Element>(e);
@@ -36,6 +36,9 @@ PyObject* find(PyObject*, PyObject* args) {
     if (kind == "cast") kernel = level->find_cast(element, static_cast<Element>(f));
     if (kind == "fast") kernel = level->find_fast(a, element);
     if (kind == "fused") kernel = level->find_fused(operation_of(a), operation_of(b), operation_of(c), element);
+    if (kind == "tail")  // f: whether what is fused is the first operand
+        kernel =
+            level->find_fused_tail(operation_of(a), f != 0, operation_of(b), operation_of(c), operation_of(d), element);
     return PyLong_FromVoidPtr(reinterpret_cast<void*>(kernel));
 }
 

@@ -10,7 +10,7 @@ using Op = GroupIr::Operation;
 
 class Combiner {
   public:
-    explicit Combiner(GroupIr& ir) : ir_(ir), gone_(ir.operations.size()) {}
+    explicit Combiner(GroupIr& ir) : ir_(ir), gone_(ir.operations.size()), made_(ir.operations.size()) {}
 
     void run() {
         for (size_t i = 0; i < ir_.operations.size(); ++i)
@@ -22,16 +22,45 @@ class Combiner {
     }
 
   private:
-    // The operation that computes an operand, if only `reader` needs it and it can be part of one kernel with it.
-    Op* producer(const Op& reader, size_t operand) {
+    // What an operation was made of two or three.
+    struct Made {
+        Operation outer = Operation::None, left = Operation::None, right = Operation::None;
+    };
+    size_t index_of(const Op& op) const { return static_cast<size_t>(&op - ir_.operations.data()); }
+
+    // The operation that computes an operand, if nobody but the reader needs it and its elements are of one type.
+    Op* only_read_by(const Op& reader, size_t operand) {
         const GroupIr::Value& value = ir_.values[reader.operands[operand]];
         if (value.producer < 0 || value.reads != 1 || value.output != GroupIr::kNoOutput) return nullptr;
         Op& op = ir_.operations[static_cast<size_t>(value.producer)];
-        const bool fits = op.does != Operation::None && op.n_inputs == 2 && op.element == reader.element;
-        return fits ? &op : nullptr;
+        return op.element == reader.element ? &op : nullptr;
+    }
+
+    // ... and it can be part of one kernel with the reader.
+    Op* producer(const Op& reader, size_t operand) {
+        Op* op = only_read_by(reader, operand);
+        return op && op->does != Operation::None && op->n_inputs == 2 ? op : nullptr;
     }
 
     void absorb(Op& op) {
+        if (!absorb_plain(op)) absorb_made(op);
+    }
+
+    // An operation on the result of one that was made of several.
+    void absorb_made(Op& op) {
+        for (const bool first : {true, false}) {
+            Op* inner = only_read_by(op, first ? 0 : 1);
+            if (!inner) continue;
+            const Made& made = made_[index_of(*inner)];
+            if (made.outer == Operation::None) continue;
+            const Kernel kernel = find_fused_tail(op.does, first, made.outer, made.left, made.right, op.element);
+            if (!kernel) continue;
+            replace(op, kernel, first ? inner : nullptr, first ? nullptr : inner);
+            return;
+        }
+    }
+
+    bool absorb_plain(Op& op) {
         Op *left = producer(op, 0), *right = producer(op, 1);
         const std::array<std::array<Op*, 2>, 3> ways{{{left, right}, {left, nullptr}, {nullptr, right}}};
         for (const auto& [l, r] : ways) {
@@ -39,9 +68,11 @@ class Combiner {
             const Kernel kernel =
                 find_fused(op.does, l ? l->does : Operation::None, r ? r->does : Operation::None, op.element);
             if (!kernel) continue;
+            made_[index_of(op)] = {op.does, l ? l->does : Operation::None, r ? r->does : Operation::None};
             replace(op, kernel, l, r);
-            return;
+            return true;
         }
+        return false;
     }
 
     void replace(Op& op, Kernel kernel, Op* left, Op* right) {
@@ -53,8 +84,8 @@ class Combiner {
                 return;
             }
             operands.insert(operands.end(), inner->operands.begin(), inner->operands.begin() + inner->n_inputs);
-            text += inner->name + "+";
-            gone_[static_cast<size_t>(inner - ir_.operations.data())] = true;
+            text += inner->text + "+";
+            gone_[index_of(*inner)] = true;
         };
         take(left, op.operands[0]);
         take(right, op.operands[1]);
@@ -68,6 +99,7 @@ class Combiner {
 
     GroupIr& ir_;
     std::vector<bool> gone_;
+    std::vector<Made> made_;  // by operation
 };
 
 }  // namespace
