@@ -8,7 +8,8 @@
 
 namespace pyop {
 
-Ufunc native_ufuncs[kNativeUfuncs];
+// Never destroyed: they own Python objects, and the process ends after Python has.
+Ufunc* const native_ufuncs = new Ufunc[kNativeUfuncs];
 
 namespace {
 

@@ -127,6 +127,6 @@ struct NativeRule {
 PYOP_INLINE bool needs_axis(const ArrayInfo& in, const ArrayInfo& out) { return out.ndim > 0 && out.ndim != in.ndim; }
 
 extern const NativeRule native_rules[kNatives];
-extern Ufunc native_ufuncs[kNativeUfuncs];
+extern Ufunc* const native_ufuncs;  // kNativeUfuncs of them
 
 }  // namespace pyop

@@ -23,8 +23,9 @@ def take(d: Draw) -> Made:
     a = d.value(RANKED)
     index = d.value(lambda i: i.dtype.kind in "iu")
     if d.random() < 0.5 and d.values[index].dtype.kind in "iu":
-        # Wrapping takes NumPy as many steps as the index is large.
-        which, mode = d.pick([("$1", "raise"), ("$1 % 9", "wrap"), ("$1", "clip")])
+        # Wrapping takes NumPy as many steps as the index is large, and no end of them where there is nothing.
+        modes = [("$1", "raise"), ("$1", "clip"), ("$1 % 9", "wrap")]
+        which, mode = d.pick(modes if d.values[a].size else modes[:2])
         return f"np.take($0, {which}, {d.pick(['None', str(d.axis(a))])}, mode={mode!r})", (a, index)
     texts = [f"np.take($0, [0, -1], axis={d.axis(a)})", "np.take($0, 0)"]
     axis = d.axis(a)
