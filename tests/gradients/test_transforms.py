@@ -155,6 +155,24 @@ def test_gradient_of_a_sum_alone_has_the_shape_of_its_argument():
     assert dy.tolist() == [2, 2, 2]
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: np.mean(np.sum(x * y, axis=1)),
+        lambda x, y: -np.mean(np.mean(x * y, axis=1) * 2),
+        lambda x, y: np.mean(np.sum(np.sum(x[None] * y, axis=0), axis=-1)),
+        lambda x, y: np.mean(np.sum(x * y, axis=0, where=x > 0)),
+        lambda x, y: np.sum(x[:, 0] + np.sum(y * x, axis=1)),
+    ],
+)
+def test_reductions_of_reductions_over_sizes_that_are_not_known(f):
+    x, y = np.random.default_rng(0).normal(size=(2, 4, 3))
+    gradient = pyop.grad(f, argnums=(0, 1))
+    graph = pyop.trace(gradient, "float64[n,m]", "float64[n,m]")
+    for got, expected in zip(graph.compile()(x, y), gradient(x, y), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-14)
+
+
 def test_compiled_functions_are_recorded():
     f = pyop.compile(lambda x: np.sum(x**3))
     assert pyop.grad(f)(np.array([1.0, 2.0])).tolist() == [3, 12]

@@ -25,6 +25,20 @@ def spread(ct: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     return broadcast_like(expanded(ct, axis, keepdims), a)
 
 
+def _whole(ct: Any, ans: Any) -> Any:
+    """A cotangent that may be smaller than what it belongs to, of that shape."""
+    return broadcast_like(ct.array() if isinstance(ct, Scalar) else ct, ans)
+
+
+def _narrowed(ct: Any, ans: Any, axis: Any, keepdims: Any) -> Any:
+    """A cotangent that may be smaller than the reduced array, so that it broadcasts to what was reduced."""
+    if isinstance(ct, Scalar) or keepdims or axis is None or shape_of(ct) == ():
+        return ct
+    have, want = shape_of(ct), shape_of(ans)
+    whole = have is not None and want is not None and len(have) == len(want)
+    return np.expand_dims(ct if whole else broadcast_like(ct, ans), axis)
+
+
 def _kept(ct: Any, a: Any, where: Any) -> Any:
     return ct if where is True else np.where(where, ct, 0)
 
@@ -42,8 +56,8 @@ def _sum_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, 
 def _narrow_sum(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
                 initial: Any = 0, where: Any = True) -> Any:  # fmt: skip
     if where is not True:
-        return _sum(ct, ans, a, axis, keepdims=keepdims, where=where)
-    return ct if isinstance(ct, Scalar) else expanded(ct, axis, keepdims)
+        return _sum(_whole(ct, ans), ans, a, axis, keepdims=keepdims, where=where)
+    return _narrowed(ct, ans, axis, keepdims)
 
 
 spreading(np.sum, _sum, _sum_tangent, _narrow_sum, ("a",))
@@ -145,8 +159,8 @@ def _mean_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None,
 def _narrow_mean(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
                  keepdims: Any = False, *, where: Any = True) -> Any:  # fmt: skip
     if where is not True:
-        return _mean(ct, ans, a, axis, keepdims=keepdims, where=where)
-    return (ct if isinstance(ct, Scalar) else expanded(ct, axis, keepdims)) / _number(a, axis, where)
+        return _mean(_whole(ct, ans), ans, a, axis, keepdims=keepdims, where=where)
+    return _narrowed(ct, ans, axis, keepdims) / _number(a, axis, where)
 
 
 spreading(np.mean, _mean, _mean_tangent, _narrow_mean, ("a",))
