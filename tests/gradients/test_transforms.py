@@ -163,6 +163,8 @@ def test_gradient_of_a_sum_alone_has_the_shape_of_its_argument():
         lambda x, y: np.mean(np.sum(np.sum(x[None] * y, axis=0), axis=-1)),
         lambda x, y: np.mean(np.sum(x * y, axis=0, where=x > 0)),
         lambda x, y: np.sum(x[:, 0] + np.sum(y * x, axis=1)),
+        lambda x, y: np.sum(x * y) / x.shape[0],
+        lambda x, y: np.sum(x * y / x.shape[0]) * y.shape[1] - y[0, 0] * x.size,
     ],
 )
 def test_reductions_of_reductions_over_sizes_that_are_not_known(f):

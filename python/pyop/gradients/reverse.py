@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core import Node, Value
+from ..dim import Dim
 from ..rebuild import CallOnTree, call_with_sizes
 from . import table
 from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
@@ -151,6 +152,8 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
                 ct = _laid_out(ct, ans)
         else:
             ct = tuple([_laid_out(c, y) for c, y in zip(cts, results, strict=True)])
+        if isinstance(ct, Scalar) and any(isinstance(arg, Dim) for arg in call.args):
+            ct = ans.graph.constant(ct.array())  # sizes are numbers only beside Values
         parts = rule.vjp(argnums, ans, call.args, call.kwargs)(ct)
         for k, part in zip(argnums, parts, strict=True):
             if part is not None:

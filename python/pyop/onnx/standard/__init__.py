@@ -12,6 +12,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .emitter import OPSET, Emitter, NotStandard, Operand
 
 __all__ = ["OPSET", "Emitter", "NotStandard", "Operand", "emit", "has_rule", "standard"]
@@ -19,7 +21,18 @@ __all__ = ["OPSET", "Emitter", "NotStandard", "Operand", "emit", "has_rule", "st
 R = TypeVar("R", bound=Callable[..., Any])
 
 _rules: dict[Any, tuple[Callable[..., Any], inspect.Signature]] = {}
-_families = ("elementwise", "gradients", "reductions", "reshaping", "selecting")
+_families = (
+    "elementwise",
+    "formulas",
+    "gradients",
+    "indexing",
+    "joining",
+    "products",
+    "quotients",
+    "reductions",
+    "reshaping",
+    "selecting",
+)
 
 
 def standard(*functions: Any) -> Callable[[R], R]:
@@ -45,6 +58,11 @@ def has_rule(function: Any) -> bool:
         return False
 
 
+def _is_default(key: str, value: Any) -> bool:
+    """Whether an argument of a NumPy function says no more than its absence."""
+    return (key == "where" and value is True) or (key == "out" and value is None)
+
+
 def emit(emitter: Emitter, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Operand]:
     """The results of ``function(*args, **kwargs)``, computed by operators of ONNX.
 
@@ -56,6 +74,7 @@ def emit(emitter: Emitter, function: Any, args: tuple[Any, ...], kwargs: dict[st
     if not has_rule(function):
         raise NotStandard("no operator of ONNX does this")
     rule, signature = _rules[function]
+    kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue and not _is_default(key, value)}
     try:
         signature.bind(emitter, *args, **kwargs)
     except TypeError as error:

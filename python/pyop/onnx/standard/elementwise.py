@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...dims import Dim
 from . import standard
 from .emitter import Emitter, NotStandard, Operand
 
-__all__ = ["same_dtype"]
+__all__ = ["emit_ufunc", "loop_dtypes", "same_dtype", "truth"]
 
 _FLOAT, _NUMBER, _INT = "f", "fiu", "iu"
 
@@ -49,9 +50,8 @@ _SIMPLE: dict[Any, tuple[str, str]] = {
     np.multiply: ("Mul", _NUMBER),
     np.negative: ("Neg", "fi"),
     np.positive: ("Identity", _NUMBER),
-    np.power: ("Pow", _FLOAT),
+    np.power: ("Pow", _FLOAT),  # of integers: below
     np.reciprocal: ("Reciprocal", _FLOAT),
-    np.remainder: ("Mod", _INT),
     np.rint: ("Round", _FLOAT),
     np.sign: ("Sign", _NUMBER),
     np.sin: ("Sin", _FLOAT),
@@ -89,7 +89,7 @@ def loop_dtypes(ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
         elif type(x) in (int, float, complex):
             given.append(type(x))
         else:
-            given.append(np.asarray(x).dtype)
+            given.append(int if isinstance(x, Dim) else np.asarray(x).dtype)
     try:
         return tuple(ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout)))
     except (TypeError, ValueError) as error:
@@ -97,12 +97,12 @@ def loop_dtypes(ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _converted(e: Emitter, x: Any, dtype: Any) -> Operand:
-    if isinstance(x, Operand):
-        return e.cast(x, dtype)
+    if isinstance(x, Operand | Dim):
+        return e.cast(e.operand(x), dtype)
     return e.constant(np.asarray(x, dtype))
 
 
-def _emit_ufunc(e: Emitter, ufunc: np.ufunc, args: tuple[Any, ...]) -> Operand:
+def emit_ufunc(e: Emitter, ufunc: np.ufunc, args: tuple[Any, ...]) -> Operand:
     if ufunc in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not):
         loop: tuple[Any, ...] = (np.dtype(bool),) * (ufunc.nin + 1)
     else:
@@ -121,10 +121,10 @@ def _emit_ufunc(e: Emitter, ufunc: np.ufunc, args: tuple[Any, ...]) -> Operand:
 
 def _rule_of(ufunc: np.ufunc) -> Any:
     def unary(e: Emitter, x: Any, /) -> Operand:
-        return _emit_ufunc(e, ufunc, (x,))
+        return emit_ufunc(e, ufunc, (x,))
 
     def binary(e: Emitter, x: Any, y: Any, /) -> Operand:
-        return _emit_ufunc(e, ufunc, (x, y))
+        return emit_ufunc(e, ufunc, (x, y))
 
     return unary if ufunc.nin == 1 else binary
 
@@ -135,12 +135,19 @@ for _ufunc in {*_SIMPLE, *_LOGICAL}:
 
 @standard(np.not_equal)
 def _not_equal(e: Emitter, x: Any, y: Any, /) -> Operand:
-    return e.add("Not", _emit_ufunc(e, np.equal, (x, y)), dtype=bool)
+    return e.add("Not", emit_ufunc(e, np.equal, (x, y)), dtype=bool)
 
 
-@standard(operator.pow)
-def _pow(e: Emitter, x: Any, y: Any, /) -> Operand:
-    return _emit_ufunc(e, np.power, (x, y))
+@standard(operator.pow, np.power)
+def _power(e: Emitter, x: Any, y: Any, /) -> Operand:
+    (dtype, *_) = loop_dtypes(np.power, (x, y))
+    if dtype.kind in _INT and isinstance(y, int | np.integer) and 1 <= y <= 8:
+        # The operator goes through float64; a product wraps around as NumPy's does.
+        factor = found = _converted(e, x, dtype)
+        for _ in range(int(y) - 1):
+            found = e.add("Mul", found, factor)
+        return found
+    return emit_ufunc(e, np.power, (x, y))
 
 
 @standard(np.square)
@@ -160,14 +167,6 @@ def _isfinite(e: Emitter, x: Any, /) -> Operand:
     return e.add("Not", e.add("Or", e.add("IsNaN", x, dtype=bool), e.add("IsInf", x, dtype=bool)))
 
 
-@standard(np.fmod)
-def _fmod(e: Emitter, x: Any, y: Any, /) -> Operand:
-    loop = loop_dtypes(np.fmod, (x, y))
-    if loop[0].kind != "f":
-        raise NotStandard("fmod of integers")
-    return e.add("Mod", _converted(e, x, loop[0]), _converted(e, y, loop[1]), fmod=1)
-
-
 @standard(np.conjugate, np.real)
 def _real(e: Emitter, x: Any, /) -> Operand:
     made = e.operand(x)
@@ -185,35 +184,46 @@ def same_dtype(e: Emitter, xs: Any) -> list[Operand]:
                 raise NotStandard("the dtype of an argument is not known")
             dtypes.append(x.dtype)
         else:
-            dtypes.append(x if type(x) in (int, float, complex) else np.asarray(x).dtype)
+            weak = 0 if isinstance(x, Dim) else x
+            dtypes.append(weak if type(weak) in (int, float, complex) else np.asarray(x).dtype)
     dtype = np.result_type(*dtypes)
     if dtype.kind not in "biuf":
         raise NotStandard(f"arrays of {dtype}")
     return [_converted(e, x, dtype) for x in xs]
 
 
-@standard(np.where)
-def _where(e: Emitter, condition: Any, x: Any, y: Any, /) -> Operand:
-    x, y = same_dtype(e, (x, y))
-    return e.add("Where", _converted(e, condition, np.bool_), x, y, dtype=x.dtype)
+@standard(np.select)
+def _select(e: Emitter, condlist: Any, choicelist: Any, default: Any = 0) -> Operand:
+    if not all(isinstance(part, list | tuple) for part in (condlist, choicelist)):
+        raise NotStandard("select of one array")
+    *choices, found = same_dtype(e, (*choicelist, default))
+    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+        found = e.add("Where", e.cast(e.operand(condition), bool), choice, found, dtype=choice.dtype)
+    return found
 
 
 @standard(np.clip)
-def _clip(e: Emitter, a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Operand:
+def _clip(
+    e: Emitter, a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None
+) -> Operand:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     x = e.operand(a)
     for bound, ufunc in ((low, np.maximum), (high, np.minimum)):
         if bound is not None:
-            x = _emit_ufunc(e, ufunc, (x, bound))
+            x = emit_ufunc(e, ufunc, (x, bound))
     return x
 
 
 @standard(np.round, np.around)
 def _round(e: Emitter, a: Any, decimals: Any = 0) -> Operand:
     x = e.operand(a)
-    if decimals != 0 or x.dtype is None or x.dtype.kind != "f":
-        raise NotStandard("rounding to decimals, or of what is no float")
-    return e.add("Round", x)
+    if not isinstance(decimals, int) or abs(decimals) > 22 or x.dtype is None or x.dtype.kind != "f":
+        raise NotStandard("rounding of what is no float")
+    if decimals == 0:
+        return e.add("Round", x)
+    scale = e.constant(10.0 ** abs(decimals), x.dtype)
+    there, back = ("Mul", "Div") if decimals > 0 else ("Div", "Mul")
+    return e.add(back, e.add("Round", e.add(there, x, scale)), scale)
 
 
 @standard(np.ndarray.astype)
@@ -222,24 +232,44 @@ def _astype(
 ) -> Operand:
     x = e.operand(a)
     target = np.dtype(dtype)
-    if x.dtype is not None and x.dtype.kind == "f" and target.kind == "b":
-        raise NotStandard("truth values of floats, of which NaN is true in NumPy")
-    return e.cast(x, dtype)
+    return truth(e, x) if target.kind == "b" else e.cast(x, dtype)
+
+
+def truth(e: Emitter, x: Operand) -> Operand:
+    """Which elements are true: all but zero, NaN too."""
+    if x.dtype is None or x.dtype.kind not in "iuf":
+        return e.cast(x, bool)
+    return e.add("Not", e.add("Equal", x, e.constant(0, x.dtype), dtype=bool)).like(x)
+
+
+def _outer_of(ufunc: np.ufunc) -> Any:
+    def outer(e: Emitter, A: Any, B: Any, /) -> Operand:
+        x, y = e.operand(A), e.operand(B)
+        if y.ndim:
+            x = e.add("Unsqueeze", x, e.ints([x.ndim + k for k in range(y.ndim)]))
+        return emit_ufunc(e, ufunc, (x, y))
+
+    return outer
+
+
+for _ufunc in (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.less, np.greater, np.equal):
+    standard(_ufunc.outer)(_outer_of(_ufunc))
+
+
+@standard(np.isclose)
+def _isclose(e: Emitter, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: Any = False) -> Operand:
+    x, y = same_dtype(e, (a, b))
+    if x.dtype.kind != "f" or equal_nan or not all(isinstance(t, int | float) for t in (rtol, atol)):
+        raise NotStandard("isclose of what is no float, or with equal_nan")
+    bound = e.add("Add", e.constant(atol, x.dtype), e.add("Mul", e.constant(rtol, x.dtype), e.add("Abs", y)))
+    near = e.add("LessOrEqual", e.add("Abs", e.add("Sub", x, y)), bound, dtype=bool)
+    both = e.add("And", near, _isfinite(e, y))
+    return e.add("Or", both, e.add("Equal", x, y, dtype=bool))
 
 
 @standard(np.copy, np.ascontiguousarray)
 def _copy(e: Emitter, a: Any, order: Any = "K", subok: Any = False) -> Operand:
     return e.operand(a)
-
-
-@standard(np.dot)
-def _dot(e: Emitter, a: Any, b: Any, /) -> Operand:
-    x, y = e.operand(a), e.operand(b)
-    if x.ndim == 0 or y.ndim == 0:
-        return _emit_ufunc(e, np.multiply, (x, y))
-    if (x.ndim > 2 and y.ndim > 1) or y.ndim > 2:
-        raise NotStandard("dot of arrays of more than two dimensions")
-    return _emit_ufunc(e, np.matmul, (x, y))
 
 
 @standard(np.outer)

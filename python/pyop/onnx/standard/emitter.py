@@ -17,6 +17,29 @@ __all__ = ["OPSET", "Emitter", "NotStandard", "Operand"]
 
 OPSET = 20
 
+# What onnxruntime has no kernels for, although ONNX has: the dtype to compute with instead, whose results are the same.
+_INSTEAD: dict[str, dict[str, str]] = {
+    "ArgMax": {"uint16": "int32", "int16": "int32", "uint32": "int64"},
+    "CumSum": {"uint32": "int64", "uint64": "int64"},
+    "Max": {"uint16": "int32", "int16": "int32"},
+    "MatMul": {"uint8": "int32", "int8": "int32", "uint16": "int32", "int16": "int32"},
+    "NonZero": {"int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64", "float64": "bool"},
+    "Pad": {"uint16": "int32", "int16": "int32"},
+    "ReduceMax": {"uint16": "int32", "int16": "int32", "uint32": "int64", "bool": "uint8"},
+    "ReduceSum": dict.fromkeys(("uint8", "int8", "uint16", "int16"), "int32") | {"uint32": "int64", "uint64": "int64"},
+    "Trilu": dict.fromkeys(("uint8", "int8", "uint16", "int16"), "int32") | {"uint32": "int64", "uint64": "int64"},
+    "Where": {
+        "bool": "uint8",
+        "int8": "int32",
+        "int16": "int32",
+        "uint16": "int32",
+        "uint32": "int64",
+        "uint64": "int64",
+    },
+}
+for _same, _as in (("ArgMin", "ArgMax"), ("Min", "Max"), ("ReduceMin", "ReduceMax"), ("ReduceProd", "ReduceSum")):
+    _INSTEAD[_same] = _INSTEAD[_as]
+
 
 @lru_cache(maxsize=1024)
 def _types_of(op_type: str, k: int) -> frozenset[str]:
@@ -49,6 +72,14 @@ class Operand:
     name: str
     dtype: Any
     shape: tuple[Any, ...] | None = None
+
+    def like(self, other: Operand) -> Operand:
+        """The same, of which the shape of another is known."""
+        return Operand(self.name, self.dtype, other.shape)
+
+    def with_rank(self, ndim: int) -> Operand:
+        """The same, of which no more than the rank is known."""
+        return Operand(self.name, self.dtype, (None,) * ndim)
 
     @property
     def ndim(self) -> int:
@@ -99,6 +130,20 @@ class Emitter:
         """One operator with several results."""
         from onnx import helper
 
+        first = next(operand for operand in inputs if operand is not None)
+        data = inputs[1] if op_type == "Where" else first
+        other = _INSTEAD.get(op_type, {}).get(str(None if data is None else data.dtype))
+        if data is not None and other is not None:
+            have = data.dtype
+            start = int(op_type == "Where")
+            given = [
+                self.cast(x, other) if k >= start and x is not None and x.dtype == have else x
+                for k, x in enumerate(inputs)
+            ]
+            kind = have if dtype is None else np.dtype(dtype)
+            computed = np.dtype(other) if kind == have else kind
+            made = self.add_many(op_type, count, *given, dtype=computed, **attributes)
+            return [self.cast(x, kind) for x in made]
         for k, operand in enumerate(inputs):
             if operand is not None and operand.dtype is not None:
                 takes = _types_of(op_type, k)
@@ -115,7 +160,6 @@ class Emitter:
             )
         )
         if dtype is None:
-            first = next(operand for operand in inputs if operand is not None)
             dtype = first.dtype
         return [Operand(name, np.dtype(dtype)) for name in names]
 
@@ -128,6 +172,10 @@ class Emitter:
         """An argument as a tensor: an array of the graph, or a constant."""
         if isinstance(x, Operand):
             return x
+        if isinstance(x, Dim):
+            return Operand(
+                self.add("Reshape", self.size(x), self.constant(np.empty(0, np.int64))).name, np.dtype(np.int64), ()
+            )
         array = np.asarray(x)
         if array.dtype.kind not in "biufc":
             raise NotStandard(f"{type(x).__name__} {x!r:.80} is no tensor")

@@ -11,10 +11,10 @@ from . import standard
 from .elementwise import same_dtype
 from .emitter import Emitter, NotStandard, Operand
 
-__all__: list[str] = []
+__all__ = ["axis_of", "reshape_to"]
 
 
-def _axis(axis: Any, ndim: int) -> int:
+def axis_of(axis: Any, ndim: int) -> int:
     try:
         return int(axis) + ndim if int(axis) < 0 else int(axis)
     except TypeError:
@@ -53,7 +53,7 @@ def _ravel(e: Emitter, a: Any, order: Any = "C") -> Operand:
 def _transpose(e: Emitter, a: Any, axes: Any = None) -> Operand:
     x = e.operand(a)
     if axes is not None:
-        axes = [_axis(k, x.ndim) for k in axes]
+        axes = [axis_of(k, x.ndim) for k in axes]
     return e.add("Transpose", x, perm=axes if axes is not None else list(range(x.ndim))[::-1])
 
 
@@ -64,14 +64,14 @@ def _matrix_transpose(e: Emitter, x: Any, /) -> Operand:
 
 
 def _permuted(e: Emitter, x: Operand, order: list[int]) -> Operand:
-    return e.add("Transpose", x, perm=order)
+    return e.add("Transpose", x, perm=order).with_rank(len(order))
 
 
 @standard(np.swapaxes)
 def _swapaxes(e: Emitter, a: Any, axis1: Any, axis2: Any) -> Operand:
     x = e.operand(a)
     order = list(range(x.ndim))
-    one, two = _axis(axis1, x.ndim), _axis(axis2, x.ndim)
+    one, two = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
     order[one], order[two] = order[two], order[one]
     return _permuted(e, x, order)
 
@@ -79,8 +79,8 @@ def _swapaxes(e: Emitter, a: Any, axis1: Any, axis2: Any) -> Operand:
 @standard(np.moveaxis)
 def _moveaxis(e: Emitter, a: Any, source: Any, destination: Any) -> Operand:
     x = e.operand(a)
-    sources = [_axis(k, x.ndim) for k in (source if isinstance(source, tuple | list) else (source,))]
-    targets = [_axis(k, x.ndim) for k in (destination if isinstance(destination, tuple | list) else (destination,))]
+    sources = [axis_of(k, x.ndim) for k in (source if isinstance(source, tuple | list) else (source,))]
+    targets = [axis_of(k, x.ndim) for k in (destination if isinstance(destination, tuple | list) else (destination,))]
     order = [k for k in range(x.ndim) if k not in sources]
     for target, k in sorted(zip(targets, sources, strict=True)):
         order.insert(target, k)
@@ -153,6 +153,16 @@ def _array_split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) 
     return _pieces(e, ary, None, axis)
 
 
+@standard(np.hsplit)
+def _hsplit(e: Emitter, ary: Any, indices_or_sections: Any) -> list[Operand]:
+    return _pieces(e, ary, indices_or_sections, int(e.operand(ary).ndim > 1))
+
+
+@standard(np.vsplit)
+def _vsplit(e: Emitter, ary: Any, indices_or_sections: Any) -> list[Operand]:
+    return _pieces(e, ary, indices_or_sections, 0)
+
+
 @standard(np.split)
 def _split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
     return _pieces(e, ary, indices_or_sections, axis)
@@ -160,7 +170,7 @@ def _split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> lis
 
 def _pieces(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
     x = e.operand(ary)
-    axis = _axis(axis, x.ndim)
+    axis = axis_of(axis, x.ndim)
     count = len(e.outputs)
     size = None if x.shape is None else x.shape[axis]
     sizes = [None if out.shape is None else out.shape[axis] for out in e.outputs]
@@ -179,12 +189,43 @@ def _flip(e: Emitter, m: Any, axis: Any = None) -> Operand:
     axes = (
         list(range(x.ndim))
         if axis is None
-        else [_axis(k, x.ndim) for k in (axis if isinstance(axis, tuple) else (axis,))]
+        else [axis_of(k, x.ndim) for k in (axis if isinstance(axis, tuple) else (axis,))]
     )
     if not axes:
         return x
     n = len(axes)
-    return e.add("Slice", x, e.ints([-1] * n), e.ints([-(2**62)] * n), e.ints(axes), e.ints([-1] * n))
+    return e.add("Slice", x, e.ints([-1] * n), e.ints([-(2**62)] * n), e.ints(axes), e.ints([-1] * n)).like(x)
+
+
+@standard(np.fliplr)
+def _fliplr(e: Emitter, m: Any) -> Operand:
+    return _flip(e, m, 1)
+
+
+@standard(np.flipud)
+def _flipud(e: Emitter, m: Any) -> Operand:
+    return _flip(e, m, 0)
+
+
+@standard(np.rot90)
+def _rot90(e: Emitter, m: Any, k: Any = 1, axes: Any = (0, 1)) -> Operand:
+    x = e.operand(m)
+    if axes != (0, 1) or not isinstance(k, int) or x.ndim < 2:
+        raise NotStandard("a rotation in another plane")
+    turned = {0: lambda: x, 2: lambda: _flip(e, x, (0, 1))}
+    if k % 2 == 0:
+        return turned[k % 4]()
+    other = _swapaxes(e, _flip(e, x, 1) if k % 4 == 1 else x, 0, 1)
+    return other if k % 4 == 1 else _flip(e, other.like(x).with_rank(x.ndim), 1)
+
+
+@standard(np.rollaxis)
+def _rollaxis(e: Emitter, a: Any, axis: Any, start: Any = 0) -> Operand:
+    x = e.operand(a)
+    axis, start = axis_of(axis, x.ndim), start + x.ndim if start < 0 else start
+    order = [k for k in range(x.ndim) if k != axis]
+    order.insert(start - 1 if axis < start else start, axis)
+    return _permuted(e, x, order)
 
 
 @standard(np.tile)

@@ -10,6 +10,7 @@ import numpy as np
 from ...dims import Dim
 from . import standard
 from .emitter import Emitter, NotStandard, Operand
+from .indexing import gather, is_array, pick
 
 __all__ = ["getitem"]
 
@@ -18,24 +19,31 @@ _END = 2**62
 
 @standard(operator.getitem)
 def getitem(e: Emitter, a: Any, key: Any, /) -> Operand:
-    """Basic indices, or one array of integers."""
+    """Slices, integers, arrays of integers, a mask."""
     x = e.operand(a)
     ndim = x.ndim
     keys = list(key) if isinstance(key, tuple) else [key]
-    if sum(isinstance(k, Operand | np.ndarray | list) for k in keys):
-        return _advanced(e, x, keys)
     if any(isinstance(k, bool | np.bool_) for k in keys):
         raise NotStandard("a truth value as an index")
-    used = sum(k is not None and k is not Ellipsis for k in keys)
-    if Ellipsis not in keys:
+    used = sum(e.operand(k).ndim if _is_mask(e, k) else 1 for k in keys if k is not None and k is not Ellipsis)
+    if not any(k is Ellipsis for k in keys):
         keys.append(Ellipsis)
     full: list[Any] = []
     for k in keys:
         full += [slice(None)] * (ndim - used) if k is Ellipsis else [k]
-    return _basic(e, x, full)
+    if not any(map(is_array, full)):
+        return _basic(e, x, full)
+    if any(k is None for k in full):
+        raise NotStandard("a new axis beside arrays as indices")
+    return pick(e, x, full, _basic)
+
+
+def _is_mask(e: Emitter, key: Any) -> bool:
+    return is_array(key) and e.operand(key).dtype == np.bool_
 
 
 def _basic(e: Emitter, x: Operand, keys: list[Any]) -> Operand:
+    rank = sum(1 for k in keys if k is None or isinstance(k, slice))
     starts, ends, axes, steps, dropped, added = [], [], [], [], [], []
     axis = place = 0
     for k in keys:
@@ -63,7 +71,9 @@ def _basic(e: Emitter, x: Operand, keys: list[Any]) -> Operand:
         x = e.add("Slice", x, e.ints(starts), e.ints(ends), e.ints(axes), e.ints(steps))
     if dropped:
         x = e.add("Squeeze", x, e.ints(dropped))
-    return e.add("Unsqueeze", x, e.ints(added)) if added else x
+    if added:
+        x = e.add("Unsqueeze", x, e.ints(added))
+    return x.with_rank(rank) if axes or added else x
 
 
 def _in_bounds(x: Operand, axes: list[int], starts: list[Any], dropped: list[int]) -> None:
@@ -92,36 +102,14 @@ def _bounds(k: slice) -> tuple[Any, Any, int]:
     return start, stop, step
 
 
-def _advanced(e: Emitter, x: Operand, keys: list[Any]) -> Operand:
-    """One array of integers among full slices: Gather."""
-    full = []
-    used = sum(k is not Ellipsis for k in keys)
-    for k in keys:
-        full += [slice(None)] * (x.ndim - used) if k is Ellipsis else [k]
-    arrays = [(axis, k) for axis, k in enumerate(full) if isinstance(k, Operand | np.ndarray | list)]
-    if len(arrays) != 1 or any(k != slice(None) for axis, k in enumerate(full) if axis != arrays[0][0]):
-        raise NotStandard("an index with several arrays, or with an array beside other indices")
-    axis, index = arrays[0]
-    return _gather(e, x, index, axis)
-
-
-def _gather(e: Emitter, x: Operand, index: Any, axis: int) -> Operand:
-    index = e.operand(index)
-    if index.dtype is None or index.dtype.kind not in "iu" or index.dtype == np.uint64:
-        raise NotStandard(f"an index of {index.dtype}")
-    if index.dtype not in (np.int32, np.int64):
-        index = e.cast(index, np.int64)
-    return e.add("Gather", x, index, axis=axis)
-
-
 @standard(np.take)
 def _take(e: Emitter, a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = "raise") -> Operand:
     if mode != "raise":
         raise NotStandard(f"mode={mode!r}")
     x = e.operand(a)
     if axis is None:
-        return _gather(e, e.add("Reshape", x, e.ints([-1])), indices, 0)
-    return _gather(e, x, indices, int(axis))
+        return gather(e, e.add("Reshape", x, e.ints([-1])).with_rank(1), indices, 0)
+    return gather(e, x, indices, int(axis))
 
 
 def _triangle(e: Emitter, m: Any, k: Any, upper: int) -> Operand:
