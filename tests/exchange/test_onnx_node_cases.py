@@ -1,48 +1,30 @@
-"""The node cases of the onnx package: what its own reference evaluator passes, pyop passes, and with the same bits."""
+"""The node cases of the onnx package: what its own reference evaluator passes, pyop passes, and with the same bits; and
+what pyop has read, it writes again.
+"""
 
+import copy
+import pickle
 import warnings
 
-import numpy as np
 import pytest
 
-pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx")
 
-import pyop.onnx
+import pyop  # noqa: E402
+import pyop.onnx  # noqa: E402
 
-pytestmark = pytest.mark.campaign
-
-
-def same(expected, got, case):
-    if isinstance(expected, list | tuple):
-        return (
-            isinstance(got, list | tuple)
-            and len(expected) == len(got)
-            and all(map(lambda a, b: same(a, b, case), expected, got))
-        )
-    if expected is None or isinstance(expected, dict):
-        return expected == got
-    a, b = np.asarray(expected), np.asarray(got)
-    if a.dtype.kind in "OUS" or b.dtype.kind in "OUS":
-        return a.shape == b.shape and list(map(str, a.ravel())) == list(map(str, b.ravel()))
-    if (a.dtype, a.shape) != (b.dtype, b.shape):
-        return False
-    wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    return np.allclose(a.astype(wide), b.astype(wide), rtol=case.rtol, atol=case.atol, equal_nan=True)
+from .node_cases import as_feed, cases, cases_of, feeds_of, same, same_bits  # noqa: E402
 
 
-def as_feed(x):
-    return x if isinstance(x, np.ndarray | np.generic | int | float) else pyop.onnx.box(x)
-
-
+@pytest.mark.campaign
 def test_what_the_reference_evaluator_passes():
-    from onnx.backend.test.case.node import collect_testcases
     from onnx.reference import ReferenceEvaluator
 
     counts = {"cases": 0, "reference": 0, "pyop": 0}
     differ = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for case in collect_testcases(None):
+        for case in cases():
             names = [info.name for info in case.model.graph.input]
             for inputs, outputs in case.data_sets:
                 counts["cases"] += 1
@@ -50,13 +32,14 @@ def test_what_the_reference_evaluator_passes():
                     theirs = ReferenceEvaluator(case.model).run(None, dict(zip(names, inputs, strict=False)))
                 except Exception:
                     continue
-                if not same(list(outputs), list(theirs), case):
+                if not same(list(outputs), list(theirs), case.rtol, case.atol):
                     continue
                 counts["reference"] += 1
                 try:
                     plan = pyop.onnx.load(case.model).compile()
                     mine = list(plan(**{name: as_feed(x) for name, x in zip(names, inputs, strict=False)}).values())
-                    reason = None if same(list(outputs), mine, case) else "another result"
+                    good = same(list(outputs), mine, case.rtol, case.atol)
+                    reason = None if good else "another result"
                 except Exception as error:
                     reason = f"{type(error).__name__}: {str(error)[:200]}"
                 counts["pyop"] += reason is None
@@ -65,3 +48,104 @@ def test_what_the_reference_evaluator_passes():
     print(counts, *differ, sep="\n")
     assert counts["reference"] > 1000
     assert counts["pyop"] >= 0.99 * counts["reference"], "\n".join(differ)
+
+
+def problem(case, inputs, graph, first):
+    """What is wrong with a loaded graph that was written and read again; None for nothing."""
+    feeds = feeds_of(case, inputs)
+    plan = graph.compile()
+    model = pyop.onnx.export(graph)
+    onnx.checker.check_model(model, full_check=is_valid(case.model))
+    again = pyop.onnx.load(model)
+    assert [value.name for value in again.inputs] == [value.name for value in graph.inputs]
+    for made in (again, pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph)):
+        if list(made.outputs) != list(graph.outputs):
+            return f"its outputs are {list(made.outputs)}"
+        # The second question is for random numbers.
+        if not same_bits(first, made.compile()(**feeds)) and same_bits(first, plan(**feeds)):
+            return "another result"
+        written = pyop.onnx.export(made)
+        if written != model:
+            return "another model the second time"
+    return None
+
+
+def is_valid(model):
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except Exception:
+        return False
+    return True
+
+
+def differing(chosen):
+    """How many cases pyop loads and runs, and those that differ once they were written and read again."""
+    count, differ = 0, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in chosen:
+            for inputs, _ in case.data_sets:
+                try:
+                    graph = pyop.onnx.load(case.model)
+                    first = graph.compile()(**feeds_of(case, inputs))
+                except Exception:
+                    continue
+                count += 1
+                try:
+                    reason = problem(case, inputs, graph, first)
+                except Exception as error:
+                    reason = f"{type(error).__name__}: {str(error)[:300]}"
+                if reason is not None:
+                    differ.append(f"{case.name}: {reason}")
+    return count, differ
+
+
+def test_some_of_the_models_are_written_as_they_were_read():
+    operators = {
+        "If": "if_",
+        "Loop": "loop",
+        "SequenceMap": "sequence_map",
+        "OptionalHasElement": "optionalhaselement",
+        "LSTM": "lstm",
+        "Softmax": "softmax",
+        "CastLike": "castlike",
+        "Relu": "relu",
+        "MatMul": "matmul",
+        "Bernoulli": "bernoulli",
+        "StringConcat": "string_concat",
+    }
+    count, differ = differing(cases_of(operators))
+    assert count > 50
+    assert not differ, "\n".join(differ)
+
+
+@pytest.mark.campaign
+def test_models_are_written_as_they_were_read():
+    count, differ = differing(cases())
+    print(count, *differ, sep="\n")
+    assert count > 1600
+    assert len(differ) <= 0.01 * count, "\n".join(differ)
+
+
+@pytest.mark.campaign
+def test_models_are_saved_as_they_were_read(tmp_path):
+    count, differ = 0, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in cases():
+            inputs, _ = case.data_sets[0]
+            feeds = feeds_of(case, inputs)
+            try:
+                graph = pyop.onnx.load(case.model)
+                plan = graph.compile()
+                first = plan(**feeds)
+            except Exception:
+                continue
+            count += 1
+            graph.save(tmp_path / "case.onnx")
+            again = pyop.load(tmp_path / "case.onnx")
+            if not same_bits(first, again.compile()(**feeds)) and same_bits(first, plan(**feeds)):
+                differ.append(case.name)
+            assert pyop.onnx.export(again) == pyop.onnx.export(graph)
+    assert count > 1600
+    assert not differ

@@ -11,9 +11,21 @@ from typing import Any, NoReturn
 
 from .elements import dtype_of, name_of
 
-__all__ = ["DOMAIN", "FAMILIES", "Backward", "Forward", "Port", "node_label", "read_backward", "read_forward"]
+__all__ = [
+    "DOMAIN",
+    "FAMILIES",
+    "KEYWORDS",
+    "Backward",
+    "Forward",
+    "Port",
+    "node_label",
+    "read_backward",
+    "read_forward",
+    "read_keywords",
+]
 
 DOMAIN = "com.microsoft"
+KEYWORDS = "pyop.keywords"  # metadata of a node: the names of its last arguments
 
 _FLOAT, _INT, _STRING, _FLOATS, _INTS = 1, 2, 3, 6, 7
 _KIND_NAMES = {_FLOAT: "FLOAT", _INT: "INT", _STRING: "STRING", _FLOATS: "FLOATS", _INTS: "INTS"}
@@ -269,6 +281,25 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
         written=written,
         reused=tuple((k - 1, j) for k, j in enumerate(reader.ints("tensor_reuse_map")) if k > 0 and j >= 0),
     )
+
+
+def read_keywords(node: Any, n_arguments: int) -> tuple[str, ...]:
+    """The names of the last arguments of a PythonOp, which pyop writes into its metadata.
+
+    Raises
+    ------
+    ValueError
+        They are no names, or too many.
+    """
+    for entry in node.metadata_props:
+        if entry.key == KEYWORDS:
+            names = tuple(entry.value.split(",")) if entry.value else ()
+            if not (all(name.isidentifier() for name in names) and len(set(names)) == len(names) <= n_arguments):
+                raise ValueError(
+                    f"{node_label(node)}: the metadata {KEYWORDS!r} are no names of arguments: {entry.value!r:.80}"
+                )
+            return names
+    return ()
 
 
 def _written(reader: _Reader, name: str, count: int, inputs: int) -> frozenset[int]:

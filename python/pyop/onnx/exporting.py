@@ -14,8 +14,11 @@ from .._core import __version__ as pyop_version
 from ..dims import Dim
 from ..graph import Graph
 from ..spec import Spec
+from . import reexport
 from .described import Call, call_of
 from .elements import STRING, code_of
+from .held import HeldModel
+from .inferred import Inferred
 from .standard import OPSET, Emitter, NotStandard, Operand, emit, has_rule
 
 __all__ = ["DIALECTS", "IR_VERSION", "OPSET", "Writer", "export"]
@@ -36,7 +39,8 @@ def export(
 
     NumPy functions become standard operators where there are such, so that a graph of them runs in any ONNX runtime.
     Every other function becomes a PythonOp of the domain ``com.microsoft``, under its import path; gradients of ops
-    become PythonOpGrad.
+    become PythonOpGrad. Nodes that `load` has read from a model are written as they were there, for the same opset if
+    what was added to them allows it.
 
     Parameters
     ----------
@@ -81,6 +85,7 @@ def export(
     model = writer.model()
     if embed:
         _embed(model, writer.functions)
+    reexport.add_stored(writer, model)
     if path is not None:
         save_model(model, path)
     return model
@@ -138,6 +143,12 @@ class Writer:
         self.extensions: dict[str, Any] = {}
         self._constants: dict[Any, str] = {}
         self.contexts: dict[int, str] = {}
+        # What the graph was loaded with; which of `nodes` come from there; outputs whose type is to be inferred.
+        self.held: HeldModel | None = getattr(graph, "_held", None)
+        self.held_at: set[int] = set()
+        self.inner_names: dict[str, str] = {}  # other names for tensors inside nodes
+        self.untyped: dict[str, str] = {}
+        self.inferred = None if self.held is None else Inferred(self)
 
     # --- names and tensors that rules ask for
 
@@ -167,7 +178,11 @@ class Writer:
 
     def operand(self, value: Value) -> Operand:
         """A Value of the graph as a tensor."""
-        return Operand(self.names[value.node.index, value.output_index], value.dtype, value.shape)
+        name, dtype, shape = self.names[value.node.index, value.output_index], value.dtype, value.shape
+        if self.inferred is not None and (dtype is None or shape is None):
+            known = self.inferred.type_of(name)
+            dtype, shape = known[0] if dtype is None else dtype, known[1] if shape is None else shape
+        return Operand(name, dtype, shape)
 
     # --- the walk
 
@@ -175,15 +190,21 @@ class Writer:
         """Everything that the outputs need, and every stateful node."""
         wanted = self._output_names()
         needed = self._needed()
-        for node in self.graph.nodes:
-            if node.kind == "input":
-                value = node.outputs[0]
-                self.names[node.index, 0] = self.fresh(value.name)
+        hints = {(value.node.index, 0): value.name for value in self.graph.inputs} | wanted
+        if self.held is not None:
+            # No name of the graph may also mean something inside a node. Those that the caller sees stay as they are.
+            inside, seen = self.held.inner_names(), set(hints.values())
+            self.taken |= inside | seen
+            self.inner_names = {name: self.fresh(name) for name in sorted(inside & seen)}
+            self.taken -= seen
+            hints |= {place: name for place, name in self.held.names() if place not in hints}
+        for key, name in hints.items():
+            if key[0] in needed or self.graph[key[0]].kind == "input":
+                self.names[key] = self.fresh(name)
         for node in self.graph.nodes:
             for k, value in enumerate(node.outputs):
-                key = (node.index, k)
-                if key not in self.names:
-                    self.names[key] = self.fresh(wanted.get(key) or value.name)
+                if (node.index, k) not in self.names:
+                    self.names[node.index, k] = self.fresh(value.name)
         for node in self.graph.nodes:
             if node.index not in needed:
                 continue
@@ -207,7 +228,8 @@ class Writer:
             if index not in needed:
                 needed.add(index)
                 node = self.graph[index]
-                pending += [value.node.index for value in node.inputs]
+                held = None if self.held is None else self.held.nodes.get(index)
+                pending += [v.node.index for v in node.inputs] if held is None else [n for _, n, _ in held.places]
                 # A gradient needs the context of its call, whether or not anybody reads what the call returns.
                 forward = python_nodes.forward_of(self, node)
                 pending += [forward.index] if forward is not None else []
@@ -218,6 +240,9 @@ class Writer:
         if self.graph._outputs is None:
             return []
         leaves, structure = self.graph._output_leaves()
+        tree = structure.unflatten(leaves)
+        if type(tree) is dict and all(type(key) is str and isinstance(leaf, Value) for key, leaf in tree.items()):
+            return [(leaf, key) for key, leaf in tree.items()]
         paths = structure.leaf_paths()
         found = []
         for leaf, path in zip(leaves, paths, strict=True):
@@ -251,7 +276,27 @@ class Writer:
                 self.nodes.append(helper.make_node("Identity", [name], [free], name=self.fresh(f"{free}/Identity")))
                 name = free
             used.add(name)
-            self.outputs.append(self.interface(name, value.spec, f"output {name!r} of the graph"))
+            self.outputs.append(self.declared(name, value) or self._output(name, value))
+
+    def declared(self, name: str, value: Value) -> Any:
+        """The ValueInfo of a Value as the model had it that the graph was loaded from; None for any other."""
+        from onnx import ValueInfoProto
+
+        place = (value.node.index, value.output_index)
+        kind = None if self.held is None else self.held.types.get(place)
+        return None if kind is None else ValueInfoProto(name=name, type=kind)
+
+    def _output(self, name: str, value: Value) -> Any:
+        from onnx import ValueInfoProto
+
+        what = f"output {name!r} of the graph"
+        try:
+            return self.interface(name, value.spec, what)
+        except ValueError as error:
+            if self.held is None:
+                raise
+            self.untyped[name] = str(error)
+            return ValueInfoProto(name=name)
 
     def interface(self, name: str, spec: Spec, what: str) -> Any:
         """The ValueInfo of an input or output of the graph, of which ONNX wants dtype and rank."""
@@ -301,6 +346,11 @@ class Writer:
         """One call: an operator if there is one, else a PythonOp."""
         from . import python_nodes
 
+        held = None if self.held is None else self.held.nodes.get(node.index)
+        if held is not None:
+            reexport.write(self, node, held)
+            self._describe(node)
+            return
         inputs = [self.operand(value) for value in node.inputs]
         call = call_of(node, inputs)
         reason = ""
@@ -341,7 +391,10 @@ class Writer:
         # ONNX infers nothing about a PythonOp, and less than pyop knows about the rest.
         for value in node.outputs:
             name = self.names[node.index, value.output_index]
-            if isinstance(value.dtype, np.dtype):
+            declared = self.declared(name, value)
+            if declared is not None:
+                self.value_infos.append(declared)
+            elif isinstance(value.dtype, np.dtype):
                 self.value_infos.append(self.value_info(name, value.spec, f"{name!r}"))
 
     def model(self) -> Any:
@@ -349,10 +402,14 @@ class Writer:
         from onnx import ModelProto, helper
 
         outputs = {info.name for info in self.outputs}
-        inputs = [
-            self.interface(self.names[value.node.index, 0], value.spec, f"input {value.name!r} of the graph")
-            for value in self.graph.inputs
-        ]
+        inputs = []
+        for value in self.graph.inputs:
+            name = self.names[value.node.index, 0]
+            declared = self.declared(name, value)
+            inputs.append(declared or self.interface(name, value.spec, f"input {value.name!r} of the graph"))
+        bodies, opsets = self._versions(inputs)
+        if self.held is not None:
+            reexport.write_defaults(self, inputs)
         graph = helper.make_graph(
             self.nodes,
             self.graph.name,
@@ -361,18 +418,46 @@ class Writer:
             initializer=self.initializers,
             value_info=[info for info in self.value_infos if info.name not in outputs],
         )
-        opsets = [helper.make_opsetid("", OPSET)]
-        if self.uses_extension:
-            domain = "ai.onnx.contrib" if self.dialect == "extensions" else "com.microsoft"
-            opsets.append(helper.make_opsetid(domain, 1))
         made: ModelProto = helper.make_model(
-            graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pyop", producer_version=pyop_version
+            graph,
+            opset_imports=opsets,
+            functions=bodies,
+            ir_version=IR_VERSION if self.held is None else reexport.ir_version(self, opsets, IR_VERSION),
+            producer_name="pyop",
+            producer_version=pyop_version,
         )
+        if self.held is not None:
+            helper.set_model_props(made, self.held.metadata)
+            if self.untyped:
+                reexport.complete(made, self.untyped)
         if self.extensions:
             import json
 
             made.metadata_props.add(key="pyop.extensions", value=json.dumps(self.extensions))
         return made
+
+    def _versions(self, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
+        """The functions of the model, and the versions of all domains."""
+        from onnx import helper
+
+        versions = {"": OPSET}
+        bodies: list[Any] = []
+        if self.held is not None:
+            bodies = reexport.functions(self)
+            types = {info.name: info.type for info in (*self.value_infos, *inputs)}
+            versions[""] = self.settle(bodies, types)
+            own = self.held.home.opsets
+            called = reexport.domains(self.nodes) | {body.domain for body in bodies}
+            for body in bodies:
+                called |= {entry.domain for entry in body.opset_import}
+            versions |= {domain: own.get(domain, 1) for domain in sorted(called - {"", "ai.onnx"})}
+        if self.uses_extension:
+            versions.setdefault("ai.onnx.contrib" if self.dialect == "extensions" else "com.microsoft", 1)
+        return bodies, [helper.make_opsetid(domain, version) for domain, version in versions.items()]
+
+    def settle(self, bodies: list[Any], types: dict[str, Any]) -> int:
+        """Bring the operators to one version; see `reexport.settle`."""
+        return reexport.settle(self, bodies, types)
 
 
 def _dim(size: Any) -> int | str | None:

@@ -11,66 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
 from .._core import Value
-from .._tree import TreeDef
 from ..dims import Dim
-from ..graph import Graph
 from ..spec import Spec
-from .attributes import DOMAIN, Port, node_label, read_backward, read_forward
-from .boxes import Unboxing
+from .attributes import DOMAIN, Port, node_label
 from .elements import dtype_of, name_of
+from .held import HeldModel, HeldNode
+from .loaded import LoadedGraph
 from .native import native_nodes
-from .python_op import GradientCall, PythonCall
+from .reference import Reference, free_names
 from .registry import Table
+from .sparse import to_dense
 from .trust import Trust
 
-__all__ = ["LoadedGraph", "load", "pickles_of", "read_model", "to_array"]
+__all__ = ["load", "pickles_of", "read_model", "size_of", "to_array"]
 
-KEYWORDS = "pyop.keywords"
 _DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
-
-
-class LoadedGraph(Graph):
-    """A Graph of an ONNX model: its results may be sequences, maps or missing."""
-
-    __slots__ = ("_size", "_source")
-
-    _size: int  # how many nodes the model has become
-
-    _source: tuple[Any, ...]  # what `load` made it of
-
-    def __reduce__(self) -> Any:
-        proto, *rest = self._source
-        return _load_again, (proto.SerializeToString(), *rest)
-
-    def save(self, path: Any, *, embed: bool = False) -> None:
-        """Write the model that the graph was loaded from; see `Graph.save`."""
-        from .exporting import save_model
-
-        if len(self) != self._size:
-            raise ValueError(
-                f"graph {self.name!r} was loaded from a model and has got {len(self) - self._size} nodes since, which "
-                "that does not have: save it before, or build a graph of your own"
-            )
-        save_model(self._source[0], path)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        return _load_again(*self._source)
-
-    def _compile(
-        self,
-        leaves: list[Any],
-        structure: TreeDef,
-        feeds: Iterable[Value],
-        *,
-        whole: bool,
-        threads: int,
-        disable: tuple[str, ...] = (),
-        fast: bool = False,
-    ) -> Any:
-        unboxing: Any = Unboxing(structure)  # which the core asks for no more than `unflatten`
-        return _core.compile(self, tuple(leaves), tuple(feeds), 3, unboxing, whole, disable, threads, fast)
 
 
 def load(
@@ -81,7 +37,8 @@ def load(
     modules: Iterable[str] = (),
     strict: bool = True,
     pointers: dict[int, Any] | None = None,
-) -> Graph:
+    overridable: Iterable[str] | bool = (),
+) -> LoadedGraph:
     """A Graph of an ONNX model, with PythonOp nodes of either dialect among its operators.
 
     Parameters
@@ -103,12 +60,17 @@ def load(
         positions count.
     pointers : dict of int to object, optional
         What the integers of ``input_pointer_scalars`` stand for.
+    overridable : iterable of str, or bool
+        Inputs for which the model has a default, an initializer of the same name, and which are to be inputs of the
+        graph nevertheless; True for all of them. Their defaults are in ``graph.defaults``, to be passed to a plan; in
+        ``graph.run`` they need not be fed. By default such an input is a constant, which only ``graph.run`` can feed.
 
     Returns
     -------
     Graph
         Its inputs and outputs have the names of the model; the outputs are a dict. A sequence or map is fed in a
-        `box`; a missing result is None.
+        `box`; a missing result is None. Nodes can be added to it, and ``graph.output`` replaces its outputs; `export`
+        and ``graph.save`` write back what the model had, with what was added.
 
     Raises
     ------
@@ -123,16 +85,14 @@ def load(
     >>> loaded.compile()(x=np.zeros(2, np.float32))
     {'multiply': array([2., 2.], dtype=float32)}
     """
-    return _load_again(read_model(model), functions, trust, tuple(modules), strict, pointers)
-
-
-def _load_again(model: Any, functions: Any, trust: Any, modules: Any, strict: Any, pointers: Any) -> Graph:
     proto = read_model(model)
+    if isinstance(overridable, str):
+        raise TypeError(f"overridable takes several names of inputs: overridable=[{overridable!r}]")
+    wanted = overridable if isinstance(overridable, bool) else frozenset(overridable)
     table = Table(functions, Trust.make(trust, modules), pickles_of(proto))
-    made = _Loader(proto, table, strict, pointers).graph()
-    made._size = len(made)
-    made._source = (proto, functions, trust, modules, strict, pointers)
-    return made
+    bodies = list(map(_copy, proto.functions))
+    home = Reference({e.domain: e.version for e in proto.opset_import}, bodies, table, strict, pointers)
+    return _Loader(proto, home, wanted).graph()
 
 
 def read_model(model: Any) -> Any:
@@ -215,39 +175,45 @@ def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
 
 
 class _Loader:
-    def __init__(self, proto: Any, table: Table, strict: bool, pointers: dict[int, Any] | None) -> None:
+    def __init__(self, proto: Any, home: Reference, overridable: frozenset[str] | bool) -> None:
         self.proto = proto
-        self.table = table
-        self.strict = strict
-        self.pointers = pointers
+        self.home = home
+        self.overridable = overridable
         self.values: dict[str, Value] = {}
         self.producers: dict[str, str] = {}
-        self.opsets = {entry.domain: entry.version for entry in proto.opset_import}
         self.declared: dict[str, Any] = {}
-        self._reference: Any = None
         name = proto.graph.name
         self.made = LoadedGraph(name=re.sub(r"[^A-Za-z0-9_.]", "_", name)[:200].lstrip("_") or "graph")
+        metadata = {entry.key: entry.value for entry in proto.metadata_props if not entry.key.startswith("pyop.")}
+        self.held = self.made._held = HeldModel(home, proto.ir_version, metadata)
 
     def graph(self) -> LoadedGraph:
         g = self.proto.graph
-        if len(g.sparse_initializer):
-            raise ValueError("the model has sparse initializers, which cannot be loaded")
         initializers: dict[str, Any] = {}
-        for tensor in g.initializer:
-            if tensor.name in initializers:
-                raise ValueError(f"two initializers are called {tensor.name!r:.80}")
-            initializers[tensor.name] = tensor
-        for info in (*g.value_info, *g.output):
+        for tensor in (*g.initializer, *g.sparse_initializer):
+            name = _name_of(tensor)
+            if name in initializers:
+                raise ValueError(f"two initializers are called {name!r:.80}")
+            initializers[name] = tensor
+        for info in (*g.value_info, *g.output, *g.input):
             self.declared[info.name] = info.type
         for info in g.input:
-            if info.name in initializers:
-                continue
-            self.define(info.name, self.made._add_input(self._input_spec(info), info.name or "input"), "an input")
+            if info.name not in initializers or self._overridable(info.name):
+                self.define(info.name, self.made._add_input(self._input_spec(info), info.name or "input"), "an input")
+        inputs = {info.name for info in g.input}
         for name, tensor in initializers.items():
-            array = to_array(tensor, f"initializer {name!r:.80}")
-            self.define(name, self.made._add_constant(array, name or "constant"), "an initializer")
+            if name not in self.values:
+                array = _array_of(tensor, name)
+                self.define(name, self.made._add_constant(array, name or "constant"), "an initializer")
+                if name in inputs:
+                    self.held.fixed[name] = self.values[name].node.index
+            elif name in inputs and self._overridable(name):
+                self.held.defaults[self.values[name].name] = _array_of(tensor, name)
+            else:
+                self.define(name, self.values[name], "an initializer")
+        self._check_overridable(inputs & initializers.keys())
         for node in g.node:
-            self.node(node)
+            self.node(_copy(node))  # part of a message keeps all of it alive
         outputs: dict[str, Value] = {}
         for info in g.output:
             if info.name not in self.values:
@@ -256,7 +222,21 @@ class _Loader:
             outputs[info.name] = self.values[info.name]
         if outputs:
             self.made.output(outputs)
+        for name, value in self.values.items():
+            kind = self.declared.get(name)
+            if kind is not None and kind.WhichOneof("value") is not None:
+                self.held.types.setdefault((value.node.index, value.output_index), _copy(kind))
         return self.made
+
+    def _overridable(self, name: str) -> bool:
+        return self.overridable if isinstance(self.overridable, bool) else name in self.overridable
+
+    def _check_overridable(self, there: set[str]) -> None:
+        if not isinstance(self.overridable, bool) and (unknown := self.overridable - there):
+            raise ValueError(
+                f"overridable: {sorted(unknown)!r:.200} are not inputs with an initializer as default; the model has "
+                f"{sorted(there)!r:.200}"
+            )
 
     # --- names
 
@@ -298,7 +278,7 @@ class _Loader:
             return Spec(dtype)
         if len(tensor.shape.dim) > 64:
             raise ValueError(f"{what} has {len(tensor.shape.dim)} dimensions: NumPy has at most 64")
-        return Spec(dtype, tuple(_size(dim, what) for dim in tensor.shape.dim))
+        return Spec(dtype, tuple(size_of(dim, what) for dim in tensor.shape.dim))
 
     def _check_output(self, info: Any) -> None:
         spec = self.spec_of(info.type, f"output {info.name!r:.80}")
@@ -344,34 +324,36 @@ class _Loader:
             )
 
     def python_op(self, node: Any) -> None:
-        declared = read_forward(node, self.strict, self.pointers)
+        call = self.home.python_call(node)
+        declared = call.declared
         values = self.inputs(node.input, declared.label)
         self._ports_match(declared.label, values, declared.inputs, node.input)
-        keywords = _keywords(node, declared.label, len(declared.tensor_at))
-        if self.table.trust.level in ("imports", "pickles") or self.table.trust.modules:
-            self.table.resolve_now(declared.name)
-        call = PythonCall(declared, self.table, keywords)
-        self._python(node, declared.label, call, values, [Spec(np.int64, (1,)), *map(_port_spec, declared.outputs)])
+        table = self.home.table
+        if table.trust.level in ("imports", "pickles") or table.trust.modules:
+            table.resolve_now(declared.name)
+        self._python(node, declared.label, values, [Spec(np.int64, (1,)), *map(_port_spec, declared.outputs)])
 
     def python_op_grad(self, node: Any) -> None:
-        declared = read_backward(node)
+        declared = self.home.gradient_call(node).declared
         given = [name for name in node.input if name]
         values = self.inputs(given, declared.label)
         ports = [port for port, name in zip(declared.inputs, list(node.input)[1:], strict=True) if name]
         self._ports_match(declared.label, values[1:], ports, given[1:])
         if values[0].dtype not in (None, np.dtype(np.int64)):
             raise ValueError(f"{declared.label}: the context, its first input, must be int64, not {values[0].dtype}")
-        call = GradientCall(declared, self.table)
-        call.absent = tuple(not name for name in list(node.input)[1:])
-        self._python(node, declared.label, call, values, [Spec() for _ in declared.outputs])
+        self._python(node, declared.label, values, [Spec() for _ in declared.outputs])
 
-    def _python(self, node: Any, label: str, call: Any, values: list[Value], specs: list[Spec]) -> None:
-        # A single result is the result, whatever container it comes in.
-        fn = _First(call) if len(specs) == 1 else call
-        made = self.made._add_call(fn, tuple(values), self._name(node), specs=specs, stateful=True)
+    def _python(self, node: Any, label: str, values: list[Value], specs: list[Spec]) -> None:
+        call = self.home.call(node, (), tuple(spec.dtype for spec in specs))
+        made = self.made._add_call(call, tuple(values), self._name(node), specs=specs, stateful=True)
+        self.hold(node, made, dict(zip((name for name in node.input if name), values, strict=True)))
         for name, value in zip(node.output, made.outputs, strict=True):
             if name:
                 self.define(name, value, label)
+
+    def hold(self, node: Any, made: Any, read: dict[str, Value], native: bool = False) -> None:
+        places = tuple((name, value.node.index, value.output_index) for name, value in read.items())
+        self.held.nodes[made.index] = HeldNode(node, places, native)
 
     def constant(self, node: Any) -> None:
         label = node_label(node)
@@ -396,6 +378,8 @@ class _Loader:
             except UnicodeDecodeError:
                 raise ValueError(f"{label}: its text is not UTF-8") from None
             array = array[0:1].reshape(()) if attribute.name == "value_string" else array
+        elif attribute.name == "sparse_value":
+            array = to_dense(attribute.sparse_tensor, label)
         else:
             raise ValueError(f"{label} has the value {attribute.name!r:.80}, which cannot be loaded")
         self.define(node.output[0], self.made._add_constant(np.asarray(array), self._name(node)), label)
@@ -404,16 +388,18 @@ class _Loader:
         values = [self.values.get(name) if name else None for name in node.input]
         if any(value is None and name for value, name in zip(values, node.input, strict=True)):
             self.inputs([name for name in node.input if name], node_label(node))
-        version = self.opsets.get("", self.opsets.get("ai.onnx", 1))
+        before = len(self.made)
         with self.made:
-            return native_nodes(node, values, version)
+            made = native_nodes(node, values, self.home.opsets[""])
+        if made is not None and made[0].node.index >= before:  # otherwise its result is its input
+            read = {name: value for name, value in zip(node.input, values, strict=True) if value is not None}
+            self.hold(node, made[0].node, read, native=True)
+        return made
 
     def reference(self, node: Any, label: str) -> list[Value]:
-        if self._reference is None:
-            from .reference import Reference
-
-            self._reference = Reference(self.proto, self.opsets, self.table, self.strict, self.pointers)
-        names, call, stateful = self._reference.call(node, label, self.values)
+        # What a graph inside the node reads is an input as well.
+        inner = sorted(free_names(node) & self.values.keys())
+        names = tuple(dict.fromkeys([*(name for name in node.input if name), *inner]))
         values = self.inputs(names, label)
         specs = []
         for name in node.output:
@@ -421,33 +407,40 @@ class _Loader:
                 continue
             kind = self.declared.get(name)
             spec = None if kind is None else self.spec_of(kind, f"{name!r:.80}")
-            # Only the dtype, which `call` checks; what a model says of shapes is often out of date.
+            # Only the dtype, which the call checks; what a model says of shapes is often out of date.
             specs.append(Spec() if spec is None else Spec(spec.dtype))
-        call.dtypes = tuple(spec.dtype for spec in specs)
-        fn = _First(call) if len(specs) == 1 else call
+        fn = self.home.call(node, names, tuple(spec.dtype for spec in specs))
+        stateful = self.home.stateful(node)
         made = self.made._add_call(fn, tuple(values), self._name(node), specs=specs, stateful=stateful)
+        self.hold(node, made, dict(zip(names, values, strict=True)))
         return list(made.outputs)
 
 
-class _First:
-    """The one result of a call."""
+def _copy(proto: Any) -> Any:
+    made = type(proto)()
+    made.CopyFrom(proto)
+    return made
 
-    __slots__ = ("__name__", "call")
 
-    def __init__(self, call: Any) -> None:
-        self.call = call
-        self.__name__ = call.__name__
+def _name_of(tensor: Any) -> str:
+    from onnx import SparseTensorProto
 
-    def __call__(self, *arrays: Any) -> Any:
-        (result,) = self.call(*arrays)
-        return result
+    return str(tensor.values.name if isinstance(tensor, SparseTensorProto) else tensor.name)
+
+
+def _array_of(tensor: Any, name: str) -> np.ndarray[Any, Any]:
+    from onnx import SparseTensorProto
+
+    what = f"initializer {name!r:.80}"
+    return to_dense(tensor, what) if isinstance(tensor, SparseTensorProto) else to_array(tensor, what)
 
 
 def _port_spec(port: Port) -> Spec:
     return Spec(port.dtype, (None,) * port.rank)
 
 
-def _size(dim: Any, what: str) -> int | Dim | None:
+def size_of(dim: Any, what: str) -> int | Dim | None:
+    """A size of a TypeProto; None where it may be any."""
     case = dim.WhichOneof("value")
     if case == "dim_value":
         if dim.dim_value < 0:
@@ -457,14 +450,3 @@ def _size(dim: Any, what: str) -> int | Dim | None:
     if case == "dim_param" and _DIM_NAME.match(dim.dim_param) and not dim.dim_param.startswith("PythonOp_unknown"):
         return Dim(dim.dim_param)
     return None
-
-
-def _keywords(node: Any, label: str, n_arguments: int) -> tuple[str, ...]:
-    for entry in node.metadata_props:
-        if entry.key == KEYWORDS:
-            names = tuple(entry.value.split(",")) if entry.value else ()
-            good = all(name.isidentifier() for name in names) and len(set(names)) == len(names) <= n_arguments
-            if not good:
-                raise ValueError(f"{label}: the metadata {KEYWORDS!r} are no names of arguments: {entry.value!r:.80}")
-            return names
-    return ()

@@ -8,9 +8,8 @@ import numpy as np
 
 from .._core import Node
 from ..gradients.op_calls import Backward
-from .attributes import DOMAIN
+from .attributes import DOMAIN, KEYWORDS
 from .described import Call, call_of
-from .loading import KEYWORDS
 from .registry import path_of
 from .standard import Operand
 
@@ -80,7 +79,7 @@ class _Call:
                 f"{function!r:.200} has no import path; give it a name with export(..., names={{function: name}})"
             )
         known = w.functions.setdefault(given, function)
-        if known is not function and known != function:
+        if known is not function and known != function and getattr(known, "__wrapped__", None) is not function:
             self.fail(
                 f"two functions are called {given!r}: {known!r:.100} and {function!r:.100}; give them names with "
                 "export(..., names={function: name})"

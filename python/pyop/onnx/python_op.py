@@ -118,6 +118,11 @@ class _Node:
         self.label = label
         self.__name__ = name.rpartition(".")[2] or name
         self.__qualname__ = self.__name__
+        self.origin: Any = None  # the model and the node, once they are known
+
+    def __reduce__(self) -> Any:
+        home, node = self.origin
+        return _call_again, (home, node.op_type, node.SerializeToString())
 
     def implementation(self) -> Implementation:
         return self.table.find(self.name, self.label)
@@ -154,6 +159,13 @@ def _address(array: np.ndarray[Any, Any]) -> int:
 
 def _all_text(array: np.ndarray[Any, Any]) -> bool:
     return all(isinstance(item, str | bytes) for item in array.flat)
+
+
+def _call_again(home: Any, op_type: str, node: bytes) -> Any:
+    from onnx import NodeProto
+
+    again = NodeProto.FromString(node)
+    return home.python_call(again) if op_type == "PythonOp" else home.gradient_call(again)
 
 
 class PythonCall(_Node):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .._core import OutputError
-from .attributes import DOMAIN, read_backward, read_forward
+from .attributes import DOMAIN, node_label, read_backward, read_forward, read_keywords
 from .boxes import box, unbox
 from .python_op import GradientCall, PythonCall
 from .registry import Table
 
-__all__ = ["Reference", "ReferenceCall"]
+__all__ = ["Reference", "ReferenceCall", "bound_names", "free_names", "inner_graphs", "rename_tensors", "subgraphs"]
 
 # Not the same twice, or not safe to compute before anybody asks.
 _STATEFUL = frozenset(
@@ -35,49 +36,114 @@ _STATEFUL = frozenset(
 
 
 class Reference:
-    """Makes callables of nodes; one for each model."""
+    """Makes callables of nodes; one for each model.
+
+    Parameters
+    ----------
+    opsets : dict of str to int
+    functions : list of onnx.FunctionProto
+        Those of the model.
+    table : Table
+        Where the functions of PythonOps are found.
+    strict, pointers
+        As `load` has them.
+    """
 
     def __init__(
-        self, proto: Any, opsets: dict[str, int], table: Table, strict: bool, pointers: dict[int, Any] | None
+        self, opsets: dict[str, int], functions: list[Any], table: Table, strict: bool, pointers: dict[int, Any] | None
     ) -> None:
         self.opsets = dict(opsets)
         self.opsets.setdefault("", 1)
         if "ai.onnx" in self.opsets:
-            self.opsets[""] = self.opsets["ai.onnx"]
+            self.opsets[""] = self.opsets.pop("ai.onnx")
         self.opsets.setdefault(DOMAIN, 1)
-        self.evaluator = _evaluator_class(table, strict, pointers)
-        self.bodies = {(f.domain, f.name): f for f in proto.functions}
-        self._functions: list[Any] | None = None
+        self.functions = functions
+        self.table = table
+        self.strict = strict
+        self.pointers = pointers
+        self.bodies = {(f.domain, f.name): f for f in functions}
+        self._evaluator: Any = None
+        self._function_evaluators: list[Any] | None = None
         self._stateful: dict[tuple[str, str], bool] = {}
-        self.proto = proto
 
-    def functions(self) -> list[Any]:
+    def __reduce__(self) -> Any:
+        functions = [body.SerializeToString() for body in self.functions]
+        return _unpickled, (self.opsets, functions, self.table, self.strict, self.pointers)
+
+    @property
+    def evaluator(self) -> Any:
+        """The class of evaluators."""
+        if self._evaluator is None:
+            self._evaluator = _evaluator_class(self)
+        return self._evaluator
+
+    def function_evaluators(self) -> list[Any]:
         """An evaluator for each function of the model."""
-        if self._functions is None:
+        if self._function_evaluators is None:
             made: list[Any] = []
-            for body in self.proto.functions:
+            for body in self.functions:
                 try:
                     made.append(self.evaluator(body, functions=list(made)))
                 except Exception as error:
                     raise ValueError(
                         f"function {body.domain!r:.80}:{body.name!r:.80} of the model cannot be loaded: {error!s:.500}"
                     ) from error
-            self._functions = made
-        return self._functions
+            self._function_evaluators = made
+        return self._function_evaluators
 
-    def call(self, node: Any, label: str, known: dict[str, Any]) -> tuple[list[str], ReferenceCall, bool]:
-        """The names that a node reads, its callable, and whether it is stateful."""
+    def call(self, node: Any, names: tuple[str, ...], dtypes: tuple[Any, ...]) -> Any:
+        """What a node of a graph calls to do a node of the model.
+
+        Parameters
+        ----------
+        node : onnx.NodeProto
+        names : tuple of str
+            What the inputs of the node of the graph are called in the model.
+        dtypes : tuple of dtype or None
+            Of its outputs.
+
+        Raises
+        ------
+        ValueError
+            The node is malformed, or of an operator that the onnx package does not have.
+        """
+        made: Any
+        if node.domain == DOMAIN and node.op_type == "PythonOp":
+            made = self.python_call(node)
+        elif node.domain == DOMAIN and node.op_type == "PythonOpGrad":
+            made = self.gradient_call(node)
+        else:
+            made = ReferenceCall(self, node, names, dtypes)
+        # A single result is the result, whatever container it comes in.
+        return First(made) if len(dtypes) == 1 else made
+
+    def python_call(self, node: Any) -> PythonCall:
+        """What a PythonOp does."""
+        declared = read_forward(node, self.strict, self.pointers)
+        call = PythonCall(declared, self.table, read_keywords(node, len(declared.tensor_at)))
+        call.origin = self, node
+        return call
+
+    def gradient_call(self, node: Any) -> GradientCall:
+        """What a PythonOpGrad does."""
+        call = GradientCall(read_backward(node), self.table)
+        call.absent = tuple(not name for name in list(node.input)[1:])
+        call.origin = self, node
+        return call
+
+    def evaluate(self, node: Any, label: str) -> Any:
+        """An evaluator of one node."""
         from onnx import GraphProto, NodeProto, ValueInfoProto
 
-        names = list(dict.fromkeys([*(name for name in node.input if name), *(free_names(node) & known.keys())]))
         copy = NodeProto()
         copy.CopyFrom(node)
         if copy.domain == "ai.onnx":
             copy.domain = ""
+        _lay_out(copy, label)
         graph = GraphProto(name="node", node=[copy])
         graph.output.extend(ValueInfoProto(name=name) for name in node.output if name)
         try:
-            evaluator = self.evaluator(graph, opsets=self.opsets, functions=self.functions())
+            return self.evaluator(graph, opsets=self.opsets, functions=self.function_evaluators())
         except Exception as error:
             if isinstance(error, ValueError) and "PythonOp" in str(error):
                 raise
@@ -86,7 +152,6 @@ class Reference:
                 f"{label} cannot be loaded: onnx {_onnx_version()} has no implementation of {what!r:.80} for opset "
                 f"{self.opsets.get(copy.domain)} with these attributes ({type(error).__name__}: {error!s:.300})"
             ) from error
-        return names, ReferenceCall(evaluator, names, label, node.op_type), self.stateful(node)
 
     def stateful(self, node: Any) -> bool:
         """Whether a node, or one inside it, is."""
@@ -99,6 +164,19 @@ class Reference:
                 self._stateful[key] = any(map(self.stateful, self.bodies[key].node))
             return self._stateful[key]
         return any(self.stateful(inner) for graph in subgraphs(node) for inner in graph.node)
+
+
+def _lay_out(node: Any, label: str) -> None:
+    """Dense initializers instead of sparse ones, of which the evaluator knows nothing."""
+    for graph in inner_graphs(node):
+        if graph.sparse_initializer:
+            from .sparse import dense_tensor
+
+            graph.initializer.extend(
+                dense_tensor(sparse, f"initializer {sparse.values.name!r:.80} inside {label}")
+                for sparse in graph.sparse_initializer
+            )
+            del graph.sparse_initializer[:]
 
 
 def _onnx_version() -> str:
@@ -117,11 +195,24 @@ def subgraphs(node: Any) -> list[Any]:
     return found
 
 
+def inner_graphs(node: Any) -> Iterator[Any]:
+    """The graphs inside a node, at any depth."""
+    for graph in subgraphs(node):
+        yield graph
+        for inner in graph.node:
+            yield from inner_graphs(inner)
+
+
+def _own_names(graph: Any) -> set[str]:
+    own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
+    return own | {sparse.values.name for sparse in graph.sparse_initializer}
+
+
 def free_names(node: Any) -> set[str]:
     """What the graphs inside a node read of the graph around it."""
     free: set[str] = set()
     for graph in subgraphs(node):
-        own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
+        own = _own_names(graph)
         for inner in graph.node:
             free |= ({name for name in inner.input if name} | free_names(inner)) - own
             own |= set(inner.output)
@@ -129,15 +220,77 @@ def free_names(node: Any) -> set[str]:
     return free
 
 
+def bound_names(node: Any) -> set[str]:
+    """What the graphs inside a node define."""
+    bound: set[str] = set()
+    for graph in inner_graphs(node):
+        bound |= _own_names(graph) | {name for inner in graph.node for name in inner.output if name}
+    return bound
+
+
+def rename_tensors(node: Any, names: Mapping[str, str], inner: Mapping[str, str]) -> None:
+    """Other names for the tensors of a node.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    names : mapping of str to str
+        For what it reads of the graph around it, also in the graphs inside it.
+    inner : mapping of str to str
+        For what the graphs inside it define.
+    """
+    node.input[:] = [names.get(name, name) for name in node.input]
+    for graph in subgraphs(node):
+        own = _own_names(graph)
+        known = {name: new for name, new in names.items() if name not in own}
+        known |= {name: inner[name] for name in own if name in inner}
+        sparse = [tensor.values for tensor in graph.sparse_initializer]
+        for item in (*graph.input, *graph.initializer, *sparse):
+            item.name = inner.get(item.name, item.name)
+        for part in graph.node:
+            rename_tensors(part, known, inner)
+            for name in part.output:
+                known.pop(name, None)
+                if name in inner:
+                    known[name] = inner[name]
+            part.output[:] = [inner.get(name, name) for name in part.output]
+        for info in graph.value_info:
+            info.name = inner.get(info.name, info.name)
+        for info in graph.output:
+            info.name = known.get(info.name, info.name)
+
+
+class First:
+    """The one result of a call."""
+
+    __slots__ = ("__name__", "call")
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+        self.__name__ = call.__name__
+
+    def __reduce__(self) -> Any:
+        return First, (self.call,)
+
+    def __call__(self, *arrays: Any) -> Any:
+        (result,) = self.call(*arrays)
+        return result
+
+
 class ReferenceCall:
     """One node, evaluated by the onnx package."""
 
-    def __init__(self, evaluator: Any, names: list[str], label: str, op_type: str) -> None:
-        self.evaluator = evaluator
+    def __init__(self, home: Reference, node: Any, names: tuple[str, ...], dtypes: tuple[Any, ...]) -> None:
+        self.home = home
+        self.node = node
         self.names = names
-        self.label = label
-        self.__name__ = op_type
-        self.dtypes: tuple[Any, ...] = ()
+        self.dtypes = dtypes
+        self.label = node_label(node)
+        self.evaluator = home.evaluate(node, self.label)
+        self.__name__ = node.op_type
+
+    def __reduce__(self) -> Any:
+        return _reference_again, (self.home, self.node.SerializeToString(), self.names, self.dtypes)
 
     def __call__(self, *arrays: Any) -> tuple[np.ndarray[Any, Any], ...]:
         feeds = {name: unbox(array) for name, array in zip(self.names, arrays, strict=True)}
@@ -155,7 +308,21 @@ class ReferenceCall:
         return array
 
 
-def _evaluator_class(table: Table, strict: bool, pointers: dict[int, Any] | None) -> Any:
+def _unpickled(
+    opsets: dict[str, int], functions: list[bytes], table: Table, strict: bool, pointers: dict[int, Any] | None
+) -> Reference:
+    from onnx import FunctionProto
+
+    return Reference(opsets, [FunctionProto.FromString(body) for body in functions], table, strict, pointers)
+
+
+def _reference_again(home: Reference, node: bytes, names: tuple[str, ...], dtypes: tuple[Any, ...]) -> ReferenceCall:
+    from onnx import NodeProto
+
+    return ReferenceCall(home, NodeProto.FromString(node), names, dtypes)
+
+
+def _evaluator_class(home: Reference) -> Any:
     """The reference evaluator with PythonOp among its operators, inside functions and subgraphs too."""
     from onnx.reference import ReferenceEvaluator
     from onnx.reference.op_run import OpRun
@@ -167,12 +334,7 @@ def _evaluator_class(table: Table, strict: bool, pointers: dict[int, Any] | None
             self.has_linked_attribute = False
             self.attributes_names_: set[str] = set()
             node = self.onnx_node
-            self.call: Any
-            if node.op_type == "PythonOp":
-                self.call = PythonCall(read_forward(node, strict, pointers), table)
-            else:
-                self.call = GradientCall(read_backward(node), table)
-                self.call.absent = tuple(not name for name in list(node.input)[1:])
+            self.call: Any = home.python_call(node) if node.op_type == "PythonOp" else home.gradient_call(node)
 
         def _run(self, *arrays: Any) -> tuple[Any, ...]:
             results: tuple[Any, ...] = self.call(*(a for a in arrays if a is not None))

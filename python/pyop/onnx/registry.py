@@ -157,6 +157,10 @@ class Table:
         self.imported: dict[str, Implementation] = {}
         self.pickles = pickles or {}
 
+    def known(self, name: str) -> Implementation | None:
+        """What is given, registered or found already under a name."""
+        return self.given.get(name) or _registered.get(name) or self.imported.get(name)
+
     def find(self, name: str, label: str) -> Implementation:
         """The implementation of a name.
 
@@ -165,7 +169,7 @@ class Table:
         LookupError
             There is none; says what could be done.
         """
-        found = self.given.get(name) or _registered.get(name) or self.imported.get(name)
+        found = self.known(name)
         if found is None:
             resolved = self.resolve(name)
             if isinstance(resolved, str):

@@ -16,13 +16,15 @@ import numpy as np
 
 from .._core import Node, Op, __version__
 from ..graph import Graph
-from ..onnx import exporting
+from ..onnx import exporting, reexport
 from ..onnx.exporting import save_model
+from ..onnx.held import HeldModel, describe, read_description
+from ..onnx.loaded import LoadedGraph
 from ..onnx.loading import load as load_onnx
 from ..onnx.loading import pickles_of, read_model, to_array
 from ..onnx.registry import Table
 from ..onnx.trust import Trust, import_path
-from .parts import Parts, Record, parts_of, put_together
+from .parts import Parts, Record, parts_of, put_into, put_together
 from .references import declared_by_op
 from .values import Reader, Writer
 
@@ -64,6 +66,12 @@ class _ModelWriter(exporting.Writer):
         with contextlib.suppress(TypeError, ValueError):  # it stands in the description then
             super().constant(node)
 
+    def settle(self, bodies: list[Any], types: dict[str, Any]) -> int:
+        try:
+            return super().settle(bodies, types)
+        except ValueError:
+            return exporting.OPSET
+
     def _needed(self) -> set[int]:
         return set(range(len(self.graph)))
 
@@ -86,11 +94,13 @@ def save(graph: Graph, path: Any, embed: bool = False) -> None:
     model.metadata_props.add(key=_SOURCES, value=json.dumps(_sources(writer.functions)))
     if embedded:
         exporting._embed(model, embedded)
+    reexport.add_stored(model_writer, model)
     save_model(model, path)
 
 
 def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str], stored: set[str]) -> dict[str, Any]:
     parts = parts_of(graph)
+    held = graph._held.nodes if isinstance(graph, LoadedGraph) else {}
     nodes = []
     for k, record in enumerate(parts.records):
         entry: dict[str, Any] = {
@@ -103,7 +113,8 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
                 plain = record.array.dtype.kind in "biufc" and record.array.dtype.isnative
                 entry["array"] = names[k, 0] if plain and names[k, 0] in stored else writer.write(record.array)
             elif record.kind == "py":
-                entry["function"] = writer.write(record.fn)
+                # A node that was read from an ONNX model is made of that again.
+                entry["function"] = {"onnx": k} if k in held and not held[k].native else writer.write(record.fn)
                 entry["inputs"] = [list(place) for place in record.inputs]
                 op = declared_by_op(record.fn, record.contract)
                 entry["contract"] = (
@@ -117,7 +128,8 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
     outputs = (
         None if parts.outputs is None else [[list(place) for place in parts.outputs[0]], writer.write(parts.outputs[1])]
     )
-    return {"format": FORMAT, "pyop": __version__, "name": parts.name, "nodes": nodes, "outputs": outputs}
+    found = {"format": FORMAT, "pyop": __version__, "name": parts.name, "nodes": nodes, "outputs": outputs}
+    return found | {"onnx": describe(graph._held, writer)} if isinstance(graph, LoadedGraph) else found
 
 
 def _sources(functions: dict[str, Any]) -> dict[str, str]:
@@ -151,7 +163,9 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
         )
     table = Table(functions, Trust.make(trust, modules), pickles_of(model))
     try:
-        return _graph(description, model, Reader(_Resolver(table, functions or {}).find))
+        reader = Reader(_Resolver(table, functions or {}).find)
+        held = read_description(description["onnx"], table, reader) if "onnx" in description else None
+        return _graph(description, model, reader, held)
     except (LookupError, ValueError) as error:
         if isinstance(error, KeyError | IndexError):
             raise ValueError(f"the description of the graph is malformed: {error!r:.200}") from None
@@ -187,7 +201,7 @@ class _Resolver:
         return self.found[path]
 
 
-def _graph(description: dict[str, Any], model: Any, reader: Reader) -> Graph:
+def _graph(description: dict[str, Any], model: Any, reader: Reader, held: HeldModel | None) -> Graph:
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     records = []
     for k, entry in enumerate(description["nodes"]):
@@ -201,7 +215,7 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader) -> Graph:
             array = to_array(tensors[array], f"constant {name!r:.80}") if isinstance(array, str) else reader.read(array)
             records.append(Record("constant", name, specs, array=np.asarray(array)))
         elif entry["kind"] == "py":
-            records.append(_call(entry, name, specs, reader, k))
+            records.append(_call(entry, name, specs, reader, k, held))
         else:
             raise ValueError(f"node {name!r:.80} is of the kind {entry['kind']!r:.80}, which there is not")
     outputs = None
@@ -215,11 +229,22 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader) -> Graph:
         if tree.num_leaves != len(found):
             raise ValueError(f"the outputs have {tree.num_leaves} places for {len(found)} results")
         outputs = (found, tree)
-    return put_together(Parts(str(description["name"]), tuple(records), outputs))
+    parts = Parts(str(description["name"]), tuple(records), outputs)
+    if held is None:
+        return put_together(parts)
+    held.check([len(record.specs) for record in records])
+    graph = put_into(LoadedGraph(name=parts.name), parts)
+    graph._held = held
+    return graph
 
 
-def _call(entry: dict[str, Any], name: str, specs: tuple[Any, ...], reader: Reader, k: int) -> Record:
-    fn = reader.read(entry["function"])
+def _call(
+    entry: dict[str, Any], name: str, specs: tuple[Any, ...], reader: Reader, k: int, held: HeldModel | None
+) -> Record:
+    if held is not None and k in held.nodes and not held.nodes[k].native:
+        fn: Any = held.call(k, tuple(spec.dtype for spec in specs))
+    else:
+        fn = reader.read(entry["function"])
     if not callable(fn):
         raise ValueError(f"the function of node {name!r:.80} is {type(fn).__name__} {fn!r:.80}")
     form: Any = None

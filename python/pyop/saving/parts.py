@@ -7,14 +7,16 @@ who write: `pyop.saving.pickles`, `pyop.saving.files`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core import Contract, Node
 from .._tree import TreeDef
 from ..graph import Graph
 from ..spec import Spec
 
-__all__ = ["Parts", "Record", "parts_of", "put_together"]
+__all__ = ["Parts", "Record", "parts_of", "put_into", "put_together"]
+
+G = TypeVar("G", bound=Graph)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,11 @@ def _record(graph: Graph, node: Node) -> Record:
 
 def put_together(parts: Parts) -> Graph:
     """The graph of the parts."""
-    graph = Graph(name=parts.name)
+    return put_into(Graph(name=parts.name), parts)
+
+
+def put_into(graph: G, parts: Parts) -> G:
+    """The parts in an empty graph, of a subclass perhaps."""
     for record in parts.records:
         if record.kind == "input":
             graph._add_input(record.specs[0], record.name)
