@@ -22,7 +22,7 @@ import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,19 +31,19 @@ from .._core import Op
 
 __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 
-# Modules of pyop itself whose functions graphs call: they compute on arrays, and nothing else.
+# Functions of pyop itself that stand in nodes. They compute on arrays or call what else the model names, and nothing
+# else; so do the primitives of pyop.gradients, which are known by their rules.
 _INTERNAL = (
-    "pyop.array_protocol",
-    "pyop.gradients",
-    "pyop.compiling.number",
-    "pyop.compiling.results",
-    "pyop.rebuild",
-    "pyop.sizes",
-    "pyop.value_methods",
+    "pyop.array_protocol._leaves_of",
+    "pyop.compiling.results._second",
+    "pyop.gradients.shapes._pad_with_zeros",
+    "pyop.rebuild.call_with_sizes",
+    "pyop.value_methods._getitem_with_bounds",
 )
 
-# Modules of which everything does; scipy.special is one of ufuncs, which are allowed as such.
+# Modules of which every function does; scipy.special is one of ufuncs, which are allowed as such.
 _COMPUTING = ("numpy.fft", "numpy.linalg", "numpy.strings", "scipy.special", "scipy.special._ufuncs")
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.sum))  # and no object that happens to be callable
 
 # Of ndarray only what computes: it has methods that write files, too.
 _METHODS = (np.ndarray.astype, np.ndarray.copy, np.ndarray.view, np.ndarray.conj, np.ndarray.conjugate)
@@ -120,7 +120,7 @@ def _module(name: str, trust: Trust) -> ModuleType | None:
     found = sys.modules.get(name)
     if found is not None:
         return found
-    if trust.level in ("imports", "pickles") or trust.lists(name) or is_internal(name) or name in _COMPUTING:
+    if trust.level in ("imports", "pickles") or trust.lists(name) or _has_internal(name) or name in _COMPUTING:
         try:
             return importlib.import_module(name)
         except ImportError:
@@ -132,7 +132,7 @@ def _refused(found: Any, module: str, trust: Trust) -> str | None:
     """Why an object that the path leads to must not be called; None if it may."""
     if trust.level in ("imports", "pickles") or trust.lists(module) or is_known_numpy(found):
         return None
-    if isinstance(found, Op) or (isinstance(found, FunctionType) and is_internal(module)):
+    if isinstance(found, Op) or _is_internal(found):
         return None
     if isinstance(found, type):
         from ..autograd import Function
@@ -160,14 +160,25 @@ def is_known_numpy(found: Any) -> bool:
     if isinstance(found, np.ufunc) or isinstance(getattr(found, "__self__", None), np.ufunc):
         return True
     module = getattr(found, "__module__", None) or ""
-    if isinstance(found, type) or module.partition(".")[0] != "numpy":
+    if type(found) not in _FUNCTIONS or module.partition(".")[0] != "numpy":
         return False
     return module in _COMPUTING or rules.lookup(found) is not None
 
 
-def is_internal(path: str) -> bool:
-    """Whether this is a module of pyop (or something in one) whose functions stand in nodes."""
-    return any(path == name or path.startswith(f"{name}.") for name in _INTERNAL)
+def _has_internal(module: str) -> bool:
+    """Whether a module of pyop's own has functions that stand in nodes."""
+    return module.startswith("pyop.gradients.") or any(path.rpartition(".")[0] == module for path in _INTERNAL)
+
+
+def _is_internal(found: Any) -> bool:
+    """Whether this is one of them: by where it was made, not by the path that led to it."""
+    if not isinstance(found, FunctionType):
+        return False
+    from .. import rules
+
+    if f"{found.__module__}.{found.__qualname__}" in _INTERNAL:
+        return True
+    return found.__module__.startswith("pyop.gradients.") and rules.lookup(found) is not None
 
 
 @lru_cache(maxsize=256)
@@ -181,5 +192,7 @@ def _is_own(name: str) -> bool:
     if path is None:
         return name == "__main__"
     path = os.path.realpath(path)
+    if {"site-packages", "dist-packages"} & set(path.split(os.sep)):  # the user's, the system's, other environments'
+        return False
     installed = {sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib")}
     return not any(path.startswith(os.path.realpath(place) + os.sep) for place in installed if place)
