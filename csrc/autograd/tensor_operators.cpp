@@ -2,6 +2,7 @@
 //
 // An operator whose operands need no gradient is the operator of their arrays. Anything else is recorded by
 // pyop/autograd/recording.py.
+#include "array/operators.h"
 #include "autograd/engine.h"
 #include "autograd/native.h"
 #include "autograd/state.h"
@@ -13,75 +14,13 @@ namespace pyop {
 
 namespace {
 
-enum Operator {
-    Add,
-    Subtract,
-    Multiply,
-    Remainder,
-    Divmod,
-    FloorDivide,
-    TrueDivide,
-    Matmul,
-    And,
-    Or,
-    Xor,
-    LeftShift,
-    RightShift,
-    Negative,
-    Positive,
-    Absolute,
-    Invert,
-    kOperators
-};
-constexpr const char* names[kOperators] = {"add",          "subtract",    "multiply",    "remainder",   "divmod",
-                                           "floor_divide", "true_divide", "matmul",      "bitwise_and", "bitwise_or",
-                                           "bitwise_xor",  "left_shift",  "right_shift", "negative",    "positive",
-                                           "absolute",     "invert"};
-
 // What the operator is on arrays.
 PyObject* on_arrays(Operator which, PyObject* a, PyObject* b) {
-    switch (which) {
-        case Add:
-            return PyNumber_Add(a, b);
-        case Subtract:
-            return PyNumber_Subtract(a, b);
-        case Multiply:
-            return PyNumber_Multiply(a, b);
-        case Remainder:
-            return PyNumber_Remainder(a, b);
-        case Divmod:
-            return PyNumber_Divmod(a, b);
-        case FloorDivide:
-            return PyNumber_FloorDivide(a, b);
-        case TrueDivide:
-            return PyNumber_TrueDivide(a, b);
-        case Matmul:
-            return PyNumber_MatrixMultiply(a, b);
-        case And:
-            return PyNumber_And(a, b);
-        case Or:
-            return PyNumber_Or(a, b);
-        case Xor:
-            return PyNumber_Xor(a, b);
-        case LeftShift:
-            return PyNumber_Lshift(a, b);
-        case RightShift:
-            return PyNumber_Rshift(a, b);
-        case Negative:
-            return PyNumber_Negative(a);
-        case Positive:
-            return PyNumber_Positive(a);
-        case Absolute:
-            return PyNumber_Absolute(a);
-        default:
-            return PyNumber_Invert(a);
-    }
+    const OperatorRow& row = row_of(which);
+    return b ? row.binary(a, b) : row.unary(a);
 }
 
-bool is_operand(PyObject* o) {
-    return is_tensor(o) || PyArray_Check(o) || PyArray_CheckScalar(o) || PyFloat_Check(o) || PyLong_Check(o) ||
-           PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o);
-}
+bool is_operand(PyObject* o) { return is_tensor(o) || is_array_operand(o); }
 
 // Whether an operation on it has to be looked at more closely than its numbers.
 bool is_watched(PyObject* o) {
@@ -105,19 +44,19 @@ PyObject* wrapped(PyObject* result) {
 // The operations that are recorded without Python.
 constexpr Native native_of(Operator which) {
     switch (which) {
-        case Add:
+        case Operator::Add:
             return Native::Add;
-        case Subtract:
+        case Operator::Subtract:
             return Native::Subtract;
-        case Multiply:
+        case Operator::Multiply:
             return Native::Multiply;
-        case TrueDivide:
+        case Operator::TrueDivide:
             return Native::Divide;
-        case Matmul:
+        case Operator::Matmul:
             return Native::Matmul;
-        case Negative:
+        case Operator::Negative:
             return Native::Negative;
-        case Absolute:
+        case Operator::Absolute:
             return Native::Absolute;
         default:
             return Native::None;
@@ -131,14 +70,14 @@ PyObject* recorded(Operator which, PyObject* a, PyObject* b) {
         if (done) return made;
     }
     PyObject* call = support("operator");
-    Ref name = Ref::steal(PyUnicode_FromString(names[which]));
+    Ref name = Ref::steal(PyUnicode_FromString(row_of(which).ufunc));
     if (!call || !name) return nullptr;
     PyObject* args[] = {name.get(), a, b};
     return vectorcall_new(call, args, b ? 3 : 2);
 }
 
 // A Tensor beside a Value is a constant of the graph, unless a gradient would have to go to it.
-PyObject* with_value(Operator which, PyObject* a, PyObject* b) {
+PyObject* with_value(PyObject* (*operation)(PyObject*, PyObject*), PyObject* a, PyObject* b) {
     if (is_watched(a) || is_watched(b)) {
         PyErr_SetString(
             PyExc_TypeError,
@@ -146,33 +85,36 @@ PyObject* with_value(Operator which, PyObject* a, PyObject* b) {
             "t.detach() for a constant, or make it an input of the graph");
         return nullptr;
     }
-    return which == kOperators ? PyNumber_Power(numbers(a), numbers(b), Py_None)
-                               : on_arrays(which, numbers(a), numbers(b));
+    return operation(numbers(a), numbers(b));
 }
 
-template <Operator which>
-PyObject* binary(PyObject* a, PyObject* b) {
-    if (is_value(a) || is_value(b)) return with_value(which, a, b);
-    if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
-    if (is_watched(a) || is_watched(b)) return recorded(which, a, b);
-    PyObject* result = on_arrays(which, numbers(a), numbers(b));
-    if (which != Divmod || !result || !PyTuple_CheckExact(result)) return wrapped(result);
-    Ref both = Ref::steal(result);
-    Ref first = Ref::steal(wrapped(Py_NewRef(PyTuple_GET_ITEM(result, 0))));
-    Ref second = Ref::steal(wrapped(Py_NewRef(PyTuple_GET_ITEM(result, 1))));
-    return first && second ? PyTuple_Pack(2, first.get(), second.get()) : nullptr;
-}
+struct Slots {
+    template <Operator which>
+    static PyObject* binary(PyObject* a, PyObject* b) {
+        if (is_value(a) || is_value(b)) return with_value(row_of(which).binary, a, b);
+        if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+        if (is_watched(a) || is_watched(b)) return recorded(which, a, b);
+        PyObject* result = on_arrays(which, numbers(a), numbers(b));
+        if (which != Operator::Divmod || !result || !PyTuple_CheckExact(result)) return wrapped(result);
+        Ref both = Ref::steal(result);
+        Ref first = Ref::steal(wrapped(Py_NewRef(PyTuple_GET_ITEM(result, 0))));
+        Ref second = Ref::steal(wrapped(Py_NewRef(PyTuple_GET_ITEM(result, 1))));
+        return first && second ? PyTuple_Pack(2, first.get(), second.get()) : nullptr;
+    }
 
-template <Operator which>
-PyObject* unary(PyObject* a) {
-    if (is_watched(a)) return recorded(which, a, nullptr);
-    return wrapped(on_arrays(which, numbers(a), nullptr));
-}
+    template <Operator which>
+    static PyObject* unary(PyObject* a) {
+        if (is_watched(a)) return recorded(which, a, nullptr);
+        return wrapped(on_arrays(which, numbers(a), nullptr));
+    }
+};
+
+PyObject* power_of(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_None); }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
-    if (is_value(a) || is_value(b)) return with_value(kOperators, a, b);
+    if (is_value(a) || is_value(b)) return with_value(power_of, a, b);
     if (!is_operand(a) || !is_operand(b) || modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    if (!is_watched(a) && !is_watched(b)) return wrapped(PyNumber_Power(numbers(a), numbers(b), Py_None));
+    if (!is_watched(a) && !is_watched(b)) return wrapped(power_of(numbers(a), numbers(b)));
     // As NumPy's operator does it for small exponents.
     Native native = Native::Power;
     if (PyLong_CheckExact(b)) {
@@ -188,35 +130,6 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     PyObject* call = support("power");
     PyObject* args[] = {a, b};
     return call ? vectorcall_new(call, args, 2) : nullptr;
-}
-
-PyObject* on_arrays_in_place(Operator which, PyObject* a, PyObject* b) {
-    switch (which) {
-        case Add:
-            return PyNumber_InPlaceAdd(a, b);
-        case Subtract:
-            return PyNumber_InPlaceSubtract(a, b);
-        case Multiply:
-            return PyNumber_InPlaceMultiply(a, b);
-        case Remainder:
-            return PyNumber_InPlaceRemainder(a, b);
-        case FloorDivide:
-            return PyNumber_InPlaceFloorDivide(a, b);
-        case TrueDivide:
-            return PyNumber_InPlaceTrueDivide(a, b);
-        case Matmul:
-            return PyNumber_InPlaceMatrixMultiply(a, b);
-        case And:
-            return PyNumber_InPlaceAnd(a, b);
-        case Or:
-            return PyNumber_InPlaceOr(a, b);
-        case Xor:
-            return PyNumber_InPlaceXor(a, b);
-        case LeftShift:
-            return PyNumber_InPlaceLshift(a, b);
-        default:
-            return PyNumber_InPlaceRshift(a, b);
-    }
 }
 
 // Whether `a`, which is about to change in place, is one whose changes are recorded: then it is not changed, and the
@@ -241,8 +154,8 @@ PyObject* changed(PyObject* a, PyObject* result) {
 template <Operator which>
 PyObject* in_place(PyObject* a, PyObject* b) {
     if (!is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
-    if (const int recorded = is_recorded_in_place(a, b)) return recorded < 0 ? nullptr : binary<which>(a, b);
-    return changed(a, on_arrays_in_place(which, numbers(a), numbers(b)));
+    if (const int recorded = is_recorded_in_place(a, b)) return recorded < 0 ? nullptr : Slots::binary<which>(a, b);
+    return changed(a, row_of(which).in_place(numbers(a), numbers(b)));
 }
 
 PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
@@ -288,55 +201,35 @@ PyObject* iterate(PyObject* a) {
     return call ? vectorcall_new(call, &a, 1) : nullptr;
 }
 
-template <typename Function>
-PyType_Slot slot(int id, Function* function) {
-    return {id, reinterpret_cast<void*>(function)};
-}
-
 }  // namespace
 
 int tensor_operator_slots(std::vector<PyType_Slot>& slots) {
+    using enum Operator;
+    add_operator_slots<Slots>(slots);
     const PyType_Slot own[] = {
-        slot(Py_tp_richcompare, richcompare),
-        slot(Py_nb_add, binary<Add>),
-        slot(Py_nb_subtract, binary<Subtract>),
-        slot(Py_nb_multiply, binary<Multiply>),
-        slot(Py_nb_remainder, binary<Remainder>),
-        slot(Py_nb_divmod, binary<Divmod>),
-        slot(Py_nb_power, power),
-        slot(Py_nb_floor_divide, binary<FloorDivide>),
-        slot(Py_nb_true_divide, binary<TrueDivide>),
-        slot(Py_nb_matrix_multiply, binary<Matmul>),
-        slot(Py_nb_and, binary<And>),
-        slot(Py_nb_or, binary<Or>),
-        slot(Py_nb_xor, binary<Xor>),
-        slot(Py_nb_lshift, binary<LeftShift>),
-        slot(Py_nb_rshift, binary<RightShift>),
-        slot(Py_nb_negative, unary<Negative>),
-        slot(Py_nb_positive, unary<Positive>),
-        slot(Py_nb_absolute, unary<Absolute>),
-        slot(Py_nb_invert, unary<Invert>),
-        slot(Py_nb_inplace_add, in_place<Add>),
-        slot(Py_nb_inplace_subtract, in_place<Subtract>),
-        slot(Py_nb_inplace_multiply, in_place<Multiply>),
-        slot(Py_nb_inplace_remainder, in_place<Remainder>),
-        slot(Py_nb_inplace_power, in_place_power),
-        slot(Py_nb_inplace_floor_divide, in_place<FloorDivide>),
-        slot(Py_nb_inplace_true_divide, in_place<TrueDivide>),
-        slot(Py_nb_inplace_matrix_multiply, in_place<Matmul>),
-        slot(Py_nb_inplace_and, in_place<And>),
-        slot(Py_nb_inplace_or, in_place<Or>),
-        slot(Py_nb_inplace_xor, in_place<Xor>),
-        slot(Py_nb_inplace_lshift, in_place<LeftShift>),
-        slot(Py_nb_inplace_rshift, in_place<RightShift>),
-        slot(Py_nb_bool, to_bool),
-        slot(Py_nb_float, to_float),
-        slot(Py_nb_int, to_int),
-        slot(Py_nb_index, to_index),
-        slot(Py_mp_length, length),
-        slot(Py_mp_subscript, subscript),
-        slot(Py_mp_ass_subscript, assign),
-        slot(Py_tp_iter, iterate),
+        type_slot(Py_tp_richcompare, richcompare),
+        type_slot(Py_nb_power, power),
+        type_slot(Py_nb_inplace_add, in_place<Add>),
+        type_slot(Py_nb_inplace_subtract, in_place<Subtract>),
+        type_slot(Py_nb_inplace_multiply, in_place<Multiply>),
+        type_slot(Py_nb_inplace_remainder, in_place<Remainder>),
+        type_slot(Py_nb_inplace_power, in_place_power),
+        type_slot(Py_nb_inplace_floor_divide, in_place<FloorDivide>),
+        type_slot(Py_nb_inplace_true_divide, in_place<TrueDivide>),
+        type_slot(Py_nb_inplace_matrix_multiply, in_place<Matmul>),
+        type_slot(Py_nb_inplace_and, in_place<And>),
+        type_slot(Py_nb_inplace_or, in_place<Or>),
+        type_slot(Py_nb_inplace_xor, in_place<Xor>),
+        type_slot(Py_nb_inplace_lshift, in_place<LeftShift>),
+        type_slot(Py_nb_inplace_rshift, in_place<RightShift>),
+        type_slot(Py_nb_bool, to_bool),
+        type_slot(Py_nb_float, to_float),
+        type_slot(Py_nb_int, to_int),
+        type_slot(Py_nb_index, to_index),
+        type_slot(Py_mp_length, length),
+        type_slot(Py_mp_subscript, subscript),
+        type_slot(Py_mp_ass_subscript, assign),
+        type_slot(Py_tp_iter, iterate),
     };
     slots.insert(slots.end(), std::begin(own), std::end(own));
     return 0;

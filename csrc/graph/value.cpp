@@ -191,7 +191,7 @@ PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssi
 
 int value_init(PyObject* module) {
     std::vector<PyType_Slot> slots(std::begin(own_slots), std::end(own_slots));
-    if (add_operator_slots(slots) < 0) return -1;
+    if (value_operator_slots(slots) < 0) return -1;
     slots.push_back({0, nullptr});
     // Not immutable: python/pyop/value_methods.py adds the ndarray methods.
     PyType_Spec spec = {"pyop._core.Value", sizeof(ValueObject), 0,

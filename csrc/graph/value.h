@@ -39,6 +39,6 @@ PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n)
 PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
 
 // Appends Value's number and comparison slots (value_operators.cpp).
-int add_operator_slots(std::vector<PyType_Slot>& slots);
+int value_operator_slots(std::vector<PyType_Slot>& slots);
 
 }  // namespace pyop
