@@ -183,10 +183,40 @@ def test_ops_pickle_by_import_path(protocol):
     np.testing.assert_array_equal(bound(ONES), ONES * 6)
 
 
-@pytest.mark.parametrize("op", [as_op, pyop.op(lambda x: x), pyop.op(functools.partial(double)), pyop.op(np.sin)])
-def test_ops_without_an_import_path_say_so(op):
-    with pytest.raises(pickle.PicklingError):
-        pickle.dumps(op)
+@pytest.mark.parametrize("op", [as_op, pyop.op(functools.partial(double)), pyop.op(np.sin, name="sine")])
+def test_ops_without_an_import_path_pickle_by_what_they_are_made_of(op):
+    made = pickle.loads(pickle.dumps(op))
+    assert (made.name, made.spec, made.stateful, made.__doc__) == (op.name, op.spec, op.stateful, op.__doc__)
+    np.testing.assert_array_equal(made(ONES), op(ONES))
+
+
+def test_ops_of_functions_without_an_import_path_need_cloudpickle():
+    cloudpickle = pytest.importorskip("cloudpickle")
+
+    @pyop.op("float64[n] -> float64[]")
+    def power(x, *, k=2):
+        return pyop.saved(np.sum(x**k), slope=k * x ** (k - 1))
+
+    @power.vjp
+    def power_vjp(ct, x, *, saved):
+        return ct * saved.slope
+
+    @pyop.op
+    def pairs(x):
+        return np.stack([x[:-1], x[1:]], axis=1)
+
+    @pairs.abstract
+    def _(x):
+        return pyop.Spec(x.dtype, (x.shape[0] - 1, 2))
+
+    for local in (pyop.op(lambda x: x), power, pairs):
+        with pytest.raises((pickle.PicklingError, AttributeError), match="<locals>|<lambda>"):
+            pickle.dumps(local)
+    made, made_pairs = pickle.loads(cloudpickle.dumps((power, pairs)))
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(pyop.grad(lambda x: made(x, k=3))(x), 3 * x**2)
+    assert pyop.trace(made_pairs, "float64[n]").outputs.shape == (pyop.Dim("n") - 1, 2)
+    np.testing.assert_array_equal(made_pairs(x), pairs(x))
 
 
 @pytest.mark.parametrize("op", [dot, as_op, pyop.op(lambda x: x), pyop.op(functools.partial(double)), pyop.op(np.sin)])

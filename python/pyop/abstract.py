@@ -37,6 +37,9 @@ class AbstractRule:
         self._statics = _keywords(rule)
         self._known: dict[Any, Contract] = {}
 
+    def __reduce__(self) -> Any:
+        return AbstractRule, (self._rule, self._name)
+
     def __call__(self, kinds: tuple[tuple[Any, tuple[int, ...]], ...], statics: dict[str, Any]) -> Contract:
         """The contract for arrays of these dtypes and shapes."""
         wanted = self._wanted(statics)

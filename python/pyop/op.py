@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from pickle import PicklingError
 from types import MethodType
 from typing import Any, overload
 
@@ -19,6 +18,8 @@ from .signature import Signature
 from .spec import Spec
 
 __all__ = ["Op", "op"]
+
+_ATTRIBUTES = ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__")
 
 
 @overload
@@ -161,7 +162,7 @@ def _declare(
         signature, mutates=_mutates_mask(mutates, signature, parameters), out_mode=parameters.out_mode
     )
     made = make_op(fn, contract, signature, parameters, name=label, stateful=bool(stateful))
-    for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+    for attribute in _ATTRIBUTES:
         if (value := getattr(fn, attribute, None)) is not None:
             setattr(made, attribute, value)
     if grad is not None:
@@ -250,17 +251,29 @@ def _bound_name(self: Op) -> str | None:
 
 
 def _reduce(self: Op) -> Any:
-    """Pickled by import path, as functions and methods are; pickle checks that the path leads back."""
+    """Pickled by import path, as functions and methods are, if one leads back to the op; else by what it is made of."""
+    from .saving.references import path_of_op
+
     name = _bound_name(self)
     if name is not None:
         return getattr, (self.__wrapped__.__self__, name)
-    path: str | None = getattr(self, "__qualname__", None)
-    if path is None:
-        raise PicklingError(
-            f"op {self.name!r} cannot be pickled: ops are pickled by their import path, and {self.__wrapped__!r} has "
-            "none; declare the op with @pyop.op on a function of a module"
-        )
-    return path
+    if path_of_op(self) is not None:
+        return self.__qualname__  # type: ignore[attr-defined]
+    attributes = {key: value for key in _ATTRIBUTES if (value := getattr(self, key, None)) is not None}
+    return remade, (self.__wrapped__, self.contract, self.spec, self.name, self.stateful, attributes)
+
+
+def remade(
+    fn: Callable[..., Any], contract: Any, signature: Signature, name: str, stateful: bool, attributes: dict[str, Any]
+) -> Op:
+    """The op that `_reduce` has taken apart."""
+    made = make_op(fn, contract, signature, Parameters.of(fn), name=name, stateful=stateful)
+    for key, value in attributes.items():
+        setattr(made, key, value)
+    abstract = contract._parts[4]
+    if abstract is not None:
+        vars(made)["_abstract_rule"] = abstract
+    return made
 
 
 def _copy(self: Op) -> Op:

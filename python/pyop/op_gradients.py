@@ -184,24 +184,8 @@ def _gradient_of(self: Op) -> Any:
 
 
 def _make_saving(self: Op, gradient: Any) -> None:
-    from .signature import Signature
-    from .spec import Spec
-
     if gradient.out_specs is None:
         raise TypeError(f"op {self.name!r} must declare its outputs for its gradient rule to take saved=")
     if self.contract.mutates:
         raise TypeError(f"op {self.name!r} writes into its arguments, so its gradient rule cannot take saved=")
-    context = Spec(np.int64, (1,))
-    inputs = self.spec.inputs
-    declared = Signature.make(
-        inputs=None if inputs is None else [spec for part in inputs for spec in _leaves(part)],
-        outputs=(*gradient.out_specs, context),
-        parameters=(),
-    )
-    gradient.saving = (gradient.with_context, new_contract(declared, None, gradient=gradient), context)
-
-
-def _leaves(tree: Any) -> list[Any]:
-    from ._tree import flatten
-
-    return flatten(tree)[0]
+    gradient.keep_residuals()

@@ -11,6 +11,8 @@ import numpy as np
 from .. import calls
 from .._core import Op, Tensor, Value
 from .._tree import TreeDef, flatten
+from ..contracts import new_contract
+from ..signature import Signature
 from ..spec import Spec
 from . import differences, saved
 from .fit import conj, dtype_of, fit_dtype, shape_of
@@ -20,6 +22,7 @@ from .table import NoRule, Pullback, Rule
 __all__ = ["OpGradient", "OpRule"]
 
 _KEYWORDS = ("saved", "needs", "out")
+_CONTEXT = Spec(np.int64, (1,))
 
 
 class OpGradient:
@@ -35,6 +38,7 @@ class OpGradient:
             self.in_trees = tuple(flatten(part)[1] for part in inputs)
         self.out_tree: TreeDef | None = None if outputs is None or isinstance(outputs, Spec) else flatten(outputs)[1]
         self.out_specs: list[Any] | None = None if outputs is None else flatten(outputs)[0]
+        self.in_specs: list[Any] | None = None if inputs is None else flatten(inputs)[0]
         self.gufunc = bool(getattr(op.spec, "gufunc", False))
         self.vjp: Op | None = None
         self.vjp_fn: Callable[..., Any] | None = None
@@ -46,6 +50,28 @@ class OpGradient:
         self.saving: tuple[Any, Any, Spec] | None = None
         self.traced: dict[Any, Any] = {}  # calls of rules that are known to work on Values, with the specs
         self.rule = OpRule(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self) | {"traced": {}}
+        del state["rule"]
+        if self.saving is not None:
+            state["saving"] = ()  # holds a contract that holds this
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.rule = OpRule(self)
+        if self.saving is not None:
+            self.keep_residuals()
+
+    def keep_residuals(self) -> None:
+        """Be able to run the op with the context among its results."""
+        declared = Signature.make(
+            inputs=None if self.in_specs is None else list(self.in_specs),
+            outputs=(*(self.out_specs or ()), _CONTEXT),
+            parameters=(),
+        )
+        self.saving = (self.with_context, new_contract(declared, None, gradient=self), _CONTEXT)
 
     @property
     def _pyop_gradient_rule(self) -> OpRule:

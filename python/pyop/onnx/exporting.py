@@ -17,6 +17,7 @@ from ..spec import Spec
 from . import reexport
 from .described import Call, call_of
 from .elements import STRING, code_of
+from .embedded import Embedded
 from .held import HeldModel
 from .inferred import Inferred
 from .standard import OPSET, Emitter, NotStandard, Operand, emit, has_rule
@@ -83,9 +84,7 @@ def export(
     writer = Writer(graph, dialect, dict(names or {}))
     writer.write()
     model = writer.model()
-    if embed:
-        _embed(model, writer.functions)
-    reexport.add_stored(writer, model)
+    writer.embedded().with_objects(writer.functions if embed else {}).add_to(model)
     if path is not None:
         save_model(model, path)
     return model
@@ -102,20 +101,6 @@ def save_model(model: Any, path: Any) -> None:
     finally:
         if os.path.exists(part):
             os.unlink(part)
-
-
-def _embed(model: Any, functions: dict[str, Any]) -> None:
-    import base64
-    import json
-
-    try:
-        import cloudpickle
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "embed=True needs the package 'cloudpickle': pip install 'pyop-core[onnx]'", name="cloudpickle"
-        ) from None
-    pickles = {name: base64.b85encode(cloudpickle.dumps(fn)).decode() for name, fn in functions.items()}
-    model.metadata_props.add(key="pyop.functions", value=json.dumps(pickles))
 
 
 class Writer:
@@ -149,6 +134,10 @@ class Writer:
         self.inner_names: dict[str, str] = {}  # other names for tensors inside nodes
         self.untyped: dict[str, str] = {}
         self.inferred = None if self.held is None else Inferred(self)
+
+    def embedded(self) -> Embedded:
+        """What the loaded model stores by value, as it was: nothing is unpickled."""
+        return Embedded() if self.held is None else self.held.home.table.embedded
 
     # --- names and tensors that rules ask for
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -16,6 +14,7 @@ from ..dims import Dim
 from ..spec import Spec
 from .attributes import DOMAIN, Port, node_label
 from .elements import dtype_of, name_of
+from .embedded import Embedded
 from .held import HeldModel, HeldNode
 from .loaded import LoadedGraph
 from .native import native_nodes
@@ -24,7 +23,7 @@ from .registry import Table
 from .sparse import to_dense
 from .trust import Trust
 
-__all__ = ["load", "pickles_of", "read_model", "size_of", "to_array"]
+__all__ = ["load", "read_model", "size_of", "to_array"]
 
 _DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
@@ -89,7 +88,7 @@ def load(
     if isinstance(overridable, str):
         raise TypeError(f"overridable takes several names of inputs: overridable=[{overridable!r}]")
     wanted = overridable if isinstance(overridable, bool) else frozenset(overridable)
-    table = Table(functions, Trust.make(trust, modules), pickles_of(proto))
+    table = Table(functions, Trust.make(trust, modules), Embedded.of(proto))
     bodies = list(map(_copy, proto.functions))
     home = Reference({e.domain: e.version for e in proto.opset_import}, bodies, table, strict, pointers)
     return _Loader(proto, home, wanted).graph()
@@ -127,18 +126,6 @@ def read_model(model: Any) -> Any:
     if not proto.HasField("graph") or proto.ir_version < 1:
         raise ValueError("this is no ONNX model: it has no graph, or no ir_version")
     return proto
-
-
-def pickles_of(proto: Any) -> dict[str, bytes]:
-    """The functions that a model stores by value; not unpickled."""
-    for entry in proto.metadata_props:
-        if entry.key == "pyop.functions":
-            try:
-                found = json.loads(entry.value)
-                return {str(name): base64.b85decode(text) for name, text in found.items()}
-            except (ValueError, AttributeError, TypeError, RecursionError) as error:
-                raise ValueError(f"the metadata 'pyop.functions' of the model are malformed: {error}") from None
-    return {}
 
 
 def _load_external(proto: Any, folder: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from typing import TYPE_CHECKING, Any
 
 from .attributes import DOMAIN, node_label
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from .._core import Node
     from .exporting import Writer
 
-__all__ = ["add_stored", "complete", "domains", "functions", "ir_version", "settle", "write", "write_defaults"]
+__all__ = ["complete", "domains", "functions", "ir_version", "settle", "write", "write_defaults"]
 
 # What one dialect of PythonOp says and the other cannot, with the value that says nothing.
 _ONLY_IN: dict[str, dict[str, Any]] = {
@@ -209,20 +207,6 @@ def write_defaults(w: Writer, inputs: list[Any]) -> None:
         kind, name = w.held.types.get((index, 0)), w.names[index, 0]
         if kind is not None and name in there:
             inputs.append(ValueInfoProto(name=name, type=kind))
-
-
-def add_stored(w: Writer, model: Any) -> None:
-    """The functions that the loaded model stored by value, as they were: nothing is unpickled."""
-    pickles = {} if w.held is None else w.held.home.table.pickles
-    if not pickles:
-        return
-    texts = {name: base64.b85encode(data).decode() for name, data in pickles.items()}
-    entry = next((entry for entry in model.metadata_props if entry.key == "pyop.functions"), None)
-    if entry is None:
-        entry = model.metadata_props.add(key="pyop.functions")
-    else:
-        texts |= json.loads(entry.value)
-    entry.value = json.dumps(texts)
 
 
 def complete(model: Any, untyped: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Op
+from .embedded import Embedded
 from .trust import Trust, import_path
 
 __all__ = ["Implementation", "Table", "as_implementation", "path_of", "register", "unregister"]
@@ -149,13 +150,11 @@ def path_of(fn: Any) -> str | None:
 class Table:
     """The functions that one loaded model sees."""
 
-    def __init__(
-        self, functions: Mapping[str, Any] | None, trust: Trust, pickles: Mapping[str, bytes] | None = None
-    ) -> None:
+    def __init__(self, functions: Mapping[str, Any] | None, trust: Trust, embedded: Embedded | None = None) -> None:
         self.given = {name: as_implementation(given) for name, given in (functions or {}).items()}
         self.trust = trust
         self.imported: dict[str, Implementation] = {}
-        self.pickles = pickles or {}
+        self.embedded = embedded or Embedded()
 
     def known(self, name: str) -> Implementation | None:
         """What is given, registered or found already under a name."""
@@ -187,15 +186,10 @@ class Table:
 
     def resolve(self, name: str) -> Implementation | str:
         """By import path; the reason if that does not lead to a function, or must not be tried."""
-        if name in self.pickles:
-            if not self.trust.pickles:
-                return 'the model stores it by value, and only trust="pickles" makes such functions'
-            import pickle
-
-            made = as_implementation(pickle.loads(self.pickles[name]))
-            self.imported[name] = made
-            return made
-        found = import_path(name, self.trust)
+        if name in self.embedded:
+            found = self.embedded.get(name, self.trust)
+        else:
+            found = import_path(name, self.trust)
         if isinstance(found, str):
             return found
         made = as_implementation(found)

@@ -16,16 +16,17 @@ import numpy as np
 
 from .._core import Node, Op, __version__
 from ..graph import Graph
-from ..onnx import exporting, reexport
+from ..onnx import exporting
+from ..onnx.embedded import Embedded
 from ..onnx.exporting import save_model
 from ..onnx.held import HeldModel, describe, read_description
 from ..onnx.loaded import LoadedGraph
 from ..onnx.loading import load as load_onnx
-from ..onnx.loading import pickles_of, read_model, to_array
+from ..onnx.loading import read_model, to_array
 from ..onnx.registry import Table
 from ..onnx.trust import Trust, import_path
 from .parts import Parts, Record, parts_of, put_into, put_together
-from .references import declared_by_op
+from .references import declared_by_op, found_at
 from .values import Reader, Writer
 
 __all__ = ["FORMAT", "load", "save"]
@@ -86,15 +87,15 @@ def save(graph: Graph, path: Any, embed: bool = False) -> None:
     model_writer.write()
     model = model_writer.model()
     model.opset_import.append(helper.make_opsetid("pyop", 1))
-    embedded: dict[str, Any] = {}
+    # Those of a loaded model have names, which need not be import paths.
+    named = model_writer.functions if isinstance(graph, LoadedGraph) else {}
+    embedded = {name: fn for name, fn in named.items() if found_at(name) is not fn} if embed else {}
     writer = Writer(embedded if embed else None)
     stored = {tensor.name for tensor in model.graph.initializer}
     description = _description(graph, writer, model_writer.names, stored)
     model.metadata_props.add(key=_KEY, value=json.dumps(description))
     model.metadata_props.add(key=_SOURCES, value=json.dumps(_sources(writer.functions)))
-    if embedded:
-        exporting._embed(model, embedded)
-    reexport.add_stored(model_writer, model)
+    model_writer.embedded().with_objects(embedded).add_to(model)
     save_model(model, path)
 
 
@@ -117,9 +118,7 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
                 entry["function"] = {"onnx": k} if k in held and not held[k].native else writer.write(record.fn)
                 entry["inputs"] = [list(place) for place in record.inputs]
                 op = declared_by_op(record.fn, record.contract)
-                entry["contract"] = (
-                    {"contract_of": [writer.op_path(op, op.name), "contract"]} if op else writer.write(record.contract)
-                )
+                entry["contract"] = {"contract_of": writer.op_path(op)} if op else writer.write(record.contract)
                 entry["form"] = None if record.form is None else [writer.write(part) for part in record.form]
                 entry["stateful"], entry["lends"] = record.stateful, record.lends
         except ValueError as error:
@@ -161,7 +160,7 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
             f"the file was written by pyop {description.get('pyop')!s:.40} in format {version!r:.40}, and this pyop "
             f"{__version__} knows formats up to {FORMAT}: install a newer pyop to read it"
         )
-    table = Table(functions, Trust.make(trust, modules), pickles_of(model))
+    table = Table(functions, Trust.make(trust, modules), Embedded.of(model))
     try:
         reader = Reader(_Resolver(table, functions or {}).find)
         held = read_description(description["onnx"], table, reader) if "onnx" in description else None
@@ -185,11 +184,11 @@ class _Resolver:
             raise ValueError(f"{path!r:.80} is no import path")
         if path in self.given:
             return self.given[path]
-        if path in self.table.pickles:
-            made = self.table.resolve(path)
-            if isinstance(made, str):
-                raise LookupError(f"the graph calls {path!r:.200}: {made}")
-            return made.op or made.function or made.forward
+        if path in self.table.embedded:
+            found = self.table.embedded.get(path, self.table.trust)
+            if isinstance(found, str):
+                raise LookupError(f"the graph calls {path!r:.200}: {found}")
+            return found
         if path not in self.found:
             found = import_path(path, self.table.trust)
             if isinstance(found, str):

@@ -8,7 +8,6 @@ op is written.
 from __future__ import annotations
 
 import copyreg
-from pickle import PicklingError
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +15,7 @@ from .. import _core
 from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Value
 from ..graph import Graph
 from ..rebuild import CallForOne, CallOnTrees, call_on_tree
+from .references import declared_by_op, op_of_function, op_of_gradient
 
 __all__ = ["install"]
 
@@ -29,8 +29,6 @@ class _Function:
         self.fn = fn
 
     def __reduce__(self) -> Any:
-        from .references import op_of_function
-
         fn = self.fn
         op = op_of_function(fn) if isinstance(fn, FunctionType) else None
         return (_wrapped, (op,)) if op is not None else (_same, (fn,))
@@ -45,10 +43,8 @@ class _Declared:
         self.record = record
 
     def __reduce__(self) -> Any:
-        from .references import declared_by_op
-
         op = declared_by_op(self.record.fn, self.record.contract)
-        return (_same, (self.record.contract,)) if op is None else (_contract_of_op, (op, "contract"))
+        return (_same, (self.record.contract,)) if op is None else (_contract_of_op, (op,))
 
 
 def _wrapped(op: Op) -> Any:
@@ -91,30 +87,32 @@ def _deepcopy_graph(graph: Graph, memo: dict[int, Any]) -> Graph:
 
 def _reduce_contract(contract: Contract) -> Any:
     form, mutates, out_mode, text, abstract = contract._parts
-    if contract.gradient is not None:
-        from .references import op_of_contract
-
-        found = op_of_contract(contract)
-        if found is None:
-            raise PicklingError(
-                f"the gradient rules of op {contract.gradient.name!r} cannot be pickled: they go by the import path of "
-                "the op, and its function's path does not lead to it; declare it with @pyop.op in a module"
-            )
-        return _contract_of_op, found
-    return _contract, (contract.signature, form, mutates, out_mode, text, abstract)
+    gradient = contract.gradient
+    if gradient is not None:
+        _install_gradients()
+        if gradient.saving and contract is gradient.saving[1]:
+            return _contract_of_saving, (gradient,)
+        op = op_of_gradient(gradient)
+        if op is not None and op.contract is contract:
+            return _contract_of_op, (op,)
+    return _contract, (contract.signature, form, mutates, out_mode, text, abstract, gradient)
 
 
-def _contract_of_op(op: Op, which: str) -> Contract:
-    from .references import contract_of_op
-
-    return contract_of_op(op, which)
+def _contract_of_op(op: Op) -> Contract:
+    return op.contract
 
 
-def _contract(signature: Any, form: int, mutates: int, out_mode: int, text: bool, abstract: Any) -> Contract:
+def _contract_of_saving(gradient: Any) -> Any:
+    return gradient.saving[1]
+
+
+def _contract(
+    signature: Any, form: int, mutates: int, out_mode: int, text: bool, abstract: Any, gradient: Any
+) -> Contract:
     from ..contracts import OutMode, ResultForm, make_contract, new_contract
 
-    if abstract is not None:
-        return new_contract(signature, abstract, ResultForm(form), mutates, OutMode(out_mode), text)
+    if abstract is not None or gradient is not None:
+        return new_contract(signature, abstract, ResultForm(form), mutates, OutMode(out_mode), text, gradient)
     return make_contract(
         signature, form=ResultForm(form), mutates=mutates, out_mode=OutMode(out_mode), text_as_utf8=text
     )
@@ -167,15 +165,8 @@ def _reduce_function(function: FunctionClass) -> Any:
 
 
 def _reduce_gradient(gradient: Any) -> Any:
-    from .references import op_of_function
-
-    op = op_of_function(gradient.fn)
-    if op is None or op.contract.gradient is not gradient:
-        raise PicklingError(
-            f"the gradient rules of op {gradient.name!r} cannot be pickled: they go by the import path of the op, and "
-            "its function's path does not lead to it; declare it with @pyop.op in a module"
-        )
-    return _gradient, (op,)
+    op = op_of_gradient(gradient)
+    return object.__reduce_ex__(gradient, 2) if op is None else (_gradient, (op,))
 
 
 def _gradient(op: Op) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core import Contract, Op
 
-__all__ = ["contract_of_op", "declared_by_op", "found_at", "op_of_contract", "op_of_function", "path_of_op"]
+__all__ = ["declared_by_op", "found_at", "op_of_function", "op_of_gradient", "path_of_op"]
 
 
 def found_at(path: str) -> Any:
@@ -40,15 +40,10 @@ def op_of_function(fn: Any) -> Op | None:
     return found if isinstance(found, Op) and found.__wrapped__ is fn else None
 
 
-def op_of_contract(contract: Contract) -> tuple[Op, str] | None:
-    """The op that a contract with rules belongs to, and which of its contracts it is; None if that is not known."""
-    gradient = contract.gradient
-    if gradient is None:
-        return None
+def op_of_gradient(gradient: Any) -> Op | None:
+    """The op that has these gradient rules, if its import path leads to it."""
     op = op_of_function(gradient.fn)
-    if op is None or op.contract.gradient is not gradient:
-        return None
-    return op, "saving" if gradient.saving is not None and contract is gradient.saving[1] else "contract"
+    return op if op is not None and op.contract.gradient is gradient else None
 
 
 def declared_by_op(fn: Any, contract: Contract | None) -> Op | None:
@@ -57,14 +52,3 @@ def declared_by_op(fn: Any, contract: Contract | None) -> Op | None:
     if op is None or contract is None or op.contract is not contract:
         return None
     return op if contract.gradient is not None or contract._parts[4] is not None else None
-
-
-def contract_of_op(op: Op, which: str) -> Contract:
-    """The contract that `op_of_contract` has named."""
-    gradient: Any = op.contract.gradient
-    if which == "saving":
-        if gradient is None or gradient.saving is None:
-            raise ValueError(f"the gradient rule of op {op.name!r} took saved= when the graph was written, and not now")
-        found: Contract = gradient.saving[1]
-        return found
-    return op.contract

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
+import json
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -16,13 +17,15 @@ import numpy as np
 
 from .._core import CallOnTree, Contract, Op
 from .._tree import TreeDef, flatten
+from ..abstract import AbstractRule
 from ..contracts import OutMode, ResultForm, make_contract, new_contract
 from ..dims import Dim
+from ..gradients.op_rule import OpGradient
 from ..marks import Broadcast, Late, Mark, Optional, Variadic
 from ..rebuild import CallForOne, CallOnTrees, call_on_tree
 from ..signature import Signature
 from ..spec import Spec
-from .references import contract_of_op, found_at, op_of_contract, op_of_function, path_of_op
+from .references import found_at, op_of_function, op_of_gradient, path_of_op
 
 __all__ = ["Reader", "Writer"]
 
@@ -82,10 +85,6 @@ class Writer:
         kind = type(x)
         if kind in ARGUMENTS:
             return {"made": [kind.__name__, [self.write(getattr(x, name)) for name in ARGUMENTS[kind]]]}
-        from ..gradients.op_rule import OpGradient
-
-        if kind is OpGradient:
-            return {"gradient": self.op_path(op_of_function(x.fn), x.name)}
         if isinstance(x, tuple) and hasattr(x, "_fields"):
             return {"named": [self.reference(kind), [self.write(item) for item in x]]}
         if dataclasses.is_dataclass(kind):
@@ -95,13 +94,35 @@ class Writer:
             return self.function(x)
         raise ValueError(f"{kind.__name__} {x!r:.80} cannot be stored in a file")
 
-    def op_path(self, op: Op | None, name: str) -> str:
+    def op_path(self, op: Op) -> str:
+        """The import path of an op, or the name that it is embedded under."""
+        path = path_of_op(op)
+        if path is None or self.goes_by_value(path):
+            return self.embedded(op, op.name, f"op {op.name!r} cannot be found by an import path")
+        return path
+
+    def gradient(self, x: OpGradient) -> str:
+        """The import path of the op that has gradient rules, or the name that they are embedded under."""
+        op = op_of_gradient(x)
         path = None if op is None else path_of_op(op)
-        if path is None:
-            raise ValueError(
-                f"op {name!r} has gradient rules, which go by its import path, and no path leads to it: declare it "
-                "with @pyop.op in a module"
-            )
+        if path is None or self.goes_by_value(path):
+            what = f"op {x.name!r} has gradient rules, which go by its import path, and no path leads to it"
+            return self.embedded(x, x.name, what)
+        return path
+
+    def goes_by_value(self, path: str) -> bool:
+        """Whether what has this path is embedded all the same: a script's functions are not there for others."""
+        return self.embed is not None and path.startswith("__main__.")
+
+    def embedded(self, x: Any, name: str, problem: str) -> str:
+        """The name that an object is stored under, by value."""
+        if self.embed is None:
+            raise ValueError(f"{problem}: define it in a module, or save with embed=True")
+        for known, found in self.embed.items():
+            if found is x:
+                return known
+        path = f"{name}#{len(self.embed)}"
+        self.embed[path] = x
         return path
 
     def reference(self, x: Any) -> str:
@@ -109,13 +130,9 @@ class Writer:
         from ..onnx.registry import path_of
 
         path = path_of(x)
-        if path is None or "<" in path or not _is(found_at(path), x):
-            if self.embed is None or path is None:
-                raise ValueError(
-                    f"{x!r:.200} cannot be found by an import path: define it in a module, or save with embed=True"
-                )
-            path = next((name for name, known in self.embed.items() if known is x), f"{path}#{len(self.embed)}")
-            self.embed[path] = x
+        if path is None or "<" in path or self.goes_by_value(path) or not _is(found_at(path), x):
+            name = path or type(x).__qualname__
+            path = self.embedded(x, name, f"{x!r:.200} cannot be found by an import path")
         self.functions.setdefault(path, x)
         return path
 
@@ -123,7 +140,7 @@ class Writer:
         """A callable."""
         if isinstance(x, FunctionType):
             op = op_of_function(x)
-            if op is not None and (path := path_of_op(op)) is not None:
+            if op is not None and (path := path_of_op(op)) is not None and not self.goes_by_value(path):
                 self.functions.setdefault(path, x)
                 return {"function": path}
         return {"function": self.reference(x)}
@@ -164,16 +181,18 @@ _TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "complex": 
 
 def _contract(w: Writer, x: Contract) -> Any:
     form, mutates, out_mode, text, abstract = x._parts
-    found = op_of_contract(x)
-    if found is not None:
-        return {"contract_of": [w.op_path(found[0], found[0].name), found[1]]}
-    if x.gradient is not None:
-        w.op_path(None, x.gradient.name)
-    if abstract is not None:
-        return {
-            "abstract": [w.write(x.signature), form, mutates, out_mode, text, w.write(abstract._rule), abstract._name]
-        }
-    return {"contract": [w.write(x.signature), form, mutates, out_mode, text]}
+    gradient = x.gradient
+    if gradient is not None:
+        if gradient.saving and x is gradient.saving[1]:
+            return {"contract_of_saving": w.gradient(gradient)}
+        op = op_of_gradient(gradient)
+        if op is not None and op.contract is x:
+            return {"contract_of": w.op_path(op)}
+    rules = [
+        None if abstract is None else [w.write(abstract._rule), abstract._name],
+        None if gradient is None else w.gradient(gradient),
+    ]
+    return {"contract": [w.write(x.signature), form, mutates, out_mode, text, *rules]}
 
 
 def _spec(w: Writer, x: Spec) -> Any:
@@ -194,13 +213,11 @@ def _call_on_tree(w: Writer, x: CallOnTree) -> Any:
 
 
 def _method(w: Writer, x: MethodType) -> Any:
-    from ..gradients.op_rule import OpGradient
-
     if isinstance(x.__self__, OpGradient):
-        return {"saving": w.op_path(op_of_function(x.__self__.fn), x.__self__.name)}
-    if isinstance(x.__self__, type):
+        return {"saving": w.gradient(x.__self__)}
+    if isinstance(x.__self__, type) or w.embed is not None:
         return w.function(x)
-    raise ValueError(f"{x!r:.200} is a method of an object, which cannot be stored in a file")
+    raise ValueError(f"{x!r:.200} is a method of an object, which has no import path: save with embed=True")
 
 
 _WRITERS: tuple[tuple[Any, Callable[[Writer, Any], Any]], ...] = (
@@ -216,7 +233,8 @@ _WRITERS: tuple[tuple[Any, Callable[[Writer, Any], Any]], ...] = (
     (CallOnTree, _call_on_tree),
     (CallOnTrees, lambda w, x: {"call_on_trees": [w.write(x.fn), [w.write(tree) for tree in x.trees]]}),
     (CallForOne, lambda w, x: {"call_for_one": w.write(x.fn)}),
-    (Op, lambda w, x: {"op": w.op_path(x, x.name)}),
+    (Op, lambda w, x: {"op": w.op_path(x)}),
+    (OpGradient, lambda w, x: {"gradient": w.gradient(x)}),
     (functools.partial, lambda w, x: {"partial": [w.write(x.func), w.write(x.args), w.write(x.keywords)]}),
     (type, _type),
     (MethodType, _method),
@@ -235,6 +253,7 @@ class Reader:
     def __init__(self, resolve: Callable[[str], Any]) -> None:
         self.resolve = resolve
         self._depth = 0
+        self.contracts: dict[str, Contract] = {}  # with rules; equal ones are one, or else no calls would be merged
 
     def read(self, x: Any) -> Any:
         """The object that `Writer.write` has written.
@@ -291,10 +310,19 @@ def _read_function(r: Reader, path: Any) -> Any:
 
 
 def _read_gradient(r: Reader, path: Any) -> Any:
-    op = r.op(path)
-    if op.contract.gradient is None:
-        raise ValueError(f"op {op.name!r} had gradient rules when the graph was written, and has none now")
-    return op.contract.gradient
+    found = r.resolve(path)
+    if isinstance(found, OpGradient):
+        return found
+    if not isinstance(found, Op) or found.contract.gradient is None:
+        raise ValueError(f"{path!r:.200} had gradient rules when the graph was written, and has none now")
+    return found.contract.gradient
+
+
+def _read_saving(r: Reader, path: Any) -> Any:
+    gradient = _read_gradient(r, path)
+    if gradient.saving is None:
+        raise ValueError(f"the gradient rule of op {path!r:.200} took saved= when the graph was written, and not now")
+    return gradient.saving
 
 
 def _read_made(r: Reader, x: Any) -> Any:
@@ -318,28 +346,18 @@ def _read_type(r: Reader, name: Any) -> type:
 
 
 def _read_contract(r: Reader, x: Any) -> Contract:
-    signature, form, mutates, out_mode, text = x
-    return make_contract(
-        r.read(signature),
-        form=ResultForm(form),
-        mutates=int(mutates),
-        out_mode=OutMode(out_mode),
-        text_as_utf8=bool(text),
-    )
-
-
-def _read_abstract(r: Reader, x: Any) -> Contract:
-    from ..abstract import AbstractRule
-
-    signature, form, mutates, out_mode, text, rule, name = x
-    return new_contract(
-        r.read(signature),
-        AbstractRule(r.read(rule), str(name)),
-        ResultForm(form),
-        int(mutates),
-        OutMode(out_mode),
-        bool(text),
-    )
+    signature, form, mutates, out_mode, text, rule, gradient = x
+    declared = r.read(signature), ResultForm(form), int(mutates), OutMode(out_mode), bool(text)
+    if rule is None and gradient is None:
+        return make_contract(
+            declared[0], form=declared[1], mutates=declared[2], out_mode=declared[3], text_as_utf8=declared[4]
+        )
+    key = json.dumps(x)
+    if key not in r.contracts:
+        abstract = None if rule is None else AbstractRule(r.read(rule[0]), str(rule[1]))
+        found = None if gradient is None else _read_gradient(r, gradient)
+        r.contracts[key] = new_contract(declared[0], abstract, *declared[1:], found)
+    return r.contracts[key]
 
 
 def _read_call_on_tree(r: Reader, x: Any) -> Any:
@@ -380,7 +398,6 @@ def _read_dataclass(r: Reader, x: Any) -> Any:
 
 
 _READERS: dict[str, Callable[[Reader, Any], Any]] = {
-    "abstract": _read_abstract,
     "array": _read_array,
     "bytes": lambda r, x: base64.b85decode(x),
     "call_for_one": lambda r, x: CallForOne(r.read(x)),
@@ -388,7 +405,8 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "call_on_trees": lambda r, x: CallOnTrees(r.read(x[0]), tuple(map(r.read, x[1]))),
     "complex": lambda r, x: complex(float.fromhex(x[0]), float.fromhex(x[1])),
     "contract": _read_contract,
-    "contract_of": lambda r, x: contract_of_op(r.op(x[0]), x[1]),
+    "contract_of": lambda r, x: r.op(x).contract,
+    "contract_of_saving": lambda r, x: _read_saving(r, x)[1],
     "dataclass": _read_dataclass,
     "dict": lambda r, x: {r.read(key): r.read(item) for key, item in x},
     "dim": lambda r, x: Spec.parse(f"_[{x}]").shape[0],  # type: ignore[index]
@@ -405,7 +423,7 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "objects": _read_objects,
     "op": lambda r, x: r.op(x),
     "partial": lambda r, x: functools.partial(r.read(x[0]), *r.read(x[1]), **r.read(x[2])),
-    "saving": lambda r, x: _read_gradient(r, x).with_context,
+    "saving": lambda r, x: _read_saving(r, x)[0],
     "scalar": lambda r, x: r.read(x)[()],
     "signature": lambda r, x: Signature(*map(r.read, x)),
     "slice": lambda r, x: slice(*map(r.read, x)),

@@ -1,0 +1,108 @@
+"""Functions that a model holds by value, in its metadata, as pickles.
+
+What is written at one time is one pickle, so that functions that share something share it still. Those of a model that
+was loaded are carried on as they are; nobody has to trust it for that.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .trust import Trust
+
+__all__ = ["Embedded"]
+
+_KEY = "pyop.functions"
+
+
+class Embedded:
+    """What a model holds by value: pickles that are left alone until somebody who may asks for one.
+
+    Parameters
+    ----------
+    pickles : iterable of (names, bytes)
+        Each of a dict with these names; the first that has a name counts.
+    """
+
+    def __init__(self, pickles: Iterable[tuple[Iterable[str], bytes]] = ()) -> None:
+        self.pickles = [(tuple(names), data) for names, data in pickles]
+        self._made: dict[int, dict[str, Any]] = {}
+
+    @classmethod
+    def of(cls, model: Any) -> Embedded:
+        """Those of a model.
+
+        Raises
+        ------
+        ValueError
+            The metadata are malformed.
+        """
+        text = next((entry.value for entry in model.metadata_props if entry.key == _KEY), "[]")
+        try:
+            return cls([(map(str, found["names"]), base64.b85decode(found["pickle"])) for found in json.loads(text)])
+        except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
+            raise ValueError(f"the metadata {_KEY!r} of the model are malformed: {error!r:.200}") from None
+
+    def add_to(self, model: Any) -> None:
+        """Write them into the metadata of a model."""
+        if self.pickles:
+            found = [{"names": names, "pickle": base64.b85encode(data).decode()} for names, data in self.pickles]
+            model.metadata_props.add(key=_KEY, value=json.dumps(found))
+
+    def with_objects(self, objects: Mapping[str, Any]) -> Embedded:
+        """These, and objects that are stored now.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            cloudpickle is not installed.
+        ValueError
+            Something that it cannot pickle.
+        """
+        if not objects:
+            return self
+        try:
+            import cloudpickle
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "embed=True needs the package 'cloudpickle': pip install 'pyop-core[onnx]'", name="cloudpickle"
+            ) from None
+        try:
+            data = cloudpickle.dumps(dict(objects))
+        except Exception as error:
+            raise ValueError(
+                f"{_culprit(objects)} cannot be stored by value: what it refers to must be picklable "
+                f"({type(error).__name__}: {error!s:.300})"
+            ) from error
+        return Embedded([(objects, data), *self.pickles])
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in names for names, _ in self.pickles)
+
+    def __getstate__(self) -> Any:
+        return {"pickles": self.pickles, "_made": {}}
+
+    def get(self, name: str, trust: Trust) -> Any:
+        """The object of a name; a str that says why there is none. Runs code of the model, if it is trusted so far."""
+        if not trust.pickles:
+            return 'the model stores it by value, and only trust="pickles" makes such functions'
+        k, data = next((k, data) for k, (names, data) in enumerate(self.pickles) if name in names)
+        if k not in self._made:
+            made = pickle.loads(data)
+            self._made[k] = dict(made) if isinstance(made, dict) else {}
+        return self._made[k].get(name, "the pickle in the model does not hold it")
+
+
+def _culprit(objects: Mapping[str, Any]) -> str:
+    import cloudpickle
+
+    for name, found in objects.items():
+        try:
+            cloudpickle.dumps(found)
+        except Exception:
+            return repr(name)
+    return "what the graph calls"

@@ -1,0 +1,151 @@
+"""Every graph that a program compiles, saved with what it computes: a plugin of pytest, and a runner of scripts.
+
+    PYOP_RECORD=FOLDER python -m pytest -p tests.exchange.recording tests/...
+    python -m tests.exchange.recording FOLDER SCRIPT
+
+Each graph is saved and run in a fork of the program, on arrays made up from its specs: what a test counts and keeps is
+as if nothing had happened, and functions are as they were when the graph was compiled. `replay` reads the records.
+"""
+
+import faulthandler
+import hashlib
+import os
+import pickle
+import runpy
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from pathlib import Path
+
+import cloudpickle  # noqa: F401
+import numpy as np
+import onnx.reference  # noqa: F401
+
+import pyop
+import pyop.onnx
+from pyop import _core
+from pyop.saving import files  # noqa: F401  what a fork would import each time
+
+MOST_OF_ONE_TEST = 40
+LIST = 2  # results come as one list
+MOST_BYTES = 1 << 22
+SECONDS = 30
+
+
+def make_up(spec, sizes, rng):
+    """An array that a spec allows."""
+
+    def extent(size):
+        if isinstance(size, pyop.Dim):
+            for name in size.names:
+                sizes.setdefault(name, 4)
+            size = size.evaluate(sizes)
+        return size if type(size) is int else 4
+
+    shape = (4,) if spec.shape is None else tuple(map(extent, spec.shape))
+    if any(type(size) is not int for size in shape) or np.prod(shape, dtype=float) > 1e6:
+        raise ValueError(f"no array is made up for {spec}")
+    dtype = np.dtype(np.float64) if spec.dtype is None else np.dtype(spec.dtype)
+    kind = dtype.kind
+    if kind in "fc":
+        array = rng.uniform(0.25, 2.0, shape)
+    elif kind in "iu":
+        array = rng.integers(0, 4, shape)
+    elif kind == "b":
+        array = rng.integers(0, 2, shape)
+    elif kind in "OUT":
+        array = np.array(["a", "bc", "", "d"], object)[rng.integers(0, 4, shape)]
+    else:
+        return np.zeros(shape, dtype)
+    return np.asarray(array, object if kind == "O" else None).astype(dtype)
+
+
+def outcome(run, arrays):
+    """What a plan does with arrays: its results, or the type of what it raises."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return [None if x is None else np.asarray(x) for x in run(*arrays)]
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"[:300]
+
+
+class Recorder:
+    """Stands for `pyop._core.compile`."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.folder.mkdir(exist_ok=True)
+        self.compile = _core.compile
+        self.test = ""
+        self.counts = {}
+        self.seen = set()
+
+    def __call__(self, graph, leaves, feeds, form, structure, whole, disable, threads, fast=False):
+        plan = self.compile(graph, leaves, feeds, form, structure, whole, disable, threads, fast)
+        test = os.environ.get("PYTEST_CURRENT_TEST", self.test).rpartition(" (")[0] or self.test
+        k = self.counts[test] = self.counts.get(test, 0) + 1
+        if k <= MOST_OF_ONE_TEST:
+            self.record(graph, leaves, feeds, (whole, disable, threads, fast), f"{test} #{k}")
+        return plan
+
+    def record(self, graph, leaves, feeds, options, name):
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+            return
+        signal.alarm(SECONDS)  # ends this process, which leaves a record without results
+        faulthandler.disable()
+        _core.compile = self.compile
+        try:
+            sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+            path = self.folder / hashlib.sha256(name.encode()).hexdigest()[:24]
+            record = {"name": name, "options": options}
+            try:
+                self.write(graph, leaves, feeds, options, path, record)
+            except BaseException:
+                record["error"] = traceback.format_exc()
+                path.with_suffix(".record").write_bytes(pickle.dumps(record))
+        finally:
+            os._exit(0)
+
+    def write(self, graph, leaves, feeds, options, path, record):
+        rng, sizes = np.random.default_rng(7), {}
+        try:
+            arrays = [make_up(value.spec, sizes, rng) for value in feeds]
+        except ValueError as error:
+            record["no arrays"] = str(error)
+            arrays = None
+        if sum(graph.run(node.outputs[0]).nbytes for node in graph.nodes if node.kind == "constant") > MOST_BYTES:
+            record["no arrays"], arrays = "its constants are large", None
+        record["leaves"] = [place(leaf) for leaf in leaves]
+        record["feeds"] = [place(value) for value in feeds]
+        if arrays is not None:
+            try:
+                graph.save(path.with_suffix(".onnx"), embed=True)
+            except Exception as error:
+                record["refused"] = f"{type(error).__name__}: {error}"
+            else:
+                record["arrays"] = arrays
+                plan = self.compile(graph, leaves, feeds, LIST, None, *options)
+                path.with_suffix(".record").write_bytes(pickle.dumps(record))  # in case that the run ends the process
+                record["results"] = outcome(plan, arrays)
+        path.with_suffix(".record").write_bytes(pickle.dumps(record))
+
+
+def place(fetch):
+    return (fetch.node.index, fetch.output_index) if isinstance(fetch, pyop.Value) else (fetch.index, None)
+
+
+def pytest_configure(config):
+    _core.compile = Recorder(os.environ["PYOP_RECORD"])
+
+
+if __name__ == "__main__":
+    _core.compile = Recorder(sys.argv[1])
+    _core.compile.test = sys.argv[2]
+    sys.argv = sys.argv[2:]
+    os.chdir(tempfile.mkdtemp())
+    runpy.run_path(sys.argv[0], run_name="__main__")
