@@ -1,11 +1,13 @@
 """Plans of NumPy expressions against NumPy itself: bit for bit, with its dtypes and its warnings."""
 
+import functools
 import itertools
 import operator
-import warnings
 
+import native_checks
 import numpy as np
 import pytest
+from native_checks import assert_same, observed
 
 import pyop
 
@@ -15,31 +17,6 @@ BINARY = [
     np.fmax, np.hypot, np.arctan2, np.less, np.equal, np.logical_and, np.copysign, np.bitwise_and, np.left_shift,
 ]  # fmt: skip
 UNARY = [np.negative, np.abs, np.sqrt, np.exp, np.log, np.sin, np.floor, np.sign, np.square, np.reciprocal, np.isnan]
-
-
-def observed(function, *arguments):
-    """What a call gives and says: the result, or the error, and the warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = function(*arguments)
-        except Exception as error:
-            result = (type(error), str(error).split("\n")[0])
-    return result, [str(w.message) for w in caught]
-
-
-def assert_same(got, want, merged=True):
-    (a, said), (b, should_say) = got, want
-    if isinstance(b, tuple) and isinstance(b[0], type):
-        assert a == b
-        return
-    for x, y in zip(*(r if isinstance(r, list | tuple) else [r] for r in (a, b)), strict=True):
-        y = np.asarray(y)
-        assert x.dtype == y.dtype
-        assert x.shape == y.shape
-        assert x.tobytes() == y.tobytes()
-    # equal calls are merged, and then warn once
-    assert set(said) == set(should_say) if merged else said == should_say
 
 
 def values(dtype, n, seed=0):
@@ -52,21 +29,7 @@ def values(dtype, n, seed=0):
     return np.concatenate([special, rng.normal(0, 3, n).astype(dtype)])[:n] if n else special[:0]
 
 
-def check(expression, *arrays, named=True):
-    """Plans of an expression, for all sizes if they are `named`, called twice, against the expression itself."""
-    want = observed(expression, *arrays)
-    specs = [pyop.Spec(a.dtype, [f"n{d}" for d in range(a.ndim)]) if named else pyop.Spec.of(a) for a in arrays]
-    try:
-        graph = pyop.trace(expression, *specs)
-    except (TypeError, ValueError):  # of what cannot work, whichever part of it NumPy would meet first
-        assert isinstance(want[0], tuple)
-        return None
-    plan = graph.compile()
-    for _ in range(2):
-        assert_same(observed(plan, *arrays), want)
-    assert_same(observed(graph.compile(optimize=False), *arrays), want, merged=False)
-    assert_same(observed(graph.compile(threads=2), *arrays), want)
-    return plan
+check = functools.partial(native_checks.check, alike=True, merged=True)
 
 
 @pytest.mark.parametrize("dtype", REAL)

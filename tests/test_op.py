@@ -210,7 +210,7 @@ def test_ops_of_functions_without_an_import_path_need_cloudpickle():
         return pyop.Spec(x.dtype, (x.shape[0] - 1, 2))
 
     for local in (pyop.op(lambda x: x), power, pairs):
-        with pytest.raises((pickle.PicklingError, AttributeError), match="<locals>|<lambda>"):
+        with pytest.raises((pickle.PicklingError, AttributeError), match=r"<locals>|<lambda>"):
             pickle.dumps(local)
     made, made_pairs = pickle.loads(cloudpickle.dumps((power, pairs)))
     x = np.array([1.0, 2.0, 3.0])

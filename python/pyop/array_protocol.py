@@ -18,6 +18,7 @@ from ._core import Value
 from ._tree import flatten
 from .composed import COMPOSED
 from .dims import Dim, prod
+from .rebuild import replaced
 from .sizes import apply, holds
 from .spec import Spec
 
@@ -25,19 +26,12 @@ __all__ = ["array_function", "array_ufunc", "to_specs"]
 
 
 def to_specs(x: Any) -> Any:
-    """The same arguments with a Spec in place of each Value, inside tuples, lists, dicts and slices too."""
-    if isinstance(x, Value):
-        return x.spec
-    kind = type(x)
-    if kind is tuple or kind is list:
-        return kind(map(to_specs, x))
-    if kind is dict:
-        return {key: to_specs(item) for key, item in x.items()}
-    if kind is slice:
-        return slice(to_specs(x.start), to_specs(x.stop), to_specs(x.step))
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*map(to_specs, x))
-    return x
+    """The same arguments with a Spec in place of each Value."""
+    return replaced(x, _to_spec)
+
+
+def _to_spec(x: Any) -> Any:
+    return x.spec if isinstance(x, Value) else x
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -258,7 +258,7 @@ def _reduce(self: Op) -> Any:
     if name is not None:
         return getattr, (self.__wrapped__.__self__, name)
     if path_of_op(self) is not None:
-        return self.__qualname__  # type: ignore[attr-defined]
+        return self.__qualname__
     attributes = {key: value for key in _ATTRIBUTES if (value := getattr(self, key, None)) is not None}
     return remade, (self.__wrapped__, self.contract, self.spec, self.name, self.stateful, attributes)
 

@@ -6,7 +6,7 @@ is one of these. They compare by what they do, so that equal calls are merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import Any
 
@@ -14,7 +14,30 @@ from ._core import CallOnTree
 from ._tree import TreeDef
 from .dim import Dim
 
-__all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes"]
+__all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes", "replaced", "unflatten_each"]
+
+
+def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
+    """Arguments of a NumPy function with every object in them changed: in tuples, lists, dicts and slices too."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind([replaced(item, change) for item in x])
+    if kind is dict:
+        return {key: replaced(item, change) for key, item in x.items()}
+    if kind is slice:
+        return slice(replaced(x.start, change), replaced(x.stop, change), replaced(x.step, change))
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return kind(*[replaced(item, change) for item in x])
+    return change(x)
+
+
+def unflatten_each(trees: Iterable[TreeDef], leaves: Sequence[Any]) -> list[Any]:
+    """One object a tree, from the leaves of all of them."""
+    found, start = [], 0
+    for tree in trees:
+        found.append(tree.unflatten(leaves[start : start + tree.num_leaves]))
+        start += tree.num_leaves
+    return found
 
 
 def call_on_tree(fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...]) -> CallOnTree:
@@ -89,12 +112,7 @@ class CallOnTrees:
         self.trees = trees
 
     def __call__(self, *arrays: Any, **static: Any) -> Any:
-        arguments, start = [], 0
-        for tree in self.trees:
-            stop = start + tree.num_leaves
-            arguments.append(tree.unflatten(arrays[start:stop]))
-            start = stop
-        return self.fn(*arguments, **static)
+        return self.fn(*unflatten_each(self.trees, arrays), **static)
 
     def bind(self, instance: Any) -> CallOnTrees:
         """The same for a method of an instance."""

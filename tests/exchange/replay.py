@@ -31,9 +31,9 @@ def same_array(a, b):
         return a is b
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return False
-    return (
-        repr(a.tolist()) == repr(b.tolist()) if a.dtype.hasobject or a.dtype.kind == "T" else a.tobytes() == b.tobytes()
-    )
+    if a.dtype.hasobject or a.dtype.kind == "T":
+        return repr(a.tolist()) == repr(b.tolist())
+    return a.tobytes() == b.tobytes()
 
 
 def replay(path):

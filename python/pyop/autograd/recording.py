@@ -17,6 +17,7 @@ from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..gradients import table
+from ..rebuild import replaced
 
 __all__ = [
     *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "put_back"),
@@ -91,19 +92,12 @@ def _is_foreign(x: Any) -> bool:
 
 
 def _arrays(x: Any) -> Any:
-    """The same arguments with arrays in place of Tensors, at any depth."""
-    kind = type(x)
-    if kind is Tensor:
-        return x.numpy()
-    if kind is tuple or kind is list:
-        return kind(map(_arrays, x))
-    if kind is dict:
-        return {key: _arrays(item) for key, item in x.items()}
-    if kind is slice:
-        return slice(_arrays(x.start), _arrays(x.stop), _arrays(x.step))
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*map(_arrays, x))
-    return x
+    """The same arguments with arrays in place of Tensors."""
+    return replaced(x, _to_array)
+
+
+def _to_array(x: Any) -> Any:
+    return x.numpy() if type(x) is Tensor else x
 
 
 def _wrapped(result: Any) -> Any:

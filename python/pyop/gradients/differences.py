@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._tree import TreeDef, flatten
+from ..rebuild import unflatten_each
 from .table import NoRule, Rule
 
 __all__ = ["PullBack", "PushForward"]
@@ -56,12 +57,7 @@ class _Differences:
 
     def call(self, arrays: Any) -> list[np.ndarray[Any, Any]]:
         """The flat results."""
-        args = tuple(arrays)
-        if self.in_trees is not None:
-            args, start = (), 0
-            for tree in self.in_trees:
-                args += (tree.unflatten(arrays[start : start + tree.num_leaves]),)
-                start += tree.num_leaves
+        args = arrays if self.in_trees is None else unflatten_each(self.in_trees, arrays)
         return [np.asarray(y) for y in flatten(self.fn(*args, **self.statics))[0]]
 
     def slope(self, arrays: Any, directions: Any) -> list[np.ndarray[Any, Any]]:

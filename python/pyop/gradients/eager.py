@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core
 from .._core import Tensor
 from .._tree import TreeDef, flatten, map_leaves
+from ..rebuild import unflatten_each
 from . import table
 
 __all__ = ["Run", "forward_jacobian", "jvp", "pullback_of", "push_forward"]
@@ -136,10 +137,7 @@ class Run:
 
     def like_arguments(self, parts: list[Any]) -> Any:
         """One array an input in the containers of the arguments."""
-        found, start = [], 0
-        for tree in self.trees:
-            found.append(tree.unflatten(parts[start : start + tree.num_leaves]))
-            start += tree.num_leaves
+        found = unflatten_each(self.trees, parts)
         return found[0] if self.single else tuple(found)
 
     def pullback(self, value: Any) -> Callable[[Any], Any]:

@@ -12,6 +12,7 @@ from .. import calls
 from .._core import Op, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..contracts import new_contract
+from ..rebuild import unflatten_each
 from ..signature import Signature
 from ..spec import Spec
 from . import differences, saved
@@ -125,11 +126,7 @@ class OpGradient:
         """Flat arrays in the containers that the op takes."""
         if self.in_trees is None:
             return tuple(arrays)
-        found, start = [], 0
-        for tree in self.in_trees:
-            found.append(tree.unflatten(arrays[start : start + tree.num_leaves]))
-            start += tree.num_leaves
-        return tuple(found)
+        return tuple(unflatten_each(self.in_trees, arrays))
 
     def argument_of(self, leaf: int) -> int:
         """Which argument a flat array belongs to."""

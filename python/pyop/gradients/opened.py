@@ -10,6 +10,7 @@ import numpy as np
 from .._core import Tensor, Value, graph_being_built
 from .._tree import TreeDef, flatten
 from ..dims import same
+from ..rebuild import unflatten_each
 from .fit import broadcast_like, conj, shape_of
 from .forward import forward
 from .marker import open_value
@@ -67,10 +68,7 @@ class Opened:
         return self._packed(full)
 
     def _packed(self, parts: list[Any]) -> Any:
-        found, start = [], 0
-        for tree in self.trees:
-            found.append(tree.unflatten(parts[start : start + tree.num_leaves]))
-            start += tree.num_leaves
+        found = unflatten_each(self.trees, parts)
         return found[0] if self.single else tuple(found)
 
     def pullback(self, value: Any) -> Callable[[Any], Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core import CallOnTree, Node
-from ..rebuild import CallForOne, CallOnTrees, call_with_sizes
+from ..rebuild import CallForOne, CallOnTrees, call_with_sizes, unflatten_each
 
 __all__ = ["Call", "call_of"]
 
@@ -48,11 +48,7 @@ def call_of(node: Node, arrays: list[Any]) -> Call:
         kwargs = {**inner, **kwargs}
         fn, nested = fn.fn, True
     elif isinstance(fn, CallOnTrees):
-        rebuilt, start = [], 0
-        for tree in fn.trees:
-            rebuilt.append(tree.unflatten(args[start : start + tree.num_leaves]))
-            start += tree.num_leaves
-        args, fn, nested = tuple(rebuilt), fn.fn, True
+        args, fn, nested = tuple(unflatten_each(fn.trees, args)), fn.fn, True
     carriers: dict[str, tuple[Any, int]] = {}
     if fn is call_with_sizes:
         fn, args, kwargs, carriers = args

@@ -186,10 +186,7 @@ class Table:
 
     def resolve(self, name: str) -> Implementation | str:
         """By import path; the reason if that does not lead to a function, or must not be tried."""
-        if name in self.embedded:
-            found = self.embedded.get(name, self.trust)
-        else:
-            found = import_path(name, self.trust)
+        found = self.embedded.get(name, self.trust) if name in self.embedded else import_path(name, self.trust)
         if isinstance(found, str):
             return found
         made = as_implementation(found)
