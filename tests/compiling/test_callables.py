@@ -94,8 +94,10 @@ def test_it_looks_like_its_function():
     assert pickle.loads(pickle.dumps(of_module)) is of_module
     assert copy.copy(of_module) is copy.deepcopy(of_module) is of_module
     assert repr(of_module).startswith("<pyop.compile of <function of_module")
-    with pytest.raises(pickle.PicklingError, match="import path"):
-        pickle.dumps(pyop.compile(functools.partial(np.multiply, 2.0)))
+    doubled = pickle.loads(pickle.dumps(pyop.compile(functools.partial(np.multiply, 2.0), "float64[n]")))
+    np.testing.assert_array_equal(doubled(np.ones(3)), np.full(3, 2.0))
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(pyop.compile(lambda x: x))
 
 
 def test_what_numpy_can_view_is_compiled_and_what_has_rules_of_its_own_is_not(tmp_path):

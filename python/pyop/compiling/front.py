@@ -149,6 +149,7 @@ def _compile(fn: Any, specs: tuple[Any, ...], options: Options) -> CompiledFunct
         arguments.takes_out,
         arguments.specs is not None,
     )
+    vars(made)["_made_with"] = (specs, options)  # for pickle
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
         if (value := getattr(fn, attribute, None)) is not None:
             setattr(made, attribute, value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pickle import PicklingError
 from typing import Any, NamedTuple
 
 from .._core import CompiledFunction
@@ -56,15 +55,15 @@ def _graph(self: CompiledFunction, *args: Any, **kwargs: Any) -> Graph:
     return graph
 
 
-def _reduce(self: CompiledFunction) -> str:
-    """Pickled by import path, as functions are; pickle checks that the path leads back."""
+def _reduce(self: CompiledFunction) -> Any:
+    """Pickled by import path, as functions are, if one leads back; else by what it is made of, without its plans."""
+    from ..saving.references import found_at
+    from .front import _compile
+
     path: str | None = getattr(self, "__qualname__", None)
-    if path is None:
-        raise PicklingError(
-            f"{self!r} cannot be pickled: compiled functions are pickled by their import path, and "
-            f"{self.__wrapped__!r} has none; compile a function of a module"
-        )
-    return path
+    if path is not None and found_at(f"{getattr(self, '__module__', None)}.{path}") is self:
+        return path
+    return _compile, (self.__wrapped__, *vars(self)["_made_with"])
 
 
 def _copy(self: CompiledFunction) -> CompiledFunction:
