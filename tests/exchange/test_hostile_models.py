@@ -112,7 +112,7 @@ def test_nothing_is_unpickled_unless_asked():
             return exec, ("raise SystemError('a pickle was read')",)
 
     made = model([python_op()], [value("x")], [value("y", F32, None)])
-    text = {"names": ["m.f"], "pickle": base64.b85encode(pickle.dumps(Evil())).decode()}
+    text = [{"names": ["m.f"], "pickle": base64.b85encode(pickle.dumps(Evil())).decode()}]
     made.metadata_props.add(key="pyop.functions", value=json.dumps(text))
     for trust in (None, "none", "imports"):
         with pytest.raises(LookupError):
