@@ -220,6 +220,10 @@ def test_python_ops_are_written_in_both_dialects():
     assert same_bits(again.compile()(x=X, g=X), expected)
     assert "func_name" in {a.name for a in written(again).graph.node[0].attribute}
     assert same_bits(pyop.onnx.load(written(again), functions).compile()(x=X, g=X), expected)
+    # The rank of a gradient is in its node, and NumPy's functions of it are written by that.
+    with graph:
+        graph.output({"more": np.sum(graph.outputs["dx"] * 2)})
+    assert [n.op_type for n in written(graph).graph.node][2:] == ["Mul", "ReduceSum"]
 
 
 @pytest.mark.parametrize(

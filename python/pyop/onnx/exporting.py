@@ -272,7 +272,7 @@ class Writer:
         from onnx import ValueInfoProto
 
         place = (value.node.index, value.output_index)
-        kind = None if self.held is None else self.held.types.get(place)
+        kind = None if self.held is None else self.held.type_of(place)
         return None if kind is None else ValueInfoProto(name=name, type=kind)
 
     def _output(self, name: str, value: Value) -> Any:

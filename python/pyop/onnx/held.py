@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .attributes import DOMAIN, read_backward
 from .reference import Reference, bound_names
 
-__all__ = ["HeldModel", "HeldNode"]
+__all__ = ["HeldModel", "HeldNode", "describe", "is_python", "read_description"]
 
 Place = tuple[int, int]  # of a Value: its node and which output
 
@@ -25,6 +26,11 @@ class HeldNode:
     node: Any  # onnx.NodeProto
     places: tuple[tuple[str, int, int], ...]  # where the tensors that it reads are, those of its subgraphs too
     native: bool  # done by NumPy's functions; otherwise the node of the graph has been made of this one
+
+
+def is_python(node: Any) -> bool:
+    """Whether a node is a PythonOp or a PythonOpGrad."""
+    return node.domain == DOMAIN and node.op_type in ("PythonOp", "PythonOpGrad")
 
 
 class HeldModel:
@@ -58,7 +64,21 @@ class HeldModel:
     def outputs(held: HeldNode) -> list[str]:
         """The outputs of a node, in the order of those of the graph's node; "" for one without a name."""
         every = list(held.node.output)
-        return every if held.node.op_type.startswith("PythonOp") else [name for name in every if name]
+        return every if is_python(held.node) else [name for name in every if name]
+
+    def type_of(self, place: Place) -> Any:
+        """The TypeProto of a Value, as the model declares it; None for none."""
+        kind = self.types.get(place)
+        held = self.nodes.get(place[0])
+        if held is None or held.node.op_type != "PythonOpGrad" or held.node.domain != DOMAIN:
+            return kind
+        if kind is not None and kind.tensor_type.HasField("shape"):
+            return kind
+        from onnx import helper
+
+        # The node itself says it, and ONNX infers nothing of it.
+        port = read_backward(held.node).outputs[place[1]]
+        return helper.make_tensor_type_proto(port.code, [None] * port.rank)
 
     def inner_names(self) -> set[str]:
         """Names that mean something inside a node."""
@@ -69,8 +89,15 @@ class HeldModel:
         held = self.nodes[index]
         return self.home.call(held.node, tuple(name for name, _, _ in held.places), dtypes)
 
-    def check(self, outputs: list[int]) -> None:
-        """Hold what a file says against the graph, of which the number of outputs of each node is given.
+    def check(self, outputs: list[int], inputs: list[tuple[Place, ...]]) -> None:
+        """Hold what a file says against the graph.
+
+        Parameters
+        ----------
+        outputs : list of int
+            How many each node of the graph has.
+        inputs : list of tuple of (int, int)
+            Those of each node.
 
         Raises
         ------
@@ -82,8 +109,9 @@ class HeldModel:
             return 0 <= node < before and 0 <= output < outputs[node]
 
         for index, held in self.nodes.items():
-            good = 0 <= index < len(outputs) and all(there(node, k, index) for _, node, k in held.places)
-            if not good or len(self.outputs(held)) != outputs[index]:
+            places = tuple((node, k) for _, node, k in held.places)
+            good = 0 <= index < len(outputs) and all(there(node, k, index) for node, k in places)
+            if not (good and len(self.outputs(held)) == outputs[index] and (held.native or places == inputs[index])):
                 raise ValueError(f"node {index} of the ONNX model is not that of the graph")
         for node, output in (*self.types, *((index, 0) for index in self.fixed.values())):
             if not there(node, output, len(outputs)):
@@ -170,8 +198,15 @@ def read_description(description: Any, table: Any, reader: Any) -> HeldModel:
     """
     from onnx import FunctionProto
 
-    opsets = {str(domain): int(version) for domain, version in description["opsets"].items()}
-    functions = [_proto(FunctionProto, text) for text in description["functions"]]
-    pointers = reader.read(description["pointers"])
-    home = Reference(opsets, functions, table, bool(description["strict"]), pointers)
-    return HeldModel.described(home, description | {"defaults": reader.read(description["defaults"])})
+    try:
+        opsets = {str(domain): int(version) for domain, version in description["opsets"].items()}
+        functions = [_proto(FunctionProto, text) for text in description["functions"]]
+        pointers = reader.read(description["pointers"])
+        home = Reference(opsets, functions, table, bool(description["strict"]), pointers)
+        return HeldModel.described(home, description | {"defaults": reader.read(description["defaults"])})
+    except LookupError as error:
+        if isinstance(error, KeyError | IndexError):
+            raise ValueError(f"the description of the ONNX nodes is malformed: {error!r:.200}") from None
+        raise
+    except Exception as error:  # whatever a description that was tampered with runs into
+        raise ValueError(f"the description of the ONNX nodes is malformed: {error!r:.300}") from error

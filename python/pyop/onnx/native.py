@@ -97,6 +97,8 @@ def _identity(n: _Node) -> Any:
 
 
 def _transpose(n: _Node) -> Any:
+    if len(n.values) != 1:
+        return None
     (x,) = n.values
     axes = n.ints("perm")
     if not n.only("perm") or x.ndim is None or (axes is not None and sorted(axes) != list(range(x.ndim))):
@@ -119,6 +121,8 @@ def _reshape(n: _Node) -> Any:
 
 
 def _matmul(n: _Node) -> Any:
+    if len(n.values) != 2:
+        return None
     x, y = n.values
     if x.dtype != y.dtype or x.dtype.kind != "f" or not x.ndim or not y.ndim:
         return None
@@ -126,6 +130,8 @@ def _matmul(n: _Node) -> Any:
 
 
 def _where(n: _Node) -> Any:
+    if len(n.values) != 3:
+        return None
     c, x, y = n.values
     if c.dtype != np.bool_ or x.dtype != y.dtype or x.dtype.kind not in _ANY or any(v.ndim is None for v in n.values):
         return None
@@ -133,6 +139,8 @@ def _where(n: _Node) -> Any:
 
 
 def _relu(n: _Node) -> Any:
+    if len(n.values) != 1:
+        return None
     (x,) = n.values
     return np.maximum(x, x.dtype.type(0)) if n.only() and x.dtype.kind == "f" and x.ndim is not None else None
 

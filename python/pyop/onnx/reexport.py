@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .attributes import DOMAIN, node_label
-from .held import HeldNode
+from .attributes import node_label
+from .held import HeldNode, is_python
 from .inferred import infer
 from .reference import inner_graphs, rename_tensors
 from .standard import OPSET
@@ -47,7 +47,7 @@ def write(w: Writer, node: Node, held: HeldNode) -> None:
     names = {name: w.names[index, k] for name, index, k in held.places}
     rename_tensors(made, names, w.inner_names)
     results = iter(w.names[node.index, value.output_index] for value in node.outputs)
-    every = made.op_type.startswith("PythonOp") and made.domain == DOMAIN
+    every = is_python(made)
     made.output[:] = [next(results) if name or every else "" for name in made.output]
     _speak(made, w)
     w.held_at.add(len(w.nodes))
@@ -63,7 +63,7 @@ def _speak(node: Any, w: Writer) -> None:
 
 
 def _translate(node: Any, w: Writer) -> None:
-    if node.domain != DOMAIN or node.op_type not in ("PythonOp", "PythonOpGrad"):
+    if not is_python(node):
         return
     if w.dialect == "extensions":
         raise ValueError(

@@ -231,7 +231,7 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, held: HeldMo
     parts = Parts(str(description["name"]), tuple(records), outputs)
     if held is None:
         return put_together(parts)
-    held.check([len(record.specs) for record in records])
+    held.check([len(record.specs) for record in records], [record.inputs for record in records])
     graph = put_into(LoadedGraph(name=parts.name), parts)
     graph._held = held
     return graph
