@@ -67,6 +67,19 @@ sequences (float[n] x, int64 k, seq(float[n]) s, optional(float[n]) o) => (seq(f
 """
 
 
+# Outputs that are inputs, constants and each other; names as exporters make them.
+NAMES = """
+<ir_version: 8, opset_import: ["": 18]>
+names (float[n] x, float[n] "a/b:0") => (float[n] x, float[n] "1", float[3] k, float[n] "it's.é", float[n] z)
+  <float[3] k = {1, 2, 3}>
+{
+  "1" = Elu(x)
+  "it's.é" = Elu("a/b:0")
+  z = Elu("1")
+}
+"""
+
+
 def written(graph, dialect="func_name"):
     made = pyop.onnx.export(graph, dialect=dialect)
     checker.check_model(made, full_check=True)
@@ -95,6 +108,7 @@ def elsewhere(made, feeds):
         (CAPTURES, {"x": X, "c": np.array(True)}),
         (CAPTURES, {"x": X, "c": np.array(False)}),
         (FUNCTIONS, {"x": X}),
+        (NAMES, {"x": X, "a/b:0": X}),
         (
             SEQUENCES,
             {"x": X, "k": np.array(0), "s": pyop.onnx.box([X * 2, X * 3]), "o": pyop.onnx.box(X * 5)},
@@ -180,6 +194,22 @@ def test_a_graph_with_nodes_added_is_saved_bit_for_bit(tmp_path):
     assert same_bits(expected, pickle.loads((tmp_path / "found").read_bytes()))
     for made in (pyop.load(tmp_path / "g.onnx"), pickle.loads(pickle.dumps(graph))):
         assert written(made) == written(graph)
+
+
+def test_numbers_that_numpy_does_not_have_are_written_and_saved(tmp_path):
+    import ml_dtypes
+
+    constants = [
+        numpy_helper.from_array(np.array([[1, 2, 3]], dtype), dtype.__name__)
+        for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4, ml_dtypes.uint4)
+    ]
+    nodes = [helper.make_node("Transpose", [tensor.name], [f"{tensor.name}_t"]) for tensor in constants]
+    outputs = [value(f"{tensor.name}_t", tensor.data_type, 2) for tensor in constants]
+    source = model(nodes, [], outputs, constants, opset=21)
+    graph = pyop.onnx.load(source)
+    assert list(written(graph).graph.initializer) == constants
+    graph.save(tmp_path / "g.onnx")
+    assert same_bits(graph.run(), pyop.load(tmp_path / "g.onnx").run())
 
 
 def test_the_outputs_of_a_loaded_graph_can_be_declared_again():

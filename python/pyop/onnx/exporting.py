@@ -186,7 +186,7 @@ class Writer:
             self.taken |= inside | seen
             self.inner_names = {name: self.fresh(name) for name in sorted(inside & seen)}
             self.taken -= seen
-            hints |= {place: name for place, name in self.held.names() if place not in hints}
+            hints |= {place: name for place, name in self.held.names.items() if place not in hints}
         for key, name in hints.items():
             if key[0] in needed or self.graph[key[0]].kind == "input":
                 self.names[key] = self.fresh(name)
@@ -258,7 +258,8 @@ class Writer:
         places = self._output_places()
         for value, wanted in places:
             name = self.names[value.node.index, value.output_index]
-            if value.node.kind != "py" or name in used or (wanted and wanted != name):
+            given = value.node.kind != "py" and (self.held is None or wanted != name)  # a model may give out its input
+            if given or name in used or (wanted and wanted != name):
                 free = (
                     self.fresh(wanted or value.name) if wanted not in self.taken or not wanted else self.fresh(wanted)
                 )

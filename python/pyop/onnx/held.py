@@ -7,7 +7,6 @@ functions do. Inputs of a node are known by place, so that nothing depends on th
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,16 +48,10 @@ class HeldModel:
         self.ir_version = ir_version
         self.metadata = metadata
         self.nodes: dict[int, HeldNode] = {}
+        self.names: dict[Place, str] = {}  # of tensors
         self.types: dict[Place, Any] = {}  # onnx.TypeProto, as far as the model declares them
         self.defaults: dict[str, Any] = {}  # arrays of inputs that need not be fed
         self.fixed: dict[str, int] = {}  # inputs that became constants, and the index of the constant
-
-    def names(self) -> Iterator[tuple[Place, str]]:
-        """What the model calls the results of its nodes."""
-        for index, held in self.nodes.items():
-            for k, name in enumerate(self.outputs(held)):
-                if name:
-                    yield (index, k), name
 
     @staticmethod
     def outputs(held: HeldNode) -> list[str]:
@@ -113,7 +106,7 @@ class HeldModel:
             good = 0 <= index < len(outputs) and all(there(node, k, index) for node, k in places)
             if not (good and len(self.outputs(held)) == outputs[index] and (held.native or places == inputs[index])):
                 raise ValueError(f"node {index} of the ONNX model is not that of the graph")
-        for node, output in (*self.types, *((index, 0) for index in self.fixed.values())):
+        for node, output in (*self.types, *self.names, *((index, 0) for index in self.fixed.values())):
             if not there(node, output, len(outputs)):
                 raise ValueError(f"node {node} of the graph has no output {output}, of which the description speaks")
 
@@ -131,6 +124,7 @@ class HeldModel:
                 [index, _text(held.node), [list(place) for place in held.places], held.native]
                 for index, held in self.nodes.items()
             ],
+            "names": [[*place, name] for place, name in self.names.items()],
             "types": [[*place, _text(kind)] for place, kind in self.types.items()],
             "defaults": dict(self.defaults),
             "fixed": self.fixed,
@@ -152,6 +146,7 @@ class HeldModel:
         for index, text, places, native in description["nodes"]:
             held = tuple((str(name), int(node), int(output)) for name, node, output in places)
             made.nodes[int(index)] = HeldNode(_proto(NodeProto, text), held, bool(native))
+        made.names = {(int(node), int(output)): str(name) for node, output, name in description["names"]}
         for node, output, text in description["types"]:
             made.types[int(node), int(output)] = _proto(TypeProto, text)
         made.defaults = dict(description["defaults"])

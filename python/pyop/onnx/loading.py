@@ -232,6 +232,7 @@ class _Loader:
             raise ValueError(f"{producer} is called {name!r:.80}, and so is {self.producers[name]}")
         self.values[name] = value
         self.producers[name] = producer
+        self.held.names.setdefault((value.node.index, value.output_index), name)
 
     def inputs(self, names: Iterable[str], label: str) -> list[Value]:
         found = []

@@ -158,6 +158,14 @@ def _array(w: Writer, x: np.ndarray[Any, Any]) -> Any:
     return {"array": [w.write(x.dtype), list(x.shape), base64.b85encode(x.tobytes()).decode()]}
 
 
+def _dtype(w: Writer, x: np.dtype[Any]) -> Any:
+    if x.kind == "V" and x.names is None and issubclass(x.type, np.generic) and x.type is not np.void:
+        from ..onnx.elements import code_of
+
+        return {"element": code_of(x)}  # bfloat16 and its like, which NumPy has no text for
+    return {"dtype": x.str if x.names is None else x.descr}
+
+
 def _tree(w: Writer, x: TreeDef) -> Any:
     return {"tree": w.write(x.unflatten([_Leaf] * x.num_leaves))}
 
@@ -223,7 +231,7 @@ def _method(w: Writer, x: MethodType) -> Any:
 _WRITERS: tuple[tuple[Any, Callable[[Writer, Any], Any]], ...] = (
     (np.ndarray, _array),
     (np.generic, lambda w, x: {"scalar": _array(w, np.asarray(x))}),
-    (np.dtype, lambda w, x: {"dtype": x.str if x.names is None else x.descr}),
+    (np.dtype, _dtype),
     (Spec, _spec),
     (Mark, _mark),
     (Dim, lambda w, x: {"dim": str(x)}),
@@ -381,6 +389,12 @@ def _read_dtype(r: Reader, x: Any) -> np.dtype[Any]:
     return np.dtype(x if isinstance(x, str) else [tuples(field) for field in x])
 
 
+def _read_element(r: Reader, x: Any) -> Any:
+    from ..onnx.elements import dtype_of
+
+    return dtype_of(int(x))
+
+
 def _read_named(r: Reader, x: Any) -> Any:
     path, items = x
     kind = r.resolve(path)
@@ -411,6 +425,7 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "dict": lambda r, x: {r.read(key): r.read(item) for key, item in x},
     "dim": lambda r, x: Spec.parse(f"_[{x}]").shape[0],  # type: ignore[index]
     "dtype": _read_dtype,
+    "element": _read_element,
     "ellipsis": lambda r, x: Ellipsis,
     "float": lambda r, x: float.fromhex(x),
     "function": _read_function,
