@@ -54,16 +54,20 @@ def show(args: argparse.Namespace) -> int:
         print(f"python -m pyop show: {error}", file=sys.stderr)
         return 2
     try:
-        model = read_model(args.model)
+        model = read_model(args.model, external=False)
     except (OSError, ValueError) as error:
         print(f"python -m pyop show: {error}", file=sys.stderr)
         return 1
     if args.html is None:
         print(table(model, shutil.get_terminal_size((160, 24)).columns))
-    else:
+        return 0
+    try:
         with open(args.html, "w", encoding="utf-8") as page:
             page.write(drawing(model))
-        print(f"wrote {args.html}")
+    except OSError as error:
+        print(f"python -m pyop show: {error}", file=sys.stderr)
+        return 1
+    print(f"wrote {args.html}")
     return 0
 
 

@@ -132,6 +132,26 @@ def test_a_saved_graph_reaches_no_more(tmp_path):
         pyop.load(made)
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "key", "change", "match"),
+    [
+        ("containers", 1, "specs", lambda specs: specs * 2, "2 arguments and 2 results, and add has 2 and 1"),
+        ("ops", 3, "specs", lambda specs: specs * 2, "has 2 results, and its op declares 1"),
+        ("sizes", 2, "inputs", lambda inputs: inputs[:1], "has 1 inputs, and places for 2 among its arguments"),
+    ],
+)
+def test_saved_calls_of_other_numbers_of_arrays_are_refused(name, number, key, change, match, tmp_path):
+    path = tmp_path / "g.onnx"
+    graphs.build(name).save(path)
+    made = onnx.load(path)
+    (entry,) = [entry for entry in made.metadata_props if entry.key == "pyop.graph"]
+    description = json.loads(entry.value)
+    description["nodes"][number][key] = change(description["nodes"][number][key])
+    entry.value = json.dumps(description)
+    with pytest.raises(ValueError, match=match):
+        pyop.load(made)
+
+
 def test_installed_packages_are_nobodys_own(tmp_path, monkeypatch):
     place = tmp_path / "lib" / "site-packages"
     place.mkdir(parents=True)
@@ -144,6 +164,17 @@ def test_installed_packages_are_nobodys_own(tmp_path, monkeypatch):
     with pytest.raises(SystemError, match="it was called"):
         called("somebodys_package.wipe", modules=["somebodys_package"])
     assert somebodys_package.wipe
+
+
+@pytest.mark.parametrize("op_type", ["ConstantOfShape", "Expand", "Tile"])
+def test_what_is_made_of_constants_is_not_computed_before_the_run(op_type):
+    size = numpy_helper.from_array(np.array([10**13]), "size")
+    one = numpy_helper.from_array(np.ones(1, np.float32), "one")
+    inputs = ["size"] if op_type == "ConstantOfShape" else ["one", "size"]
+    made = model([helper.make_node(op_type, inputs, ["y"])], [value("x")], [value("y", F32, None)], [size, one])
+    plan = pyop.onnx.load(made).compile()
+    with pytest.raises(MemoryError):
+        plan(x=X)
 
 
 def test_tensors_in_other_files_stay_in_the_folder(tmp_path):

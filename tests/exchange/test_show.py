@@ -58,8 +58,10 @@ def test_names_of_a_stranger_are_text(tmp_path):
 
     node = helper.make_node("Neg", ["x"], ["<script>alert(1)</script>\x1b[2J"], name="<b>")
     made = make([node], [value("x", F32)], [])
+    made.graph.name = made.producer_name = "\x1b]0;title\x07\u202e<script>"
+    for text in (drawing(made), table(made)):
+        assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert "<script>" not in drawing(made)
-    assert "\x1b" not in table(made)
 
 
 def test_what_is_no_model_is_told(tmp_path, capsys):
@@ -68,3 +70,21 @@ def test_what_is_no_model_is_told(tmp_path, capsys):
     assert main(["show", str(path)]) == 1
     assert "no ONNX model" in capsys.readouterr().err
     assert main(["show", str(tmp_path / "none.onnx")]) == 1
+
+
+def test_a_page_that_cannot_be_written_and_tensors_that_are_elsewhere(tmp_path, capsys):
+    import onnx
+    from onnx import helper
+
+    from .models import F32, value
+    from .models import model as make
+
+    tensor = onnx.TensorProto(name="k", dims=[3], data_type=F32, data_location=onnx.TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="weights.bin")
+    made = make([helper.make_node("Add", ["x", "k"], ["y"])], [value("x")], [value("y")], [tensor])
+    path = tmp_path / "model.onnx"
+    path.write_bytes(made.SerializeToString())
+    assert main(["show", str(path)]) == 0
+    assert "Add" in capsys.readouterr().out
+    assert main(["show", str(path), "--html", str(tmp_path / "no" / "page.html")]) == 1
+    assert "No such file" in capsys.readouterr().err

@@ -92,6 +92,8 @@ class LoadedGraph(Graph):
         fast: bool = False,
     ) -> Any:
         unboxing: Any = Unboxing(structure)  # which the core asks for no more than `unflatten`
+        # What a stranger's model makes of its constants may be of any size: it is computed when somebody runs it.
+        disable = tuple(dict.fromkeys((*disable, "fold")))
         return _core.compile(self, tuple(leaves), tuple(feeds), 3, unboxing, whole, disable, threads, fast)
 
 

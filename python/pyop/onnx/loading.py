@@ -94,8 +94,8 @@ def load(
     return _Loader(proto, home, wanted).graph()
 
 
-def read_model(model: Any) -> Any:
-    """The ModelProto of a path, bytes or itself.
+def read_model(model: Any, *, external: bool = True) -> Any:
+    """The ModelProto of a path, bytes or itself; with the tensors that a file keeps in others, unless told otherwise.
 
     Raises
     ------
@@ -118,8 +118,8 @@ def read_model(model: Any) -> Any:
         try:
             proto.ParseFromString(data)
         except DecodeError as error:
-            raise ValueError(f"{where} are no ONNX model: {error}") from None
-        if isinstance(model, str | os.PathLike):
+            raise ValueError(f"{where} {'are' if where == 'the bytes' else 'is'} no ONNX model: {error}") from None
+        if isinstance(model, str | os.PathLike) and external:
             _load_external(proto, os.path.dirname(os.path.abspath(os.fspath(model))))
     else:
         raise TypeError(f"a model is an onnx.ModelProto, its bytes or a path, got {type(model).__name__} {model!r:.80}")

@@ -91,10 +91,12 @@ def table(model: Any, width: int = 120) -> str:
     head = f"{graph.name or 'graph'}: {len(graph.node)} nodes, {len(graph.initializer)} constants"
     if model.producer_name:
         head += f", written by {model.producer_name} {model.producer_version}"
+    head = _cut(head, 500)
     return "\n".join((head, "", *text))
 
 
 def _cut(text: str, limit: int) -> str:
+    """A stranger's text, which must not speak to the terminal, or turn the direction of what follows."""
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
@@ -137,9 +139,9 @@ def drawing(model: Any) -> str:
         x, y = place[k]
         kind = "input" if row.operation == "input" else "python" if row.operation.startswith("PythonOp") else "native"
         kind += " output" if outputs & set(row.outputs) else ""
-        about = "\n".join(f"{name}: {types.get(name, '_')}" for name in row.outputs if name)
+        about = "\n".join(_cut(f"{name}: {types.get(name, '_')}", 200) for name in row.outputs if name)
         parts.append(
-            f'<g class="{kind}"><title>{html.escape(f"{row.name}: {row.operation}")}\n{html.escape(about)}</title>'
+            f'<g class="{kind}"><title>{html.escape(_cut(f"{row.name}: {row.operation}", 200))}\n{html.escape(about)}</title>'
             f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6"/>'
             f'<text x="{x + _WIDTH // 2}" y="{y + 17}">{html.escape(_cut(row.operation, 26))}</text>'
             f'<text class="small" x="{x + _WIDTH // 2}" y="{y + 32}">{html.escape(_cut(row.name, 30))}</text></g>'
@@ -148,7 +150,7 @@ def drawing(model: Any) -> str:
         max((x for x, _ in place), default=0) + _WIDTH + _GAP,
         max((y for _, y in place), default=0) + _HEIGHT + _GAP,
     )
-    title = html.escape(model.graph.name or "graph")
+    title = html.escape(_cut(model.graph.name or "graph", 200))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n<style>{_STYLE}</style>'
         f'</head>\n<body><h1>{title}</h1>\n<svg width="{size[0]}" height="{size[1]}">{"".join(parts)}</svg>\n'

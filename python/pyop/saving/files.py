@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Node, Op, __version__
+from .._core import CallOnTree, Contract, Node, Op, __version__
 from ..graph import Graph
 from ..onnx import exporting
 from ..onnx.embedded import Embedded
@@ -237,6 +237,19 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, held: HeldMo
     return graph
 
 
+def _misfit(fn: Any, contract: Any, n_inputs: int, given: int, n_outputs: int) -> str | None:
+    """What is wrong with the numbers of arguments and results of a call, on which the compiler relies."""
+    if isinstance(contract, Contract) and contract.n_outputs != n_outputs:
+        return f"has {n_outputs} results, and its op declares {contract.n_outputs}"
+    if isinstance(fn, np.ufunc) and contract is None and (given, n_outputs) != (fn.nin, fn.nout):
+        return f"has {given} arguments and {n_outputs} results, and {fn.__name__} has {fn.nin} and {fn.nout}"
+    if isinstance(fn, CallOnTree):
+        count = sum(leaf is CallOnTree.ARRAY for leaf in fn.leaves)
+        if (count, given) != (n_inputs, n_inputs):
+            return f"has {n_inputs} inputs, and places for {count} among its arguments"
+    return None
+
+
 def _call(
     entry: dict[str, Any], name: str, specs: tuple[Any, ...], reader: Reader, k: int, held: HeldModel | None
 ) -> Record:
@@ -254,4 +267,8 @@ def _call(
     if any(not 0 <= node < k or output < 0 for node, output in inputs):
         raise ValueError(f"node {name!r:.80} reads a node that is not before it")
     contract = reader.read(entry["contract"])
+    given = len(inputs) if form is None else len(form[0]) - len(form[2] or ())
+    problem = _misfit(fn, contract, len(inputs), given, len(specs))
+    if problem is not None:
+        raise ValueError(f"node {name!r:.80} {problem}")
     return Record("py", name, specs, None, fn, inputs, contract, form, bool(entry["stateful"]), bool(entry["lends"]))
