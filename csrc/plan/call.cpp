@@ -266,11 +266,11 @@ std::string feed_names(const Program& p) {
 }
 
 PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-    reaper_poll();
     return guarded(
         [&]() -> PyObject* {
-            // The caller may drop its last reference to the plan while it runs.
+            // The caller may drop its last reference to the plan while it runs, or while others are released.
             const Ref alive = Ref::borrow(self);
+            reaper_poll();
             const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
             if (PYOP_LIKELY(static_cast<size_t>(n) == reinterpret_cast<PlanObject*>(self)->program->feeds.size())) {
                 if (PYOP_LIKELY(!kwnames)) return call_plan(self, args, nullptr);

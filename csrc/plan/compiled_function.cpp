@@ -24,7 +24,7 @@ class ReadCall {
     ReadCall(const CompiledFunctionObject& f, PyObject* const* args, Py_ssize_t n_positional, PyObject* names)
         : call{args, n_positional + (names ? PyTuple_GET_SIZE(names) : 0), n_positional, names} {
         if (names && PyTuple_GET_SIZE(names) == 0) call.names = nullptr;
-        if (names && f.takes_out) take_out();
+        if (call.names && f.takes_out) take_out();
     }
 
     Call call;

@@ -2,6 +2,7 @@
 // keeps no record: the passes decide the same a second time, a graph being append-only.
 #include "plan/passes/casts.h"
 #include "plan/plan.h"
+#include "plan/steps/view_reading.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -115,7 +116,50 @@ class Facts {
     std::vector<Entry> entries_;
 };
 
+// The value whose memory a value shows: its own, unless it was made by views.
+Edge owner_of(const Rewrite& r, Edge e, bool merged) {
+    for (;;) {
+        if (merged) e = r.resolve(e);
+        const Node& node = r.g.node(e.node);
+        if (r.is_fed(e) || node.kind() != NodeKind::Py || node.inputs().empty() || !makes_view(r, e.node)) return e;
+        ViewCall view;
+        e = node.inputs()[read_view(r, e.node, view) ? view.input : 0];
+    }
+}
+
+PyObject* owners_new(const PlanObject& plan) {
+    Rewrite r(plan.graph, *plan.request);
+    prune(r);
+    if (r.request.passes.has(Pass::Merge) && merge(r) < 0) return nullptr;
+    Ref list = Ref::steal(PyList_New(0));
+    for (const int32_t output : *plan.leaves) {
+        if (!list) return nullptr;
+        Ref entry = Ref::borrow(Py_None);
+        if (output >= 0) {
+            const Edge e = r.request.fetches[static_cast<size_t>(output)];
+            const Edge after = owner_of(r, e, true);
+            Ref owner = r.known(after) || r.known(r.resolve(e))
+                            ? Ref::borrow(Py_None)
+                            : Ref::steal(PyLong_FromUnsignedLongLong(Rewrite::key(after)));
+            if (!owner) return nullptr;
+            entry = Ref::steal(Py_BuildValue(
+                "(KO)", static_cast<unsigned long long>(Rewrite::key(owner_of(r, e, false))), owner.get()));
+        }
+        if (!entry || PyList_Append(list.get(), entry.get()) < 0) return nullptr;
+    }
+    return list.release();
+}
+
 }  // namespace
+
+PyObject* plan_owners(PyObject* self, PyObject*) {
+    return guarded(
+        [&]() -> PyObject* {
+            const auto& plan = *reinterpret_cast<const PlanObject*>(self);
+            return graph_of(plan.graph).check_usable() < 0 ? nullptr : owners_new(plan);
+        },
+        static_cast<PyObject*>(nullptr));
+}
 
 PyObject* plan_facts(PyObject* self, PyObject*) {
     return guarded(

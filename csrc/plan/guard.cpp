@@ -37,6 +37,10 @@ int same_static(PyObject* a, const LeafGuard& leaf) {
         const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
         return std::memcmp(&x, &y, sizeof x) == 0;
     }
+    if (PyComplex_CheckExact(a)) {
+        const Py_complex x = PyComplex_AsCComplex(a), y = PyComplex_AsCComplex(b);
+        return std::memcmp(&x, &y, sizeof x) == 0;
+    }
     return PyObject_RichCompareBool(a, b, Py_EQ);
 }
 

@@ -33,6 +33,9 @@ std::string feed_names(const Program& p);
 // What became of each node, for Plan.explain() (explain.cpp).
 PyObject* plan_facts(PyObject* self, PyObject*);
 
+// Whose memory the results show, for Plan._owners() (explain.cpp).
+PyObject* plan_owners(PyObject* self, PyObject*);
+
 // Adds Plan and compile() to the module.
 int plan_init(PyObject* module);
 

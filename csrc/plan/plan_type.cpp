@@ -247,27 +247,15 @@ PyObject* plan_repr(PyObject* self) {
                                 feed_names(*plan.program).c_str(), plan.threads, plan.threads == 1 ? "" : "s");
 }
 
-// Results that say the same place are one array.
-PyObject* plan_places(PyObject* self, PyObject*) {
-    const PlanObject& plan = *plan_of(self);
-    PyObject* places = PyTuple_New(static_cast<Py_ssize_t>(plan.leaves->size()));
-    for (size_t k = 0; places && k < plan.leaves->size(); ++k) {
-        const int32_t output = (*plan.leaves)[k];
-        const uint32_t code = output < 0 ? kNoSlot : plan.program->outputs[static_cast<size_t>(output)].code;
-        PyObject* place = PyLong_FromUnsignedLong(code & ~Operand::kLastUse);
-        if (!place) Py_CLEAR(places);
-        if (places) PyTuple_SET_ITEM(places, static_cast<Py_ssize_t>(k), place);
-    }
-    return places;
-}
-
 PyMethodDef plan_methods[] = {
     {"report", plan_report, METH_NOARGS,
      "What became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
      "`folded` (computed at compile), of those that run as `native` loops and the `groups` these form, of\n"
      "`instructions` left, and of memory `slots` they share."},
     {"_instruction", plan_instruction, METH_O, "_instruction(i): (native, nodes, what runs); for profiles."},
-    {"_places", plan_places, METH_NOARGS, "_places(): a number a result, equal for results that are one array."},
+    {"_owners", plan_owners, METH_NOARGS,
+     "_owners(): for each result, whose memory it shows as the graph was written, and whose when equal nodes are one\n"
+     "(None for what was computed at compile); numbers that are equal for the same."},
     {"_facts", plan_facts, METH_NOARGS, "_facts(): what became of each node; see python/pyop/explain.py."},
     {},
 };

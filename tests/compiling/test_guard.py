@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 import operator
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import pyop
 
-from .helpers import Pair, State, agree
+from .helpers import Pair, State, agree, same
 
 
 def mixed(p, x=2.0, *rest, k=1, mode="add"):
@@ -85,3 +86,23 @@ def test_the_order_of_keys_counts():
     a, b = np.array([1.0]), np.array([10.0])
     for d in ({"a": a, "b": b}, {"b": b, "a": a}, {"a": a, "b": b}):
         agree(f, compiled, d)
+
+
+def test_numbers_that_are_needed_are_told_apart_to_the_last_bit():
+    def f(x, z):
+        return x + (1.0 if np.copysign(1.0, complex(z).imag) > 0 else -1.0)
+
+    compiled = pyop.compile(f)
+    for z in (0j, complex(0.0, -0.0), 0j):
+        same(compiled(np.zeros(2), z), f(np.zeros(2), z))
+
+
+def test_a_call_with_no_keywords_may_say_so():
+    class Argument(ctypes.Structure):
+        _fields_ = [("array", ctypes.py_object)]
+
+    vectorcall = ctypes.pythonapi.PyObject_Vectorcall
+    vectorcall.restype = ctypes.py_object
+    vectorcall.argtypes = (ctypes.py_object, ctypes.POINTER(Argument), ctypes.c_size_t, ctypes.py_object)
+    compiled = pyop.compile(lambda x: x + 1.0)
+    same(vectorcall(compiled, ctypes.pointer(Argument(np.zeros(2))), 1, ()), np.ones(2))

@@ -33,7 +33,15 @@ def test_static_arguments():
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [((1, 2), (1, 2.0)), (0.0, -0.0), (1, True), (frozenset({1}), frozenset({1.0})), ((0.0,), (-0.0,)), ("1", 1)],
+    [
+        ((1, 2), (1, 2.0)),
+        (0.0, -0.0),
+        (1, True),
+        (frozenset({1}), frozenset({1.0})),
+        ((0.0,), (-0.0,)),
+        ("1", 1),
+        (0j, complex(0.0, -0.0)),
+    ],
 )
 def test_static_values_that_are_equal_but_not_alike(one, other):
     compiled = pyop.compile(lambda x, *, k: (x, repr(k)))

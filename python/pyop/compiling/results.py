@@ -96,25 +96,54 @@ class Both:
 
 
 class Apart:
-    """Copies what is one array in the result of a plan, equal nodes being merged, but two in that of the function."""
+    """Gives every result memory of its own that has it in the function's result, but not in that of the plan.
 
-    __slots__ = ("keys",)
+    There equal nodes are one, so that two results may be the same array or show the same one, and what depends on no
+    argument was computed when the plan was made.
+    """
 
-    def __init__(self, keys: list[int]) -> None:
-        self.keys = keys
+    __slots__ = ("known", "written")
+
+    def __init__(self, known: list[int], written: list[list[tuple[int, int]]]) -> None:
+        self.known = known  # places of what was computed beforehand
+        self.written = written  # places that show one array, each with whose it is as the function was written
 
     @classmethod
-    def make(cls, result: Any, plan: Plan) -> Apart | None:
+    def make(cls, plan: Plan) -> Apart | None:
         """None if every array of the result is as much an array of its own as in that of the function."""
-        keys = [leaf._key for leaf in flatten(result)[0]]
-        return cls(keys) if len(set(zip(keys, plan._places(), strict=True))) > len(set(plan._places())) else None
+        known: list[int] = []
+        alike: dict[int, list[tuple[int, int]]] = {}
+        for k, owners in enumerate(plan._owners()):
+            assert owners is not None  # only a node that is fetched has none
+            before, after = owners
+            if after is None:
+                known.append(k)
+            else:
+                alike.setdefault(after, []).append((k, before))
+        written = [places for places in alike.values() if len({before for _, before in places}) > 1]
+        return cls(known, written) if known or written else None
 
     def __call__(self, result: Any) -> Any:
         leaves, structure = flatten(result)
-        first: dict[int, int] = {}
-        shared = False
-        for k, (leaf, key) in enumerate(zip(leaves, self.keys, strict=True)):
-            if first.setdefault(id(leaf), key) != key:
-                leaves[k] = leaf.copy()
-                shared = True
-        return structure.unflatten(leaves) if shared else result
+        copied = False
+        for k in self.known:
+            if not leaves[k].flags.writeable:  # else it is in an array of the caller's
+                leaves[k] = leaves[k].copy()
+                copied = True
+        for places in self.written:
+            apart: list[tuple[Any, int]] = []
+            for k, before in places:
+                leaf = leaves[k]
+                if any(owner != before and _share(leaf, other) for other, owner in apart):
+                    leaves[k] = leaf.copy()
+                    copied = True
+                elif all(other is not leaf for other, _ in apart):
+                    apart.append((leaf, before))
+        return structure.unflatten(leaves) if copied else result
+
+
+def _share(a: Any, b: Any) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=1000)
+    except np.exceptions.TooHardError:
+        return True

@@ -99,8 +99,9 @@ class Tracer:
                 check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name)
             plan = graph.compile(**self.options.plan)
-            if plan.report()["merged"]:
-                apart = Apart.make(graph.outputs, plan)
+            report = plan.report()
+            if report["merged"] or report["folded"]:
+                apart = Apart.make(plan)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
         except Exception as error:
             note = f"while pyop.compile traced {self.name}({_describe(arguments)})"
