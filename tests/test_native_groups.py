@@ -287,3 +287,21 @@ def test_a_converted_array_that_repeats_elements_is_laid_out_as_numpy_does():
         plan, y = pyop.trace(f, "float64[4, 3]").compile(), np.broadcast_to(x, (4, 3))
         np.testing.assert_array_equal(plan(y), f(y), strict=True)
         assert plan(y).strides == np.asarray(f(y)).strides
+
+
+def test_what_does_not_move_to_numpy_does_not_move_here():
+    """power squares what has the exponent 2, if that is a number to the loop: of other last bits than pow()."""
+    functions = {
+        "in a group": lambda x: np.power(np.maximum(x, 1e30), np.minimum(x, 2.0)),
+        "an array": lambda x: np.power(1e30, x),
+        "two arrays": lambda x: np.power(x * 5e29, x),
+        "a number": lambda x: np.power(x * 5e29, 2.0),
+        "outer": lambda x: np.power.outer(np.full(3, 1e30), x),
+    }
+    for shape in ((), (1,), (1, 1), (2,)):
+        x = np.full(shape, 2.0)
+        for name, f in functions.items():
+            want = np.asarray(f(x))
+            for disabled in ([], ["fuse"]):
+                got = pyop.trace(f, pyop.Spec.of(x)).compile(disable=disabled)(x)
+                assert got.tobytes() == want.tobytes(), (name, shape, disabled)

@@ -56,7 +56,7 @@ Ref guarded_result(GradNode* node, PyObject* value, PyObject* const* arrived) {
     Ref t = Ref::steal(as_object(tensor_new_steal(as_array(array.release()))));
     // A rule of ours that returns an array means a constant.
     if (!t || f->internal || !is_differentiable(PyArray_DESCR(as_tensor(t.get())->data))) return t;
-    PyObject* message =
+    Ref message = Ref::steal(
         f->once
             ? PyUnicode_FromFormat(
                   "backward of %U is marked once_differentiable, and its result is being differentiated again", f->name)
@@ -64,8 +64,15 @@ Ref guarded_result(GradNode* node, PyObject* value, PyObject* const* arrived) {
                   "backward of %U returned a plain array under create_graph=True, so how it depends on the inputs is "
                   "not recorded, and it cannot be differentiated again: compute with the Tensors it is given (without "
                   "numpy()), or mark it @once_differentiable",
-                  f->name);
-    GradNode* error = error_node_new(message, node, arrived, node->output_count, as_tensor(t.get()));
+                  f->name));
+    bool moving = is_moving(node);
+    for (uint32_t i = 0; i < node->output_count && autograd_state.forward_level > 0; ++i)
+        moving |= arrived[i] && is_tensor(arrived[i]) && tensor_tangent(as_tensor(arrived[i]));
+    if (message && moving) {  // no node stands in the way of a tangent
+        PyErr_SetObject(PyExc_RuntimeError, message.get());
+        return {};
+    }
+    GradNode* error = error_node_new(message.release(), node, arrived, node->output_count, as_tensor(t.get()));
     if (!error) return {};
     tensor_set_history(as_tensor(t.get()), error, 0);
     decref(as_object(error));
@@ -176,6 +183,12 @@ int check_nan(GradNode* node, Py_ssize_t i, PyObject* gradient) {
 }
 
 int function_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep) {
+    if (!tensors && is_moving(node)) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a gradient is taken inside of jvp, and the tangents are to pass through it: that needs "
+                        "create_graph=True");
+        return -1;
+    }
     const int status = as_function_class(node->owner)->is_native
                            ? native_backward(node, arrived, gradients, tensors, keep)
                            : backward(node, arrived, gradients, tensors);

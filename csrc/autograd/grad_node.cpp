@@ -34,7 +34,8 @@ void drop_extra(GradNode* node) {
         drop(hook.hooks);
         drop(hook.retained);
     }
-    for (PyObject** o : {&extra->prehooks, &extra->posthooks, &extra->metadata, &extra->tree, &extra->message})
+    for (PyObject** o :
+         {&extra->prehooks, &extra->posthooks, &extra->metadata, &extra->tree, &extra->message, &extra->tangents})
         drop(*o);
     delete extra;
 }
@@ -92,7 +93,8 @@ int grad_node_traverse(PyObject* self, visitproc visit, void* arg) {
             Py_VISIT(hook.hooks);
             Py_VISIT(hook.retained);
         }
-        for (PyObject* o : {extra->prehooks, extra->posthooks, extra->metadata, extra->tree}) Py_VISIT(o);
+        for (PyObject* o : {extra->prehooks, extra->posthooks, extra->metadata, extra->tree, extra->tangents})
+            Py_VISIT(o);
     }
     return 0;
 }

@@ -19,6 +19,7 @@
 
 #include "autograd/array_info.h"
 #include "autograd/saved.h"
+#include "autograd/state.h"
 #include "autograd/tensor.h"
 
 namespace pyop {
@@ -65,6 +66,9 @@ struct NodeExtra {
     PyObject* metadata = nullptr;  // dict
     PyObject* tree = nullptr;  // TreeDef of the arguments, when some are containers
     PyObject* message = nullptr;  // of an Error node: what it raises
+    // Forward mode: a tuple, the tangent of each output or None, if some argument has one. Until the run forward is
+    // over (autograd/forward.py): a tangent may have a history that leads back here.
+    PyObject* tangents = nullptr;
 };
 
 struct FunctionCall;
@@ -117,6 +121,11 @@ GradNode* error_node_new(PyObject* message, const GradNode* model, PyObject* con
 
 // "MulBackward". New reference.
 Ref grad_node_name(const GradNode* node);
+
+// Whether tangents pass through the node in the run forward that is going on.
+PYOP_INLINE bool is_moving(const GradNode* node) {
+    return PYOP_UNLIKELY(autograd_state.forward_level > 0) && node->extra && node->extra->tangents;
+}
 
 // Drops what is only needed to run the node once more.
 void grad_node_release(GradNode* node);

@@ -57,6 +57,24 @@ PyObject* variable(PyObject* self, void*) {
     return Py_NewRef(node->kind == GradNodeKind::Accumulate ? node->owner : Py_None);
 }
 
+PyObject* get_tangents(PyObject* self, void*) {
+    const NodeExtra* extra = as_grad_node(self)->extra;
+    return Py_NewRef(extra && extra->tangents ? extra->tangents : Py_None);
+}
+
+int set_tangents(PyObject* self, PyObject* value, void*) {
+    const bool none = !value || value == Py_None;
+    if (!none && (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != as_grad_node(self)->output_count)) {
+        PyErr_Format(PyExc_TypeError, "_tangents takes a tuple of one item for each of %u outputs, or None",
+                     as_grad_node(self)->output_count);
+        return -1;
+    }
+    NodeExtra* extra = grad_node_extra(as_grad_node(self));
+    if (!extra) return -1;
+    Py_XSETREF(extra->tangents, none ? nullptr : Py_NewRef(value));
+    return 0;
+}
+
 PyMethodDef own_methods[] = {
     {"name", node_name, METH_NOARGS, "name($self, /)\n--\n\nWhat it is: the name of its Function and 'Backward'."},
     {"_sequence_nr", node_sequence, METH_NOARGS, "_sequence_nr(): when it was made; newer nodes run first."},
@@ -75,6 +93,7 @@ PyGetSetDef own_getset[] = {
      "(node, output) for each Tensor argument; (None, 0) where no gradient goes.", nullptr},
     {"metadata", metadata, nullptr, "A dict for anybody's notes; under detect_anomaly it has 'traceback_'.", nullptr},
     {"variable", variable, nullptr, "The leaf of an accumulating node, else None.", nullptr},
+    {"_tangents", get_tangents, set_tangents, "In forward mode the tangent of each output, or None.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
 };
 
@@ -97,8 +116,8 @@ std::vector<Def> joined(const Def (&own)[N], const Def* more, Name name) {
 
 int grad_node_init(PyObject* module) {
     // For the life of the process: the type keeps pointers into them.
-    static std::vector<PyMethodDef> methods = joined(own_methods, grad_node_context_methods, &PyMethodDef::ml_name);
-    static std::vector<PyGetSetDef> getset = joined(own_getset, grad_node_context_getset, &PyGetSetDef::name);
+    static auto* const methods = new std::vector(joined(own_methods, grad_node_context_methods, &PyMethodDef::ml_name));
+    static auto* const getset = new std::vector(joined(own_getset, grad_node_context_getset, &PyGetSetDef::name));
     PyType_Slot slots[] = {
         {Py_tp_doc,
          const_cast<char*>(
@@ -109,8 +128,8 @@ int grad_node_init(PyObject* module) {
         {Py_tp_dealloc, reinterpret_cast<void*>(grad_node_dealloc)},
         {Py_tp_traverse, reinterpret_cast<void*>(grad_node_traverse)},
         {Py_tp_clear, reinterpret_cast<void*>(grad_node_clear)},
-        {Py_tp_methods, methods.data()},
-        {Py_tp_getset, getset.data()},
+        {Py_tp_methods, methods->data()},
+        {Py_tp_getset, getset->data()},
         {Py_tp_members, members},
         {0, nullptr},
     };

@@ -93,13 +93,17 @@ PyObject* intermediate_new(GradNode* node, PyArrayObject* array, Py_ssize_t inde
     if (!is_differentiable(PyArray_DESCR(array))) return Py_NewRef(as_object(array));
     Ref name = grad_node_name(node);
     if (!name) return nullptr;
-    PyObject* message = PyUnicode_FromFormat(
+    Ref message = Ref::steal(PyUnicode_FromFormat(
         "the derivative of backward of %U goes through saved array %zd, which forward computed on the way: how it "
         "depends on the inputs is not recorded. Compute it again in backward from saved inputs, or return it as an "
         "output of forward. If it does not depend on the inputs, keep it as an attribute of ctx.",
-        name.get(), index);
+        name.get(), index));
+    if (message && is_moving(node)) {  // no node stands in the way of a tangent
+        PyErr_SetObject(PyExc_RuntimeError, message.get());
+        return nullptr;
+    }
     Ref t = Ref::steal(as_object(tensor_new_steal(as_array(Py_NewRef(as_object(array))))));
-    GradNode* error = t ? error_node_new(message, node, nullptr, 0, as_tensor(t.get())) : nullptr;
+    GradNode* error = t ? error_node_new(message.release(), node, nullptr, 0, as_tensor(t.get())) : nullptr;
     if (!error) return nullptr;
     tensor_set_history(as_tensor(t.get()), error, 0);
     Py_DECREF(as_object(error));
@@ -120,6 +124,17 @@ PyObject* unpack_item(GradNode* node, const SavedItem& item, Py_ssize_t index) {
         t->counter = item.counter;
     }
     if (node->outputs[item.output].differentiable) tensor_set_history(t, node, item.output);
+    if (is_moving(node)) {
+        PyObject* tangent = PyTuple_GET_ITEM(node->extra->tangents, static_cast<Py_ssize_t>(item.output));
+        TensorExtra* extra = tangent != Py_None ? tensor_extra(t) : nullptr;
+        if (extra) {
+            extra->tangent = Py_NewRef(tangent);
+            tensor_track(t);
+        } else if (tangent != Py_None) {
+            Py_DECREF(as_object(t));
+            return nullptr;
+        }
+    }
     return as_object(t);
 }
 

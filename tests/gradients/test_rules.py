@@ -133,3 +133,18 @@ def test_rule_agrees_with_autograd(case):
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         _, pullback = pyop.vjp(problem, *problem.arrays)
         close(pullback([ct]), expected, 1e-10)
+
+
+@pytest.mark.parametrize("case", [case for case in cases if case.second], ids=lambda case: f"{case.group}-{case.id}")
+def test_second_derivatives_at_arrays(case):
+    """The run forward through a recorded run backward, and two runs backward, say the same."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        problem = Problem(case)
+        seeds = [like(np.asarray(y)) for y in problem(*problem.arrays)]
+        again = [like(x) for x in problem.arrays]
+        gradient = lambda *xs: pyop.vjp(problem, *xs)[1](seeds)
+        _, pushed = pyop.jvp(gradient, tuple(problem.arrays), tuple(problem.tangents))
+        _, pullback = pyop.vjp(gradient, *problem.arrays)
+        lhs, rhs = inner(again, pushed), inner(pullback(tuple(again)), problem.tangents)
+        assert lhs == pytest.approx(rhs, rel=1e-9, abs=1e-9 * max(1.0, sum(float(np.sum(np.abs(p))) for p in pushed)))

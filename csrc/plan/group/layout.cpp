@@ -34,13 +34,13 @@ PYOP_INLINE bool same_dims(int ndim, const npy_intp* a, const npy_intp* b) {
     return true;
 }
 
-// Single elements of several ranks make NumPy use its iterator, which gives loops no strides; those of one rank keep
-// the strides they have, backward ones too. Complex products, powers and others then have other last bits than for a
-// block.
+// Single elements of several ranks, or one off its alignment, make NumPy use its iterator, which gives loops no
+// strides; those of one rank keep the strides they have, backward ones too. Complex products, powers and others then
+// have other last bits than for a block.
 bool singles_are_alike(size_t n, PyObject* const* externals) {
     for (size_t k = 0; k < n; ++k) {
         PyArrayObject* a = as_array(externals[k]);
-        if (PyArray_NDIM(a) != PyArray_NDIM(as_array(externals[0]))) return false;
+        if (PyArray_NDIM(a) != PyArray_NDIM(as_array(externals[0])) || !PyArray_ISALIGNED(a)) return false;
         if (PyArray_NDIM(a) == 1 && PyArray_STRIDE(a, 0) < 0) return false;
     }
     return true;

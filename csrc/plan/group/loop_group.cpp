@@ -299,7 +299,7 @@ class GroupRun {
                             c.stride = c.advance = PyArray_STRIDE(a, 0);
                             c.data = c.base + start * c.advance;
                         } else if (run_.layout_.single >> k & 1) {
-                            c.stride = 0;
+                            c.stride = run_.stride_of_single(a);
                             c.data = block_of(stream);
                             gather(c.data, c.base, 0, most, static_cast<size_t>(stream.itemsize));
                         } else {
@@ -386,6 +386,8 @@ class GroupRun {
             }
             npy_intp strides[LoopGroup::kMaxOperands];
             for (size_t k = 0; k < op.n_operands; ++k) strides[k] = streams_[op.streams[k]].stride;
+            // To NumPy a result of no dimension is a number, which does not move.
+            if (PYOP_UNLIKELY(run_.layout_.ndim == 0)) std::fill_n(strides, op.loop->n_inputs(), 0);
             if ((*op.loop)(data, count, strides) < 0) run_.failed_ = true;
         }
 
@@ -400,6 +402,13 @@ class GroupRun {
         bool gathered_ = false;
         StackArray<Cursor, 16> streams_;
     };
+
+    // Among others of one element NumPy gives an array the stride it has, if it has one: what does not move is a number
+    // to power, and squared if the exponent is 2.
+    npy_intp stride_of_single(PyArrayObject* a) const {
+        if (layout_.size != 1 || PyArray_NDIM(a) == 0) return 0;
+        return PyArray_NDIM(a) == 1 ? PyArray_STRIDE(a, 0) : PyArray_ITEMSIZE(a);
+    }
 
     bool repeats(const StridedWalk& walk) const { return walk.period() && period_ % walk.period() == 0; }
 

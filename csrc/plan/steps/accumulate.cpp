@@ -143,6 +143,8 @@ class OuterStep final : public NativeStep {
         std::copy_n(PyArray_DIMS(a), PyArray_NDIM(a), dims);
         std::copy_n(PyArray_DIMS(b), PyArray_NDIM(b), dims + PyArray_NDIM(a));
         npy_intp n = PyArray_SIZE(a), m = PyArray_SIZE(b);
+        // NumPy's loop then moves along the first, and sees a number in the second.
+        if (m == 1 && !flatten) return 0;
         if (flatten) dims[0] = n, dims[1] = m;
         PyObject* dtype = Py_NewRef(reinterpret_cast<PyObject*>(loop.dtype(2)));
         Ref made = Ref::steal(PyArray_NewFromDescr(&PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype),

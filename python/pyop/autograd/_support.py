@@ -10,6 +10,7 @@ import numpy as np
 
 from .._core import FunctionClass, Tensor
 from .._tree import TreeDef, contains, flatten
+from .forward import keep_tangents
 from .linear import Cast, Sum, SumTo, cast, sum_to
 from .recording import (
     array_function,
@@ -245,3 +246,4 @@ def set_tangents(outputs: Any, tangents: Any, name: str) -> None:
                 f"{output.shape}"
             )
         output._tangent = tangent
+    keep_tangents(found)

@@ -18,6 +18,7 @@ from .._core import FunctionClass, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..gradients import table
 from ..rebuild import replaced
+from .forward import keep_tangents
 
 __all__ = [
     *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "put_back"),
@@ -289,6 +290,7 @@ def push_forward(
     for output, t in zip(outputs, moved or (None,) * len(outputs), strict=True):
         if t is not None and isinstance(output, Tensor):
             output._tangent = t if type(t) is Tensor else np.asarray(t, dtype=output.dtype)
+    keep_tangents(outputs)
 
 
 def _changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -144,6 +144,6 @@ class Apart:
 
 def _share(a: Any, b: Any) -> bool:
     try:
-        return np.shares_memory(a, b, max_work=1000)
+        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]  # stubs of NumPy know -1 and 0 only
     except np.exceptions.TooHardError:
         return True

@@ -52,8 +52,12 @@ def _absent(x: Any) -> bool:
 
 
 def _sinc(t: Any, ans: Any, x: Any) -> Any:
-    away = np.where(x == 0, 1, x)
-    return t * np.where(x == 0, 0, (np.cos(np.pi * x) - ans) / away)
+    # Beside zero what is left of the difference is rounding: there by its series, which has derivatives at zero too.
+    beside = np.absolute(x) < 0.05
+    square = np.pi**2 * x * x
+    series = -(np.pi**2) * x * (1 / 3 - square * (1 / 30 - square * (1 / 840 - square / 45360)))
+    away = np.where(beside, 1, x)
+    return t * np.where(beside, series, (np.cos(np.pi * x) - ans) / away)
 
 
 # fmt: off

@@ -98,7 +98,7 @@ def _slogdet(ct: Any, ans: Any, a: Any) -> Any:
         total = total - 1j * _imag(conj(of_sign) * sign)
     elif of_log is None:
         return None
-    return total[..., None, None] * h(np.linalg.inv(a))
+    return np.expand_dims(total, (-2, -1)) * h(np.linalg.inv(a))
 
 
 def _slogdet_tangent(t: Any, ans: Any, a: Any) -> Any:

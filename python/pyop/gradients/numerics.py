@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .fit import conj, shape_of
-from .moves import along, count
+from .moves import along, count, reshape_like
 from .rule import composite, structural, zero
 from .table import NoRule
 
@@ -67,13 +67,21 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return np.sum(step * pairs, axis=axis) / 2
 
 
+def _picked(table: Any, k: Any) -> Any:
+    """``table[k]``, also where a graph is to compute `k` and the table is an array."""
+    if type(table) is not np.ndarray or type(k) is np.ndarray:
+        return table[k]
+    return reshape_like(np.take_along_axis(table, np.ravel(k), axis=0), k)
+
+
 @composite(np.interp)
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     if period is not None:
         raise NoRule("np.interp(period=...) has no gradient rule: bring the points into one period yourself")
+    xp, fp = (np.asarray(table) if isinstance(table, (list, tuple)) else table for table in (xp, fp))
     last = np.shape(xp)[0] - 1
     k = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, last - 1)
-    x0, x1, y0, y1 = xp[k], xp[k + 1], fp[k], fp[k + 1]
+    x0, x1, y0, y1 = _picked(xp, k), _picked(xp, k + 1), _picked(fp, k), _picked(fp, k + 1)
     found = y0 + (y1 - y0) / (x1 - x0) * (x - x0)
     found = np.where(x < xp[0], fp[0] if left is None else left, found)
     return np.where(x > xp[-1], fp[-1] if right is None else right, found)

@@ -93,7 +93,8 @@ def _quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input
     numbers = np.asarray(q)
     if numbers.ndim == 0:
         return _quantile_at(a, float(numbers), axis, keepdims)
-    return np.stack([_quantile_at(a, float(x), axis, keepdims) for x in numbers.ravel()])
+    found = np.stack([_quantile_at(a, float(x), axis, keepdims) for x in numbers.ravel()])
+    return found if numbers.ndim == 1 else np.reshape(found, (*numbers.shape, *np.shape(found)[1:]))
 
 
 @composite(np.percentile)

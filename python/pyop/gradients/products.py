@@ -35,6 +35,17 @@ def _both(func: Any, left: Any, right: Any, names: tuple[str, str] = ("a", "b"))
 # --- matmul
 
 
+def _without_axes(name: str, rule: Any) -> Any:
+    """The rule of a gufunc whose core dimensions are the last ones."""
+
+    def checked(ct: Any, ans: Any, *args: Any, axes: Any = None, **kw: Any) -> Any:
+        if axes is not None:
+            raise NoRule(f"np.{name}(axes=...) has no gradient rule: move the axes yourself")
+        return rule(ct, ans, *args, **kw)
+
+    return checked
+
+
 def _matmul_left(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
     m, n = _ndim(a, "np.matmul"), _ndim(b, "np.matmul")
     if n == 1:
@@ -112,12 +123,16 @@ def _inner_right(ct: Any, ans: Any, a: Any, b: Any) -> Any:
     return _tensordot_right(ct, ans, a, b, (-1, -1))
 
 
-def _vecdot_axis(axis: Any) -> int:
-    return -1 if axis is None else int(axis)
+def _vecdot_left(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
+    return fit(np.expand_dims(conj(ct), -1 if axis is None else int(axis)) * x2, x1)
+
+
+def _vecdot_right(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
+    return fit(np.expand_dims(ct, -1 if axis is None else int(axis)) * x1, x2)
 
 
 # fmt: off
-_both(np.matmul, _matmul_left, _matmul_right, ("x1", "x2"))
+_both(np.matmul, _without_axes("matmul", _matmul_left), _without_axes("matmul", _matmul_right), ("x1", "x2"))
 _both(np.dot, _dot_left, _dot_right)
 _both(np.tensordot, _tensordot_left, _tensordot_right)
 _both(np.inner, _inner_left, _inner_right)
@@ -126,17 +141,15 @@ _both(np.outer, lambda ct, ans, a, b, out=None: reshape_like(np.matmul(ct, conj(
 structural(np.vdot, (lambda ct, ans, a, b: conj(ct) * b, lambda ct, ans, a, b: ct * a),
            (lambda t, ans, a, b: np.vdot(t, b), lambda t, ans, a, b: np.vdot(a, t)), ("a", "b"))
 if hasattr(np, "vecdot"):
-    structural(np.vecdot,
-               (lambda ct, ans, x1, x2, axis=None, **kw: fit(np.expand_dims(conj(ct), _vecdot_axis(axis)) * x2, x1),
-                lambda ct, ans, x1, x2, axis=None, **kw: fit(np.expand_dims(ct, _vecdot_axis(axis)) * x1, x2)),
-               ("same", "same"), ("x1", "x2"))
+    _both(np.vecdot, _without_axes("vecdot", _vecdot_left), _without_axes("vecdot", _vecdot_right), ("x1", "x2"))
 if hasattr(np, "matvec"):  # NumPy 2.2
-    structural(np.matvec, (lambda ct, ans, a, x, **kw: fit(ct[..., :, None] * conj(x)[..., None, :], a),
-                           lambda ct, ans, a, x, **kw: fit(np.matvec(_h(a), ct), x)), ("same", "same"), ("x1", "x2"))
+    _both(np.matvec,
+          _without_axes("matvec", lambda ct, ans, a, x, **kw: fit(ct[..., :, None] * conj(x)[..., None, :], a)),
+          _without_axes("matvec", lambda ct, ans, a, x, **kw: fit(np.matvec(_h(a), ct), x)), ("x1", "x2"))
     # vecmat conjugates the vector.
-    structural(np.vecmat, (lambda ct, ans, x, a, **kw: fit(np.matvec(a, conj(ct)), x),
-                           lambda ct, ans, x, a, **kw: fit(x[..., :, None] * ct[..., None, :], a)),
-               ("same", "same"), ("x1", "x2"))
+    _both(np.vecmat, _without_axes("vecmat", lambda ct, ans, x, a, **kw: fit(np.matvec(a, conj(ct)), x)),
+          _without_axes("vecmat", lambda ct, ans, x, a, **kw: fit(x[..., :, None] * ct[..., None, :], a)),
+          ("x1", "x2"))
 # fmt: on
 for _name in ("matmul", "outer", "tensordot", "vecdot"):
     if hasattr(np.linalg, _name) and (_rule := table.lookup(getattr(np, _name))) and isinstance(_rule, PerArgument):

@@ -166,21 +166,23 @@ def _narrow_mean(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None,
 spreading(np.mean, _mean, _mean_tangent, _narrow_mean, ("a",))
 
 
-def _deviation(a: Any, axis: Any, where: Any) -> Any:
-    return _kept(a - np.mean(a, axis=axis, keepdims=True, where=where), a, where)
+def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
+    if mean is None or mean is np._NoValue:
+        mean = np.mean(a, axis=axis, keepdims=True, where=where)
+    return _kept(a - mean, a, where)
 
 
 def _var(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
          keepdims: Any = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Any:  # fmt: skip
     n = _number(a, axis, where) - _freedom(ddof, correction)
-    return (2 * expanded(ct, axis, keepdims) / n) * _deviation(a, axis, where)
+    return (2 * expanded(ct, axis, keepdims) / n) * _deviation(a, axis, where, mean)
 
 
 def _var_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
                  keepdims: Any = False, *, where: Any = True, mean: Any = None,
                  correction: Any = None) -> Any:  # fmt: skip
     n = _number(a, axis, where) - _freedom(ddof, correction)
-    return 2 * np.sum(_real(conj(_deviation(a, axis, where)) * t / n), axis=axis, keepdims=keepdims)
+    return 2 * np.sum(_real(conj(_deviation(a, axis, where, mean)) * t / n), axis=axis, keepdims=keepdims)
 
 
 def _std(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
@@ -275,20 +277,22 @@ structural(
     ("array",),
 )
 
-structural(
-    (np.logaddexp, "reduce"),
-    (
-        lambda ct, ans, a, axis=0, dtype=None, out=None, keepdims=False, **kw: (
-            expanded(ct, axis, keepdims) * np.exp(a - expanded(ans, axis, keepdims))
-        ),
-    ),
-    (
-        lambda t, ans, a, axis=0, dtype=None, out=None, keepdims=False, **kw: np.sum(
-            t * np.exp(a - expanded(ans, axis, keepdims)), axis=axis, keepdims=keepdims
-        ),
-    ),
-    ("array",),
-)
+
+def _softmax(a: Any, ans: Any, axis: Any, keepdims: Any, where: Any) -> Any:
+    return _kept(np.exp(a - expanded(ans, axis, keepdims)), a, where)
+
+
+def _logsum(ct: Any, ans: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
+            initial: Any = None, where: Any = True) -> Any:  # fmt: skip
+    return expanded(ct, axis, keepdims) * _softmax(a, ans, axis, keepdims, where)
+
+
+def _logsum_tangent(t: Any, ans: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
+                    initial: Any = None, where: Any = True) -> Any:  # fmt: skip
+    return np.sum(t * _softmax(a, ans, axis, keepdims, where), axis=axis, keepdims=keepdims)
+
+
+structural((np.logaddexp, "reduce"), (_logsum,), (_logsum_tangent,), ("array",))
 
 # --- by what they are made of
 

@@ -295,6 +295,7 @@ def outer_of(ufunc: Any) -> Rule:
     """The rule of a ufunc's method ``outer``: the ufunc itself on arrays with more axes."""
 
     def outer(a: Any, b: Any, **kwargs: Any) -> Any:
+        b = np.asarray(b) if isinstance(b, (list, tuple)) else b
         more = len(shape_of(b) or ())
         return ufunc(np.expand_dims(a, tuple(range(-more, 0))) if more else a, b, **kwargs)
 
