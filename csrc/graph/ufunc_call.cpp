@@ -140,28 +140,28 @@ Ref ufunc_name(PyObject* ufunc) { return Ref::steal(PyObject_GetAttrString(ufunc
 
 }  // namespace
 
-PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
+PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n, PyObject* instead) {
     auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
     if (std::string_view(Py_TYPE(ufunc)->tp_name) != "numpy.ufunc" || n > kMaxInputs || n != u->nin || u->nout != 1 ||
         u->core_enabled)
         return call_array_ufunc_hook(ufunc, inputs, n);
     Key key{ufunc, {}};
-    bool any_number = false;
+    bool any_number = false, known = true;
     for (Py_ssize_t i = 0; i < n; ++i) {
         key.kinds[static_cast<size_t>(i)] = kind_of(inputs[i]);
-        if (!key.kinds[static_cast<size_t>(i)]) return call_array_ufunc_hook(ufunc, inputs, n);
+        known &= key.kinds[static_cast<size_t>(i)] != nullptr;
         any_number |= is_weak_number(inputs[i]);
     }
-    PyObject* dtype = result_dtype(key, n);
+    PyObject* dtype = known ? result_dtype(key, n) : nullptr;
     ValueSpec spec;
-    if (!dtype || result_spec(inputs, n, dtype, spec) < 0) return call_array_ufunc_hook(ufunc, inputs, n);
+    if ((!dtype && !instead) || result_spec(inputs, n, dtype, spec) < 0) return call_array_ufunc_hook(ufunc, inputs, n);
 
     PyObject* graph = graph_among(inputs, n);
     if (!graph) return call_array_ufunc_hook(ufunc, inputs, n);  // no Value: its error says so
     std::vector<PyObject*> arrays;
     PyNode::Call call;
     call.lends = false;
-    call.fn = SharedRef::borrow(ufunc);
+    call.fn = SharedRef::borrow(instead ? instead : ufunc);
     if (any_number) {
         call.form = form_with_numbers(inputs, n, arrays);
         if (!call.form) return nullptr;

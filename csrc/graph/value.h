@@ -33,8 +33,9 @@ PyObject* node_handle_new(PyObject* graph, uint32_t index);
 // array_function(func, types, args, kwargs), told once by python/pyop/__init__.py.
 void set_array_hooks(PyObject* array_ufunc, PyObject* array_function);
 
-// `ufunc(*inputs)` as a node, when its specs can be had without Python; else through the hook.
-PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
+// `ufunc(*inputs)` as a node, when its specs can be had without Python; else through the hook. With `instead` the node
+// calls that, whose specs are those of the ufunc; a dtype that cannot be had is not known then.
+PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n, PyObject* instead = nullptr);
 
 PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
 

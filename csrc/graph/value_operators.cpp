@@ -44,7 +44,7 @@ struct Slots {
     }
 };
 
-// `operator.pow` as a node: its specs are those of np.power.
+// `operator.pow` as a node, with the specs of np.power.
 PyObject* operator_power(PyObject* a, PyObject* number) {
     static PyObject* pow_function = nullptr;  // for the life of the process
     if (!pow_function) {
@@ -52,23 +52,9 @@ PyObject* operator_power(PyObject* a, PyObject* number) {
         pow_function = module ? PyObject_GetAttrString(module.get(), "pow") : nullptr;
         if (!pow_function) return nullptr;
     }
-    Ref model = Ref::steal(call_two(more_ufuncs[Power], a, number));
-    if (!model || !is_value(model.get())) return model.release();
-    // The node just made tells dtype and shape; nothing reads it, so it never runs.
-    PyObject* graph = as_value(a)->graph;
-    Graph& g = graph_of(graph);
-    const uint32_t spec = g.node(as_value(model.get())->edge.node).output_specs()[0];
-    PyNode::Call call;
-    call.fn = SharedRef::borrow(pow_function);
-    call.lends = false;
-    call.form = std::make_unique<CallForm>();
-    call.form->order = {0, ~0};
-    call.form->statics = SharedRef::steal(PyTuple_Pack(1, number));
-    if (!call.fn || !call.form->statics) return nullptr;
-    Ref name = Ref::steal(PyUnicode_InternFromString("power"));
-    const Edge input = as_value(a)->edge;
-    const int64_t node = name ? add_call(graph, std::move(call), {&input, 1}, {&spec, 1}, false, name.get()) : -1;
-    return node < 0 ? nullptr : value_new(graph, {static_cast<uint32_t>(node), 0});
+    PyObject* inputs[] = {a, number};
+    return guarded([&] { return ufunc_call_new(more_ufuncs[Power], inputs, 2, pow_function); },
+                   static_cast<PyObject*>(nullptr));
 }
 
 // NumPy's ** is not np.power for some exponents: a float array squared is np.square, and so on. Which exponents
