@@ -357,6 +357,48 @@ def test_old_operators_are_converted_beside_new_ones(name):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+def old_models():
+    """Those of the onnx package's backend tests, most of them of opset 6, with what they are fed."""
+    for path in sorted((Path(onnx.__file__).parent / "backend/test/data").glob("[ps]*/*/model.onnx")):
+        source = onnx.load(path)
+        constants = {tensor.name for tensor in source.graph.initializer}
+        names = [info.name for info in source.graph.input if info.name not in constants]
+        files = sorted((path.parent / "test_data_set_0").glob("input_*.pb"))
+        tensors = [TensorProto.FromString(file.read_bytes()) for file in files]
+        yield path.parent.name, source, dict(zip(names, map(numpy_helper.to_array, tensors), strict=False))
+
+
+@pytest.mark.campaign
+def test_old_models_are_written_for_their_opset_and_for_a_new_one():
+    counts = {"models": 0, "as they were": 0, "for another opset": 0}
+    differ = []
+    for name, source, feeds in old_models():
+        try:
+            expected = elsewhere(source, feeds)
+            graph = pyop.onnx.load(source)
+        except Exception:
+            continue
+        if any(not isinstance(array, np.ndarray) or array.dtype.kind != "f" or not array.ndim for array in expected):
+            continue
+        counts["models"] += 1
+        try:
+            got = elsewhere(written(graph), feeds)
+            counts["as they were"] += same_bits(list(expected), list(got)) or differ.append(name) or 0
+            first, *_ = graph.outputs.values()
+            with graph:
+                graph.output({**graph.outputs, "mean of all": np.mean(np.tanh(first) * 2, axis=0)})
+            made = written(graph)
+            assert made.opset_import[0].version > source.opset_import[0].version
+            for a, b in zip(expected, elsewhere(made, feeds), strict=False):
+                np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+            counts["for another opset"] += 1
+        except Exception as error:
+            differ.append(f"{name}: {type(error).__name__}: {str(error)[:300]}")
+    print(counts, *differ, sep="\n")
+    assert counts["models"] > 50
+    assert not differ
+
+
 def test_what_cannot_be_converted_is_an_error():
     """No operator of today has the states of this one."""
     source = parser.parse_model(
@@ -433,6 +475,9 @@ def test_inputs_with_a_default_are_constants_or_inputs():
         again = pyop.onnx.load(written(graph), overridable=True)
         assert list(again.defaults) == ["axis", "w"]
         assert [value.name for value in pickle.loads(pickle.dumps(again)).inputs] == ["x", "w", "axis"]
+    assert [info.name for info in written(plain).graph.input] == ["x", "w", "axis"]
+    source.ir_version = 3  # where initializers had to be inputs, and were constants
+    assert [info.name for info in written(pyop.onnx.load(source)).graph.input] == ["x"]
     with pytest.raises(ValueError, match=r"overridable: \['x'\] are not inputs with an initializer"):
         pyop.onnx.load(source, overridable=["x"])
     with pytest.raises(TypeError, match=r"overridable=\['w'\]"):

@@ -397,7 +397,7 @@ class Writer:
             name = self.names[value.node.index, 0]
             declared = self.declared(name, value)
             inputs.append(declared or self.interface(name, value.spec, f"input {value.name!r} of the graph"))
-        bodies, opsets = self._versions(inputs)
+        bodies, opsets = self._versions()
         if self.held is not None:
             reexport.write_defaults(self, inputs)
         graph = helper.make_graph(
@@ -426,7 +426,7 @@ class Writer:
             made.metadata_props.add(key="pyop.extensions", value=json.dumps(self.extensions))
         return made
 
-    def _versions(self, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
+    def _versions(self) -> tuple[list[Any], list[Any]]:
         """The functions of the model, and the versions of all domains."""
         from onnx import helper
 
@@ -434,8 +434,7 @@ class Writer:
         bodies: list[Any] = []
         if self.held is not None:
             bodies = reexport.functions(self)
-            types = {info.name: info.type for info in (*self.value_infos, *inputs)}
-            versions[""] = self.settle(bodies, types)
+            versions[""] = self.settle(bodies)
             own = self.held.home.opsets
             called = reexport.domains(self.nodes) | {body.domain for body in bodies}
             for body in bodies:
@@ -445,9 +444,9 @@ class Writer:
             versions.setdefault("ai.onnx.contrib" if self.dialect == "extensions" else "com.microsoft", 1)
         return bodies, [helper.make_opsetid(domain, version) for domain, version in versions.items()]
 
-    def settle(self, bodies: list[Any], types: dict[str, Any]) -> int:
+    def settle(self, bodies: list[Any]) -> int:
         """Bring the operators to one version; see `reexport.settle`."""
-        return reexport.settle(self, bodies, types)
+        return reexport.settle(self, bodies)
 
 
 def _dim(size: Any) -> int | str | None:

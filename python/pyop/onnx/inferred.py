@@ -41,12 +41,16 @@ class Inferred:
         self._types: dict[str, Any] = {}
         self._seen = -1
 
-    def type_of(self, name: str) -> tuple[Any, tuple[Any, ...] | None]:
-        """The dtype and the shape of a tensor; None for what is not known."""
+    def proto_of(self, name: str) -> Any:
+        """The TypeProto of a tensor; None if nothing is known."""
         if name not in self._types and self._seen != len(self.writer.nodes):
             self._seen = len(self.writer.nodes)
             self._look()
-        kind = self._types.get(name)
+        return self._types.get(name)
+
+    def type_of(self, name: str) -> tuple[Any, tuple[Any, ...] | None]:
+        """The dtype and the shape of a tensor; None for what is not known."""
+        kind = self.proto_of(name)
         if kind is None or kind.WhichOneof("value") != "tensor_type":
             return None, None
         tensor = kind.tensor_type
@@ -69,8 +73,7 @@ class Inferred:
         for tensor in w.initializers:
             if tensor.ByteSize() <= _SMALL:
                 small.append(tensor)
-            else:
-                inputs.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+            inputs.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
         own = w.held.home.opsets
         for held, versions in ((True, own), (False, own | {"": OPSET})):
             nodes = [node for k, node in enumerate(w.nodes) if (k in w.held_at) == held]

@@ -150,7 +150,7 @@ def _version(body: Any, otherwise: int) -> int:
     return found[0] if found else otherwise
 
 
-def settle(w: Writer, bodies: list[Any], types: dict[str, Any]) -> int:
+def settle(w: Writer, bodies: list[Any]) -> int:
     """Bring all nodes to one version of ONNX's operators, and say which.
 
     Raises
@@ -159,12 +159,13 @@ def settle(w: Writer, bodies: list[Any], types: dict[str, Any]) -> int:
         There is none; names a node.
     """
     assert w.held is not None
+    assert w.inferred is not None
     own = w.held.home.opsets[""]
     versions = [_version(body, own) for body in bodies]
     read = [(w.nodes[k], own) for k in sorted(w.held_at)]
     read += [(node, version) for body, version in zip(bodies, versions, strict=True) for node in body.node]
     version = choose(read, [node for k, node in enumerate(w.nodes) if k not in w.held_at])
-    converter = Converter(version, w.fresh, types)
+    converter = Converter(version, w.fresh, w.inferred.proto_of)
     made: list[Any] = []
     for k, node in enumerate(w.nodes):
         if k in w.held_at:
@@ -202,6 +203,8 @@ def write_defaults(w: Writer, inputs: list[Any]) -> None:
     places = {value.name: w.names[value.node.index, 0] for value in w.graph.inputs}
     for name, array in w.held.defaults.items():
         w.initializers.append(numpy_helper.from_array(array, places[name]))
+    if w.held.ir_version < 4:
+        return  # where every initializer had to be an input as well, and is a constant to most runtimes
     there = {tensor.name for tensor in w.initializers}
     for index in w.held.fixed.values():
         kind, name = w.held.types.get((index, 0)), w.names[index, 0]

@@ -6,7 +6,7 @@ looked for in which all of them mean the same as they are; failing that the olde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -100,14 +100,14 @@ class Converter:
         The one that is wanted.
     fresh : callable
         Gives a name that nothing has.
-    types : mapping of str to onnx.TypeProto
-        Of tensors, as far as they are known.
+    type_of : callable
+        Gives the onnx.TypeProto of a tensor, or None.
     """
 
-    def __init__(self, version: int, fresh: Callable[[str], str], types: Mapping[str, Any]) -> None:
+    def __init__(self, version: int, fresh: Callable[[str], str], type_of: Callable[[str], Any]) -> None:
         self.version = version
         self.fresh = fresh
-        self.types = types
+        self.type_of = type_of
 
     def convert(self, node: Any, have: int) -> list[Any]:
         """Nodes that do the same.
@@ -144,7 +144,7 @@ class Converter:
         for side, names in ((graph.input, node.input), (graph.output, node.output)):
             for name in dict.fromkeys(names):
                 if name:
-                    side.append(ValueInfoProto(name=name, type=self.types.get(name)))
+                    side.append(ValueInfoProto(name=name, type=self.type_of(name)))
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", have)], ir_version=10)
         try:
             converted = version_converter.convert_version(model, self.version).graph

@@ -67,9 +67,9 @@ class _ModelWriter(exporting.Writer):
         with contextlib.suppress(TypeError, ValueError):  # it stands in the description then
             super().constant(node)
 
-    def settle(self, bodies: list[Any], types: dict[str, Any]) -> int:
+    def settle(self, bodies: list[Any]) -> int:
         try:
-            return super().settle(bodies, types)
+            return super().settle(bodies)
         except ValueError:
             return exporting.OPSET
 
