@@ -140,8 +140,9 @@ def drawing(model: Any) -> str:
         kind = "input" if row.operation == "input" else "python" if row.operation.startswith("PythonOp") else "native"
         kind += " output" if outputs & set(row.outputs) else ""
         about = "\n".join(_cut(f"{name}: {types.get(name, '_')}", 200) for name in row.outputs if name)
+        head = _cut(f"{row.name}: {row.operation}", 200)
         parts.append(
-            f'<g class="{kind}"><title>{html.escape(_cut(f"{row.name}: {row.operation}", 200))}\n{html.escape(about)}</title>'
+            f'<g class="{kind}"><title>{html.escape(head)}\n{html.escape(about)}</title>'
             f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6"/>'
             f'<text x="{x + _WIDTH // 2}" y="{y + 17}">{html.escape(_cut(row.operation, 26))}</text>'
             f'<text class="small" x="{x + _WIDTH // 2}" y="{y + 32}">{html.escape(_cut(row.name, 30))}</text></g>'

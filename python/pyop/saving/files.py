@@ -168,6 +168,8 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
     except (LookupError, ValueError) as error:
         if isinstance(error, KeyError | IndexError):
             raise ValueError(f"the description of the graph is malformed: {error!r:.200}") from None
+        if isinstance(error, ValueError):
+            raise ValueError(f"the graph cannot be put together from its description: {error}") from error
         raise
     except Exception as error:  # whatever a description that was tampered with runs into
         raise ValueError(f"the description of the graph is malformed: {error!r:.300}") from error
