@@ -181,6 +181,37 @@ def test_what_onnx_cannot_express_is_an_error_that_names_node_and_argument(build
     assert "node " in str(error.value) or "output " in str(error.value)
 
 
+def test_numbers_beside_arrays_in_ufuncs_that_have_no_operator_are_arrays():
+    graph = pyop.trace(lambda x: (np.ldexp(x, 2), np.nextafter(x, 0.1), x * 2j), "float32[n]")
+    model = pyop.onnx.export(graph)
+    assert [node.op_type for node in model.graph.node] == ["PythonOp"] * 3
+    x = np.ones(3, np.float32)
+    assert_same(list(pyop.onnx.load(model).compile()(x=x).values()), graph.compile()(x), exact=True)
+
+
+@pyop.op("float64[n], float64[n] -> float64[], float64[n]", mutates="y")
+def added_to(x, y):
+    y += x
+    return y.sum(), y
+
+
+def test_what_an_op_writes_into_is_said_in_either_dialect():
+    graph = pyop.trace(lambda x, y: added_to(x, y), V, V)
+    x, y = np.arange(3.0), np.ones(3)
+    for dialect, name, expected in (("func_name", "tensor_reuse_map", [-1, -1, 1]), ("name", "inplace", 1)):
+        model = pyop.onnx.export(graph, dialect=dialect)
+        attributes = {a.name: helper.get_attribute_value(a) for a in model.graph.node[0].attribute}
+        assert attributes[name] == expected
+        loaded = pyop.onnx.load(model, {"added_to": added_to})
+        assert_same(list(loaded.compile()(x=x, y=y).values()), graph.compile()(x, y))
+        np.testing.assert_array_equal(y, np.ones(3))
+    total = pyop.op("float64[n] -> float64[]", mutates="x")(lambda x: np.add(x, 1, out=x).sum())
+    graph = pyop.trace(lambda x: total(x), V)
+    with pytest.raises(ValueError, match="writes into input 0 .* 0 results have its dtype and shape"):
+        pyop.onnx.export(graph, names={total.__wrapped__: "total"})
+    pyop.onnx.export(graph, dialect="name", names={total.__wrapped__: "total"})
+
+
 def test_the_old_dialect_has_no_bool():
     graph = pyop.trace(lambda x: scaled_dot(x, x, k=True), V)
     with pytest.raises(ValueError, match="has no bool"):

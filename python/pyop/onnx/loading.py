@@ -304,7 +304,7 @@ class _Loader:
     def _ports_match(self, label: str, values: list[Value], ports: Iterable[Port], names: Iterable[str]) -> None:
         for value, port, name in zip(values, ports, names, strict=True):
             dtype = value.dtype
-            if dtype is None or port.dtype == dtype or (port.dtype is None and dtype.kind in "OUT"):
+            if dtype is None or port.dtype == dtype or (port.dtype is None and dtype.kind in "OUTS"):
                 continue
             raise ValueError(
                 f"{label}, attribute 'input_tensor_types': says {name_of(port.code)} of input {name!r:.80}, which is "

@@ -11,7 +11,8 @@ from ..gradients.op_calls import Backward
 from .attributes import DOMAIN, KEYWORDS
 from .described import Call, call_of
 from .registry import path_of
-from .standard import Operand
+from .standard import NotStandard, Operand
+from .standard.elementwise import loop_dtypes
 
 if TYPE_CHECKING:
     from .exporting import Writer
@@ -97,7 +98,25 @@ class _Call:
         """Positional arguments, those by keyword last, and their names."""
         if self.call.nested:
             self.fail("arrays stand inside containers among its arguments, and PythonOp has flat arguments only")
-        return [*self.call.args, *self.call.kwargs.values()], tuple(self.call.kwargs)
+        args = self.call.args
+        if isinstance(self.call.function, np.ufunc) and not self.call.kwargs:
+            args = self.with_arrays(self.call.function, args)
+        return [*args, *self.call.kwargs.values()], tuple(self.call.kwargs)
+
+    def with_arrays(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Numbers that are no constants of a PythonOp as arrays, of the dtype in which the ufunc computes with them."""
+        if all(isinstance(x, Operand | int) for x in args):
+            return args
+        try:
+            loop = loop_dtypes(ufunc, args)
+        except NotStandard:
+            return args
+        return tuple(
+            Operand(self.w.initializer(np.asarray(x, dtype), f"{self.node.name}/constant"), dtype, ())
+            if isinstance(x, float | complex | np.generic)
+            else x
+            for x, dtype in zip(args, loop, strict=False)
+        )
 
     def port(self, what: str, operand: Operand) -> tuple[int, int]:
         if operand.dtype is None:
@@ -198,11 +217,11 @@ class _Call:
             "input_requires_grads": self.requires_grads(arguments),
             "training_mode": int(gradient is not None or _has_gradient(w, node)),
         }
-        contract = node.contract
-        if contract is not None and contract.mutates:
+        if node.contract is not None and node.contract.mutates:
             if w.dialect == "func_name":
-                self.fail("it writes into an argument (mutates=), which only the dialect 'name' can say")
-            attributes["inplace"] = 1
+                attributes["tensor_reuse_map"] = [-1, *self.reused(node.contract.mutates, tensors, outputs)]
+            else:
+                attributes["inplace"] = 1
         made = _node("PythonOp", [t.name for t in tensors], [context, *(o.name for o in outputs)], node, attributes)
         if names:
             made.metadata_props.add(key=KEYWORDS, value=",".join(names))
@@ -212,6 +231,25 @@ class _Call:
             from onnx import TensorProto, helper
 
             w.value_infos.append(helper.make_tensor_value_info(context, TensorProto.INT64, [1]))
+
+    def reused(self, mutates: int, tensors: list[Operand], outputs: list[Operand]) -> list[int]:
+        """For each result the argument in whose memory it is: of one that is written into, the only one like it."""
+        found = [-1] * len(outputs)
+        for k, tensor in enumerate(tensors):
+            if not mutates >> k & 1:
+                continue
+            alike = [
+                j
+                for j, output in enumerate(outputs)
+                if found[j] < 0 and (output.dtype, output.shape) == (tensor.dtype, tensor.shape)
+            ]
+            if len(alike) != 1 or None in (tensor.shape or ()):
+                self.fail(
+                    f"it writes into input {k} (mutates=), which the dialect 'func_name' can say of a result in its "
+                    f"memory only, and {len(alike)} results have its dtype and shape; the dialect 'name' can say it"
+                )
+            found[alike[0]] = k
+        return found
 
     def requires_grads(self, arguments: list[Any]) -> list[int]:
         if not (_saving(self.node) or _has_gradient(self.w, self.node)):

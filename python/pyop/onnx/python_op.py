@@ -131,7 +131,7 @@ class _Node:
         dtype = port.dtype
         if type(array) is np.ndarray and array.ndim == port.rank and array.dtype == dtype:
             return array
-        if dtype is None and array.ndim == port.rank and array.dtype.kind in "OUT":
+        if dtype is None and array.ndim == port.rank and array.dtype.kind in "OUTS":
             return np.asarray(array, object)
         raise InputError(f"input {k} of {self.label} is {array.dtype} of rank {array.ndim}, but it declares {port}")
 
@@ -141,7 +141,7 @@ class _Node:
             return box(None)
         array = value if type(value) is np.ndarray else np.asarray(value)
         dtype = port.dtype
-        if dtype is None and (array.dtype.kind in "UT" or (array.dtype == object and _all_text(array))):
+        if dtype is None and (array.dtype.kind in "UTS" or (array.dtype == object and _all_text(array))):
             array = np.asarray(array, object)
             dtype = array.dtype
         if array.ndim != port.rank or (array.dtype != dtype and array.dtype.newbyteorder("=") != dtype):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,11 +48,15 @@ def standard(*functions: Any) -> Callable[[R], R]:
     return register
 
 
+@cache
+def _load() -> None:
+    for family in _families:
+        importlib.import_module(f"{__name__}.{family}")
+
+
 def has_rule(function: Any) -> bool:
     """Whether there is a rule for a function at all."""
-    if not _rules:
-        for family in _families:
-            importlib.import_module(f"{__name__}.{family}")
+    _load()
     try:
         return function in _rules
     except TypeError:
