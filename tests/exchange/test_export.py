@@ -181,6 +181,36 @@ def test_what_onnx_cannot_express_is_an_error_that_names_node_and_argument(build
     assert "node " in str(error.value) or "output " in str(error.value)
 
 
+@pyop.op(inputs=[V], outputs={"all": V, "ends": ("float64[]", "float64[]")})
+def parts(x):
+    return {"all": x, "ends": (x[0], x[-1])}
+
+
+def shifted(x, y=None, *, k=1):
+    return x + y * k
+
+
+def test_results_and_arguments_that_an_op_has_in_containers():
+    def build(x):
+        found = parts(x)
+        flat = pyop.contrib.py_func(shifted, (x,), {"y": x, "k": 3}, output_types=np.float64, output_shapes=(None,))
+        return found, flat
+
+    graph = pyop.trace(build, V)
+    x = np.arange(3.0)
+    assert_same(list(pyop.onnx.load(pyop.onnx.export(graph)).compile()(x=x).values()), graph.compile()(x))
+    op = pyop.op(inputs=[V], outputs={"y": V})(lambda x: {"y": x})
+    with pytest.raises(ValueError, match="results stand in containers"):
+        pyop.onnx.export(pyop.trace(lambda x: op(x), V), names={op.__wrapped__: "f"})
+
+
+def test_arrays_of_bytes_are_text():
+    op = pyop.op("S3[n] -> S3[n]")(lambda x: x[::-1])
+    model = pyop.onnx.export(pyop.trace(lambda x: op(x), "S3[n]"), names={op.__wrapped__: "f"})
+    (got,) = pyop.onnx.load(model, {"f": op.__wrapped__}).compile()(x=np.array([b"a", b"bc"])).values()
+    assert got.tolist() == [b"bc", b"a"]
+
+
 def test_numbers_beside_arrays_in_ufuncs_that_have_no_operator_are_arrays():
     graph = pyop.trace(lambda x: (np.ldexp(x, 2), np.nextafter(x, 0.1), x * 2j), "float32[n]")
     model = pyop.onnx.export(graph)
@@ -207,7 +237,7 @@ def test_what_an_op_writes_into_is_said_in_either_dialect():
         np.testing.assert_array_equal(y, np.ones(3))
     total = pyop.op("float64[n] -> float64[]", mutates="x")(lambda x: np.add(x, 1, out=x).sum())
     graph = pyop.trace(lambda x: total(x), V)
-    with pytest.raises(ValueError, match="writes into input 0 .* 0 results have its dtype and shape"):
+    with pytest.raises(ValueError, match=r"writes into input 0 .* 0 results have its dtype and shape"):
         pyop.onnx.export(graph, names={total.__wrapped__: "total"})
     pyop.onnx.export(graph, dialect="name", names={total.__wrapped__: "total"})
 

@@ -46,14 +46,32 @@ def call_of(node: Node, arrays: list[Any]) -> Call:
         leaves = [next(given) if leaf is CallOnTree.ARRAY else leaf for leaf in fn.leaves]
         args, inner = fn.tree.unflatten(leaves)
         kwargs = {**inner, **kwargs}
-        fn, nested = fn.fn, True
+        fn = fn.fn
+        nested = any(_holds_arrays(x, arrays) for x in (*args, *kwargs.values()))
     elif isinstance(fn, CallOnTrees):
-        args, fn, nested = tuple(unflatten_each(fn.trees, args)), fn.fn, True
+        args, fn = tuple(unflatten_each(fn.trees, args)), fn.fn
+        nested = any(_holds_arrays(x, arrays) for x in args)
     carriers: dict[str, tuple[Any, int]] = {}
     if fn is call_with_sizes:
         fn, args, kwargs, carriers = args
         nested = True
     return Call(fn, tuple(args), dict(kwargs), carriers, nested)
+
+
+def _holds_arrays(x: Any, arrays: list[Any]) -> bool:
+    """Whether an argument is a container with arrays in it."""
+    known = set(map(id, arrays))
+
+    def holds(part: Any) -> bool:
+        if id(part) in known:
+            return True
+        if isinstance(part, dict):
+            return any(map(holds, part.values()))
+        if isinstance(part, list | tuple):
+            return any(map(holds, part))
+        return any(holds(getattr(part, name)) for name in getattr(type(part), "__dataclass_fields__", ()))
+
+    return id(x) not in known and holds(x)
 
 
 def _arguments(node: Node, arrays: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -8,8 +8,10 @@ import numpy as np
 
 from .._core import Node
 from ..gradients.op_calls import Backward
+from ..saving.references import op_of_function
 from .attributes import DOMAIN, KEYWORDS
 from .described import Call, call_of
+from .python_op import has_flat_results
 from .registry import path_of
 from .standard import NotStandard, Operand
 from .standard.elementwise import loop_dtypes
@@ -208,6 +210,8 @@ class _Call:
             context = w.fresh(f"{w.names[node.index, 0] if outputs else node.name}_ctx")
         if not outputs:
             self.fail("it returns nothing, and a PythonOp has at least one result")
+        if node.contract is not None and not has_flat_results(node.contract) and not op_of_function(self.function()):
+            self.fail("its results stand in containers, which only an op that has an import path can take apart")
         w.contexts[node.index] = context
         ports = [self.port(f"output {k}", output) for k, output in enumerate(outputs)]
         attributes |= {

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core import InputError, Op, OutputError
+from .._core import Contract, InputError, Op, OutputError
+from .._tree import flatten
 from ..gradients.saved import collect_if_any
+from ..spec import Spec
 from .attributes import Backward, Forward, Port
 from .boxes import box
 from .registry import Implementation, Table
@@ -249,6 +251,8 @@ class PythonCall(_Node):
             result, saved = collect_if_any(found.forward, positional, named)
         else:
             result, saved = found.forward(*positional, **named), None
+        if found.op is not None and not has_flat_results(found.op.contract):
+            return tuple(flatten(result)[0]), saved
         return tuple(result) if isinstance(result, tuple | list) else (result,), saved
 
     def _by_function(self, function: Any, arguments: tuple[Any, ...], context: Context) -> tuple[tuple[Any, ...], Any]:
@@ -270,6 +274,14 @@ class PythonCall(_Node):
             if isinstance(item, Tensor) and item.grad_fn is not None:
                 context._function_context = item.grad_fn
         return tuple(item.numpy() if isinstance(item, Tensor) else item for item in results), None
+
+
+def has_flat_results(contract: Contract) -> bool:
+    """Whether the results of an op are one array or a tuple of them, and not in another container."""
+    outputs = contract.signature.outputs
+    if outputs is None or isinstance(outputs, Spec):
+        return True
+    return isinstance(outputs, tuple | list) and all(isinstance(item, Spec) for item in outputs)
 
 
 def _static_keywords(op: Op, n_arguments: int) -> tuple[str, ...]:
