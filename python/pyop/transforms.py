@@ -141,21 +141,22 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
     """
     f = _as_function(f)
-    if not _symbolic(primals, {}) and not _is_graph(f):
+    examples = _has_examples(primals)
+    if not examples and not _symbolic(primals, {}) and not _is_graph(f):
         from .gradients.eager import Run
 
         run = Run(f, primals, {}, tuple(range(len(primals))))
         if has_aux:
             return run.out(run.result[0]), run.pullback(run.result[0]), run.out(run.result[1])
         return run.out(run.result), run.pullback(run.result)
-    if not _symbolic(primals, {}):
+    if examples or not _symbolic(primals, {}):
         result = f(*primals)
 
         def pullback(ct: Any) -> Any:
             def pulled(ct: Any, *primals: Any) -> Any:
                 return vjp(f, *primals, has_aux=has_aux)[1](ct)
 
-            return _run(pulled, (ct, *primals), {})
+            return (_one_by_one if examples else _run)(pulled, (ct, *primals), {})
 
         return (result[0], pullback, result[1]) if has_aux else (result, pullback)
     from .gradients.opened import Opened
@@ -195,6 +196,9 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     f = _as_function(f)
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
         raise TypeError("jvp takes a tuple of arguments and a tuple of as many tangents: jvp(f, (x,), (t,))")
+    if _has_examples((primals, tangents)):
+        pushed: tuple[Any, Any] = _one_by_one(functools.partial(jvp, f), (primals, tangents), {})
+        return pushed
     if not _symbolic((primals, tangents), {}):
         if not _is_graph(f):
             from .gradients import eager
@@ -394,16 +398,27 @@ def _symbolic(args: Any, kwargs: Any) -> bool:
     return graph_being_built() is not None or any(isinstance(leaf, Value) for leaf in flatten((args, kwargs))[0])
 
 
+def _has_examples(tree: Any) -> bool:
+    """Whether one of a batch's examples, as a function under `vmap` sees them, is among the leaves."""
+    from .autograd.vmap import Batched
+
+    return any(type(leaf) is Batched for leaf in flatten(tree)[0])
+
+
+def _one_by_one(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    from .autograd.vmap import level_of, one_by_one
+
+    return one_by_one(function, args, kwargs, level_of((args, kwargs)))
+
+
 def _in_the_place_of(f: Callable[..., Any]) -> Callable[[Function], Function]:
     """What `functools.wraps` does; and what was made of a Graph remembers it."""
 
     def mark(made: Function) -> Function:
         @functools.wraps(f, updated=())
         def transformed(*args: Any, **kwargs: Any) -> Any:
-            from .autograd.vmap import Batched, level_of, one_by_one
-
-            if any(type(leaf) is Batched for leaf in flatten((args, kwargs))[0]):
-                return one_by_one(transformed, args, kwargs, level_of((args, kwargs)))
+            if _has_examples((args, kwargs)):
+                return _one_by_one(transformed, args, kwargs)
             return made(*args, **kwargs)
 
         transformed._pyop_graph = _is_graph(f)  # type: ignore[attr-defined]

@@ -269,3 +269,31 @@ say(type(quick(x)).__name__, make(quick, doze)(x)[0].tolist())
         owner="PyNode",
     )
     assert end.said == ["ndarray [2.0, 2.0, 2.0]"]
+
+
+def test_two_threads_compile_their_first_plans() -> None:
+    """What is asked of NumPy once may run Python code, and another thread then: it must find no lock that is held."""
+    end = run(
+        """
+import builtins
+import numpy as np, pyop
+
+graphs = [pyop.trace(lambda x: np.sum(np.round(np.stack([x, x * 2.0]))) + np.linalg.norm(np.cumsum(x)), "float64[n]")
+          for _ in range(4)]
+plain = builtins.__import__
+
+def slow(*args):
+    time.sleep(0.001)
+    return plain(*args)
+
+builtins.__import__ = slow
+found = []
+threads = [threading.Thread(target=lambda g=g: found.append(float(g.compile()(np.ones(3))))) for g in graphs]
+for t in threads: t.start()
+for t in threads: t.join()
+builtins.__import__ = plain
+say(len(found), len(set(found)))
+""",
+        owner="PyNode",
+    )
+    assert end.said == ["4 1"]

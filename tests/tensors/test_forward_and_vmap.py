@@ -163,3 +163,33 @@ def test_what_vmap_refuses():
     wrong = make(lambda x: x, setup_context=lambda *a: None, vmap=lambda info, dims, x: (x, 5))
     with pytest.raises(RuntimeError, match="axis 5"):
         autograd.vmap(wrong.apply)(np.ones(3))
+
+
+def test_examples_have_what_arrays_have():
+    a = np.random.default_rng(3).standard_normal((5, 3, 4))
+    z = a + 1j * a[::-1]
+    for f in (
+        lambda x: x.T @ x,
+        lambda x: x.mT,
+        lambda x: x.real + x.imag * x.size + len(x),
+        lambda x: x.astype(np.complex64).flatten(),
+        lambda x: x.reshape(4, 3).transpose(1, 0),
+        lambda x: x.reshape((2, 6), order="F").conj().sum(axis=0),
+    ):
+        for batch, dim in ((z, 0), (np.moveaxis(z, 0, 1), 1)):
+            got, want = autograd.vmap(f, in_dims=dim)(batch), np.stack([f(example) for example in z])
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+    for name in ("sort", "fill", "put", "linspace", "pi"):
+        with pytest.raises(AttributeError, match=f"no '{name}'"):
+            autograd.vmap(lambda x, name=name: getattr(x, name))(a)
+
+
+def test_pullbacks_and_tangents_of_examples():
+    x, t = np.random.default_rng(4).standard_normal((2, 5, 3))
+    f = lambda x: np.exp(x) * np.sum(x)
+    value, pushed = pyop.vmap(lambda x, t: pyop.jvp(f, (x,), (t,)))(x, t)
+    np.testing.assert_allclose(value, [f(one) for one in x])
+    np.testing.assert_allclose(pushed, [pyop.jvp(f, (a,), (b,))[1] for a, b in zip(x, t, strict=True)])
+    pulled = pyop.vmap(lambda x, t: pyop.vjp(f, x)[1](t)[0])(x, t)
+    np.testing.assert_allclose(pulled, [pyop.vjp(f, a)[1](b)[0] for a, b in zip(x, t, strict=True)])

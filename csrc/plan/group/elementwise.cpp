@@ -60,12 +60,14 @@ PyObject* numpy_function(const char* name) {
 }
 
 PyObject* numpy_where() {
-    static PyObject* const function = numpy_function("where");
+    static PyObject* function = nullptr;  // no initialiser: see function_table()
+    if (PYOP_UNLIKELY(!function)) function = numpy_function("where");
     return function;
 }
 
 PyObject* ndarray_astype() {
-    static PyObject* const method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "astype");
+    static PyObject* method = nullptr;
+    if (PYOP_UNLIKELY(!method)) method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "astype");
     return method;
 }
 
@@ -82,8 +84,12 @@ struct Functions {
     bool has(PyObject* fn) const { return fn == clip || fn == round || fn == around; }
 };
 const Functions& functions() {
-    static const auto* const found = new Functions;
-    return *found;
+    static const Functions* known = nullptr;
+    if (PYOP_UNLIKELY(!known)) {
+        auto made = std::make_unique<Functions>();
+        if (!known) known = made.release();
+    }
+    return *known;
 }
 
 bool is_python_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }

@@ -27,15 +27,9 @@ constexpr Named<bool> kFresh[] = {
 };
 constexpr Named<bool> kCopies[] = {{"ndarray.astype", true}, {"copy", false}};  // whether it converts
 
-const FunctionTable<bool, std::size(kCopies)>& copies() {
-    static const auto* const table = new FunctionTable<bool, std::size(kCopies)>(kCopies);  // for ever
-    return *table;
-}
-
 bool makes_fresh(const PyNode& node) {
-    static const auto* const table = new FunctionTable<bool, std::size(kFresh)>(kFresh);
     PyObject* fn = NodeCall::function_of(node);
-    return is_plain_call(node) && (is_ufunc(fn) || table->find(fn));
+    return is_plain_call(node) && (is_ufunc(fn) || function_table<kCopies>().find(fn));
 }
 
 bool executed(const Rewrite& r, uint32_t i) {
@@ -65,7 +59,7 @@ struct CopyCall {
 bool read_copy(const Rewrite& r, uint32_t i, CopyCall& call) {
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (node.inputs().size() != 1 || !is_plain_call(node) || r.node_is_fed[i]) return false;
-    const Named<bool>* const copy = copies().find(node.fn());
+    const Named<bool>* const copy = function_table<kCopies>().find(node.fn());
     if (!copy) return false;
     static constexpr std::string_view kAstype[] = {"a", "dtype", "order", "casting", "subok", "copy"};
     static constexpr std::string_view kCopy[] = {"a", "order", "subok"};
@@ -99,7 +93,7 @@ bool exact(PyArray_Descr* from, PyArray_Descr* to) {
 bool lies_like_a_copy(const Rewrite& r, Edge e) {
     if (r.is_fed(e) || e.output != 0 || r.g.node(e.node).kind() != NodeKind::Py) return false;
     const PyNode& node = r.g.node_as<PyNode>(e.node);
-    const Named<bool>* const copy = copies().find(node.fn());
+    const Named<bool>* const copy = function_table<kCopies>().find(node.fn());
     return is_plain_call(node) && (is_elementwise_ufunc(node.fn()) || (copy && copy->entry));
 }
 
@@ -141,7 +135,7 @@ class SameArray final : public NativeStep {
 void leave_out_casts(Rewrite& r) {
     std::vector<uint32_t> copies_found;
     for (uint32_t i = 0; i < r.n_nodes; ++i)
-        if (executed(r, i) && copies().find(r.g.node_as<PyNode>(i).fn())) copies_found.push_back(i);
+        if (executed(r, i) && function_table<kCopies>().find(r.g.node_as<PyNode>(i).fn())) copies_found.push_back(i);
     if (copies_found.empty()) return;
     const std::vector<bool> is_seen = seen(r);
     for (const uint32_t i : copies_found) {

@@ -185,13 +185,12 @@ class OuterStep final : public NativeStep {
 }  // namespace
 
 int make_accumulate_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    static const auto* functions = new FunctionTable(kRunning);
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     Ref ufunc = Ref::borrow(ufunc_of_method(node.fn(), "accumulate"));
     const bool is_method = static_cast<bool>(ufunc);
     if (!is_method) {
-        const auto* found = functions->find(node.fn());
+        const auto* found = function_table<kRunning>().find(node.fn());
         if (!found) return 0;
         ufunc = Ref::steal(find_below_numpy(found->entry));
     }
@@ -216,13 +215,12 @@ int make_accumulate_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeSte
 
 int make_outer_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     static constexpr Named<const char*> kOuters[] = {{"outer", "multiply"}};
-    static const auto* functions = new FunctionTable(kOuters);
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     auto made = std::make_unique<OuterStep>(Members::of_node(r.g, i));
     Ref ufunc = Ref::borrow(ufunc_of_method(node.fn(), "outer"));
     if (!ufunc) {
-        const auto* found = functions->find(node.fn());
+        const auto* found = function_table<kOuters>().find(node.fn());
         if (!found) return 0;
         made->flatten = true;
         ufunc = Ref::steal(find_below_numpy(found->entry));

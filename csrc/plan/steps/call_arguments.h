@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -57,6 +58,19 @@ class FunctionTable {
     const Named<Entry> (&rows_)[N];
     std::array<PyObject*, N> functions_{};
 };
+
+// The table of these rows, made once and kept for ever. Not a static with an initialiser, whose lock would be held
+// while NumPy is asked, which may run Python: another thread that waits for it would keep the GIL.
+template <const auto& rows>
+const auto& function_table() {
+    using Table = decltype(FunctionTable(rows));
+    static const Table* known = nullptr;
+    if (PYOP_UNLIKELY(!known)) {
+        auto made = std::make_unique<Table>(rows);
+        if (!known) known = made.release();
+    }
+    return *known;
+}
 
 // The spec's dtype of an input, if it is one of NumPy's own numbers or bool; else null. Borrowed.
 PyArray_Descr* builtin_dtype(const Graph& g, Edge e);

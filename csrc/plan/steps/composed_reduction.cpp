@@ -262,9 +262,8 @@ bool read_order(const CallArguments::Item& order, Kind& kind) {
 }  // namespace
 
 int make_composed_reduction(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    static const auto* functions = new FunctionTable(kFunctions);
     const PyNode& node = r.g.node_as<PyNode>(i);
-    const auto* found = functions->find(node.fn());
+    const auto* found = function_table<kFunctions>().find(node.fn());
     if (!found || !is_plain_call(node) || node.n_outputs() != 1) return 0;
     const Function& function = found->entry;
     CallArguments given;

@@ -70,11 +70,10 @@ bool holds_kind_of(PyArray_Descr* dtype, PyObject* value) {
 }  // namespace
 
 int make_fill_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    static const auto* const functions = new FunctionTable<Fill, std::size(kFunctions)>(kFunctions);  // for ever
     static constexpr std::string_view kLike[] = {"a", "dtype", "order", "subok", "shape", "*", "device"};
     static constexpr std::string_view kFull[] = {"a", "fill_value", "dtype", "order", "subok", "shape", "*", "device"};
     const PyNode& node = r.g.node_as<PyNode>(i);
-    const Named<Fill>* found = functions->find(node.fn());
+    const Named<Fill>* found = function_table<kFunctions>().find(node.fn());
     if (!found || !is_plain_call(node)) return 0;
     const bool full = found->entry == Fill::Full;
     CallArguments call;

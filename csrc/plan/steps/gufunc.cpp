@@ -66,12 +66,11 @@ Ref inner_ufunc(const char* name) {
 }  // namespace
 
 int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    static const auto* functions = new FunctionTable(kWrapped);
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node)) return 0;
     auto made = std::make_unique<GufuncStep>(Members::of_node(r.g, i));
     const bool direct = is_ufunc(node.fn()) && reinterpret_cast<PyUFuncObject*>(node.fn())->core_enabled;
-    const auto* found = direct ? nullptr : functions->find(node.fn());
+    const auto* found = direct ? nullptr : function_table<kWrapped>().find(node.fn());
     if (!direct && !found) return 0;
     constexpr std::string_view kPositions[] = {"a", "b", "c"};
     const int n = direct ? reinterpret_cast<PyUFuncObject*>(node.fn())->nin : found->entry.n_inputs;

@@ -133,9 +133,8 @@ class FunctionStep final : public NativeStep {
 }  // namespace
 
 int make_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    static const auto* functions = new FunctionTable(kFunctions);
     const PyNode& node = r.g.node_as<PyNode>(i);
-    const auto* found = functions->find(node.fn());
+    const auto* found = function_table<kFunctions>().find(node.fn());
     CallArguments given;
     if (!found || !is_plain_call(node) || node.n_outputs() != 1 || !given.bind(node, parameters_of(found->entry)))
         return 0;

@@ -253,11 +253,10 @@ bool read_join(Function function, const NodeCall& call, PieceReader& reader) {
 }  // namespace
 
 int make_join_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    static const auto* functions = new FunctionTable(kFunctions);
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     const NodeCall call(node);
-    const auto* found = functions->find(call.fn());
+    const auto* found = function_table<kFunctions>().find(call.fn());
     if (!found) return 0;
     auto made = std::make_unique<JoinStep>(Members::of_node(r.g, i));
     made->dtype = builtin_dtype(r.g, {i, 0});

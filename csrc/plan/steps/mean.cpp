@@ -204,9 +204,8 @@ void divide_sums(char* data, npy_intp n, npy_intp by, bool wide) {
 }
 
 int read_moment_call(const Rewrite& r, uint32_t i, MomentCall& call) {
-    static const auto* functions = new FunctionTable(kMoments);
     const PyNode& node = r.g.node_as<PyNode>(i);
-    const auto* found = functions->find(node.fn());
+    const auto* found = function_table<kMoments>().find(node.fn());
     if (!found || !is_plain_call(node) || node.n_outputs() != 1) return 0;
     const bool is_mean = found->entry == Moment::Mean, is_average = found->name == "average";
     std::span<const std::string_view> parameters = kVarParameters;

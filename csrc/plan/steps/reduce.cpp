@@ -78,13 +78,12 @@ bool read_initial(PyObject* number, Reduction& r) {
 }  // namespace
 
 int read_reduction_call(const Rewrite& r, uint32_t i, ReductionCall& call, int32_t* where) {
-    static const auto* functions = new FunctionTable(kWrappers);
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     Ref ufunc = Ref::borrow(reduced_ufunc(node.fn()));
     Wrapper how{nullptr, kReduce};
     if (!ufunc) {
-        const auto* found = functions->find(node.fn());
+        const auto* found = function_table<kWrappers>().find(node.fn());
         if (!found) return 0;
         how = found->entry;
         ufunc = Ref::steal(find_below_numpy(how.ufunc));

@@ -227,12 +227,11 @@ bool read_roll(const Rewrite& r, const PyNode& node, const NodeCall& call, RollS
 }  // namespace
 
 int make_take_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    static const auto* functions = new FunctionTable(kFunctions);
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     const NodeCall call(node);
     const bool is_item = call.fn() == getitem_function();
-    const auto* found = is_item ? nullptr : functions->find(call.fn());
+    const auto* found = is_item ? nullptr : function_table<kFunctions>().find(call.fn());
     if (!is_item && !found) return 0;
     if (is_item || found->entry == Function::Take) {
         auto made = std::make_unique<TakeStep>(Members::of_node(r.g, i));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,9 @@ class VmapInfo:
 
     batch_size: int
     randomness: str = "error"
+
+
+_IN_PLACE = {"partition", "put", "resize", "sort"}
 
 
 class Batched(NDArrayOperatorsMixin):
@@ -96,10 +100,57 @@ class Batched(NDArrayOperatorsMixin):
         found = _reduced(func, args, kwargs, level) if func in _REDUCTIONS else None
         return one_by_one(func, args, kwargs, level) if found is None else found
 
+    @property
+    def size(self) -> int:
+        """Of one example."""
+        return math.prod(self.shape)
+
+    @property
+    def real(self) -> Any:
+        """The real parts."""
+        return Batched(np.real(self.array), self.dim, self.level)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts."""
+        return Batched(np.imag(self.array), self.dim, self.level)
+
+    @property
+    def T(self) -> Any:
+        """The axes of one example in reverse order."""
+        return np.transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes exchanged."""
+        return np.swapaxes(self, -1, -2)
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        """In another dtype."""
+        return Batched(self.array.astype(dtype, *args, **kwargs), self.dim, self.level)
+
+    def flatten(self, order: Any = "C") -> Any:
+        """One dimension."""
+        return np.ravel(self, order)
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> Any:
+        """Another shape for one example."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, **kwargs)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes of one example in another order."""
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an example without dimensions")
+        return self.shape[0]
+
     def __getattr__(self, name: str) -> Any:
         function = getattr(np, name, None)
-        if name.startswith("_") or function is None:
-            raise AttributeError(f"an example under vmap has no {name!r}")
+        # Not what NumPy has beside functions of arrays, nor what is no attribute of arrays or changes them in place.
+        if name.startswith("_") or name in _IN_PLACE or not callable(function) or not hasattr(np.ndarray, name):
+            raise AttributeError(f"an example under vmap has no {name!r}: use a function of NumPy")
         return lambda *args, **kwargs: function(self, *args, **kwargs)
 
 
