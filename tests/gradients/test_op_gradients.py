@@ -206,3 +206,24 @@ def test_rules_that_do_not_fit_say_so():
     f.vjp(lambda ct, x, y, *, saved: (ct, ct))
     with pytest.raises(TypeError, match="the op saved nothing"):
         pyop.grad(lambda x: np.sum(f(x, Y)))(X)
+
+
+def test_rules_get_the_defaults_of_static_parameters():
+    @pyop.op("float64[n], float64[n] -> float64[n]")
+    def scaled(x, y, *, k=3, unread=None):
+        return x * y * k
+
+    @scaled.vjp
+    def _(ct, x, y, *, k, needs):
+        assert needs == (True, False)
+        return ct * y * k, None
+
+    @scaled.jvp
+    def _(tx, ty, x, y, *, k):
+        return tx * y * k + ty * x * k
+
+    x, y = np.arange(3.0), np.ones(3)
+    f = lambda x: np.sum(scaled(x, y) + scaled(x, y, k=2))
+    np.testing.assert_array_equal(pyop.grad(f)(x), [5.0, 5.0, 5.0])
+    np.testing.assert_array_equal(pyop.trace(pyop.grad(f), "float64[3]").compile()(x), [5.0, 5.0, 5.0])
+    assert pyop.jvp(f, (x,), (x,))[1] == 15.0

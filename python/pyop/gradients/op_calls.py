@@ -87,7 +87,7 @@ class Backward(_Call):
         assert g.vjp_fn is not None
         cts, inputs = arrays[: self.n_out], arrays[self.n_out : self.n_out + self.n_in]
         rest = arrays[self.n_out + self.n_in :]
-        keywords = {key: value for key, value in self.statics.items() if key in g.vjp_wants}
+        keywords = g.keywords(g.vjp_wants, self.statics)
         if "out" in g.vjp_wants:
             keywords["out"] = g.pack(list(rest[: self.n_out]))
         if "needs" in g.vjp_wants:
@@ -180,7 +180,7 @@ class Forward(_Call):
     def __call__(self, *arrays: Any) -> Any:
         g = self.gradient
         assert g.jvp_fn is not None
-        keywords = {key: value for key, value in self.statics.items() if key in g.jvp_wants}
+        keywords = g.keywords(g.jvp_wants, self.statics)
         if "out" in g.jvp_wants:
             keywords["out"] = g.pack(list(arrays[2 * self.n_in :]))
         tangents = g.unpack_arguments(arrays[: self.n_in])
@@ -199,6 +199,6 @@ class JacobianOf(_Call):
         self.wants = gradient.wants(fn, "jac")
 
     def __call__(self, *arrays: Any) -> Any:
-        keywords = {key: value for key, value in self.statics.items() if key in self.wants}
+        keywords = self.gradient.keywords(self.wants, self.statics)
         found = self.fn(*self.gradient.unpack_arguments(arrays), **keywords)
         return found if isinstance(found, (Value, Tensor)) else np.asarray(found)

@@ -103,6 +103,19 @@ class OpGradient:
             )
         return wanted
 
+    def keywords(self, wants: tuple[str, ...], statics: dict[str, Any]) -> dict[str, Any]:
+        """The static parameters that a rule takes: those of the call, and the op's defaults for the rest."""
+        found = {key: statics[key] for key in wants if key in statics}
+        missing = [key for key in wants if key not in found and key not in _KEYWORDS]
+        if missing:
+            parameters = inspect.signature(self.fn).parameters
+            found |= {
+                key: parameters[key].default
+                for key in missing
+                if key in parameters and parameters[key].default is not inspect.Parameter.empty
+            }
+        return found
+
     def statics(self) -> tuple[str, ...]:
         try:
             parameters = inspect.signature(self.fn).parameters.values()
