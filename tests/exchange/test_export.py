@@ -153,6 +153,50 @@ def test_gradients_become_python_op_grads(fn):
     assert_same(list(pyop.onnx.load(model).compile()(x=x).values()), graph.compile()(x))
 
 
+@pyop.op("float64[n], float64[n] -> float64[n], float64[]")
+def pair(x, y, *, k=2):
+    return x * y * k, np.sum(x)
+
+
+@pair.vjp
+def _(cts, x, y, *, k):
+    return cts[0] * y * k + cts[1], cts[0] * x * k
+
+
+def pulled_twice(x):
+    found, pull = pyop.vjp(lambda x: root(x), x)
+    return found, pull(x), pull(2 * x)
+
+
+@pytest.mark.parametrize(
+    ("fn", "calls"),
+    [
+        (pyop.grad(lambda x: np.sum(pair(x, x, k=3)[0]) + 10 * np.sum(pair(x, x, k=4)[0])), 2),
+        (pyop.grad(lambda x: np.sum(pair(x, x)[0]) * pair(x, x)[1]), 2),
+        (pulled_twice, 2),
+        (pyop.jacobian(lambda x: root(x)), 5),
+    ],
+)
+def test_each_gradient_has_a_context_of_its_call(fn, calls):
+    graph = pyop.trace(fn, "float64[5]")
+    model = pyop.onnx.export(graph)
+    onnx.checker.check_model(model)
+    described = {info.name for info in (*model.graph.value_info, *model.graph.output)}
+    assert {name for node in model.graph.node if node.domain for name in node.output} <= described
+    kinds = [node.op_type for node in model.graph.node]
+    assert kinds.count("PythonOp") == kinds.count("PythonOpGrad") == calls
+    x = np.arange(1.0, 6)
+    assert_same(list(pyop.onnx.load(model).compile()(x=x).values()), graph.compile()(x))
+
+
+@pytest.mark.parametrize("dialect", ["func_name", "name"])
+def test_derivatives_by_other_rules_are_an_error(dialect):
+    sine = pyop.op("float64[n] -> float64[n]", grad="fd")(lambda x: np.sin(x))
+    graph = pyop.trace(pyop.grad(lambda x: np.sum(sine(x))), V)
+    with pytest.raises(ValueError, match="by differences, and PythonOpGrad has gradients by @op.vjp alone"):
+        pyop.onnx.export(graph, dialect=dialect)
+
+
 def test_gradients_of_ops_are_python_op_grads_that_read_the_context():
     graph = pyop.trace(pyop.grad(lambda x: np.sum(root(x))), "float64[5]")
     nodes = {node.op_type: node for node in pyop.onnx.export(graph).graph.node}

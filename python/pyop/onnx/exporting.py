@@ -20,6 +20,7 @@ from .elements import STRING, code_of
 from .embedded import Embedded
 from .held import HeldModel
 from .inferred import Inferred
+from .pairs import calls_of_gradients
 from .standard import OPSET, Emitter, NotStandard, Operand, emit, has_rule
 
 __all__ = ["DIALECTS", "IR_VERSION", "OPSET", "Writer", "export"]
@@ -127,7 +128,10 @@ class Writer:
         self.uses_extension = False
         self.extensions: dict[str, Any] = {}
         self._constants: dict[Any, str] = {}
-        self.contexts: dict[int, str] = {}
+        self.contexts: dict[int, str] = {}  # of the calls, by their index
+        self.spent: set[str] = set()  # contexts that a gradient has taken
+        self.calls_of_gradients = calls_of_gradients(graph)
+        self.differentiated = {call.index for call in self.calls_of_gradients.values()}
         # What the graph was loaded with; which of `nodes` come from there; outputs whose type is to be inferred.
         self.held: HeldModel | None = getattr(graph, "_held", None)
         self.held_at: set[int] = set()

@@ -9,6 +9,7 @@ import numpy as np
 from .._core import Node
 from ..gradients.op_calls import Backward
 from ..saving.references import op_of_function
+from ..spec import Spec
 from .attributes import DOMAIN, KEYWORDS
 from .described import Call, call_of
 from .python_op import has_flat_results
@@ -76,7 +77,14 @@ class _Call:
         w = self.w
         given = w.given_names.get(function) if _hashable(function) else None
         if given is None:
-            given = getattr(function, "__name__", None) if w.dialect == "name" else path_of(function)
+            given = path_of(function)
+            if given is not None and w.dialect == "name":
+                given = getattr(function, "__name__", given)
+        if given is None and type(function).__module__.startswith("pyop.gradients."):
+            self.fail(
+                "it is part of a derivative by tangents, by a Jacobian or by differences, and PythonOpGrad has "
+                "gradients by @op.vjp alone; graph.save(path) keeps any"
+            )
         if given is None:
             self.fail(
                 f"{function!r:.200} has no import path; give it a name with export(..., names={{function: name}})"
@@ -198,21 +206,25 @@ class _Call:
 
     # --- nodes
 
-    def python_op(self) -> None:
+    def python_op(self, again: bool = False) -> str:
+        """The node; once more, if a further gradient needs a context of its own. The name of the context."""
         w, node = self.w, self.node
         arguments, names = self.arguments()
         attributes, tensors = self.attributes(arguments, names)
         outputs = [w.operand(value) for value in node.outputs]
         gradient = _saving(node)
+        hint = f"{w.names[node.index, 0] if outputs else node.name}_ctx"
+        context = w.fresh(hint) if gradient is None or again else outputs[-1].name
         if gradient is not None:
-            context, outputs = outputs[-1].name, outputs[:-1]
-        else:
-            context = w.fresh(f"{w.names[node.index, 0] if outputs else node.name}_ctx")
+            outputs = outputs[:-1]
+        if again:
+            outputs = [Operand(w.fresh(f"{output.name}_again"), output.dtype, output.shape) for output in outputs]
         if not outputs:
             self.fail("it returns nothing, and a PythonOp has at least one result")
         if node.contract is not None and not has_flat_results(node.contract) and not op_of_function(self.function()):
             self.fail("its results stand in containers, which only an op that has an import path can take apart")
-        w.contexts[node.index] = context
+        if not again:
+            w.contexts[node.index] = context
         ports = [self.port(f"output {k}", output) for k, output in enumerate(outputs)]
         attributes |= {
             w.dialect: self.name_of(self.function()),
@@ -231,10 +243,11 @@ class _Call:
             made.metadata_props.add(key=KEYWORDS, value=",".join(names))
         w.nodes.append(made)
         w.uses_extension = True
-        if gradient is None:
-            from onnx import TensorProto, helper
-
-            w.value_infos.append(helper.make_tensor_value_info(context, TensorProto.INT64, [1]))
+        if gradient is None or again:
+            w.value_infos.append(w.value_info(context, Spec(np.int64, (1,)), context))
+        if again:
+            w.value_infos += [w.value_info(o.name, Spec(o.dtype, o.shape), o.name) for o in outputs]
+        return context
 
     def reused(self, mutates: int, tensors: list[Operand], outputs: list[Operand]) -> list[int]:
         """For each result the argument in whose memory it is: of one that is written into, the only one like it."""
@@ -267,9 +280,16 @@ class _Call:
         forward = forward_of(w, node)
         if forward is None or forward.index not in w.contexts:
             self.fail("its forward node is not in the graph")
-        arguments, _ = _Call(
-            w, forward, call_of(forward, (given := [w.operand(v) for v in forward.inputs])), given, ""
-        ).arguments()
+        given = [w.operand(v) for v in forward.inputs]
+        call = _Call(w, forward, call_of(forward, given), given, "")
+        context = w.contexts[forward.index]
+        if context in w.spent:
+            # A context serves one gradient: for another the function is called again.
+            if forward.stateful:
+                self.fail("another gradient has taken the context of its call, which is stateful and runs once")
+            context = call.python_op(again=True)
+        w.spent.add(context)
+        arguments, _ = call.arguments()
         tensors = [a for a in arguments if isinstance(a, Operand)]
         convention = "".join("d" if isinstance(a, Operand) else "c" for a in arguments)
         cotangents = self.inputs[: backward.n_out]
@@ -278,8 +298,11 @@ class _Call:
         for k, tensor in enumerate(tensors):
             result = results.get(k)
             required.append(int(result is not None))
-            outs.append(result.name if result is not None else w.fresh(f"{w.names[node.index, 0]}_unused"))
-            types.append(self.port(f"output {k}", result or tensor))
+            if result is None:
+                result = Operand(w.fresh(f"{w.names[node.index, 0]}_unused"), tensor.dtype, tensor.shape)
+                w.value_infos.append(w.value_info(result.name, Spec(tensor.dtype, tensor.shape), result.name))
+            outs.append(result.name)
+            types.append(self.port(f"output {k}", result))
         ports = [self.port(f"cotangent {k}", ct) for k, ct in enumerate(cotangents)]
         attributes = {
             w.dialect: self.name_of(backward.gradient.fn),
@@ -290,7 +313,7 @@ class _Call:
             "output_tensor_ranks": [rank for _, rank in types],
             "output_tensor_requires_grads": required,
         }
-        read = [w.contexts[forward.index], *(ct.name for ct in cotangents)]
+        read = [context, *(ct.name for ct in cotangents)]
         w.nodes.append(_node("PythonOpGrad", read, outs, node, attributes))
 
 
@@ -311,32 +334,12 @@ def _saving(node: Node) -> Any:
 
 def _has_gradient(w: Writer, node: Node) -> bool:
     """Whether a gradient node of the graph belongs to this call."""
-    gradient = None if node.contract is None else node.contract.gradient
-    if gradient is None:
-        return False
-    return any(
-        isinstance(other.function, Backward) and other.function.gradient is gradient and forward_of(w, other) == node
-        for other in w.graph.nodes
-        if other.kind == "py"
-    )
+    return node.index in w.differentiated
 
 
 def forward_of(w: Writer, node: Node) -> Node | None:
-    """The call that a gradient node belongs to: of the same op, on the same arguments. None for other nodes."""
-    backward = node.function
-    if not isinstance(backward, Backward):
-        return None
-    inputs = list(node.inputs)
-    own = inputs[backward.n_out : backward.n_out + backward.n_in]
-    if backward.gradient.saves:
-        return inputs[-1].node
-    wanted = [value._key for value in own]
-    for other in w.graph.nodes[: node.index]:
-        contract = other.contract
-        same_op = contract is not None and contract.gradient is backward.gradient
-        if same_op and [value._key for value in other.inputs] == wanted:
-            return other
-    return None
+    """The call that a gradient node belongs to; None for other nodes."""
+    return w.calls_of_gradients.get(node.index)
 
 
 def _node(op_type: str, inputs: list[str], outputs: list[str], node: Node, attributes: dict[str, Any]) -> Any:
