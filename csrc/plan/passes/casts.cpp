@@ -29,7 +29,7 @@ constexpr Named<bool> kCopies[] = {{"ndarray.astype", true}, {"copy", false}};  
 
 bool makes_fresh(const PyNode& node) {
     PyObject* fn = NodeCall::function_of(node);
-    return is_plain_call(node) && (is_ufunc(fn) || function_table<kCopies>().find(fn));
+    return is_plain_call(node) && (is_ufunc(fn) || function_table<kFresh>().find(fn));
 }
 
 bool executed(const Rewrite& r, uint32_t i) {
