@@ -233,7 +233,8 @@ class Graph(GraphBase):
         ----------
         path : path
         embed : bool
-            Store functions that have no import path by value, with cloudpickle. Who loads them must trust the file:
+            Store functions that have no import path, and static arguments of other types than NumPy's and Python's
+            own, by value, with cloudpickle. Who loads them must trust the file:
             ``pyop.load(path, trust="pickles")``.
 
         Raises

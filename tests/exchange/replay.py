@@ -33,6 +33,8 @@ def same_array(a, b):
         return False
     if a.dtype.hasobject or a.dtype.kind == "T":
         return repr(a.tolist()) == repr(b.tolist())
+    if a.dtype.char in "gG":  # 10 of the 16 bytes of a long double are its number
+        a, b = (np.ascontiguousarray(x).view(np.uint8).reshape(-1, 16)[:, :10] for x in (a.ravel(), b.ravel()))
     return a.tobytes() == b.tobytes()
 
 
@@ -50,7 +52,8 @@ def replay(path):
     except Exception as error:
         return "not loaded", name, f"{type(error).__name__}: {error}"
     leaves, feeds = ([at(graph, where) for where in record[key]] for key in ("leaves", "feeds"))
-    plan = _core.compile(graph, tuple(leaves), tuple(feeds), LIST, None, *record["options"])
+    with np.errstate(all="ignore"):
+        plan = _core.compile(graph, tuple(leaves), tuple(feeds), LIST, None, *record["options"])
     got = outcome(plan, record["arrays"])
     if same(got, record["results"]):
         return ("raises alike" if isinstance(got, str) else "same"), name, str(got)[:200]

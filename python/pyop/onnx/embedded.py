@@ -53,8 +53,8 @@ class Embedded:
             found = [{"names": names, "pickle": base64.b85encode(data).decode()} for names, data in self.pickles]
             model.metadata_props.add(key=_KEY, value=json.dumps(found))
 
-    def with_objects(self, objects: Mapping[str, Any]) -> Embedded:
-        """These, and objects that are stored now.
+    def with_objects(self, objects: Mapping[str, Any], found_in: Mapping[str, str] | None = None) -> Embedded:
+        """These, and objects that are stored now; `found_in` says where each is from, for an error.
 
         Raises
         ------
@@ -74,9 +74,10 @@ class Embedded:
         try:
             data = cloudpickle.dumps(dict(objects))
         except Exception as error:
+            name = _culprit(objects)
             raise ValueError(
-                f"{_culprit(objects)} cannot be stored by value: what it refers to must be picklable "
-                f"({type(error).__name__}: {error!s:.300})"
+                f"{(found_in or {}).get(name, '')}{name!r} cannot be stored by value: what it refers to must be "
+                f"picklable ({type(error).__name__}: {error!s:.300})"
             ) from error
         return Embedded([(objects, data), *self.pickles])
 
@@ -104,5 +105,5 @@ def _culprit(objects: Mapping[str, Any]) -> str:
         try:
             cloudpickle.dumps(found)
         except Exception:
-            return repr(name)
+            return name
     return "what the graph calls"

@@ -45,7 +45,7 @@ class _ModelWriter(exporting.Writer):
         before = len(self.nodes), len(self.initializers)
         try:
             super().node(node)
-        except ValueError:
+        except Exception:  # of objects of the user's among them; it is only for show
             del self.nodes[before[0] :], self.initializers[before[1] :]
             inputs = [self.names[value.node.index, value.output_index] for value in node.inputs]
             outputs = [self.names[node.index, k] for k in range(len(node.outputs))]
@@ -64,7 +64,7 @@ class _ModelWriter(exporting.Writer):
             return ValueInfoProto(name=name)
 
     def constant(self, node: Node) -> None:
-        with contextlib.suppress(TypeError, ValueError):  # it stands in the description then
+        with contextlib.suppress(Exception):  # it stands in the description then
             super().constant(node)
 
     def settle(self, bodies: list[Any]) -> int:
@@ -95,7 +95,7 @@ def save(graph: Graph, path: Any, embed: bool = False) -> None:
     description = _description(graph, writer, model_writer.names, stored)
     model.metadata_props.add(key=_KEY, value=json.dumps(description))
     model.metadata_props.add(key=_SOURCES, value=json.dumps(_sources(writer.functions)))
-    model_writer.embedded().with_objects(embedded).add_to(model)
+    model_writer.embedded().with_objects(embedded, writer.found_in).add_to(model)
     save_model(model, path)
 
 
@@ -109,6 +109,7 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
             "name": record.name,
             "specs": [writer.write(s) for s in record.specs],
         }
+        writer.node = f"node {record.name!r} (created at {graph[k].origin}): "
         try:
             if record.kind == "constant":
                 plain = record.array.dtype.kind in "biufc" and record.array.dtype.isnative

@@ -30,6 +30,7 @@ from .references import found_at, op_of_function, op_of_gradient, path_of_op
 __all__ = ["Reader", "Writer"]
 
 _MAX_DEPTH = 200
+_IN_A_MODULE = "define it in a module, or "
 
 
 class Writer:
@@ -44,6 +45,8 @@ class Writer:
     def __init__(self, embed: dict[str, Any] | None = None) -> None:
         self.embed = embed
         self.functions: dict[str, Any] = {}
+        self.node = ""  # whose objects are being written, for error texts
+        self.found_in: dict[str, str] = {}  # of what is embedded
 
     def write(self, x: Any) -> Any:
         """The JSON of an object.
@@ -68,8 +71,8 @@ class Writer:
             return {"tuple": [self.write(item) for item in x]}
         if kind is dict:
             return {"dict": [[self.write(key), self.write(item)] for key, item in x.items()]}
-        if kind is slice:
-            return {"slice": [self.write(part) for part in (x.start, x.stop, x.step)]}
+        if kind is slice or kind is range:
+            return {kind.__name__: [self.write(part) for part in (x.start, x.stop, x.step)]}
         if x is Ellipsis:
             return {"ellipsis": None}
         if x is np._NoValue:
@@ -92,13 +95,13 @@ class Writer:
             return {"dataclass": [self.reference(kind), items]}
         if callable(x):
             return self.function(x)
-        raise ValueError(f"{kind.__name__} {x!r:.80} cannot be stored in a file")
+        return {"value": self.embedded(x, kind.__qualname__, f"{kind.__name__} {x!r:.80} cannot be stored in a file")}
 
     def op_path(self, op: Op) -> str:
         """The import path of an op, or the name that it is embedded under."""
         path = path_of_op(op)
         if path is None or self.goes_by_value(path):
-            return self.embedded(op, op.name, f"op {op.name!r} cannot be found by an import path")
+            return self.embedded(op, op.name, f"op {op.name!r} cannot be found by an import path", _IN_A_MODULE)
         return path
 
     def gradient(self, x: OpGradient) -> str:
@@ -107,22 +110,23 @@ class Writer:
         path = None if op is None else path_of_op(op)
         if path is None or self.goes_by_value(path):
             what = f"op {x.name!r} has gradient rules, which go by its import path, and no path leads to it"
-            return self.embedded(x, x.name, what)
+            return self.embedded(x, x.name, what, _IN_A_MODULE)
         return path
 
     def goes_by_value(self, path: str) -> bool:
         """Whether what has this path is embedded all the same: a script's functions are not there for others."""
         return self.embed is not None and path.startswith("__main__.")
 
-    def embedded(self, x: Any, name: str, problem: str) -> str:
+    def embedded(self, x: Any, name: str, problem: str, hint: str = "") -> str:
         """The name that an object is stored under, by value."""
         if self.embed is None:
-            raise ValueError(f"{problem}: define it in a module, or save with embed=True")
+            raise ValueError(f"{problem}: {hint}save with embed=True")
         for known, found in self.embed.items():
             if found is x:
                 return known
         path = f"{name}#{len(self.embed)}"
         self.embed[path] = x
+        self.found_in[path] = self.node
         return path
 
     def reference(self, x: Any) -> str:
@@ -132,7 +136,7 @@ class Writer:
         path = path_of(x)
         if path is None or "<" in path or self.goes_by_value(path) or not _is(found_at(path), x):
             name = path or type(x).__qualname__
-            path = self.embedded(x, name, f"{x!r:.200} cannot be found by an import path")
+            path = self.embedded(x, name, f"{x!r:.200} cannot be found by an import path", _IN_A_MODULE)
         self.functions.setdefault(path, x)
         return path
 
@@ -439,6 +443,7 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "op": lambda r, x: r.op(x),
     "partial": lambda r, x: functools.partial(r.read(x[0]), *r.read(x[1]), **r.read(x[2])),
     "saving": lambda r, x: _read_saving(r, x)[0],
+    "range": lambda r, x: range(*map(r.read, x)),
     "scalar": lambda r, x: r.read(x)[()],
     "signature": lambda r, x: Signature(*map(r.read, x)),
     "slice": lambda r, x: slice(*map(r.read, x)),
@@ -447,4 +452,5 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "tree": lambda r, x: flatten(r.read(x))[1],
     "tuple": lambda r, x: tuple(map(r.read, x)),
     "type": _read_type,
+    "value": lambda r, x: r.resolve(x),
 }

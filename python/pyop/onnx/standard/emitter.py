@@ -165,7 +165,12 @@ class Emitter:
 
     def constant(self, value: Any, dtype: Any = None) -> Operand:
         """An initializer."""
-        array = np.asarray(value, dtype)
+        try:
+            array = np.asarray(value, dtype)
+        except OverflowError as error:
+            raise NotStandard(str(error)) from None
+        if array.dtype == object and not all(isinstance(item, str | bytes) for item in array.ravel().tolist()):
+            raise NotStandard(f"an array of objects, {value!r:.80}")
         return Operand(self.writer.initializer(array, f"{self.base}/constant"), array.dtype, array.shape)
 
     def operand(self, x: Any) -> Operand:
