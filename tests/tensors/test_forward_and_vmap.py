@@ -1,5 +1,7 @@
 """Forward mode and batches."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -193,3 +195,32 @@ def test_pullbacks_and_tangents_of_examples():
     np.testing.assert_allclose(pushed, [pyop.jvp(f, (a,), (b,))[1] for a, b in zip(x, t, strict=True)])
     pulled = pyop.vmap(lambda x, t: pyop.vjp(f, x)[1](t)[0])(x, t)
     np.testing.assert_allclose(pulled, [pyop.vjp(f, a)[1](b)[0] for a, b in zip(x, t, strict=True)])
+
+
+def test_vmap_nests_on_each_thread_by_itself():
+    started, nested, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def elsewhere(x):
+        started.set()
+        assert nested.wait(30)
+        return x
+
+    def inner(y):
+        nested.set()
+        assert ended.wait(30)
+        return pyop.vmap(lambda z: np.sum(z) + np.sum(y))(y)
+
+    def outer(x):
+        assert started.wait(30)
+        return pyop.vmap(inner)(x)
+
+    def other_thread():
+        pyop.vmap(elsewhere)(np.ones(2))
+        ended.set()
+
+    thread = threading.Thread(target=other_thread)
+    thread.start()
+    x = np.arange(24.0).reshape(2, 3, 4)
+    got = pyop.vmap(lambda x: started.wait(30) and outer(x))(x[:, :, :, None])
+    thread.join()
+    np.testing.assert_array_equal(got, x + x.sum(2, keepdims=True))

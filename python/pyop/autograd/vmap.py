@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -300,7 +301,13 @@ def _batched(result: Any, dims: Any, level: int, size: int, what: str) -> Any:
     return wrap(result, dims[0] if isinstance(dims, (tuple, list)) else dims)
 
 
-_depth = 0
+class _Nesting(threading.local):
+    """How many calls of functions that `vmap` has made run on this thread; an example is of one of them."""
+
+    depth = 0
+
+
+_nesting = _Nesting()
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
@@ -337,12 +344,11 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
     """
 
     def batched(*args: Any) -> Any:
-        global _depth
         dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
         if len(dims) != len(args):
             raise ValueError(f"in_dims has {len(dims)} entries for {len(args)} arguments")
-        _depth += 1
-        level = _depth
+        _nesting.depth += 1
+        level = _nesting.depth
         try:
             inner = []
             for arg, dim in zip(args, dims, strict=True):
@@ -362,7 +368,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
             size = _size(inner, level)
             result = func(*inner)
         finally:
-            _depth -= 1
+            _nesting.depth -= 1
 
         def unwrap(leaf: Any, dim: Any) -> Any:
             if not isinstance(leaf, Batched) or leaf.level != level:
