@@ -344,3 +344,12 @@ def test_the_number_of_threads_changes_no_bit():
         plan = graph.compile(threads=threads)
         for x, y in ((a, b), (np.asfortranarray(a), np.asfortranarray(b)), (a[::2, 1::3], b[::2, 1::3])):
             assert_same(observed(plan, x, y), want if x is a else observed(f, x, y))
+
+
+@pytest.mark.parametrize("axis", [2**32, -(2**40), 2**70])
+def test_an_axis_that_no_array_has_is_left_to_numpy(axis):
+    for f in (np.argmax, np.sum, np.cumsum):
+        with pytest.raises((OverflowError, ValueError)):
+            f(np.ones((2, 3)), axis=axis)
+        with pytest.raises((OverflowError, ValueError)):
+            pyop.trace(lambda x, f=f: f(x, axis=axis), "float64").compile()(np.ones((2, 3)))

@@ -134,6 +134,14 @@ class Program:
         """Those of the arrays that are fed."""
         return [a for a, made in zip(self.arrays, arrays, strict=True) if not a.constant for a in [made]]
 
+    def values(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """What NumPy makes of these arrays, in the lines that the outputs need; None for the others."""
+        values: list[Any] = list(arrays)
+        live = self.live()
+        for k, line in enumerate(self.lines):
+            values += run_plainly(line, values)[1] if k in live else [None] * line.n_out
+        return values
+
     def reference(self, strict: bool = True) -> Reference:
         """Run by NumPy; raises what NumPy raises, if not `strict` only where the outputs need it."""
         values, said = list(make(list(self.arrays))), []

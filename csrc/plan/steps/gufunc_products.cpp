@@ -158,11 +158,10 @@ int make_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>
             if (!given[2].absent_or(Py_None) || given[4].given()) return 0;
             if (given[1].absent_or(Py_None)) break;
             if (!given[1].fixed || !PyLong_CheckExact(given[1].fixed)) return 0;
-            made->axis = static_cast<int>(PyLong_AsLong(given[1].fixed));
-            if (PyErr_Occurred() || std::abs(made->axis) > NPY_MAXDIMS) {
-                PyErr_Clear();
-                return 0;
-            }
+            int overflow;
+            const long axis = PyLong_AsLongAndOverflow(given[1].fixed, &overflow);
+            if (overflow || axis > NPY_MAXDIMS || axis < -NPY_MAXDIMS) return 0;
+            made->axis = static_cast<int>(axis);
     }
     made->text = "NumPy's C function of " + std::string(found->name);
     step = std::move(made);
