@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -59,7 +60,9 @@ def show(args: argparse.Namespace) -> int:
         print(f"python -m pyop show: {error}", file=sys.stderr)
         return 1
     if args.html is None:
-        print(table(model, shutil.get_terminal_size((160, 24)).columns))
+        text = table(model, shutil.get_terminal_size((160, 24)).columns)
+        encoding = sys.stdout.encoding or "utf-8"
+        print(text.encode(encoding, "replace").decode(encoding))
         return 0
     try:
         with open(args.html, "w", encoding="utf-8") as page:
@@ -153,7 +156,12 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     args = build_parser().parse_args(argv)
-    status: int = args.run(args)
+    try:
+        status: int = args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads has seen enough: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return status
 
 

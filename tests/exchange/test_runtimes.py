@@ -52,3 +52,24 @@ def test_an_unknown_function_is_an_error_before_a_session_is_made():
     model = pyop.onnx.export(graph, dialect="extensions", names={op.__wrapped__: "nobody.knows"})
     with pytest.raises(LookupError, match=r"nobody\.knows"):
         pyop.onnx.register_extensions(model)
+
+
+def test_operators_of_several_models_stand_beside_each_other():
+    def power(x, *, k):
+        return x**k
+
+    op = pyop.op("float64[n] -> float64[n]")(power)
+
+    def session(k, functions):
+        graph = pyop.trace(lambda x: op(x, k=k), "float64[n]")
+        model = pyop.onnx.export(graph, dialect="extensions", names={power: "tests.power"})
+        options = ort.SessionOptions()
+        options.register_custom_ops_library(pyop.onnx.register_extensions(model, functions))
+        return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    x = np.arange(3.0)
+    sessions = [(k, session(k, {"tests.power": power})) for k in (2, 3, 2)]
+    for k, made in sessions:
+        np.testing.assert_array_equal(made.run(None, {"x": x})[0], x**k)
+    with pytest.raises(ValueError, match="known in this process already"):
+        session(2, {"tests.power": lambda x, *, k: x})

@@ -88,3 +88,24 @@ def test_a_page_that_cannot_be_written_and_tensors_that_are_elsewhere(tmp_path, 
     assert "Add" in capsys.readouterr().out
     assert main(["show", str(path), "--html", str(tmp_path / "no" / "page.html")]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough(tmp_path):
+    import subprocess
+    import sys
+
+    import onnx
+    from onnx import helper
+
+    from .models import F32, value
+
+    names = ["x", *(f"y{k}" for k in range(5000))]
+    nodes = [helper.make_node("Neg", [a], [b]) for a, b in zip(names, names[1:], strict=False)]
+    graph = helper.make_graph(nodes, "g", [value("x", F32)], [])
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph), path)
+    command = [sys.executable, "-m", "pyop", "show", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("g: 5000 nodes")
+        process.stdout.close()
+        assert process.stderr.read() == ""

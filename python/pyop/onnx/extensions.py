@@ -7,6 +7,7 @@ ends the process, which nothing here can change: the operators print it first.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sys
@@ -71,16 +72,8 @@ def write_extension(call: Any) -> None:
         ],
         "outputs": [list(port) for port in ports],
     }
-    key = json.dumps(described, sort_keys=True)
-    known = {json.dumps(entry, sort_keys=True): name for name, entry in w.extensions.items()}
-    op_type = known.get(key)
-    if op_type is None:
-        base = re.sub(r"\W+", "_", function).strip("_") or "op"
-        op_type, k = base, 0
-        while op_type in w.extensions:
-            k += 1
-            op_type = f"{base}_{k}"
-        w.extensions[op_type] = described
+    op_type = _operator_name(described)
+    w.extensions[op_type] = described
     w.nodes.append(
         helper.make_node(op_type, [t.name for t in tensors], [o.name for o in outputs], name=node.name, domain=DOMAIN)
     )
@@ -88,6 +81,16 @@ def write_extension(call: Any) -> None:
 
 
 _CONSTANTS = (bool, int, float, tuple)
+
+
+def _operator_name(described: dict[str, Any]) -> str:
+    """The name of an operator: all models of a process share them, so that it tells everything that matters."""
+    base = re.sub(r"\W+", "_", str(described["function"])).strip("_") or "op"
+    return f"{base}_{hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]}"
+
+
+# The operators that this process has, each with the function that it calls.
+_registered: dict[str, Any] = {}
 
 
 def register_extensions(
@@ -113,18 +116,27 @@ def register_extensions(
     Raises
     ------
     ValueError
-        The model has no description of its operators, or a malformed one.
+        The model has no description of its operators, or a malformed one; or this process has an operator of the same
+        name and constants already, for another function.
     """
     from onnxruntime_extensions import PyCustomOpDef, get_library_path, onnx_op
 
     table = Table(functions, Trust.make(trust, modules))
     for op_type, entry in _described(read_model(model)).items():
         declared, keywords = _declared(op_type, entry)
+        found = table.find(declared.name, declared.label)  # better now than where an exception ends the process
+        if op_type in _registered:
+            if _registered[op_type] is not found.forward:
+                raise ValueError(
+                    f"{declared.label} is known in this process already, for {_registered[op_type]!r:.100}, and "
+                    "onnxruntime-extensions know operators by name alone: export with other names={function: name}"
+                )
+            continue
         types: list[list[Any]] = [
             [getattr(PyCustomOpDef, _TYPES[port.code]) for port in ports]
             for ports in (declared.inputs, declared.outputs)
         ]
-        table.find(declared.name, declared.label)  # better now than where an exception ends the process
+        _registered[op_type] = found.forward
         onnx_op(op_type=op_type, inputs=types[0], outputs=types[1])(_operator(PythonCall(declared, table, keywords)))
     path: str = get_library_path()
     return path
@@ -151,7 +163,11 @@ def _declared(op_type: str, entry: Any) -> tuple[Forward, tuple[str, ...]]:
         constants = tuple(tuple(a) if isinstance(a, list) else a for a in entry["arguments"])
         keywords = tuple(map(str, entry["keywords"]))
         name = str(entry["function"])
-        good = len(at) == len(constants) >= len(keywords) and {p.code for p in (*inputs, *outputs)} <= set(_TYPES)
+        good = (
+            op_type == _operator_name(entry)
+            and len(at) == len(constants) >= len(keywords)
+            and {p.code for p in (*inputs, *outputs)} <= set(_TYPES)
+        )
     except (KeyError, TypeError, ValueError, StopIteration) as error:
         raise ValueError(f"what the model says of the operator {op_type!r:.80} is malformed: {error!r}") from None
     if not good or next(tensors, None) is not None:
