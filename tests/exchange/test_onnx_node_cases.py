@@ -61,8 +61,8 @@ def problem(case, inputs, graph, first):
     for made in (again, pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph)):
         if list(made.outputs) != list(graph.outputs):
             return f"its outputs are {list(made.outputs)}"
-        # The second question is for random numbers.
-        if not same_bits(first, made.compile()(**feeds)) and same_bits(first, plan(**feeds)):
+        # The second question is for random numbers, of which few may be the same by chance.
+        if not same_bits(first, made.compile()(**feeds)) and all(same_bits(first, plan(**feeds)) for _ in range(8)):
             return "another result"
         written = pyop.onnx.export(made)
         if written != model:

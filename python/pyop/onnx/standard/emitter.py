@@ -155,7 +155,7 @@ class Emitter:
                 op_type,
                 ["" if operand is None else operand.name for operand in inputs],
                 names,
-                name=self.writer.fresh(f"{self.base}/{op_type}"),
+                name=names[0],
                 **{key: value for key, value in attributes.items() if value is not None},
             )
         )
