@@ -255,6 +255,14 @@ def test_arrays_of_bytes_are_text():
     assert got.tolist() == [b"bc", b"a"]
 
 
+def test_a_call_that_no_operator_does_leaves_nothing_behind():
+    graph = pyop.trace(lambda x: np.linalg.norm(x, 2, axis=(0, 1)) + np.sum(x[::2]), "float64[4,3]")
+    model = pyop.onnx.export(graph)
+    assert [node.op_type for node in model.graph.node if node.domain] == ["PythonOp"]
+    read = {name for node in model.graph.node for name in node.input}
+    assert {tensor.name for tensor in model.graph.initializer} <= read
+
+
 def test_numbers_beside_arrays_in_ufuncs_that_have_no_operator_are_arrays():
     graph = pyop.trace(lambda x: (np.ldexp(x, 2), np.nextafter(x, 0.1), x * 2j), "float32[n]")
     model = pyop.onnx.export(graph)

@@ -7,6 +7,8 @@ import pytest
 
 pytest.importorskip("onnx")
 
+import itertools
+
 import pyop
 import pyop.onnx
 from pyop.__main__ import main
@@ -100,7 +102,7 @@ def test_a_reader_that_has_seen_enough(tmp_path):
     from .models import F32, value
 
     names = ["x", *(f"y{k}" for k in range(5000))]
-    nodes = [helper.make_node("Neg", [a], [b]) for a, b in zip(names, names[1:], strict=False)]
+    nodes = [helper.make_node("Neg", [a], [b]) for a, b in itertools.pairwise(names)]
     graph = helper.make_graph(nodes, "g", [value("x", F32)], [])
     path = tmp_path / "model.onnx"
     onnx.save(helper.make_model(graph), path)

@@ -349,9 +349,13 @@ class Writer:
         call = call_of(node, inputs)
         reason = ""
         if node.contract is None and has_rule(call.function):
+            before = len(self.initializers)
             try:
                 self._standard(node, call)
             except NotStandard as error:
+                unused = {tensor.name for tensor in self.initializers[before:]}
+                del self.initializers[before:]
+                self._constants = {key: name for key, name in self._constants.items() if name not in unused}
                 reason = f" (the operators of ONNX cannot do it: {error})"
             else:
                 self._describe(node)
