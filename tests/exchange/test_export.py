@@ -255,6 +255,25 @@ def test_arrays_of_bytes_are_text():
     assert got.tolist() == [b"bc", b"a"]
 
 
+class Scale:
+    factor = 2
+
+    def times(self, x, y=1):
+        return x * self.factor * y
+
+
+@pytest.mark.parametrize("dialect", ["func_name", "name", "extensions"])
+def test_a_method_of_an_object_has_no_import_path(dialect):
+    method = Scale().times
+    op = pyop.op(inputs=[V, V], outputs=V)(method)
+    graph = pyop.trace(lambda x: op(x, x), V)
+    with pytest.raises(ValueError, match="has no import path; give it a name"):
+        pyop.onnx.export(graph, dialect=dialect)
+    model = pyop.onnx.export(graph, names={method: "scale"})
+    got = pyop.onnx.load(model, {"scale": method}).compile()(x=np.ones(2))
+    assert_same(list(got.values()), np.full(2, 2.0))
+
+
 def test_a_call_that_no_operator_does_leaves_nothing_behind():
     graph = pyop.trace(lambda x: np.linalg.norm(x, 2, axis=(0, 1)) + np.sum(x[::2]), "float64[4,3]")
     model = pyop.onnx.export(graph)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,9 @@ def _is_function_class(given: type) -> bool:
 
 
 def path_of(fn: Any) -> str | None:
-    """The import path of a function, ``module.qualname``; None if it has none."""
+    """The import path of a function, ``module.qualname``; None if it has none, as a method of an object."""
+    if isinstance(fn, MethodType) and not isinstance(fn.__self__, type):
+        return None
     if getattr(fn, "__module__", None) == "_operator":
         return f"operator.{fn.__name__}"
     if isinstance(fn, np.ufunc):
