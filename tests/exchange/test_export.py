@@ -255,6 +255,22 @@ def test_arrays_of_bytes_are_text():
     assert got.tolist() == [b"bc", b"a"]
 
 
+@pyop.op("(n),(n)->(n)", dtype="float64")
+def backwards(x, y):
+    return (x + y)[::-1]
+
+
+def test_loops_over_leading_axes_are_those_of_the_op():
+    graph = pyop.trace(lambda x, y: backwards(x, y), "float64[m,n]", V)
+    x, y = np.arange(6.0).reshape(2, 3), np.ones(3)
+    assert_same(list(pyop.onnx.load(pyop.onnx.export(graph)).compile()(x=x, y=y).values()), graph.compile()(x, y))
+    op = pyop.op("(n)->()", dtype="float64")(lambda x: x.sum())
+    names = {op.__wrapped__: "total"}
+    pyop.onnx.export(pyop.trace(lambda x: op(x), V), names=names)
+    with pytest.raises(ValueError, match="loops over leading axes"):
+        pyop.onnx.export(pyop.trace(lambda x: op(x), "float64[m,n]"), names=names)
+
+
 class Scale:
     factor = 2
 

@@ -106,12 +106,22 @@ class _Call:
 
     def arguments(self) -> tuple[list[Any], tuple[str, ...]]:
         """Positional arguments, those by keyword last, and their names."""
+        if self.loops() and not op_of_function(self.function()):
+            self.fail("it loops over leading axes, which only an op that has an import path does")
         if self.call.nested:
             self.fail("arrays stand inside containers among its arguments, and PythonOp has flat arguments only")
         args = self.call.args
         if isinstance(self.call.function, np.ufunc) and not self.call.kwargs:
             args = self.with_arrays(self.call.function, args)
         return [*args, *self.call.kwargs.values()], tuple(self.call.kwargs)
+
+    def loops(self) -> bool:
+        """Whether the op calls its function for each of several parts of the arrays."""
+        contract = self.node.contract
+        if contract is None or not contract.signature.gufunc:
+            return False
+        cores = contract.signature.inputs or ()
+        return any(value.ndim != core.ndim for value, core in zip(self.node.inputs, cores, strict=False))
 
     def with_arrays(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Numbers that are no constants of a PythonOp as arrays, of the dtype in which the ufunc computes with them."""

@@ -108,7 +108,8 @@ def as_implementation(given: Any) -> Implementation:
         if callable(forward) and callable(backward):
             return Implementation(forward.__wrapped__ if isinstance(forward, Op) else forward, backward, plain=True)
     elif isinstance(given, Op):
-        return Implementation(given.__wrapped__, op=given)
+        # Loops over leading axes are the op's, not its function's.
+        return Implementation(given if given.spec.gufunc else given.__wrapped__, op=given)
     elif isinstance(given, type) and _is_function_class(given):
         return Implementation(given.apply, given.backward, function=given)  # type: ignore[attr-defined]
     elif callable(given):
