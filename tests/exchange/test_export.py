@@ -230,6 +230,11 @@ def parts(x):
     return {"all": x, "ends": (x[0], x[-1])}
 
 
+@pyop.op(inputs=[V], outputs="float64[3]")
+def spelled(x):
+    return [x[0], x[1], 7.0]
+
+
 def shifted(x, y=None, *, k=1):
     return x + y * k
 
@@ -238,7 +243,7 @@ def test_results_and_arguments_that_an_op_has_in_containers():
     def build(x):
         found = parts(x)
         flat = pyop.contrib.py_func(shifted, (x,), {"y": x, "k": 3}, output_types=np.float64, output_shapes=(None,))
-        return found, flat
+        return found, flat, spelled(x)
 
     graph = pyop.trace(build, V)
     x = np.arange(3.0)
@@ -260,8 +265,13 @@ def backwards(x, y):
     return (x + y)[::-1]
 
 
-def test_loops_over_leading_axes_are_those_of_the_op():
-    graph = pyop.trace(lambda x, y: backwards(x, y), "float64[m,n]", V)
+@pyop.op("(n)->(n)", dtype="float64")
+def into(x, *, out):
+    out[:] = x * 3
+
+
+def test_what_an_op_does_beside_its_function():
+    graph = pyop.trace(lambda x, y: backwards(into(x), y), "float64[m,n]", V)
     x, y = np.arange(6.0).reshape(2, 3), np.ones(3)
     assert_same(list(pyop.onnx.load(pyop.onnx.export(graph)).compile()(x=x, y=y).values()), graph.compile()(x, y))
     op = pyop.op("(n)->()", dtype="float64")(lambda x: x.sum())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .._core import Node
+from ..contracts import OutMode
 from ..gradients.op_calls import Backward
 from ..saving.references import op_of_function
 from ..spec import Spec
@@ -106,8 +107,9 @@ class _Call:
 
     def arguments(self) -> tuple[list[Any], tuple[str, ...]]:
         """Positional arguments, those by keyword last, and their names."""
-        if self.loops() and not op_of_function(self.function()):
-            self.fail("it loops over leading axes, which only an op that has an import path does")
+        beside = self.beside_the_function()
+        if beside is not None and not op_of_function(self.function()):
+            self.fail(f"it {beside}, which only an op that has an import path does")
         if self.call.nested:
             self.fail("arrays stand inside containers among its arguments, and PythonOp has flat arguments only")
         args = self.call.args
@@ -115,13 +117,16 @@ class _Call:
             args = self.with_arrays(self.call.function, args)
         return [*args, *self.call.kwargs.values()], tuple(self.call.kwargs)
 
-    def loops(self) -> bool:
-        """Whether the op calls its function for each of several parts of the arrays."""
+    def beside_the_function(self) -> str | None:
+        """What the op does that its function alone does not."""
         contract = self.node.contract
-        if contract is None or not contract.signature.gufunc:
-            return False
-        cores = contract.signature.inputs or ()
-        return any(value.ndim != core.ndim for value, core in zip(self.node.inputs, cores, strict=False))
+        if contract is None:
+            return None
+        if contract._parts[2] == OutMode.REQUIRED:
+            return "passes arrays for the results (out=)"
+        cores = contract.signature.inputs or () if contract.signature.gufunc else ()
+        loops = any(value.ndim != core.ndim for value, core in zip(self.node.inputs, cores, strict=False))
+        return "loops over leading axes" if loops else None
 
     def with_arrays(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Numbers that are no constants of a PythonOp as arrays, of the dtype in which the ufunc computes with them."""

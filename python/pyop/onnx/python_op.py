@@ -253,6 +253,8 @@ class PythonCall(_Node):
             result, saved = found.forward(*positional, **named), None
         if found.op is not None and not has_flat_results(found.op.contract):
             return tuple(flatten(result)[0]), saved
+        if isinstance(result, list) and found.op is not None and isinstance(found.op.contract.signature.outputs, Spec):
+            return (result,), saved  # one array, spelled as a list
         return tuple(result) if isinstance(result, tuple | list) else (result,), saved
 
     def _by_function(self, function: Any, arguments: tuple[Any, ...], context: Context) -> tuple[tuple[Any, ...], Any]:

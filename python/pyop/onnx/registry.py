@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Op
+from ..contracts import OutMode
 from .embedded import Embedded
 from .trust import Trust, import_path
 
@@ -108,8 +109,9 @@ def as_implementation(given: Any) -> Implementation:
         if callable(forward) and callable(backward):
             return Implementation(forward.__wrapped__ if isinstance(forward, Op) else forward, backward, plain=True)
     elif isinstance(given, Op):
-        # Loops over leading axes are the op's, not its function's.
-        return Implementation(given if given.spec.gufunc else given.__wrapped__, op=given)
+        # Loops over leading axes, and arrays for results, are the op's and not its function's.
+        own = given.spec.gufunc or given.contract._parts[2] == OutMode.REQUIRED
+        return Implementation(given if own else given.__wrapped__, op=given)
     elif isinstance(given, type) and _is_function_class(given):
         return Implementation(given.apply, given.backward, function=given)  # type: ignore[attr-defined]
     elif callable(given):
