@@ -167,3 +167,72 @@ def test_tangents_are_let_go_of_when_the_run_forward_is_over():
     x = pyop.Tensor(np.array([0.3]), requires_grad=True)
     pyop.autograd.jvp(f, (x,), (np.ones(1),))
     assert nodes[0]._tangents is None
+
+
+def test_tangents_have_the_shape_of_their_values():
+    x, y, t = np.array([[2.0]]), np.ones((3, 1)), np.ones((1, 1))
+    c = np.array([[True, False, True]])
+    cases = [
+        lambda x: np.sum(np.where(c, x, y)),
+        lambda x: np.where(c, x, y).reshape(9) @ np.arange(9.0),
+        lambda x: np.cumsum(np.where(c, x, y), axis=0),
+    ]
+    for f in cases:
+        found = pyop.jvp(f, (x,), (t,))[1]
+        np.testing.assert_allclose(found, slope(f, x, t), rtol=1e-6)
+        x_ = pyop.Tensor(x, requires_grad=True)
+        found = pyop.autograd.jvp(f, (x_,), (np.ones((1, 1)),))[1]
+        np.testing.assert_allclose(found.detach().numpy(), slope(f, x, t), rtol=1e-6)
+
+
+def test_clip_between_equal_bounds_counts_a_gradient_once():
+    x, one = np.array([0.0, 1.0, 2.0]), np.ones(3)
+    inside = pyop.grad(lambda x: np.sum(np.clip(x, one, one)))(x)
+    below = pyop.grad(lambda lo: np.sum(np.clip(x, lo, one)))(one)
+    above = pyop.grad(lambda hi: np.sum(np.clip(x, one, hi)))(one)
+    np.testing.assert_array_equal(inside + below + above, one)
+
+
+def test_products_of_shapes_that_differ():
+    a, b = rng.standard_normal((2, 3)), rng.standard_normal((3, 2))
+    np.testing.assert_allclose(pyop.grad(lambda a: np.vdot(a, b))(a), b.reshape(2, 3))
+    np.testing.assert_allclose(pyop.grad(lambda b: np.vdot(a, b))(b), a.reshape(3, 2))
+    u, v = rng.standard_normal((3, 2)), rng.standard_normal((4, 3, 2))
+    rows = rng.standard_normal((3, 4))
+    for f, x in [
+        (lambda u: np.sum(np.einsum("i...,j...i->j...", u, v.transpose(0, 2, 1)) ** 2), u),
+        (lambda u: np.sum(np.einsum("ij,ij->i", u, rows) ** 2), rng.standard_normal((3, 1))),
+    ]:
+        t = rng.standard_normal(x.shape)
+        np.testing.assert_allclose(np.sum(pyop.grad(f)(x) * t), slope(f, x, t), rtol=1e-6)
+
+
+def test_powers_of_zero_and_repeats_of_numbers():
+    np.testing.assert_array_equal(pyop.grad(lambda z: np.real(np.sum(z**0)))(np.array([1 + 2j, 0j])), [0, 0])
+    assert pyop.grad(lambda x: np.sum(np.repeat(x, 3, axis=0)))(np.array(2.0)) == 3
+
+
+def test_tangents_of_integers_are_none():
+    x = np.array([1.5, 2.5])
+    found = pyop.jvp(lambda x: x * x.astype(int), (x,), (np.ones(2),))[1]
+    np.testing.assert_array_equal(found, [1, 2])
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize("name", ["prod", "var", "std", "cumprod", "maximum", "sqrt"])
+def test_imaginary_parts_that_a_dtype_drops_are_refused(name):
+    z = np.array([1 + 2j, 3 - 1j])
+    extra = {"dtype": "d"} | ({"casting": "unsafe"} if name in ("maximum", "sqrt") else {})
+    others = (z,) if name == "maximum" else ()
+    f = lambda z: np.sum(getattr(np, name)(z, *others, **extra))
+    for compute in (pyop.grad(f), lambda z: pyop.jvp(f, (z,), (z,))):
+        with pytest.raises((TypeError, NotImplementedError)):
+            compute(z)
+
+
+def test_einsum_of_one_element_along_a_letter():
+    a, b = rng.standard_normal((1, 3)), rng.standard_normal((1, 3))
+    gradient = pyop.grad(lambda a: np.sum(np.einsum("...i,i...->...", a, b)))
+    wanted = np.full((1, 3), b.sum())
+    np.testing.assert_allclose(gradient(a), wanted)
+    np.testing.assert_allclose(pyop.compile(gradient)(a), wanted)

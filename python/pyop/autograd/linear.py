@@ -105,4 +105,4 @@ class Cast(Function):
 
     @staticmethod
     def jvp(ctx: Any, x: Any, dtype: Any) -> Any:
-        return Cast.apply(x, ctx.target)
+        return Cast.apply(x, ctx.target) if ctx.target.kind in "fc" else None

@@ -289,6 +289,8 @@ def push_forward(
     outputs, moved = (made, tangent) if isinstance(made, (tuple, list)) else ((made,), (tangent,))
     for output, t in zip(outputs, moved or (None,) * len(outputs), strict=True):
         if t is not None and isinstance(output, Tensor):
+            if np.shape(t) != output.shape:  # A rule may leave the broadcasting to us.
+                t = np.broadcast_to(t, output.shape).copy()
             output._tangent = t if type(t) is Tensor else np.asarray(t, dtype=output.dtype)
     keep_tangents(outputs)
 

@@ -39,6 +39,9 @@ def _bound(t: Any, ans: Any, a: Any, bound: Any) -> Any:
 
 def _lower(t: Any, ans: Any, a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
            max: Any = None, **kw: Any) -> Any:  # fmt: skip
+    upper = max if _absent(a_max) else a_max
+    # Where the bounds are equal the upper one is taken, as minimum(maximum(a, lower), upper) does.
+    t = t if _absent(upper) else t * (ans != upper)
     return _bound(t, ans, a, min if _absent(a_min) else a_min)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Value
-from .fit import broadcast_like, shape_of
+from .fit import broadcast_like, fit_dtype, shape_of
 from .reverse import call_of, carries, needed, refuse, rule_of
 
 __all__ = ["forward"]
@@ -51,5 +51,6 @@ def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequenc
         found = rule.jvp(argnums, given, results[0] if single else results, call.args, call.kwargs)
         for value, t in zip(results, (found,) if single else found or (None,) * len(results), strict=True):
             if t is not None and carries(value):
-                known[value._key] = t if shape_of(t) == shape_of(value) else broadcast_like(t, value)
+                t = t if shape_of(t) == shape_of(value) else broadcast_like(t, value)
+                known[value._key] = fit_dtype(t, value)
     return [known.get(value._key) for value in outputs]

@@ -138,7 +138,8 @@ _both(np.tensordot, _tensordot_left, _tensordot_right)
 _both(np.inner, _inner_left, _inner_right)
 _both(np.outer, lambda ct, ans, a, b, out=None: reshape_like(np.matmul(ct, conj(np.ravel(b))), a),
       lambda ct, ans, a, b, out=None: reshape_like(np.matmul(conj(np.ravel(a)), ct), b))
-structural(np.vdot, (lambda ct, ans, a, b: conj(ct) * b, lambda ct, ans, a, b: ct * a),
+structural(np.vdot, (lambda ct, ans, a, b: reshape_like(conj(ct) * b, a),
+                     lambda ct, ans, a, b: reshape_like(ct * a, b)),
            (lambda t, ans, a, b: np.vdot(t, b), lambda t, ans, a, b: np.vdot(a, t)), ("a", "b"))
 if hasattr(np, "vecdot"):
     _both(np.vecdot, _without_axes("vecdot", _vecdot_left), _without_axes("vecdot", _vecdot_right), ("x1", "x2"))
@@ -205,8 +206,9 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: tupl
     if unique == letters and kept == unique:
         before, _, _ = target.partition("...")
         if dots and before:  # the axes of `...` stand between letters
+            found = _without_extra(found, operand)
             found = _moved(found, operand, len(before), len(kept))
-        return fit(found, operand)
+        return fit(_like_operand(found, operand), operand)
     if dots:
         raise NoRule(f"np.einsum: the gradient of operand {target!r}, which repeats or drops letters beside '...'")
     sizes: Shape = shape_of(operand)
@@ -234,6 +236,16 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: tupl
     return _onto_diagonal(spread, letters, unique, [eye for _, eye in eyes])
 
 
+def _like_operand(found: Any, operand: Any) -> Any:
+    """The gradient laid along axes where the other operands had one element."""
+    have, want = shape_of(found), shape_of(operand)
+    if have is None or want is None or len(have) < len(want):
+        return found
+    extra = len(have) - len(want)
+    full = have[:extra] + tuple([n if m == 1 else m for m, n in zip(have[extra:], want, strict=True)])
+    return found if full == have or None in full else np.broadcast_to(found, full)
+
+
 def _onto_diagonal(x: Any, letters: str, unique: str, eyes: list[Any]) -> Any:
     """An array of axes `unique` laid on the diagonal of one of axes `letters`."""
     spare = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ".translate({ord(c): None for c in letters}))
@@ -253,6 +265,13 @@ def _onto_diagonal(x: Any, letters: str, unique: str, eyes: list[Any]) -> Any:
         terms.append(c + fresh)
         factors.append(eye_of[c])
     return np.einsum(f"{','.join(terms)}->{target}", *factors)
+
+
+def _without_extra(found: Any, operand: Any) -> Any:
+    """The leading axes summed that other operands have in ``...`` and this one has not."""
+    have, want = shape_of(found), shape_of(operand)
+    extra = 0 if have is None or want is None else len(have) - len(want)
+    return np.sum(found, axis=tuple(range(extra))) if extra > 0 else found
 
 
 def _moved(found: Any, operand: Any, front: int, letters: int) -> Any:

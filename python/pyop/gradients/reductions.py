@@ -8,7 +8,7 @@ import numpy as np
 
 from .fit import broadcast_like, conj, is_complex, shape_of
 from .moves import along, count, recurrence, reshape_like, shift
-from .rule import composite, linear, spreading, structural, zero
+from .rule import composite, linear, refuse_narrowing, spreading, structural, zero
 from .scalar import Scalar
 from .table import NoRule
 
@@ -87,6 +87,7 @@ def _others(a: Any, axes: tuple[int, ...]) -> Any:
 
 def _prod(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
           initial: Any = 1, where: Any = True) -> Any:  # fmt: skip
+    refuse_narrowing(np.prod, dtype, a)
     masked = a if where is True else np.where(where, a, 1)
     others = _others(masked, _axes(a, axis))
     return _kept(expanded(ct, axis, keepdims) * conj(others if initial is _default(initial) else others * initial), a,
@@ -99,6 +100,7 @@ def _default(initial: Any) -> Any:
 
 def _prod_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
                   initial: Any = 1, where: Any = True) -> Any:  # fmt: skip
+    refuse_narrowing(np.prod, dtype, a)
     masked = a if where is True else np.where(where, a, 1)
     others = _others(masked, _axes(a, axis))
     others = others if initial is _default(initial) else others * initial
@@ -174,6 +176,7 @@ def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
 
 def _var(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
          keepdims: Any = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Any:  # fmt: skip
+    refuse_narrowing(np.var, dtype, a)
     n = _number(a, axis, where) - _freedom(ddof, correction)
     return (2 * expanded(ct, axis, keepdims) / n) * _deviation(a, axis, where, mean)
 
@@ -181,6 +184,7 @@ def _var(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: An
 def _var_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
                  keepdims: Any = False, *, where: Any = True, mean: Any = None,
                  correction: Any = None) -> Any:  # fmt: skip
+    refuse_narrowing(np.var, dtype, a)
     n = _number(a, axis, where) - _freedom(ddof, correction)
     return 2 * np.sum(_real(conj(_deviation(a, axis, where, mean)) * t / n), axis=axis, keepdims=keepdims)
 
@@ -218,12 +222,14 @@ def _cumsum(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out:
 
 
 def _cumprod(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    refuse_narrowing(np.cumprod, dtype, a)
     x, k = _flat(a, axis)
     later = np.flip(recurrence(np.flip(ct, k), shift(np.flip(conj(x), k), k, 0.0), k), k)
     return reshape_like(conj(shift(ans, k, 1.0)) * later, a)
 
 
 def _cumprod_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    refuse_narrowing(np.cumprod, dtype, a)
     x, k = _flat(a, axis)
     return recurrence((np.ravel(t) if axis is None else t) * shift(ans, k, 1.0), x, k)
 

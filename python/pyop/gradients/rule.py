@@ -46,7 +46,8 @@ class Elementwise(Rule):
         super().__init__(func)
         self.derivatives = tuple(derivatives)
 
-    def _check(self, kwargs: dict[str, Any]) -> None:
+    def _check(self, kwargs: dict[str, Any], args: tuple[Any, ...]) -> None:
+        refuse_narrowing(self.func, kwargs.get("dtype"), *args)
         where = kwargs.get("where", True)
         if where is not True:
             raise NoRule(
@@ -56,7 +57,7 @@ class Elementwise(Rule):
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         if kwargs:
-            self._check(kwargs)
+            self._check(kwargs, args)
         derivatives = self.derivatives
 
         def pullback(ct: Any) -> tuple[Any, ...]:
@@ -78,7 +79,7 @@ class Elementwise(Rule):
         kwargs: dict[str, Any],
     ) -> Any:
         if kwargs:
-            self._check(kwargs)
+            self._check(kwargs, args)
         total = None
         for k, tangent in zip(argnums, tangents, strict=True):
             d = self.derivatives[k]
@@ -94,10 +95,19 @@ def _times(derivative: Derivative, t: Any, ans: Any, args: tuple[Any, ...]) -> A
     return derivative(t, ans, *args)
 
 
+def refuse_narrowing(func: Any, dtype: Any, *args: Any) -> None:
+    """An error where ``dtype=`` drops imaginary parts before something that is not linear is computed."""
+    if dtype is None or dtype is np._NoValue or np.dtype(dtype).kind == "c":
+        return
+    if any(is_complex(x) for x in args):
+        raise NoRule(f"{name_of(func)}(dtype={np.dtype(dtype)}) of complex numbers has no gradient rule: use np.real")
+
+
 def _adjoint(derivative: Derivative, ct: Any, ans: Any, args: tuple[Any, ...]) -> Any:
     if is_complex(ans) is False:
         return _times(derivative, ct, ans, args)
-    return conj(_times(derivative, conj(ct), ans, args))
+    found = _times(derivative, conj(ct), ans, args)
+    return None if found is None else conj(found)
 
 
 class PerArgument(Rule):

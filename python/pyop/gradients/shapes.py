@@ -34,7 +34,7 @@ def _roll(ct: Any, ans: Any, a: Any, shift: Any, axis: Any = None) -> Any:
 
 def _repeat(ct: Any, ans: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
     shape = shape_of(a)
-    if not isinstance(repeats, int) or axis is None or shape is None:
+    if not isinstance(repeats, int) or axis is None or not shape:
         return move_back(np.repeat, 0, ct, (a, repeats), {"axis": axis})
     k = axis % len(shape)
     size = shape[k]
