@@ -253,6 +253,20 @@ def test_results_and_arguments_that_an_op_has_in_containers():
         pyop.onnx.export(pyop.trace(lambda x: op(x), V), names={op.__wrapped__: "f"})
 
 
+def test_functions_of_py_func_take_text_as_bytes():
+    def sizes(texts):
+        return np.array([len(text) for text in texts], np.int64)
+
+    graph = pyop.trace(
+        lambda t: pyop.contrib.py_func(sizes, (t,), output_types=np.int64, output_shapes=(None,)), "U5[n]"
+    )
+    model = pyop.onnx.export(graph, names={sizes: "sizes"})
+    texts = np.array(["a", "é"], "U5")
+    for fed in (texts, texts.astype(object)):
+        (got,) = pyop.onnx.load(model, {"sizes": sizes}).compile()(t=fed).values()
+        assert got.tolist() == graph.compile()(texts).tolist() == [1, 2]
+
+
 def test_arrays_of_bytes_are_text():
     op = pyop.op("S3[n] -> S3[n]")(lambda x: x[::-1])
     model = pyop.onnx.export(pyop.trace(lambda x: op(x), "S3[n]"), names={op.__wrapped__: "f"})

@@ -15,6 +15,7 @@ __all__ = [
     "DOMAIN",
     "FAMILIES",
     "KEYWORDS",
+    "TEXT_AS_BYTES",
     "Backward",
     "Forward",
     "Port",
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 DOMAIN = "com.microsoft"
+TEXT_AS_BYTES = "pyop.text_as_bytes"  # metadata of a node: its function takes text as bytes, in UTF-8
 KEYWORDS = "pyop.keywords"  # metadata of a node: the names of its last arguments
 
 _FLOAT, _INT, _STRING, _FLOATS, _INTS = 1, 2, 3, 6, 7

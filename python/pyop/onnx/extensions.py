@@ -72,6 +72,8 @@ def write_extension(call: Any) -> None:
         ],
         "outputs": [list(port) for port in ports],
     }
+    if call.takes_bytes(tensors):
+        described["text_as_bytes"] = True
     op_type = _operator_name(described)
     w.extensions[op_type] = described
     w.nodes.append(
@@ -137,7 +139,9 @@ def register_extensions(
             for ports in (declared.inputs, declared.outputs)
         ]
         _registered[op_type] = found.forward
-        onnx_op(op_type=op_type, inputs=types[0], outputs=types[1])(_operator(PythonCall(declared, table, keywords)))
+        call = PythonCall(declared, table, keywords)
+        call.text_as_bytes = entry.get("text_as_bytes") is True
+        onnx_op(op_type=op_type, inputs=types[0], outputs=types[1])(_operator(call))
     path: str = get_library_path()
     return path
 

@@ -11,7 +11,7 @@ from ..contracts import OutMode
 from ..gradients.op_calls import Backward
 from ..saving.references import op_of_function
 from ..spec import Spec
-from .attributes import DOMAIN, KEYWORDS
+from .attributes import DOMAIN, KEYWORDS, TEXT_AS_BYTES
 from .described import Call, call_of
 from .python_op import has_flat_results
 from .registry import path_of
@@ -127,6 +127,11 @@ class _Call:
         cores = contract.signature.inputs or () if contract.signature.gufunc else ()
         loops = any(value.ndim != core.ndim for value, core in zip(self.node.inputs, cores, strict=False))
         return "loops over leading axes" if loops else None
+
+    def takes_bytes(self, tensors: list[Operand]) -> bool:
+        """Whether the function takes text as bytes, as those of the py_func family do."""
+        contract = self.node.contract
+        return contract is not None and contract._parts[3] and any(tensor.dtype.kind in "OUST" for tensor in tensors)
 
     def with_arrays(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Numbers that are no constants of a PythonOp as arrays, of the dtype in which the ufunc computes with them."""
@@ -256,6 +261,8 @@ class _Call:
         made = _node("PythonOp", [t.name for t in tensors], [context, *(o.name for o in outputs)], node, attributes)
         if names:
             made.metadata_props.add(key=KEYWORDS, value=",".join(names))
+        if self.takes_bytes(tensors):
+            made.metadata_props.add(key=TEXT_AS_BYTES, value="1")
         w.nodes.append(made)
         w.uses_extension = True
         if gradient is None or again:

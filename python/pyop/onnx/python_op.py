@@ -177,6 +177,7 @@ class PythonCall(_Node):
         super().__init__(table, declared.name, declared.label)
         self.declared = declared
         self.keywords = keywords  # of the last arguments
+        self.text_as_bytes = False
         # Without constants and gradients, on one result: the short way.
         self._plain = not (declared.written or declared.reused or declared.training or keywords) and all(
             at == k for k, at in enumerate(declared.tensor_at)
@@ -218,6 +219,10 @@ class PythonCall(_Node):
         arrays = [self.accepted(k, x, port) for k, (x, port) in enumerate(zip(tensors, declared.inputs, strict=True))]
         for k in declared.written:
             arrays[k] = arrays[k].copy()
+        if self.text_as_bytes:
+            arrays = [
+                _as_bytes(x) if port.dtype is None else x for x, port in zip(arrays, declared.inputs, strict=True)
+            ]
         arguments = tuple(
             constant if at is None else arrays[at]
             for at, constant in zip(declared.tensor_at, declared.constants, strict=True)
@@ -276,6 +281,12 @@ class PythonCall(_Node):
             if isinstance(item, Tensor) and item.grad_fn is not None:
                 context._function_context = item.grad_fn
         return tuple(item.numpy() if isinstance(item, Tensor) else item for item in results), None
+
+
+def _as_bytes(texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    made = np.empty(texts.size, object)
+    made[:] = [text.encode() if isinstance(text, str) else text for text in texts.ravel()]
+    return made.reshape(texts.shape)
 
 
 def has_flat_results(contract: Contract) -> bool:
