@@ -242,8 +242,9 @@ def _like_operand(found: Any, operand: Any) -> Any:
     if have is None or want is None or len(have) < len(want):
         return found
     extra = len(have) - len(want)
-    full = have[:extra] + tuple([n if m == 1 else m for m, n in zip(have[extra:], want, strict=True)])
-    return found if full == have or None in full else np.broadcast_to(found, full)
+    if not any(m == 1 and n != 1 for m, n in zip(have[extra:], want, strict=True)):
+        return found
+    return found + np.zeros_like(operand)
 
 
 def _onto_diagonal(x: Any, letters: str, unique: str, eyes: list[Any]) -> Any:
