@@ -236,3 +236,12 @@ def test_einsum_of_one_element_along_a_letter():
     wanted = np.full((1, 3), b.sum())
     np.testing.assert_allclose(gradient(a), wanted)
     np.testing.assert_allclose(pyop.compile(gradient)(a), wanted)
+
+
+@pytest.mark.parametrize("triangle", [np.tril, np.triu])
+def test_the_triangle_of_a_row(triangle):
+    weights = rng.standard_normal((3, 3))
+    gradient = pyop.grad(lambda x: np.sum(triangle(x) * weights))
+    wanted = triangle(weights).sum(axis=0)
+    np.testing.assert_allclose(gradient(np.ones(3)), wanted)
+    np.testing.assert_allclose(pyop.compile(gradient)(np.ones(3)), wanted)
