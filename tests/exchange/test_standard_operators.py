@@ -198,7 +198,7 @@ FUNCTIONS = {
             np.vdot(x, x),
             np.tensordot(x, x, ([1], [1])),
             np.vecdot(x, x),
-            np.matvec(x, x[0]),
+            np.matvec(x, x[0]) if hasattr(np, "matvec") else x @ x[0],
             np.dot(x[None], x.T),
             np.add.outer(x[0], x[1]),
         ),
