@@ -242,20 +242,14 @@ def _has_value_bound(key: Any) -> bool:
     )
 
 
-class _Slice(str):
-    """Marks a slice spelled out as a tuple, in which the graph finds the Values."""
-
-
-_SLICE = _Slice("slice")
-
-
 def _spelled(key: Any) -> Any:
+    """Slices as tuples of three, in which the graph finds the Values; anything else as a tuple of one."""
     items = key if isinstance(key, tuple) else (key,)
-    return tuple((_SLICE, item.start, item.stop, item.step) if isinstance(item, slice) else (item,) for item in items)
+    return tuple((item.start, item.stop, item.step) if isinstance(item, slice) else (item,) for item in items)
 
 
 def _getitem_with_bounds(array: Any, key: Any) -> Any:
-    return array[tuple(slice(*item[1:]) if isinstance(item[0], _Slice) else item[0] for item in key)]
+    return array[tuple(slice(*item) if len(item) == 3 else item[0] for item in key)]
 
 
 def __setitem__(self: Any, key: Any, value: Any) -> None:

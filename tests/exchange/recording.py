@@ -31,7 +31,8 @@ from pyop.saving import files  # noqa: F401  what a fork would import each time
 MOST_OF_ONE_TEST = 40
 LIST = 2  # results come as one list
 MOST_BYTES = 1 << 22
-SECONDS = 30
+SECONDS = 10
+NOTHING = 1  # how a fork ends whose graph has computed nothing
 # What named sizes are, one after the other until the graph computes something: those of tests/gradients first.
 SIZES = ({"n": 5, "m": 7}, {}, {"n": 3, "m": 3, "k": 3})
 
@@ -98,11 +99,11 @@ class Recorder:
             child = os.fork()
             if not child:
                 self.in_a_fork(graph, leaves, feeds, options, name, dict(sizes))
-            if os.waitpid(child, 0)[1] == 0:
+            if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != NOTHING:
                 break
 
     def in_a_fork(self, graph, leaves, feeds, options, name, sizes):
-        done = 1
+        status = NOTHING
         signal.alarm(SECONDS)  # ends this process, which leaves a record without results
         faulthandler.disable()
         _core.compile = self.compile
@@ -112,12 +113,12 @@ class Recorder:
             record = {"name": name, "options": options}
             try:
                 self.write(graph, leaves, feeds, options, path, record, sizes)
-                done = int(isinstance(record.get("results"), str))
+                status = NOTHING if isinstance(record.get("results"), str) else 0
             except BaseException:
                 record["error"] = traceback.format_exc()
                 path.with_suffix(".record").write_bytes(pickle.dumps(record))
         finally:
-            os._exit(done)
+            os._exit(status)
 
     def write(self, graph, leaves, feeds, options, path, record, sizes):
         rng = np.random.default_rng(7)

@@ -67,8 +67,8 @@ class Writer:
             return {"bytes": base64.b85encode(x).decode()}
         if kind is list:
             return [self.write(item) for item in x]
-        if kind is tuple:
-            return {"tuple": [self.write(item) for item in x]}
+        if kind is tuple or kind is frozenset or kind is set:
+            return {kind.__name__: [self.write(item) for item in x]}
         if kind is dict:
             return {"dict": [[self.write(key), self.write(item)] for key, item in x.items()]}
         if kind is slice or kind is range:
@@ -115,7 +115,7 @@ class Writer:
 
     def goes_by_value(self, path: str) -> bool:
         """Whether what has this path is embedded all the same: a script's functions are not there for others."""
-        return self.embed is not None and path.startswith("__main__.")
+        return self.embed is not None and (path.startswith("__main__.") or "<" in path)
 
     def embedded(self, x: Any, name: str, problem: str, hint: str = "") -> str:
         """The name that an object is stored under, by value."""
@@ -157,6 +157,8 @@ def _is(found: Any, x: Any) -> bool:
 def _array(w: Writer, x: np.ndarray[Any, Any]) -> Any:
     if x.dtype == object:
         return {"objects": [list(x.shape), [w.write(item) for item in x.ravel().tolist()]]}
+    if x.dtype == np.dtypes.StringDType():
+        return {"strings": [list(x.shape), x.ravel().tolist()]}
     if x.dtype.hasobject or x.dtype.kind == "T":
         raise ValueError(f"an array of {x.dtype} holds objects, and cannot be stored in a file")
     return {"array": [w.write(x.dtype), list(x.shape), base64.b85encode(x.tobytes()).decode()]}
@@ -167,6 +169,8 @@ def _dtype(w: Writer, x: np.dtype[Any]) -> Any:
         from ..onnx.elements import code_of
 
         return {"element": code_of(x)}  # bfloat16 and its like, which NumPy has no text for
+    if x == np.dtypes.StringDType():
+        return {"dtype": "T"}
     return {"dtype": x.str if x.names is None else x.descr}
 
 
@@ -432,6 +436,7 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "element": _read_element,
     "ellipsis": lambda r, x: Ellipsis,
     "float": lambda r, x: float.fromhex(x),
+    "frozenset": lambda r, x: frozenset(map(r.read, x)),
     "function": _read_function,
     "gradient": _read_gradient,
     "leaf": lambda r, x: _Leaf,
@@ -445,10 +450,12 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "saving": lambda r, x: _read_saving(r, x)[0],
     "range": lambda r, x: range(*map(r.read, x)),
     "scalar": lambda r, x: r.read(x)[()],
+    "set": lambda r, x: set(map(r.read, x)),
     "signature": lambda r, x: Signature(*map(r.read, x)),
     "slice": lambda r, x: slice(*map(r.read, x)),
     "spec": lambda r, x: Spec.parse(x),
     "spec_of": lambda r, x: Spec(r.read(x[0]), r.read(x[1])),
+    "strings": lambda r, x: np.array(list(map(str, x[1])), np.dtypes.StringDType()).reshape(list(map(int, x[0]))),
     "tree": lambda r, x: flatten(r.read(x))[1],
     "tuple": lambda r, x: tuple(map(r.read, x)),
     "type": _read_type,
