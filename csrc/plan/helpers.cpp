@@ -75,7 +75,7 @@ int start_helper(const std::shared_ptr<Job>& job) {
         delete held;
         return -1;
     }
-    Ref threading = Ref::steal(PyImport_ImportModule("threading"));
+    Ref threading = Ref::steal(survive([] { return PyImport_ImportModule("threading"); }));
     Ref target = Ref::steal(PyObject_GetAttrString(module_ref, "_help"));
     if (!threading || !target) return -1;
     Ref thread_class = Ref::steal(PyObject_GetAttrString(threading.get(), "Thread"));
@@ -83,8 +83,10 @@ int start_helper(const std::shared_ptr<Job>& job) {
     Ref kwargs = Ref::steal(Py_BuildValue("{s:O,s:(O),s:s,s:O}", "target", target.get(), "args", capsule.get(), "name",
                                           "pyop-helper", "daemon", Py_True));
     if (!thread_class || !no_args || !kwargs) return -1;
-    Ref thread = Ref::steal(PyObject_Call(thread_class.get(), no_args.get(), kwargs.get()));
-    Ref started = thread ? Ref::steal(PyObject_CallMethod(thread.get(), "start", nullptr)) : Ref();
+    Ref thread = Ref::steal(survive([&] { return PyObject_Call(thread_class.get(), no_args.get(), kwargs.get()); }));
+    // Waits for the thread to begin, and the interpreter may begin to finalize meanwhile.
+    Ref started =
+        thread ? Ref::steal(survive([&] { return PyObject_CallMethod(thread.get(), "start", nullptr); })) : Ref();
     return started ? 0 : -1;
 }
 
