@@ -316,7 +316,8 @@ Ref abstract_contract_new(const Contract& c, PyObject* const* arrays, Py_ssize_t
         PyTuple_SET_ITEM(kinds.get(), k, kind);
     }
     if (!kinds || !statics) return {};
-    Ref contract = Ref::steal(PyObject_CallFunctionObjArgs(c.abstract, kinds.get(), statics.get(), nullptr));
+    Ref contract = Ref::steal(
+        survive([&] { return PyObject_CallFunctionObjArgs(c.abstract, kinds.get(), statics.get(), nullptr); }));
     if (!contract)
         note_call(caller, arrays, n);
     else if (!is_contract(contract.get())) {

@@ -79,7 +79,9 @@ PyObject* call_opaque(const TreeCallObject& call, PyObject* const* arrays) {
         PyObject* leaf = PyTuple_GET_ITEM(call.leaves, i);
         PyList_SET_ITEM(leaves.get(), i, Py_NewRef(leaf == mark.get() ? *arrays++ : leaf));
     }
-    Ref both = leaves ? Ref::steal(PyObject_CallMethod(call.tree, "unflatten", "(O)", leaves.get())) : Ref();
+    Ref both =
+        leaves ? Ref::steal(survive([&] { return PyObject_CallMethod(call.tree, "unflatten", "(O)", leaves.get()); }))
+               : Ref();
     PyObject *args, *kwargs;
     if (!both || !PyArg_ParseTuple(both.get(), "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;
     return survive([&] { return PyObject_Call(call.fn, args, kwargs); });

@@ -196,7 +196,7 @@ PyObject* package_steal(const Contract& c, PyObject** items) {
             PyList_SET_ITEM(all.get(), k, items[k]);
     }
     if (!all || c.form != ResultForm::Tree) return all.release();
-    return PyObject_CallMethod(c.tree, "unflatten", "(O)", all.get());
+    return survive([&] { return PyObject_CallMethod(c.tree, "unflatten", "(O)", all.get()); });
 }
 
 }  // namespace pyop

@@ -75,7 +75,7 @@ PyObject* assemble(const PlanObject& plan, PyObject* const* outputs) {
             PyList_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
     }
     if (!leaves || plan.form != FetchForm::Tree) return leaves.release();
-    return PyObject_CallMethod(plan.tree, "unflatten", "(O)", leaves.get());
+    return survive([&] { return PyObject_CallMethod(plan.tree, "unflatten", "(O)", leaves.get()); });
 }
 
 // --- out=

@@ -85,7 +85,7 @@ PyObject* run_guarded(const Guard& guard, const Call& call, const Leaves& leaves
         result = Ref::steal(run_plan_new(plan.get(), feeds.data(), guard.feeds.size(), out));
     }
     if (!result || !finish) return result.release();
-    return PyObject_CallOneArg(finish.get(), result.get());
+    return survive([&] { return PyObject_CallOneArg(finish.get(), result.get()); });
 }
 
 // The guard for a call, tracing if there is none yet; null with the error set, or with `answer` if the function

@@ -89,7 +89,9 @@ int check_exprs(const Program& p, PyObject* const* arrays, const Sizes& sizes) {
         if (!name || !size || PyDict_SetItem(env.get(), name.get(), size.get()) < 0) return -1;
     }
     for (const FeedExpr& e : p.feed_exprs) {
-        Ref want = env ? Ref::steal(PyObject_CallMethod(e.expr.get(), "evaluate", "(O)", env.get())) : Ref();
+        Ref want =
+            env ? Ref::steal(survive([&] { return PyObject_CallMethod(e.expr.get(), "evaluate", "(O)", env.get()); }))
+                : Ref();
         if (!want) return -1;
         if (!PyLong_Check(want.get())) continue;  // a name in it is bound by no input
         const npy_intp have = PyArray_DIM(as_array(arrays[e.feed]), e.dim);

@@ -30,7 +30,7 @@ int same_static(PyObject* a, const LeafGuard& leaf) {
     if (a == b) return 1;
     if (Py_TYPE(a) != Py_TYPE(b)) return 0;
     if (leaf.key) {
-        Ref key = Ref::steal(PyObject_CallOneArg(static_key, a));
+        Ref key = Ref::steal(survive([&] { return PyObject_CallOneArg(static_key, a); }));
         return key ? PyObject_RichCompareBool(key.get(), leaf.key, Py_EQ) : -1;
     }
     if (PyFloat_CheckExact(a)) {
