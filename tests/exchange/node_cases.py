@@ -32,6 +32,17 @@ def cases_of(operators):
     return found
 
 
+def data_of(case):
+    """The inputs and outputs of a case. Where they are tensors of the model's format, as the arrays they stand for."""
+    from onnx import TensorProto, numpy_helper
+
+    def decoded(x):
+        return numpy_helper.to_array(x) if isinstance(x, TensorProto) else x
+
+    for inputs, outputs in case.data_sets:
+        yield list(map(decoded, inputs)), list(map(decoded, outputs))
+
+
 def same(expected, got, rtol, atol):
     if isinstance(expected, list | tuple):
         return (

@@ -12,6 +12,7 @@ import numpy as np
 from .._core import Value
 from ..dims import Dim
 from ..spec import Spec
+from . import native_axes  # noqa: F401  for its rules
 from .attributes import DOMAIN, Port, node_label
 from .elements import dtype_of, name_of
 from .embedded import Embedded

@@ -6,25 +6,50 @@ to that.
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._core import Value
+from .elements import dtype_of
 
 __all__ = ["native_nodes"]
 
+RULES: dict[str, Callable[[OnnxNode], Any]] = {}
+
+
+def native(*op_types: str) -> Callable[[Callable[[OnnxNode], Any]], Callable[[OnnxNode], Any]]:
+    """Register what makes the Value of an operator, or None where that is left to the reference implementation."""
+
+    def register(rule: Callable[[OnnxNode], Any]) -> Callable[[OnnxNode], Any]:
+        RULES.update(dict.fromkeys(op_types, rule))
+        return rule
+
+    return register
+
+
 _NUMBERS = frozenset("fiu")
 _FLOATS = frozenset("f")
+_INTEGERS = frozenset("iu")
 _ANY = frozenset("fiub")
 
 # Operators that are a ufunc of arrays of one dtype: the ufunc, and the kinds of dtype it is right for.
 _UFUNCS: dict[str, tuple[Any, frozenset[str]]] = {
     "Abs": (np.absolute, _NUMBERS),
     "Add": (np.add, _NUMBERS),
+    "Acos": (np.arccos, _FLOATS),
+    "Acosh": (np.arccosh, _FLOATS),
     "And": (np.logical_and, frozenset("b")),
+    "Asin": (np.arcsin, _FLOATS),
+    "Asinh": (np.arcsinh, _FLOATS),
+    "Atan": (np.arctan, _FLOATS),
+    "Atanh": (np.arctanh, _FLOATS),
+    "BitwiseAnd": (np.bitwise_and, _INTEGERS),
+    "BitwiseNot": (np.invert, _INTEGERS),
+    "BitwiseOr": (np.bitwise_or, _INTEGERS),
+    "BitwiseXor": (np.bitwise_xor, _INTEGERS),
     "Ceil": (np.ceil, _FLOATS),
     "Cos": (np.cos, _FLOATS),
     "Cosh": (np.cosh, _FLOATS),
@@ -34,6 +59,7 @@ _UFUNCS: dict[str, tuple[Any, frozenset[str]]] = {
     "Floor": (np.floor, _FLOATS),
     "Greater": (np.greater, _NUMBERS),
     "GreaterOrEqual": (np.greater_equal, _NUMBERS),
+    "IsNaN": (np.isnan, _FLOATS),
     "Less": (np.less, _NUMBERS),
     "LessOrEqual": (np.less_equal, _NUMBERS),
     "Log": (np.log, _FLOATS),
@@ -41,6 +67,7 @@ _UFUNCS: dict[str, tuple[Any, frozenset[str]]] = {
     "Neg": (np.negative, _NUMBERS - {"u"}),
     "Not": (np.logical_not, frozenset("b")),
     "Or": (np.logical_or, frozenset("b")),
+    "Sign": (np.sign, _NUMBERS),
     "Sin": (np.sin, _FLOATS),
     "Sinh": (np.sinh, _FLOATS),
     "Sqrt": (np.sqrt, _FLOATS),
@@ -51,7 +78,9 @@ _UFUNCS: dict[str, tuple[Any, frozenset[str]]] = {
 }
 
 
-class _Node:
+class OnnxNode:
+    """A node of the model, its inputs as Values."""
+
     def __init__(self, node: Any, values: list[Any], version: int) -> None:
         self.node = node
         self.values = values
@@ -71,19 +100,38 @@ class _Node:
             return None
         return self.values[k].graph.run(self.values[k])
 
+    def integer(self, name: str, default: int) -> int:
+        """An attribute."""
+        return int(self.attributes[name].i) if name in self.attributes else default
+
+    def number(self, name: str, default: float) -> float:
+        """An attribute."""
+        return float(self.attributes[name].f) if name in self.attributes else default
+
+    def same_numbers(self, kinds: frozenset[str] = _NUMBERS) -> bool:
+        """Whether all inputs are of one dtype, one of these kinds, and of known ranks."""
+        (dtype, *others) = {v.dtype for v in self.values}
+        return not others and dtype.kind in kinds and all(v.ndim is not None for v in self.values)
+
+
+def _is_foreign(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is of another package: some of eight bits look like floats."""
+    return dtype.isbuiltin == 2
+
 
 def native_nodes(node: Any, values: list[Value | None], version: int) -> list[Value] | None:
     """The results of an operator as nodes of NumPy functions; None if it is left to the reference implementation."""
     if len([name for name in node.output if name]) != 1 or len(node.output) != 1 or version < 7:
         return None
-    rule = _RULES.get(node.op_type)
-    if rule is None or not values or any(v is None or v.dtype is None for v in values):
+    rule = RULES.get(node.op_type)
+    if rule is None or not values or any(v is None or v.dtype is None or _is_foreign(v.dtype) for v in values):
         return None
-    found = rule(_Node(node, values, version))
+    found = rule(OnnxNode(node, values, version))
     return None if found is None else [found]
 
 
-def _ufunc(n: _Node) -> Any:
+@native(*_UFUNCS)
+def _ufunc(n: OnnxNode) -> Any:
     ufunc, kinds = _UFUNCS[n.node.op_type]
     if len(n.values) != ufunc.nin or not n.only() or len({v.dtype for v in n.values}) != 1:
         return None
@@ -92,44 +140,8 @@ def _ufunc(n: _Node) -> Any:
     return ufunc(*n.values)
 
 
-def _identity(n: _Node) -> Any:
-    return n.values[0] if len(n.values) == 1 and n.only() else None
-
-
-def _transpose(n: _Node) -> Any:
-    if len(n.values) != 1:
-        return None
-    (x,) = n.values
-    axes = n.ints("perm")
-    if not n.only("perm") or x.ndim is None or (axes is not None and sorted(axes) != list(range(x.ndim))):
-        return None
-    return np.transpose(x, axes)
-
-
-def _reshape(n: _Node) -> Any:
-    shape = n.known(1)
-    if not n.only() or shape is None or shape.ndim != 1 or any(size == 0 or size < -1 for size in shape):
-        return None
-    x = n.values[0]
-    if x.shape is None or list(shape).count(-1) > 1:
-        return None
-    if all(isinstance(size, int) for size in x.shape):
-        have, want = math.prod(x.shape), abs(math.prod(map(int, shape)))
-        if have % want if -1 in shape else have != want:
-            return None
-    return np.reshape(x, tuple(map(int, shape)))
-
-
-def _matmul(n: _Node) -> Any:
-    if len(n.values) != 2:
-        return None
-    x, y = n.values
-    if x.dtype != y.dtype or x.dtype.kind != "f" or not x.ndim or not y.ndim:
-        return None
-    return np.matmul(x, y)
-
-
-def _where(n: _Node) -> Any:
+@native("Where")
+def _where(n: OnnxNode) -> Any:
     if len(n.values) != 3:
         return None
     c, x, y = n.values
@@ -138,18 +150,60 @@ def _where(n: _Node) -> Any:
     return np.where(c, x, y)
 
 
-def _relu(n: _Node) -> Any:
+@native("Relu")
+def _relu(n: OnnxNode) -> Any:
     if len(n.values) != 1:
         return None
     (x,) = n.values
     return np.maximum(x, x.dtype.type(0)) if n.only() and x.dtype.kind == "f" and x.ndim is not None else None
 
 
-_RULES: dict[str, Callable[[_Node], Any]] = dict.fromkeys(_UFUNCS, _ufunc) | {
-    "Identity": _identity,
-    "MatMul": _matmul,
-    "Relu": _relu,
-    "Reshape": _reshape,
-    "Transpose": _transpose,
-    "Where": _where,
-}
+@native("Max", "Min")
+def _extremum(n: OnnxNode) -> Any:
+    if len(n.values) < 2 or not n.only() or not n.same_numbers():
+        return None
+    return functools.reduce(np.maximum if n.node.op_type == "Max" else np.minimum, n.values)
+
+
+@native("Sum")
+def _sum(n: OnnxNode) -> Any:
+    # From zero on, of which the sum with -0.0 is another zero.
+    return functools.reduce(np.add, n.values, 0) if n.only() and n.same_numbers() else None
+
+
+@native("Mod")
+def _mod(n: OnnxNode) -> Any:
+    fmod = n.integer("fmod", 0)
+    if len(n.values) != 2 or not n.only("fmod") or not n.same_numbers(_NUMBERS if fmod else _INTEGERS):
+        return None
+    return np.fmod(*n.values) if fmod else np.mod(*n.values)
+
+
+@native("Clip")
+def _clip(n: OnnxNode) -> Any:
+    if n.version < 11 or len(n.values) != 3 or not n.only() or not n.same_numbers():
+        return None
+    return np.clip(*n.values) if n.values[1].ndim == n.values[2].ndim == 0 else None
+
+
+@native("Cast")
+def _cast(n: OnnxNode) -> Any:
+    (x, *rest) = n.values
+    if rest or "to" not in n.attributes or not n.only("to", "saturate", "round_mode"):
+        return None
+    try:
+        dtype = dtype_of(n.integer("to", 0))
+    except ValueError:
+        return None
+    if dtype is None or _is_foreign(dtype) or not {x.dtype.kind, dtype.kind} <= _ANY or x.ndim is None:
+        return None
+    return x.astype(dtype)
+
+
+@native("Sigmoid")
+def _sigmoid(n: OnnxNode) -> Any:
+    if len(n.values) != 1 or not n.only() or not n.same_numbers(_FLOATS):
+        return None
+    (x,) = n.values
+    e = np.exp(x)
+    return np.where(x > 0, 1.0 / (1.0 + np.exp(-x)), e / (1.0 + e))
