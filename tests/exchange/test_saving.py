@@ -167,3 +167,55 @@ def test_loaded_models_pickle_with_their_functions(tmp_path):
     reloaded = pyop.load(tmp_path / "again.onnx", {"m.f": graphs.sorted_down})
     for again in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph), reloaded):
         np.testing.assert_array_equal(again.compile()(x=X)["y"], np.sort(X)[::-1])
+
+
+SCRIPT = """
+import pickle, sys
+import cloudpickle, numpy as np, pyop
+
+@pyop.op("float64[n] -> float64[]")
+def power(x, *, k=2):
+    return pyop.saved(np.sum(x**k), slope=k * x ** (k - 1))
+
+@power.vjp
+def _(ct, x, *, saved):
+    return ct * saved.slope
+
+@pyop.op
+def pairs(x):
+    return np.stack([x[:-1], x[1:]], axis=1)
+
+@pairs.abstract
+def _(x):
+    return pyop.Spec(x.dtype, (x.shape[0] - 1, 2))
+
+@pyop.compile
+def twice(x):
+    return x * 2
+
+f = lambda x: (power(x, k=3), pyop.grad(lambda x: power(x, k=3))(x), pairs(x))
+graph = pyop.trace(f, "float64[n]")
+graph.save(sys.argv[1] + "/graph.onnx", embed=True)
+with open(sys.argv[1] + "/graph.pickle", "wb") as file:
+    file.write(cloudpickle.dumps((graph, power, twice)))
+assert pickle.loads(pickle.dumps((power, twice))) == (power, twice)  # pickle names what the script has defined
+"""
+
+
+def test_what_a_script_has_defined_goes_along(tmp_path):
+    pytest.importorskip("onnx")
+    pytest.importorskip("cloudpickle")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    path = ":".join(entry for entry in sys.path if entry)
+    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env={"PYTHONPATH": path})
+    assert done.returncode == 0, done.stderr
+    x = np.arange(3.0)
+    pickled, power, twice = pickle.loads((tmp_path / "graph.pickle").read_bytes())
+    for graph in (pyop.load(tmp_path / "graph.onnx", trust="pickles"), pickled):
+        value, slope, parts = graph.compile()(x)
+        np.testing.assert_array_equal(value, 9.0)
+        np.testing.assert_array_equal(slope, 3 * x**2)
+        np.testing.assert_array_equal(parts, [[0.0, 1.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(pyop.grad(power)(x), 2 * x)
+    np.testing.assert_array_equal(twice(x), 2 * x)

@@ -15,7 +15,7 @@ from .. import _core
 from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Value
 from ..graph import Graph
 from ..rebuild import CallForOne, CallOnTrees, call_on_tree
-from .references import declared_by_op, op_of_function, op_of_gradient
+from .references import by_path, declared_by_op, op_of_function, op_of_gradient
 
 __all__ = ["install"]
 
@@ -30,7 +30,7 @@ class _Function:
 
     def __reduce__(self) -> Any:
         fn = self.fn
-        op = op_of_function(fn) if isinstance(fn, FunctionType) else None
+        op = by_path(op_of_function(fn)) if isinstance(fn, FunctionType) else None
         return (_wrapped, (op,)) if op is not None else (_same, (fn,))
 
 
@@ -43,7 +43,7 @@ class _Declared:
         self.record = record
 
     def __reduce__(self) -> Any:
-        op = declared_by_op(self.record.fn, self.record.contract)
+        op = by_path(declared_by_op(self.record.fn, self.record.contract))
         return (_same, (self.record.contract,)) if op is None else (_contract_of_op, (op,))
 
 
@@ -92,7 +92,7 @@ def _reduce_contract(contract: Contract) -> Any:
         _install_gradients()
         if gradient.saving and contract is gradient.saving[1]:
             return _contract_of_saving, (gradient,)
-        op = op_of_gradient(gradient)
+        op = by_path(op_of_gradient(gradient))
         if op is not None and op.contract is contract:
             return _contract_of_op, (op,)
     return _contract, (contract.signature, form, mutates, out_mode, text, abstract, gradient)
@@ -165,7 +165,7 @@ def _reduce_function(function: FunctionClass) -> Any:
 
 
 def _reduce_gradient(gradient: Any) -> Any:
-    op = op_of_gradient(gradient)
+    op = by_path(op_of_gradient(gradient))
     return object.__reduce_ex__(gradient, 2) if op is None else (_gradient, (op,))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core import Contract, Op
 
-__all__ = ["declared_by_op", "found_at", "op_of_function", "op_of_gradient", "path_of_op"]
+__all__ = ["by_path", "declared_by_op", "found_at", "op_of_function", "op_of_gradient", "path_of_op"]
 
 
 def found_at(path: str) -> Any:
@@ -29,6 +29,27 @@ def path_of_op(op: Op) -> str | None:
     module, name = getattr(op, "__module__", None), getattr(op, "__qualname__", None)
     path = f"{module}.{name}"
     return path if module and name and found_at(path) is op else None
+
+
+def by_path(x: Any) -> Any:
+    """An object that a pickle may name by its import path; None for one that it must not.
+
+    What a script has defined is not there in another process. pickle names it all the same, cloudpickle sends it along,
+    but only functions and classes; of other objects it asks no more than pickle does, so who asks has to be seen.
+    """
+    return None if getattr(x, "__module__", None) == "__main__" and _cloudpickle_asks() else x
+
+
+def _cloudpickle_asks() -> bool:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _package(frame) == "pyop":
+        frame = frame.f_back
+    return _package(frame) == "cloudpickle"
+
+
+def _package(frame: Any) -> str:
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0]
 
 
 def op_of_function(fn: Any) -> Op | None:
