@@ -49,6 +49,16 @@ def _(x):
     return pyop.Spec(x.dtype, (x.shape[0] - 1, 2))
 
 
+@pyop.op
+def halves(x):
+    return x[:2], x[2:]
+
+
+@halves.abstract
+def _(x):
+    return pyop.Spec(x.dtype, (2,)), pyop.Spec(x.dtype, (x.shape[0] - 2,))
+
+
 @pyop.op("float64[n] -> float64[]", grad="fd")
 def energy(x):
     return np.sum(x**3)
@@ -76,6 +86,7 @@ GRAPHS = {
     "functions": (lambda x: (np.linalg.svd(x), np.percentile(x, 30.5), np.cumsum(x, 1), np.add.reduce(x)), [M]),
     "containers": (lambda x: Pair(Box(x + 1), {"k": [x * 2, (x,)]}), [V]),
     "ops": (lambda x, y: (dot(x, y, k=5, how="other"), pairs(x), renamed({"a": y}), noisy(x)), [V, V]),
+    "several": (lambda x: halves(x), [V]),
     "py_func": (lambda x: pyop.py_func(sorted_down, [x], np.float64, stateful=False), [V]),
     "contrib": (lambda x: pyop.contrib.py_func(renamed.__wrapped__, [{"a": x}], output_types={"b": "f8"}), [V]),
     "constants": (lambda x: (x + np.arange(3.0), np.array(["2020"], "M8[D]"), np.array([b"a"], object)), ["f8[3]"]),

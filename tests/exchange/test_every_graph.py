@@ -24,6 +24,9 @@ NEEDS = {"pipeline.py": ["sklearn", "rich"], "reaction_network.py": ["scipy"]}
 
 # Where a difference is right: the test's name, and why.
 MAY_DIFFER = {
+    "tests/exchange/test_hostile_models.py": "the tests trust the models less, or know their functions",
+    "test_lambdas_travel_under_given_names_or_by_value": "loaded with less trust, functions by value are refused",
+    "test_functions_stored_by_value_stay_so": "loaded with less trust, functions by value are refused",
     "test_residuals_travel_through_a_context_output": "the number of a context counts the calls of a process",
     "test_stateless_on_constants_runs_once_for_all_runs": "the function counts its calls",
     "test_what_type_checkers_accept_also_runs": "the module is a script that has ended, which nobody can import",

@@ -136,7 +136,7 @@ def test_a_saved_graph_reaches_no_more(tmp_path):
     ("name", "number", "key", "change", "match"),
     [
         ("containers", 1, "specs", lambda specs: specs * 2, "2 arguments and 2 results, and add has 2 and 1"),
-        ("ops", 3, "specs", lambda specs: specs * 2, "has 2 results, and its op declares 1"),
+        ("ops", 2, "specs", lambda specs: specs * 2, "has 2 results, and its op declares 1"),
         ("sizes", 2, "inputs", lambda inputs: inputs[:1], "has 1 inputs, and places for 2 among its arguments"),
     ],
 )

@@ -169,6 +169,16 @@ def test_loaded_models_pickle_with_their_functions(tmp_path):
         np.testing.assert_array_equal(again.compile()(x=X)["y"], np.sort(X)[::-1])
 
 
+def test_a_tensor_that_a_python_op_reads_twice(tmp_path):
+    pytest.importorskip("onnx")
+    import pyop.onnx
+
+    loaded = pyop.onnx.load(pyop.onnx.export(pyop.trace(lambda x: graphs.dot(x, x, k=2), "float64[n]")))
+    loaded.save(tmp_path / "g.onnx")
+    x = np.arange(4.0)
+    assert_same_bits(pyop.load(tmp_path / "g.onnx").compile()(x=x), loaded.compile()(x=x))
+
+
 SCRIPT = """
 import pickle, sys
 import cloudpickle, numpy as np, pyop

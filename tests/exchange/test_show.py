@@ -24,7 +24,8 @@ def model(tmp_path):
     return path
 
 
-def test_a_table_has_a_line_for_each_node(model, capsys):
+def test_a_table_has_a_line_for_each_node(model, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["show", str(model)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("shown: 3 nodes, ")

@@ -106,7 +106,8 @@ SPECIAL = np.array(
 )
 UNARY = [
     np.log1p, np.expm1, np.log2, np.log10, np.exp2, np.cbrt, np.tan, np.arctan, np.arcsin, np.arccos, np.cosh, np.sinh,
-    np.arcsinh, np.arccosh, np.arctanh, np.degrees, np.radians, np.trunc, np.fix, np.nan_to_num,
+    np.arcsinh, np.arccosh, np.arctanh, np.degrees, np.radians, np.trunc, np.nan_to_num,
+    *([np.fix] if np.lib.NumpyVersion(np.__version__) < "2.5.0" else []),  # deprecated since
 ]  # fmt: skip
 BINARY = [np.logaddexp, np.logaddexp2, np.hypot, np.arctan2, np.copysign, np.heaviside, np.fmax, np.fmin, np.isclose]
 

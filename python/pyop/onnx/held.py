@@ -102,7 +102,10 @@ class HeldModel:
             return 0 <= node < before and 0 <= output < outputs[node]
 
         for index, held in self.nodes.items():
-            places = tuple((node, k) for _, node, k in held.places)
+            read = {name: (node, k) for name, node, k in held.places}
+            places = tuple(read.values())
+            if held.node.domain == DOMAIN and read.keys() >= set(filter(None, held.node.input)):
+                places = tuple(read[name] for name in held.node.input if name)  # a tensor may be read twice
             good = 0 <= index < len(outputs) and all(there(node, k, index) for node, k in places)
             if not (good and len(self.outputs(held)) == outputs[index] and (held.native or places == inputs[index])):
                 raise ValueError(f"node {index} of the ONNX model is not that of the graph")

@@ -242,7 +242,7 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, held: HeldMo
 
 def _misfit(fn: Any, contract: Any, n_inputs: int, given: int, n_outputs: int) -> str | None:
     """What is wrong with the numbers of arguments and results of a call, on which the compiler relies."""
-    if isinstance(contract, Contract) and contract.n_outputs != n_outputs:
+    if isinstance(contract, Contract) and contract._parts[4] is None and contract.n_outputs != n_outputs:
         return f"has {n_outputs} results, and its op declares {contract.n_outputs}"
     if isinstance(fn, np.ufunc) and contract is None and (given, n_outputs) != (fn.nin, fn.nout):
         return f"has {given} arguments and {n_outputs} results, and {fn.__name__} has {fn.nin} and {fn.nout}"
