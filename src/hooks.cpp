@@ -8,6 +8,7 @@
 #include "plan/guard.h"
 #include "plan/steps/steps.h"
 #include "runtime/origin.h"
+#include "runtime/refusal.h"
 
 namespace py = pybind11;
 
@@ -52,6 +53,18 @@ void register_hooks(py::module_& m) {
             return py::reinterpret_borrow<py::object>(graph ? graph : Py_None);
         },
         "The graph that is being built on this thread, or None.");
+    m.def(
+        "note_refusal", [](py::object exception) { pyop::note_refusal(exception.ptr()); }, py::arg("exception"),
+        "Notes that a symbolic or recorded array is about to raise this.");
+    m.def(
+        "call_watched",
+        [](py::object fn, py::tuple args, py::dict kwargs) {
+            PyObject* result = pyop::call_watched(fn.ptr(), args.ptr(), kwargs.ptr());
+            if (!result) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(result);
+        },
+        py::arg("fn"), py::arg("args"), py::arg("kwargs"),
+        "fn(*args, **kwargs), which fails with the first refusal in it even where the function caught that.");
     m.def(
         "origin_here",
         [] {

@@ -2,6 +2,7 @@
 
 #include "graph/build.h"
 #include "runtime/errors.h"
+#include "runtime/refusal.h"
 
 namespace pyop {
 
@@ -61,8 +62,8 @@ Py_hash_t value_hash(PyObject* self) {
 PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* instead) {
     Ref text = Ref::steal(value_repr(self));
     if (text)
-        PyErr_Format(PyExc_TypeError, "%s of %U was asked for, but a Value has no numbers until its graph runs: %s",
-                     what, text.get(), instead);
+        refuse(PyExc_TypeError, "%s of %U was asked for, but a Value has no numbers until its graph runs: %s", what,
+               text.get(), instead);
     return nullptr;
 }
 

@@ -12,6 +12,7 @@ from .._core import Plan, Tensor, Value, graph_being_built
 from .._tree import contains, flatten
 from ..graph import Graph
 from ..parameters import check_name
+from ..refusals import call_watched
 from .arguments import NUMBERS, Argument, Arguments, Place, root
 from .number import Number, Specialise, check_statics, is_number
 from .options import Options
@@ -94,7 +95,7 @@ class Tracer:
                         keys.append(place.key)
                         leaves.append(_stand_in(graph, place, kind, number))
                     given.append(tree.unflatten(leaves))
-                result = self.fn(*given[:n], **dict(zip(names, given[n:], strict=True)))
+                result = call_watched(self.fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
             if any(kind == b"n" for kind in kinds):
                 check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name)

@@ -1,0 +1,34 @@
+// runtime/refusal.h: an object that stands for an array refuses what it does not have.
+//
+// A symbolic array has no numbers and no memory; a recorded one must not give its numbers away, or the gradient would
+// be wrong without a word. Asked for them, they raise. But a function may catch that error and go another way than it
+// would with arrays:
+//
+//     try: scale = float(x[0])
+//     except TypeError: scale = 1.0
+//
+// So a refusal is also noted where a watch is open on its thread, and `call_watched` raises it in the end, whatever the
+// function did with it. What NumPy refuses too (the length of an array of no dimension) is no refusal: plain errors do.
+//
+// Watches are kept by thread. Everything here needs an attached thread.
+#pragma once
+
+#include "runtime/python.h"
+#include "runtime/ref.h"
+
+namespace pyop {
+
+// Raises `type` with a text made as by PyErr_Format, and notes it. Always null.
+PYOP_COLD PyObject* refuse(PyObject* type, const char* format, ...);
+
+// Notes the pending error, which stays pending.
+PYOP_COLD void note_pending_refusal();
+
+// Notes an exception that Python code is about to raise.
+PYOP_COLD void note_refusal(PyObject* exception);
+
+// fn(*args, **kwargs), which fails with the first refusal in it even where the function caught that. `kwargs` may be
+// null. New reference, or null with the error set.
+PyObject* call_watched(PyObject* fn, PyObject* args, PyObject* kwargs);
+
+}  // namespace pyop
