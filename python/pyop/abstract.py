@@ -6,14 +6,16 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ._core import Contract
-from ._tree import flatten, map_leaves
+from ._tree import TreeDef, flatten, map_leaves
 from .contracts import make_contract
 from .infer import what_is_known
 from .signature import Signature
 from .spec import Spec
 
-__all__ = ["AbstractRule"]
+__all__ = ["AbstractRule", "AndContext"]
 
 _REMEMBERED = 256
 
@@ -60,6 +62,15 @@ class AbstractRule:
         signature = self._ask(specs, self._wanted(statics))
         return [Spec(*what_is_known(leaf)) for leaf in flatten(signature.outputs)[0]], make_contract(signature)
 
+    def structure(self, specs: list[Spec], statics: dict[str, Any]) -> TreeDef:
+        """The containers of the results for these specs."""
+        kinds: list[Any] = [(spec.dtype, spec.shape) for spec in specs]
+        if all(isinstance(dtype, np.dtype) and _is_numbers(shape) for dtype, shape in kinds):
+            signature = self(tuple(kinds), statics).signature
+        else:
+            signature = self._ask(specs, self._wanted(statics))
+        return flatten(signature.outputs)[1]
+
     def _wanted(self, statics: dict[str, Any]) -> dict[str, Any]:
         if self._statics is None:
             return statics
@@ -68,14 +79,39 @@ class AbstractRule:
     def _ask(self, specs: list[Spec], statics: dict[str, Any]) -> Signature:
         answer = self._rule(*specs, **statics)
         try:
-            outputs = (
-                Spec.make(answer) if not isinstance(answer, tuple | list | dict) else map_leaves(Spec.make, answer)
-            )
+            contained = isinstance(answer, tuple | list | dict) or hasattr(type(answer), "__dataclass_fields__")
+            outputs = map_leaves(Spec.make, answer) if contained else Spec.make(answer)
             return Signature.make(outputs=outputs)
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"the abstract rule of op {self._name!r} must return specs, but returned {answer!r:.200}: {error}"
             ) from error
+
+
+class AndContext:
+    """An abstract rule whose results, flat, are followed by one more: what a call keeps for its gradient."""
+
+    def __init__(self, rule: AbstractRule, context: Spec) -> None:
+        self._rule = rule
+        self._context = context
+
+    def __reduce__(self) -> Any:
+        return AndContext, (self._rule, self._context)
+
+    def __call__(self, kinds: tuple[tuple[Any, tuple[int, ...]], ...], statics: dict[str, Any]) -> Contract:
+        """As `AbstractRule`."""
+        outputs = flatten(self._rule(kinds, statics).signature.outputs)[0]
+        return make_contract(Signature.make(outputs=(*outputs, self._context)))
+
+    def infer(self, specs: list[Spec], statics: dict[str, Any]) -> tuple[list[Spec], Contract]:
+        """As `AbstractRule`."""
+        found, contract = self._rule.infer(specs, statics)
+        outputs = flatten(contract.signature.outputs)[0]
+        return [*found, self._context], make_contract(Signature.make(outputs=(*outputs, self._context)))
+
+
+def _is_numbers(shape: Any) -> bool:
+    return shape is not None and all(type(size) is int for size in shape)
 
 
 def _distinct(value: Any) -> Any:

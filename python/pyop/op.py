@@ -326,6 +326,8 @@ def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
         gradient=self.contract.gradient,
     )
     vars(self)["_abstract_rule"] = abstract
+    if self.contract.gradient is not None:
+        self.contract.gradient.set_abstract(abstract)
     vars(self).setdefault("_declared", self.contract)  # a call in flight, which gave the rule, may still read it
     self._declare(contract, self.spec)
     return rule

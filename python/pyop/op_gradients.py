@@ -184,8 +184,11 @@ def _gradient_of(self: Op) -> Any:
 
 
 def _make_saving(self: Op, gradient: Any) -> None:
-    if gradient.out_specs is None:
-        raise TypeError(f"op {self.name!r} must declare its outputs for its gradient rule to take saved=")
+    if gradient.out_specs is None and gradient.abstract is None:
+        raise TypeError(
+            f"op {self.name!r} must declare its outputs for its gradient rule to take saved=: in its signature, or "
+            f"with @{self.name}.abstract before the rule"
+        )
     if self.contract.mutates:
         raise TypeError(f"op {self.name!r} writes into its arguments, so its gradient rule cannot take saved=")
     gradient.keep_residuals()

@@ -71,6 +71,11 @@ class _Call:
             self.gradient.traced[self] = specs
 
 
+def _packed(form: Any, outs: Any) -> Any:
+    """Flat results in the container that the op returns."""
+    return outs[0] if form is None else form.unflatten(list(outs))
+
+
 class Backward(_Call):
     """Cotangents of results to those of arguments, by the op's vjp rule."""
 
@@ -88,15 +93,16 @@ class Backward(_Call):
         cts, inputs = arrays[: self.n_out], arrays[self.n_out : self.n_out + self.n_in]
         rest = arrays[self.n_out + self.n_in :]
         keywords = g.keywords(g.vjp_wants, self.statics)
+        form = g.results_of(inputs, self.statics)
         if "out" in g.vjp_wants:
-            keywords["out"] = g.pack(list(rest[: self.n_out]))
+            keywords["out"] = _packed(form, rest[: self.n_out])
         if "needs" in g.vjp_wants:
             count = self.n_in if g.in_trees is None else len(g.in_trees)
             needed = {g.argument_of(k) for k in self.argnums}
             keywords["needs"] = tuple(k in needed for k in range(count))
         if g.saves:
             keywords["saved"] = residuals_of(rest[-1], g.name)
-        found = g.vjp_fn(g.pack(list(cts)), *g.unpack_arguments(inputs), **keywords)
+        found = g.vjp_fn(_packed(form, cts), *g.unpack_arguments(inputs), **keywords)
         parts = self._flat(found)
         results = tuple([self._checked(parts[k], inputs[k], k) for k in self.argnums])
         return results[0] if len(results) == 1 else results
@@ -181,13 +187,21 @@ class Forward(_Call):
         g = self.gradient
         assert g.jvp_fn is not None
         keywords = g.keywords(g.jvp_wants, self.statics)
+        form = g.results_of(arrays[self.n_in : 2 * self.n_in], self.statics)
         if "out" in g.jvp_wants:
-            keywords["out"] = g.pack(list(arrays[2 * self.n_in :]))
+            keywords["out"] = _packed(form, arrays[2 * self.n_in :])
         tangents = g.unpack_arguments(arrays[: self.n_in])
         found = g.jvp_fn(*tangents, *g.unpack_arguments(arrays[self.n_in : 2 * self.n_in]), **keywords)
-        if g.out_tree is None:
+        if form is None:
             return found if isinstance(found, (Value, Tensor)) else np.asarray(found)
-        return tuple(g.out_tree.flatten_up_to(found))
+        try:
+            parts = form.flatten_up_to(found)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"the jvp rule of op {g.name!r} must return tangents in the containers of the op's results: {error}"
+            ) from error
+        parts = [x if isinstance(x, (Value, Tensor)) or x is None else np.asarray(x) for x in parts]
+        return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 class JacobianOf(_Call):

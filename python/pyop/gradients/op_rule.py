@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from .. import calls
 from .._core import Op, Tensor, Value
 from .._tree import TreeDef, flatten
+from ..abstract import AbstractRule, AndContext
 from ..contracts import new_contract
 from ..rebuild import unflatten_each
 from ..signature import Signature
@@ -40,6 +41,7 @@ class OpGradient:
         self.out_tree: TreeDef | None = None if outputs is None or isinstance(outputs, Spec) else flatten(outputs)[1]
         self.out_specs: list[Any] | None = None if outputs is None else flatten(outputs)[0]
         self.in_specs: list[Any] | None = None if inputs is None else flatten(inputs)[0]
+        self.abstract: AbstractRule | None = vars(op).get("_abstract_rule")
         self.gufunc = bool(getattr(op.spec, "gufunc", False))
         self.vjp: Op | None = None
         self.vjp_fn: Callable[..., Any] | None = None
@@ -60,6 +62,7 @@ class OpGradient:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self.abstract = None  # states of before an abstract rule was kept
         vars(self).update(state)
         self.rule = OpRule(self)
         if self.saving is not None:
@@ -69,10 +72,17 @@ class OpGradient:
         """Be able to run the op with the context among its results."""
         declared = Signature.make(
             inputs=None if self.in_specs is None else list(self.in_specs),
-            outputs=(*(self.out_specs or ()), _CONTEXT),
+            outputs=None if self.out_specs is None else (*self.out_specs, _CONTEXT),
             parameters=(),
         )
-        self.saving = (self.with_context, new_contract(declared, None, gradient=self), _CONTEXT)
+        abstract = None if self.abstract is None else AndContext(self.abstract, _CONTEXT)
+        self.saving = (self.with_context, new_contract(declared, abstract, gradient=self), _CONTEXT)
+
+    def set_abstract(self, abstract: AbstractRule) -> None:
+        """The results are what an abstract rule says."""
+        self.abstract = abstract
+        if self.saving is not None:
+            self.keep_residuals()
 
     @property
     def _pyop_gradient_rule(self) -> OpRule:
@@ -131,9 +141,12 @@ class OpGradient:
             return self.parameters.index(wrt)
         return wrt
 
-    def pack(self, outs: Any) -> Any:
-        """Flat results in the container that the op returns."""
-        return outs[0] if self.out_tree is None else self.out_tree.unflatten(outs)
+    def results_of(self, arrays: Sequence[Any], statics: dict[str, Any]) -> TreeDef | None:
+        """The container of what the op returns for flat arguments; None for a single array."""
+        if self.abstract is None:
+            return self.out_tree
+        tree = self.abstract.structure([_spec_of(x) for x in arrays], statics)
+        return None if tree.is_leaf else tree
 
     def unpack_arguments(self, arrays: Any) -> tuple[Any, ...]:
         """Flat arrays in the containers that the op takes."""
@@ -154,7 +167,8 @@ class OpGradient:
     def with_context(self, *arrays: Any, **statics: Any) -> tuple[Any, ...]:
         """What the op is in a graph, when its rule takes residuals: its flat results and the context."""
         result, residuals = saved.collect(self.fn, self.name, self.unpack_arguments(arrays), statics)
-        outs = [result] if self.out_tree is None else self.out_tree.flatten_up_to(result)
+        form = self.results_of(arrays, statics)
+        outs = [result] if form is None else form.flatten_up_to(result)
         return (*outs, saved.Context(residuals).array())
 
 
@@ -168,7 +182,7 @@ class OpRule(Rule):
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         g = self.gradient
         flat = flatten(args)[0]
-        outs, context = self._split(ans)
+        outs, context = self._split(ans, flat, kwargs)
 
         def pullback(ct: Any) -> tuple[Any, ...]:
             cts = list(flatten(ct)[0])[: len(outs)]
@@ -187,7 +201,7 @@ class OpRule(Rule):
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         g = self.gradient
         flat = flatten(args)[0]
-        outs, context = self._split(ans)
+        outs, context = self._split(ans, flat, kwargs)
         given = dict(zip(argnums, tangents, strict=True))
         if g.jvp_fn is not None or (g.fallback is not None and not g.jacs):
             full = [given.get(k) for k in range(len(flat))]
@@ -207,10 +221,13 @@ class OpRule(Rule):
         found = (*found, None) if context is not None else found
         return found if isinstance(ans, (tuple, list)) else found[0]
 
-    def _split(self, ans: Any) -> tuple[list[Any], Any]:
+    def _split(self, ans: Any, flat: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
         """The results, and the context if the call has returned one."""
         leaves = flatten(ans)[0]
-        count = len(leaves) if self.gradient.out_specs is None else len(self.gradient.out_specs)
+        count = len(leaves)
+        if self.gradient.saves:
+            form = self.gradient.results_of(flat, kwargs)
+            count = 1 if form is None else form.num_leaves
         return leaves[:count], (leaves[count] if len(leaves) > count else None)
 
     def _missing(self, mode: str, method: str) -> NoReturn:
@@ -310,6 +327,14 @@ def _apply(fn: Any, arrays: tuple[Any, ...], specs: list[Spec], name: str, kwarg
 
         return call_rule(fn, arrays, kwargs or {})
     return fn(*arrays, **(kwargs or {}))
+
+
+def _spec_of(x: Any) -> Spec:
+    """What is known of an argument, with the dtype that it has."""
+    if isinstance(x, Value):
+        found: Spec = x.spec
+        return found
+    return Spec.of(x.numpy() if isinstance(x, Tensor) else np.asarray(x))
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
