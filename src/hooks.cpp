@@ -9,6 +9,7 @@
 #include "plan/steps/steps.h"
 #include "runtime/origin.h"
 #include "runtime/refusal.h"
+#include "runtime/scoped_call.h"
 
 namespace py = pybind11;
 
@@ -65,6 +66,16 @@ void register_hooks(py::module_& m) {
         },
         py::arg("fn"), py::arg("args"), py::arg("kwargs"),
         "fn(*args, **kwargs), which fails with the first refusal in it even where the function caught that.");
+    m.def(
+        "call_with_attribute",
+        [](py::object owner, py::str name, py::object value, py::object fn, py::tuple args, py::dict kwargs) {
+            PyObject* result =
+                pyop::call_with_attribute(owner.ptr(), name.ptr(), value.ptr(), fn.ptr(), args.ptr(), kwargs.ptr());
+            if (!result) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(result);
+        },
+        py::arg("owner"), py::arg("name"), py::arg("value"), py::arg("fn"), py::arg("args"), py::arg("kwargs"),
+        "fn(*args, **kwargs), with owner.name set to value until it is over.");
     m.def(
         "origin_here",
         [] {

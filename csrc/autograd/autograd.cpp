@@ -2,38 +2,13 @@
 
 #include "autograd/engine.h"
 #include "autograd/function_parts.h"
+#include "autograd/modes.h"
 #include "autograd/native.h"
-#include "autograd/state.h"
 #include "runtime/errors.h"
 
 namespace pyop {
 
 namespace {
-
-PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(autograd_state.recording); }
-
-PyObject* set_recording(PyObject*, PyObject* on) {
-    const int value = PyObject_IsTrue(on);
-    return value < 0 ? nullptr : PyBool_FromLong(std::exchange(autograd_state.recording, value != 0));
-}
-
-PyObject* set_anomaly(PyObject*, PyObject* args) {
-    int on, check_nan;
-    if (!PyArg_ParseTuple(args, "pp", &on, &check_nan)) return nullptr;
-    PyObject* before =
-        Py_BuildValue("(NN)", PyBool_FromLong(autograd_state.anomaly), PyBool_FromLong(autograd_state.check_nan));
-    if (!before) return nullptr;
-    autograd_state.anomaly = on;
-    autograd_state.check_nan = check_nan;
-    return before;
-}
-
-PyObject* change_forward_level(PyObject*, PyObject* by) {
-    const long change = PyLong_AsLong(by);
-    if (change == -1 && PyErr_Occurred()) return nullptr;
-    autograd_state.forward_level += static_cast<int>(change);
-    return PyLong_FromLong(autograd_state.forward_level);
-}
 
 PyObject* set_batched_type(PyObject*, PyObject* type) {
     Py_XSETREF(batched_type, Py_NewRef(type));
@@ -67,10 +42,6 @@ PyObject* run_backward_py(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
-    {"is_recording", is_recording, METH_NOARGS, "is_recording(): whether computations with Tensors are recorded."},
-    {"set_recording", set_recording, METH_O, "set_recording(on): on this thread; returns what it was."},
-    {"set_anomaly", set_anomaly, METH_VARARGS, "set_anomaly(on, check_nan): on this thread; returns what it was."},
-    {"change_forward_level", change_forward_level, METH_O, "change_forward_level(by): enters or leaves forward mode."},
     {"set_batched_type", set_batched_type, METH_O, "set_batched_type(type): the class of arrays under vmap."},
     {"run_backward", run_backward_py, METH_VARARGS,
      "run_backward(outputs, seeds, inputs, retain_graph, create_graph, accumulate, allow_unused, zeros): the engine."},
@@ -80,7 +51,9 @@ PyMethodDef functions[] = {
 }  // namespace
 
 int autograd_init(PyObject* module) {
-    if (grad_node_init(module) < 0 || tensor_init(module) < 0 || function_class_init(module) < 0) return -1;
+    if (grad_node_init(module) < 0 || tensor_init(module) < 0 || function_class_init(module) < 0 ||
+        modes_init(module) < 0)
+        return -1;
     Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
     if (!numpy || native_init(numpy.get()) < 0) return -1;
     return PyModule_AddFunctions(module, functions);

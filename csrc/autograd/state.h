@@ -16,6 +16,7 @@ struct AutogradState {
     bool check_nan = true;          // with anomaly
     Run* run = nullptr;             // the innermost backward run on this thread, and the node it is at
     GradNode* node = nullptr;
+    int transformations = 0;        // how many functions of transformations are running
     int forward_level = 0;          // > 0 inside pyop.autograd.jvp: Tensors may carry tangents
 };
 

@@ -28,6 +28,17 @@ void pop_graph() {
     Py_XDECREF(top);
 }
 
+bool pop_graph(PyObject* graph) {
+    for (size_t i = stack.size(); i-- > 0;) {
+        if (stack[i] != graph) continue;
+        stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(i));
+        --graphs_being_built;
+        Py_DECREF(graph);
+        return true;
+    }
+    return false;
+}
+
 int64_t add_constant(PyObject* graph, PyArrayObject* array, PyObject* name, bool share) {
     Ref own = share ? Ref::borrow(as_object(array)) : Ref::steal(PyArray_NewCopy(array, NPY_KEEPORDER));
     if (!own) return -1;

@@ -14,6 +14,9 @@ extern int graphs_being_built;
 // Pushes / pops on this thread's stack of graphs being built. Null pushes "none" (while a plan runs).
 void push_graph(PyObject* graph_or_null);
 void pop_graph();
+// Takes the innermost entry for this graph off the stack, wherever it is: a generator that builds a graph may end while
+// another is being built. False if there is none.
+bool pop_graph(PyObject* graph);
 
 // While the functions of a plan run, what they call is not captured.
 class NotBuilding {

@@ -154,14 +154,20 @@ PyObject* add_call_method(PyObject* self, PyObject* args, PyObject* kwargs) {
     return guarded([&] { return add_call_of(self, args, kwargs); }, static_cast<PyObject*>(nullptr));
 }
 
-PyObject* graph_push(PyObject* self, PyObject*) {
-    push_graph(self);
-    Py_RETURN_NONE;
+// Not Python: an interrupt that lands before the first line of an `__exit__` would leave the thread building.
+PyObject* graph_enter(PyObject* self, PyObject*) {
+    return guarded(
+        [&] {
+            push_graph(self);
+            return Py_NewRef(self);
+        },
+        static_cast<PyObject*>(nullptr));
 }
 
-PyObject* graph_pop(PyObject*, PyObject*) {
-    pop_graph();
-    Py_RETURN_NONE;
+PyObject* graph_exit(PyObject* self, PyObject*) {
+    if (pop_graph(self)) Py_RETURN_NONE;
+    PyErr_Format(errors.graph, "%R is left, but is not being built on this thread: use it as `with graph:`", self);
+    return nullptr;
 }
 
 Py_ssize_t graph_length(PyObject* self) { return static_cast<Py_ssize_t>(graph_of(self).size()); }
@@ -205,8 +211,8 @@ PyMethodDef graph_methods[] = {
      METH_VARARGS | METH_KEYWORDS,
      "_add_call(fn, inputs, name, specs=None, contract=None, order=None, statics=None, kwnames=None, stateful=False, "
      "lends=True) -> Node"},
-    {"_push", graph_push, METH_NOARGS, "Makes this the graph being built on this thread."},
-    {"_pop", graph_pop, METH_NOARGS, "Undoes _push."},
+    {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
+    {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
     {"_value", graph_value, METH_VARARGS, "_value(node, output) -> Value"},
     {},
 };

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
@@ -79,13 +78,6 @@ class Graph(GraphBase):
     def _keep(self, owner: Any) -> None:
         if not any(item is owner for item in self._kept):
             self._kept.append(owner)
-
-    def __enter__(self) -> Self:
-        self._push()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._pop()
 
     def input(self, spec: Any = None, name: str | None = None) -> Value:
         """A Value to be fed when the graph runs.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -92,7 +91,7 @@ class ProfileRow:
     gil_wait_ns: float
 
 
-class Profile:
+class Profile(_core.ProfileSession):
     """The calls of ops and plans between entering and leaving it, from `profile`.
 
     Only calls that began and ended within are part of it. Attributes are there once it is over.
@@ -111,29 +110,15 @@ class Profile:
     """
 
     def __init__(self, events: int) -> None:
-        self._keep = events
-        self._number: int | None = None
+        import threading  # noqa: F401, so that threads have their names
+
+        super().__init__(events)
         self._over = False
         self._rows: list[ProfileRow] = []
         self._events = np.empty(0, _RECORD)
         self._threads: list[tuple[str, int]] = []
         self._wall_ns = 0.0
         self._lost = 0
-
-    def __enter__(self) -> Self:
-        # So that threads have their names.
-        import threading  # noqa: F401
-
-        if self._number is not None:
-            raise RuntimeError("this profile has been entered before; pyop.profile() makes a new one")
-        self._number = _core.profile_start(self._keep)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        assert self._number is not None
-        recorded = _core.profile_stop(self._number)
-        self._over = True
-        self._read(recorded)
 
     @property
     def rows(self) -> list[ProfileRow]:
@@ -246,7 +231,7 @@ class Profile:
 
     def __repr__(self) -> str:
         if not self._over:
-            return f"<pyop.Profile {'not begun' if self._number is None else 'running'}>"
+            return f"<pyop.Profile {'running' if self._entered else 'not begun'}>"
         return f"<pyop.Profile of {len(self._events)} calls in {len(self._rows)} rows, {text_of_ns(self._wall_ns)}>"
 
     def _done(self) -> Self:
@@ -255,7 +240,8 @@ class Profile:
         return self
 
     def _read(self, recorded: dict[str, Any]) -> None:
-        """Turn ticks and numbers into times and rows."""
+        """Turn ticks and numbers into times and rows. The core calls it when the profile is left."""
+        self._over = True
         rate = recorded["ns_per_tick"]
         self._wall_ns = float(recorded["stop_ns"] - recorded["start_ns"])
         self._threads = [(name, tid) for name, tid, _, _ in recorded["threads"]]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
 from .. import _core
 
 __all__ = ["detect_anomaly"]
 
 
-class detect_anomaly:
+class detect_anomaly(_core.Mode):
     """Remember where every node was made, and look for NaN in what backward returns.
 
     While it is on, an error in backward carries the stack of the forward call as a note, a gradient with a NaN is an
@@ -39,15 +36,7 @@ class detect_anomaly:
     RuntimeError: BrokenBackward returned nan in its gradient 0 ...
     """
 
+    __slots__ = ()
+
     def __init__(self, check_nan: bool = True) -> None:
-        self._check_nan = check_nan
-        self._before: list[tuple[bool, bool]] = []
-
-    def __enter__(self) -> Self:
-        self._before.append(_core.set_anomaly(True, self._check_nan))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        _core.set_anomaly(*self._before.pop())
+        super().__init__(anomaly=True, check_nan=check_nan)

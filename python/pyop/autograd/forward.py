@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,15 +15,6 @@ from .linear import Alias
 __all__ = ["jvp", "keep_tangents"]
 
 
-class _Moving(threading.local):
-    """The nodes that tangents passed through in the run forward that is going on."""
-
-    nodes: list[Any] | None = None
-
-
-_moving = _Moving()
-
-
 def keep_tangents(outputs: Sequence[Any]) -> None:
     """Note the tangents of what one call returned with its node, so that a backward pass inside of the run forward
     finds them on the results that were saved.
@@ -34,11 +24,14 @@ def keep_tangents(outputs: Sequence[Any]) -> None:
     outputs : sequence
         Of the call; what is no Tensor, or is not recorded, does not matter.
     """
+    nodes = _core.moving_nodes()
+    if nodes is None:
+        return
     node = next((y.grad_fn for y in outputs if isinstance(y, Tensor) and y.grad_fn is not None), None)
-    if node is None or _moving.nodes is None:
+    if node is None:
         return
     node._tangents = tuple([y._tangent if isinstance(y, Tensor) else None for y in outputs])
-    _moving.nodes.append(node)
+    nodes.append(node)
 
 
 def _dual(primal: Any, tangent: Any) -> Tensor:
@@ -96,17 +89,13 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
         primals, tangents = (primals,), (tangents,)
     if not isinstance(tangents, Sequence) or len(tangents) != len(primals):
         raise ValueError(f"{len(primals)} primals need as many tangents")
-    if _core.change_forward_level(0) > 0:
+    if _core.forward_level() > 0:
         raise NotImplementedError("forward mode inside of forward mode: use jvp of grad, or grad of jvp")
-    before, _moving.nodes = _moving.nodes, []
-    _core.change_forward_level(1)
-    try:
-        outputs = func(*[_dual(p, t) for p, t in zip(primals, tangents, strict=True)])
-    finally:
-        _core.change_forward_level(-1)
-        for node in _moving.nodes:
-            node._tangents = None
-        _moving.nodes = before
+
+    def moving() -> Any:
+        return func(*[_dual(p, t) for p, t in zip(primals, tangents, strict=True)])
+
+    outputs = _core.call_moving(moving, (), {})
 
     def tangent_of(output: Any) -> Any:
         if not isinstance(output, Tensor):

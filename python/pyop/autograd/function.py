@@ -21,11 +21,8 @@ class _Once:
         self.__wrapped__ = function
 
     def __call__(self, ctx: Any, *gradients: Any) -> Any:
-        before = _core.set_recording(False)
-        try:
-            return self.__wrapped__(ctx, *[g.numpy() if isinstance(g, Tensor) else g for g in gradients])
-        finally:
-            _core.set_recording(before)
+        arrays = [g.numpy() if isinstance(g, Tensor) else g for g in gradients]
+        return _core.call_recording(False, self.__wrapped__, (ctx, *arrays), {})
 
 
 def once_differentiable(backward: Any) -> Any:

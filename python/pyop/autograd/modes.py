@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Generator
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from .. import _core
 
@@ -30,10 +29,10 @@ def is_grad_enabled() -> bool:
     return _core.is_recording()
 
 
-class _Mode:
+class _Mode(_core.Mode):
     """A context manager and a decorator; one object may be used again, and inside itself."""
 
-    __slots__ = ("_before", "_on")
+    __slots__ = ("_on",)
 
     def __new__(cls, *args: Any) -> Any:
         """``@no_grad`` without parentheses decorates too."""
@@ -43,30 +42,17 @@ class _Mode:
         return super().__new__(cls)
 
     def __init__(self, on: bool) -> None:
+        super().__init__(recording=on)
         self._on = on
-        self._before: list[bool] = []
-
-    def __enter__(self) -> Self:
-        self._before.append(_core.set_recording(self._on))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        _core.set_recording(self._before.pop())
 
     def __call__(self, function: F) -> F:
-        if inspect.isgeneratorfunction(function):
-            return _generator(function, self._on)  # type: ignore[return-value]
         on = self._on
+        if inspect.isgeneratorfunction(function):
+            return _generator(function, on)  # type: ignore[return-value]
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            before = _core.set_recording(on)
-            try:
-                return function(*args, **kwargs)
-            finally:
-                _core.set_recording(before)
+            return _core.call_recording(on, function, args, kwargs)
 
         return wrapper  # type: ignore[return-value]
 
@@ -80,18 +66,15 @@ def _generator(function: Callable[..., Generator[Any, Any, Any]], on: bool) -> C
         step: Callable[..., Any] = generator.send
         given: tuple[Any, ...] = (None,)
         while True:
-            before = _core.set_recording(on)
             try:
-                item = step(*given)
+                item = _core.call_recording(on, step, given, {})
             except StopIteration as end:
                 return end.value
-            finally:
-                _core.set_recording(before)
             try:
                 given = ((yield item),)
                 step = generator.send
             except GeneratorExit:
-                generator.close()
+                _core.call_recording(on, generator.close, (), {})
                 raise
             except BaseException as error:
                 step, given = generator.throw, (error,)
@@ -173,12 +156,9 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__(bool(mode))
-        self._before.append(_core.set_recording(self._on))
-
-    def __enter__(self) -> Self:
-        return self
+        self._begin()
 
     def __call__(self, function: F) -> F:
         # It was made to decorate: what it has set from then on was not meant.
-        _core.set_recording(self._before.pop())
+        self._undo()
         return super().__call__(function)

@@ -34,7 +34,7 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     gradient: Any = op.contract.gradient
     leaves = flatten(args)[0]
     wanted = _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)
-    moving = _core.change_forward_level(0) > 0 and any(type(x) is Tensor and x._tangent is not None for x in leaves)
+    moving = _core.forward_level() > 0 and any(type(x) is Tensor and x._tangent is not None for x in leaves)
     if not wanted and not moving:
         return _wrapped(_quietly(op, *_arrays(args), **kwargs))
     if gradient is None:
@@ -113,14 +113,7 @@ def _by_position(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 
 def _quietly(op: Op, *args: Any, **kwargs: Any) -> Any:
     """The op on arrays: what it does inside is its own business."""
-    before = _core.set_recording(False)
-    level = _core.change_forward_level(0)
-    _core.change_forward_level(-level)
-    try:
-        return op(*args, **kwargs)
-    finally:
-        _core.change_forward_level(level)
-        _core.set_recording(before)
+    return _core.call_recording(False, _core.call_without_tangents, (op, args, kwargs), {})
 
 
 def _arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -136,7 +129,7 @@ def _recorded(name: str, rule: table.Rule, args: tuple[Any, ...], kwargs: dict[s
     """The results as Tensors, with their history and their tangents."""
     leaves = table.leaves(args, kwargs)
     positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
-    moving = [k for k in positions if leaves[k]._tangent is not None] if _core.change_forward_level(0) > 0 else []
+    moving = [k for k in positions if leaves[k]._tangent is not None] if _core.forward_level() > 0 else []
     result = tuple(results) if len(results) != 1 else results[0]
     if _core.is_recording() and any(leaves[k].requires_grad for k in positions):
         function = _classes.get(name)

@@ -143,7 +143,7 @@ def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
     if kwargs.get("out") is not None:
         return _into(function, args, kwargs)
     result = function(*_arrays(args), **_arrays(kwargs))
-    record, level = _core.is_recording(), _core.change_forward_level(0)
+    record, level = _core.is_recording(), _core.forward_level()
     if not record and not level:
         return _wrapped(result)
     leaves = table.leaves(args, kwargs)
@@ -276,16 +276,10 @@ def push_forward(
         type(x) is Tensor and x.requires_grad for x in (*tangents, *[leaf for leaf in leaves if type(leaf) is Tensor])
     )
     # The rule computes with numbers and tangents apart: nothing in it moves.
-    level = _core.change_forward_level(0)
-    _core.change_forward_level(-level)
-    try:
-        if history:
-            tangent = rule.jvp(tuple(moving), tangents, made, args, kwargs)
-        else:
-            numbers = tuple([_arrays(t) for t in tangents])
-            tangent = rule.jvp(tuple(moving), numbers, _arrays(made), _arrays(args), _arrays(kwargs))
-    finally:
-        _core.change_forward_level(level)
+    given: tuple[Any, ...] = (tangents, made, args, kwargs)
+    if not history:
+        given = (tuple([_arrays(t) for t in tangents]), _arrays(made), _arrays(args), _arrays(kwargs))
+    tangent = _core.call_without_tangents(rule.jvp, (tuple(moving), *given), {})
     outputs, moved = (made, tangent) if isinstance(made, (tuple, list)) else ((made,), (tangent,))
     for output, t in zip(outputs, moved or (None,) * len(outputs), strict=True):
         if t is not None and isinstance(output, Tensor):

@@ -347,28 +347,24 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
         dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
         if len(dims) != len(args):
             raise ValueError(f"in_dims has {len(dims)} entries for {len(args)} arguments")
-        _nesting.depth += 1
-        level = _nesting.depth
-        try:
-            inner = []
-            for arg, dim in zip(args, dims, strict=True):
-                if dim is None:
-                    inner.append(arg)
-                    continue
+        level = _nesting.depth + 1
+        inner = []
+        for arg, dim in zip(args, dims, strict=True):
+            if dim is None:
+                inner.append(arg)
+                continue
 
-                def wrap(leaf: Any, dim: int = dim) -> Any:
-                    leaf = leaf if isinstance(leaf, (Tensor, Batched, Value)) else np.asarray(leaf)
-                    if not -leaf.ndim <= dim < leaf.ndim:
-                        raise ValueError(f"in_dims={dim} for an argument of shape {leaf.shape}")
-                    return Batched(leaf, dim % leaf.ndim, level)
+            def wrap(leaf: Any, dim: int = dim) -> Any:
+                leaf = leaf if isinstance(leaf, (Tensor, Batched, Value)) else np.asarray(leaf)
+                if not -leaf.ndim <= dim < leaf.ndim:
+                    raise ValueError(f"in_dims={dim} for an argument of shape {leaf.shape}")
+                return Batched(leaf, dim % leaf.ndim, level)
 
-                inner.append(map_leaves(wrap, arg))
-            if not any(isinstance(leaf, Batched) and leaf.level == level for leaf in flatten(inner)[0]):
-                raise ValueError("vmap needs at least one argument with a batch")
-            size = _size(inner, level)
-            result = func(*inner)
-        finally:
-            _nesting.depth -= 1
+            inner.append(map_leaves(wrap, arg))
+        if not any(isinstance(leaf, Batched) and leaf.level == level for leaf in flatten(inner)[0]):
+            raise ValueError("vmap needs at least one argument with a batch")
+        size = _size(inner, level)
+        result = _core.call_with_attribute(_nesting, "depth", level, func, tuple(inner), {})
 
         def unwrap(leaf: Any, dim: Any) -> Any:
             if not isinstance(leaf, Batched) or leaf.level != level:

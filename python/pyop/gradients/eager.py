@@ -6,7 +6,6 @@ recorded: derivatives of derivatives come from the same code. `Run.nested` says 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,26 +20,15 @@ from . import table
 __all__ = ["Run", "forward_jacobian", "jvp", "pullback_of", "push_forward"]
 
 
-class _Depth(threading.local):
-    running = 0  # how many functions of transformations are running on this thread
-
-
-_depth = _Depth()
-
-
 def _is_nested(*trees: Any) -> bool:
-    return (_depth.running > 0 and _core.is_recording()) or any(type(leaf) is Tensor for leaf in flatten(trees)[0])
+    return (_core.transformations_running() > 0 and _core.is_recording()) or any(
+        type(leaf) is Tensor for leaf in flatten(trees)[0]
+    )
 
 
 def _call(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The function, recorded."""
-    before = _core.set_recording(True)
-    _depth.running += 1
-    try:
-        return f(*args, **kwargs)
-    finally:
-        _depth.running -= 1
-        _core.set_recording(before)
+    return _core.call_recorded(f, tuple(args), kwargs)
 
 
 def _opened(leaf: Any, what: str) -> Tensor:
@@ -230,7 +218,7 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
     which = [k for k, t in enumerate(given) if t is not None]
     moved = tuple([leaves[k] for k in which])
     along = tuple([given[k] for k in which])
-    if _core.change_forward_level(0) > 0:
+    if _core.forward_level() > 0:
         values, pushed = _by_two_pullbacks(flat, moved, along)
     else:
         from ..autograd.forward import jvp as push
@@ -263,12 +251,12 @@ def _by_two_pullbacks(f: Callable[..., Any], primals: Any, tangents: Any) -> tup
     """The pullback is linear in its cotangent; its own pullback is the push forward."""
     run = Run(f, primals, {}, tuple(range(len(primals))))
     seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in run.result]
-    before = _core.set_recording(True)
-    try:
+
+    def twice() -> list[Any]:
         cts = _gradients(run.result, seeds, run.inputs, True)
-        found = _gradients(cts, tangents, seeds, True)
-    finally:
-        _core.set_recording(before)
+        return _gradients(cts, tangents, seeds, True)
+
+    found = _core.call_recording(True, twice, (), {})
     zeros = [Tensor(np.zeros(y.shape, y.dtype)) for y in run.result]
     return run.result, tuple([z if t is None else t for t, z in zip(found, zeros, strict=True)])
 

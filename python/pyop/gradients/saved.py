@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
+
 __all__ = ["Context", "collect", "residuals_of", "saved"]
 
 _numbers = itertools.count(1)
 
 
 class _Boxes(threading.local):
-    stack: list[Any]
-
-    def __init__(self) -> None:
-        self.stack = []
+    innermost: Any = None
 
 
 _boxes = _Boxes()
@@ -62,11 +61,10 @@ def saved(result: Any, /, *residuals: Any, **named: Any) -> Any:
     >>> root(np.array([4.0])), pyop.grad(lambda x: np.sum(root(x)))(np.array([4.0]))
     (array([2.]), array([0.25]))
     """
-    if _boxes.stack:
-        box = _boxes.stack[-1]
-        # An op may call others that save something too.
-        if box.code is None or sys._getframe(1).f_code is box.code:
-            box.found = SimpleNamespace(**named) if named else residuals[0] if len(residuals) == 1 else residuals
+    box = _boxes.innermost
+    # An op may call others that save something too.
+    if box is not None and (box.code is None or sys._getframe(1).f_code is box.code):
+        box.found = SimpleNamespace(**named) if named else residuals[0] if len(residuals) == 1 else residuals
     return result
 
 
@@ -81,11 +79,7 @@ def collect(
 ) -> tuple[Any, Any]:
     """What a function returns, and what it saved; `call` is what to call where that is not the function itself."""
     box = _Box(fn)
-    _boxes.stack.append(box)
-    try:
-        result = (call or fn)(*args, **kwargs)
-    finally:
-        _boxes.stack.pop()
+    result = _core.call_with_attribute(_boxes, "innermost", box, call or fn, tuple(args), kwargs)
     if box.found is _NOTHING:
         raise TypeError(
             f"the gradient rule of op {name!r} takes saved=, but the op saved nothing: let it return "
@@ -97,11 +91,7 @@ def collect(
 def collect_if_any(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Any]:
     """As `collect`, for a function that may save nothing: None then."""
     box = _Box(fn)
-    _boxes.stack.append(box)
-    try:
-        result = fn(*args, **kwargs)
-    finally:
-        _boxes.stack.pop()
+    result = _core.call_with_attribute(_boxes, "innermost", box, fn, tuple(args), kwargs)
     return result, None if box.found is _NOTHING else box.found
 
 

@@ -1,0 +1,250 @@
+#include "autograd/modes.h"
+
+#include <vector>
+
+#include "autograd/state.h"
+#include "runtime/errors.h"
+#include "runtime/refusal.h"
+
+namespace pyop {
+
+namespace {
+
+// --- context managers
+
+constexpr int kLeave = -1;  // a mode that this one does not touch
+
+// What a Mode changes, and what it was before it was entered.
+struct Setting {
+    int recording = kLeave, anomaly = kLeave, check_nan = kLeave;
+};
+
+struct ModeObject {
+    PyObject_HEAD Setting on;
+    bool begun;  // set before `with` enters it
+    std::vector<Setting>* before;
+};
+
+ModeObject* mode_of(PyObject* self) { return reinterpret_cast<ModeObject*>(self); }
+
+Setting current() { return {autograd_state.recording, autograd_state.anomaly, autograd_state.check_nan}; }
+
+void apply(const Setting& wanted, const Setting& touched) {
+    if (touched.recording != kLeave) autograd_state.recording = wanted.recording != 0;
+    if (touched.anomaly != kLeave) autograd_state.anomaly = wanted.anomaly != 0;
+    if (touched.check_nan != kLeave) autograd_state.check_nan = wanted.check_nan != 0;
+}
+
+PyObject* mode_new(PyTypeObject* type, PyObject*, PyObject*) {
+    PyObject* self = type->tp_alloc(type, 0);
+    if (!self) return nullptr;
+    mode_of(self)->on = Setting();
+    mode_of(self)->before = new (std::nothrow) std::vector<Setting>;
+    if (mode_of(self)->before) return self;
+    Py_DECREF(self);
+    return PyErr_NoMemory();
+}
+
+void mode_dealloc(PyObject* self) {
+    PyTypeObject* type = Py_TYPE(self);
+    delete mode_of(self)->before;
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+int read_flag(PyObject* value, int& flag) {
+    if (value == Py_None) return 0;
+    flag = PyObject_IsTrue(value);
+    return flag < 0 ? -1 : 0;
+}
+
+int mode_init(PyObject* self, PyObject* args, PyObject* kwargs) {
+    static const char* keywords[] = {"recording", "anomaly", "check_nan", nullptr};
+    PyObject *recording = Py_None, *anomaly = Py_None, *check_nan = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOO:Mode", const_cast<char**>(keywords), &recording, &anomaly,
+                                     &check_nan))
+        return -1;
+    Setting on;
+    if (read_flag(recording, on.recording) < 0 || read_flag(anomaly, on.anomaly) < 0 ||
+        read_flag(check_nan, on.check_nan) < 0)
+        return -1;
+    mode_of(self)->on = on;
+    return 0;
+}
+
+void begin(ModeObject& mode) {
+    mode.before->push_back(current());
+    apply(mode.on, mode.on);
+}
+
+int end(ModeObject& mode) {
+    if (mode.before->empty()) {
+        PyErr_Format(PyExc_RuntimeError, "%s is left, but was not entered: use it as `with %s(...):`",
+                     Py_TYPE(&mode)->tp_name, Py_TYPE(&mode)->tp_name);
+        return -1;
+    }
+    apply(mode.before->back(), mode.on);
+    mode.before->pop_back();
+    return 0;
+}
+
+PyObject* mode_enter(PyObject* self, PyObject*) {
+    return guarded(
+        [&] {
+            ModeObject& mode = *mode_of(self);
+            if (!std::exchange(mode.begun, false)) begin(mode);
+            return Py_NewRef(self);
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
+PyObject* mode_exit(PyObject* self, PyObject*) { return end(*mode_of(self)) < 0 ? nullptr : Py_NewRef(Py_None); }
+
+PyObject* mode_begin(PyObject* self, PyObject*) {
+    // What is waiting to be heard is heard before: an interrupt right afterwards would leave the mode on.
+    if (PyErr_CheckSignals() < 0) return nullptr;
+    return guarded(
+        [&] {
+            begin(*mode_of(self));
+            mode_of(self)->begun = true;
+            return Py_NewRef(Py_None);
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
+PyObject* mode_undo(PyObject* self, PyObject*) {
+    mode_of(self)->begun = false;
+    return end(*mode_of(self)) < 0 ? nullptr : Py_NewRef(Py_None);
+}
+
+PyMethodDef mode_methods[] = {
+    {"__enter__", mode_enter, METH_NOARGS, "Turns the modes on; returns itself."},
+    {"__exit__", mode_exit, METH_VARARGS, "Makes them what they were."},
+    {"_begin", mode_begin, METH_NOARGS, "Turns the modes on now; a `with` that follows only ends them."},
+    {"_undo", mode_undo, METH_NOARGS, "Undoes _begin."},
+    {},
+};
+PyType_Slot mode_slots[] = {
+    {Py_tp_doc, const_cast<char*>("Mode(recording=None, anomaly=None, check_nan=None): modes of the thread for the "
+                                  "length of a `with`; None leaves one as it is.")},
+    {Py_tp_new, reinterpret_cast<void*>(mode_new)},
+    {Py_tp_init, reinterpret_cast<void*>(mode_init)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(mode_dealloc)},
+    {Py_tp_methods, mode_methods},
+    {0, nullptr},
+};
+PyType_Spec mode_spec = {"pyop._core.Mode", sizeof(ModeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                         mode_slots};
+
+// --- calls
+
+// What it is in the scope, and afterwards what it was.
+template <typename T>
+class Within {
+  public:
+    Within(T& mode, T value) noexcept : mode_(mode), before_(std::exchange(mode, value)) {}
+    ~Within() { mode_ = before_; }
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+  private:
+    T& mode_;
+    const T before_;
+};
+
+struct Call {
+    PyObject *fn, *args, *kwargs;
+    PyObject* run() const {
+        return survive([&] { return PyObject_Call(fn, args, kwargs); });
+    }
+};
+
+PyObject* call_recorded(PyObject*, PyObject* given) {
+    Call call;
+    if (!PyArg_ParseTuple(given, "OO!O!:call_recorded", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
+                          &call.kwargs))
+        return nullptr;
+    const Recording on(true);
+    const Within one_more(autograd_state.transformations, autograd_state.transformations + 1);
+    return call_watched(call.fn, call.args, call.kwargs);
+}
+
+PyObject* call_recording(PyObject*, PyObject* given) {
+    Call call;
+    int on;
+    if (!PyArg_ParseTuple(given, "pOO!O!:call_recording", &on, &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
+                          &call.kwargs))
+        return nullptr;
+    const Recording recording(on != 0);
+    return call.run();
+}
+
+PyObject* call_without_tangents(PyObject*, PyObject* given) {
+    Call call;
+    if (!PyArg_ParseTuple(given, "OO!O!:call_without_tangents", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
+                          &call.kwargs))
+        return nullptr;
+    const Within none(autograd_state.forward_level, 0);
+    return call.run();
+}
+
+// The nodes that tangents passed through in the run forward that is going on; borrowed from its frame, null if none.
+constinit thread_local PyObject* moving = nullptr;
+
+void forget_tangents(PyObject* nodes) {
+    const SavedError keep;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(nodes); ++i)
+        if (PyObject_SetAttrString(PyList_GET_ITEM(nodes, i), "_tangents", Py_None) < 0) PyErr_WriteUnraisable(nodes);
+}
+
+PyObject* call_moving(PyObject*, PyObject* given) {
+    Call call;
+    if (!PyArg_ParseTuple(given, "OO!O!:call_moving", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type, &call.kwargs))
+        return nullptr;
+    Ref nodes = Ref::steal(PyList_New(0));
+    if (!nodes) return nullptr;
+    PyObject* result;
+    {
+        const Within one_more(autograd_state.forward_level, autograd_state.forward_level + 1);
+        const Within these(moving, nodes.get());
+        result = call.run();
+    }
+    forget_tangents(nodes.get());
+    return result;
+}
+
+PyObject* moving_nodes(PyObject*, PyObject*) { return Py_NewRef(moving ? moving : Py_None); }
+
+PyObject* forward_level(PyObject*, PyObject*) { return PyLong_FromLong(autograd_state.forward_level); }
+
+PyObject* transformations_running(PyObject*, PyObject*) { return PyLong_FromLong(autograd_state.transformations); }
+
+PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(autograd_state.recording); }
+
+PyMethodDef functions[] = {
+    {"is_recording", is_recording, METH_NOARGS, "is_recording(): whether computations with Tensors are recorded."},
+    {"call_recorded", call_recorded, METH_VARARGS,
+     "call_recorded(fn, args, kwargs): recorded, and watched, as the function of a transformation."},
+    {"call_recording", call_recording, METH_VARARGS,
+     "call_recording(on, fn, args, kwargs): recorded or not, whatever was before."},
+    {"call_without_tangents", call_without_tangents, METH_VARARGS,
+     "call_without_tangents(fn, args, kwargs): in no forward mode."},
+    {"call_moving", call_moving, METH_VARARGS,
+     "call_moving(fn, args, kwargs): in forward mode; the nodes in moving_nodes() lose their tangents at its end."},
+    {"moving_nodes", moving_nodes, METH_NOARGS,
+     "moving_nodes(): the list of nodes that tangents passed through, or None outside of forward mode."},
+    {"forward_level", forward_level, METH_NOARGS, "forward_level(): how many runs forward are within each other."},
+    {"transformations_running", transformations_running, METH_NOARGS,
+     "transformations_running(): how many functions of transformations are running on this thread."},
+    {},
+};
+
+}  // namespace
+
+int modes_init(PyObject* module) {
+    auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &mode_spec, nullptr));
+    if (!type || PyModule_AddType(module, type) < 0) return -1;
+    return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace pyop

@@ -1,0 +1,13 @@
+// autograd/modes.h: the modes of a thread (autograd/state.h), as Python turns them on and off.
+//
+// Context managers and calls in a mode are C++ for one reason: a KeyboardInterrupt may land before the first line of a
+// Python `__exit__` or `finally`, and the thread would then stay in the mode for ever (runtime/scoped_call.h).
+#pragma once
+
+#include "runtime/python.h"
+
+namespace pyop {
+
+int modes_init(PyObject* module);
+
+}  // namespace pyop
