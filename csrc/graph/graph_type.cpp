@@ -39,10 +39,12 @@ void graph_dealloc(PyObject* self) {
 
 PyObject* add_input(PyObject* self, PyObject* args) {
     PyObject *spec, *name;
-    if (!PyArg_ParseTuple(args, "OU", &spec, &name)) return nullptr;
+    int scalar = 0;
+    if (!PyArg_ParseTuple(args, "OU|p", &spec, &name, &scalar)) return nullptr;
     Graph& g = graph_of(self);
     ValueSpec value;
     if (spec_from_python(spec, value) < 0) return nullptr;
+    value.form = scalar ? Form::Scalar : Form::Array;
     const int64_t node = g.add(std::make_unique<InputNode>(g.specs().intern(std::move(value))), name);
     return node < 0 ? nullptr : value_new(self, {static_cast<uint32_t>(node), 0});
 }
@@ -103,13 +105,14 @@ int parse_form(PyObject* order, PyObject* statics, PyObject* kwnames, size_t n_i
 }
 
 int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<const Edge> edges, const CallForm* form,
-                  const Caller& caller, std::vector<uint32_t>& ids) {
+                  Form kind, const Caller& caller, std::vector<uint32_t>& ids) {
     if (specs == Py_None && c) return infer_outputs(self, *c, edges, form, ids, nullptr, caller);
     Ref list = Ref::steal(PySequence_Tuple(specs));
     if (!list) return -1;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(list.get()); ++k) {
         ValueSpec spec;
         if (spec_from_python(PyTuple_GET_ITEM(list.get(), k), spec) < 0) return -1;
+        spec.form = kind;
         ids.push_back(graph_of(self).specs().intern(std::move(spec)));
     }
     return 0;
@@ -117,12 +120,13 @@ int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<
 
 PyObject* add_call_of(PyObject* self, PyObject* args, PyObject* kwargs) {
     static const char* keywords[] = {"fn",      "inputs",  "name",     "specs", "contract", "order",
-                                     "statics", "kwnames", "stateful", "lends", nullptr};
+                                     "statics", "kwnames", "stateful", "lends", "scalar",   nullptr};
     PyObject *fn, *inputs, *name, *specs = Py_None, *contract = Py_None, *order = Py_None, *statics = Py_None,
-                                  *kwnames = Py_None;
+                                  *kwnames = Py_None, *scalar = Py_None;
     int stateful = 0, lends = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!U|OOOOOpp", const_cast<char**>(keywords), &fn, &PyTuple_Type,
-                                     &inputs, &name, &specs, &contract, &order, &statics, &kwnames, &stateful, &lends))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!U|OOOOOppO", const_cast<char**>(keywords), &fn, &PyTuple_Type,
+                                     &inputs, &name, &specs, &contract, &order, &statics, &kwnames, &stateful, &lends,
+                                     &scalar))
         return nullptr;
     if (contract != Py_None && !is_contract(contract)) {
         PyErr_SetString(PyExc_TypeError, "contract must be a Contract or None");
@@ -130,6 +134,7 @@ PyObject* add_call_of(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     auto* c = contract == Py_None ? nullptr : reinterpret_cast<const Contract*>(contract);
     const NamedCaller caller(name);
+    const Form form = scalar == Py_None ? Form::Unknown : scalar == Py_True ? Form::Scalar : Form::Array;
     const Py_ssize_t n = PyTuple_GET_SIZE(inputs);
     if (c && c->inputs_declared && n != c->n_in()) {
         PyErr_Format(errors.input, "%U takes %zd arrays, but got %zd", name, c->n_in(), n);
@@ -140,7 +145,7 @@ PyObject* add_call_of(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyNode::Call call;
     if (edges_of(self, &PyTuple_GET_ITEM(inputs, 0), n, c, caller, edges) < 0 ||
         parse_form(order, statics, kwnames, edges.size(), call) < 0 ||
-        specs_of_call(self, specs, c, edges, call.form.get(), caller, ids) < 0)
+        specs_of_call(self, specs, c, edges, call.form.get(), form, caller, ids) < 0)
         return nullptr;
     call.fn = SharedRef::borrow(fn);
     if (c) call.contract = SharedRef::borrow(contract);
@@ -205,12 +210,12 @@ PyObject* graph_inputs(PyObject* self, void*) {
 }
 
 PyMethodDef graph_methods[] = {
-    {"_add_input", add_input, METH_VARARGS, "_add_input(spec, name) -> Value"},
+    {"_add_input", add_input, METH_VARARGS, "_add_input(spec, name, scalar=False) -> Value"},
     {"_add_constant", add_constant_method, METH_VARARGS, "_add_constant(array, name) -> Value; copies the array."},
     {"_add_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(add_call_method)),
      METH_VARARGS | METH_KEYWORDS,
      "_add_call(fn, inputs, name, specs=None, contract=None, order=None, statics=None, kwnames=None, stateful=False, "
-     "lends=True) -> Node"},
+     "lends=True, scalar=None) -> Node"},
     {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
     {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
     {"_value", graph_value, METH_VARARGS, "_value(node, output) -> Value"},

@@ -59,6 +59,7 @@ ValueSpec promise(const ArraySpec& spec, const Sizes& sizes) {
     ValueSpec out;
     out.dtype = spec.dtype;
     out.ndim = spec.plain_ndim;
+    out.form = Form::Array;
     for (const npy_intp want : spec.plain_dims) {
         const int64_t bound = want <= -2 ? sizes[static_cast<size_t>(-2 - want)] : want;
         out.dims.push_back(want == -1 || bound == kNotSeen ? kUnknownSize : bound);
@@ -108,6 +109,7 @@ int infer_in_python(Graph& g, const Contract& c, std::span<const Edge> edges, co
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(list.get()); ++k) {
         ValueSpec spec;
         if (spec_from_python(PyTuple_GET_ITEM(list.get(), k), spec) < 0) return -1;
+        spec.form = Form::Array;
         specs.push_back(g.specs().intern(std::move(spec)));
     }
     return 0;

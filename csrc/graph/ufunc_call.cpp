@@ -108,6 +108,7 @@ int result_spec(PyObject* const* inputs, Py_ssize_t n, PyObject* dtype, ValueSpe
         }
     }
     spec.ndim = static_cast<int>(spec.dims.size());
+    if (spec.ndim == 0) spec.form = Form::Scalar;
     return 0;
 }
 

@@ -36,6 +36,12 @@ PyObject* value_ndim(PyObject* self, void*) {
     return PyLong_FromLong(ndim);
 }
 
+PyObject* value_is_scalar(PyObject* self, void*) {
+    const Form form = spec_of(self).form;
+    if (form == Form::Unknown) Py_RETURN_NONE;
+    return PyBool_FromLong(form == Form::Scalar);
+}
+
 PyObject* value_graph(PyObject* self, void*) { return Py_NewRef(as_value(self)->graph); }
 PyObject* value_node(PyObject* self, void*) {
     return node_handle_new(as_value(self)->graph, as_value(self)->edge.node);
@@ -126,6 +132,8 @@ PyGetSetDef value_getset[] = {
      nullptr},
     {"dtype", value_dtype, nullptr, "The dtype, or None if unknown.", nullptr},
     {"ndim", value_ndim, nullptr, "The number of dimensions, or None if unknown.", nullptr},
+    {"_is_scalar", value_is_scalar, nullptr, "Whether NumPy has a scalar here, and no array; None if unknown.",
+     nullptr},
     {"graph", value_graph, nullptr, "The graph this Value belongs to.", nullptr},
     {"node", value_node, nullptr, "The node that computes this Value.", nullptr},
     {"_key", value_key, nullptr, "A number that identifies the output within its graph.", nullptr},

@@ -19,9 +19,11 @@ size_t mix(size_t seed, size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C
 }  // namespace
 
 uint32_t SpecTable::intern(ValueSpec spec) {
-    size_t hash = mix(static_cast<size_t>(spec.ndim), reinterpret_cast<size_t>(spec.dtype.get()));
+    if (spec.ndim > 0) spec.form = Form::Array;
+    size_t hash = mix(static_cast<size_t>(spec.ndim) * 4 + static_cast<size_t>(spec.form),
+                      reinterpret_cast<size_t>(spec.dtype.get()));
     for (int64_t d : spec.dims) hash = mix(hash, static_cast<size_t>(d));
-    if (spec.ndim < 0 && !spec.dtype) return 0;
+    if (spec.ndim < 0 && !spec.dtype && spec.form == Form::Unknown) return 0;
     auto [it, end] = by_hash_.equal_range(hash);
     for (; it != end; ++it)
         if (specs_[it->second] == spec) return it->second;
@@ -111,6 +113,7 @@ ValueSpec spec_of_array(PyArrayObject* a) {
     ValueSpec spec;
     spec.dtype = Ref::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(a)));
     spec.ndim = PyArray_NDIM(a);
+    spec.form = Form::Array;
     spec.dims.assign(PyArray_DIMS(a), PyArray_DIMS(a) + PyArray_NDIM(a));
     return spec;
 }

@@ -15,13 +15,18 @@ namespace pyop {
 
 inline constexpr int64_t kUnknownSize = -1;
 
+// What NumPy has in the place of a Value: an array, or one of its scalars. A sum is a scalar, a copy of an array of no
+// dimension is an array: `+=` makes another scalar, but writes into the array.
+enum class Form : uint8_t { Unknown, Array, Scalar };
+
 struct ValueSpec {
     Ref dtype;      // null: unknown
     int ndim = -1;  // -1: unknown
+    Form form = Form::Unknown;  // known to be Array where there are dimensions
     std::vector<int64_t> dims;
 
     bool operator==(const ValueSpec& other) const {
-        return dtype.get() == other.dtype.get() && ndim == other.ndim && dims == other.dims;
+        return dtype.get() == other.dtype.get() && ndim == other.ndim && form == other.form && dims == other.dims;
     }
     PyArray_Descr* descr() const { return reinterpret_cast<PyArray_Descr*>(dtype.get()); }
 };

@@ -18,6 +18,7 @@ from ._core import Value
 from ._tree import flatten
 from .composed import COMPOSED
 from .dims import Dim, prod
+from .forms import is_scalar
 from .rebuild import replaced
 from .sizes import apply, holds
 from .spec import Spec
@@ -69,7 +70,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
         return foreign_ufuncs.call(ufunc, inputs, kwargs)
     specs = ufuncs.infer(ufunc, method, to_specs(inputs), to_specs(kwargs) if kwargs else kwargs)
     kwargs = {key: value for key, value in kwargs.items() if key != "out"}
-    return apply(_bound(ufunc, method), inputs, kwargs, specs, name=_ufunc_name(ufunc, method))
+    return apply(_bound(ufunc, method), inputs, kwargs, specs, name=_ufunc_name(ufunc, method), scalar=True)
 
 
 def array_function(
@@ -127,9 +128,10 @@ def array_function(
             f"{_name(func)}(like=...) of a Value: call it without like= and use the array in the graph as it is"
         )
     name = _name(func).removeprefix("np.")
+    scalar = is_scalar(func, args, kwargs)
     if isinstance(specs, (tuple, list)) and not all(isinstance(spec, Spec) for spec in specs):
-        return apply(_leaves_of, (func, args, kwargs), {}, specs, name=name)
-    return apply(func, args, kwargs, specs, name=name)
+        return apply(_leaves_of, (func, args, kwargs), {}, specs, name=name, scalar=scalar)
+    return apply(func, args, kwargs, specs, name=name, scalar=scalar)
 
 
 def _leaves_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ def apply(
     *,
     name: str | None = None,
     stateful: bool = False,
+    scalar: bool | None = None,
 ) -> Any:
     """Add ``func(*args, **kwargs)`` to the graph of the Values among its arguments.
 
@@ -40,6 +41,8 @@ def apply(
         Of the node; the function's own by default.
     stateful : bool
         The function has side effects or hidden inputs.
+    scalar : bool, optional
+        Whether NumPy has scalars where results have no dimension (else arrays); None if that is not known.
 
     Returns
     -------
@@ -77,7 +80,9 @@ def apply(
         raise GraphError(f"no Value among the arguments of {default_name(func)}: there is no graph to add a node to")
     if len(spec_leaves) == 1 and not structure.is_leaf:
         call["fn"] = CallForOne(call["fn"])  # one result is the result, whatever container it comes in
-    node = graph._add_call(name=name or default_name(func), specs=spec_leaves, stateful=stateful, lends=False, **call)
+    node = graph._add_call(
+        name=name or default_name(func), specs=spec_leaves, stateful=stateful, lends=False, scalar=scalar, **call
+    )
     return structure.unflatten(node.outputs)
 
 

@@ -79,7 +79,7 @@ def call(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inner = numpy_ufunc(ufunc, inputs) if not kwargs else None
     if inner is None:
         count = getattr(ufunc, "nout", 1)
-        return apply(ufunc, inputs, kwargs, Spec() if count == 1 else (Spec(),) * count)
+        return apply(ufunc, inputs, kwargs, Spec() if count == 1 else (Spec(),) * count, scalar=True)
     for item in inputs:
         if isinstance(item, Value) and isinstance(item.graph, Graph):
             item.graph._keep(ufunc)

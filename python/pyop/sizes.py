@@ -17,7 +17,15 @@ from .rebuild import call_with_sizes
 __all__ = ["apply", "holds"]
 
 
-def apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], specs: Any, *, name: str) -> Any:
+def apply(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    specs: Any,
+    *,
+    name: str,
+    scalar: bool | None = None,
+) -> Any:
     """As `pyop.calls.apply`, with Dims among the arguments.
 
     Parameters
@@ -27,6 +35,7 @@ def apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     kwargs : dict
     specs : tree of Spec
     name : str
+    scalar : bool, optional
 
     Returns
     -------
@@ -42,11 +51,11 @@ def apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     ('float64[2,n,3]', (2, 4, 3))
     """
     if not holds((args, kwargs), Dim):
-        return calls.apply(func, args, kwargs, specs, name=name)
+        return calls.apply(func, args, kwargs, specs, name=name, scalar=scalar)
     dims = [leaf for leaf in _leaves((args, kwargs)) if isinstance(leaf, Dim)]
     names = sorted({name for dim in dims for name in dim.names})
     carriers = {size: _carrier(size, args, kwargs, name) for size in names}
-    return calls.apply(call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name)
+    return calls.apply(call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name, scalar=scalar)
 
 
 def holds(x: Any, kind: type) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .array_protocol import to_specs
 from .dims import Dim, Extent, mul, prod
+from .forms import is_scalar
 from .sizes import apply
 from .spec import Spec
 
@@ -147,7 +148,9 @@ def flatten(self: Any, order: Any = "C") -> Any:
 
 
 def copy(self: Any, order: Any = "C") -> Any:
-    """As `numpy.copy`."""
+    """As `numpy.copy`; a scalar's copy is a scalar."""
+    if self._is_scalar:
+        return self
     return np.copy(self, order)
 
 
@@ -186,7 +189,12 @@ def astype(
     kept = target if target.kind not in "US" else np.dtype(target.kind)
     # A length of text that NumPy works out, and an order that only memory has, are left to the run.
     return apply(
-        np.ndarray.astype, (self, target, order, casting, subok, copy), {}, Spec(kept, self.spec.shape), name="astype"
+        np.ndarray.astype,
+        (self, target, order, casting, subok, copy),
+        {},
+        Spec(kept, self.spec.shape),
+        name="astype",
+        scalar=self._is_scalar,
     )
 
 
@@ -202,7 +210,7 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
         if not shape:
             raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
         shape = (*shape[:-1], _resized(shape[-1], self.dtype, target))
-    return apply(np.ndarray.view, (self, target), {}, Spec(target, shape), name="view")
+    return apply(np.ndarray.view, (self, target), {}, Spec(target, shape), name="view", scalar=self._is_scalar)
 
 
 def _resized(size: Extent, old: np.dtype[Any] | None, new: np.dtype[Any]) -> Extent:
@@ -229,8 +237,9 @@ def __getitem__(self: Any, key: Any) -> Any:
 
     spec = getitem(self.spec, to_specs(key))
     if _has_value_bound(key):
-        return apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem")
-    return apply(operator.getitem, (self, key), {}, spec, name="getitem")
+        return apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem", scalar=False)
+    scalar = is_scalar(operator.getitem, (self, key), {})
+    return apply(operator.getitem, (self, key), {}, spec, name="getitem", scalar=scalar)
 
 
 def _has_value_bound(key: Any) -> bool:

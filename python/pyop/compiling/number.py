@@ -218,7 +218,7 @@ def _python_call(func: Any, args: tuple[Any, ...]) -> Any:
         found = rules.lookup(func)
         specs = Spec() if found is None else found(*to_specs(samples))
     fn = OnNumbers(func, tuple(map(is_number, args)))
-    return apply(fn, tuple(x._value if is_number(x) else x for x in args), {}, specs, name=func.__name__)
+    return apply(fn, tuple(x._value if is_number(x) else x for x in args), {}, specs, name=func.__name__, scalar=True)
 
 
 # --- operators
@@ -233,7 +233,7 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
         _specialise(a, b)
     fn = OnNumbers(op, (is_number(a), is_number(b)))
     inputs = tuple(x._value if is_number(x) else x for x in (a, b))
-    value = apply(fn, inputs, {}, Spec(_DTYPES[kind], ()), name=op.__name__)
+    value = apply(fn, inputs, {}, Spec(_DTYPES[kind], ()), name=op.__name__, scalar=True)
     return Number(kind, value, frozenset().union(*(x._places for x in (a, b) if is_number(x))))
 
 
@@ -247,7 +247,7 @@ def _binary(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
         return NotImplemented
     if op is operator.pow and not is_number(a):  # the operator is not np.power for some exponents
         specs = np.power(a, _sample(b)).spec if isinstance(a, Value) else Spec()
-        return apply(OnNumbers(op, (False, True)), (a, b._value), {}, specs, name="power")
+        return apply(OnNumbers(op, (False, True)), (a, b._value), {}, specs, name="power", scalar=True)
     return ufunc(a, b)
 
 
@@ -296,7 +296,9 @@ def _install() -> None:
         def unary(self: Any, op: Any = op) -> Any:
             if self._kind is not float:  # -(-2**63) is no int64
                 _specialise(self)
-            value = apply(OnNumbers(op, (True,)), (self._value,), {}, Spec(_DTYPES[float], ()), name=op.__name__)
+            value = apply(
+                OnNumbers(op, (True,)), (self._value,), {}, Spec(_DTYPES[float], ()), name=op.__name__, scalar=True
+            )
             return Number(float, value, self._places)
 
         setattr(Number, f"__{name}__", unary)

@@ -139,7 +139,8 @@ def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
     """What the function is traced with for a leaf."""
     if kind in (b"s", b"i"):
         return place.value
-    value = graph.input(place.spec, name=_input_name(place.path))
+    assert place.spec is not None
+    value = graph._add_input(place.spec, _input_name(place.path), kind == b"n")
     if kind == b"n" and type(place.value) in NUMBERS:
         return Number(type(place.value), value, frozenset((number,)))
     return value

@@ -65,6 +65,7 @@ class Inlined:
             specs=[value.spec for value in node.outputs],
             contract=node.contract,
             stateful=node.stateful,
+            scalar=next((value._is_scalar for value in node.outputs if value.shape == ()), None),
             **form,
         )
         for old, value in zip(node.outputs, written.outputs, strict=True):

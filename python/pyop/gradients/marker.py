@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Value, set_identity
+from ..forms import pass_on
 from ..spec import Spec
 from .fit import primitive
 from .rule import linear
@@ -22,6 +23,7 @@ def argument(x: Any) -> Any:
 
 
 set_identity(argument)
+pass_on(argument)
 linear(argument, lambda ct, ans, x: ct, ("x",))
 
 
