@@ -80,6 +80,53 @@ int same_static(PyObject* a, PyObject* b) {
     return 0;  // anything else may hide a difference
 }
 
+// Equal for what is the same by `same_static`, and different for most else. Bounded in depth and width, so that neither
+// a list within itself nor a tuple of the same tuples over and over takes long.
+class StaticHash {
+  public:
+    size_t of(PyObject* o) {
+        const size_t type = address(Py_TYPE(o));
+        if (PyFloat_CheckExact(o)) return mix(type, std::bit_cast<size_t>(PyFloat_AS_DOUBLE(o)));
+        if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) return of_items(o, type);
+        if (PySlice_Check(o)) {
+            auto* s = reinterpret_cast<PySliceObject*>(o);
+            return mix(mix(mix(type, of(s->start)), of(s->stop)), of(s->step));
+        }
+        // Equivalent dtypes may be several objects, even of several types of integers.
+        if (PyArray_DescrCheck(o)) {
+            auto* descr = reinterpret_cast<PyArray_Descr*>(o);
+            return mix(type, static_cast<size_t>(descr->kind) << 32 ^ static_cast<size_t>(PyDataType_ELSIZE(descr)));
+        }
+        if (PyLong_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o))
+            return mix(type, static_cast<size_t>(PyObject_Hash(o)));  // never fails
+        return mix(type, address(o));
+    }
+
+  private:
+    static constexpr int kDepth = 16;
+    static constexpr Py_ssize_t kItems = 1 << 16;
+
+    size_t of_items(PyObject* o, size_t h) {
+        const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+        h = mix(h, static_cast<size_t>(n));
+        if (depth_ == kDepth) return h;
+        ++depth_;
+        for (Py_ssize_t i = 0; i < n && items_ < kItems; ++i, ++items_) h = mix(h, of(PySequence_Fast_GET_ITEM(o, i)));
+        --depth_;
+        return h;
+    }
+
+    int depth_ = 0;
+    Py_ssize_t items_ = 0;
+};
+
+size_t form_hash(const CallForm* form) {
+    if (!form) return 0;
+    size_t h = static_cast<size_t>(form->n_keywords()) + 1;
+    for (const int32_t code : form->order) h = mix(h, static_cast<size_t>(code));
+    return form->statics ? mix(h, StaticHash().of(form->statics.get())) : h;
+}
+
 int same_form(const CallForm* a, const CallForm* b) {
     if (!a || !b) return a == b;
     if (a->order != b->order || a->n_keywords() != b->n_keywords()) return 0;
@@ -112,22 +159,17 @@ class Merger {
     int visit(uint32_t i) {
         const Node& node = r_.g.node(i);
         if (node.stateful() || node.kind() == NodeKind::Input || any_output_fed(i)) return 0;
-        size_t hash;
         if (node.kind() == NodeKind::Constant) {
             PyArrayObject* a = as_array(r_.g.node_as<ConstantNode>(i).array());
             if (!comparable_constant(a)) return 0;
-            hash = std::hash<std::string_view>{}({PyArray_BYTES(a), static_cast<size_t>(PyArray_NBYTES(a))});
-        } else {
-            PyObject* const fn = r_.g.node_as<PyNode>(i).fn();
-            if (fn == identity && node.inputs().size() == 1 && r_.resolve(node.inputs()[0]).output == 0) {
-                r_.same_as[i] = r_.resolve(node.inputs()[0]).node;
-                ++r_.merged;
-                return 0;
-            }
-            const Py_hash_t callable = callable_hash(fn);
-            if (callable == -1 && PyErr_Occurred()) return -1;
-            hash = static_cast<size_t>(callable);
-            for (const Edge e : node.inputs()) hash = mix(hash, Rewrite::key(r_.resolve(e)));
+            return look_up(std::hash<std::string_view>{}({PyArray_BYTES(a), static_cast<size_t>(PyArray_NBYTES(a))}),
+                           i);
+        }
+        const PyNode& call = r_.g.node_as<PyNode>(i);
+        if (call.fn() == identity && node.inputs().size() == 1 && r_.resolve(node.inputs()[0]).output == 0) {
+            r_.same_as[i] = r_.resolve(node.inputs()[0]).node;
+            ++r_.merged;
+            return 0;
         }
         if (!node.inputs().empty()) {
             uint32_t& first = first_reader_[r_.resolve(node.inputs()[0]).node];
@@ -137,6 +179,12 @@ class Merger {
             }
             if (const int same = try_merge(first, i)) return same < 0 ? -1 : 0;
         }
+        const Py_hash_t callable = callable_hash(call.fn());
+        if (callable == -1 && PyErr_Occurred()) return -1;
+        // All that same_node compares: whatever is left out here, and differs in thousands of readers of one value,
+        // makes each of them be compared with all that came before.
+        size_t hash = mix(mix(static_cast<size_t>(callable), address(call.contract())), form_hash(call.form()));
+        for (const Edge e : node.inputs()) hash = mix(hash, Rewrite::key(r_.resolve(e)));
         return look_up(hash, i);
     }
 

@@ -1,0 +1,93 @@
+"""Which calls become one: held against the meaning written down in Python, and the time it takes to find out."""
+
+from __future__ import annotations
+
+import random
+import struct
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyop
+
+
+def bits(x: Any) -> Any:
+    """Equal for static arguments that no function could tell apart, and for no others."""
+    if type(x) is float:
+        return (float, struct.pack("d", x))
+    if x is not LOOP and type(x) in (tuple, list):
+        return (type(x), *map(bits, x))
+    if type(x) is slice:
+        return (slice, bits(x.start), bits(x.stop), bits(x.step))
+    if type(x) in (int, str, bytes) or isinstance(x, np.dtype):
+        return (type(x), x)
+    return (type(x), id(x))
+
+
+ARRAY, OBJECT, LOOP = np.ones(2), object(), [1.0]
+LOOP.append(LOOP)  # type: ignore[arg-type]
+STATICS: list[Any] = [
+    *(0, 0.0, -0.0, False, 1, True, 1.0, "1", b"1", None, 2**80, 2.0**80, -1, -2, float("nan"), -float("nan"), 1j),
+    *((1,), [1], (1.0,), (1, (2, [3.0])), (1, (2, [3])), (0.0,), (-0.0,), (), [], slice(1), slice(1.0), slice(0, 1)),
+    *(np.dtype("l"), np.dtype("q"), np.dtype(">i8"), np.dtype("f8"), np.dtype([("a", "i4")]), np.dtype("M8[s]")),
+    *(ARRAY, ARRAY.copy(), OBJECT, object(), np.float64(1), np.dtype("M8[ms]"), np.dtype([("b", "i4")]), LOOP),
+]
+
+
+def again(x: Any) -> Any:
+    """The same once more, as another object where there is one."""
+    if type(x) is float:
+        return struct.unpack("d", struct.pack("d", x))[0]
+    if x is not LOOP and type(x) in (tuple, list):
+        return type(x)(map(again, x))
+    if type(x) is slice:
+        return slice(again(x.start), again(x.stop), again(x.step))
+    return int(str(x)) if type(x) is int else x
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_calls_merge_that_no_function_could_tell_apart(seed: int) -> None:
+    rng = random.Random(seed)
+    functions = [pyop.op("float64[2] -> float64[2]", name=f"f{i}")(lambda x, *, k, j=0: x + 1) for i in range(3)]
+    functions.append(pyop.op("float64[2] -> float64[_]")(lambda x, *, k, j=0: x + 1))
+    statics = rng.sample(STATICS, rng.randint(2, 12))
+    seen: dict[Any, Any] = {}  # what a call is → the key of its result
+    with pyop.Graph() as graph:
+        x = graph.input("float64[2]")
+        values: list[tuple[Any, Any]] = [(x, "x")]
+        merged = 0
+        for _ in range(400):
+            which = rng.randrange(len(functions))
+            value, key = rng.choice(values[:5]) if rng.random() < 0.8 else rng.choice(values)
+            given = {name: again(rng.choice(statics)) for name in rng.choice([("k",), ("k", "j"), ("j", "k")])}
+            call = (which, key, *((name, bits(v)) for name, v in given.items()))
+            merged += call in seen
+            seen.setdefault(call, len(seen))
+            values.append((functions[which](value, **given), seen[call]))
+        graph.output([value for value, _ in values])
+    assert merged > 20
+    assert graph.compile().report()["merged"] == merged
+
+
+def fan(n: int) -> pyop.Graph:
+    def total(v: Any) -> Any:
+        found = v[0]
+        for i in range(1, n):
+            found = found + v[i]
+        return found
+
+    return pyop.trace(total, f"float64[{n}]")
+
+
+def seconds(graph: pyop.Graph, **options: Any) -> float:
+    begun = time.perf_counter()
+    graph.compile(**options)
+    return time.perf_counter() - begun
+
+
+def test_many_readers_of_one_value_are_not_compared_with_each_other() -> None:
+    graph = fan(16000)
+    best = min(seconds(graph) / seconds(graph, disable=["merge"]) for _ in range(3))
+    assert best < 4, best  # one by one it was 25
