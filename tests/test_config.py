@@ -51,7 +51,16 @@ def test_module_runs_as_a_command():
     assert done.stdout.startswith("pyop ")
 
 
-@pytest.mark.parametrize("arguments", [[], ["nothing"], ["demo", "--records", "0"], ["demo", "--rounds", "some"]])
+def test_without_a_command_it_says_what_there_is(capsys):
+    assert main([]) == 0
+    assert "usage: python -m pyop" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as exit_:
+        main(["--version"])
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out == f"pyop {pyop.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["nothing"], ["demo", "--records", "0"], ["demo", "--rounds", "some"]])
 def test_wrong_command_line_is_explained(arguments, capsys):
     with pytest.raises(SystemExit) as exit_:
         main(arguments)

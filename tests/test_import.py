@@ -29,6 +29,16 @@ def test_import_works_where_no_optional_package_can_be_imported():
     assert fresh(f"{blocked}; import pyop; print(pyop.__version__)").strip()
 
 
+def test_optional_parts_are_attributes_that_load_when_asked_for():
+    code = "import inspect, sys, pyop; assert 'onnx' in dir(pyop) and 'onnx' not in sys.modules; "
+    assert fresh(code + "print(pyop.onnx.export.__name__, pyop.onnx is sys.modules['pyop.onnx'])") == "export True\n"
+    blocked = "import sys; sys.modules['onnx'] = None; import inspect, pyop; "
+    said = fresh(blocked + "inspect.getmembers(pyop); print(getattr(pyop, 'onnx', 'absent'))\ntry: pyop.onnx\n"
+                 "except AttributeError as error: print(error)")  # fmt: skip
+    assert said.startswith("absent\npyop.onnx needs the package 'onnx'")
+    assert fresh(code + "print(hasattr(pyop, 'onxx'))") == "False\n"
+
+
 def test_import_time_over_numpy(record_property):
     """Reported, not judged: the machine decides how long a process takes to start."""
     clock = "import time; begin = time.process_time(); import {}; print(time.process_time() - begin)"

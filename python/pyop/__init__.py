@@ -110,3 +110,19 @@ for _public in (
 ):
     _public.__module__ = "pyop"
 del _public
+
+
+def __getattr__(name: str) -> object:
+    # What needs other packages is imported when somebody asks for it.
+    if name != "onnx":
+        raise AttributeError(f"module 'pyop' has no attribute {name!r}")
+    import importlib
+
+    try:
+        return importlib.import_module("pyop.onnx")
+    except ModuleNotFoundError as error:
+        raise AttributeError(str(error)) from error
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "onnx"})

@@ -10,10 +10,11 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from ._core import __version__
+
 
 def info(args: argparse.Namespace) -> int:
     """Print how pyop was built and what it runs on."""
-    from . import __version__
     from .config import build_config, get_include
 
     config = build_config()
@@ -122,7 +123,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m pyop", description="Look at this installation of pyop, or see it work on real data."
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"pyop {__version__}")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     command = commands.add_parser("info", help="versions, compiler, paths: put this in a bug report")
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -155,8 +158,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    args = build_parser().parse_args(argv)
+    parser = build_parser()
+    args = parser.parse_args(argv)
     try:
+        if args.run is None:
+            parser.print_help()
+            return 0
         status: int = args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # who reads has seen enough: `| head`

@@ -1,5 +1,6 @@
 """Graphs of models, written as models again: with what was added, in every dialect, for one version of operators."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -186,7 +187,7 @@ def test_a_graph_with_nodes_added_is_saved_bit_for_bit(tmp_path):
         text=True,
         timeout=120,
         check=False,
-        env={"PYTHONPATH": ":".join(path)},
+        env=os.environ | {"PYTHONPATH": ":".join(path)},
     )
     assert done.returncode == 0, done.stderr
     expected = [graph.compile()(x=X, c=np.array(c), w=X) for c in (True, False)]

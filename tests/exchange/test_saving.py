@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -70,7 +71,12 @@ def saved(tmp_path_factory):
     command = [sys.executable, "-c", program, str(folder), graphs.__name__]
     path = [str(HERE.parent), *(entry for entry in sys.path if entry)]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, env={"PYTHONPATH": ":".join(path)}
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | {"PYTHONPATH": ":".join(path)},
     )
     assert done.returncode == 0, done.stderr
     return folder
@@ -218,7 +224,9 @@ def test_what_a_script_has_defined_goes_along(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     path = ":".join(entry for entry in sys.path if entry)
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env={"PYTHONPATH": path})
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | {"PYTHONPATH": path}
+    )
     assert done.returncode == 0, done.stderr
     x = np.arange(3.0)
     pickled, power, twice = pickle.loads((tmp_path / "graph.pickle").read_bytes())

@@ -241,3 +241,16 @@ def test_vmap_of_graphs_and_of_unknown_numbers():
         pyop.vmap(lambda w: pyop.grad(lambda x: np.sum(w * x))(np.ones(4)))(X)
     with pytest.raises(TypeError, match="n, is not known while the graph is built"):
         pyop.trace(pyop.vmap(np.sort), "float64[n,4]")
+
+
+def test_the_gradient_of_a_graph_has_the_steps_of_its_function():
+    def loss(x):
+        return np.sum(np.exp(x[1:]).reshape(-1) * 2.0)
+
+    graph = pyop.trace(loss, "float64[5]")
+    steps = [
+        str(pyop.trace(pyop.value_and_grad(given), "float64[5]").compile().explain()).splitlines()[0]
+        for given in (loss, graph)
+    ]
+    assert steps[0] == steps[1]
+    assert "7 native, 0 calls of Python" in steps[1]

@@ -66,6 +66,7 @@ class Inlined:
             contract=node.contract,
             stateful=node.stateful,
             scalar=next((value._is_scalar for value in node.outputs if value.shape == ()), None),
+            lends=node._lends,
             **form,
         )
         for old, value in zip(node.outputs, written.outputs, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,6 +19,7 @@ from .elements import STRING, code_of
 from .embedded import Embedded
 from .held import HeldModel
 from .inferred import Inferred
+from .model_file import save_model
 from .pairs import calls_of_gradients
 from .standard import OPSET, Emitter, NotStandard, Operand, emit, has_rule
 
@@ -91,19 +91,6 @@ def export(
     return model
 
 
-def save_model(model: Any, path: Any) -> None:
-    """Write a model into a file, whole or not at all."""
-    path = os.fspath(path)
-    part = f"{path}.part-{os.getpid()}"
-    try:
-        with open(part, "wb") as file:
-            file.write(model.SerializeToString())
-        os.replace(part, path)
-    finally:
-        if os.path.exists(part):
-            os.unlink(part)
-
-
 class Writer:
     """Collects the parts of a model.
 
@@ -123,6 +110,8 @@ class Writer:
         self.initializers: list[Any] = []
         self.value_infos: list[Any] = []
         self.outputs: list[Any] = []
+        self.node_names: set[str] = set()
+        self.untold: set[str] = set()  # tensors that no type is declared for
         self.names: dict[tuple[int, int], str] = {}
         self.functions: dict[str, Any] = {}
         self.uses_extension = False
@@ -152,6 +141,17 @@ class Writer:
             k += 1
             name = f"{hint}_{k}"
         self.taken.add(name)
+        return name
+
+    def node_name(self, hint: str) -> str:
+        """A name for a node: runtimes refuse two of one name, as of a call and its second gradient."""
+        if not self.node_names and self.held is not None:
+            self.node_names = {held.node.name for held in self.held.nodes.values()}
+        name, k = hint, 0
+        while name in self.node_names:
+            k += 1
+            name = f"{hint}_{k}"
+        self.node_names.add(name)
         return name
 
     def initializer(self, array: np.ndarray[Any, Any], hint: str) -> str:
@@ -414,7 +414,7 @@ class Writer:
             inputs,
             self.outputs,
             initializer=self.initializers,
-            value_info=[info for info in self.value_infos if info.name not in outputs],
+            value_info=[info for info in self.value_infos if info.name not in outputs | self.untold],
         )
         made: ModelProto = helper.make_model(
             graph,

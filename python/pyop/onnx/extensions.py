@@ -50,7 +50,7 @@ def write_extension(call: Any) -> None:
     w, node = call.w, call.node
     arguments, names = call.arguments()
     attributes, tensors = call.attributes(arguments, names)
-    outputs = [w.operand(value) for value in node.outputs]
+    outputs = call.results()
     if not outputs:
         call.fail("it returns nothing, and an operator has at least one result")
     ports = [call.port(f"output {k}", output) for k, output in enumerate(outputs)]
@@ -77,7 +77,9 @@ def write_extension(call: Any) -> None:
     op_type = _operator_name(described)
     w.extensions[op_type] = described
     w.nodes.append(
-        helper.make_node(op_type, [t.name for t in tensors], [o.name for o in outputs], name=node.name, domain=DOMAIN)
+        helper.make_node(
+            op_type, [t.name for t in tensors], [o.name for o in outputs], name=w.node_name(node.name), domain=DOMAIN
+        )
     )
     w.uses_extension = True
 

@@ -226,17 +226,20 @@ class _Call:
 
     # --- nodes
 
+    def results(self) -> list[Operand]:
+        """What the function returns: the residuals that a node gives out beside it stay in its context."""
+        outputs = [self.w.operand(value) for value in self.node.outputs]
+        return outputs if _saving(self.node) is None else outputs[:-1]
+
     def python_op(self, again: bool = False) -> str:
         """The node; once more, if a further gradient needs a context of its own. The name of the context."""
         w, node = self.w, self.node
         arguments, names = self.arguments()
         attributes, tensors = self.attributes(arguments, names)
-        outputs = [w.operand(value) for value in node.outputs]
+        outputs = self.results()
         gradient = _saving(node)
         hint = f"{w.names[node.index, 0] if outputs else node.name}_ctx"
-        context = w.fresh(hint) if gradient is None or again else outputs[-1].name
-        if gradient is not None:
-            outputs = outputs[:-1]
+        context = w.fresh(hint) if gradient is None or again else w.operand(node.outputs[-1]).name
         if again:
             outputs = [Operand(w.fresh(f"{output.name}_again"), output.dtype, output.shape) for output in outputs]
         if not outputs:
@@ -258,15 +261,21 @@ class _Call:
                 attributes["tensor_reuse_map"] = [-1, *self.reused(node.contract.mutates, tensors, outputs)]
             else:
                 attributes["inplace"] = 1
-        made = _node("PythonOp", [t.name for t in tensors], [context, *(o.name for o in outputs)], node, attributes)
+        made = _node(
+            "PythonOp",
+            [t.name for t in tensors],
+            [context, *(o.name for o in outputs)],
+            w.node_name(node.name),
+            attributes,
+        )
         if names:
             made.metadata_props.add(key=KEYWORDS, value=",".join(names))
         if self.takes_bytes(tensors):
             made.metadata_props.add(key=TEXT_AS_BYTES, value="1")
         w.nodes.append(made)
         w.uses_extension = True
-        if gradient is None or again:
-            w.value_infos.append(w.value_info(context, Spec(np.int64, (1,)), context))
+        # Nothing is said of the context: shape inference has it as of rank 0, and runtimes warn of what they find.
+        w.untold.add(context)
         if again:
             w.value_infos += [w.value_info(o.name, Spec(o.dtype, o.shape), o.name) for o in outputs]
         return context
@@ -336,7 +345,7 @@ class _Call:
             "output_tensor_requires_grads": required,
         }
         read = [context, *(ct.name for ct in cotangents)]
-        w.nodes.append(_node("PythonOpGrad", read, outs, node, attributes))
+        w.nodes.append(_node("PythonOpGrad", read, outs, w.node_name(node.name), attributes))
 
 
 def _hashable(function: Any) -> bool:
@@ -364,10 +373,10 @@ def forward_of(w: Writer, node: Node) -> Node | None:
     return w.calls_of_gradients.get(node.index)
 
 
-def _node(op_type: str, inputs: list[str], outputs: list[str], node: Node, attributes: dict[str, Any]) -> Any:
+def _node(op_type: str, inputs: list[str], outputs: list[str], name: str, attributes: dict[str, Any]) -> Any:
     from onnx import AttributeProto, helper
 
-    made = helper.make_node(op_type, inputs, outputs, name=node.name, domain=DOMAIN)
+    made = helper.make_node(op_type, inputs, outputs, name=name, domain=DOMAIN)
     for key, value in attributes.items():
         kind = None
         if isinstance(value, list):

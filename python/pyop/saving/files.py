@@ -18,11 +18,11 @@ from .._core import CallOnTree, Contract, Node, Op, __version__
 from ..graph import Graph
 from ..onnx import exporting
 from ..onnx.embedded import Embedded
-from ..onnx.exporting import save_model
 from ..onnx.held import HeldModel, describe, read_description
 from ..onnx.loaded import LoadedGraph
 from ..onnx.loading import load as load_onnx
 from ..onnx.loading import read_model, to_array
+from ..onnx.model_file import save_model
 from ..onnx.registry import Table
 from ..onnx.trust import Trust, import_path
 from .parts import Parts, Record, parts_of, put_into, put_together
