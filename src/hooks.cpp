@@ -1,6 +1,7 @@
 // src/hooks.cpp: what the Python side tells the core once, at import.
 #include <pybind11/pybind11.h>
 
+#include "array/containers.h"
 #include "graph/build.h"
 #include "graph/passes/rewrite.h"
 #include "graph/value_spec.h"
@@ -54,6 +55,25 @@ void register_hooks(py::module_& m) {
             return py::reinterpret_borrow<py::object>(graph ? graph : Py_None);
         },
         "The graph that is being built on this thread, or None.");
+    m.def(
+        "own_rules",
+        [](py::object container, bool sequences) -> py::object {
+            const pyop::Rules rules = pyop::rules_of(container.ptr());
+            if (rules == pyop::Rules::None || (rules == pyop::Rules::Sequences && !sequences)) return py::none();
+            PyObject* text = pyop::rules_text_new(container.ptr(), rules);
+            if (!text) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(text);
+        },
+        py::arg("container"), py::arg("sequences") = false,
+        "What an object would lose as a plain array, and what to write instead; None if nothing. `sequences`: the + "
+        "and "
+        "== of Python's sequences are rules, too.");
+    m.def(
+        "check_nothing_lost",
+        [](py::object value) {
+            if (pyop::check_nothing_lost(value.ptr()) < 0) throw py::error_already_set();
+        },
+        py::arg("value"), "A TypeError if a mask or a gradient would be lost in a plain array.");
     m.def(
         "note_refusal", [](py::object exception) { pyop::note_refusal(exception.ptr()); }, py::arg("exception"),
         "Notes that a symbolic or recorded array is about to raise this.");

@@ -166,7 +166,7 @@ def test_subclasses_become_plain_arrays_without_a_copy():
     op = pyop.op("float64 -> float64")(lambda x: x)
     kinds = []
     look = pyop.op("float64 -> float64[]")(lambda x: kinds.append(type(x)) or 0.0)
-    for x in (np.matrix([[1.0, 2.0]]), np.ma.array([1.0, 2.0], mask=[0, 1]), np.array([1.0]).view(np.recarray)):
+    for x in (np.matrix([[1.0, 2.0]]), np.ma.array([1.0, 2.0], mask=[0, 0]), np.array([1.0]).view(np.recarray)):
         look(x)
         got = op(x)
         assert type(got) is np.ndarray

@@ -111,7 +111,8 @@ def test_any_layout_goes_out_and_in(call, layout):
     assert got.dtype == f32
     assert got.dtype.isnative
     np.testing.assert_array_equal(got, want)
-    np.testing.assert_array_equal(call(lambda a: a * f32(1), [make()], "float32"), want)
+    if layout != "masked":  # whose mask a result loses, as in TensorFlow; an argument is refused
+        np.testing.assert_array_equal(call(lambda a: a * f32(1), [make()], "float32"), want)
 
 
 def test_the_returned_array_is_not_copied(call):

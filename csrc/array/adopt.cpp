@@ -1,5 +1,6 @@
 #include "array/adopt.h"
 
+#include "array/containers.h"
 #include "array/copied.h"
 #include "array/describe.h"
 #include "array/text.h"
@@ -138,7 +139,7 @@ PyArrayObject* adopt_tf(const Contract& c, Py_ssize_t k, PyObject* value, const 
 // pyop.op: any NumPy dtype passes as it is.
 PyArrayObject* adopt_numpy(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller) {
     PyArray_Descr* want = c ? (*c->outputs)[static_cast<size_t>(k)].descr() : nullptr;
-    Ref array = as_native_array(value, want);
+    Ref array = check_nothing_lost(value) < 0 ? Ref() : as_native_array(value, want);
     if (!array) {
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
         Ref why = pending_text();

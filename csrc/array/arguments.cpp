@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "array/checked_call.h"
+#include "array/containers.h"
 #include "array/copied.h"
 #include "array/describe.h"
 #include "array/text.h"
@@ -69,8 +70,43 @@ PyObject* tensor_steal(PyObject* array) {
 
 }  // namespace
 
+namespace {
+
+bool is_object_array(PyObject* array) { return PyArray_DESCR(as_array(array))->type_num == NPY_OBJECT; }
+
+// NumPy looks for everything but this by itself.
+PyObject* from_dlpack_new(PyObject* value) {
+    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+    return numpy ? PyObject_CallMethod(numpy.get(), "from_dlpack", "(O)", value) : nullptr;
+}
+
+bool offers_dlpack(PyObject* value) {
+    Ref method = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__dlpack__"));
+    if (!method) PyErr_Clear();
+    return static_cast<bool>(method);
+}
+
+// Sparse matrices, datetimes, ragged lists: an array of the objects themselves is not what was asked for.
+PYOP_COLD PyObject* made_objects(PyObject* value, PyArray_Descr* want) {
+    const char* instead = nullptr;
+    for (const char* name : {"toarray", "to_numpy", "numpy"}) {
+        if (instead || PyList_Check(value) || PyTuple_Check(value)) break;
+        Ref method = Ref::steal(PyObject_GetAttrString(value, name));
+        if (method) instead = name;
+        PyErr_Clear();
+    }
+    const std::string dtype = dtype_text(want);
+    const std::string call = instead ? std::string("x.") + instead + "()" : "an array of " + dtype;
+    PyErr_Format(PyExc_TypeError, "NumPy makes objects of it, but %s is expected: pass %s", dtype.c_str(),
+                 call.c_str());
+    return nullptr;
+}
+
+}  // namespace
+
 PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) {
     if (utf8 && is_text(value)) return as_object(utf8_array_new(value));
+    if (check_nothing_lost(value) < 0) return nullptr;
     PyObject* array;
     if (is_exact_array(value))
         array = Py_NewRef(value);
@@ -78,6 +114,13 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) 
         array = PyArray_EnsureArray(Py_NewRef(value));
     else
         array = counted(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr));
+    if (array && !PyArray_Check(value) && is_object_array(array)) {
+        if (PyArray_NDIM(as_array(array)) == 0 && offers_dlpack(value)) Py_SETREF(array, from_dlpack_new(value));
+        if (array && want && want->type_num != NPY_OBJECT && !utf8 && is_object_array(array)) {
+            Py_DECREF(array);
+            return made_objects(value, want);
+        }
+    }
     if (array && is_foreign(as_array(array))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array)), NPY_NATIVE);
         Py_SETREF(array, native ? counted(PyArray_CastToType(as_array(array), native, 0)) : nullptr);
@@ -89,13 +132,6 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) 
 PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller) {
     const ArraySpec* spec = c && c->inputs_declared && k < c->n_in() ? &(*c->inputs)[static_cast<size_t>(k)] : nullptr;
     PyObject* array = convert_argument_new(value, spec ? spec->descr() : nullptr, c && c->text_as_utf8);
-    PyArray_Descr* want = spec ? spec->descr() : nullptr;
-    if (array && want && want->type_num != NPY_OBJECT && !PyArray_Check(value) && !c->text_as_utf8 &&
-        PyArray_DESCR(as_array(array))->type_num == NPY_OBJECT) {
-        Py_DECREF(array);
-        array = nullptr;
-        PyErr_Format(PyExc_TypeError, "NumPy makes objects of it, but %s is expected", dtype_text(want).c_str());
-    }
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
     Ref why = pending_text();
     Ref message =

@@ -1,6 +1,7 @@
 // autograd/function_outputs.cpp: what forward returned becomes what apply returns.
 #include <algorithm>  // std::find
 
+#include "array/containers.h"
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
@@ -108,9 +109,11 @@ struct Outputs {
         } else if (is_exact_array(value)) {
             array = Ref::borrow(value);
         } else if (PyArray_Check(value) || PyArray_CheckScalar(value)) {
+            if (check_nothing_lost(value) < 0) return {};
             array = Ref::steal(PyArray_EnsureArray(Py_NewRef(value)));
             if (!array) return {};
         } else {
+            if (check_no_rules(value, "what forward returned") < 0) return {};
             if (!holds_array(value)) return Ref::borrow(value);
             PyErr_Format(PyExc_TypeError,
                          "forward of %U returned arrays inside a %s, which would lose their gradients: return an array "

@@ -2,6 +2,7 @@
 //
 // An operator whose operands need no gradient is the operator of their arrays. Anything else is recorded by
 // pyop/autograd/recording.py.
+#include "array/containers.h"
 #include "array/operators.h"
 #include "autograd/engine.h"
 #include "autograd/native.h"
@@ -27,6 +28,12 @@ bool is_watched(PyObject* o) {
     if (!is_tensor(o)) return false;
     const TensorObject* t = as_tensor(o);
     return (t->requires_grad && autograd_state.recording) || (autograd_state.forward_level && t->extra);
+}
+
+// Not for us, unless it is a container that would take the numbers by its own rules.
+PyObject* not_implemented(PyObject* a, PyObject* b) {
+    if (check_no_rules(is_operand(a) ? b : a, "beside a Tensor") < 0) return nullptr;
+    Py_RETURN_NOTIMPLEMENTED;
 }
 
 PyObject* numbers(PyObject* o) { return is_tensor(o) ? as_object(as_tensor(o)->data) : o; }
@@ -92,7 +99,7 @@ struct Slots {
     template <Operator which>
     static PyObject* binary(PyObject* a, PyObject* b) {
         if (is_value(a) || is_value(b)) return with_value(row_of(which).binary, a, b);
-        if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+        if (!is_operand(a) || !is_operand(b)) return not_implemented(a, b);
         if (is_watched(a) || is_watched(b)) return recorded(which, a, b);
         PyObject* result = on_arrays(which, numbers(a), numbers(b));
         if (which != Operator::Divmod || !result || !PyTuple_CheckExact(result)) return wrapped(result);
@@ -113,7 +120,8 @@ PyObject* power_of(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_No
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (is_value(a) || is_value(b)) return with_value(power_of, a, b);
-    if (!is_operand(a) || !is_operand(b) || modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    if (!is_operand(a) || !is_operand(b)) return not_implemented(a, b);
+    if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     if (!is_watched(a) && !is_watched(b)) return wrapped(power_of(numbers(a), numbers(b)));
     // As NumPy's operator does it for small exponents.
     Native native = Native::Power;
@@ -153,20 +161,21 @@ PyObject* changed(PyObject* a, PyObject* result) {
 
 template <Operator which>
 PyObject* in_place(PyObject* a, PyObject* b) {
-    if (!is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!is_operand(b)) return not_implemented(a, b);
     if (const int recorded = is_recorded_in_place(a, b)) return recorded < 0 ? nullptr : Slots::binary<which>(a, b);
     return changed(a, row_of(which).in_place(numbers(a), numbers(b)));
 }
 
 PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
-    if (!is_operand(b) || modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    if (!is_operand(b)) return not_implemented(a, b);
+    if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     if (const int recorded = is_recorded_in_place(a, b)) return recorded < 0 ? nullptr : power(a, b, modulus);
     return changed(a, PyNumber_InPlacePower(numbers(a), numbers(b), Py_None));
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {
     if (is_value(b)) return PyObject_RichCompare(numbers(a), b, op);
-    if (!is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!is_operand(b)) return not_implemented(a, b);
     return wrapped(PyObject_RichCompare(numbers(a), numbers(b), op));
 }
 

@@ -2,6 +2,7 @@
 #include <cstddef>  // offsetof
 #include <vector>
 
+#include "array/containers.h"
 #include "autograd/engine.h"
 #include "autograd/grad_node.h"
 #include "autograd/state.h"
@@ -30,6 +31,7 @@ PyObject* tensor_new_py(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pO:Tensor", const_cast<char**>(keywords), &data, &requires_grad,
                                      &dtype))
         return nullptr;
+    if (!is_tensor(data) && check_no_rules(data, "pyop.Tensor") < 0) return nullptr;
     Ref array = to_array(data);
     if (array && dtype != Py_None) {
         PyArray_Descr* descr = nullptr;

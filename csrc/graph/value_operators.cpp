@@ -1,6 +1,7 @@
 // graph/value_operators.cpp: Value's operators are NumPy's ufuncs.
 #include <array>
 
+#include "array/containers.h"
 #include "array/operators.h"
 #include "graph/build.h"
 #include "runtime/errors.h"
@@ -23,8 +24,14 @@ bool is_operand(PyObject* o) {
     return is_value(o) || is_array_operand(o) || PyUnicode_Check(o) || PyBytes_Check(o) || is_dim(o);
 }
 
+// Not for us, unless it is a container that would take the numbers of this one by its own rules.
+PyObject* not_implemented(PyObject* other) {
+    if (check_no_rules(other, "beside a Value") < 0) return nullptr;
+    Py_RETURN_NOTIMPLEMENTED;
+}
+
 PyObject* call_two(PyObject* ufunc, PyObject* a, PyObject* b) {
-    if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!is_operand(a) || !is_operand(b)) return not_implemented(is_operand(a) ? b : a);
     PyObject* inputs[] = {a, b};
     return guarded([&] { return ufunc_call_new(ufunc, inputs, 2); }, static_cast<PyObject*>(nullptr));
 }
@@ -86,7 +93,7 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {
-    if (!is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!is_operand(b)) return not_implemented(b);
     // Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE are 0 to 5.
     return call_two(more_ufuncs[static_cast<size_t>(Less + op)], a, b);
 }

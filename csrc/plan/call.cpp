@@ -106,13 +106,16 @@ class Targets {
     Ref items_;
 };
 
+std::string kind_text(PyObject* out) { return std::string("a ") + Py_TYPE(out)->tp_name + " "; }
+
 int check_out(PyObject* out, PyObject* result, size_t k) {
     const bool fits = is_exact_array(out) && is_exact_array(result) && PyArray_ISWRITEABLE(as_array(out)) &&
                       PyArray_EquivTypes(PyArray_DESCR(as_array(out)), PyArray_DESCR(as_array(result))) &&
                       PyArray_SAMESHAPE(as_array(out), as_array(result));
     if (fits) return 0;
-    PyErr_Format(errors.input, "out= for output %zu of the plan must be a writable %s, but is %s%s", k,
-                 array_text(result).c_str(), array_text(out).c_str(),
+    PyErr_Format(errors.input, "out= for output %zu of the plan must be a writable ndarray %s, but is %s%s%s", k,
+                 array_text(result).c_str(), PyArray_Check(out) && !is_exact_array(out) ? kind_text(out).c_str() : "",
+                 array_text(out).c_str(),
                  is_exact_array(out) && !PyArray_ISWRITEABLE(as_array(out)) ? " (read-only)" : "");
     return -1;
 }

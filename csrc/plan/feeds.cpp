@@ -113,8 +113,9 @@ PyObject* convert_new(const Program& p, size_t k, PyObject* value) {
         Py_SETREF(array, convert_argument_new(value, nullptr, true));
     if (!p.feeds[k].dtype) array = keep_nuls_steal(array, value);
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
-    Ref message = Ref::steal(PyUnicode_FromFormat("input '%U' of the graph, a %s, cannot become an array",
-                                                  p.feeds[k].name.get(), Py_TYPE(value)->tp_name));
+    Ref why = pending_text();
+    Ref message = Ref::steal(PyUnicode_FromFormat("input '%U' of the graph, a %s, cannot become an array: %U",
+                                                  p.feeds[k].name.get(), Py_TYPE(value)->tp_name, why.get()));
     raise_from_pending(errors.input, message.get());
     return nullptr;
 }

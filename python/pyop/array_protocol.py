@@ -17,6 +17,7 @@ from . import rules
 from ._core import Value
 from ._tree import flatten
 from .composed import COMPOSED
+from .containers import check_operands
 from .dims import Dim, prod
 from .forms import is_scalar
 from .rebuild import replaced
@@ -60,6 +61,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     """
     from .rules import ufuncs  # on first use: `import pyop` stays light
 
+    check_operands(f"np.{ufunc.__name__} of a Value", inputs, kwargs)
     if any(_is_foreign(item) for item in inputs):
         return NotImplemented
     if not isinstance(ufunc, np.ufunc):
@@ -99,6 +101,7 @@ def array_function(
     >>> str(np.mean(x, axis=0).spec), np.shape(x)
     ('float32[3]', (Dim('n'), 3))
     """
+    check_operands(f"{_name(func)} of a Value", args, kwargs)
     if not all(issubclass(kind, (Value, np.ndarray)) for kind in types):
         return NotImplemented
     refusal = _REFUSED.get(func)

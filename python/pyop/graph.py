@@ -380,7 +380,12 @@ def as_input_spec(spec: Any) -> Spec:
 
 
 def _constant_array(value: Any) -> np.ndarray[Any, Any]:
+    _core.check_nothing_lost(value)
     array = np.asarray(value)
+    if (
+        array.dtype.kind == "O" and (rules := _core.own_rules(value)) is not None
+    ):  # sparse: NumPy knows no numbers in it
+        raise TypeError(rules)
     if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
         # NumPy's own string types cut trailing NULs; objects do not.
         objects = np.array(value, dtype=object)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ._core import Tensor, Value, graph_being_built
 from ._tree import flatten
+from .containers import plain_array
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
@@ -457,7 +458,7 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
     leaves, structure = flatten(args)
     which = [k for k, leaf in enumerate(leaves) if leaf is not None]
-    arrays = [np.asarray(leaves[k]) for k in which]
+    arrays = [plain_array(leaves[k], "an argument") for k in which]
     if not arrays:
         raise TypeError("a derivative needs arguments: the function was called without any")
 

@@ -88,6 +88,7 @@ def install(value_type: type) -> None:
         setattr(value_type, name, property(getter, doc=getter.__doc__))
     for name, message in _NO_ATTRIBUTE.items():
         setattr(value_type, name, property(_absence(name, message)))
+    setattr(value_type, "__pandas_priority__", 100_000)  # noqa: B010 (containers of pandas leave operators to us)
 
 
 def _add(value_type: type, name: str, method: Callable[..., Any]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import TreeDef, flatten
+from ..containers import check_operands
 from ..gradients import table
 from ..rebuild import replaced
 from .forward import keep_tangents
@@ -30,6 +31,7 @@ _classes: dict[Any, FunctionClass] = {}
 
 def array_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """A ufunc, or one of its methods, on Tensors."""
+    _check_operands(ufunc, inputs, kwargs)
     if any(_is_foreign(x) for x in inputs):
         if any(type(x) is Value for x in inputs):
             return _in_graph(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
@@ -46,6 +48,7 @@ def array_function(
 ) -> Any:
     """A function of NumPy (or of ours, written to take part in its protocol) on Tensors."""
     kwargs = kwargs or {}
+    _check_operands(func, args, kwargs)
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
         return _in_graph(func, args, kwargs) if Value in types else NotImplemented
     if func in _SHAPE_ONLY:
@@ -53,6 +56,22 @@ def array_function(
     if func in _IN_PLACE:
         return _changing(func, args, kwargs)
     return call(func, func, args, kwargs)
+
+
+_COMMON = frozenset((np.ndarray, Tensor, Value, float, int, bool, complex, str, slice, type, type(None)))
+
+
+def _check_operands(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Containers with rules of their own have no place in a record. Subclasses of ndarray compute with Tensors that
+    are not recorded as they do with arrays."""
+    if _COMMON.issuperset(map(type, args)) and _COMMON.issuperset(map(type, kwargs.values())):
+        return
+    leaves = table.leaves(args, kwargs)
+    recorded = _core.forward_level() > 0 or (
+        _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)
+    )
+    foreign = [x for x in leaves if type(x) not in _COMMON and (recorded or not isinstance(x, np.ndarray))]
+    check_operands(f"{getattr(function, '__name__', function)} of a Tensor", foreign)
 
 
 def _in_graph(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -324,6 +343,7 @@ def _into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 def operator(name: str, *operands: Any) -> Any:
     """An operator that has to be recorded: the ufunc of the same meaning."""
     ufunc = getattr(np, name)
+    _check_operands(ufunc, operands, {})
     return call(ufunc, ufunc, operands, {})
 
 
@@ -333,6 +353,7 @@ def power(a: Any, b: Any) -> Any:
         return call(np.square, np.square, (a,), {})
     if type(b) is float and b == 0.5:
         return call(np.sqrt, np.sqrt, (a,), {})
+    _check_operands(np.power, (a, b), {})
     return call(np.power, np.power, (a, b), {})
 
 

@@ -187,6 +187,7 @@ def install(tensor: Any) -> None:
         function.__qualname__ = f"Tensor.{function.__name__}"
         setattr(tensor, function.__name__, function)
     tensor.conjugate = conj
+    tensor.__pandas_priority__ = 100_000  # containers of pandas leave operators with it to it, which refuses them
     tensor.T = property(lambda self: np.transpose(self), doc="The transpose.")
     tensor.mT = property(lambda self: np.swapaxes(self, -1, -2), doc="The last two axes swapped.")
     tensor.real = property(lambda self: np.real(self), doc="The real part.")

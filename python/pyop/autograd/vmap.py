@@ -14,6 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten, map_leaves
+from ..containers import check_operands, plain_array
 from .function import _method
 
 __all__ = ["Batched", "VmapInfo", "apply_batched", "vmap"]
@@ -41,6 +42,9 @@ class Batched(NDArrayOperatorsMixin):
     """One example of a batch, as a function under `vmap` sees it: an array without the axis of the batch."""
 
     __slots__ = ("array", "dim", "level")
+
+    # Containers of pandas leave operators with it to it, which refuses them.
+    __pandas_priority__ = 100_000
 
     def __init__(self, array: Any, dim: int, level: int) -> None:
         self.array, self.dim, self.level = array, dim, level
@@ -85,6 +89,7 @@ class Batched(NDArrayOperatorsMixin):
         return one_by_one(lambda x, k: x[k], (self, key), {}, self.level)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        check_operands("an example under vmap", inputs, kwargs)
         level = level_of((inputs, kwargs))
         if method == "reduce" or (ufunc is np.matmul and not kwargs):
             found = (_reduced if method == "reduce" else _matmul)(getattr(ufunc, method), inputs, kwargs, level)
@@ -97,6 +102,7 @@ class Batched(NDArrayOperatorsMixin):
         return map_leaves(lambda array: Batched(array, 0, level), found)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        check_operands("an example under vmap", args, kwargs)
         level = level_of((args, kwargs))
         found = _reduced(func, args, kwargs, level) if func in _REDUCTIONS else None
         return one_by_one(func, args, kwargs, level) if found is None else found
@@ -243,6 +249,7 @@ def _together(results: list[Any], level: int) -> Any:
     if not results:
         raise ValueError("a batch without examples: what the function returns for one is not known")
     first, tree = flatten(results[0])
+    check_operands("the results for other examples under vmap", *[one for one in first if type(one) is not np.ndarray])
     columns = zip(*[flatten(result)[0] for result in results], strict=True)
     return tree.unflatten(
         [
@@ -355,7 +362,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
                 continue
 
             def wrap(leaf: Any, dim: int = dim) -> Any:
-                leaf = leaf if isinstance(leaf, (Tensor, Batched, Value)) else np.asarray(leaf)
+                leaf = leaf if isinstance(leaf, (Tensor, Batched, Value)) else plain_array(leaf, "an argument")
                 if not -leaf.ndim <= dim < leaf.ndim:
                     raise ValueError(f"in_dims={dim} for an argument of shape {leaf.shape}")
                 return Batched(leaf, dim % leaf.ndim, level)
@@ -368,7 +375,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
         def unwrap(leaf: Any, dim: Any) -> Any:
             if not isinstance(leaf, Batched) or leaf.level != level:
-                array = leaf if isinstance(leaf, (Tensor, Batched, Value)) else np.asarray(leaf)
+                array = leaf if isinstance(leaf, (Tensor, Batched, Value)) else plain_array(leaf, "a result")
                 return np.stack([array] * size, axis=dim)
             return leaf.array if leaf.dim == dim else np.moveaxis(leaf.array, leaf.dim, dim)
 

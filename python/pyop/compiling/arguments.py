@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core import InputError
+from .._core import InputError, own_rules
 from .._tree import TreeDef, flatten
 from ..parameters import Parameters, default_name
 from ..spec import Spec
@@ -169,7 +169,7 @@ class Arguments:
             return Place(path, b"s", x)
         if isinstance(x, np.number | np.bool_) and kind is not np.timedelta64:
             return Place(path, b"n", x, spec=Spec(x.dtype, ()))
-        if isinstance(x, np.ndarray | np.generic) or _is_array_like(x):
+        if isinstance(x, np.ndarray | np.generic) or _is_array_like(x) or own_rules(x) is not None:
             return Place(path, b"?", x)
         raise TypeError(
             f"argument {path} of {self.name} is of type {type(x).__name__}, neither array nor number: if it decides "

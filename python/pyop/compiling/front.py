@@ -107,7 +107,8 @@ def compile(
     is set later is not seen: make it an argument, or call ``clear_cache()``.
 
     Called with symbolic arrays, or inside ``with graph:``, the function itself runs, and becomes part of that graph. So
-    it does when called with subclasses of ndarray, which have rules of their own.
+    it does, without specs, when called with containers that have rules of their own: subclasses of ndarray, pandas,
+    xarray, torch, sparse and masked arrays.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Plan, Tensor, Value, graph_being_built
+from .._core import Plan, Tensor, Value, graph_being_built, own_rules
 from .._tree import contains, flatten
 from ..graph import Graph
 from ..parameters import check_name
@@ -63,10 +63,11 @@ class Tracer:
         """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
         extra = {} if out is None else {"out": out}
         foreign = [p.value for _, places in arguments for p in places if p.kind == b"?"]
-        if any(isinstance(x, np.ndarray) and type(x) is not np.memmap for x in foreign):
+        if any(type(x) is not np.ndarray and own_rules(x, sequences=True) is not None for x in foreign):
             if out is not None:
                 raise TypeError(
-                    f"{self.name}: out= needs plain arrays, and a subclass of ndarray is among the arguments"
+                    f"{self.name}: out= needs plain arrays, and a container with rules of its own is among the "
+                    "arguments: pass np.asarray(x) for its numbers alone"
                 )
             return self.fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
         converted = [

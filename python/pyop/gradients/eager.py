@@ -14,6 +14,7 @@ import numpy as np
 from .. import _core
 from .._core import Tensor
 from .._tree import TreeDef, flatten, map_leaves
+from ..containers import check_rules, plain_array
 from ..rebuild import unflatten_each
 from . import table
 
@@ -36,7 +37,7 @@ def _opened(leaf: Any, what: str) -> Tensor:
     from ..autograd.linear import Alias
 
     if type(leaf) is not Tensor:
-        leaf = np.asarray(leaf)
+        leaf = plain_array(leaf, what)
     if leaf.dtype.kind not in "fc":
         raise TypeError(
             f"{what} is {leaf.dtype}{list(leaf.shape)}, and only arrays of real or complex numbers have gradients: "
@@ -135,6 +136,7 @@ class Run:
         def pullback(ct: Any) -> Any:
             cts = structure.flatten_up_to(ct)
             for y, c in zip(leaves, cts, strict=True):
+                check_rules("a cotangent", c)
                 if c is not None and np.shape(c) != np.shape(y):
                     raise TypeError(f"a cotangent has shape {np.shape(c)}, but what it belongs to {np.shape(y)}")
             again = self.nested or _is_nested(ct)
@@ -167,7 +169,10 @@ def forward_jacobian(
     """A tree like the result of trees like the arguments, by one pass forward an element of the arguments."""
     which = (argnums,) if isinstance(argnums, int) else argnums
     found = [flatten(args[k]) for k in which]
-    arguments = [[x if type(x) is Tensor else np.asarray(x) for x in leaves] for leaves, _ in found]
+    arguments = [
+        [x if type(x) is Tensor else plain_array(x, f"argument {k}") for x in leaves]
+        for k, (leaves, _) in zip(which, found, strict=True)
+    ]
     structure: Any = None
     by_argument: list[list[Any]] = []  # by leaf of the arguments, and by result
     for n, leaves in enumerate(arguments):
@@ -213,7 +218,7 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
         result = f(*structure.unflatten([x if t is None else next(full) for x, t in zip(leaves, given, strict=True)]))
         found, form = flatten(result)
         shape[:] = [form, [type(y) is Tensor for y in found]]
-        return tuple([y if type(y) is Tensor else Tensor(np.asarray(y)) for y in found])
+        return tuple([y if type(y) is Tensor else Tensor(plain_array(y, "a result")) for y in found])
 
     which = [k for k, t in enumerate(given) if t is not None]
     moved = tuple([leaves[k] for k in which])
@@ -240,6 +245,8 @@ def _pairs(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[list[An
         found, tree = flatten(primal)
         parts = [None] * len(found) if tangent is None else tree.flatten_up_to(tangent)
         for x, t in zip(found, parts, strict=True):
+            check_rules("a primal", x)
+            check_rules("a tangent", t)
             if t is not None and np.shape(t) != np.shape(x):
                 raise TypeError(f"a tangent has shape {np.shape(t)}, but its argument {np.shape(x)}")
         leaves += found

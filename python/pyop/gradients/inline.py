@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .._core import Node, Value
 from .._tree import flatten
 from ..autograd.vmap import Batched, level_of, one_by_one
+from ..containers import plain_array
 from ..graph import Graph
 
 __all__ = ["Inlined"]
@@ -42,7 +41,7 @@ class Inlined:
             return self.graph.run(feeds=dict(zip(inputs, arrays, strict=True)))
         new: dict[int, Any] = {}
         for value, array in zip(inputs, arrays, strict=True):
-            new[value._key] = array if isinstance(array, Value) else target.constant(np.asarray(array))
+            new[value._key] = array if isinstance(array, Value) else target.constant(plain_array(array, "an argument"))
         for node in self.graph.nodes:
             if node.kind != "input":
                 self._write(node, target, new)

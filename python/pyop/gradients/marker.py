@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .._core import Value, set_identity
+from ..containers import plain_array
 from ..forms import pass_on
 from ..spec import Spec
 from .fit import primitive
@@ -30,7 +29,7 @@ linear(argument, lambda ct, ans, x: ct, ("x",))
 def open_value(graph: Any, leaf: Any, what: str) -> Value:
     """A Value that stands for an argument and for nothing else."""
     if not isinstance(leaf, Value):
-        leaf = graph.constant(np.asarray(leaf))
+        leaf = graph.constant(plain_array(leaf, "an argument"))
     dtype = leaf.dtype
     if dtype is not None and dtype.kind not in "fc":
         raise TypeError(

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core import Node, Value
+from ..containers import plain_array
 from ..dim import Dim
 from ..rebuild import CallOnTree, call_with_sizes
 from . import table
@@ -188,7 +189,7 @@ def _laid_out(ct: Any, value: Value) -> Any:
         return ct if ct is None or shape_of(ct) == shape_of(value) else broadcast_like(ct, value)
     if isinstance(ct, Scalar):
         ct = ct.array()
-    ct = value.graph.constant(np.asarray(ct))
+    ct = value.graph.constant(plain_array(ct, "a cotangent"))
     return ct if value.shape == () else broadcast_like(ct, value)
 
 

@@ -1,0 +1,98 @@
+"""Containers of other libraries (pandas, xarray, masked arrays, torch) where an array is wanted.
+
+They compute by rules of their own, which a plain array would lose without a word: csrc/array/containers.h.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._core import Tensor, Value, own_rules
+from ._tree import flatten
+from .refusals import refusal
+
+__all__ = ["check_operands", "check_rules", "plain_array"]
+
+_PLAIN = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, bytes, slice, type, type(None)))
+
+
+def check_operands(what: str, *trees: Any) -> None:
+    """Refuse a call if containers with rules of their own are among its arguments.
+
+    Parameters
+    ----------
+    what : str
+        What they meet.
+    *trees : tree
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyop.containers import check_operands
+    >>> check_operands("np.add of a Value", np.ma.masked_array([1.0, 2.0], [True, False]))
+    Traceback (most recent call last):
+    TypeError: beside np.add of a Value: some elements of this numpy MaskedArray are masked, ...
+    """
+    for leaf in flatten(trees)[0]:
+        if type(leaf) in _PLAIN:
+            continue
+        rules = own_rules(leaf)
+        if rules is not None:
+            raise refusal(f"beside {what}: {rules}")
+
+
+def check_rules(what: str, x: Any) -> None:
+    """Refuse what would lose something as a plain array.
+
+    Parameters
+    ----------
+    what : str
+        What it is, for the error.
+    x : array_like
+
+    Raises
+    ------
+    TypeError
+        It has rules of its own, or holds something that has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyop.containers import check_rules
+    >>> check_rules("argument 0", np.ones(3))
+    >>> check_rules("argument 0", np.ma.masked_array([1.0]))
+    Traceback (most recent call last):
+    TypeError: argument 0: this numpy MaskedArray computes by rules of its own, ...
+    """
+    if type(x) in _PLAIN:
+        return
+    for leaf in flatten(x)[0]:
+        rules = None if type(leaf) in _PLAIN else own_rules(leaf)
+        if rules is not None:
+            raise TypeError(f"{what}: {rules}")
+
+
+def plain_array(x: Any, what: str) -> np.ndarray[Any, Any]:
+    """``np.asarray(x)``, for what loses nothing by that.
+
+    Parameters
+    ----------
+    x : array_like
+    what : str
+        What it is, for the error.
+
+    Raises
+    ------
+    TypeError
+        It has rules of its own, or holds something that has.
+
+    Examples
+    --------
+    >>> from pyop.containers import plain_array
+    >>> plain_array([1, 2], "argument 0")
+    array([1, 2])
+    """
+    check_rules(what, x)
+    return np.asarray(x)
