@@ -23,6 +23,9 @@ void register_hooks(py::module_& m) {
         [](py::object ufunc, py::object function) { pyop::set_array_hooks(ufunc.ptr(), function.ptr()); },
         py::arg("array_ufunc"), py::arg("array_function"), "What NumPy's protocols on a Value call.");
     m.def(
+        "set_in_place_hook", [](py::object in_place) { pyop::set_in_place_hook(in_place.ptr()); }, py::arg("in_place"),
+        "What an augmented assignment to a Value calls where it takes more than a node of its ufunc.");
+    m.def(
         "set_recorded_call",
         [](py::tuple types, py::object function) { pyop::set_recorded_call(types.ptr(), function.ptr()); },
         py::arg("types"), py::arg("function"), "What is called for an op with such objects among its arguments.");

@@ -195,14 +195,14 @@ PyObject* graph_value(PyObject* self, PyObject* args) {
         PyErr_SetString(PyExc_IndexError, "no such value");
         return nullptr;
     }
-    return value_new(self, {node, output});
+    return value_new(self, {node, output}, kFixed);
 }
 
 PyObject* graph_inputs(PyObject* self, void*) {
     const auto inputs = graph_of(self).inputs();
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
     for (size_t i = 0; tuple && i < inputs.size(); ++i) {
-        PyObject* value = value_new(self, {inputs[i], 0});
+        PyObject* value = value_new(self, {inputs[i], 0}, kFixed);
         if (!value) return nullptr;
         PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), value);
     }

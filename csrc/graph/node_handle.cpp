@@ -26,10 +26,10 @@ PyObject* node_kind(PyObject* self, void*) {
     Py_RETURN_NONE;
 }
 
-PyObject* values_new(PyObject* graph, std::span<const Edge> edges) {
+PyObject* values_new(PyObject* graph, std::span<const Edge> edges, uint32_t flags = kFixed) {
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
     for (size_t i = 0; tuple && i < edges.size(); ++i) {
-        PyObject* value = value_new(graph, edges[i]);
+        PyObject* value = value_new(graph, edges[i], flags);
         if (!value) return nullptr;
         PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), value);
     }
@@ -38,11 +38,14 @@ PyObject* values_new(PyObject* graph, std::span<const Edge> edges) {
 
 PyObject* node_inputs(PyObject* self, void*) { return values_new(handle(self)->graph, node_of(self).inputs()); }
 
-PyObject* node_outputs(PyObject* self, void*) {
+PyObject* outputs_new(PyObject* self, uint32_t flags) {
     std::vector<Edge> edges;
     for (uint32_t k = 0; k < node_of(self).n_outputs(); ++k) edges.push_back({handle(self)->index, k});
-    return values_new(handle(self)->graph, edges);
+    return values_new(handle(self)->graph, edges, flags);
 }
+
+PyObject* node_outputs(PyObject* self, void*) { return outputs_new(self, kFixed); }
+PyObject* node_results(PyObject* self, void*) { return outputs_new(self, 0); }
 
 PyObject* node_index(PyObject* self, void*) { return PyLong_FromUnsignedLong(handle(self)->index); }
 PyObject* node_graph(PyObject* self, void*) { return Py_NewRef(handle(self)->graph); }
@@ -122,6 +125,7 @@ PyGetSetDef node_getset[] = {
     {"kind", node_kind, nullptr, "'input', 'constant' or 'py'.", nullptr},
     {"inputs", node_inputs, nullptr, "The Values it reads.", nullptr},
     {"outputs", node_outputs, nullptr, "The Values it computes.", nullptr},
+    {"_results", node_results, nullptr, "As `outputs`, for whoever has just added the node.", nullptr},
     {"index", node_index, nullptr, "Its number in creation order.", nullptr},
     {"graph", node_graph, nullptr, "The graph it belongs to.", nullptr},
     {"stateful", node_stateful, nullptr, "Whether it has effects beyond its outputs.", nullptr},

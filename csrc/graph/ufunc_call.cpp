@@ -1,5 +1,6 @@
 // graph/ufunc_call.cpp: a ufunc applied to Values becomes a node, without a detour through Python where dtype
 // and shape are simple. The result dtype of (ufunc, operand dtypes) is asked of NumPy once and remembered.
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <unordered_map>
@@ -140,6 +141,24 @@ class UfuncCaller final : public Caller {
 Ref ufunc_name(PyObject* ufunc) { return Ref::steal(PyObject_GetAttrString(ufunc, "__name__")); }
 
 }  // namespace
+
+bool ufunc_keeps_spec(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
+    auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
+    if (std::string_view(Py_TYPE(ufunc)->tp_name) != "numpy.ufunc" || u->core_enabled || n > kMaxInputs) return false;
+    const ValueSpec& target = graph_of(as_value(inputs[0])->graph).spec(as_value(inputs[0])->edge);
+    // NumPy's loops for complex numbers round another way where they write over what they read.
+    if (!target.dtype || target.ndim < 0 || PyTypeNum_ISCOMPLEX(target.descr()->type_num)) return false;
+    Key key{ufunc, {}};
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        key.kinds[static_cast<size_t>(i)] = kind_of(inputs[i]);
+        if (!key.kinds[static_cast<size_t>(i)]) return false;
+    }
+    PyObject* dtype = result_dtype(key, n);
+    ValueSpec spec;
+    if (dtype != target.dtype.get() || result_spec(inputs, n, dtype, spec) < 0 || spec.dims != target.dims)
+        return false;
+    return std::find(spec.dims.begin(), spec.dims.end(), kUnknownSize) == spec.dims.end();
+}
 
 PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n, PyObject* instead) {
     auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);

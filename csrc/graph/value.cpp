@@ -1,6 +1,7 @@
 #include "graph/value.h"
 
 #include "graph/build.h"
+#include "graph/storage.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 
@@ -110,6 +111,7 @@ int value_traverse(PyObject* self, visitproc visit, void* arg) {
 void value_dealloc(PyObject* self) {
     PyObject_GC_UnTrack(self);
     PyTypeObject* type = Py_TYPE(self);
+    leave_storage(as_value(self));
     Py_CLEAR(as_value(self)->graph);
     type->tp_free(self);
     Py_DECREF(type);
@@ -167,7 +169,6 @@ const PyType_Slot own_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(value_traverse)},
     {Py_tp_dealloc, reinterpret_cast<void*>(value_dealloc)},
     {Py_tp_getset, value_getset},
-    {Py_tp_methods, value_methods},
     {Py_nb_bool, reinterpret_cast<void*>(value_bool)},
     {Py_nb_float, reinterpret_cast<void*>(value_float)},
     {Py_nb_int, reinterpret_cast<void*>(value_int)},
@@ -176,11 +177,14 @@ const PyType_Slot own_slots[] = {
 
 }  // namespace
 
-PyObject* value_new(PyObject* graph, Edge edge) {
+PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags) {
     ValueObject* v = PyObject_GC_New(ValueObject, value_type);
     if (!v) return nullptr;
     v->graph = Py_NewRef(graph);
     v->edge = edge;
+    v->flags = flags;
+    v->storage = nullptr;
+    v->next = v->previous = nullptr;
     PyObject_GC_Track(v);
     return reinterpret_cast<PyObject*>(v);
 }
@@ -200,7 +204,11 @@ PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssi
 
 int value_init(PyObject* module) {
     std::vector<PyType_Slot> slots(std::begin(own_slots), std::end(own_slots));
-    if (value_operator_slots(slots) < 0) return -1;
+    if (value_operator_slots(slots) < 0 || value_in_place_slots(slots) < 0) return -1;
+    static std::vector<PyMethodDef> methods(std::begin(value_methods), std::end(value_methods));
+    const auto more = value_memory_methods();
+    methods.insert(methods.end() - 1, more.begin(), more.end());
+    slots.push_back({Py_tp_methods, methods.data()});
     slots.push_back({0, nullptr});
     // Not immutable: python/pyop/value_methods.py adds the ndarray methods.
     PyType_Spec spec = {"pyop._core.Value", sizeof(ValueObject), 0,

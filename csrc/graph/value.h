@@ -1,16 +1,26 @@
 // graph/value.h: Value, the Python handle of one output of a node, and NodeHandle, that of a whole node.
 //
-// A handle is a graph and an index: it owns nothing else, and two handles of the same output are equal in
-// all but identity. Values hash by identity, as `==` on them is NumPy's elementwise comparison.
+// A handle is a graph and an index, and knows what else shows its memory (graph/storage.h). `+=` moves it to another
+// index: so all names of the handle see it. Values hash by identity, as `==` on them is NumPy's elementwise comparison.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace pyop {
 
+struct Storage;
+
+// Of a Value: NumPy's array there is read-only; the handle was looked up in a graph, where an output has one value for
+// ever.
+inline constexpr uint32_t kReadOnly = 1, kFixed = 2;
+
 struct ValueObject {
     PyObject_HEAD PyObject* graph;
     Edge edge;
+    uint32_t flags;
+    Storage* storage;  // null: shows memory of its own, or of an argument
+    ValueObject* next;  // of the handles that show this storage
+    ValueObject* previous;
 };
 
 struct NodeHandleObject {
@@ -26,20 +36,33 @@ int node_init(PyObject* module);
 PYOP_INLINE bool is_value(PyObject* o) { return Py_TYPE(o) == value_type; }
 PYOP_INLINE ValueObject* as_value(PyObject* o) { return reinterpret_cast<ValueObject*>(o); }
 
-PyObject* value_new(PyObject* graph, Edge edge);
+PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags = 0);
 PyObject* node_handle_new(PyObject* graph, uint32_t index);
 
 // Python's side of array-like behaviour: array_ufunc(ufunc, method, inputs, kwargs) and
 // array_function(func, types, args, kwargs), told once by python/pyop/__init__.py.
 void set_array_hooks(PyObject* array_ufunc, PyObject* array_function);
 
+// in_place(operator, value, other) of python/pyop/in_place.py: the Value that `value` becomes by an augmented
+// assignment.
+void set_in_place_hook(PyObject* in_place);
+
 // `ufunc(*inputs)` as a node, when its specs can be had without Python; else through the hook. With `instead` the node
 // calls that, whose specs are those of the ufunc; a dtype that cannot be had is not known then.
 PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n, PyObject* instead = nullptr);
 
+// Whether the result of a ufunc on a Value and others is sure to have the dtype and shape of the first, and the bits
+// that the ufunc gives where it writes over that.
+bool ufunc_keeps_spec(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
+
 PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
 
-// Appends Value's number and comparison slots (value_operators.cpp).
+// Appends Value's number and comparison slots (value_operators.cpp), those of augmented assignment
+// (value_in_place.cpp).
 int value_operator_slots(std::vector<PyType_Slot>& slots);
+int value_in_place_slots(std::vector<PyType_Slot>& slots);
+
+// Methods about memory, for Python's rules (value_memory.cpp).
+std::span<const PyMethodDef> value_memory_methods();
 
 }  // namespace pyop

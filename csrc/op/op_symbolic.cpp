@@ -1,5 +1,6 @@
 // op/op_symbolic.cpp: a call with Values among its arguments adds a node and returns its outputs.
 #include "graph/build.h"
+#include "graph/storage.h"
 #include "op/op.h"
 #include "runtime/errors.h"
 
@@ -68,11 +69,18 @@ PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments&
     const auto node = static_cast<uint32_t>(added);
     if (n_out == 0) return node_handle_new(graph, node);
     const Contract& form = *reinterpret_cast<const Contract*>(promised.get());
-    if (n_out == 1 && form.form == ResultForm::Single) return value_new(graph, {node, 0});
+    if (n_out == 1 && form.form == ResultForm::Single) {
+        PyObject* value = value_new(graph, {node, 0});
+        if (value) may_show_memory_of(as_value(value), bound.arrays, Owner::Opaque);
+        return value;
+    }
     std::vector<PyObject*> values;
     for (uint32_t k = 0; k < n_out; ++k) {
         values.push_back(value_new(graph, {node, k}));
-        if (values.back()) continue;
+        if (values.back()) {
+            may_show_memory_of(as_value(values.back()), bound.arrays, Owner::Opaque);
+            continue;
+        }
         for (PyObject* value : values) Py_XDECREF(value);
         return nullptr;
     }

@@ -30,6 +30,7 @@ from .explain import Explanation
 from .gradients.rule import defjvp, defvjp
 from .gradients.saved import saved
 from .graph import Graph, trace
+from .in_place import in_place
 from .op import Op, op
 from .profile import Profile, profile
 from .py_func import numpy_function, py_func
@@ -91,6 +92,7 @@ __all__ = [
 _core.set_package_directory(os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
 _core.set_spec_classes(Spec, Dim)
 _core.set_array_hooks(array_ufunc, array_function)
+_core.set_in_place_hook(in_place)
 install(Value)
 pickles.install()
 

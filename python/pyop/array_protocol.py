@@ -23,6 +23,7 @@ from .forms import is_scalar
 from .rebuild import replaced
 from .sizes import apply, holds
 from .spec import Spec
+from .views import share
 
 __all__ = ["array_function", "array_ufunc", "to_specs"]
 
@@ -133,8 +134,11 @@ def array_function(
     name = _name(func).removeprefix("np.")
     scalar = is_scalar(func, args, kwargs)
     if isinstance(specs, (tuple, list)) and not all(isinstance(spec, Spec) for spec in specs):
-        return apply(_leaves_of, (func, args, kwargs), {}, specs, name=name, scalar=scalar)
-    return apply(func, args, kwargs, specs, name=name, scalar=scalar)
+        made = apply(_leaves_of, (func, args, kwargs), {}, specs, name=name, scalar=scalar)
+    else:
+        made = apply(func, args, kwargs, specs, name=name, scalar=scalar)
+    share(func, args, kwargs, made, found is not None)
+    return made
 
 
 def _leaves_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -83,7 +83,7 @@ def apply(
     node = graph._add_call(
         name=name or default_name(func), specs=spec_leaves, stateful=stateful, lends=False, scalar=scalar, **call
     )
-    return structure.unflatten(node.outputs)
+    return structure.unflatten(node._results)
 
 
 def _flat_call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ._core import Value
 
-__all__ = ["is_scalar", "pass_on"]
+__all__ = ["found", "is_scalar", "pass_on"]
 
 _NAMES = (
     *("copy", "broadcast_to", "broadcast_arrays", "roll", "pad", "where", "select", "piecewise", "cov", "cross"),
@@ -29,18 +29,19 @@ _AS_GIVEN_NAMES = (
 )
 
 
-def _found(names: tuple[str, ...]) -> frozenset[Any]:
-    found = set()
+def found(*names: str) -> frozenset[Any]:
+    """The functions of these names below ``numpy`` that the installed release has."""
+    functions = set()
     for name in names:
         try:
-            found.add(operator.attrgetter(name)(np))
+            functions.add(operator.attrgetter(name)(np))
         except AttributeError:
             continue  # functions come with NumPy's releases
-    return frozenset(found)
+    return frozenset(functions)
 
 
-_ARRAYS = _found(_NAMES)
-_AS_GIVEN = {*_found(_AS_GIVEN_NAMES), np.ndarray.astype, np.ndarray.view}
+_ARRAYS = found(*_NAMES)
+_AS_GIVEN = {*found(*_AS_GIVEN_NAMES), np.ndarray.astype, np.ndarray.view}
 
 
 def pass_on(func: Callable[..., Any]) -> None:

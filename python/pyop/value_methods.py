@@ -17,6 +17,7 @@ from .dims import Dim, Extent, mul, prod
 from .forms import is_scalar
 from .sizes import apply
 from .spec import Spec
+from .views import share
 
 __all__ = ["install"]
 
@@ -144,8 +145,10 @@ def _one_or_many(items: tuple[Any, ...], needed_by: str | None) -> Any:
 
 
 def flatten(self: Any, order: Any = "C") -> Any:
-    """The elements in one dimension; see `numpy.ravel`."""
-    return np.ravel(self, order)
+    """A copy of the elements in one dimension; see `numpy.ravel`."""
+    made = np.ravel(self, order)
+    made._own()
+    return made
 
 
 def copy(self: Any, order: Any = "C") -> Any:
@@ -171,13 +174,18 @@ def choose(self: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any
 
 
 def conj(self: Any) -> Any:
-    """As `numpy.conjugate`."""
-    return np.conjugate(self)
+    """As `numpy.conjugate`; of real numbers, the Value itself, as ndarray has it."""
+    if self.dtype is not None and self.dtype.kind in "biuf":
+        return self
+    made = np.conjugate(self)
+    if self.dtype is None:
+        made._may_show((self,))
+    return made
 
 
 def conjugate(self: Any) -> Any:
-    """As `numpy.conjugate`."""
-    return np.conjugate(self)
+    """As `conj`."""
+    return conj(self)
 
 
 def astype(
@@ -189,14 +197,13 @@ def astype(
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")
     kept = target if target.kind not in "US" else np.dtype(target.kind)
     # A length of text that NumPy works out, and an order that only memory has, are left to the run.
-    return apply(
-        np.ndarray.astype,
-        (self, target, order, casting, subok, copy),
-        {},
-        Spec(kept, self.spec.shape),
-        name="astype",
-        scalar=self._is_scalar,
-    )
+    if not copy and self.dtype == target and order in ("K", "A"):
+        return self
+    args = (self, target, order, casting, subok, copy)
+    made = apply(np.ndarray.astype, args, {}, Spec(kept, self.spec.shape), name="astype", scalar=self._is_scalar)
+    if self.dtype is None or self.dtype == target:
+        share(np.ndarray.astype, args, {}, made)
+    return made
 
 
 def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
@@ -211,7 +218,9 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
         if not shape:
             raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
         shape = (*shape[:-1], _resized(shape[-1], self.dtype, target))
-    return apply(np.ndarray.view, (self, target), {}, Spec(target, shape), name="view", scalar=self._is_scalar)
+    made = apply(np.ndarray.view, (self, target), {}, Spec(target, shape), name="view", scalar=self._is_scalar)
+    share(np.ndarray.view, (self, target), {}, made)
+    return made
 
 
 def _resized(size: Extent, old: np.dtype[Any] | None, new: np.dtype[Any]) -> Extent:
@@ -238,9 +247,12 @@ def __getitem__(self: Any, key: Any) -> Any:
 
     spec = getitem(self.spec, to_specs(key))
     if _has_value_bound(key):
-        return apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem", scalar=False)
-    scalar = is_scalar(operator.getitem, (self, key), {})
-    return apply(operator.getitem, (self, key), {}, spec, name="getitem", scalar=scalar)
+        made = apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem", scalar=False)
+    else:
+        scalar = is_scalar(operator.getitem, (self, key), {})
+        made = apply(operator.getitem, (self, key), {}, spec, name="getitem", scalar=scalar)
+    share(operator.getitem, (self, key), {}, made)
+    return made
 
 
 def _has_value_bound(key: Any) -> bool:
@@ -317,13 +329,13 @@ def __format__(self: Any, spec: str) -> str:
 
 
 def __copy__(self: Any) -> Any:
-    """The Value itself: it is immutable, and belongs to its graph."""
-    return self
+    """As `copy`."""
+    return copy(self, "K")
 
 
 def __deepcopy__(self: Any, memo: Any) -> Any:
-    """The Value itself: it is immutable, and belongs to its graph."""
-    return self
+    """As `copy`."""
+    return copy(self, "K")
 
 
 _METHODS: tuple[Callable[..., Any], ...] = (

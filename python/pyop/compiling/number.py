@@ -23,7 +23,7 @@ from ..rebuild import CallOnTree
 from ..sizes import apply
 from ..spec import Spec
 
-__all__ = ["Number", "Specialise"]
+__all__ = ["Number", "Specialise", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 
@@ -66,7 +66,7 @@ class Number:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         known = all(is_number(x) or isinstance(x, _OPERANDS) or type(x) in _DTYPES for x in inputs)
         if method != "__call__" or kwargs or len(inputs) != ufunc.nin or not known:
-            _specialise(inputs, kwargs)
+            specialise(inputs, kwargs)
         kinds = [_kind_or_dtype(x) for x in inputs]
         if any(kind is None for kind in kinds) or ufunc.signature is not None:
             return _python_call(ufunc, inputs)
@@ -85,16 +85,16 @@ class Number:
             return {np.shape: (), np.ndim: 0, np.size: 1}[func]
         # Functions whose result does not depend on the number but in its elements.
         if func not in (np.where, np.clip) or kwargs or not any(isinstance(x, Value) for x in args):
-            _specialise(args, kwargs)
+            specialise(args, kwargs)
         return _python_call(func, args)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        _specialise(self)
+        specialise(self)
 
     # --- what needs the number
 
     def _needed(self, *args: Any) -> NoReturn:
-        _specialise(self)
+        specialise(self)
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _needed
     __format__ = __round__ = __trunc__ = __floor__ = __ceil__ = __reduce_ex__ = _needed
@@ -104,7 +104,7 @@ class Number:
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(self._kind, name):
-            _specialise(self)
+            specialise(self)
         raise AttributeError(f"{self._kind.__name__!r} object has no attribute {name!r}")
 
     def __copy__(self) -> Number:
@@ -139,7 +139,7 @@ def _places_in(*args: Any) -> frozenset[int]:
     return frozenset(found)
 
 
-def _specialise(*args: Any) -> NoReturn:
+def specialise(*args: Any) -> NoReturn:
     """Ask for the numbers among the arguments."""
     raise Specialise(_places_in(*args))
 
@@ -230,7 +230,7 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     kind: type = complex if complex in kinds else float
     # int may grow beyond an int64, and a float to a power may be complex.
     if (kinds == {int} and op is not operator.truediv) or (op is operator.pow and kind is float):
-        _specialise(a, b)
+        specialise(a, b)
     fn = OnNumbers(op, (is_number(a), is_number(b)))
     inputs = tuple(x._value if is_number(x) else x for x in (a, b))
     value = apply(fn, inputs, {}, Spec(_DTYPES[kind], ()), name=op.__name__, scalar=True)
@@ -242,7 +242,7 @@ def _binary(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
     if is_number(other) or type(other) in _DTYPES:
         return _between_numbers(op, a, b)
     if isinstance(other, bool | Dim):
-        _specialise(a, b)
+        specialise(a, b)
     if not isinstance(other, _OPERANDS):
         return NotImplemented
     if op is operator.pow and not is_number(a):  # the operator is not np.power for some exponents
@@ -287,7 +287,7 @@ def _install() -> None:
     for name, ufunc in comparisons.items():
 
         def compare(self: Any, other: Any, ufunc: Any = ufunc) -> Any:
-            return ufunc(self, other) if isinstance(other, _OPERANDS) else _specialise(self, other)
+            return ufunc(self, other) if isinstance(other, _OPERANDS) else specialise(self, other)
 
         setattr(Number, f"__{name}__", compare)
     for name in ("neg", "pos", "abs"):
@@ -295,7 +295,7 @@ def _install() -> None:
 
         def unary(self: Any, op: Any = op) -> Any:
             if self._kind is not float:  # -(-2**63) is no int64
-                _specialise(self)
+                specialise(self)
             value = apply(
                 OnNumbers(op, (True,)), (self._value,), {}, Spec(_DTYPES[float], ()), name=op.__name__, scalar=True
             )

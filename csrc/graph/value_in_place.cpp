@@ -1,0 +1,100 @@
+// graph/value_in_place.cpp: augmented assignment. `y += 1` writes into NumPy's array, so that all names of it see that;
+// here the handle moves on to the node that computes the new numbers. A scalar is not written but bound anew.
+#include <array>
+
+#include "array/operators.h"
+#include "graph/build.h"
+#include "graph/storage.h"
+#include "runtime/errors.h"
+#include "runtime/refusal.h"
+
+namespace pyop {
+
+namespace {
+
+PyObject* in_place_hook = nullptr;
+
+// For the life of the process.
+std::array<PyObject*, kOperators> ufuncs;
+
+constexpr const char* kSymbols[kOperators] = {
+    "+=", "-=", "*=", "%=", nullptr, "<<=", ">>=", "&=", "^=", "|=", "//=", "/=", "@="};
+constexpr const char* kMethods[kOperators] = {"iadd", "isub", "imul", "imod",      nullptr,    "ilshift", "irshift",
+                                              "iand", "ixor", "ior",  "ifloordiv", "itruediv", "imatmul"};
+
+PYOP_COLD PyObject* unknown_form(PyObject* value, const char* operation) {
+    Ref text = Ref::steal(PyObject_Repr(value));
+    if (!text) return nullptr;
+    return refuse(
+        PyExc_TypeError,
+        "`%s` of %U: it is not known whether NumPy has an array here, which is written, or a scalar, which is "
+        "not: write `x = x + ...` (with the operator in place of the +), which makes a new one of either",
+        operation, text.get());
+}
+
+// Lets the handle be what `made` is; new reference to the handle.
+PyObject* moved(PyObject* value, PyObject* made) {
+    if (!is_value(made) || as_value(made)->graph != as_value(value)->graph) {
+        PyErr_SetString(PyExc_SystemError, "an augmented assignment must give a Value of the same graph");
+        return nullptr;
+    }
+    as_value(value)->edge = as_value(made)->edge;
+    return Py_NewRef(value);
+}
+
+PyObject* by_rules(PyObject* value, PyObject* other, const char* method, const char* symbol) {
+    Ref made = Ref::steal(PyObject_CallFunction(in_place_hook, "ssOO", method, symbol, value, other));
+    if (!made || made.get() == Py_NotImplemented) return made.release();
+    return moved(value, made.get());
+}
+
+template <Operator which>
+PyObject* in_place(PyObject* value, PyObject* other) {
+    constexpr auto at = static_cast<size_t>(which);
+    const ValueSpec& spec = graph_of(as_value(value)->graph).spec(as_value(value)->edge);
+    if (spec.form == Form::Scalar) return row_of(which).binary(value, other);
+    if (spec.form == Form::Unknown) return unknown_form(value, kSymbols[at]);
+    PyObject* inputs[] = {value, other};
+    if (!ufunc_keeps_spec(ufuncs[at], inputs, 2)) return by_rules(value, other, kMethods[at], kSymbols[at]);
+    if (check_writable(value, kSymbols[at]) < 0) return nullptr;
+    Ref made = guarded([&] { return Ref::steal(ufunc_call_new(ufuncs[at], inputs, 2)); }, Ref());
+    return made ? moved(value, made.get()) : nullptr;
+}
+
+PyObject* in_place_power(PyObject* value, PyObject* other, PyObject* modulus) {
+    const ValueSpec& spec = graph_of(as_value(value)->graph).spec(as_value(value)->edge);
+    if (spec.form == Form::Scalar || modulus != Py_None) return PyNumber_Power(value, other, modulus);
+    if (spec.form == Form::Unknown) return unknown_form(value, "**=");
+    return by_rules(value, other, "ipow", "**=");
+}
+
+}  // namespace
+
+void set_in_place_hook(PyObject* in_place) { Py_XSETREF(in_place_hook, Py_NewRef(in_place)); }
+
+int value_in_place_slots(std::vector<PyType_Slot>& slots) {
+    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+    for (size_t i = 0; i < kOperators; ++i) {
+        ufuncs[i] = numpy ? PyObject_GetAttrString(numpy.get(), kOperatorRows[i].ufunc) : nullptr;
+        if (!ufuncs[i]) return -1;
+    }
+    const PyType_Slot own[] = {
+        type_slot(Py_nb_inplace_add, in_place<Operator::Add>),
+        type_slot(Py_nb_inplace_subtract, in_place<Operator::Subtract>),
+        type_slot(Py_nb_inplace_multiply, in_place<Operator::Multiply>),
+        type_slot(Py_nb_inplace_remainder, in_place<Operator::Remainder>),
+        type_slot(Py_nb_inplace_lshift, in_place<Operator::LeftShift>),
+        type_slot(Py_nb_inplace_rshift, in_place<Operator::RightShift>),
+        type_slot(Py_nb_inplace_and, in_place<Operator::And>),
+        type_slot(Py_nb_inplace_xor, in_place<Operator::Xor>),
+        type_slot(Py_nb_inplace_or, in_place<Operator::Or>),
+        type_slot(Py_nb_inplace_floor_divide, in_place<Operator::FloorDivide>),
+        type_slot(Py_nb_inplace_true_divide, in_place<Operator::TrueDivide>),
+        type_slot(Py_nb_inplace_matrix_multiply, in_place<Operator::Matmul>),
+        type_slot(Py_nb_inplace_power, in_place_power),
+    };
+    slots.insert(slots.end(), std::begin(own), std::end(own));
+    return 0;
+}
+
+}  // namespace pyop
