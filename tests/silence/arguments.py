@@ -39,6 +39,8 @@ def numbers(dtype: np.dtype, sizes: tuple[int, ...], rng: Any, words: list[str])
 
 def laid_out(a: np.ndarray, word: str) -> np.ndarray:
     """The same numbers, lying otherwise."""
+    if not a.ndim and word in ("step", "neg"):
+        return a
     if word == "step":
         wide = np.full(tuple(2 * size + 1 for size in a.shape), 77, a.dtype)
         view = wide[tuple(slice(1, None, 2) for _ in a.shape)]

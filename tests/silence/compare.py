@@ -48,6 +48,8 @@ def differs(want: Any, got: Any, where: str = "result") -> str:
         if x.dtype != y.dtype or x.shape != y.shape:
             return f"{where}: {x.dtype}{list(x.shape)} in NumPy, {y.dtype}{list(y.shape)} here"
         return f"{where}: {shown(want)} in NumPy, {shown(got)} here"
+    if isinstance(want, str) and isinstance(got, np.ndarray) and got.dtype.kind == "U" and not got.ndim:
+        return "" if got.item() == want else f"{where}: {want!r} in NumPy, {shown(got)} here"  # a plan's constant
     if type(want) is not type(got):
         return f"{where}: a {type(want).__name__} in NumPy, a {type(got).__name__} here"
     return parts_differ(want, got, where)
@@ -151,10 +153,26 @@ def state_of(arguments: list[Any]) -> list[Any]:
     return [kept(arguments), [kept(np.asarray(owner(a))) for a in arrays_in(arguments)], layouts]
 
 
-def sharing(result: Any, arguments: list[Any]) -> list[tuple[int, int]]:
-    """Which arrays of results and arguments share memory."""
-    flat = arrays_in([result, arguments])
-    return [(i, j) for i in range(len(flat)) for j in range(i) if np.shares_memory(flat[i], flat[j])]
+def sharing(result: Any, arguments: list[Any]) -> list[tuple[str, str]]:
+    """Which arrays of results and arguments share memory, by their places."""
+    flat = [*placed(result, "result"), *placed(arguments, "arguments")]
+    pairs = [(x, y) for k, x in enumerate(flat) for y in flat[:k]]
+    return [(one, other) for (one, x), (other, y) in pairs if np.shares_memory(x, y)]
+
+
+def placed(tree: Any, where: str) -> list[tuple[str, np.ndarray]]:
+    """The arrays of a nest, with their places."""
+    if isinstance(tree, tuple | list | dict):
+        items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+        return [pair for k, item in items for pair in placed(item, f"{where}[{k}]")]
+    return [(f"{where}.{k}", a) if k else (where, a) for k, a in enumerate(arrays_in(tree))]
+
+
+def aliased(want: list[tuple[str, str]], got: list[tuple[str, str]]) -> str:
+    """What shares memory here and not in NumPy, or the other way round with an argument."""
+    more = [pair for pair in got if pair not in want]
+    less = [pair for pair in want if pair not in got and pair[1].startswith("arguments") != pair[0].startswith("arg")]
+    return f"{more} share memory here and not in NumPy, {less} in NumPy and not here" if more or less else ""
 
 
 def public_type(error: BaseException) -> type:

@@ -36,7 +36,7 @@ class Call:
     error: BaseException | None
     arguments: list[Any]
     beside: Any
-    shared: list[tuple[int, int]]
+    shared: list[tuple[str, str]]
 
 
 def world(seed: int | None = None) -> Any:
@@ -95,7 +95,7 @@ def names_place(error: BaseException, text: str, entry: Entry) -> bool:
     )
 
 
-def judged(want: Call, got: Call, before: list[Any], entry: Entry, *, loosely: bool = False) -> Outcome:
+def judged(want: Call, got: Call, before: list[Any] | None, entry: Entry, *, loosely: bool = False) -> Outcome:
     """One call held against the plain one. `loosely`: results are arrays whatever they were (as an op's are)."""
     side = differs(want.arguments, got.arguments, "arguments")
     aside = differs(want.beside, got.beside, "state beside")
@@ -105,7 +105,7 @@ def judged(want: Call, got: Call, before: list[Any], entry: Entry, *, loosely: b
                 return RIGHT, ""
             if str(got.error) == str(want.error):
                 return WRONG, f"both raise {type(got.error).__name__}, but {side or aside}"
-        if differs(before, got.arguments):
+        if before is not None and differs(before, got.arguments):
             return WRONG, f"refused half-way ({' / '.join(said(got.error))[:200]}): {side or 'arguments were written'}"
         return refusal(got.error, entry)
     if want.error is not None:

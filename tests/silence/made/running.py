@@ -1,0 +1,158 @@
+"""A program run plainly and in another way: right, refused (and why), or wrong (and what)."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pyop
+
+from ..compare import aliased, differs, public_type, sharing, state_of
+from ..derivatives import differentiated, leaves
+from ..judge import FAILURES, REFUSED, REMEDY, RIGHT, UNCLEAR, WRONG, Outcome, said
+from .program import Program
+
+WAYS: dict[str, Callable[[Callable[..., Any], list[Any]], Any]] = {
+    "compile": lambda f, given: pyop.compile(f),
+    "unoptimized": lambda f, given: pyop.compile(f, optimize=False),
+    "plan": lambda f, given: pyop.trace(f, *map(pyop.Spec.of, given)).compile(),
+}
+GRADIENTS = ("reverse", "forward", "reverse, compiled", "forward, compiled")
+SEEDS = (1, 2)
+INVALID = (NameError, SyntaxError, UnboundLocalError)
+
+
+class Invalid(Exception):
+    """No program: NumPy says so, or its numbers mean nothing."""
+
+
+def run(function: Callable[..., Any], given: list[Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return function(*given), None
+    except Exception as error:
+        return None, error
+
+
+def refusal(error: BaseException) -> Outcome:
+    text = " / ".join(said(error))
+    if isinstance(error, FAILURES) and not isinstance(error, pyop.PyopError):
+        return WRONG, f"{type(error).__name__}: {text[:300]}"
+    return (REFUSED if REMEDY.search(text) else UNCLEAR), f"{type(error).__name__}: {text[:300]}"
+
+
+def outcome(program: Program, way: str) -> Outcome:
+    """What becomes of a program: of two calls with other numbers, the worse."""
+    if way in GRADIENTS:
+        return gradient_outcome(program, way)
+    function = program.function()
+    other: Any = None
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for seed in SEEDS:
+            plain, mine = program.make(seed), program.make(seed)
+            want, expected = run(function, plain)
+            if isinstance(expected, INVALID):
+                raise Invalid
+            shared = sharing(want, plain)
+            before = state_of(mine)
+            if other is None:
+                other, error = run(WAYS[way], [function, mine])
+            got, error = run(other, mine) if other is not None else (None, error)
+            found = compared(want, expected, plain, got, error, mine, before)
+            if found[0] == RIGHT and error is None and (different := aliased(shared, sharing(got, mine))):
+                found = WRONG, different
+            if found[0] != RIGHT:
+                return found
+    return RIGHT, ""
+
+
+def compared(
+    want: Any,
+    expected: BaseException | None,
+    plain: list[Any],
+    got: Any,
+    error: BaseException | None,
+    mine: list[Any],
+    before: list[Any] | None,
+) -> Outcome:
+    after = state_of(mine)
+    side = differs(state_of(plain), after, "arguments")
+    if error is not None:
+        if expected is not None and isinstance(error, public_type(expected)):
+            if not side:
+                return RIGHT, ""
+            if str(error) == str(expected):
+                return WRONG, f"both raise {error}, but {side}"
+        if before is not None and differs(before, after):
+            return WRONG, f"refused half-way: {error}"
+        return refusal(error)
+    if expected is not None:
+        return WRONG, f"NumPy raises {type(expected).__name__}: {expected}"
+    different = differs(want, got) or side
+    return (WRONG, different) if different else (RIGHT, "")
+
+
+def weighted(results: Any) -> Any:
+    total: Any = 0.0
+    for k, leaf in enumerate(leaves(results)):
+        total = total + np.sum(leaf * (np.arange(float(np.size(leaf))).reshape(np.shape(leaf)) * 0.5 + 1.0 + k))
+    return total
+
+
+def complex_step(program: Program, seed: int) -> np.ndarray:
+    """The gradient by the first argument, with imaginary steps so small that nothing is lost."""
+    function = program.function(complexes=True)
+
+    def moved(at: tuple[int, ...]) -> float:
+        given = [a.astype(complex) for a in program.make(seed)]
+        given[0][at] += 1e-30j
+        return float(np.imag(weighted(function(*given)))) / 1e-30
+
+    first = program.make(seed)[0]
+    return np.array([moved(at) for at in np.ndindex(first.shape)]).reshape(first.shape)
+
+
+def gradient_outcome(program: Program, way: str) -> Outcome:
+    """As `outcome`, of the derivative by the first argument; wrong is what is wrong at several points."""
+    function = program.function()
+    loss = lambda *given: weighted(function(*given))
+    other: Any = differentiated(loss, forward="forward" in way)
+    if "compiled" in way:
+        other = pyop.compile(other)
+    found: Outcome = (RIGHT, "")
+    misses = 0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for seed in (*SEEDS, 3):
+            plain, mine = program.make(seed), program.make(seed)
+            want, expected = run(loss, plain)
+            try:
+                gradient = complex_step(program, seed)
+            except Exception as error:
+                raise Invalid from error
+            if expected is not None or not np.all(np.isfinite(gradient)) or not np.isfinite(want):
+                raise Invalid
+            direction = np.cos(np.arange(float(gradient.size))).reshape(gradient.shape)
+            before = state_of(mine)
+            got, error = run(other, [direction, *mine] if "forward" in way else mine)
+            value, derivative = got if error is None else (None, None)
+            # At arrays the function itself runs, so what it wrote before it is refused is written.
+            outcome = compared(want, None, plain, value, error, mine, before if "compiled" in way else None)
+            if outcome[0] != RIGHT:
+                return outcome
+            right = np.sum(gradient * direction) if "forward" in way else gradient
+            if not np.allclose(np.asarray(derivative), right, rtol=1e-8, atol=1e-9):
+                misses += 1
+                found = WRONG, f"derivative {np.ravel(derivative)[:6]}, by complex steps {np.ravel(right)[:6]}"
+            elif not misses and seed != SEEDS[0]:
+                return RIGHT, ""
+    return found if misses > 1 else (RIGHT, "")
+
+
+def reason(why: str) -> str:
+    """A refusal without what is its own."""
+    return re.sub(r"<[^>]*>|'[^']*'|\d+|\w+\[[^\]]*\]", "…", why)[:90]
