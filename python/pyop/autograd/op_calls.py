@@ -37,14 +37,10 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     moving = _core.forward_level() > 0 and any(type(x) is Tensor and x._tangent is not None for x in leaves)
     if not wanted and not moving:
         return _wrapped(_quietly(op, *_arrays(args), **kwargs))
-    if gradient is None:
-        name = op.name
-        raise NoRule(
-            f"op {name!r} has no gradient rule: give it one with @{name}.vjp or @{name}.jac, or declare it with "
-            'grad="fd"'
-        )
-    rule: table.Rule = gradient.rule
-    if gradient.saves:
+    rule: table.Rule | None = table.lookup(op.__wrapped__) if gradient is None else gradient.rule
+    if rule is None:
+        table.missing_of_op(op.name, op.contract)
+    if gradient is not None and gradient.saves:
         result, residuals = saved.collect(
             gradient.fn, op.name, _arrays(args), kwargs, lambda *a, **k: _quietly(op, *a, **k)
         )
@@ -75,6 +71,9 @@ class _WithContext(table.Rule):
         super().__init__(rule.func)
         self.rule = rule
         self.context = context
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return self.rule.takes(parameter, args, kwargs)
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> table.Pullback:
         several = isinstance(ans, (tuple, list))

@@ -18,6 +18,7 @@ from .._core import FunctionClass, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..containers import check_operands
 from ..gradients import table
+from ..gradients.listed import pull, push
 from ..rebuild import replaced
 from .forward import keep_tangents
 
@@ -134,8 +135,14 @@ def _wrapped(result: Any) -> Any:
 
 def _is_inexact(x: Any) -> bool:
     if isinstance(x, (np.ndarray, np.generic)):
-        return x.dtype.kind in "fc"
+        return x.dtype.kind in "fcO"  # objects may hold real numbers
     return isinstance(x, (tuple, list)) and any(map(_is_inexact, x))
+
+
+def _is_of_objects(x: Any) -> bool:
+    if isinstance(x, (tuple, list)):
+        return any(map(_is_of_objects, x))
+    return isinstance(x, np.ndarray) and x.dtype.kind == "O"
 
 
 def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -176,6 +183,12 @@ def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
         table.missing(key)
     if not rule.differentiable:
         return _wrapped(result)
+    if _is_of_objects(result):
+        name = table.name_of(key)
+        raise table.NoRule(
+            f"{name} returns an array of objects, and Tensors of objects have no gradients: compute it in a pyop.op "
+            "that returns numbers and has a rule, or differentiate the compiled function (pyop.compile(pyop.grad(f)))"
+        )
     made = _record(key, rule, args, kwargs, leaves, positions, result) if wanted else _wrapped(result)
     if moving:
         push_forward(rule, moving, leaves, made, args, kwargs)
@@ -276,7 +289,7 @@ def _backward(ctx: Any, *gradients: Any) -> Any:
     argnums = tuple([k for k, need in zip(positions, needs, strict=True) if need])
     several = ctx.several
     ans = saved[len(positions) :] if several else saved[len(positions)]
-    found = iter(ctx.rule.vjp(argnums, ans, args, kwargs)(gradients if several else gradients[0]))
+    found = iter(pull(ctx.rule, argnums, ans, args, kwargs)(gradients if several else gradients[0]))
     return tuple([_as_gradient(next(found)) if need else None for need in needs])
 
 
@@ -298,7 +311,7 @@ def push_forward(
     given: tuple[Any, ...] = (tangents, made, args, kwargs)
     if not history:
         given = (tuple([_arrays(t) for t in tangents]), _arrays(made), _arrays(args), _arrays(kwargs))
-    tangent = _core.call_without_tangents(rule.jvp, (tuple(moving), *given), {})
+    tangent = _core.call_without_tangents(push, (rule, tuple(moving), *given), {})
     outputs, moved = (made, tangent) if isinstance(made, (tuple, list)) else ((made,), (tangent,))
     for output, t in zip(outputs, moved or (None,) * len(outputs), strict=True):
         if t is not None and isinstance(output, Tensor):

@@ -81,7 +81,7 @@ structural(np.clip, (lambda ct, ans, *args, **kw: fit(_clip(ct, ans, *args, **kw
            (_clip, _lower, _upper, None, _lower, _upper), ("a", "a_min", "a_max", "out", "min", "max"))
 structural(np.nan_to_num, (lambda ct, ans, x, *args, **kw: np.where(np.isfinite(x), ct, 0),),
            (lambda t, ans, x, *args, **kw: np.where(np.isfinite(x), t, 0),), ("x",))
-structural(np.sinc, (lambda ct, ans, x: _sinc(ct, ans, x),), (_sinc,), ("x",))
+structural(np.sinc, (lambda ct, ans, x: conj(_sinc(conj(ct), ans, x)),), (_sinc,), ("x",))
 linear(np.unwrap, lambda ct, ans, p, *args, **kw: ct, ("p",))
 structural(np.unwrap, (lambda ct, ans, p, *args, **kw: ct,), (lambda t, ans, p, *args, **kw: t,), ("p",))
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._core import Tensor
+from .._core import Tensor, Value
 from .._tree import TreeDef, flatten, map_leaves
 from ..containers import check_rules, plain_array
 from ..rebuild import unflatten_each
 from . import table
 
-__all__ = ["Run", "forward_jacobian", "jvp", "pullback_of", "push_forward"]
+__all__ = ["Run", "forward_jacobian", "gradients", "jvp", "pullback_of", "push_forward"]
 
 
 def _is_nested(*trees: Any) -> bool:
@@ -49,7 +49,7 @@ def _opened(leaf: Any, what: str) -> Tensor:
     return made if made.requires_grad else made.requires_grad_()
 
 
-def _gradients(outputs: Sequence[Any], seeds: Sequence[Any], inputs: Sequence[Tensor], again: bool) -> list[Any]:
+def gradients(outputs: Sequence[Any], seeds: Sequence[Any], inputs: Sequence[Tensor], again: bool) -> list[Any]:
     """One gradient an input, None for zero; `again`: the backward pass is recorded."""
     pairs = [
         (y, seed)
@@ -110,7 +110,7 @@ class Run:
     def pull(self, outputs: Sequence[Any], seeds: Sequence[Any], again: bool | None = None) -> list[Any]:
         """One gradient an input, in its shape: arrays of their own, or Tensors."""
         again = self.nested if again is None else again
-        found = _gradients(outputs, seeds, self.inputs, again)
+        found = gradients(outputs, seeds, self.inputs, again)
         filled = [
             Tensor(np.zeros(x.shape, x.dtype)) if g is None else g for g, x in zip(found, self.inputs, strict=True)
         ]
@@ -134,11 +134,20 @@ class Run:
         leaves, structure = flatten(value)
 
         def pullback(ct: Any) -> Any:
+            from ..autograd.vmap import Batched, level_of, one_by_one
+
             cts = structure.flatten_up_to(ct)
             for y, c in zip(leaves, cts, strict=True):
                 check_rules("a cotangent", c)
                 if c is not None and np.shape(c) != np.shape(y):
                     raise TypeError(f"a cotangent has shape {np.shape(c)}, but what it belongs to {np.shape(y)}")
+            if any(type(c) is Batched for c in cts):
+                each = one_by_one(lambda *cs: tuple(self.pull(leaves, cs)), tuple(cts), {}, level_of(cts))
+                return self.like_arguments(list(each))
+            if any(isinstance(c, Value) for c in cts):
+                from .pulled import pull_in_graph
+
+                return self.like_arguments(pull_in_graph(self, leaves, cts))
             again = self.nested or _is_nested(ct)
             return self.like_arguments(self.pull(leaves, cts, again))
 
@@ -260,8 +269,8 @@ def _by_two_pullbacks(f: Callable[..., Any], primals: Any, tangents: Any) -> tup
     seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in run.result]
 
     def twice() -> list[Any]:
-        cts = _gradients(run.result, seeds, run.inputs, True)
-        return _gradients(cts, tangents, seeds, True)
+        cts = gradients(run.result, seeds, run.inputs, True)
+        return gradients(cts, tangents, seeds, True)
 
     found = _core.call_recording(True, twice, (), {})
     zeros = [Tensor(np.zeros(y.shape, y.dtype)) for y in run.result]
@@ -285,7 +294,7 @@ def pullback_of(
         outputs = flatten(result)[0]
         cts = list(ct) if isinstance(ct, (tuple, list)) else [ct]
         again = nested or any(type(c) is Tensor for c in cts)
-        found = _gradients(outputs, cts, opened, again)
+        found = gradients(outputs, cts, opened, again)
         return tuple([g if g is None or again else g.numpy() for g in found])
 
     return pullback

@@ -7,7 +7,8 @@ from typing import Any
 
 from .._core import Value
 from .fit import broadcast_like, fit_dtype, shape_of
-from .reverse import call_of, carries, needed, refuse, rule_of
+from .listed import push
+from .reverse import call_of, carries, in_graph, needed, refuse, rule_of
 
 __all__ = ["forward"]
 
@@ -32,7 +33,7 @@ def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequenc
     NoRule
         A function on the way has no gradient rule.
     """
-    known = {value._key: t for value, t in zip(inputs, tangents, strict=True) if t is not None}
+    known = {value._key: in_graph(t, value) for value, t in zip(inputs, tangents, strict=True) if t is not None}
     for node in needed(outputs, inputs) if outputs else []:
         if not any(value._key in known for value in node.inputs):
             continue
@@ -47,8 +48,8 @@ def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequenc
             continue
         argnums = tuple([k for k, leaf in enumerate(call.leaves) if type(leaf) is Value and leaf._key in known])
         given = tuple([known[call.leaves[k]._key] for k in argnums])
-        single = len(results) == 1
-        found = rule.jvp(argnums, given, results[0] if single else results, call.args, call.kwargs)
+        single = len(results) == 1 and not call.of_one
+        found = push(rule, argnums, given, call.packed(results), call.args, call.kwargs)
         for value, t in zip(results, (found,) if single else found or (None,) * len(results), strict=True):
             if t is not None and carries(value):
                 t = t if shape_of(t) == shape_of(value) else broadcast_like(t, value)

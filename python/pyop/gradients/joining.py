@@ -26,6 +26,17 @@ class Join(Rule):
         self.part = part
         self.names = names
 
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return "arrays" if parameter in (0, self.names[0]) else ""
+
+    def _of_one(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether the arrays to join are the rows of one."""
+        return not isinstance(self._bound(args, kwargs)[self.names[0]], (tuple, list))
+
+    def _joined(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self._bound(args, kwargs)
+        return self.func(_rows(bound.pop(self.names[0]), self.func), **bound)
+
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         return {**dict(zip(self.names, args, strict=False)), **kwargs}
 
@@ -40,6 +51,11 @@ class Join(Rule):
         return found
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        if self._of_one(args, kwargs):
+            from .accumulate import pullback_of
+
+            found: Pullback = pullback_of(self._joined, argnums, args, kwargs)
+            return found
         bound = self._bound(args, kwargs)
         arrays = list(bound.pop(self.names[0]))
         offsets = self._offsets(argnums, args, kwargs)
@@ -52,10 +68,24 @@ class Join(Rule):
         return pullback
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._of_one(args, kwargs):
+            from .accumulate import push_forward
+
+            return push_forward(self._joined, argnums, tangents, args, kwargs)
         bound = self._bound(args, kwargs)
         given = dict(zip(self._offsets(argnums, args, kwargs), tangents, strict=True))
         arrays = [given[k] if k in given else np.zeros_like(a) for k, a in enumerate(bound.pop(self.names[0]))]
         return self.func(arrays, **bound)
+
+
+def _rows(a: Any, func: Any) -> list[Any]:
+    size = (shape_of(a) or (None,))[0]
+    if not isinstance(size, int):
+        raise NoRule(
+            f"{name_of(func)} of the rows of one array needs their number when the graph is built: declare it in the "
+            "spec of the input, or use np.reshape"
+        )
+    return [a[k] for k in range(size)]
 
 
 def _ndim(a: Any) -> int:
@@ -167,6 +197,9 @@ class Take(Rule):
         super().__init__(func)
         self.join = join
 
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return "array" if parameter == 0 else ""
+
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         if not isinstance(ans, (tuple, list)):
             ans = (ans,)
@@ -204,6 +237,9 @@ class Each(Rule):
     def __init__(self, func: Any, back: Callable[..., Any]) -> None:
         super().__init__(func)
         self.back = back
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return "array" if isinstance(parameter, int) else ""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         def pullback(ct: Any) -> tuple[Any, ...]:

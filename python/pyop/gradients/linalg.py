@@ -327,6 +327,9 @@ structural(np.linalg.qr, (_qr, None), (_qr_tangent, None), ("a", "mode"))
 class _Lstsq(Rule):
     """``np.linalg.lstsq``: of its four results the solution alone has a derivative."""
 
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return "array" if parameter in (0, 1, "a", "b") else ""
+
     @staticmethod
     def _solution(a: Any, b: Any, rcond: Any = None) -> Any:
         return np.matmul(np.linalg.pinv(a), b)

@@ -179,6 +179,12 @@ class OpRule(Rule):
         super().__init__(gradient)
         self.gradient = gradient
 
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        trees = self.gradient.in_trees
+        if not isinstance(parameter, int) or (trees is not None and not trees[parameter].is_leaf):
+            return ""
+        return "array"
+
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         g = self.gradient
         flat = flatten(args)[0]

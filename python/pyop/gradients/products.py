@@ -163,9 +163,18 @@ for _name in ("matmul", "outer", "tensordot", "vecdot"):
 class Einsum(Rule):
     """``np.einsum(subscripts, *operands)``: for each operand an einsum with the cotangent in its place."""
 
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        if not isinstance(parameter, int):
+            return ""
+        if isinstance(args[0], str):
+            return "array" if parameter else ""
+        return "array" if parameter % 2 == 0 and parameter + 1 < len(args) else ""
+
     def _parse(self, args: tuple[Any, ...]) -> tuple[list[str], str, tuple[Any, ...]]:
+        """The subscripts of the operands, those of the result, and the operands."""
         if not isinstance(args[0], str):
-            raise NoRule("np.einsum(operand, sublist, ...) has no gradient rule: write the subscripts as text")
+            pairs = len(args) // 2
+            args = (_subscripts(args), *args[: 2 * pairs : 2])
         text = args[0].replace(" ", "")
         operands = args[1:]
         left, arrow, right = text.partition("->")
@@ -175,20 +184,68 @@ class Einsum(Rule):
             right = ("..." if "..." in left else "") + "".join(c for c in sorted(set(letters)) if letters.count(c) == 1)
         return inputs, right, operands
 
+    def _operands(self, argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
+        """Which operand each leaf is."""
+        where = table.places(args, kwargs)
+        first = 1 if isinstance(args[0], str) else 0
+        found = []
+        for k in argnums:
+            place = where[k].argument
+            if not isinstance(place, int):
+                raise NoRule(f"np.einsum has no gradient rule for its argument {place!r}")
+            found.append(place - 1 if first else place // 2)
+        return found
+
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         inputs, output, operands = self._parse(args)
+        which = self._operands(argnums, args, kwargs)
+        if any("..." in text for text in inputs):
+            inputs, output = _spelled_out(inputs, output, operands)
 
         def pullback(ct: Any) -> tuple[Any, ...]:
-            return tuple([fit_dtype(_einsum_back(ct, k - 1, inputs, output, operands), args[k]) for k in argnums])
+            return tuple([fit_dtype(_einsum_back(ct, k, inputs, output, operands), operands[k]) for k in which])
 
         return pullback
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inputs, output, operands = self._parse(args)
+        text = f"{','.join(inputs)}->{output}"
+        options = {key: value for key, value in kwargs.items() if key != "out"}
         total = None
-        for k, t in zip(argnums, tangents, strict=True):
-            part = np.einsum(*args[:k], t, *args[k + 1 :])
+        for k, t in zip(self._operands(argnums, args, kwargs), tangents, strict=True):
+            part = np.einsum(text, *operands[:k], t, *operands[k + 1 :], **options)
             total = part if total is None else total + part
         return total
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _subscripts(args: tuple[Any, ...]) -> str:
+    """The text for subscripts that are given as lists: ``einsum(a, [0, 1], b, [1])``."""
+
+    def text(items: Any) -> str:
+        return "".join("..." if item is Ellipsis else _LETTERS[item] for item in items)
+
+    pairs = len(args) // 2
+    inputs = ",".join(text(args[2 * k + 1]) for k in range(pairs))
+    return inputs if len(args) % 2 == 0 else f"{inputs}->{text(args[-1])}"
+
+
+def _spelled_out(inputs: list[str], output: str, operands: tuple[Any, ...]) -> tuple[list[str], str]:
+    """Letters in the place of ``...``, where the ranks are known."""
+    shapes = [shape_of(x) for x in operands]
+    if any(shape is None for shape in shapes):
+        return inputs, output
+    counts = [len(shape or ()) - len(text.replace("...", "")) for text, shape in zip(inputs, shapes, strict=True)]
+    longest = max([count for text, count in zip(inputs, counts, strict=True) if "..." in text])
+    used = set("".join(inputs) + output)
+    spare = [c for c in _LETTERS if c not in used][:longest]
+    if len(spare) < longest:
+        return inputs, output
+    dots = "".join(spare)
+    found = [text.replace("...", dots[longest - n :] if n else "") for text, n in zip(inputs, counts, strict=True)]
+    return found, output.replace("...", dots)
 
 
 def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: tuple[Any, ...]) -> Any:

@@ -10,11 +10,12 @@ import numpy as np
 from .._core import Node, Value
 from ..containers import plain_array
 from ..dim import Dim
-from ..rebuild import CallOnTree, call_with_sizes
+from ..rebuild import CallForOne, CallOnTree, call_with_sizes
 from . import table
 from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
+from .listed import pull
 from .scalar import Scalar
-from .table import NoRule, Rule
+from .table import Rule
 
 __all__ = ["Call", "backward", "call_of", "carries", "needed", "refuse", "rule_of"]
 
@@ -29,15 +30,22 @@ class Call:
     args, kwargs : tuple, dict
     leaves : list
         As `table.leaves` has them.
+    of_one : bool
+        The function returns a container of one array.
     """
 
-    __slots__ = ("args", "func", "kwargs", "leaves")
+    __slots__ = ("args", "func", "kwargs", "leaves", "of_one")
 
-    def __init__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], of_one: bool = False) -> None:
         self.func = func
         self.args = args
         self.kwargs = kwargs
         self.leaves = table.leaves(args, kwargs)
+        self.of_one = of_one
+
+    def packed(self, results: tuple[Any, ...]) -> Any:
+        """Results, or what belongs to them, as the function returns them."""
+        return results if len(results) != 1 or self.of_one else results[0]
 
 
 def call_of(node: Node) -> Call:
@@ -56,6 +64,9 @@ def call_of(node: Node) -> Call:
             kwargs = dict(zip(names, items[-len(names) :], strict=True))
             items = items[: -len(names)]
         args = tuple(items)
+    of_one = isinstance(func, CallForOne)
+    if of_one:
+        func = func.fn
     if isinstance(func, CallOnTree):
         given = iter(args)
         leaves = [next(given) if leaf is CallOnTree.ARRAY else leaf for leaf in func.leaves]
@@ -63,7 +74,7 @@ def call_of(node: Node) -> Call:
         func = func.fn
     if func is call_with_sizes:
         func, args, kwargs = args[:3]
-    return Call(func, args, kwargs)
+    return Call(func, args, kwargs, of_one)
 
 
 def rule_of(node: Node, call: Call) -> Rule | None:
@@ -119,7 +130,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
     pending: dict[int, Any] = {}
     for output, seed in zip(outputs, cotangents, strict=True):
         if seed is not None:
-            _accumulate(pending, output, seed)
+            _accumulate(pending, output, in_graph(seed, output))
     wanted = {value._key for value in inputs}
     active = {value._key for value in inputs}
     nodes = needed(outputs, inputs) if outputs else []
@@ -144,10 +155,9 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
         if rule is None:
             refuse(node, call)
         argnums = tuple([k for k, leaf in enumerate(call.leaves) if type(leaf) is Value and leaf._key in active])
-        ct: Any = cts
-        ans: Any = results
-        if len(results) == 1:
-            ans, ct = results[0], cts[0]
+        ans: Any = call.packed(results)
+        ct: Any = call.packed(cts)
+        if isinstance(ans, Value):
             rule = rule.narrow or rule
             if not rule.broadcasts and not rule.narrows:
                 ct = _laid_out(ct, ans)
@@ -155,7 +165,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             ct = tuple([_laid_out(c, y) for c, y in zip(cts, results, strict=True)])
         if isinstance(ct, Scalar) and any(isinstance(arg, Dim) for arg in call.args):
             ct = ans.graph.constant(ct.array())  # sizes are numbers only beside Values
-        parts = rule.vjp(argnums, ans, call.args, call.kwargs)(ct)
+        parts = pull(rule, argnums, ans, call.args, call.kwargs)(ct)
         for k, part in zip(argnums, parts, strict=True):
             if part is not None:
                 _accumulate(pending, call.leaves[k], part)
@@ -166,16 +176,17 @@ def refuse(node: Node, call: Call) -> NoReturn:
     """Raise what a node without a rule gives."""
     if node.contract is None:
         table.missing(call.func, f" (in node {node.name!r}, created at {node.origin})")
-    name = node.name
-    raise NoRule(
-        f"op {name!r} (created at {node.origin}) has no gradient rule: give it one with @{name}.vjp or @{name}.jac, or "
-        'declare it with grad="fd"'
-    )
+    table.missing_of_op(node.name, node.contract, f" (created at {node.origin})")
 
 
 def carries(value: Value) -> bool:
     """Whether a Value can have a derivative: it has, or may have, real or complex numbers."""
     return value.dtype is None or value.dtype.kind in "fcO"
+
+
+def in_graph(x: Any, like: Value) -> Any:
+    """A cotangent or tangent that is given as an array, as a constant of the graph: rules compute with Values."""
+    return like.graph.constant(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic, list, tuple)) else x
 
 
 def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:

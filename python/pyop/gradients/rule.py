@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,12 +25,26 @@ __all__ = [
     "zero",
 ]
 
+_REMEDY = ": keep it constant, or give the function a rule of your own with pyop.defvjp"
 Derivative = Any  # None, a number, or a callable of (t, ans, *args)
 
 
 def unknown(t: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
     """Stands where the derivative by an argument is not known."""
     raise NoRule("no derivative by this argument is known: give it one with pyop.defvjp")
+
+
+def _known(func: Any, derivatives: Sequence[Any], k: int) -> Any:
+    """The derivative by argument `k`, which is an error where nobody knows it."""
+    found = derivatives[k]
+    if found is unknown:
+        name = name_of(func)
+        raise NoRule(
+            f"{name} has no gradient rule for argument {k}, whose derivative has no closed form: keep that argument "
+            f"constant, give it a rule with pyop.defvjp({name}, ...), or call {name} in a "
+            'pyop.op(..., grad="fd"), which takes differences'
+        )
+    return found
 
 
 class Elementwise(Rule):
@@ -45,6 +60,9 @@ class Elementwise(Rule):
     def __init__(self, func: Any, derivatives: Sequence[Derivative]) -> None:
         super().__init__(func)
         self.derivatives = tuple(derivatives)
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return "array" if isinstance(parameter, int) else ""
 
     def _check(self, kwargs: dict[str, Any], args: tuple[Any, ...]) -> None:
         refuse_narrowing(self.func, kwargs.get("dtype"), *args)
@@ -63,7 +81,9 @@ class Elementwise(Rule):
         def pullback(ct: Any) -> tuple[Any, ...]:
             return tuple(
                 [
-                    None if derivatives[k] is None else shrink(_adjoint(derivatives[k], ct, ans, args), args[k], ans)
+                    None
+                    if derivatives[k] is None
+                    else shrink(_adjoint(_known(self.func, derivatives, k), ct, ans, args), args[k], ans)
                     for k in argnums
                 ]
             )
@@ -82,7 +102,7 @@ class Elementwise(Rule):
             self._check(kwargs, args)
         total = None
         for k, tangent in zip(argnums, tangents, strict=True):
-            d = self.derivatives[k]
+            d = _known(self.func, self.derivatives, k)
             if d is not None:
                 part = _times(d, tangent, ans, args)
                 total = part if total is None else total + part
@@ -140,19 +160,27 @@ class PerArgument(Rule):
         self.names = tuple(names)
         self.fits = fits
 
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        if isinstance(parameter, str):
+            if parameter not in self.names:
+                return ""
+            parameter = self.names.index(parameter)
+        known = (functions for functions in (self.vjps, self.jvps) if functions is not None)
+        return "array" if any(parameter < len(fs) and fs[parameter] is not None for fs in known) else ""
+
     def position(self, place: Place) -> int:
         """Which parameter an argument is for."""
         if isinstance(place.argument, int):
             return place.argument
         if place.argument in self.names:
             return self.names.index(place.argument)
-        raise NoRule(f"{name_of(self.func)} has no gradient rule for its argument {place.argument!r}")
+        raise NoRule(f"{name_of(self.func)} has no gradient rule for its argument {place.argument!r}{_REMEDY}")
 
     def _of(self, functions: Sequence[Any], place: Place) -> Any:
         position = self.position(place)
         if position >= len(functions):
-            raise NoRule(f"{name_of(self.func)} has no gradient rule for argument {position}")
-        return functions[position]
+            raise NoRule(f"{name_of(self.func)} has no gradient rule for argument {position}{_REMEDY}")
+        return _known(self.func, functions, position)
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         if self.vjps is None:
@@ -225,6 +253,18 @@ class Composite(Rule):
     def __init__(self, func: Any, made_of: Callable[..., Any]) -> None:
         super().__init__(func)
         self.made_of = made_of
+        self._parameters: tuple[str, ...] | None = None
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        if isinstance(parameter, int):
+            if isinstance(self.func, np.ufunc):
+                return "array"
+            if self._parameters is None:
+                self._parameters = _positional(self.made_of)
+            if not self._parameters:
+                return ""
+            parameter = self._parameters[min(parameter, len(self._parameters) - 1)]
+        return "array" if parameter in _ARRAYS else "arrays" if parameter in _SEQUENCES else ""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         from .accumulate import pullback_of
@@ -243,6 +283,21 @@ class Composite(Rule):
         from .accumulate import push_forward
 
         return push_forward(self.made_of, argnums, tangents, args, kwargs)
+
+
+# What functions that are made of others call what they compute with.
+_ARRAYS = frozenset(
+    (
+        *("a", "b", "f", "m", "p", "q", "v", "x", "y", "x1", "x2", "xp", "fp", "ary", "default", "fill_value", "left"),
+        *("right", "start", "stop", "to_begin", "to_end", "append", "prepend", "weights", "varargs"),
+    )
+)
+_SEQUENCES = frozenset(("arrays", "choicelist", "choices"))
+
+
+def _positional(function: Callable[..., Any]) -> tuple[str, ...]:
+    parameters = inspect.signature(function).parameters.values()
+    return tuple([p.name for p in parameters if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD])
 
 
 class NotDifferentiable(Rule):

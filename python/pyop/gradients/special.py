@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+from .fit import is_complex
 from .rule import elementwise, unknown, zero
+from .table import NoRule
 
 PI = float(np.pi)
 TWO_OVER_SQRT_PI = float(2 / np.sqrt(np.pi))
@@ -16,6 +18,15 @@ DEGREE = float(np.pi / 180)
 LN10 = float(np.log(10.0))
 # `sp.zeta` is a function around this ufunc.
 _zeta: Any = getattr(sp._ufuncs, "_zeta", sp.zeta)
+
+
+def _trigamma(x: Any) -> Any:
+    if is_complex(x):
+        raise NoRule(
+            "scipy.special.psi of complex numbers has no gradient rule: SciPy has its derivative, polygamma, for real "
+            "numbers only; differentiate by real arguments"
+        )
+    return _zeta(2.0, x)
 
 
 def _entr(t: Any, ans: Any, x: Any) -> Any:
@@ -27,7 +38,7 @@ elementwise(sp.gamma, lambda t, ans, x: t * ans * sp.psi(x))
 elementwise(sp.gammaln, lambda t, ans, x: t * sp.psi(x))
 elementwise(sp.loggamma, lambda t, ans, x: t * sp.psi(x))
 elementwise(sp.rgamma, lambda t, ans, x: -t * ans * sp.psi(x))
-elementwise(sp.psi, lambda t, ans, x: t * _zeta(2.0, x))
+elementwise(sp.psi, lambda t, ans, x: t * _trigamma(x))
 elementwise(_zeta, unknown, lambda t, ans, x, q: -t * x * _zeta(x + 1.0, q))
 elementwise(sp.beta, lambda t, ans, a, b: t * ans * (sp.psi(a) - sp.psi(a + b)),
             lambda t, ans, a, b: t * ans * (sp.psi(b) - sp.psi(a + b)))
@@ -78,8 +89,6 @@ elementwise(sp.i1, lambda t, ans, x: t * (sp.i0(x) + sp.iv(2.0, x)) / 2)
 elementwise(sp.i0e, lambda t, ans, x: t * (sp.i1e(x) - np.sign(x) * ans))
 elementwise(sp.i1e, lambda t, ans, x: t * ((sp.i0e(x) + sp.ive(2.0, x)) / 2 - np.sign(x) * ans))
 elementwise(sp.iv, unknown, lambda t, ans, v, x: t * (sp.iv(v - 1.0, x) + sp.iv(v + 1.0, x)) / 2)
-elementwise(sp.ive, unknown,
-            lambda t, ans, v, x: t * ((sp.ive(v - 1.0, x) + sp.ive(v + 1.0, x)) / 2 - np.sign(x) * ans))
 elementwise(sp.k0, lambda t, ans, x: -t * sp.k1(x))
 elementwise(sp.k1, lambda t, ans, x: -t * (sp.k0(x) + sp.kv(2.0, x)) / 2)
 elementwise(sp.kv, unknown, lambda t, ans, v, x: -t * (sp.kv(v - 1.0, x) + sp.kv(v + 1.0, x)) / 2)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from .rule import elementwise, structural, unknown
+from .fit import conj, fit, is_complex
+from .rule import PerArgument, elementwise, structural, unknown
+from .table import add
 
 _lambertw: Any = getattr(sp._ufuncs, "_lambertw", None)
 
@@ -27,10 +29,24 @@ def _several(f: Any, *slopes: Any) -> None:
     """A function of one argument with several results; `slopes` of ``(x, *results)``."""
 
     def vjp(ct: Any, ans: Any, x: Any) -> Any:
-        parts = [c * slope(x, *ans) for c, slope in zip(ct, slopes, strict=True) if c is not None]
+        parts = [c * conj(slope(x, *ans)) for c, slope in zip(ct, slopes, strict=True) if c is not None]
         return sum(parts[1:], parts[0]) if parts else None
 
     structural(f, (vjp,), (lambda t, ans, x: tuple([t * slope(x, *ans) for slope in slopes]),), ("x",))
+
+
+def _enveloped(f: Any, slope: Any, part: Any) -> None:
+    """A function of order and argument times ``exp(-abs(part(z)))``, which is not holomorphic."""
+
+    def vjp(ct: Any, ans: Any, v: Any, z: Any) -> Any:
+        unit = 1.0 if part is np.real else 1j
+        found = conj(slope(v, z)) * ct - unit * np.sign(part(z)) * np.real(conj(ans) * ct)
+        return found if is_complex(z) is not False else np.real(found)
+
+    def jvp(t: Any, ans: Any, v: Any, z: Any) -> Any:
+        return slope(v, z) * t - np.sign(part(z)) * part(t) * ans
+
+    add(PerArgument(f, (unknown, vjp), (unknown, jvp), ("v", "z"), fit))
 
 
 def _sine2(m: Any, phi: Any) -> Any:
@@ -43,8 +59,11 @@ def _ellipkinc_m(t: Any, ans: Any, phi: Any, m: Any) -> Any:
 
 
 # fmt: off
-for _f in (sp.yn, sp.hankel1, sp.hankel2, sp.yve, sp.jve):
+for _f in (sp.yn, sp.hankel1, sp.hankel2):
     _recurring(_f)
+_enveloped(sp.jve, lambda v, z: (sp.jve(v - 1, z) - sp.jve(v + 1, z)) / 2, np.imag)
+_enveloped(sp.yve, lambda v, z: (sp.yve(v - 1, z) - sp.yve(v + 1, z)) / 2, np.imag)
+_enveloped(sp.ive, lambda v, z: (sp.ive(v - 1, z) + sp.ive(v + 1, z)) / 2, np.real)
 _recurring(sp.hankel1e, scaled=-1j)
 _recurring(sp.hankel2e, scaled=1j)
 elementwise(sp.kve, unknown, lambda t, ans, v, x: t * (ans - (sp.kve(v - 1, x) + sp.kve(v + 1, x)) / 2))

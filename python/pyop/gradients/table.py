@@ -23,7 +23,7 @@ import numpy as np
 from .._core import Op
 from .._tree import flatten
 
-__all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "places", "replaced"]
+__all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "missing_of_op", "places", "replaced"]
 
 Pullback = Callable[[Any], tuple[Any, ...]]
 R = TypeVar("R", bound="Rule")
@@ -137,6 +137,11 @@ class Rule:
 
     def __init__(self, func: Any) -> None:
         self.func = func
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """What a parameter is for, by its position or name: "array", "arrays" (a sequence of them), or "" for anything
+        else. A list that is given for an array is stacked before the rule sees it; see `listed`."""
+        return ""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         """The function that takes the cotangent of `ans` to those of the arguments.
@@ -254,7 +259,22 @@ def missing(func: Any, place: str = "") -> NoReturn:
     name = name_of(func)
     raise NoRule(
         f"{name} has no gradient rule{place}: give it one with pyop.defvjp({name}, ...) (or pyop.defjvp for forward "
-        "mode), or call it on what needs no gradient"
+        'mode), call it in a pyop.op that has one (@op.vjp, or grad="fd" for differences), or call it on what needs no '
+        "gradient"
+    )
+
+
+def missing_of_op(name: str, contract: Any, place: str = "") -> NoReturn:
+    """Raise what an op without a rule gives; or a function that `pyop.py_func` and its kin call."""
+    if contract is not None and contract._parts[3]:
+        raise NoRule(
+            f"function {name!r}{place}, called by py_func or numpy_function, has no gradient rule: give it one with "
+            f'pyop.defvjp({name}, ...), or declare it as an op, f = pyop.op({name}, "float64[n] -> float64[n]"), and '
+            'give that one with @f.vjp, or declare it with grad="fd"'
+        )
+    raise NoRule(
+        f"op {name!r}{place} has no gradient rule: give it one with @{name}.vjp or @{name}.jac, or declare it with "
+        'grad="fd"'
     )
 
 
@@ -263,8 +283,14 @@ def name_of(func: Any) -> str:
     if isinstance(func, tuple):
         return f"np.{func[0].__name__}.{func[1]}"
     if isinstance(func, np.ufunc):
-        module = "scipy.special" if getattr(np, func.__name__, None) is not func else "np"
-        return f"{module}.{func.__name__}"
+        if getattr(np, func.__name__, None) is func:
+            return f"np.{func.__name__}"
+        special: Any = sys.modules.get("scipy.special")
+        known = special is not None and func in (
+            getattr(special, func.__name__, None),
+            getattr(special._ufuncs, func.__name__, None),
+        )
+        return f"scipy.special.{func.__name__}" if known else func.__name__
     module = (getattr(func, "__module__", None) or "").replace("numpy", "np")
     inner = getattr(func, "__name__", None) or repr(func)
     if isinstance(func, Op):

@@ -1,0 +1,92 @@
+"""The pullback of an eager `pyop.vjp`, called while a graph is built: a node that calls it when the graph runs.
+
+A pullback is a linear map, so its own derivatives are the map itself, and its adjoint: the push forward.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core, calls
+from .._core import Tensor
+from ..spec import Spec
+from .table import Pullback, Rule
+
+if TYPE_CHECKING:
+    from .eager import Run
+
+__all__ = ["pull_in_graph"]
+
+
+def pull_in_graph(run: Run, outputs: list[Any], cts: list[Any]) -> list[Any]:
+    """One gradient an input of `run`, for cotangents of `outputs` with Values among them."""
+    if run.nested:
+        raise TypeError(
+            "the pullback of a pyop.vjp at Tensors was called with Values: call pyop.vjp inside of the function that "
+            "is compiled or traced, with what it is to be differentiated at as an argument"
+        )
+    given = [np.zeros(y.shape, y.dtype) if ct is None else ct for ct, y in zip(cts, outputs, strict=True)]
+    return _applied(_Linear(run, outputs, run.inputs, back=True), given)
+
+
+def _applied(function: _Linear, arrays: Any) -> list[Any]:
+    specs = tuple([Spec(x.dtype, x.shape) for x in function.codomain])
+    found = calls.apply(function, tuple(arrays), {}, specs[0] if len(specs) == 1 else specs, name=function.__name__)
+    return [found] if len(specs) == 1 else list(found)
+
+
+class _Linear:
+    """What takes cotangents of results to those of arguments (`back`), or tangents of arguments to those of results."""
+
+    def __init__(self, run: Run, outputs: list[Any], inputs: list[Any], back: bool) -> None:
+        self.run = run
+        self.outputs = outputs
+        self.inputs = inputs
+        self.back = back
+        self.codomain = inputs if back else outputs
+        self.__name__ = "pullback" if back else "push_forward"
+
+    def __call__(self, *arrays: Any) -> Any:
+        found = self.run.pull(self.outputs, arrays) if self.back else self._pushed(arrays)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _pushed(self, tangents: Any) -> list[Any]:
+        """The pullback of the pullback."""
+        from .eager import gradients
+
+        seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in self.outputs]
+
+        def twice() -> Any:
+            cts = gradients(self.outputs, seeds, self.inputs, True)
+            return gradients(cts, tangents, seeds, True)
+
+        found = _core.call_recording(True, twice, (), {})
+        return [
+            np.zeros(y.shape, y.dtype) if t is None else t.numpy() for t, y in zip(found, self.outputs, strict=True)
+        ]
+
+    @property
+    def _pyop_gradient_rule(self) -> Rule:
+        return _LinearRule(self)
+
+
+class _LinearRule(Rule):
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        f: _Linear = self.func
+        other = _Linear(f.run, f.outputs, f.inputs, not f.back)
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            cts = ct if isinstance(ct, (tuple, list)) else (ct,)
+            full = [np.zeros(y.shape, y.dtype) if c is None else c for c, y in zip(cts, f.codomain, strict=True)]
+            found = _applied(other, full)
+            return tuple([found[k] for k in argnums])
+
+        return pullback
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = dict(zip(argnums, tangents, strict=True))
+        full = [given[k] if k in given else np.zeros(np.shape(x), x.dtype) for k, x in enumerate(args)]
+        found = _applied(self.func, full)
+        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
