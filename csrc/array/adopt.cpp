@@ -168,11 +168,10 @@ PyArrayObject* to_array_new(PyObject* value) {
     return counted(as_array(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr)));
 }
 
-PyArrayObject* adopt_new(const Contract* c, Py_ssize_t k, PyObject* value, PyArrayObject* const* inputs, Bindings& b,
-                         const Caller& caller) {
+PyArrayObject* adopt_new(const Contract* c, Py_ssize_t k, PyObject* value, Bindings& b, const Caller& caller) {
     PyArrayObject* a = c && c->text_as_utf8 ? adopt_tf(*c, k, value, caller) : adopt_numpy(c, k, value, caller);
     if (!a || !c) return a;
-    if (!match((*c->outputs)[static_cast<size_t>(k)], a, inputs, b)) {
+    if (!match((*c->outputs)[static_cast<size_t>(k)], a, b)) {
         mismatch(*c, k, a, value, b, caller);
         Py_DECREF(a);
         return nullptr;

@@ -13,8 +13,7 @@ namespace pyop {
 
 // The k-th result as an ndarray that fits output spec k. New reference, or nullptr with OutputError set.
 // `inputs` are the arguments, for `like`. `owner` of the spec may be null: then anything goes.
-PyArrayObject* adopt_new(const Contract* c, Py_ssize_t k, PyObject* value, PyArrayObject* const* inputs, Bindings& b,
-                         const Caller& caller);
+PyArrayObject* adopt_new(const Contract* c, Py_ssize_t k, PyObject* value, Bindings& b, const Caller& caller);
 
 // Splits a function's result into one object an output, as the contract's form says. Returns a tuple of
 // exactly n_out() objects, or an empty Ref with OutputError set. Steals `result`.

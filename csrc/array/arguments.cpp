@@ -147,7 +147,7 @@ int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const 
     auto* const* a = reinterpret_cast<PyArrayObject* const*>(arrays);
     auto loop = std::make_unique<LoopShape>();
     if (c.gufunc) match_gufunc(c, a, *b, *loop);
-    for (Py_ssize_t i = 0; i < k && !c.gufunc; ++i) match((*c.inputs)[static_cast<size_t>(i)], a[i], nullptr, *b);
+    for (Py_ssize_t i = 0; i < k && !c.gufunc; ++i) match((*c.inputs)[static_cast<size_t>(i)], a[i], *b);
     const ArraySpec& spec = (*c.inputs)[static_cast<size_t>(k)];
     std::string message = argument_text(k, caller) + " of " + caller.name() + " is " + array_text(arrays[k]) +
                           ", but expects " + spec_text(c, spec) + bindings_text(c, *b);
@@ -159,12 +159,11 @@ int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const 
     return -1;
 }
 
-PyObject* allocate_output_new(const Contract& c, Py_ssize_t k, PyArrayObject* const* inputs, const Bindings& b,
-                              const Caller& caller) {
+PyObject* allocate_output_new(const Contract& c, Py_ssize_t k, const Bindings& b, const Caller& caller) {
     npy_intp dims[NPY_MAXDIMS];
     PyArray_Descr* descr = nullptr;
     const ArraySpec& spec = (*c.outputs)[static_cast<size_t>(k)];
-    const int ndim = resolve_output(spec, inputs, b, dims, &descr);
+    const int ndim = resolve_output(spec, b, dims, &descr);
     if (ndim < 0 || !descr) {
         PyErr_Format(errors.output,
                      "output %zd of %s is declared %s, whose %s is not known before the call, so no out= array can "

@@ -14,7 +14,6 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8);
 
 // A fresh array for output k, where its spec and the inputs determine it. New reference; nullptr with the
 // error set.
-PyObject* allocate_output_new(const Contract& c, Py_ssize_t k, PyArrayObject* const* inputs, const Bindings& b,
-                              const Caller& caller);
+PyObject* allocate_output_new(const Contract& c, Py_ssize_t k, const Bindings& b, const Caller& caller);
 
 }  // namespace pyop

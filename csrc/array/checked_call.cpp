@@ -13,13 +13,30 @@
 
 namespace pyop {
 
+namespace {
+
+// A result that is not the declared array as it stands.
+PYOP_COLD PyObject* adopt_other_steal(PyObject* returned, const Contract& c, const SizeBindings& sizes,
+                                      const Caller& caller) {
+    return guarded(
+        [&]() -> PyObject* {
+            Ref values = split_result(c, Ref::steal(returned), caller);
+            if (!values) return nullptr;
+            Bindings b(sizes);
+            return as_object(adopt_new(&c, 0, PyTuple_GET_ITEM(values.get(), 0), b, caller));
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
+}  // namespace
+
 int checked_call_plain(PyObject* fn, const Contract& c, PyObject* const* arrays, Py_ssize_t n, PyObject** result,
                        const Caller& caller) {
-    Bindings b(c);
+    SizeBindings b(c);
     if (PYOP_LIKELY(c.inputs_declared)) {
         const ArraySpec* specs = c.inputs->data();
         for (Py_ssize_t k = 0; k < n; ++k)
-            if (PYOP_UNLIKELY(!match(specs[k], as_array(arrays[k]), nullptr, b) ||
+            if (PYOP_UNLIKELY(!match_plain(specs[k], as_array(arrays[k]), b) ||
                               (!specs[k].dtype && is_foreign(as_array(arrays[k])))))
                 return 1;
     } else {
@@ -57,15 +74,11 @@ int checked_call_plain(PyObject* fn, const Contract& c, PyObject* const* arrays,
         return -1;
     }
     const ArraySpec& out = c.outputs->front();
-    if (PYOP_LIKELY(is_exact_array(r) && (out.dtype || !is_foreign(as_array(r))) &&
-                    match(out, as_array(r), nullptr, b))) {
+    if (PYOP_LIKELY(is_exact_array(r) && (out.dtype || !is_foreign(as_array(r))) && match_plain(out, as_array(r), b))) {
         *result = r;
         return 0;
     }
-    Ref values = split_result(c, Ref::steal(r), caller);
-    if (!values) return -1;
-    auto* const* inputs = reinterpret_cast<PyArrayObject* const*>(arrays);
-    *result = as_object(adopt_new(&c, 0, PyTuple_GET_ITEM(values.get(), 0), inputs, b, caller));
+    *result = adopt_other_steal(r, c, b, caller);
     return *result ? 0 : -1;
 }
 
@@ -129,14 +142,12 @@ class Arguments {
 // takes none.
 class OutArrays {
   public:
-    int prepare(const Contract& c, OutMode mode, PyObject* const* given, PyObject* const* arrays, const Bindings& b,
-                const Caller& caller) {
-        auto* const* inputs = reinterpret_cast<PyArrayObject* const*>(arrays);
+    int prepare(const Contract& c, OutMode mode, PyObject* const* given, const Bindings& b, const Caller& caller) {
         if (given) {
             Bindings trial = b;  // names that only outputs bind are bound by the results
             for (Py_ssize_t k = 0; k < c.n_out(); ++k) {
                 const ArraySpec& spec = (*c.outputs)[static_cast<size_t>(k)];
-                if (!match(spec, as_array(given[k]), inputs, trial)) {
+                if (!match(spec, as_array(given[k]), trial)) {
                     PyErr_Format(errors.input, "out= for output %zd of %s is %s, but expects %s%s\n  in %s", k,
                                  caller.name().c_str(), array_text(given[k]).c_str(), spec_text(c, spec).c_str(),
                                  bindings_text(c, b).c_str(), caller.description().c_str());
@@ -148,7 +159,7 @@ class OutArrays {
         }
         if (mode != OutMode::Required) return 0;
         for (Py_ssize_t k = 0; k < c.n_out(); ++k) {
-            arrays_.push_back(Ref::steal(allocate_output_new(c, k, inputs, b, caller)));
+            arrays_.push_back(Ref::steal(allocate_output_new(c, k, b, caller)));
             if (!arrays_.back()) return -1;
         }
         return 0;
@@ -263,7 +274,7 @@ int check_inputs(const Contract& c, PyObject* const* arrays, Py_ssize_t n, Bindi
         bad = match_gufunc(c, a, b, loop);
     } else {
         for (Py_ssize_t k = 0; k < n && bad < 0; ++k)
-            if (!match((*c.inputs)[static_cast<size_t>(k)], a[k], nullptr, b)) bad = k;
+            if (!match((*c.inputs)[static_cast<size_t>(k)], a[k], b)) bad = k;
         if (bad < 0 && c.has_input_exprs) bad = check_input_exprs(c, a, b);
     }
     return bad < 0 ? 0 : wrong_input(c, bad, arrays, caller);
@@ -335,6 +346,8 @@ int call_declared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, P
     auto bindings = std::make_unique<Bindings>(c);
     auto loop = std::make_unique<LoopShape>();
     if (check_likes(c, n, caller) < 0 || check_inputs(c, arrays, n, *bindings, *loop, caller) < 0) return -1;
+    auto* const* inputs = reinterpret_cast<PyArrayObject* const*>(arrays);
+    bind_likes(c, inputs, *bindings);
     if (c.gufunc && loop->ndim > 0) return gufunc_call(callee, arrays, n, *bindings, *loop, outs, out, caller);
 
     const Contract* results = &c;
@@ -344,12 +357,12 @@ int call_declared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, P
         if (!computed) return -1;
         results = reinterpret_cast<const Contract*>(computed.get());
         bindings = std::make_unique<Bindings>(*results);
+        bind_likes(*results, inputs, *bindings);
         if (results->n_out() != callee.n_out) return wrong_abstract(*results, callee.n_out, caller);
     }
     Arguments arguments(n);
     OutArrays out_arrays;
-    if (arguments.fill(callee, arrays) < 0 ||
-        out_arrays.prepare(*results, c.out_mode, out, arrays, *bindings, caller) < 0)
+    if (arguments.fill(callee, arrays) < 0 || out_arrays.prepare(*results, c.out_mode, out, *bindings, caller) < 0)
         return -1;
     Ref result = call_function(callee, arguments, n, out_arrays);
     if (!result) {
@@ -359,10 +372,9 @@ int call_declared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, P
     if (out_arrays.used() && result.get() == Py_None) result = out_arrays.argument();
     Ref values = split_result(*results, std::move(result), caller);
     if (!values) return -1;
-    auto* const* inputs = reinterpret_cast<PyArrayObject* const*>(arrays);
     for (Py_ssize_t k = 0; k < callee.n_out; ++k) {
         Ref value = arguments.unlend(Ref::borrow(PyTuple_GET_ITEM(values.get(), k)), arrays);
-        outs[k] = as_object(adopt_new(results, k, value.get(), inputs, *bindings, caller));
+        outs[k] = as_object(adopt_new(results, k, value.get(), *bindings, caller));
         if (!outs[k] || (out_arrays.used() && deliver_out(out_arrays, k, &outs[k], caller) < 0)) {
             drop(outs, k + 1);
             return -1;

@@ -118,7 +118,7 @@ std::string bindings_text(const Contract& c, const Bindings& b) {
         if (b.variadics[i].ndim >= 0)
             add("*" + (*c.variadics)[static_cast<size_t>(i)], shape_text(b.variadics[i].ndim, b.variadics[i].dims));
     for (int i = 0; i < c.n_typevars; ++i)
-        if (b.types[i]) add(i == 0 ? "T" : "T" + std::to_string(i), dtype_text(b.types[i]));
+        if (b.types[i]) add(i == 0 ? "T" : "T" + std::to_string(i), dtype_text(b.type(i)));
     return text.empty() ? text : text + ")";
 }
 

@@ -33,8 +33,7 @@ class Loop {
             Operand& o = operands_[k];
             o.array = as_array(arrays[k]);
             o.mutated = c_.mutates_input(static_cast<Py_ssize_t>(k));
-            o.core_ndim = core_ndim((*c_.inputs)[k], b);
-            o.at.start(o.array, o.core_ndim, shape);
+            o.at.start(o.array, core_ndim((*c_.inputs)[k], b), shape);
         }
     }
 
@@ -50,6 +49,8 @@ class Loop {
             if (call_once(i) < 0) return -1;
             advance(index);
         }
+        for (size_t k = 0; k < results_.size(); ++k)
+            if (!results_[k].as_made()) return result_changed(k);
         return 0;
     }
 
@@ -70,7 +71,7 @@ class Loop {
                 Ref core = Ref::steal(results_[k].place_new());
                 if (!core) return -1;
                 Bindings trial = b_;  // names that only outputs bind are bound by the results
-                fits = match(spec, as_array(core.get()), inputs(), trial);
+                fits = match(spec, as_array(core.get()), trial);
             }
             if (fits) continue;
             PyErr_Format(errors.input,
@@ -87,7 +88,7 @@ class Loop {
     // The function takes out=: its places must exist before the first call.
     int prepare_out(bool given) {
         for (size_t k = 0; k < results_.size() && !given; ++k) {
-            Ref core = Ref::steal(allocate_output_new(c_, static_cast<Py_ssize_t>(k), inputs(), b_, caller_));
+            Ref core = Ref::steal(allocate_output_new(c_, static_cast<Py_ssize_t>(k), b_, caller_));
             if (!core) return -1;
             PyArrayObject* a = as_array(core.get());
             if (results_[k].allocate(shape_, PyArray_NDIM(a), PyArray_DIMS(a), PyArray_DESCR(a)) < 0) return -1;
@@ -147,7 +148,7 @@ class Loop {
     }
 
     int take(npy_intp i, size_t k, PyObject* value, PyObject* place) {
-        Ref a = Ref::steal(as_object(adopt_new(&c_, static_cast<Py_ssize_t>(k), value, inputs(), b_, caller_)));
+        Ref a = Ref::steal(as_object(adopt_new(&c_, static_cast<Py_ssize_t>(k), value, b_, caller_)));
         if (!a) return -1;
         PyArrayObject* array = as_array(a.get());
         Result& r = results_[k];
@@ -166,9 +167,19 @@ class Loop {
         return to ? counted(PyArray_CopyInto(as_array(to.get()), array), array) : -1;
     }
 
+    // Through `.base` of the place it was given.
+    PYOP_COLD int result_changed(size_t k) const {
+        PyErr_Format(errors.output,
+                     "the function has given the array for output %zu of %s another shape or dtype, now %s, while it "
+                     "was called for one core after the other: let it write to what it is given, and reshape the "
+                     "result\n  in %s",
+                     k, caller_.name().c_str(), array_text(results_[k].array.get()).c_str(),
+                     caller_.description().c_str());
+        return -1;
+    }
+
     static std::string core_text(const Result& r) {
-        PyArrayObject* a = as_array(r.array.get());
-        return dtype_text(PyArray_DESCR(a)) + shape_text(r.core_ndim, PyArray_DIMS(a) + PyArray_NDIM(a) - r.core_ndim);
+        return dtype_text(r.at.descr()) + shape_text(r.at.core_ndim(), r.at.core_dims.data());
     }
 
     void advance(npy_intp* index) {
@@ -192,7 +203,7 @@ class Loop {
             if (results_[k].given) continue;
             npy_intp dims[NPY_MAXDIMS];
             PyArray_Descr* descr = nullptr;
-            const int ndim = resolve_output((*c_.outputs)[k], inputs(), b_, dims, &descr);
+            const int ndim = resolve_output((*c_.outputs)[k], b_, dims, &descr);
             if (ndim < 0) {
                 PyErr_Format(errors.output,
                              "output %zu of %s is declared %s, whose shape only a call can tell, but "

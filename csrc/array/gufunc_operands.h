@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>  // std::equal, std::fill_n, std::copy_n
+#include <vector>
 
 #include "array/copied.h"
 #include "array/match.h"
@@ -10,36 +11,42 @@
 
 namespace pyop {
 
-// A place in an array that moves along the loop.
+// A place in an array that moves along the loop, and what is there: the array itself may be given another shape or
+// dtype by the function that is called.
 struct Cursor {
     char* data = nullptr;
     npy_intp strides[NPY_MAXDIMS];  // along the loop, 0 where broadcast
+    Ref dtype;
+    std::vector<npy_intp> core_dims, core_strides;
+
+    int core_ndim() const { return static_cast<int>(core_dims.size()); }
+    PyArray_Descr* descr() const { return reinterpret_cast<PyArray_Descr*>(dtype.get()); }
 
     void start(PyArrayObject* a, int core_ndim, const LoopShape& loop) {
         data = PyArray_BYTES(a);
+        dtype = Ref::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(a)));
         const int outer = PyArray_NDIM(a) - core_ndim;
+        core_dims.assign(PyArray_DIMS(a) + outer, PyArray_DIMS(a) + PyArray_NDIM(a));
+        core_strides.assign(PyArray_STRIDES(a) + outer, PyArray_STRIDES(a) + PyArray_NDIM(a));
         std::fill_n(strides, loop.ndim, 0);
         for (int d = 0; d < outer; ++d)
             if (PyArray_DIM(a, d) != 1) strides[loop.ndim - outer + d] = PyArray_STRIDE(a, d);
     }
-};
 
-// A view of the last `core_ndim` dimensions of `a`, which keeps `a` alive. New reference.
-inline PyObject* core_view_new(PyArrayObject* a, int core_ndim, char* data, int flags) {
-    const int outer = PyArray_NDIM(a) - core_ndim;
-    PyArray_Descr* descr = PyArray_DESCR(a);
-    Py_INCREF(descr);
-    Ref view = Ref::steal(PyArray_NewFromDescr(&PyArray_Type, descr, core_ndim, PyArray_DIMS(a) + outer,
-                                               PyArray_STRIDES(a) + outer, data, flags, nullptr));
-    if (view && PyArray_SetBaseObject(as_array(view.get()), Py_NewRef(as_object(a))) < 0) return nullptr;
-    return view.release();
-}
+    // A view of what is here, which keeps `a` alive. New reference.
+    PyObject* view_new(PyArrayObject* a, int flags) const {
+        Py_INCREF(descr());
+        Ref view = Ref::steal(PyArray_NewFromDescr(&PyArray_Type, descr(), core_ndim(), core_dims.data(),
+                                                   core_strides.data(), data, flags, nullptr));
+        if (view && PyArray_SetBaseObject(as_array(view.get()), Py_NewRef(as_object(a))) < 0) return nullptr;
+        return view.release();
+    }
+};
 
 // One argument.
 struct Operand {
     PyArrayObject* array = nullptr;  // borrowed
     bool mutated = false;            // named in mutates=: the function gets a copy of each core
-    int core_ndim = 0;
     Cursor at;
     Ref view;
     PyObject* base = nullptr;        // of the view, borrowed from it
@@ -50,7 +57,7 @@ struct Operand {
             reinterpret_cast<PyArrayObject_fields*>(view.get())->data = at.data;
             return view.get();
         }
-        view = Ref::steal(core_view_new(array, core_ndim, at.data, PyArray_FLAGS(array) & NPY_ARRAY_ALIGNED));
+        view = Ref::steal(at.view_new(array, PyArray_FLAGS(array) & NPY_ARRAY_ALIGNED));
         if (view && mutated) view = Ref::steal(counted(PyArray_NewCopy(as_array(view.get()), NPY_KEEPORDER)));
         if (view) base = PyArray_BASE(as_array(view.get()));
         return view.get();
@@ -59,13 +66,11 @@ struct Operand {
   private:
     bool reusable() const {
         const auto* v = reinterpret_cast<PyArrayObject_fields*>(view.get());
-        const npy_intp* dims = PyArray_DIMS(array) + PyArray_NDIM(array) - core_ndim;
-        const npy_intp* strides = PyArray_STRIDES(array) + PyArray_NDIM(array) - core_ndim;
         constexpr int changed = NPY_ARRAY_WRITEABLE | NPY_ARRAY_OWNDATA;
         return uniquely_owned(view.get()) && !v->weakreflist && !v->_buffer_info && !(v->flags & changed) &&
-               v->base == base && v->descr == PyArray_DESCR(array) && v->nd == core_ndim &&
-               std::equal(dims, dims + core_ndim, v->dimensions) &&
-               std::equal(strides, strides + core_ndim, v->strides);
+               v->base == base && v->descr == at.descr() && v->nd == at.core_ndim() &&
+               std::equal(at.core_dims.begin(), at.core_dims.end(), v->dimensions) &&
+               std::equal(at.core_strides.begin(), at.core_strides.end(), v->strides);
     }
 };
 
@@ -73,12 +78,12 @@ struct Operand {
 struct Result {
     Ref array;
     bool given = false;
-    int core_ndim = 0;
+    std::vector<npy_intp> whole;  // its shape as it was made
     Cursor at;
 
     void use(PyObject* out, int core, const LoopShape& loop) {
         array = Ref::borrow(out);
-        core_ndim = core;
+        whole.assign(PyArray_DIMS(as_array(out)), PyArray_DIMS(as_array(out)) + PyArray_NDIM(as_array(out)));
         at.start(as_array(out), core, loop);
     }
 
@@ -102,14 +107,20 @@ struct Result {
     // Where this call's result goes. New reference.
     PyObject* place_new() const {
         PyArrayObject* a = as_array(array.get());
-        return core_view_new(a, core_ndim, at.data, PyArray_FLAGS(a) & (NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE));
+        return at.view_new(a, PyArray_FLAGS(a) & (NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE));
     }
 
     bool fits(PyArrayObject* value) const {
+        return PyArray_EquivTypes(at.descr(), PyArray_DESCR(value)) &&
+               std::equal(at.core_dims.begin(), at.core_dims.end(), PyArray_DIMS(value),
+                          PyArray_DIMS(value) + PyArray_NDIM(value));
+    }
+
+    // False if the function has changed what it only had parts of.
+    bool as_made() const {
         PyArrayObject* a = as_array(array.get());
-        return PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(value)) && PyArray_NDIM(value) == core_ndim &&
-               std::equal(PyArray_DIMS(value), PyArray_DIMS(value) + core_ndim,
-                          PyArray_DIMS(a) + PyArray_NDIM(a) - core_ndim);
+        return PyArray_DESCR(a) == at.descr() &&
+               std::equal(whole.begin(), whole.end(), PyArray_DIMS(a), PyArray_DIMS(a) + PyArray_NDIM(a));
     }
 };
 

@@ -89,15 +89,18 @@ bool match_dim(const DimSpec& dim, npy_intp size, Bindings& b, bool output = fal
 bool match_variadic(const DimSpec& dim, int ndim, const npy_intp* dims, Bindings& b) {
     if (dim.name < 0) return true;
     BoundVariadic& bound = b.variadics[dim.name];
-    if (bound.ndim < 0) bound = {ndim, dims};
+    if (bound.ndim < 0) {
+        bound.ndim = ndim;
+        std::copy_n(dims, ndim, bound.dims);
+    }
     return bound.ndim == ndim && std::equal(dims, dims + ndim, bound.dims);
 }
 
 bool match_type(const ArraySpec& spec, PyArray_Descr* descr, Bindings& b) {
     if (spec.typevar < 0) return dtype_fits(spec, descr);
-    PyArray_Descr*& bound = b.types[spec.typevar];
-    if (!bound) bound = descr;
-    return bound == descr || PyArray_EquivTypes(bound, descr);
+    Ref& bound = b.types[spec.typevar];
+    if (!bound) bound = Ref::borrow(reinterpret_cast<PyObject*>(descr));
+    return b.type(spec.typevar) == descr || PyArray_EquivTypes(b.type(spec.typevar), descr);
 }
 
 bool match_shape(const ArraySpec& spec, int ndim, const npy_intp* dims, Bindings& b) {
@@ -123,11 +126,22 @@ bool match_shape(const ArraySpec& spec, int ndim, const npy_intp* dims, Bindings
 
 }  // namespace
 
-bool match_general(const ArraySpec& spec, PyArrayObject* a, PyArrayObject* const* like_inputs, Bindings& b) {
+void bind_likes(const Contract& c, PyArrayObject* const* inputs, Bindings& b) {
+    for (const ArraySpec& spec : *c.outputs) {
+        if (spec.like < 0 || b.like(spec.like)) continue;
+        PyArrayObject* model = inputs[spec.like];
+        b.likes.push_back({spec.like,
+                           Ref::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(model))),
+                           {PyArray_DIMS(model), PyArray_DIMS(model) + PyArray_NDIM(model)}});
+    }
+}
+
+bool match_general(const ArraySpec& spec, PyArrayObject* a, Bindings& b) {
     if (spec.like >= 0) {
-        if (!like_inputs) return true;
-        PyArrayObject* model = like_inputs[spec.like];
-        return PyArray_EquivTypes(PyArray_DESCR(model), PyArray_DESCR(a)) && PyArray_SAMESHAPE(model, a);
+        const BoundLike* model = b.like(spec.like);
+        return !model ||
+               (PyArray_EquivTypes(model->descr(), PyArray_DESCR(a)) &&
+                std::equal(model->dims.begin(), model->dims.end(), PyArray_DIMS(a), PyArray_DIMS(a) + PyArray_NDIM(a)));
     }
     return match_type(spec, PyArray_DESCR(a), b) && match_shape(spec, PyArray_NDIM(a), PyArray_DIMS(a), b);
 }
@@ -193,15 +207,14 @@ Py_ssize_t match_gufunc(const Contract& c, PyArrayObject* const* arrays, Binding
     return -1;
 }
 
-int resolve_output(const ArraySpec& spec, PyArrayObject* const* inputs, const Bindings& b, npy_intp* dims,
-                   PyArray_Descr** descr) {
+int resolve_output(const ArraySpec& spec, const Bindings& b, npy_intp* dims, PyArray_Descr** descr) {
     if (spec.like >= 0) {
-        PyArrayObject* model = inputs[spec.like];
-        *descr = PyArray_DESCR(model);
-        std::copy_n(PyArray_DIMS(model), PyArray_NDIM(model), dims);
-        return PyArray_NDIM(model);
+        const BoundLike& model = *b.like(spec.like);
+        *descr = model.descr();
+        std::copy(model.dims.begin(), model.dims.end(), dims);
+        return static_cast<int>(model.dims.size());
     }
-    *descr = spec.typevar >= 0 ? b.types[spec.typevar] : spec.descr();
+    *descr = spec.typevar >= 0 ? b.type(spec.typevar) : spec.descr();
     if (!spec.rank_known) return -1;
     int ndim = 0;
     for (const DimSpec& dim : spec.dims) {

@@ -64,8 +64,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
             restore_pending(std::exchange(error_, {}));
             return -1;
         }
-        store_outputs(p_, feeds, slots_.data(), outputs);
-        return 0;
+        return store_outputs(p_, feeds, slots_.data(), outputs);
     }
 
     void help() override {

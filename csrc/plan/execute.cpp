@@ -26,8 +26,37 @@ uint64_t dying_inputs(const Instruction& ins, const Operand* operands, PyObject*
 // Pointers for one instruction.
 using Pointers = StackArray<PyObject*, 16>;
 
-int run(const Instruction& ins, const Graph& g, PyObject* const* arguments, const StepContext& context,
-        PyObject** results) {
+// The arguments of one call, some of them as views that are made for it.
+class LentAnew {
+  public:
+    LentAnew(uint32_t n) : arguments_(n), views_(n) { std::fill_n(views_.data(), n, nullptr); }
+    ~LentAnew() {
+        for (size_t k = 0; k < views_.size(); ++k)
+            if (views_[k]) lend_return_steal(as_array(views_[k]));
+    }
+    LentAnew(const LentAnew&) = delete;
+    LentAnew& operator=(const LentAnew&) = delete;
+
+    int lend(const Operand* operands, PyObject* const* arguments) {
+        for (size_t k = 0; k < views_.size(); ++k) {
+            arguments_[k] = arguments[k];
+            if (!operands[k].anew() || !is_exact_array(arguments[k])) continue;
+            // What an argument's view shows, so that the caller gets that argument if the function returns the view.
+            PyObject* array = operands[k].constant() ? arguments[k] : PyArray_BASE(as_array(arguments[k]));
+            if (!array || !is_exact_array(array)) continue;
+            arguments_[k] = views_[k] = as_object(lend_view_new(as_array(array)));
+            if (!views_[k]) return -1;
+        }
+        return 0;
+    }
+    PyObject* const* arguments() { return arguments_.data(); }
+
+  private:
+    Pointers arguments_, views_;
+};
+
+int run(const Instruction& ins, const Operand* operands, const Graph& g, PyObject* const* arguments,
+        const StepContext& context, PyObject** results) {
     if (ins.native) {
         const int done = ins.native->run(arguments, results, context);
         if (done != 0) return done > 0 ? 0 : -1;
@@ -35,7 +64,11 @@ int run(const Instruction& ins, const Graph& g, PyObject* const* arguments, cons
     }
     Callee callee = ins.callee;
     callee.private_inputs = context.dying;
-    return checked_call(callee, arguments, ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
+    if (PYOP_LIKELY(!ins.anew))
+        return checked_call(callee, arguments, ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
+    LentAnew lent(ins.n_inputs);
+    if (lent.lend(operands, arguments) < 0) return -1;
+    return checked_call(callee, lent.arguments(), ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
 }
 
 // The general instruction; the plain one is inlined into the loop of execute().
@@ -72,9 +105,11 @@ int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObjec
 int run_instruction(const Program& p, uint32_t i, const Graph& g, PyObject* const* arguments,
                     const StepContext& context, PyObject** results) {
     const Instruction& ins = p.instructions[i];
+    const Operand* operands = p.operands.data() + ins.first_operand;
     if (profiling())
-        return run_profiled(p, i, arguments, results, [&] { return run(ins, g, arguments, context, results); });
-    return run(ins, g, arguments, context, results);
+        return run_profiled(p, i, arguments, results,
+                            [&] { return run(ins, operands, g, arguments, context, results); });
+    return run(ins, operands, g, arguments, context, results);
 }
 
 int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots) {
@@ -89,10 +124,17 @@ int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots) {
     return 0;
 }
 
-void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs) {
+int store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs) {
     for (size_t i = 0; i < p.outputs.size(); ++i) {
         const Operand o = p.outputs[i];
-        PyObject* value = o.constant() ? p.constants[o.index()].get() : slots[o.index()];
+        if (o.constant()) {
+            PyObject* constant = p.constants[o.index()].get();
+            outputs[i] = is_exact_array(constant) ? as_object(lend_view_new(as_array(constant))) : Py_NewRef(constant);
+            if (outputs[i]) continue;
+            while (i-- > 0) Py_CLEAR(outputs[i]);
+            return -1;
+        }
+        PyObject* value = slots[o.index()];
         // A function that returned the view of an argument: the caller gets the argument, as it would from
         // a direct call. The view is recognised by its base, since its slot may be in use again.
         if (is_exact_array(value) && !PyArray_CHKFLAGS(as_array(value), NPY_ARRAY_WRITEABLE)) {
@@ -107,6 +149,7 @@ void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* sl
         }
         outputs[i] = Py_NewRef(value);
     }
+    return 0;
 }
 
 int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject* const* targets, PyObject** outputs) {
@@ -156,8 +199,7 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
         }
         if (step(p, g, i, slots, targets) < 0) return -1;
     }
-    store_outputs(p, feeds, slots, outputs);
-    return 0;
+    return store_outputs(p, feeds, slots, outputs);
 }
 
 }  // namespace pyop

@@ -26,8 +26,10 @@ bool feeds_fit(const Program& p, PyObject* const* values);
 // Puts the feeds into the slots of a frame: a reference to the array, and a read-only view where it is lent.
 int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots);
 
-// Takes the fetches out of a frame. A read-only view that was lent comes back as the array it was lent from.
-void store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs);
+// Takes the fetches out of a frame. A read-only view that was lent comes back as the array it was lent from; a constant
+// goes out as a view, so that nobody gives the graph's own another shape. Returns 0, or -1 with the error set and
+// nothing stored.
+int store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slots, PyObject** outputs);
 
 // Whether whoever holds the only reference to a value may do with its memory as he likes.
 inline bool holds_own_memory(PyObject* value) {

@@ -94,6 +94,7 @@ int check_exprs(const Program& p, PyObject* const* arrays, const Sizes& sizes) {
                 : Ref();
         if (!want) return -1;
         if (!PyLong_Check(want.get())) continue;  // a name in it is bound by no input
+        if (PyArray_NDIM(as_array(arrays[e.feed])) <= e.dim) continue;  // changed by another thread
         const npy_intp have = PyArray_DIM(as_array(arrays[e.feed]), e.dim);
         if (PyLong_AsSsize_t(want.get()) == have) continue;
         PyErr_Format(errors.input, "dimension %d of input '%s' is %zd, but expects %S = %S%s", e.dim,
@@ -135,14 +136,14 @@ int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays) {
     Sizes sizes(p.feed_symbols.size(), -1);
     size_t done = 0;
     int status = 0;
-    for (; done < p.feeds.size() && status == 0; ++done) {
+    // All are converted before the first is looked at: a conversion may run anything, and change the others.
+    for (; done < p.feeds.size(); ++done) {
         arrays[done] = convert_new(p, done, values[done]);
-        if (!arrays[done]) {
-            status = -1;
-            break;
-        }
-        if (!fits(p.feeds[done], as_array(arrays[done]), sizes)) status = wrong_feed(p, done, arrays[done], sizes);
+        if (!arrays[done]) break;
     }
+    if (done < p.feeds.size()) status = -1;
+    for (size_t k = 0; k < done && status == 0; ++k)
+        if (!fits(p.feeds[k], as_array(arrays[k]), sizes)) status = wrong_feed(p, k, arrays[k], sizes);
     if (status == 0 && !p.feed_exprs.empty()) status = check_exprs(p, arrays, sizes);
     if (status == 0) return 0;
     for (size_t k = 0; k < done; ++k) Py_CLEAR(arrays[k]);

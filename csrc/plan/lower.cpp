@@ -40,6 +40,7 @@ class Lowering {
         }
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
+        lend_shared_anew();
         note_outputs();
         note_direct();
         if (p_.concurrent)
@@ -175,8 +176,36 @@ class Lowering {
             p_.steps.push_back(std::move(step));
             ins.native = p_.steps.back().get();
         }
+        if (!ins.native && ins.callee.lends)
+            for (uint32_t k = 0; k < ins.n_inputs; ++k)
+                if (Operand& o = p_.operands[ins.first_operand + k]; o.constant()) lend_anew(ins, o);
         p_.instructions.push_back(ins);
         return 0;
+    }
+
+    // A function may give what it is lent another shape or dtype. Where somebody reads the same object later (a
+    // constant of every run, an argument that several functions are lent), it gets a view of its own.
+    static void lend_anew(Instruction& ins, Operand& o) {
+        o.code |= Operand::kAnew;
+        ins.anew = true;
+        ins.plain = false;
+    }
+
+    void lend_shared_anew() {
+        std::vector<uint32_t> reads(p_.n_slots);
+        for (const Operand o : p_.operands)
+            if (!o.constant()) ++reads[o.index()];
+        for (const Operand o : p_.outputs)
+            if (!o.constant()) ++reads[o.index()];
+        std::vector<bool> shared(p_.n_slots);
+        for (const Feed& feed : p_.feeds)
+            if (feed.lent_slot != kNoSlot) shared[feed.lent_slot] = reads[feed.lent_slot] > 1;
+        for (Instruction& ins : p_.instructions) {
+            if (ins.native || !ins.callee.lends) continue;
+            for (uint32_t k = 0; k < ins.n_inputs; ++k)
+                if (Operand& o = p_.operands[ins.first_operand + k]; !o.constant() && shared[o.index()])
+                    lend_anew(ins, o);
+        }
     }
 
     int emit_step(uint32_t i, Edge base, std::unique_ptr<NativeStep> step) {
@@ -312,7 +341,7 @@ class Lowering {
             const Instruction& ins = p_.instructions[i];
             for (uint32_t k = 0; k < ins.n_inputs; ++k) {
                 Operand& o = p_.operands[ins.first_operand + k];
-                if (!o.constant()) o.code = place[o.index()] | (o.code & Operand::kLastUse);
+                if (!o.constant()) o.code = place[o.index()] | (o.code & ~Operand::kIndex);
             }
             // A result must not land in a slot that this instruction still reads: its inputs are released
             // when it is done.

@@ -20,11 +20,13 @@ namespace pyop {
 struct Operand {
     static constexpr uint32_t kConstant = 1u << 31;
     static constexpr uint32_t kLastUse = 1u << 30;  // the slot is released after the instruction
-    static constexpr uint32_t kIndex = kLastUse - 1;
+    static constexpr uint32_t kAnew = 1u << 29;  // a function gets a view for this call alone
+    static constexpr uint32_t kIndex = kAnew - 1;
 
     uint32_t code;
     bool constant() const { return code & kConstant; }
     bool last_use() const { return code & kLastUse; }
+    bool anew() const { return code & kAnew; }
     uint32_t index() const { return code & kIndex; }
 };
 
@@ -39,6 +41,7 @@ struct Instruction {
     bool plain;  // may take checked_call_plain
     bool mutates;  // some input is written to
     bool in_place = false;  // a native step that may write over inputs nobody reads any more
+    bool anew = false;  // some operand is
     const NativeStep* native = nullptr;  // the callee then only tells the number of results
 };
 

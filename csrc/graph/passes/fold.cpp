@@ -22,11 +22,19 @@ PyObject* keep_steal(PyObject* value) {
     return copy;
 }
 
-Ref compute(Rewrite& r, uint32_t i, const std::vector<PyObject*>& inputs) {
+Ref compute(Rewrite& r, uint32_t i, std::vector<PyObject*>& inputs) {
     const PyNode& node = r.g.node_as<PyNode>(i);
     const Callee callee{node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()};
     std::vector<PyObject*> outs(node.n_outputs());
     const NodeCaller caller(r.g, i);
+    // The function may give what it is lent another shape or dtype, and these arrays are the graph's for ever.
+    std::vector<Ref> views;
+    for (PyObject*& input : inputs) {
+        if (!node.lends() || !is_exact_array(input)) continue;
+        views.push_back(Ref::steal(as_object(lend_view_new(as_array(input)))));
+        input = views.back().get();
+        if (!input) return {};
+    }
     if (checked_call(callee, inputs.data(), static_cast<Py_ssize_t>(inputs.size()), outs.data(), nullptr, caller) < 0)
         return {};
     Ref results = Ref::steal(PyTuple_New(node.n_outputs()));
