@@ -120,12 +120,14 @@ def test_python_functions_become_python_ops_of_the_dialect(dialect):
     name = f"{__name__}.scaled_dot" if dialect == "func_name" else "scaled_dot"
     assert attributes.pop(dialect).decode() == name
     assert attributes == {
-        "input_convention": b"ddc",
+        "input_convention": b"ddcc",
         "input_tensor_types": [TensorProto.DOUBLE] * 2,
         "input_tensor_ranks": [1, 1],
         "input_int_scalars": [4],
         "input_int_scalar_positions": [2],
-        "input_requires_grads": [0, 0, 0],
+        "input_float_scalars": [0.0],
+        "input_float_scalar_positions": [3],
+        "input_requires_grads": [0, 0, 0, 0],
         "output_tensor_types": [TensorProto.DOUBLE],
         "output_tensor_ranks": [0],
         "training_mode": 0,

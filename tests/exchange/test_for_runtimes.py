@@ -29,6 +29,35 @@ def _(ct, x, *, saved):
     return ct * saved.slope
 
 
+@pyop.op("float64[n] -> float64[n]")
+def shifted(x, *, k=2.0, shift=0.25):
+    return x * k + shift
+
+
+@pyop.op("float64[n] -> float64[n]")
+def labelled(x, *, k=2.0, how="plain", shift=0.1):
+    return x * k + shift
+
+
+@shifted.vjp
+def _(ct, x, *, k):
+    return ct * k
+
+
+@pyop.op(outputs="float64[n!]")
+def perhaps(x, y=None, *, k=2.0):
+    return x * k if y is None else x * k + y
+
+
+@pyop.op(outputs="float64[n!]")
+def summed(*xs, k=2.0):
+    return sum(xs) * k
+
+
+def lengths(texts):
+    return np.array([len(text) for text in texts], np.int64)
+
+
 def session(model, functions=None):
     """The model in stock onnxruntime, by onnxruntime-extensions."""
     ort = pytest.importorskip("onnxruntime")
@@ -77,3 +106,106 @@ def test_a_missing_folder_is_named_and_not_the_part(tmp_path):
         assert error.value.filename == str(path)
         assert "part-" not in str(error.value)
         assert "os.makedirs" in error.value.__notes__[0]
+
+
+# --- arguments
+
+
+def without_metadata(model):
+    for part in (model, model.graph, *model.graph.node, *model.graph.value_info):
+        del part.metadata_props[:]
+    return model
+
+
+def converted(model):
+    from onnx import version_converter
+
+    return version_converter.convert_version(model, model.opset_import[0].version + 1)
+
+
+def as_text(model):
+    return onnx.parser.parse_model(onnx.printer.to_text(model))
+
+
+CALLS = {
+    "one of two": lambda x: shifted(x, shift=0.5),
+    "the other": lambda x: shifted(x, k=0.5),
+    "both, turned round": lambda x: shifted(x, shift=0.5, k=0.25),
+    "none": lambda x: shifted(x),
+    "beside a default that a node cannot hold": lambda x: labelled(x, k=0.5),
+    "defaults that a node cannot hold": lambda x: labelled(x),
+    "an array left out": lambda x: (perhaps(x, k=0.5), perhaps(x, x, k=0.5), perhaps(x)),
+    "any number of arrays": lambda x: (summed(x, k=0.5), summed(x, 2.0, k=0.5), summed(x, 2.0)),
+    "functions of NumPy": lambda x: np.linalg.cond(np.outer(x, x) + np.eye(3), p=-2) + np.nanpercentile(x, 30, axis=0),
+    "a gradient": lambda x: pyop.grad(lambda x: np.sum(shifted(x, shift=0.5, k=3.0)))(x),
+    "text": lambda x: pyop.py_func(lengths, [np.array(["a", "b\u00e9"])], "int64[2]") + x[:2],
+}
+
+
+@pytest.mark.parametrize("change", [without_metadata, converted, as_text], ids=lambda change: change.__name__)
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_keep_their_names_without_the_metadata(name, change):
+    graph = pyop.trace(CALLS[name], "float64[3]")
+    x = np.array([1.0, 3.0, 4.0])
+    expected = graph.compile()(x)
+    expected = list(expected) if isinstance(expected, tuple) else [expected]
+    model = pyop.onnx.export(graph)
+    for made in (model, change(model)):
+        got = list(pyop.onnx.load(made).compile()(x=x).values())
+        for mine, theirs in zip(got, expected, strict=True):
+            assert mine.dtype == theirs.dtype
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_two_calls_of_an_op_are_told_apart():
+    graph = pyop.trace(lambda x: (shifted(x, k=0.5), shifted(x, shift=0.5), labelled(x, k=0.5), labelled(x)), "f8[3]")
+    told = []
+    for node in pyop.onnx.export(graph).graph.node:
+        told.append({a.name: onnx.helper.get_attribute_value(a) for a in node.attribute})
+    assert told[0]["func_name"] == told[1]["func_name"] == f"{__name__}.shifted".encode()
+    assert [list(entry["input_float_scalars"]) for entry in told[:2]] == [[0.5, 0.25], [2.0, 0.5]]
+    assert [entry["func_name"].decode().partition("labelled")[2] for entry in told[2:]] == ["(k=)", ""]
+
+
+def an_earlier_model(names):
+    """As it was written before: static arguments that were given, their names in the metadata of the node."""
+    model = pyop.onnx.export(pyop.trace(lambda x: shifted(x, shift=0.5), "float64[3]"))
+    (node,) = model.graph.node
+    for attribute in node.attribute:
+        if attribute.name in ("input_float_scalar_positions", "input_requires_grads"):
+            del attribute.ints[-1]
+        if attribute.name == "input_convention":
+            attribute.s = b"dc"
+        if attribute.name == "input_float_scalars":
+            attribute.floats[:] = [0.5]
+    node.metadata_props[0].value = names
+    return model
+
+
+def test_models_of_earlier_versions_load_as_before_or_are_refused():
+    model = an_earlier_model("shift")
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(pyop.onnx.load(model).compile()(x=x)["shifted"], x * 2 + 0.5)
+    for functions in (None, {f"{__name__}.shifted": shifted.__wrapped__}):
+        plan = pyop.onnx.load(without_metadata(an_earlier_model("shift")), functions).compile()
+        with pytest.raises(pyop.InputError, match=r"static parameters k, shift: which they are is not told.*Export"):
+            plan(x=x)
+    plan = pyop.onnx.load(without_metadata(model), {f"{__name__}.shifted": lambda x, shift: x + shift}).compile()
+    np.testing.assert_array_equal(plan(x=x)["shifted"], x + 0.5)
+
+
+def test_a_function_that_a_caller_gives_has_its_arguments_by_name_or_position():
+    model = without_metadata(pyop.onnx.export(pyop.trace(lambda x: shifted(x, shift=0.5), "float64[3]")))
+    x = np.arange(3.0)
+    for fn in (lambda x, k, shift: x * k + shift, lambda x, *, k, shift: x * k + shift, shifted.__wrapped__, shifted):
+        plan = pyop.onnx.load(model, {f"{__name__}.shifted": fn}).compile()
+        np.testing.assert_array_equal(plan(x=x)["shifted"], x * 2 + 0.5)
+    unclear = pyop.onnx.load(model, {f"{__name__}.shifted": lambda x, y=0, z=0, *, k=1, shift=1: x}).compile()
+    with pytest.raises(pyop.InputError, match="is not told"):
+        unclear(x=x)
+
+
+def test_a_name_that_would_be_read_as_more_is_refused():
+    graph = pyop.trace(lambda x: shifted(x), "float64[3]")
+    with pytest.raises(ValueError, match=r"ends as if it named arguments.*names="):
+        pyop.onnx.export(graph, names={shifted.__wrapped__: "f(k=)"})

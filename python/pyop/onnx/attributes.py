@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from .callee import read_callee
 from .elements import dtype_of, name_of
 
 __all__ = [
@@ -22,12 +23,11 @@ __all__ = [
     "node_label",
     "read_backward",
     "read_forward",
-    "read_keywords",
 ]
 
 DOMAIN = "com.microsoft"
-TEXT_AS_BYTES = "pyop.text_as_bytes"  # metadata of a node: its function takes text as bytes, in UTF-8
-KEYWORDS = "pyop.keywords"  # metadata of a node: the names of its last arguments
+TEXT_AS_BYTES = "pyop.text_as_bytes"  # metadata of nodes of earlier versions: the function takes text as bytes
+KEYWORDS = "pyop.keywords"  # metadata of a node: the names of its last arguments, for people and for earlier versions
 
 _FLOAT, _INT, _STRING, _FLOATS, _INTS = 1, 2, 3, 6, 7
 _KIND_NAMES = {_FLOAT: "FLOAT", _INT: "INT", _STRING: "STRING", _FLOATS: "FLOATS", _INTS: "INTS"}
@@ -93,7 +93,7 @@ class Forward:
     """What a PythonOp says."""
 
     label: str
-    name: str
+    name: str  # of the function
     # One entry for each argument of the function: the number of a tensor input, or a constant.
     tensor_at: tuple[int | None, ...]
     constants: tuple[Any, ...]
@@ -103,6 +103,8 @@ class Forward:
     training: bool
     written: frozenset[int]  # tensor inputs that the function may write into
     reused: tuple[tuple[int, int], ...] = ()  # (output, input): the output must be in the memory of the input
+    keywords: tuple[str, ...] | None = None  # of the last arguments; None: not told
+    text_as_bytes: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
         raise ValueError(f"{reader.label} must have tensor inputs, all of them given: it has {list(node.input)!r:.200}")
     if len(node.output) < 2:
         raise ValueError(f"{reader.label} must have the context and at least one result as outputs")
-    name = reader.function_name()
+    callee = read_callee(reader.function_name())
     convention = reader.convention("input_convention")
     inputs = reader.ports("input", len(node.input), "inputs")
     outputs = reader.ports("output", len(node.output) - 1, "outputs after the context")
@@ -273,7 +275,7 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
     reader.flag("safe_run_mode")
     return Forward(
         label=reader.label,
-        name=name,
+        name=callee.path,
         tensor_at=tensor_at,
         constants=tuple(constants.get(k) for k in range(len(convention))),
         inputs=inputs,
@@ -282,17 +284,18 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
         training=reader.flag("training_mode"),
         written=written,
         reused=tuple((k - 1, j) for k, j in enumerate(reader.ints("tensor_reuse_map")) if k > 0 and j >= 0),
+        keywords=_keywords(reader, node, callee.keywords, len(convention)),
+        text_as_bytes=callee.text_as_bytes or any(entry.key == TEXT_AS_BYTES for entry in node.metadata_props),
     )
 
 
-def read_keywords(node: Any, n_arguments: int) -> tuple[str, ...]:
-    """The names of the last arguments of a PythonOp, which pyop writes into its metadata.
-
-    Raises
-    ------
-    ValueError
-        They are no names, or too many.
-    """
+def _keywords(reader: _Reader, node: Any, told: tuple[str, ...] | None, n_arguments: int) -> tuple[str, ...] | None:
+    """The names of the last arguments, by the name of the function or else by the metadata of the node."""
+    if told is not None:
+        if len(set(told)) != len(told) or len(told) > n_arguments:
+            attribute = "name" if reader.has("name") else "func_name"
+            reader.fail(attribute, f"names {told!r:.80}, which cannot be the last of {n_arguments} arguments")
+        return told
     for entry in node.metadata_props:
         if entry.key == KEYWORDS:
             names = tuple(entry.value.split(",")) if entry.value else ()
@@ -301,7 +304,7 @@ def read_keywords(node: Any, n_arguments: int) -> tuple[str, ...]:
                     f"{node_label(node)}: the metadata {KEYWORDS!r} are no names of arguments: {entry.value!r:.80}"
                 )
             return names
-    return ()
+    return None
 
 
 def _written(reader: _Reader, name: str, count: int, inputs: int) -> frozenset[int]:
@@ -391,7 +394,7 @@ def read_backward(node: Any) -> Backward:
         raise ValueError(f"{reader.label} must have the context as its first input")
     if not node.output:
         raise ValueError(f"{reader.label} must have outputs")
-    name = reader.function_name()
+    name = read_callee(reader.function_name()).path
     convention = reader.convention("output_convention")
     inputs = reader.ports("input", len(node.input) - 1, "inputs after the context")
     outputs = reader.ports("output", len(node.output), "outputs")

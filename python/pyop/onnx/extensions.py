@@ -127,7 +127,7 @@ def register_extensions(
 
     table = Table(functions, Trust.make(trust, modules))
     for op_type, entry in _described(read_model(model)).items():
-        declared, keywords = _declared(op_type, entry)
+        declared = _declared(op_type, entry)
         found = table.find(declared.name, declared.label)  # better now than where an exception ends the process
         if op_type in _registered:
             if _registered[op_type] is not found.forward:
@@ -141,8 +141,7 @@ def register_extensions(
             for ports in (declared.inputs, declared.outputs)
         ]
         _registered[op_type] = found.forward
-        call = PythonCall(declared, table, keywords)
-        call.text_as_bytes = entry.get("text_as_bytes") is True
+        call = PythonCall(declared, table)
         onnx_op(op_type=op_type, inputs=types[0], outputs=types[1])(_operator(call))
     path: str = get_library_path()
     return path
@@ -160,7 +159,7 @@ def _described(model: Any) -> dict[str, Any]:
     raise ValueError("the model says nothing of its operators: export it with dialect='extensions'")
 
 
-def _declared(op_type: str, entry: Any) -> tuple[Forward, tuple[str, ...]]:
+def _declared(op_type: str, entry: Any) -> Forward:
     try:
         inputs = tuple(Port(int(code), int(rank)) for code, rank in entry["inputs"])
         outputs = tuple(Port(int(code), int(rank)) for code, rank in entry["outputs"])
@@ -178,7 +177,7 @@ def _declared(op_type: str, entry: Any) -> tuple[Forward, tuple[str, ...]]:
         raise ValueError(f"what the model says of the operator {op_type!r:.80} is malformed: {error!r}") from None
     if not good or next(tensors, None) is not None:
         raise ValueError(f"what the model says of the operator {op_type!r:.80} is malformed")
-    declared = Forward(
+    return Forward(
         label=f"operator {op_type!r}",
         name=name,
         tensor_at=at,
@@ -188,8 +187,9 @@ def _declared(op_type: str, entry: Any) -> tuple[Forward, tuple[str, ...]]:
         needs_grad=(False,) * len(at),
         training=False,
         written=frozenset(),
+        keywords=keywords,
+        text_as_bytes=entry.get("text_as_bytes") is True,
     )
-    return declared, keywords
 
 
 def _operator(call: PythonCall) -> Callable[..., Any]:

@@ -11,7 +11,8 @@ from ..contracts import OutMode
 from ..gradients.op_calls import Backward
 from ..saving.references import op_of_function
 from ..spec import Spec
-from .attributes import DOMAIN, KEYWORDS, TEXT_AS_BYTES
+from .attributes import DOMAIN, KEYWORDS
+from .callee import Callee, declared_statics, write_callee
 from .described import Call, call_of
 from .python_op import has_flat_results
 from .registry import path_of
@@ -54,6 +55,7 @@ class _Call:
         self.call = call
         self.inputs = inputs
         self.reason = reason
+        self.told: tuple[str, ...] | None = None  # names of the last arguments, which nothing else would tell
 
     def fail(self, problem: str) -> NoReturn:
         raise ValueError(
@@ -76,7 +78,7 @@ class _Call:
     def name_of(self, function: Any) -> str:
         """The name under which a function is found again."""
         w = self.w
-        given = w.given_names.get(function) if _hashable(function) else None
+        given: str | None = w.given_names.get(function) if _hashable(function) else None
         if given is None:
             given = path_of(function)
             if given is not None and w.dialect == "name":
@@ -98,6 +100,14 @@ class _Call:
             )
         return given
 
+    def callee(self, function: Any, tensors: list[Operand]) -> str:
+        """The name for the node: of the function, and what must not get lost beside it."""
+        name = self.name_of(function)
+        try:
+            return write_callee(Callee(name, self.told, self.takes_bytes(tensors)))
+        except ValueError as error:
+            self.fail(f"{error}; give it another with export(..., names={{function: name}})")
+
     def function(self) -> Any:
         """The function that a name is to lead to: of an op that saves residuals, the user's own."""
         gradient = _saving(self.node)
@@ -112,10 +122,24 @@ class _Call:
             self.fail(f"it {beside}, which only an op that has an import path does")
         if self.call.nested:
             self.fail("arrays stand inside containers among its arguments, and PythonOp has flat arguments only")
-        args = self.call.args
+        args, kwargs = self.call.args, self.call.kwargs
+        if self.node.contract is not None:
+            kwargs = self.statics(kwargs)
+        elif kwargs:
+            self.told = tuple(kwargs)
         if isinstance(self.call.function, np.ufunc) and not self.call.kwargs:
             args = self.with_arrays(self.call.function, args)
-        return [*args, *self.call.kwargs.values()], tuple(self.call.kwargs)
+        return [*args, *kwargs.values()], tuple(kwargs)
+
+    def statics(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Static arguments of an op: all, with defaults, or those that were given, by names that the node tells."""
+        every, implied = declared_statics(self.function(), given)
+        for name, value in every.items():
+            if name not in given and self.why_no_constant(name, value) is not None:
+                every, implied = given, False
+                break
+        self.told = None if implied or not every else tuple(every)
+        return every
 
     def beside_the_function(self) -> str | None:
         """What the op does that its function alone does not."""
@@ -187,42 +211,45 @@ class _Call:
         return found, tensors
 
     def constant(self, label: str, value: Any, position: int, found: dict[str, list[Any]]) -> None:
-        kind = type(value)
-        if kind in (bool, int, float):
-            family = kind.__name__
-            self.check(label, family, value)
-            found.setdefault(f"input_{family}_scalars", []).append(int(value) if kind is bool else value)
+        problem = self.why_no_constant(label, value)
+        if problem is not None:
+            self.fail(problem)
+        if type(value) is tuple:
+            family = type(value[0]).__name__ if value else "int"
+            buffer = found.setdefault(f"input_{family}_tuples", [])
+            found.setdefault(f"input_{family}_tuple_positions", []).append(position)
+            found.setdefault(f"input_{family}_tuple_begins", []).append(len(buffer))
+            buffer += [int(item) for item in value] if family == "bool" else value
+        else:
+            family = type(value).__name__
+            found.setdefault(f"input_{family}_scalars", []).append(int(value) if family == "bool" else value)
             found.setdefault(f"input_{family}_scalar_positions", []).append(position)
-            return
-        if kind is tuple:
-            kinds = {type(item) for item in value} or {int}
-            if len(kinds) == 1 and kinds <= {bool, int, float}:
-                family = kinds.pop().__name__
-                for item in value:
-                    self.check(label, family, item)
-                buffer = found.setdefault(f"input_{family}_tuples", [])
-                found.setdefault(f"input_{family}_tuple_positions", []).append(position)
-                found.setdefault(f"input_{family}_tuple_begins", []).append(len(buffer))
-                buffer += [int(item) for item in value] if family == "bool" else value
-                return
-        self.fail(
-            f"{label} is {kind.__name__} {value!r:.80}, an object: PythonOp has bool, int and float constants, and "
-            "tuples of one of these; graph.save(path) keeps any"
-        )
 
-    def check(self, label: str, family: str, value: Any) -> None:
-        if family == "bool" and self.w.dialect == "name":
-            self.fail(f"{label} is {value!r}, and the dialect 'name' has no bool")
-        if family == "int" and value not in _INT64:
-            self.fail(f"{label} is {value}, which int64 cannot hold")
-        if family == "float" and self.w.dialect != "extensions":
+    def why_no_constant(self, label: str, value: Any) -> str | None:
+        """Why a PythonOp cannot hold a value; None if it can."""
+        items = value if type(value) is tuple else (value,)
+        kinds = {type(item) for item in items}
+        if len(kinds) > 1 or not kinds <= {bool, int, float}:
+            return (
+                f"{label} is {type(value).__name__} {value!r:.80}, an object: PythonOp has bool, int and float "
+                "constants, and tuples of one of these; graph.save(path) keeps any"
+            )
+        return next((problem for item in items if (problem := self.why_not_exact(label, item)) is not None), None)
+
+    def why_not_exact(self, label: str, value: float) -> str | None:
+        if type(value) is bool and self.w.dialect == "name":
+            return f"{label} is {value!r}, and the dialect 'name' has no bool"
+        if type(value) is int and value not in _INT64:
+            return f"{label} is {value}, which int64 cannot hold"
+        if type(value) is float and self.w.dialect != "extensions":
             with np.errstate(over="ignore"):
                 narrow = float(np.float32(value))
             if narrow != value and value == value:
-                self.fail(
+                return (
                     f"{label} is {value!r}, which float32 cannot hold (it would become {narrow!r}): pass it as "
                     "an array, or save the graph with graph.save(path)"
                 )
+        return None
 
     # --- nodes
 
@@ -250,7 +277,7 @@ class _Call:
             w.contexts[node.index] = context
         ports = [self.port(f"output {k}", output) for k, output in enumerate(outputs)]
         attributes |= {
-            w.dialect: self.name_of(self.function()),
+            w.dialect: self.callee(self.function(), tensors),
             "output_tensor_types": [code for code, _ in ports],
             "output_tensor_ranks": [rank for _, rank in ports],
             "input_requires_grads": self.requires_grads(arguments),
@@ -268,10 +295,8 @@ class _Call:
             w.node_name(node.name),
             attributes,
         )
-        if names:
+        if names and self.told is None:
             made.metadata_props.add(key=KEYWORDS, value=",".join(names))
-        if self.takes_bytes(tensors):
-            made.metadata_props.add(key=TEXT_AS_BYTES, value="1")
         w.nodes.append(made)
         w.uses_extension = True
         # Nothing is said of the context: shape inference has it as of rank 0, and runtimes warn of what they find.
@@ -321,6 +346,7 @@ class _Call:
             context = call.python_op(again=True)
         w.spent.add(context)
         arguments, _ = call.arguments()
+        name = call.callee(backward.gradient.fn, given)
         tensors = [a for a in arguments if isinstance(a, Operand)]
         convention = "".join("d" if isinstance(a, Operand) else "c" for a in arguments)
         cotangents = self.inputs[: backward.n_out]
@@ -336,7 +362,7 @@ class _Call:
             types.append(self.port(f"output {k}", result))
         ports = [self.port(f"cotangent {k}", ct) for k, ct in enumerate(cotangents)]
         attributes = {
-            w.dialect: self.name_of(backward.gradient.fn),
+            w.dialect: name,
             "output_convention": convention,
             "input_tensor_types": [code for code, _ in ports],
             "input_tensor_ranks": [rank for _, rank in ports],

@@ -18,6 +18,7 @@ from ..gradients.saved import collect_if_any
 from ..spec import Spec
 from .attributes import Backward, Forward, Port
 from .boxes import box
+from .callee import static_names
 from .registry import Implementation, Table
 
 __all__ = ["Context", "GradientCall", "PythonCall"]
@@ -43,6 +44,7 @@ class Context:
     __slots__ = (
         "__weakref__",
         "_function_context",
+        "_keywords",
         "_number",
         "_state",
         "inputs",
@@ -56,6 +58,7 @@ class Context:
         self._number.flags.writeable = False
         self._state = "inference"
         self._function_context: Any = None
+        self._keywords: tuple[str, ...] = ()
         self.inputs: tuple[Any, ...] = ()
         self.outputs: tuple[Any, ...] = ()
         self.needs_input_grad: tuple[bool, ...] = ()
@@ -173,19 +176,18 @@ def _call_again(home: Any, op_type: str, node: bytes) -> Any:
 class PythonCall(_Node):
     """A PythonOp: its function on the node's tensors and constants, and a context."""
 
-    def __init__(self, declared: Forward, table: Table, keywords: tuple[str, ...] = ()) -> None:
+    def __init__(self, declared: Forward, table: Table) -> None:
         super().__init__(table, declared.name, declared.label)
         self.declared = declared
-        self.keywords = keywords  # of the last arguments
-        self.text_as_bytes = False
         # Without constants and gradients, on one result: the short way.
-        self._plain = not (declared.written or declared.reused or declared.training or keywords) and all(
+        self._plain = not (declared.written or declared.reused or declared.training or declared.keywords) and all(
             at == k for k, at in enumerate(declared.tensor_at)
         )
         self._inputs = [(port.dtype, port.rank) for port in declared.inputs]
         (self._dtype, self._rank) = (declared.outputs[0].dtype, declared.outputs[0].rank)
         if len(declared.outputs) != 1 or any(dtype is None for dtype, _ in self._inputs):
             self._plain = False
+        self._names: tuple[Implementation, tuple[str, ...]] | None = None  # of the last arguments of what was called
 
     def __call__(self, *tensors: Any) -> tuple[np.ndarray[Any, Any], ...]:
         found = self.table.find(self.name, self.label)
@@ -219,7 +221,7 @@ class PythonCall(_Node):
         arrays = [self.accepted(k, x, port) for k, (x, port) in enumerate(zip(tensors, declared.inputs, strict=True))]
         for k in declared.written:
             arrays[k] = arrays[k].copy()
-        if self.text_as_bytes:
+        if declared.text_as_bytes:
             arrays = [
                 _as_bytes(x) if port.dtype is None else x for x, port in zip(arrays, declared.inputs, strict=True)
             ]
@@ -228,10 +230,12 @@ class PythonCall(_Node):
             for at, constant in zip(declared.tensor_at, declared.constants, strict=True)
         )
         context = Context()
+        keywords = self.keywords(found)
+        cut = len(arguments) - len(keywords)
         if found.function is not None:
-            results, saved = self._by_function(found.function, arguments, context)
+            results, saved = self._by_function(found.function, arguments, keywords, context)
         else:
-            results, saved = self._by_call(found, arguments)
+            results, saved = self._by_call(found, arguments[:cut], dict(zip(keywords, arguments[cut:], strict=True)))
         self._check_count(results)
         outputs = tuple(
             self.result(f"output {k}", value, port, "the function")
@@ -244,14 +248,33 @@ class PythonCall(_Node):
                 )
         if declared.training:
             context.record(declared, arguments, outputs, saved)
+            context._keywords = keywords
         return (context.array(), *outputs)
 
-    def _by_call(self, found: Implementation, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        keywords = self.keywords
-        if found.op is not None and not keywords:
-            keywords = _static_keywords(found.op, len(arguments))
-        cut = len(arguments) - len(keywords)
-        positional, named = arguments[:cut], dict(zip(keywords, arguments[cut:], strict=True))
+    def keywords(self, found: Implementation) -> tuple[str, ...]:
+        """The names of the last arguments: what the node tells, or else what the function declares.
+
+        Raises
+        ------
+        InputError
+            They cannot be known.
+        """
+        if self.declared.keywords is not None:
+            return self.declared.keywords
+        known = self._names
+        if known is None or known[0] is not found:
+            function = found.forward if found.op is None else found.op.__wrapped__
+            constants = [at is None for at in self.declared.tensor_at]
+            try:
+                names = () if found.function is not None else static_names(function, constants, found.op is not None)
+            except ValueError as error:
+                raise InputError(f"{self.label} calls {self.name!r:.200}: {error}") from None
+            known = self._names = found, names
+        return known[1]
+
+    def _by_call(
+        self, found: Implementation, positional: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], Any]:
         if self.declared.training:
             result, saved = collect_if_any(found.forward, positional, named)
         else:
@@ -262,20 +285,20 @@ class PythonCall(_Node):
             return (result,), saved  # one array, spelled as a list
         return tuple(result) if isinstance(result, tuple | list) else (result,), saved
 
-    def _by_function(self, function: Any, arguments: tuple[Any, ...], context: Context) -> tuple[tuple[Any, ...], Any]:
+    def _by_function(
+        self, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...], context: Context
+    ) -> tuple[tuple[Any, ...], Any]:
         """A pyop.Function, with the context that it makes itself."""
         from ..autograd import Tensor, enable_grad, no_grad
 
-        if not self.declared.training:
-            with no_grad():
-                result = function.apply(*arguments)
-        else:
-            given = tuple(
+        cut = len(arguments) - len(keywords)
+        if self.declared.training:
+            arguments = tuple(
                 Tensor(a, requires_grad=True) if need and isinstance(a, np.ndarray) else a
                 for a, need in zip(arguments, self.declared.needs_grad, strict=True)
             )
-            with enable_grad():
-                result = function.apply(*given)
+        with enable_grad() if self.declared.training else no_grad():
+            result = function.apply(*arguments[:cut], **dict(zip(keywords, arguments[cut:], strict=True)))
         results = result if isinstance(result, tuple) else (result,)
         for item in results:
             if isinstance(item, Tensor) and item.grad_fn is not None:
@@ -295,12 +318,6 @@ def has_flat_results(contract: Contract) -> bool:
     if outputs is None or isinstance(outputs, Spec):
         return True
     return isinstance(outputs, tuple | list) and all(isinstance(item, Spec) for item in outputs)
-
-
-def _static_keywords(op: Op, n_arguments: int) -> tuple[str, ...]:
-    """An op's static parameters go by keyword; a node has them last."""
-    extra = n_arguments - len(op.parameters)
-    return op.statics[:extra] if extra > 0 and op.parameters else ()
 
 
 class GradientCall(_Node):
@@ -373,9 +390,9 @@ def _op_backward(op: Op, context: Context, gradients: list[Any], count: int) -> 
     gradient: Any = op.contract.gradient
     if gradient is None:
         raise LookupError(f"op {op.name!r} has no gradient rule: declare one with @{op.name}.vjp")
-    n_in = len(op.parameters) if op.parameters else count
+    n_in = count - len(context._keywords)
     inputs = context.inputs[:n_in]
-    statics = dict(zip(_static_keywords(op, count), context.inputs[n_in:], strict=False))
+    statics = dict(zip(context._keywords, context.inputs[n_in:], strict=True))
     cotangents = [
         np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gradients, context.outputs, strict=True)
     ]

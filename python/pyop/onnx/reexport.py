@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .attributes import node_label
+from .callee import read_callee
 from .held import HeldNode, is_python
 from .inferred import infer
 from .reference import inner_graphs, rename_tensors
@@ -103,6 +104,7 @@ def _check_silent(node: Any, attribute: Any, nothing: Any, dialect: str) -> None
 def _name(name: str, w: Writer) -> None:
     """Remember a function, for `embed`."""
     assert w.held is not None
+    name = read_callee(name).path
     found = w.held.home.table.known(name)
     if found is None:
         return

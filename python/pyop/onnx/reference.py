@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core import OutputError
-from .attributes import DOMAIN, TEXT_AS_BYTES, node_label, read_backward, read_forward, read_keywords
+from .attributes import DOMAIN, node_label, read_backward, read_forward
 from .boxes import box, unbox
 from .python_op import GradientCall, PythonCall
 from .registry import Table
@@ -120,8 +120,7 @@ class Reference:
     def python_call(self, node: Any) -> PythonCall:
         """What a PythonOp does."""
         declared = read_forward(node, self.strict, self.pointers)
-        call = PythonCall(declared, self.table, read_keywords(node, len(declared.tensor_at)))
-        call.text_as_bytes = any(entry.key == TEXT_AS_BYTES for entry in node.metadata_props)
+        call = PythonCall(declared, self.table)
         call.origin = self, node
         return call
 

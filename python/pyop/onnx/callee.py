@@ -1,0 +1,126 @@
+"""What a PythonOp node calls, and how: the name of a function, and the names of its last arguments.
+
+Other tools drop what a node has beside its attributes, so nothing that changes a call stands there. Static arguments
+of an op are written all, with their defaults, in the order in which they are declared, and are known by that. What
+does not go that way is part of the name: ``mine.f(k=, shift=)`` has its last two arguments by keyword, and
+``mine.f(b'')`` takes text as bytes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..parameters import Parameters
+
+__all__ = ["Callee", "declared_statics", "read_callee", "static_names", "write_callee"]
+
+_BYTES = "b''"
+_WITH_PARTS = re.compile(r"(?P<path>.*[^()])\((?P<parts>b''|(?:b'', )?[^\W\d]\w*=(?:, [^\W\d]\w*=)*)\)", re.DOTALL)
+
+
+class Callee:
+    """What the name in a node says.
+
+    Attributes
+    ----------
+    path : str
+        The name of the function.
+    keywords : tuple of str, or None
+        The names of its last arguments, if they are told.
+    text_as_bytes : bool
+    """
+
+    __slots__ = ("keywords", "path", "text_as_bytes")
+
+    def __init__(self, path: str, keywords: tuple[str, ...] | None = None, text_as_bytes: bool = False) -> None:
+        self.path = path
+        self.keywords = keywords
+        self.text_as_bytes = text_as_bytes
+
+
+def write_callee(callee: Callee) -> str:
+    """The name for a node.
+
+    Raises
+    ------
+    ValueError
+        The name of the function would be taken for one with more in it.
+    """
+    if read_callee(callee.path).path != callee.path:
+        raise ValueError(f"{callee.path!r:.200} is no name for a function: it ends as if it named arguments")
+    parts = [_BYTES] * callee.text_as_bytes + [f"{name}=" for name in callee.keywords or ()]
+    return f"{callee.path}({', '.join(parts)})" if parts else callee.path
+
+
+def read_callee(name: str) -> Callee:
+    """What a name says."""
+    found = _WITH_PARTS.fullmatch(name)
+    if found is None:
+        return Callee(name)
+    parts = found["parts"].split(", ")
+    as_bytes = parts[0] == _BYTES
+    keywords = tuple(part[:-1] for part in parts[as_bytes:])
+    return Callee(found["path"], keywords or None, as_bytes)
+
+
+def declared_statics(fn: Callable[..., Any], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """All static arguments of a call of an op, in the order of their declaration.
+
+    Parameters
+    ----------
+    fn : callable
+        The function of the op.
+    given : dict of str to object
+
+    Returns
+    -------
+    all : dict of str to object
+        Those given, and the defaults of the others.
+    implied : bool
+        The number of arguments tells their names; otherwise they must be told.
+    """
+    parameters = Parameters.of(fn)
+    if not set(given) <= set(parameters.statics):
+        return given, False
+    defaults = inspect.signature(fn).parameters if parameters.statics else {}
+    found = {name: given[name] if name in given else defaults[name].default for name in parameters.statics}
+    return found, not parameters.variadic and parameters.n_required == len(parameters.arrays)
+
+
+def static_names(fn: Callable[..., Any], constants: Sequence[bool], is_op: bool) -> tuple[str, ...]:
+    """The names of the last arguments of a call, of which a node tells none.
+
+    Parameters
+    ----------
+    fn : callable
+        What is called: the function of an op, or any other.
+    constants : sequence of bool
+        Which arguments are constants.
+    is_op : bool
+        Arrays are tensors then, so that any constant is a static argument.
+
+    Raises
+    ------
+    ValueError
+        They cannot be known, and would be passed under the names of others.
+    """
+    parameters = Parameters.of(fn)
+    statics, count = parameters.statics, len(constants)
+    trailing = next((k for k, constant in enumerate(reversed(constants)) if not constant), count)
+    if not statics or not trailing:
+        return ()
+    least, most = parameters.n_required, float("inf") if parameters.variadic else len(parameters.arrays)
+    by_keyword = trailing >= len(statics) and least <= count - len(statics) <= most
+    by_position = least <= count <= most and not parameters.required_statics
+    if by_keyword and (is_op or not by_position):
+        return statics
+    if by_position and not by_keyword and not (is_op and parameters.variadic):
+        return ()
+    raise ValueError(
+        f"its last {trailing} arguments are constants, where the function has the static parameters "
+        f"{', '.join(statics)}: which they are is not told, as in a model that an earlier pyop exported and another "
+        "tool has written again. Export the graph again, or give a function that takes them by position"
+    )
