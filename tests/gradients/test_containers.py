@@ -118,7 +118,7 @@ def test_a_pullback_is_called_while_a_graph_is_built():
 
 def test_a_pullback_of_tensors_in_a_graph_is_an_error():
     _, pull = pyop.vjp(np.sin, pyop.Tensor(X, requires_grad=True))
-    with pytest.raises(TypeError, match="call pyop.vjp inside of the function that is compiled"):
+    with pytest.raises(TypeError, match=r"call pyop.vjp inside of the function that is compiled"):
         pyop.compile(lambda ct: pull(ct)[0])(X)
 
 

@@ -34,6 +34,9 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 Shape = tuple[Extent, ...] | None
+# Asked of the type: a Tensor or Value says of itself that it is what it stands for.
+_NUMBERS = (int, float, complex)
+_PLAIN = (*_NUMBERS, np.generic)
 
 
 def primitive(infer: Callable[..., Any]) -> Callable[[F], F]:
@@ -66,7 +69,7 @@ def primitive(infer: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def _hook(x: Any) -> Any:
-    if type(x) is np.ndarray or isinstance(x, (int, float, complex, np.generic)):
+    if type(x) is np.ndarray or issubclass(type(x), _PLAIN):
         return None
     return getattr(x, "__array_function__", None)
 
@@ -92,12 +95,12 @@ def is_complex(x: Any) -> bool | None:
     dtype = dtype_of(x)
     if dtype is not None:
         return dtype.kind == "c"
-    return isinstance(x, complex) if isinstance(x, (int, float, complex)) else None
+    return issubclass(type(x), complex) if issubclass(type(x), _NUMBERS) else None
 
 
 def number_of(x: Any) -> Any:
     """The number an argument is, if it is a single one and known: a Python number, or a constant of the graph."""
-    if isinstance(x, (int, float, complex)):
+    if issubclass(type(x), _NUMBERS):
         return x
     if isinstance(x, Value) and x.shape == () and x.node.kind == "constant":
         return x.graph.run(x).item()
@@ -106,7 +109,7 @@ def number_of(x: Any) -> Any:
 
 def conj(x: Any) -> Any:
     """The complex conjugate; of real numbers these themselves."""
-    return x if isinstance(x, float) or is_complex(x) is False else np.conjugate(x)
+    return x if issubclass(type(x), float) or is_complex(x) is False else np.conjugate(x)
 
 
 def fit_dtype(ct: Any, like: Any, ans: Any = None) -> Any:
@@ -115,12 +118,12 @@ def fit_dtype(ct: Any, like: Any, ans: Any = None) -> Any:
         return None
     target = dtype_of(like)
     if target is None:
-        return np.real(ct) if isinstance(like, float) and is_complex(ct) else ct
+        return np.real(ct) if issubclass(type(like), float) and is_complex(ct) else ct
     have = dtype_of(ct)
     if have is target or target.kind not in "fc":
         return ct
     if have is None:
-        return ct if isinstance(ct, (int, float)) else _cast_like(ct, like)
+        return ct if issubclass(type(ct), (int, float)) else _cast_like(ct, like)
     if have.kind == "c" and target.kind == "f":
         ct = np.real(ct)
     return ct if dtype_of(ct) == target else ct.astype(target)

@@ -186,7 +186,7 @@ def carries(value: Value) -> bool:
 
 def in_graph(x: Any, like: Value) -> Any:
     """A cotangent or tangent that is given as an array, as a constant of the graph: rules compute with Values."""
-    return like.graph.constant(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic, list, tuple)) else x
+    return like.graph.constant(np.asarray(x)) if issubclass(type(x), (np.ndarray, np.generic, list, tuple)) else x
 
 
 def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:

@@ -283,14 +283,12 @@ def name_of(func: Any) -> str:
     if isinstance(func, tuple):
         return f"np.{func[0].__name__}.{func[1]}"
     if isinstance(func, np.ufunc):
-        if getattr(np, func.__name__, None) is func:
-            return f"np.{func.__name__}"
+        label: str = func.__name__
+        if getattr(np, label, None) is func:
+            return f"np.{label}"
         special: Any = sys.modules.get("scipy.special")
-        known = special is not None and func in (
-            getattr(special, func.__name__, None),
-            getattr(special._ufuncs, func.__name__, None),
-        )
-        return f"scipy.special.{func.__name__}" if known else func.__name__
+        known = special is not None and func in (getattr(special, label, None), getattr(special._ufuncs, label, None))
+        return f"scipy.special.{label}" if known else label
     module = (getattr(func, "__module__", None) or "").replace("numpy", "np")
     inner = getattr(func, "__name__", None) or repr(func)
     if isinstance(func, Op):
