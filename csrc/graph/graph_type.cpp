@@ -1,6 +1,7 @@
 // graph/graph_type.cpp: GraphBase, the Python object of a Graph. python/pyop/graph.py extends it with
 // everything that need not be fast.
 #include "array/checked_call.h"
+#include "array/scalar_operator.h"
 #include "graph/build.h"
 #include "graph/graph.h"
 #include "runtime/errors.h"
@@ -119,15 +120,19 @@ int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<
 }
 
 PyObject* add_call_of(PyObject* self, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"fn",      "inputs",  "name",     "specs", "contract", "order",
-                                     "statics", "kwnames", "stateful", "lends", "scalar",   nullptr};
+    static const char* keywords[] = {"fn",      "inputs",   "name",  "specs",  "contract",   "order", "statics",
+                                     "kwnames", "stateful", "lends", "scalar", "of_scalars", nullptr};
     PyObject *fn, *inputs, *name, *specs = Py_None, *contract = Py_None, *order = Py_None, *statics = Py_None,
                                   *kwnames = Py_None, *scalar = Py_None;
-    int stateful = 0, lends = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!U|OOOOOppO", const_cast<char**>(keywords), &fn, &PyTuple_Type,
+    int stateful = 0, lends = 1, of_scalars = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!U|OOOOOppOp", const_cast<char**>(keywords), &fn, &PyTuple_Type,
                                      &inputs, &name, &specs, &contract, &order, &statics, &kwnames, &stateful, &lends,
-                                     &scalar))
+                                     &scalar, &of_scalars))
         return nullptr;
+    if (of_scalars && (!scalar_operator(fn) || kwnames != Py_None)) {
+        PyErr_SetString(PyExc_ValueError, "of_scalars: not the ufunc of an operator");
+        return nullptr;
+    }
     if (contract != Py_None && !is_contract(contract)) {
         PyErr_SetString(PyExc_TypeError, "contract must be a Contract or None");
         return nullptr;
@@ -150,6 +155,7 @@ PyObject* add_call_of(PyObject* self, PyObject* args, PyObject* kwargs) {
     call.fn = SharedRef::borrow(fn);
     if (c) call.contract = SharedRef::borrow(contract);
     call.lends = lends != 0;
+    call.of_scalars = of_scalars != 0;
     if (!call.fn || (c && !call.contract)) return nullptr;
     const int64_t node = add_call(self, std::move(call), edges, ids, stateful != 0, name);
     return node < 0 ? nullptr : node_handle_new(self, static_cast<uint32_t>(node));
@@ -215,7 +221,7 @@ PyMethodDef graph_methods[] = {
     {"_add_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(add_call_method)),
      METH_VARARGS | METH_KEYWORDS,
      "_add_call(fn, inputs, name, specs=None, contract=None, order=None, statics=None, kwnames=None, stateful=False, "
-     "lends=True, scalar=None) -> Node"},
+     "lends=True, scalar=None, of_scalars=False) -> Node"},
     {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
     {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
     {"_value", graph_value, METH_VARARGS, "_value(node, output) -> Value"},

@@ -1,11 +1,18 @@
 #include "graph/node.h"
 
+#include "array/scalar_operator.h"
+
 namespace pyop {
 
 int PyNode::visit(visitproc visitor, void* arg) const {
     if (const int r = fn_.visit(visitor, arg)) return r;
     if (const int r = contract_.visit(visitor, arg)) return r;
     return form_ ? form_->statics.visit(visitor, arg) : 0;
+}
+
+PyObject* PyNode::scalar_callee() const {
+    PyObject* const found = scalar_operator(fn_.get());
+    return found ? found : fn_.get();  // dropped
 }
 
 void PyNode::drop() {

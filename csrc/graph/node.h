@@ -85,6 +85,8 @@ class PyNode final : public Node {
         SharedRef contract;              // empty: undeclared
         std::unique_ptr<CallForm> form;  // null: the inputs are the positional arguments
         bool lends = true;               // arguments go out read-only
+        // fn is a ufunc that was written as an operator between NumPy's scalars; called is that (scalar_operator.h).
+        bool of_scalars = false;
     };
 
     PyNode(Call call, std::span<const Edge> inputs, std::span<const uint32_t> output_specs, bool stateful)
@@ -92,7 +94,8 @@ class PyNode final : public Node {
           fn_(std::move(call.fn)),
           contract_(std::move(call.contract)),
           form_(std::move(call.form)),
-          lends_(call.lends) {}
+          lends_(call.lends),
+          of_scalars_(call.of_scalars) {}
     // A node of no graph that just owns `fn`.
     explicit PyNode(SharedRef fn) : Node(NodeKind::Py, {}, {}, true), fn_(std::move(fn)) {}
 
@@ -100,6 +103,9 @@ class PyNode final : public Node {
     const Contract* contract() const { return reinterpret_cast<const Contract*>(contract_.get()); }
     const CallForm* form() const { return form_.get(); }
     bool lends() const { return lends_; }
+    bool of_scalars() const { return of_scalars_; }
+    // What is called. Borrowed.
+    PyObject* callee() const { return PYOP_UNLIKELY(of_scalars_) ? scalar_callee() : fn_.get(); }
 
     int visit(visitproc visitor, void* arg) const override;
     void drop() override;
@@ -109,6 +115,9 @@ class PyNode final : public Node {
     SharedRef contract_;
     std::unique_ptr<CallForm> form_;
     bool lends_ = true;
+    bool of_scalars_ = false;
+
+    PyObject* scalar_callee() const;
 };
 
 }  // namespace pyop

@@ -82,6 +82,11 @@ PyObject* node_lends(PyObject* self, void*) {
     return PyBool_FromLong(!node || node->lends());
 }
 
+PyObject* node_of_scalars(PyObject* self, void*) {
+    const PyNode* node = py_node(self);
+    return PyBool_FromLong(node && node->of_scalars());
+}
+
 PyObject* node_contract(PyObject* self, void*) {
     const PyNode* node = py_node(self);
     PyObject* c = node ? reinterpret_cast<PyObject*>(const_cast<Contract*>(node->contract())) : nullptr;
@@ -133,6 +138,8 @@ PyGetSetDef node_getset[] = {
     {"function", node_function, nullptr, "The Python callable it owns, or None.", nullptr},
     {"contract", node_contract, nullptr, "What the function declares, or None.", nullptr},
     {"_lends", node_lends, nullptr, "Whether its arguments go out read-only.", nullptr},
+    {"_of_scalars", node_of_scalars, nullptr, "Whether it is an operator between scalars, and function its ufunc.",
+     nullptr},
     {"_form", node_statics, nullptr, "(order, statics, kwnames) of the call, or None.", nullptr},
     {},
 };

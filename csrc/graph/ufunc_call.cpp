@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "array/scalar_operator.h"
 #include "graph/build.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
@@ -41,6 +42,13 @@ std::unordered_map<Key, Resolved, KeyHash>& cache() {
 
 bool is_weak_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }
 
+// Borrowed: it lives for ever.
+PyArray_Descr* builtin_of(int type_num) {
+    PyArray_Descr* builtin = PyArray_DescrFromType(type_num);
+    Py_DECREF(builtin);
+    return builtin;
+}
+
 // Null where the Python rules must decide.
 PyObject* kind_of(PyObject* input) {
     if (is_weak_number(input)) return reinterpret_cast<PyObject*>(Py_TYPE(input));
@@ -52,9 +60,7 @@ PyObject* kind_of(PyObject* input) {
     if (!descr || !PyTypeNum_ISNUMBER(descr->type_num)) {
         if (!descr || descr->type_num != NPY_BOOL) return nullptr;
     }
-    PyArray_Descr* builtin = PyArray_DescrFromType(descr->type_num);
-    Py_DECREF(builtin);
-    return descr == builtin ? reinterpret_cast<PyObject*>(descr) : nullptr;
+    return descr == builtin_of(descr->type_num) ? reinterpret_cast<PyObject*>(descr) : nullptr;
 }
 
 // Borrowed; null with no error where NumPy refuses (the Python rules raise properly).
@@ -119,7 +125,7 @@ std::unique_ptr<CallForm> form_with_numbers(PyObject* const* inputs, Py_ssize_t 
     Ref statics = Ref::steal(PyTuple_New(n));
     if (!statics) return nullptr;
     for (Py_ssize_t i = 0; i < n; ++i) {
-        const bool weak = is_weak_number(inputs[i]);
+        const bool weak = !is_value(inputs[i]) && !is_exact_array(inputs[i]);
         PyTuple_SET_ITEM(statics.get(), i, Py_NewRef(weak ? inputs[i] : Py_None));
         form->order.push_back(weak ? ~static_cast<int32_t>(i) : static_cast<int32_t>(arrays.size()));
         if (!weak) arrays.push_back(inputs[i]);
@@ -140,6 +146,52 @@ class UfuncCaller final : public Caller {
 
 Ref ufunc_name(PyObject* ufunc) { return Ref::steal(PyObject_GetAttrString(ufunc, "__name__")); }
 
+// A NumPy scalar of one of its own dtypes of numbers; borrowed, for they live for ever. Else null.
+PyArray_Descr* dtype_of_scalar(PyObject* o) {
+    if (!PyArray_IsScalar(o, Number) && !PyArray_IsScalar(o, Bool)) return nullptr;
+    PyArray_Descr* d = PyArray_DescrFromScalar(o);
+    if (!d) PyErr_Clear();
+    Py_XDECREF(d);
+    return d && d == builtin_of(d->type_num) ? d : nullptr;
+}
+
+// A small number of a kind, as a scalar.
+Ref number_of(PyObject* kind, long value) {
+    Ref number = Ref::steal(PyLong_FromLong(value));
+    PyObject* type =
+        PyType_Check(kind) ? kind : reinterpret_cast<PyObject*>(reinterpret_cast<PyArray_Descr*>(kind)->typeobj);
+    return Ref::steal(PyObject_CallOneArg(type, number.get()));
+}
+
+// The dtypes of what an operator makes of scalars of these kinds, found by trying: they are not always those of the
+// ufunc. Borrowed; null with no error where NumPy refuses.
+PyObject* scalar_dtypes(const Key& key, Py_ssize_t n) {
+    if (const auto it = cache().find(key); it != cache().end()) return it->second.dtype.get();
+    Ref operands[kMaxInputs];
+    PyObject* given[kMaxInputs] = {};
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+        operands[i] = number_of(key.kinds[i], n - 1);  // no operator warns of 0, nor of 1 and 1
+        given[i] = operands[i].get();
+        if (!given[i]) break;
+    }
+    Ref made =
+        given[n - 1] ? Ref::steal(PyObject_Vectorcall(key.ufunc, given, static_cast<size_t>(n), nullptr)) : Ref();
+    if (made && !PyTuple_Check(made.get())) made = Ref::steal(PyTuple_Pack(1, made.get()));
+    Ref dtypes = made ? Ref::steal(PyTuple_New(PyTuple_GET_SIZE(made.get()))) : Ref();
+    for (Py_ssize_t k = 0; dtypes && k < PyTuple_GET_SIZE(made.get()); ++k) {
+        PyObject* const one = PyTuple_GET_ITEM(made.get(), k);
+        // A Python complex takes a float64 for a Python float.
+        PyArray_Descr* d = PyComplex_CheckExact(one) ? builtin_of(NPY_CDOUBLE) : dtype_of_scalar(one);
+        if (!d) return nullptr;
+        PyTuple_SET_ITEM(dtypes.get(), k, Py_NewRef(reinterpret_cast<PyObject*>(d)));
+    }
+    if (!dtypes) {
+        PyErr_Clear();
+        return nullptr;
+    }
+    return cache().emplace(key, Resolved{Ref::borrow(key.ufunc), std::move(dtypes)}).first->second.dtype.get();
+}
+
 }  // namespace
 
 bool ufunc_keeps_spec(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
@@ -158,6 +210,66 @@ bool ufunc_keeps_spec(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
     if (dtype != target.dtype.get() || result_spec(inputs, n, dtype, spec) < 0 || spec.dims != target.dims)
         return false;
     return std::find(spec.dims.begin(), spec.dims.end(), kUnknownSize) == spec.dims.end();
+}
+
+bool stands_for_scalar(PyObject* o) {
+    if (is_value(o)) return graph_of(as_value(o)->graph).spec(as_value(o)->edge).form == Form::Scalar;
+    return is_weak_number(o) || PyBool_Check(o) || dtype_of_scalar(o);
+}
+
+PyObject* operator_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
+    bool scalars = n <= kMaxInputs;
+    for (Py_ssize_t i = 0; scalars && i < n; ++i) scalars = stands_for_scalar(inputs[i]);
+    PyObject* does = scalars ? scalar_operator(ufunc) : nullptr;
+    PyObject* graph = does ? graph_among(inputs, n) : nullptr;
+    if (!graph) return ufunc_call_new(ufunc, inputs, n);
+
+    Key key{does, {}};
+    bool known = true;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        PyObject* kind = kind_of(inputs[i]);
+        if (!kind && PyBool_Check(inputs[i])) kind = reinterpret_cast<PyObject*>(&PyBool_Type);
+        if (!kind) kind = reinterpret_cast<PyObject*>(dtype_of_scalar(inputs[i]));
+        key.kinds[static_cast<size_t>(i)] = kind;
+        known &= kind != nullptr;
+    }
+    PyObject* dtypes = known ? scalar_dtypes(key, n) : nullptr;
+    if (!dtypes) return ufunc_call_new(ufunc, inputs, n);
+    std::vector<PyObject*> arrays;
+    PyNode::Call call;
+    call.lends = false;
+    call.of_scalars = true;
+    call.fn = SharedRef::borrow(ufunc);
+    if (n > 1 && !(is_value(inputs[0]) && is_value(inputs[1]))) {
+        call.form = form_with_numbers(inputs, n, arrays);
+        if (!call.form) return nullptr;
+    } else {
+        arrays.assign(inputs, inputs + n);
+    }
+    if (!call.fn) return nullptr;
+    std::vector<Edge> edges;
+    if (edges_of(graph, arrays.data(), static_cast<Py_ssize_t>(arrays.size()), nullptr, UfuncCaller(ufunc), edges) < 0)
+        return nullptr;
+    std::vector<uint32_t> ids;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(dtypes); ++k) {
+        ValueSpec spec;
+        spec.dtype = Ref::borrow(PyTuple_GET_ITEM(dtypes, k));
+        spec.ndim = 0;
+        spec.form = Form::Scalar;
+        ids.push_back(graph_of(graph).specs().intern(std::move(spec)));
+    }
+    Ref name = ufunc_name(ufunc);
+    if (!name) return nullptr;
+    const int64_t node = add_call(graph, std::move(call), edges, ids, false, name.get());
+    if (node < 0) return nullptr;
+    if (ids.size() == 1) return value_new(graph, {static_cast<uint32_t>(node), 0});
+    Ref results = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(ids.size())));
+    for (uint32_t k = 0; results && k < ids.size(); ++k) {
+        PyObject* value = value_new(graph, {static_cast<uint32_t>(node), k});
+        if (!value) return nullptr;
+        PyTuple_SET_ITEM(results.get(), k, value);
+    }
+    return results.release();
 }
 
 PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n, PyObject* instead) {

@@ -84,6 +84,18 @@ constexpr const char* kWrapOrStack =
 PyObject* value_array(PyObject* self, PyObject*, PyObject*) { return needs_number(self, "the array", kWrapOrStack); }
 PyObject* value_complex(PyObject* self, PyObject*) { return needs_number(self, "complex()", kWrap); }
 
+// Whether what the caller's Python code is doing is an operator and no call: python/pyop/operands.py. -1: error set.
+int is_written_as_operator() {
+    static PyObject* function = nullptr;  // for the life of the process
+    if (!function) {
+        Ref module = Ref::steal(PyImport_ImportModule("pyop.operands"));
+        function = module ? PyObject_GetAttrString(module.get(), "is_written_as_operator") : nullptr;
+        if (!function) return -1;
+    }
+    Ref answer = Ref::steal(PyObject_CallNoArgs(function));
+    return answer ? answer.get() == Py_True : -1;
+}
+
 PyObject* value_array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (PyTuple_GET_SIZE(args) < 2) {
         PyErr_SetString(PyExc_TypeError, "__array_ufunc__ needs a ufunc and a method");
@@ -92,7 +104,17 @@ PyObject* value_array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyObject *ufunc = PyTuple_GET_ITEM(args, 0), *method = PyTuple_GET_ITEM(args, 1);
     const bool plain_call =
         !kwargs && PyUnicode_Check(method) && PyUnicode_CompareWithASCIIString(method, "__call__") == 0;
-    if (plain_call) return ufunc_call_new(ufunc, &PyTuple_GET_ITEM(args, 2), PyTuple_GET_SIZE(args) - 2);
+    if (plain_call) {
+        PyObject* const* inputs = &PyTuple_GET_ITEM(args, 2);
+        const Py_ssize_t n = PyTuple_GET_SIZE(args) - 2;
+        // NumPy's scalars hand their operators on as calls of ufuncs.
+        const int written = n == 2 && !is_value(inputs[0]) && PyArray_CheckScalar(inputs[0]) &&
+                                    stands_for_scalar(inputs[0]) && stands_for_scalar(inputs[1])
+                                ? is_written_as_operator()
+                                : 0;
+        if (written < 0) return nullptr;
+        return written ? operator_call_new(ufunc, inputs, n) : ufunc_call_new(ufunc, inputs, n);
+    }
     Ref inputs = Ref::steal(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
     Ref empty = kwargs ? Ref::borrow(kwargs) : Ref::steal(PyDict_New());
     if (!inputs || !empty) return nullptr;

@@ -54,6 +54,10 @@ PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n,
 // Whether the result of a ufunc on a Value and others is sure to have the dtype and shape of the first, and the bits
 // that the ufunc gives where it writes over that.
 bool ufunc_keeps_spec(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
+// An operator on Values: `ufunc(*inputs)`, or between NumPy's scalars the operator itself.
+PyObject* operator_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
+// Whether NumPy has a scalar in the place of this operand, or a Python number.
+bool stands_for_scalar(PyObject* operand);
 
 PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
 

@@ -1,5 +1,6 @@
 // graph/value_operators.cpp: Value's operators are NumPy's ufuncs.
 #include <array>
+#include <cmath>
 
 #include "array/containers.h"
 #include "array/operators.h"
@@ -11,9 +12,9 @@ namespace pyop {
 namespace {
 
 // The ufuncs beside those of operators.h that operators become.
-enum More { Power, Square, SquareRoot, Reciprocal, Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual, kMore };
-constexpr std::array<const char*, kMore> more_names = {
-    "power", "square", "sqrt", "reciprocal", "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+enum More { Power, Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual, kMore };
+constexpr std::array<const char*, kMore> more_names = {"power",     "less",    "less_equal",   "equal",
+                                                       "not_equal", "greater", "greater_equal"};
 
 // For the life of the process.
 std::array<PyObject*, kOperators> ufuncs;
@@ -33,11 +34,11 @@ PyObject* not_implemented(PyObject* other) {
 PyObject* call_two(PyObject* ufunc, PyObject* a, PyObject* b) {
     if (!is_operand(a) || !is_operand(b)) return not_implemented(is_operand(a) ? b : a);
     PyObject* inputs[] = {a, b};
-    return guarded([&] { return ufunc_call_new(ufunc, inputs, 2); }, static_cast<PyObject*>(nullptr));
+    return guarded([&] { return operator_call_new(ufunc, inputs, 2); }, static_cast<PyObject*>(nullptr));
 }
 
 PyObject* call_one(PyObject* ufunc, PyObject* a) {
-    return guarded([&] { return ufunc_call_new(ufunc, &a, 1); }, static_cast<PyObject*>(nullptr));
+    return guarded([&] { return operator_call_new(ufunc, &a, 1); }, static_cast<PyObject*>(nullptr));
 }
 
 struct Slots {
@@ -64,23 +65,39 @@ PyObject* operator_power(PyObject* a, PyObject* number) {
                    static_cast<PyObject*>(nullptr));
 }
 
+// The ufunc that NumPy's ** is for an array of this dtype and this number (python/pyop/powers.py), or None.
+Ref power_of(PyArray_Descr* descr, PyObject* number) {
+    static PyObject* function = nullptr;  // for the life of the process
+    if (!function) {
+        Ref module = Ref::steal(PyImport_ImportModule("pyop.powers"));
+        function = module ? PyObject_GetAttrString(module.get(), "power_of") : nullptr;
+        if (!function) return {};
+    }
+    return Ref::steal(PyObject_CallFunctionObjArgs(function, reinterpret_cast<PyObject*>(descr), number, nullptr));
+}
+
 // NumPy's ** is not np.power for some exponents: a float array squared is np.square, and so on. Which exponents
-// depends on NumPy's release, but for those three; where in doubt, the operator itself runs on the array.
+// depends on NumPy's release; where in doubt, the operator itself runs on the array. Scalars have no such exponents.
 PyObject* number_power(PyObject* a, PyObject* number) {
+    if (stands_for_scalar(a)) return call_two(more_ufuncs[Power], a, number);
     PyArray_Descr* descr = graph_of(as_value(a)->graph).spec(as_value(a)->edge).descr();
-    const double exponent = PyFloat_AsDouble(number);
-    if (exponent == -1.0 && PyErr_Occurred()) PyErr_Clear();  // too large to be one of them
-    const bool whole = PyLong_CheckExact(number);
-    const bool truths = descr && PyTypeNum_ISBOOL(descr->type_num);  // squared they are int8, by np.power int64
-    if (descr && !PyTypeNum_ISFLOAT(descr->type_num) && !PyTypeNum_ISCOMPLEX(descr->type_num) &&
-        !(truths && whole && exponent == 2.0))
+    const Py_complex exponent = PyComplex_AsCComplex(number);
+    if (exponent.real == -1.0 && PyErr_Occurred()) PyErr_Clear();  // too large to be one of them
+    const double e = exponent.imag == 0.0 ? exponent.real : std::nan("");
+    if (e != 0.0 && e != 1.0 && e != 2.0 && e != -1.0 && e != 0.5) return call_two(more_ufuncs[Power], a, number);
+    if (!descr) return operator_power(a, number);
+    Ref ufunc = power_of(descr, number);
+    if (!ufunc) return nullptr;
+    if (ufunc.get() == more_ufuncs[Power]) return call_two(ufunc.get(), a, number);
+    if (ufunc.get() != Py_None) return call_one(ufunc.get(), a);
+    // Powers of integers are what they are, by whatever loop.
+    if (PyTypeNum_ISINTEGER(descr->type_num) && PyLong_CheckExact(number))
         return call_two(more_ufuncs[Power], a, number);
-    if (descr && whole && exponent == 2.0) return call_one(more_ufuncs[Square], a);
-    if (descr && whole && exponent == -1.0) return call_one(more_ufuncs[Reciprocal], a);
-    if (descr && !whole && exponent == 0.5) return call_one(more_ufuncs[SquareRoot], a);
-    const bool special = exponent == 0.0 || exponent == 1.0 || exponent == 2.0 || exponent == -1.0 || exponent == 0.5;
-    if (!special) return call_two(more_ufuncs[Power], a, number);
     return operator_power(a, number);
+}
+
+bool is_number(PyObject* o) {
+    return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyComplex_CheckExact(o) || PyArray_IsScalar(o, Number);
 }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
@@ -88,8 +105,7 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
         PyErr_SetString(PyExc_TypeError, "pow() of a Value takes no modulus");
         return nullptr;
     }
-    return is_value(a) && (PyLong_CheckExact(b) || PyFloat_CheckExact(b)) ? number_power(a, b)
-                                                                          : call_two(more_ufuncs[Power], a, b);
+    return is_value(a) && is_number(b) ? number_power(a, b) : call_two(more_ufuncs[Power], a, b);
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {

@@ -150,7 +150,7 @@ class Lowering {
         if (std::unique_ptr<NativeStep> chain = chains_.make(r_, i, base)) return emit_step(i, base, std::move(chain));
         const PyNode& node = r_.g.node_as<PyNode>(i);
         Instruction ins{
-            {node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()},
+            {node.callee(), node.contract(), node.form(), node.n_outputs(), node.lends()},
             i,
             static_cast<uint32_t>(p_.operands.size()),
             static_cast<uint32_t>(node.inputs().size()),

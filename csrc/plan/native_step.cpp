@@ -20,7 +20,7 @@ int Members::call(const Graph& g, PyObject* const* inputs, PyObject** results) c
         std::vector<PyObject*> arguments, fresh(node.n_outputs());
         for (const Source& source : sources[m])
             arguments.push_back(source.external ? inputs[source.index] : made[source.index][source.output].get());
-        const Callee callee{node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()};
+        const Callee callee{node.callee(), node.contract(), node.form(), node.n_outputs(), node.lends()};
         if (checked_call(callee, arguments.data(), static_cast<Py_ssize_t>(arguments.size()), fresh.data(), nullptr,
                          NodeCaller(g, nodes[m])) < 0)
             return -1;

@@ -24,7 +24,7 @@ PyObject* keep_steal(PyObject* value) {
 
 Ref compute(Rewrite& r, uint32_t i, std::vector<PyObject*>& inputs) {
     const PyNode& node = r.g.node_as<PyNode>(i);
-    const Callee callee{node.fn(), node.contract(), node.form(), node.n_outputs(), node.lends()};
+    const Callee callee{node.callee(), node.contract(), node.form(), node.n_outputs(), node.lends()};
     std::vector<PyObject*> outs(node.n_outputs());
     const NodeCaller caller(r.g, i);
     // The function may give what it is lent another shape or dtype, and these arrays are the graph's for ever.

@@ -222,7 +222,8 @@ class Merger {
             return same_constant(as_array(r_.g.node_as<ConstantNode>(a).array()),
                                  as_array(r_.g.node_as<ConstantNode>(b).array()));
         const auto &f = static_cast<const PyNode&>(x), &h = static_cast<const PyNode&>(y);
-        if (f.contract() != h.contract() || x.inputs().size() != y.inputs().size() || x.n_outputs() != y.n_outputs())
+        if (f.contract() != h.contract() || f.of_scalars() != h.of_scalars() ||
+            x.inputs().size() != y.inputs().size() || x.n_outputs() != y.n_outputs())
             return 0;
         for (size_t k = 0; k < x.inputs().size(); ++k)
             if (r_.resolve(x.inputs()[k]) != r_.resolve(y.inputs()[k])) return 0;

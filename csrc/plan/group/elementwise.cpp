@@ -1,8 +1,10 @@
 #include "plan/group/elementwise.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
+#include "array/scalar_operator.h"
 #include "plan/steps/call_arguments.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
@@ -103,7 +105,63 @@ PyArray_Descr* scalar_dtype(PyObject* o) {
     return d && is_builtin_dtype(d) ? d : nullptr;
 }
 
+// Whether a Python number is one of the dtype: of those that are small, for the rest is rare.
+bool is_exact_in(PyObject* number, PyArray_Descr* d) {
+    if (PyLong_CheckExact(number)) {
+        int overflow;
+        const long value = PyLong_AsLongAndOverflow(number, &overflow);
+        return !overflow && value <= 127 && value >= (PyTypeNum_ISUNSIGNED(d->type_num) ? 0 : -128) &&
+               d->type_num != NPY_BOOL;
+    }
+    if (!PyFloat_CheckExact(number) || PyTypeNum_ISINTEGER(d->type_num) || d->type_num == NPY_BOOL) return false;
+    const double value = PyFloat_AS_DOUBLE(number);
+    if (d->type_num == NPY_FLOAT || d->type_num == NPY_CFLOAT)
+        return static_cast<double>(static_cast<float>(value)) == value;
+    return d->type_num != NPY_HALF || std::fabs(value) < 1024;
+}
+
 bool is_number(PyObject* o) { return is_python_number(o) || scalar_dtype(o); }
+
+// Whether NumPy's operator between scalars gives the bits and the floating-point flags of the ufunc's loop, so that
+// the words of its warnings are all that is different. tests/test_scalar_operators.py holds every other one apart.
+bool same_for_scalars(std::string_view ufunc, PyArray_Descr* computed_in) {
+    enum : unsigned { Integer = 1, Half = 2, Real = 4, Complex = 8, Bool = 16 };
+    struct Row {
+        std::string_view ufunc;
+        unsigned kinds;
+    };
+    static constexpr Row kRows[] = {
+        {"add", Half | Real | Complex},
+        {"subtract", Half | Real | Complex},
+        {"multiply", Half | Real},  // an integer warns where it overflows
+        {"divide", Integer | Half | Real | Complex},
+        {"floor_divide", Real},
+        {"remainder", Real},
+        {"negative", Half | Real | Complex},
+        {"positive", Integer | Half | Real | Complex},
+        {"absolute", Half | Real},
+        {"less", Bool | Integer | Half | Real},
+        {"less_equal", Bool | Integer | Half | Real},
+        {"equal", Bool | Integer | Half | Real | Complex},
+        {"not_equal", Bool | Integer | Half | Real | Complex},
+        {"greater", Bool | Integer | Half | Real},
+        {"greater_equal", Bool | Integer | Half | Real},
+        {"bitwise_and", Bool | Integer},
+        {"bitwise_or", Bool | Integer},
+        {"bitwise_xor", Bool | Integer},
+        {"invert", Bool | Integer},
+        {"left_shift", Integer},
+        {"right_shift", Integer},
+    };
+    const int type = computed_in->type_num;
+    const unsigned kind = type == NPY_HALF            ? unsigned{Half}
+                          : type == NPY_BOOL          ? unsigned{Bool}
+                          : PyTypeNum_ISFLOAT(type)   ? unsigned{Real}
+                          : PyTypeNum_ISCOMPLEX(type) ? unsigned{Complex}
+                                                      : unsigned{Integer};
+    return std::any_of(std::begin(kRows), std::end(kRows),
+                       [&](const Row& row) { return row.ufunc == ufunc && (row.kinds & kind); });
+}
 
 class Look {
   public:
@@ -140,7 +198,30 @@ class Look {
     int look_at_call() {
         if (!is_elementwise_ufunc(node_.fn()) || (node_.form() && node_.form()->n_keywords())) return 0;
         for (size_t k = 0; k < n_arguments(node_); ++k) call_->arguments.push_back(argument_of(node_, k));
-        return look_at_ufunc(node_.fn());
+        const int found = look_at_ufunc(node_.fn());
+        if (found != 1 || !node_.of_scalars()) return found;
+        if (!same_for_scalars(call_->name, call_->dtypes[0]) || !scalars_meet_in_loop()) return 0;
+        call_->name = kScalarPrefix + call_->name;
+        return 1;
+    }
+
+    // Whether NumPy's scalar arithmetic takes these operands: one is of the type computed in, and the others become it
+    // without a word. Where that is not so it calls the ufunc, which says so in its warnings.
+    bool scalars_meet_in_loop() const {
+        PyArray_Descr* const d = call_->dtypes[0];
+        bool any = false;
+        for (size_t k = 0; k < call_->n_inputs; ++k) {
+            const Argument a = call_->arguments[k];
+            if (call_->dtypes[k] != d) return false;
+            if (a.constant && is_python_number(a.constant)) {
+                if (!is_exact_in(a.constant, d)) return false;
+                continue;
+            }
+            PyArray_Descr* const have = a.constant ? scalar_dtype(a.constant) : dtype_of(a);
+            any |= have == d;
+            if (have != d && (a.constant || have->type_num == NPY_BOOL)) return false;
+        }
+        return any;
     }
 
     // np.clip does minimum or maximum where only one bound is given.

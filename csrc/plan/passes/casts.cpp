@@ -94,7 +94,7 @@ bool lies_like_a_copy(const Rewrite& r, Edge e) {
     if (r.is_fed(e) || e.output != 0 || r.g.node(e.node).kind() != NodeKind::Py) return false;
     const PyNode& node = r.g.node_as<PyNode>(e.node);
     const Named<bool>* const copy = function_table<kCopies>().find(node.fn());
-    return is_plain_call(node) && (is_elementwise_ufunc(node.fn()) || (copy && copy->entry));
+    return is_plain_call(node) && !node.of_scalars() && (is_elementwise_ufunc(node.fn()) || (copy && copy->entry));
 }
 
 // What a conversion can be left out for.

@@ -11,20 +11,11 @@ struct Maker {
     StepMaker* make;
 };
 constexpr Maker kMakers[] = {
-    {Pass::Views, make_view},
-    {Pass::Loops, make_reduce_step},
-    {Pass::Loops, make_mean_step},
-    {Pass::Loops, make_gufunc_step},
-    {Pass::Loops, make_outer_step},
-    {Pass::Loops, make_accumulate_step},
-    {Pass::Loops, make_function_step},
-    {Pass::Loops, make_number_step},
-    {Pass::Loops, make_join_step},
-    {Pass::Loops, make_take_step},
-    {Pass::Views, make_like_step},
-    {Pass::Loops, make_fill_step},
-    {Pass::Loops, make_composed_reduction},
-    {Pass::Loops, make_put_step},
+    {Pass::Views, make_view},          {Pass::Loops, make_reduce_step},        {Pass::Loops, make_mean_step},
+    {Pass::Loops, make_gufunc_step},   {Pass::Loops, make_outer_step},         {Pass::Loops, make_accumulate_step},
+    {Pass::Loops, make_function_step}, {Pass::Loops, make_number_step},        {Pass::Loops, make_scalar_step},
+    {Pass::Loops, make_join_step},     {Pass::Loops, make_take_step},          {Pass::Views, make_like_step},
+    {Pass::Loops, make_fill_step},     {Pass::Loops, make_composed_reduction}, {Pass::Loops, make_put_step},
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ StepMaker make_outer_step;
 StepMaker make_accumulate_step;
 StepMaker make_function_step;
 StepMaker make_number_step;
+StepMaker make_scalar_step;
 StepMaker make_join_step;
 StepMaker make_take_step;
 StepMaker make_put_step;

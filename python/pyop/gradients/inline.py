@@ -64,6 +64,7 @@ class Inlined:
             specs=[value.spec for value in node.outputs],
             contract=node.contract,
             stateful=node.stateful,
+            of_scalars=node._of_scalars,
             scalar=next((value._is_scalar for value in node.outputs if value.shape == ()), None),
             lends=node._lends,
             **form,

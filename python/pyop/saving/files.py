@@ -122,6 +122,8 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
                 entry["contract"] = {"contract_of": writer.op_path(op)} if op else writer.write(record.contract)
                 entry["form"] = None if record.form is None else [writer.write(part) for part in record.form]
                 entry["stateful"], entry["lends"] = record.stateful, record.lends
+                if record.of_scalars:
+                    entry["of_scalars"] = True
         except ValueError as error:
             raise ValueError(f"node {record.name!r} (created at {graph[k].origin}) cannot be saved: {error}") from None
         nodes.append(entry)
@@ -274,4 +276,5 @@ def _call(
     problem = _misfit(fn, contract, len(inputs), given, len(specs))
     if problem is not None:
         raise ValueError(f"node {name!r:.80} {problem}")
-    return Record("py", name, specs, None, fn, inputs, contract, form, bool(entry["stateful"]), bool(entry["lends"]))
+    flags = (bool(entry["stateful"]), bool(entry["lends"]), bool(entry.get("of_scalars", False)))
+    return Record("py", name, specs, None, fn, inputs, contract, form, *flags)

@@ -33,6 +33,7 @@ class Record:
     form: tuple[tuple[int, ...], tuple[Any, ...], tuple[str, ...] | None] | None = None
     stateful: bool = False
     lends: bool = True
+    of_scalars: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def _record(graph: Graph, node: Node) -> Record:
         form=node._form,
         stateful=node.stateful,
         lends=node._lends,
+        of_scalars=node._of_scalars,
     )
 
 
@@ -98,6 +100,7 @@ def put_into(graph: G, parts: Parts) -> G:
                 kwnames=kwnames,
                 stateful=record.stateful,
                 lends=record.lends,
+                of_scalars=record.of_scalars,
             )
     if parts.outputs is not None:
         graph._outputs = (list(parts.outputs[0]), parts.outputs[1])

@@ -65,7 +65,10 @@ def _reduce_graph(graph: Graph) -> Any:
     _install_gradients()
     parts = parts_of(graph)
     records = tuple(
-        (r.kind, r.name, r.specs, r.array, _Function(r.fn), r.inputs, _Declared(r), r.form, r.stateful, r.lends)
+        (
+            *(r.kind, r.name, r.specs, r.array, _Function(r.fn), r.inputs, _Declared(r), r.form),
+            *(r.stateful, r.lends, r.of_scalars),
+        )
         for r in parts.records
     )
     return _graph, (parts.name, records, parts.outputs)
