@@ -82,7 +82,10 @@ PyObject* number_power(PyObject* a, PyObject* number) {
     if (stands_for_scalar(a)) return call_two(more_ufuncs[Power], a, number);
     PyArray_Descr* descr = graph_of(as_value(a)->graph).spec(as_value(a)->edge).descr();
     const Py_complex exponent = PyComplex_AsCComplex(number);
-    if (exponent.real == -1.0 && PyErr_Occurred()) PyErr_Clear();  // too large to be one of them
+    if (exponent.real == -1.0 && PyErr_Occurred()) {  // too large to be one of them
+        PyErr_Clear();
+        return call_two(more_ufuncs[Power], a, number);
+    }
     const double e = exponent.imag == 0.0 ? exponent.real : std::nan("");
     if (e != 0.0 && e != 1.0 && e != 2.0 && e != -1.0 && e != 0.5) return call_two(more_ufuncs[Power], a, number);
     if (!descr) return operator_power(a, number);

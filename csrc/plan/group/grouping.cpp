@@ -1,6 +1,8 @@
 #include "plan/group/grouping.h"
 
 #include <algorithm>
+#include <cfloat>  // FLT_MIN
+#include <cmath>  // std::isfinite
 
 namespace pyop {
 
@@ -106,7 +108,33 @@ bool Grouping::add_operand(const PyNode& node, const ElementwiseCall& call, size
     return true;
 }
 
+namespace {
+
+// Whether NumPy may say of a number, in every call, that it is too large or too small for the dtype.
+bool is_noticed(double x, int type) {
+    if (!std::isfinite(x) || x == 0.0) return false;
+    const double size = std::fabs(x);
+    if (type == NPY_HALF) return size >= 65520.0 || size < 6.2e-5;
+    const bool narrow = type == NPY_FLOAT || type == NPY_CFLOAT;
+    return narrow && (!std::isfinite(static_cast<float>(x)) || size < static_cast<double>(FLT_MIN));
+}
+
+bool is_noticed(PyObject* number, int type) {
+    if (PyComplex_Check(number)) {
+        const Py_complex x = PyComplex_AsCComplex(number);
+        return is_noticed(x.real, type) || is_noticed(x.imag, type);
+    }
+    if (!PyFloat_Check(number) && !PyLong_CheckExact(number)) return false;
+    const double x = PyFloat_AsDouble(number);
+    if (x != -1.0 || !PyErr_Occurred()) return is_noticed(x, type);
+    PyErr_Clear();
+    return true;
+}
+
+}  // namespace
+
 uint16_t Grouping::number(PyObject* object, PyArray_Descr* want) {
+    if (is_noticed(object, want->type_num)) return UINT16_MAX;
     Py_INCREF(want);
     Ref array = Ref::steal(PyArray_FromAny(object, want, 0, 0, NPY_ARRAY_CARRAY_RO, nullptr));
     if (!array) {
