@@ -246,17 +246,41 @@ def test_parameters_by_position_by_name_and_by_default():
             line(*args, **kwargs)
 
 
-def test_a_declaration_of_fewer_inputs_than_parameters():
-    """The undeclared parameters keep their defaults, and cannot be given."""
-
+def test_parameters_with_defaults_behind_the_declared_inputs_are_static():
     @pyop.op("float64[n] -> float64[n]")
-    def scaled(x, by=3.0):
-        return x * by
+    def scaled(x, by=3.0, plus=0.0, *, minus=0.0):
+        return x * by + plus - minus
 
+    assert (scaled.parameters, scaled.statics) == (("x",), ("by", "plus", "minus"))
     np.testing.assert_array_equal(scaled(ONES), ONES * 3)
-    for call in (lambda: scaled(ONES, 2.0), lambda: scaled(ONES, by=2.0), lambda: scaled(by=ONES)):
-        with pytest.raises(TypeError):
+    np.testing.assert_array_equal(scaled(ONES, plus=1.0, minus=0.5), ONES * 3 + 0.5)
+    traced = pyop.compile(lambda x: scaled(x, by=2.0) + scaled(x))
+    np.testing.assert_array_equal(traced(ONES), ONES * 5)
+    for call in (lambda: scaled(ONES, 2.0), lambda: pyop.compile(lambda x: scaled(x, 2.0))(ONES)):
+        with pytest.raises(
+            TypeError, match=r"takes 1 array argument \(x\), but got 2; .*\(by, plus, minus\) are given by name"
+        ):
             call()
+    with pytest.raises(TypeError, match="no parameter 'bye'"):
+        scaled(ONES, bye=2.0)
+
+    with pytest.raises(TypeError, match=r"write `\*, by=3.0`"):
+        scaled.vjp(lambda ct, x, by=3.0: ct * by)
+    scaled.vjp(lambda ct, x, *, by: ct * by)
+    np.testing.assert_array_equal(pyop.grad(lambda x: scaled(x, by=2.0).sum())(ONES), ONES * 2)
+    np.testing.assert_array_equal(pyop.compile(pyop.grad(lambda x: scaled(x).sum()))(ONES), ONES * 3)
+
+    class Scale:
+        @pyop.op("float64[n] -> float64[n]")
+        def of(self, x, by=3.0):
+            return x * by
+
+    np.testing.assert_array_equal(Scale().of(ONES, by=2.0), ONES * 2)
+    # What NumPy's functions have by position, but for out=, which ops take where the function has it by keyword.
+    norm = pyop.op("float64[n] -> float64[]")(np.linalg.norm)
+    assert norm(ONES, ord=1) == ONES.sum()
+    with pytest.raises(TypeError, match="no parameter 'out'"):
+        pyop.op("float64[n] -> float64[n]")(np.sin)(ONES, out=ONES)
 
 
 def test_static_keyword_parameters():

@@ -20,9 +20,15 @@ Py_ssize_t find_name(PyObject* names, PyObject* name) {
 PYOP_COLD int wrong_count(const OpObject& op, Py_ssize_t got) {
     Ref names = Ref::steal(PyUnicode_FromString(", "));
     names = names ? Ref::steal(PyUnicode_Join(names.get(), op.parameters)) : Ref();
-    PyErr_Format(PyExc_TypeError, "%s takes %d array argument%s%s%U%s, but got %zd", OpCaller(op).description().c_str(),
-                 op.n_in, op.n_in == 1 ? "" : "s", PyTuple_GET_SIZE(op.parameters) ? " (" : "",
-                 names ? names.get() : op.name, PyTuple_GET_SIZE(op.parameters) ? ")" : "", got);
+    Ref statics = Ref::steal(PyUnicode_FromString(", "));
+    statics = statics && PyTuple_GET_SIZE(op.statics) ? Ref::steal(PyUnicode_Join(statics.get(), op.statics)) : Ref();
+    Ref hint = statics ? Ref::steal(PyUnicode_FromFormat("; static parameters (%U) are given by name", statics.get()))
+                       : Ref::steal(PyUnicode_FromString(""));
+    if (!hint || !names) return -1;
+    PyErr_Format(PyExc_TypeError, "%s takes %d array argument%s%s%U%s, but got %zd%U",
+                 OpCaller(op).description().c_str(), op.n_in, op.n_in == 1 ? "" : "s",
+                 PyTuple_GET_SIZE(op.parameters) ? " (" : "", PyTuple_GET_SIZE(op.parameters) ? names.get() : op.name,
+                 PyTuple_GET_SIZE(op.parameters) ? ")" : "", got, hint.get());
     return -1;
 }
 
@@ -30,7 +36,9 @@ int bind_keyword(const OpObject& op, PyObject* name, PyObject* value, BoundArgum
     const Py_ssize_t position = find_name(op.parameters, name);
     if (position >= 0) {
         if (op.n_in >= 0 && position >= op.n_in) {
-            PyErr_Format(PyExc_TypeError, "%s declares %d input%s, and '%U' is not among them: its default is used",
+            PyErr_Format(PyExc_TypeError,
+                         "%s declares %d input%s, and '%U' is not among them nor can it be given by "
+                         "name: its default is used; to pass it, declare a function with a keyword-only parameter",
                          OpCaller(op).description().c_str(), op.n_in, op.n_in == 1 ? "" : "s", name);
             return -1;
         }

@@ -12,7 +12,7 @@ from ._tree import flatten
 from .abstract import AbstractRule
 from .contracts import make_contract, new_contract
 from .op_gradients import declare_fallback, jac, jvp, vjp
-from .parameters import Parameters, check_name, default_name
+from .parameters import Parameters, check_by_name, check_name, default_name
 from .rebuild import CallOnTrees
 from .signature import Signature
 from .spec import Spec
@@ -68,7 +68,8 @@ def op(
     """Declare a Python function on arrays as an op.
 
     Used as a decorator, ``@op("float64[n] -> float64[]")``, or as a call, ``op(f, "float64[n] -> float64[]")``.
-    Positional parameters are arrays; keyword-only parameters are static Python values, but for ``out``.
+    Positional parameters are arrays; keyword-only parameters are static Python values, but for ``out``. So are
+    parameters with a default behind the declared inputs: they are given by name.
 
     Parameters
     ----------
@@ -174,6 +175,8 @@ def make_op(
     fn: Callable[..., Any], contract: Any, signature: Signature, parameters: Parameters, *, name: str, stateful: bool
 ) -> Op:
     """An Op from its parts."""
+    if signature.inputs is not None:
+        parameters = parameters.declared(len(signature.inputs))
     trees = None
     call_fn = None
     if signature.inputs is not None and not all(isinstance(part, Spec) for part in signature.inputs):
@@ -317,6 +320,7 @@ def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
     if self.spec.outputs is not None:
         raise TypeError(f"op {self.name!r} declares its outputs ({self.spec}); it can have no abstract rule as well")
     parameters = Parameters.of(self.__wrapped__)
+    check_by_name(rule, f"the abstract rule of op {self.name!r}", self.statics)
     abstract = AbstractRule(rule, self.name)
     contract = new_contract(
         self.spec,

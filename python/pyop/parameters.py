@@ -6,12 +6,12 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .contracts import OutMode
 
-__all__ = ["Parameters", "check_name", "default_name"]
+__all__ = ["Parameters", "check_by_name", "check_name", "default_name"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Parameters:
     any_static: bool = True
     out_mode: OutMode = OutMode.NONE
     is_method: bool = False
+    by_name: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, fn: Callable[..., Any]) -> Parameters:
@@ -55,7 +56,37 @@ class Parameters:
             any_static=any(p.kind is kinds.VAR_KEYWORD for p in entries),
             out_mode=_out_mode(out),
             is_method=is_method,
+            by_name=frozenset(p.name for p in positional if p.kind is kinds.POSITIONAL_OR_KEYWORD),
         )
+
+    def declared(self, n: int) -> Parameters:
+        """The same if the first `n` are declared arrays: those behind, which have defaults, are static."""
+        rest = self.arrays[n:]
+        if not rest:
+            return self
+        static = tuple(name for name in rest if name in self.by_name and name != "out")
+        kept = max(0, len(self.defaults) - len(rest))
+        return replace(self, arrays=self.arrays[:n], defaults=self.defaults[:kept], statics=static + self.statics)
+
+
+def check_by_name(rule: Callable[..., Any], what: str, statics: tuple[str, ...]) -> None:
+    """Refuse a rule of an op that has a static parameter by position, where it would keep its default for ever.
+
+    Raises
+    ------
+    TypeError
+        Says what to write.
+    """
+    try:
+        entries = inspect.signature(rule).parameters.values()
+    except (ValueError, TypeError):
+        return
+    for p in entries:
+        if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is not p.empty and p.name in statics:
+            raise TypeError(
+                f"{what} has {p.name!r} by position, where it gets arrays, but it is static in the op: write "
+                f"`*, {p.name}={p.default!r}`"
+            )
 
 
 def _out_mode(out: inspect.Parameter | None) -> OutMode:

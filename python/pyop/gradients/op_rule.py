@@ -13,6 +13,7 @@ from .._core import Op, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..abstract import AbstractRule, AndContext
 from ..contracts import new_contract
+from ..parameters import Parameters, check_by_name
 from ..rebuild import unflatten_each
 from ..signature import Signature
 from ..spec import Spec
@@ -111,6 +112,7 @@ class OpGradient:
                 f"the {kind} rule of op {self.name!r} takes {', '.join(sorted(unknown))}=, which nobody passes: "
                 f"there are {', '.join(allowed)}, and the op's static parameters"
             )
+        check_by_name(rule, f"the {kind} rule of op {self.name!r}", self.statics())
         return wanted
 
     def keywords(self, wants: tuple[str, ...], statics: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +133,8 @@ class OpGradient:
             parameters = inspect.signature(self.fn).parameters.values()
         except (TypeError, ValueError):
             return ()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        behind = {name for name in Parameters.of(self.fn).arrays if name not in self.parameters}
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY or p.name in behind)
 
     def position(self, wrt: int | str) -> int:
         """Which argument a rule is for."""
