@@ -54,6 +54,15 @@ def summed(*xs, k=2.0):
     return sum(xs) * k
 
 
+ticks = []
+
+
+@pyop.op("float64[*s] -> float64[*s]", stateful=True)
+def tick(x):
+    ticks.append(x.shape)
+    return np.full_like(x, len(ticks))
+
+
 def lengths(texts):
     return np.array([len(text) for text in texts], np.int64)
 
@@ -95,6 +104,18 @@ def test_an_op_that_saves_residuals_runs_in_onnxruntime():
     (node,) = [node for node in model.graph.node if node.domain == "ai.onnx.contrib"]
     assert len(node.output) == 1
     assert session(model).run(None, {"x": np.arange(3.0)})[0] == 6.0
+
+
+def test_sessions_outlive_the_operators_of_others():
+    x = np.arange(3.0)
+    sessions = []
+    for k in range(12):  # in the list of onnxruntime-extensions, which would move several times
+        model = pyop.onnx.export(
+            pyop.trace(lambda x, k=k: shifted(x, k=k, shift=k), "float64[3]"), dialect="extensions"
+        )
+        sessions.append(session(model))
+        for j, made in enumerate(sessions):
+            np.testing.assert_array_equal(made.run(None, {"x": x})[0], x * j + j)
 
 
 def test_a_missing_folder_is_named_and_not_the_part(tmp_path):
@@ -209,3 +230,68 @@ def test_a_name_that_would_be_read_as_more_is_refused():
     graph = pyop.trace(lambda x: shifted(x), "float64[3]")
     with pytest.raises(ValueError, match=r"ends as if it named arguments.*names="):
         pyop.onnx.export(graph, names={shifted.__wrapped__: "f(k=)"})
+
+
+# --- order
+
+IN_ORDER = {
+    "side by side": (lambda x: (tick(x), tick(x)), 2),
+    "given out backwards": (lambda x: [tick(x), tick(x), tick(x)][::-1], 3),
+    "of other arrays": (lambda x: (tick(x + 1), tick(x[0]), x * x, tick(x[:0]), tick(x)), 4),
+    "one after the other": (lambda x: tick(tick(x) + x), 2),
+    "read by one": (lambda x: tick(x) * 2 - tick(x)[::-1], 2),
+    "read by nobody": (lambda x: (tick(x), tick(x[1:]), x + 1)[-1], 2),
+    "of constants": (lambda x: (tick(np.ones(3)), x, tick(np.ones(3))), 2),
+}
+
+
+def results(plan_or_session, x):
+    ticks.clear()
+    if hasattr(plan_or_session, "get_inputs"):
+        return plan_or_session.run(None, {"x": x}), list(ticks)
+    found = plan_or_session(x)
+    found = list(found.values()) if isinstance(found, dict) else found
+    return list(found) if isinstance(found, tuple | list) else [found], list(ticks)
+
+
+@pytest.mark.parametrize("dialect", ["func_name", "name", "extensions"])
+@pytest.mark.parametrize("spec", ["float64[3]", "float64[n]"])
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_calls_with_effects_keep_their_order(name, spec, dialect):
+    fn, count = IN_ORDER[name]
+    graph = pyop.trace(fn, spec)
+    model = pyop.onnx.export(graph, dialect=dialect)
+    onnx.checker.check_model(model)
+    known, before = {}, set()  # for each tensor the calls that it depends on
+    for node in model.graph.node:
+        depends = set().union(*(known.get(name, set()) for name in node.input))
+        if node.domain:
+            assert before <= depends, "a runtime may run it first"
+            depends = before = depends | {node.name}
+        known |= dict.fromkeys(node.output, depends)
+    assert len(before) == count
+    x = np.arange(3.0)
+    expected = results(graph.compile(), x)
+    if dialect == "extensions":
+        made = session(model)
+    else:
+        functions = {"tick": tick} if dialect == "name" else None
+        made = pyop.onnx.load(model, functions).compile()
+    for _ in range(2):
+        got = results(made, x)
+        assert got[1] == expected[1]
+        for mine, theirs in zip(got[0], expected[0], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_call_that_is_added_to_a_model_comes_after_those_it_had():
+    model = pyop.onnx.export(pyop.trace(lambda x: (tick(x), tick(x)), "float64[3]"))
+    graph = pyop.onnx.load(model)
+    with graph:
+        graph.output({"all": (*graph.outputs.values(), tick(graph.inputs[0]))})
+    made = pyop.onnx.export(graph)
+    assert [node.op_type for node in made.graph.node].count("Reshape") == 2
+    for found in (graph, pyop.onnx.load(made)):
+        ticks.clear()
+        got, _ = pyop._tree.flatten(found.compile()(x=np.arange(3.0)))
+        assert [result[0] for result in got] == [1.0, 2.0, 3.0]

@@ -20,6 +20,7 @@ from .embedded import Embedded
 from .held import HeldModel
 from .inferred import Inferred
 from .model_file import save_model
+from .order import Order
 from .pairs import calls_of_gradients
 from .standard import OPSET, Emitter, NotStandard, Operand, emit, has_rule
 
@@ -111,6 +112,7 @@ class Writer:
         self.value_infos: list[Any] = []
         self.outputs: list[Any] = []
         self.node_names: set[str] = set()
+        self.order = Order(self)
         self.untold: set[str] = set()  # tensors that no type is declared for
         self.names: dict[tuple[int, int], str] = {}
         self.functions: dict[str, Any] = {}
@@ -343,9 +345,10 @@ class Writer:
         held = None if self.held is None else self.held.nodes.get(node.index)
         if held is not None:
             reexport.write(self, node, held)
+            self.order.written(node)
             self._describe(node)
             return
-        inputs = [self.operand(value) for value in node.inputs]
+        inputs = self.order.before(node, [self.operand(value) for value in node.inputs])
         call = call_of(node, inputs)
         reason = ""
         if node.contract is None and has_rule(call.function):
@@ -358,9 +361,11 @@ class Writer:
                 self._constants = {key: name for key, name in self._constants.items() if name not in unused}
                 reason = f" (the operators of ONNX cannot do it: {error})"
             else:
+                self.order.written(node)
                 self._describe(node)
                 return
         python_nodes.write(self, node, call, inputs, reason)
+        self.order.written(node)
         self._describe(node)
 
     def _standard(self, node: Node, call: Call) -> None:

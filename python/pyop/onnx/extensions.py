@@ -12,6 +12,7 @@ import json
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -95,6 +96,7 @@ def _operator_name(described: dict[str, Any]) -> str:
 
 # The operators that this process has, each with the function that it calls.
 _registered: dict[str, Any] = {}
+_ROOM = 128  # a power of two
 
 
 def register_extensions(
@@ -140,11 +142,32 @@ def register_extensions(
             [getattr(PyCustomOpDef, _TYPES[port.code]) for port in ports]
             for ports in (declared.inputs, declared.outputs)
         ]
+        _make_room(onnx_op, PyCustomOpDef.dt_float)
         _registered[op_type] = found.forward
         call = PythonCall(declared, table)
         onnx_op(op_type=op_type, inputs=types[0], outputs=types[1])(_operator(call))
     path: str = get_library_path()
     return path
+
+
+def _make_room(onnx_op: Any, kind: Any) -> None:
+    """Before an operator is added: the list of onnxruntime-extensions moves when it has no room, under living sessions.
+
+    A session has the address of its operators in that list, whose room doubles. It is given much at first; when that is
+    used up it must be said, since such a session ends the process when it runs.
+    """
+    if not _registered:
+        for k in range(_ROOM // 2 + 1):
+            onnx_op(op_type=f"pyop_room_{k}", inputs=[kind], outputs=[kind])(lambda x: x)
+    count = _ROOM // 2 + 1 + len(_registered)
+    if count >= _ROOM and count & (count - 1) == 0:
+        warnings.warn(
+            f"this process has {len(_registered)} operators of onnxruntime-extensions, and one more moves them: "
+            "InferenceSessions with such operators that were made so far would end the process when they run. Make "
+            "them again, or register all models before the first session",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _described(model: Any) -> dict[str, Any]:

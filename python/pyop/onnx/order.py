@@ -1,0 +1,71 @@
+"""The order of what has effects: in a model it is what reads what, and nothing else.
+
+A runtime may run two nodes that do not read each other in any order. Of calls with effects each therefore reads the one
+before: one of its tensors goes through a Reshape to its own shape, to which a number is added that is zero and comes
+from that call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._core import Node
+from .standard import Operand
+
+if TYPE_CHECKING:
+    from .exporting import Writer
+
+__all__ = ["Order"]
+
+
+class Order:
+    """Which call with effects each node comes after.
+
+    Parameters
+    ----------
+    writer : Writer
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.latest: int | None = None  # the call with effects that was written last
+        self.after: dict[int, int] = {}  # for each node the latest such call that must have run before it
+
+    def before(self, node: Node, inputs: list[Operand]) -> list[Operand]:
+        """The inputs of a call, of which one depends on the call with effects before it, if none does anyway."""
+        if not node.stateful or self.latest is None or self._reads(node) == self.latest or not inputs:
+            return inputs
+        return [self.depend(inputs[0], self.writer.fresh(f"{inputs[0].name}_after")), *inputs[1:]]
+
+    def written(self, node: Node) -> None:
+        """Take note of a call, once it is in the model."""
+        if node.stateful and node.outputs:
+            self.latest = self.after[node.index] = node.index
+        else:
+            reads = self._reads(node)
+            if reads is not None:
+                self.after[node.index] = reads
+
+    def _reads(self, node: Node) -> int | None:
+        return max((self.after[v.node.index] for v in node.inputs if v.node.index in self.after), default=None)
+
+    def depend(self, tensor: Operand, name: str) -> Operand:
+        """The same tensor under another name, there once the latest call with effects is done."""
+        assert self.latest is not None
+        w = self.writer
+        told = w.contexts.get(self.latest)
+        if told is None:
+            value = w.graph[self.latest].outputs[0]
+            told = self._node("Size", [w.operand(value).name], "size")
+        zero = self._node("Sub", [told, told], "zero")
+        shape = self._node("Add", [self._node("Shape", [tensor.name], "shape"), zero], "same_shape")
+        self._node("Reshape", [tensor.name, shape], name, named=True)
+        return Operand(name, tensor.dtype, tensor.shape)
+
+    def _node(self, op_type: str, inputs: list[str], hint: str, named: bool = False) -> str:
+        from onnx import helper
+
+        w = self.writer
+        name = hint if named else w.fresh(f"order/{hint}")
+        w.nodes.append(helper.make_node(op_type, inputs, [name], name=w.node_name(f"order/{op_type}")))
+        return name
