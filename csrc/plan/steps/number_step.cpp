@@ -16,12 +16,13 @@ namespace {
 
 PyObject* call_type = nullptr;  // the class OnNumbers; for the life of the process
 
-enum class Arithmetic { Add, Subtract, Multiply, Divide, Negative, Positive, Absolute };
-constexpr std::array<const char*, 7> kNames = {"add", "sub", "mul", "truediv", "neg", "pos", "abs"};
+enum class Arithmetic { Add, Subtract, Multiply, Divide, FloorDivide, Remainder, Power, Negative, Positive, Absolute };
+constexpr std::array<const char*, 10> kNames = {"add", "sub", "mul", "truediv", "floordiv",
+                                                "mod", "pow", "neg", "pos",     "abs"};
 
 // Borrowed functions of the module `operator`; null with the error set.
-const std::array<PyObject*, 7>* operators() {
-    static std::array<PyObject*, 7> found{};
+const std::array<PyObject*, kNames.size()>* operators() {
+    static std::array<PyObject*, kNames.size()> found{};
     if (found.back()) return &found;
     Ref module = Ref::steal(PyImport_ImportModule("operator"));
     for (size_t i = 0; module && i < kNames.size(); ++i) {
@@ -55,12 +56,13 @@ class NumberStep final : public NativeStep {
             if (o.input >= 0 && !is_double(inputs[o.input])) return 0;
             x[k] = o.input < 0 ? o.number : *static_cast<const double*>(PyArray_DATA(as_array(inputs[o.input])));
         }
-        if (does_ == Arithmetic::Divide && x[1] == 0.0) return 0;
+        double result;
+        if (!compute(x[0], x[1], result)) return 0;
         PyArray_Descr* dtype = PyArray_DescrFromType(NPY_DOUBLE);  // lives for ever
         results[0] = recycler_.take(dtype, 0, nullptr);
         Py_DECREF(dtype);
         if (!results[0]) return -1;
-        *static_cast<double*>(PyArray_DATA(as_array(results[0]))) = compute(x[0], x[1]);
+        *static_cast<double*>(PyArray_DATA(as_array(results[0]))) = result;
         return 1;
     }
 
@@ -69,24 +71,69 @@ class NumberStep final : public NativeStep {
     }
 
   private:
-    double compute(double x, double y) const {
+    // false: Python must do it, and raise perhaps.
+    bool compute(double x, double y, double& result) const {
         switch (does_) {
             case Arithmetic::Add:
-                return x + y;
+                result = x + y;
+                return true;
             case Arithmetic::Subtract:
-                return x - y;
+                result = x - y;
+                return true;
             case Arithmetic::Multiply:
-                return x * y;
+                result = x * y;
+                return true;
             case Arithmetic::Divide:
-                return x / y;
+                result = x / y;
+                return y != 0.0;
+            case Arithmetic::FloorDivide:
+                return y != 0.0 && floor_divide(x, y, result);
+            case Arithmetic::Remainder:
+                return y != 0.0 && remainder(x, y, result);
+            case Arithmetic::Power:
+                return power(x, y, result);
             case Arithmetic::Negative:
-                return -x;
+                result = -x;
+                return true;
             case Arithmetic::Positive:
-                return x;
+                result = x;
+                return true;
             case Arithmetic::Absolute:
-                return std::fabs(x);
+                result = std::fabs(x);
+                return true;
         }
-        return x;
+        return false;
+    }
+
+    // These three as in CPython's Objects/floatobject.c.
+    static bool remainder(double x, double y, double& result) {
+        double mod = std::fmod(x, y);
+        if (mod != 0.0)
+            mod += (y < 0) != (mod < 0) ? y : 0.0;
+        else
+            mod = std::copysign(0.0, y);
+        result = mod;
+        return true;
+    }
+    static bool floor_divide(double x, double y, double& result) {
+        const double mod = std::fmod(x, y);
+        double div = (x - mod) / y;
+        if (mod != 0.0 && (y < 0) != (mod < 0)) div -= 1.0;
+        if (div != 0.0) {
+            result = std::floor(div);
+            if (div - result > 0.5) result += 1.0;
+        } else {
+            result = std::copysign(0.0, x / y);
+        }
+        return true;
+    }
+    // The usual cases: of finite numbers, with a result that is neither too large nor too small to be a normal one.
+    static bool power(double x, double y, double& result) {
+        if (!std::isfinite(x) || !std::isfinite(y) || x == 0.0 || y == 0.0) return false;
+        if (x < 0 && y != std::floor(y)) return false;
+        result = std::pow(std::fabs(x), y);
+        if (x < 0 && std::fmod(std::fabs(y), 2.0) == 1.0) result = -result;
+        return std::isnormal(result);
     }
 
     Arithmetic does_;
@@ -134,9 +181,15 @@ int make_number_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     if (result.ndim != 0 || !result.descr() || result.descr()->type_num != NPY_DOUBLE) return 0;
     const size_t n = *does < Arithmetic::Negative ? 2 : 1;
     if (n_arguments(node) != n || (node.form() && node.form()->n_keywords())) return 0;
+    Ref numbers = Ref::steal(PyObject_GetAttrString(node.fn(), "numbers"));
+    if (!numbers) return -1;
+    if (!PyTuple_Check(numbers.get()) || PyTuple_GET_SIZE(numbers.get()) != static_cast<Py_ssize_t>(n)) return 0;
     std::array<Operand, 2> operands;
-    for (size_t k = 0; k < n; ++k)
+    for (size_t k = 0; k < n; ++k) {
         if (!read_operand(r, node, k, operands[k])) return 0;
+        // What is a scalar of NumPy has NumPy's arithmetic.
+        if (operands[k].input >= 0 && PyTuple_GET_ITEM(numbers.get(), static_cast<Py_ssize_t>(k)) != Py_True) return 0;
+    }
     step = std::make_unique<NumberStep>(r.g, i, *does, operands);
     return 0;
 }

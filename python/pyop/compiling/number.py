@@ -26,6 +26,7 @@ from ..spec import Spec
 __all__ = ["Number", "Specialise", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
+_DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
 
 
 class Specialise(BaseException):
@@ -65,7 +66,8 @@ class Number:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         known = all(is_number(x) or isinstance(x, _OPERANDS) or type(x) in _DTYPES for x in inputs)
-        if method != "__call__" or kwargs or len(inputs) != ufunc.nin or not known:
+        truth = any(is_number(x) and x._kind is bool for x in inputs)
+        if method != "__call__" or kwargs or len(inputs) != ufunc.nin or not known or truth:
             specialise(inputs, kwargs)
         kinds = [_kind_or_dtype(x) for x in inputs]
         if any(kind is None for kind in kinds) or ufunc.signature is not None:
@@ -84,7 +86,9 @@ class Number:
         if func in (np.shape, np.ndim, np.size) and len(args) == 1:
             return {np.shape: (), np.ndim: 0, np.size: 1}[func]
         # Functions whose result does not depend on the number but in its elements.
-        if func not in (np.where, np.clip) or kwargs or not any(isinstance(x, Value) for x in args):
+        known = func is np.where and len(args) == 3 and all(map(_is_plain, args))
+        known = known or (func is np.clip and any(isinstance(x, Value) for x in args))
+        if not known or kwargs:
             specialise(args, kwargs)
         return _python_call(func, args)
 
@@ -97,10 +101,20 @@ class Number:
         specialise(self)
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _needed
-    __format__ = __round__ = __trunc__ = __floor__ = __ceil__ = __reduce_ex__ = _needed
-    __divmod__ = __rdivmod__ = __matmul__ = __rmatmul__ = __invert__ = _needed
+    __format__ = __trunc__ = __floor__ = __ceil__ = __reduce_ex__ = _needed
+    __matmul__ = __rmatmul__ = __invert__ = _needed
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _needed
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _needed
+
+    def __round__(self, digits: Any = None) -> Any:
+        # Without digits it is an int, of any size.
+        return _node_of(round, float, self, digits) if self._kind is float and type(digits) is int else specialise(self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return _divmod(self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return _divmod(other, self)
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(self._kind, name):
@@ -120,6 +134,10 @@ _OPERANDS = (Value, np.ndarray, np.generic)
 def is_number(x: Any) -> bool:
     """Whether `x` is a Number; isinstance would ask what it stands for."""
     return type(x) is Number
+
+
+def _is_plain(x: Any) -> bool:
+    return is_number(x) or isinstance(x, Value) or type(x) in (np.ndarray, bool, *_DTYPES)
 
 
 def _places_in(*args: Any) -> frozenset[int]:
@@ -182,20 +200,25 @@ class OnNumbers:
     Parameters
     ----------
     fn : callable
-    numbers : tuple of bool
-        Which of the arguments are numbers.
+    numbers : tuple of bool or int
+        Which of the arguments are numbers: 1. And 2: a scalar of NumPy.
     """
 
     __slots__ = ("fn", "numbers")
 
     _pyop_merge_by_value = True
 
-    def __init__(self, fn: Callable[..., Any], numbers: tuple[bool, ...]) -> None:
+    def __init__(self, fn: Callable[..., Any], numbers: tuple[int, ...]) -> None:
         self.fn = fn
         self.numbers = numbers
 
     def __call__(self, *args: Any) -> Any:
-        return self.fn(*[x.item() if number else x for x, number in zip(args, self.numbers, strict=True)])
+        return self.fn(
+            *[
+                x.item() if number == 1 else x[()] if number == 2 and isinstance(x, np.ndarray) else x
+                for x, number in zip(args, self.numbers, strict=True)
+            ]
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OnNumbers) and self.fn is other.fn and self.numbers == other.numbers
@@ -229,12 +252,26 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     kinds = {x._kind if is_number(x) else type(x) for x in (a, b)}
     kind: type = complex if complex in kinds else float
     # int may grow beyond an int64, and a float to a power may be complex.
-    if (kinds == {int} and op is not operator.truediv) or (op is operator.pow and kind is float):
+    if bool in kinds or (kinds == {int} and op is not operator.truediv):
         specialise(a, b)
-    fn = OnNumbers(op, (is_number(a), is_number(b)))
-    inputs = tuple(x._value if is_number(x) else x for x in (a, b))
-    value = apply(fn, inputs, {}, Spec(_DTYPES[kind], ()), name=op.__name__, scalar=True)
-    return Number(kind, value, frozenset().union(*(x._places for x in (a, b) if is_number(x))))
+    if op is operator.pow and kind is float and not _is_real_power(a, b):
+        specialise(a, b)
+    return _node_of(op, kind, a, b)
+
+
+def _is_real_power(a: Any, b: Any) -> bool:
+    """Whether a power of floats is a float, or an error, whatever the Numbers are: no root of a negative number."""
+    if not is_number(b):
+        return type(b) is int or b.is_integer()
+    return not is_number(a) and a >= 0
+
+
+def _node_of(op: Callable[..., Any], kind: type, *operands: Any) -> Number:
+    """A Python number made of Python numbers."""
+    fn = OnNumbers(op, tuple(map(is_number, operands)))
+    inputs = tuple(x._value if is_number(x) else x for x in operands)
+    value = apply(fn, inputs, {}, Spec(_DTYPES_OF_NODES[kind], ()), name=op.__name__, scalar=True)
+    return Number(kind, value, _places_in(*operands))
 
 
 def _binary(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
@@ -245,10 +282,65 @@ def _binary(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
         specialise(a, b)
     if not isinstance(other, _OPERANDS):
         return NotImplemented
+    return _with_array(op, ufunc, a, b)
+
+
+def _with_array(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
+    """A Number, and an array or a scalar of NumPy."""
+    number, other = (a, b) if is_number(a) else (b, a)
+    if number._kind is bool:
+        specialise(a, b)
+    if other._is_scalar if isinstance(other, Value) else isinstance(other, np.generic):
+        return _with_scalar(op, ufunc, a, b)
     if op is operator.pow and not is_number(a):  # the operator is not np.power for some exponents
         specs = np.power(a, _sample(b)).spec if isinstance(a, Value) else Spec()
         return apply(OnNumbers(op, (False, True)), (a, b._value), {}, specs, name="power", scalar=True)
     return ufunc(a, b)
+
+
+def _with_scalar(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
+    """The arithmetic that NumPy has for scalars: in the scalar's type, which the number becomes."""
+    kinds = [_kind_or_dtype(x) for x in (a, b)]
+    if None not in kinds:
+        wanted = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
+        strong = [_as_dtype(x, wanted[k]) if is_number(x) else x for k, x in enumerate((a, b))]
+        if all(x is not None and x.dtype == wanted[0] for x in strong):
+            return op(*strong)
+    sample = op(*[_sample(x) if is_number(x) else x for x in (a, b)])
+    specs = (
+        tuple(x.spec for x in sample)
+        if isinstance(sample, tuple)
+        else sample.spec
+        if isinstance(sample, Value)
+        else Spec()
+    )
+    fn = OnNumbers(op, tuple(1 if is_number(x) else 2 for x in (a, b)))
+    inputs = tuple(x._value if is_number(x) else x for x in (a, b))
+    return apply(fn, inputs, {}, specs, name=ufunc.__name__, scalar=True)
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    other = b if is_number(a) else a
+    if isinstance(other, _OPERANDS):
+        return _with_array(divmod, np.divmod, a, b)
+    if not is_number(other) and type(other) not in (float, int):
+        specialise(a, b)
+    if float not in {x._kind if is_number(x) else type(x) for x in (a, b)}:
+        specialise(a, b)
+    return _node_of(_quotient, float, a, b), _between_numbers(operator.mod, a, b)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return divmod(a, b)[0]
+
+
+def _compare(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
+    """An array of truths, or a truth that is not known: whoever decides by it asks for the numbers."""
+    if isinstance(b, _OPERANDS):
+        return _with_array(op, ufunc, a, b)
+    if not is_number(b) and type(b) not in _DTYPES:
+        specialise(a, b)
+    return _node_of(op, bool, a, b)
 
 
 def _sample(x: Number) -> Any:
@@ -285,9 +377,10 @@ def _install() -> None:
         "ge": np.greater_equal,
     }
     for name, ufunc in comparisons.items():
+        op = getattr(operator, name)
 
-        def compare(self: Any, other: Any, ufunc: Any = ufunc) -> Any:
-            return ufunc(self, other) if isinstance(other, _OPERANDS) else specialise(self, other)
+        def compare(self: Any, other: Any, op: Any = op, ufunc: Any = ufunc) -> Any:
+            return _compare(op, ufunc, self, other)
 
         setattr(Number, f"__{name}__", compare)
     for name in ("neg", "pos", "abs"):
@@ -296,10 +389,7 @@ def _install() -> None:
         def unary(self: Any, op: Any = op) -> Any:
             if self._kind is not float:  # -(-2**63) is no int64
                 specialise(self)
-            value = apply(
-                OnNumbers(op, (True,)), (self._value,), {}, Spec(_DTYPES[float], ()), name=op.__name__, scalar=True
-            )
-            return Number(float, value, self._places)
+            return _node_of(op, float, self)
 
         setattr(Number, f"__{name}__", unary)
 
