@@ -6,6 +6,7 @@
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
 #include "autograd/state.h"
+#include "autograd/tensor_parts.h"
 #include "runtime/ensure_tuple.h"
 
 namespace pyop {
@@ -67,8 +68,10 @@ struct Outputs {
                            "know of the change: copy it first") < 0)
             return {};
         if (PyObject* grad = std::exchange(t->grad, nullptr)) decref(grad);
-        t->retains_grad = false;
+        Ref before = Ref::borrow(as_object(t->grad_fn));
         tensor_set_history(t, node, index);
+        // What is kept in .grad is the gradient of the value that the Tensor stands for now.
+        if (tensor_retain_again(t, as_grad_node(before.get())) < 0) return {};
         return Ref::borrow(as_object(t));
     }
 
@@ -87,6 +90,7 @@ struct Outputs {
         TensorObject* base = is_tensor(value) ? as_tensor(value) : base_among_arguments(call, array);
         TensorObject* made = tensor_new_steal(as_array(Py_NewRef(as_object(array))));
         Ref owner = Ref::steal(as_object(made));
+        if (made) made->is_scalar = PyArray_CheckScalar(value);
         if (!made || (base && tensor_share_version(made, base) < 0)) return {};
         for (size_t i = 0; i < call.count && !made->info; ++i) {
             ArrayInfo* known = node->edges[i].info;

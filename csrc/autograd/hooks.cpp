@@ -7,6 +7,16 @@ namespace pyop {
 
 namespace {
 
+// What a weak reference leads to, None if that is dead.
+Ref target_of(PyObject* weak) {
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject* target;
+    return PyWeakref_GetRef(weak, &target) < 0 || !target ? Ref::borrow(Py_None) : Ref::steal(target);
+#else
+    return Ref::borrow(PyWeakref_GET_OBJECT(weak));
+#endif
+}
+
 Ref values_of(PyObject* dict) { return Ref::steal(PyDict_Values(dict)); }
 
 Ref name_of(PyObject* callable) {
@@ -84,7 +94,7 @@ int run_output_hooks(GradNode* node, uint32_t index, Ref& gradient, bool tensors
     for (size_t i = 0; i < node->extra->output_hooks.size(); ++i) {
         const OutputHook& hook = node->extra->output_hooks[i];
         if (hook.output != index || !hook.retained) continue;
-        Ref t = Ref::borrow(PyWeakref_GET_OBJECT(hook.retained));
+        Ref t = target_of(hook.retained);
         if (t.get() == Py_None) continue;
         if (accumulate_gradient(as_tensor(t.get()), gradient, tensors) < 0) return -1;
     }
@@ -254,6 +264,20 @@ int tensor_retain(TensorObject* t) {
     extra->output_hooks.push_back({t->output, nullptr, weak});
     t->retains_grad = true;
     return 0;
+}
+
+int tensor_retain_again(TensorObject* t, GradNode* before) {
+    if (!t->retains_grad) return 0;
+    t->retains_grad = false;
+    if (before && before->extra) {
+        for (OutputHook& hook : before->extra->output_hooks) {
+            if (hook.retained && target_of(hook.retained).get() == as_object(t)) {
+                decref(std::exchange(hook.retained, nullptr));
+                break;
+            }
+        }
+    }
+    return t->requires_grad ? tensor_retain(t) : 0;
 }
 
 }  // namespace pyop

@@ -113,11 +113,23 @@ int record(Native which, NativeOperand* operands, int n, TensorObject* out, PyOb
 
 }  // namespace
 
+// Whether NumPy would have a scalar where the result has no dimension: its ufuncs always do, and functions that make
+// views where they are given one.
+static bool is_scalar_result(Native which, const NativeOperand* operands, PyObject* value) {
+    if (!value || !is_exact_array(value)) return true;
+    if (PyArray_NDIM(as_array(value)) > 0) return false;
+    if (which == Native::Getitem) return false;
+    if (which == Native::Reshape || which == Native::Transpose) return operands[0].tensor->is_scalar;
+    return true;
+}
+
 int native_finish(Native which, NativeOperand* operands, int n, Ref value, PyObject* constant, PyObject*& result) {
+    const bool scalar = is_scalar_result(which, operands, value.get());
     value = as_exact_array(std::move(value));
     if (!value) return -1;
     Ref out = Ref::steal(as_object(tensor_new_steal(as_array(value.release()))));
     if (!out) return -1;
+    as_tensor(out.get())->is_scalar = scalar;
     bool any = false;
     for (int i = 0; i < n; ++i) any |= operands[i].recorded;
     if (any && PyTypeNum_ISFLOAT(PyArray_DESCR(as_tensor(out.get())->data)->type_num) &&
@@ -155,12 +167,9 @@ Native native_of_function(PyObject* function) {
     return Native::None;
 }
 
-int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
+// 1, 0 or -1 as native_call.
+static int take_operands(Native which, NativeOperand* operands, int n) {
     const NativeRule& rule = native_rules[static_cast<int>(which)];
-    Ufunc& u = native_ufuncs[static_cast<int>(which)];
-    NativeOperand operands[2] = {{a}, {b}};
-    const int n = b ? 2 : 1;
-    if (n != u.inputs) return 0;
     for (int i = 0; i < n; ++i) {
         NativeOperand& o = operands[i];
         if (!native_operand(o.given, o.tensor)) return 0;
@@ -168,6 +177,21 @@ int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
         if (check_view(o.tensor) < 0) return -1;
         o.recorded = autograd_state.recording && o.tensor->requires_grad && rule.derivatives[i].by;
     }
+    return 1;
+}
+
+int native_record(Native which, PyObject* a, PyObject* b, const Ref& numbers, PyObject*& result) {
+    NativeOperand operands[2] = {{a}, {b}};
+    const int taken = take_operands(which, operands, 2);
+    return taken <= 0 ? taken : native_finish(which, operands, 2, Ref::borrow(numbers.get()), nullptr, result);
+}
+
+int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
+    Ufunc& u = native_ufuncs[static_cast<int>(which)];
+    NativeOperand operands[2] = {{a}, {b}};
+    const int n = b ? 2 : 1;
+    if (n != u.inputs) return 0;
+    if (const int taken = take_operands(which, operands, n); taken <= 0) return taken;
     // The exponent is a number; NumPy refuses some, and special cases of others are the operator's.
     if (which == Native::Power && !PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
     if (which == Native::Matmul) {

@@ -57,6 +57,9 @@ Native native_of_function(PyObject* function);
 // it has to go the general way; -1 with the error set.
 int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result);
 
+// The same where the numbers of the result are known: what an operator in place has made.
+int native_record(Native which, PyObject* a, PyObject* b, const Ref& numbers, PyObject*& result);
+
 // The operator a ** b, for a Python number b: NumPy's operator has ways of its own for some, which change with its
 // version.
 int native_power(PyObject* a, PyObject* b, PyObject*& result);

@@ -72,6 +72,14 @@ PYOP_COLD int modified_error(GradNode* node, const SavedItem& item, Py_ssize_t i
     return -1;
 }
 
+void unlink(SavedItem& item) {
+    if (!item.before) return;
+    *item.before = item.next;
+    if (item.next) item.next->before = item.before;
+    item.next = nullptr;
+    item.before = nullptr;
+}
+
 int check_unchanged(GradNode* node, const SavedItem& item, Py_ssize_t index) {
     uint32_t version = item.version;
     PyArrayObject* array;
@@ -119,10 +127,7 @@ PyObject* unpack_item(GradNode* node, const SavedItem& item, Py_ssize_t index) {
     if (item.kind == SavedItem::Other) return intermediate_new(node, as_array(item.value), index);
     TensorObject* t = tensor_new_steal(as_array(Py_NewRef(item.value)));
     if (!t) return nullptr;
-    if (item.counter) {
-        ++item.counter->references;
-        t->counter = item.counter;
-    }
+    if (item.counter) take_counter(t, item.counter);
     if (node->outputs[item.output].differentiable) tensor_set_history(t, node, item.output);
     if (is_moving(node)) {
         PyObject* tangent = PyTuple_GET_ITEM(node->extra->tangents, static_cast<Py_ssize_t>(item.output));
@@ -149,7 +154,7 @@ SavedArrays* saved_blank(uint32_t n) {
     }
     saved->count = n;
     saved->for_forward = 0;
-    for (uint32_t i = 0; i < n; ++i) saved->items[i] = {nullptr, nullptr, 0, 0, 0, SavedItem::None};
+    for (uint32_t i = 0; i < n; ++i) saved->items[i] = {nullptr, nullptr, nullptr, nullptr, 0, 0, 0, SavedItem::None};
     return saved;
 }
 
@@ -182,6 +187,7 @@ void saved_free(SavedArrays* saved) {
     if (!saved) return;
     for (uint32_t i = 0; i < saved->count; ++i) {
         release_counter(saved->items[i].counter);
+        unlink(saved->items[i]);
         if (saved->items[i].value) decref(saved->items[i].value);
     }
     PyMem_Free(saved);
@@ -192,9 +198,24 @@ int saved_traverse(SavedArrays* saved, visitproc visit, void* arg) {
     return 0;
 }
 
+void saved_move(TensorObject* from, TensorObject* to) {
+    SavedItem* first = std::exchange(from->saves, nullptr);
+    for (SavedItem* item = first; item; item = item->next) {
+        Py_INCREF(as_object(to));
+        Py_SETREF(item->value, as_object(to));  // the caller has `from`
+    }
+    to->saves = first;
+    if (first) first->before = &to->saves;
+}
+
 void saved_set_input(SavedItem& item, TensorObject* input) {
     Py_INCREF(as_object(input));
     Py_XSETREF(item.value, as_object(input));
+    unlink(item);
+    item.next = input->saves;
+    item.before = &input->saves;
+    if (item.next) item.next->before = &item.next;
+    input->saves = &item;
     item.kind = SavedItem::Input;
     item.version = tensor_version(input);
     item.print = print_of(input->data);

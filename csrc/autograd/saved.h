@@ -20,6 +20,8 @@ struct SavedItem {
     enum Kind : uint8_t { None, Input, Output, Constant, Other };
     PyObject* value;          // owned: a Tensor for Input, else an array; null for None
     VersionCounter* counter;  // owned share; of Output only
+    SavedItem* next;          // of Input only: the other items that saved the same Tensor, a list that begins there
+    SavedItem** before;
     uint64_t print;           // 0: not taken
     uint32_t version;
     uint32_t output;
@@ -38,6 +40,9 @@ SavedArrays* saved_new(PyObject* const* args, Py_ssize_t n, const char* who);
 SavedArrays* saved_blank(uint32_t n);
 void saved_free(SavedArrays* saved);
 int saved_traverse(SavedArrays* saved, visitproc visit, void* arg);
+
+// The items that saved `from` have saved `to` instead, which has become what that was.
+void saved_move(TensorObject* from, TensorObject* to);
 
 // Turns an item into one of its other kinds, when the call is over.
 void saved_set_input(SavedItem& item, TensorObject* input);

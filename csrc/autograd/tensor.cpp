@@ -19,6 +19,7 @@ TensorObject* tensor_new_steal(PyArrayObject* array) {
     t->info = nullptr;
     t->counter = nullptr;
     t->extra = nullptr;
+    t->saves = nullptr;
     t->weakrefs = nullptr;
     t->version = 0;
     t->output = 0;
@@ -26,6 +27,8 @@ TensorObject* tensor_new_steal(PyArrayObject* array) {
     t->requires_grad = false;
     t->retains_grad = false;
     t->is_view = false;
+    t->is_scalar = false;
+    t->is_argument = false;
     t->tracked = false;
     return t;
 }
@@ -41,6 +44,7 @@ TensorObject* tensor_alias_new(TensorObject* t) {
     TensorObject* alias = tensor_new_steal(as_array(Py_NewRef(as_object(t->data))));
     if (!alias) return nullptr;
     if (t->info) alias->info = share(t->info);
+    alias->is_scalar = t->is_scalar;
     if (tensor_share_version(alias, t) < 0) {
         Py_DECREF(as_object(alias));
         return nullptr;
@@ -64,7 +68,7 @@ VersionCounter* tensor_counter(TensorObject* t) {
             PyErr_NoMemory();
             return nullptr;
         }
-        *counter = {1, t->version};
+        *counter = {1, t->version, 1, t->is_argument, false};
         t->counter = counter;
     }
     return t->counter;
@@ -73,8 +77,20 @@ VersionCounter* tensor_counter(TensorObject* t) {
 int tensor_share_version(TensorObject* t, TensorObject* base) {
     VersionCounter* counter = tensor_counter(base);
     if (!counter) return -1;
-    ++counter->references;
-    release_counter(std::exchange(t->counter, counter));
+    if (base->grad_fn && !base->is_view) counter->has_history = true;
+    if (t->counter == counter) return 0;
+    drop_counter(t);
+    take_counter(t, counter);
+    if (t->is_argument) ++counter->arguments;
+    return 0;
+}
+
+int tensor_set_argument(TensorObject* t, bool on) {
+    if (t->is_argument == on) return 0;
+    VersionCounter* counter = tensor_counter(t);
+    if (!counter) return -1;
+    t->is_argument = on;
+    counter->arguments += on ? 1 : -1;
     return 0;
 }
 

@@ -8,44 +8,56 @@
 // memory. Tensors over the same memory (views, detach()) share a VersionCounter, which is made when the second one
 // appears; a Tensor alone keeps the number itself.
 //
+// While something is recorded nothing is written. `y += b` makes the handle y stand for the new array instead, with its
+// history (tensor_writes.cpp): every name and container that holds y sees the change, and nodes that saved the old
+// value keep it. That is right only where nobody else sees the memory; elsewhere it is refused.
+//
 // The collector sees a Tensor from the moment it refers to anything that could lead back to it; an array cannot.
 #pragma once
 
 #include "autograd/array_info.h"
+#include "autograd/state.h"
 #include "runtime/python.h"
 
 namespace pyop {
 
 struct GradNode;
+struct SavedItem;
 
 struct VersionCounter {
-    uint32_t references;
+    uint32_t references;  // Tensors, and arrays that nodes saved
     uint32_t version;
+    uint32_t tensors;  // of these, Tensors
+    uint32_t arguments;  // of these, arguments of functions that a transformation is running
+    bool has_history;  // shared by a Tensor that was computed: numbers written here are not those of its history
 };
 
 // What few Tensors have.
 struct TensorExtra {
-    PyObject* hooks = nullptr;       // dict id -> callable: on the gradient of a leaf, before it is accumulated
+    PyObject* hooks = nullptr;  // dict id -> callable: on the gradient of a leaf, before it is accumulated
     PyObject* post_hooks = nullptr;  // dict id -> callable(tensor): after .grad of a leaf changed
-    PyObject* tangent = nullptr;     // forward mode
+    PyObject* tangent = nullptr;  // forward mode
 };
 
 struct TensorObject {
     PyObject_HEAD PyArrayObject* data;  // never null; an exact ndarray
-    GradNode* grad_fn;               // owned; null for a leaf
-    GradNode* sink;                  // borrowed; a leaf's accumulating node while there is one
-    PyObject* grad;                  // owned Tensor, or null
-    ArrayInfo* info;                 // owned, made on demand
-    VersionCounter* counter;         // owned share, or null: `version` counts
-    TensorExtra* extra;              // owned, made on demand
+    GradNode* grad_fn;  // owned; null for a leaf
+    GradNode* sink;  // borrowed; a leaf's accumulating node while there is one
+    PyObject* grad;  // owned Tensor, or null
+    ArrayInfo* info;  // owned, made on demand
+    VersionCounter* counter;  // owned share, or null: `version` counts
+    TensorExtra* extra;  // owned, made on demand
+    SavedItem* saves;  // borrowed; what nodes saved of this Tensor as an input, a linked list
     PyObject* weakrefs;
     uint32_t version;
-    uint32_t output;                 // which output of grad_fn this is
-    uint32_t view_version;           // version of the memory when this view was taken, if is_view
+    uint32_t output;  // which output of grad_fn this is
+    uint32_t view_version;  // version of the memory when this view was taken, if is_view
     bool requires_grad;
     bool retains_grad;
-    bool is_view;                    // of the memory of another Tensor, with a history of its own
-    bool tracked;                    // known to the collector
+    bool is_view;  // of the memory of another Tensor, with a history of its own
+    bool is_scalar;  // NumPy would have a scalar here, and no array of no dimension
+    bool is_argument;  // of a function that a transformation is running
+    bool tracked;  // known to the collector
 };
 
 extern PyTypeObject* tensor_type;
@@ -74,6 +86,22 @@ PYOP_INLINE void tensor_bump(TensorObject* t) { ++(t->counter ? t->counter->vers
 PYOP_INLINE void release_counter(VersionCounter* c) {
     if (c && --c->references == 0) PyMem_Free(c);
 }
+// `t` has the counter from now on.
+PYOP_INLINE void take_counter(TensorObject* t, VersionCounter* c) {
+    ++c->references;
+    ++c->tensors;
+    t->counter = c;
+}
+PYOP_INLINE void drop_counter(TensorObject* t) {
+    VersionCounter* c = t->counter;
+    if (!c) return;
+    --c->tensors;
+    if (t->is_argument) --c->arguments;
+    t->counter = nullptr;
+    release_counter(c);
+}
+// Marks an argument of a function that a transformation runs, or unmarks it. -1 with the error set.
+int tensor_set_argument(TensorObject* t, bool on);
 
 // Borrowed, null with the error set.
 PYOP_INLINE ArrayInfo* tensor_info(TensorObject* t) {
@@ -83,8 +111,14 @@ PYOP_INLINE ArrayInfo* tensor_info(TensorObject* t) {
 
 // Made if there is none; null with the error set.
 TensorExtra* tensor_extra(TensorObject* t);
-PYOP_INLINE PyObject* tensor_tangent(TensorObject* t) { return t->extra ? t->extra->tangent : nullptr; }
+PYOP_INLINE PyObject* tensor_tangent(const TensorObject* t) { return t->extra ? t->extra->tangent : nullptr; }
 PYOP_INLINE bool is_leaf(const TensorObject* t) { return !t->grad_fn; }
+
+// Whether what is done with it is recorded, or moved along in forward mode: its numbers must not leave the record.
+PYOP_INLINE bool is_watched(const TensorObject* t) {
+    return (t->requires_grad && autograd_state.recording) || (autograd_state.forward_level && tensor_tangent(t));
+}
+PYOP_INLINE bool is_watched(PyObject* o) { return is_tensor(o) && is_watched(as_tensor(o)); }
 
 // 0, or -1 with the error set when the base of a view was changed in place after the view was taken: its history is
 // then not that of its values.

@@ -5,11 +5,13 @@
 #include "array/containers.h"
 #include "array/operators.h"
 #include "autograd/engine.h"
+#include "autograd/function_parts.h"
 #include "autograd/native.h"
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
 #include "graph/value.h"
 #include "runtime/errors.h"
+#include "runtime/refusal.h"
 
 namespace pyop {
 
@@ -22,12 +24,8 @@ PyObject* on_arrays(Operator which, PyObject* a, PyObject* b) {
 }
 
 bool is_operand(PyObject* o) { return is_tensor(o) || is_array_operand(o); }
-
-// Whether an operation on it has to be looked at more closely than its numbers.
-bool is_watched(PyObject* o) {
-    if (!is_tensor(o)) return false;
-    const TensorObject* t = as_tensor(o);
-    return (t->requires_grad && autograd_state.recording) || (autograd_state.forward_level && t->extra);
+bool is_in_place_operand(PyObject* o) {
+    return is_operand(o) || is_value(o) || reinterpret_cast<PyObject*>(Py_TYPE(o)) == batched_type;
 }
 
 // Not for us, unless it is a container that would take the numbers by its own rules.
@@ -43,7 +41,9 @@ PyObject* wrapped(PyObject* result) {
     if (is_exact_array(result)) return as_object(tensor_new_steal(as_array(result)));
     if (PyArray_CheckScalar(result)) {
         PyObject* array = PyArray_EnsureArray(result);
-        return array ? as_object(tensor_new_steal(as_array(array))) : nullptr;
+        TensorObject* t = array ? tensor_new_steal(as_array(array)) : nullptr;
+        if (t) t->is_scalar = true;
+        return as_object(t);
     }
     return result;
 }
@@ -86,11 +86,9 @@ PyObject* recorded(Operator which, PyObject* a, PyObject* b) {
 // A Tensor beside a Value is a constant of the graph, unless a gradient would have to go to it.
 PyObject* with_value(PyObject* (*operation)(PyObject*, PyObject*), PyObject* a, PyObject* b) {
     if (is_watched(a) || is_watched(b)) {
-        PyErr_SetString(
-            PyExc_TypeError,
-            "a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use "
-            "t.detach() for a constant, or make it an input of the graph");
-        return nullptr;
+        return refuse(PyExc_TypeError,
+                      "a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use "
+                      "t.detach() for a constant, or make it an input of the graph");
     }
     return operation(numbers(a), numbers(b));
 }
@@ -140,49 +138,55 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     return call ? vectorcall_new(call, args, 2) : nullptr;
 }
 
-// Whether `a`, which is about to change in place, is one whose changes are recorded: then it is not changed, and the
-// result is another Tensor, as of `a = a + b`. -1 with the error set for a leaf, which would lose its gradient that
-// way.
-int is_recorded_in_place(PyObject* a, PyObject* b) {
-    if (!is_watched(a) && !is_watched(b)) return 0;
-    if (!as_tensor(a)->requires_grad || as_tensor(a)->grad_fn || !autograd_state.recording) return 1;
-    PyErr_SetString(PyExc_RuntimeError,
-                    "a leaf that requires a gradient would be changed in place: to update it, do this under no_grad(); "
-                    "to compute with it, write a = a + b");
-    return -1;
-}
-
-PyObject* changed(PyObject* a, PyObject* result) {
-    if (!result) return nullptr;
-    Py_DECREF(result);
-    tensor_bump(as_tensor(a));
-    return Py_NewRef(a);
-}
+constexpr const char* kInPlaceText[] = {"+=", "-=", "*=", "%=", "", "<<=", ">>=", "&=", "^=", "|=", "//=", "/=", "@="};
 
 template <Operator which>
 PyObject* in_place(PyObject* a, PyObject* b) {
-    if (!is_operand(b)) return not_implemented(a, b);
-    if (const int recorded = is_recorded_in_place(a, b)) return recorded < 0 ? nullptr : Slots::binary<which>(a, b);
-    return changed(a, row_of(which).in_place(numbers(a), numbers(b)));
+    if (as_tensor(a)->is_scalar) return Slots::binary<which>(a, b);  // a name gets another value
+    if (!is_in_place_operand(b)) return not_implemented(a, b);
+    const OperatorRow& row = row_of(which);
+    return tensor_in_place({kInPlaceText[static_cast<int>(which)], row.ufunc, native_of(which), row.in_place}, a, b);
 }
 
+PyObject* in_place_power_of(PyObject* a, PyObject* b) { return PyNumber_InPlacePower(a, b, Py_None); }
+
 PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
-    if (!is_operand(b)) return not_implemented(a, b);
+    if (as_tensor(a)->is_scalar) return power(a, b, modulus);
+    if (!is_in_place_operand(b)) return not_implemented(a, b);
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    if (const int recorded = is_recorded_in_place(a, b)) return recorded < 0 ? nullptr : power(a, b, modulus);
-    return changed(a, PyNumber_InPlacePower(numbers(a), numbers(b), Py_None));
+    return tensor_in_place({"**=", "power", Native::None, in_place_power_of}, a, b);
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {
     if (is_value(b)) return PyObject_RichCompare(numbers(a), b, op);
-    if (!is_operand(b)) return not_implemented(a, b);
+    const bool is_no_number = b == Py_None || PyUnicode_Check(b) || PyBytes_Check(b);  // NumPy compares each element
+    if (!is_operand(b) && !is_no_number) return not_implemented(a, b);
     return wrapped(PyObject_RichCompare(numbers(a), numbers(b), op));
 }
 
 int to_bool(PyObject* a) { return PyObject_IsTrue(numbers(a)); }
-PyObject* to_float(PyObject* a) { return PyNumber_Float(numbers(a)); }
-PyObject* to_int(PyObject* a) { return PyNumber_Long(numbers(a)); }
+// A number for Python; what NumPy refuses is NumPy's error.
+PyObject* number(PyObject* a, PyObject* made, const char* what) {
+    if (!made || !is_watched(a)) return made;
+    Py_DECREF(made);
+    return refuse_numbers(what);
+}
+PyObject* to_float(PyObject* a) { return number(a, PyNumber_Float(numbers(a)), "float(x)"); }
+PyObject* to_int(PyObject* a) { return number(a, PyNumber_Long(numbers(a)), "int(x)"); }
 PyObject* to_index(PyObject* a) { return PyNumber_Index(numbers(a)); }
+
+// NumPy asks for a buffer before it asks for an array: what is not recorded goes that way, which keeps the array the
+// same object.
+int get_buffer(PyObject* a, Py_buffer* buffer, int) {
+    buffer->obj = nullptr;
+    if (is_watched(a)) {
+        refuse_numbers("memoryview(x), or conversion to an array,");
+    } else {
+        PyErr_SetString(PyExc_BufferError, "a Tensor has no buffer: use that of x.numpy()");
+    }
+    return -1;
+}
+
 Py_ssize_t length(PyObject* a) { return PyObject_Size(numbers(a)); }
 
 PyObject* subscript(PyObject* a, PyObject* key) {
@@ -239,6 +243,7 @@ int tensor_operator_slots(std::vector<PyType_Slot>& slots) {
         type_slot(Py_mp_subscript, subscript),
         type_slot(Py_mp_ass_subscript, assign),
         type_slot(Py_tp_iter, iterate),
+        type_slot(Py_bf_getbuffer, get_buffer),
     };
     slots.insert(slots.end(), std::begin(own), std::end(own));
     return 0;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "autograd/native.h"
 #include "autograd/tensor.h"
 
 namespace pyop {
@@ -12,9 +13,26 @@ int tensor_operator_slots(std::vector<PyType_Slot>& slots);
 PyObject* tensor_array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs);
 PyObject* tensor_array_function(PyObject* self, PyObject* args);
 
+// tensor_writes.cpp
+// `what` would take numbers out of what is recorded: an error. Always null.
+PYOP_COLD PyObject* refuse_numbers(const char* what);
+// Changing `t` in place cannot be done right: an error that says why. `other` is the operand, or null. Always null.
+PYOP_COLD PyObject* refuse_write(const char* how, TensorObject* t, PyObject* other);
+// Whether memory that is written through `t`, of which nothing is recorded, is that of something recorded.
+bool is_written_through(const TensorObject* t);
+struct InPlace {
+    const char* text;   // "+="
+    const char* ufunc;
+    Native native;
+    PyObject* (*apply)(PyObject*, PyObject*);
+};
+PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b);
+
 // hooks.cpp: handles, new references
 PyObject* tensor_add_hook(TensorObject* t, PyObject* hook);
 PyObject* tensor_add_post_hook(TensorObject* t, PyObject* hook);
 int tensor_retain(TensorObject* t);
+// What retain_grad() asked of the node `before` is asked of the node that `t` comes from now.
+int tensor_retain_again(TensorObject* t, GradNode* before);
 
 }  // namespace pyop

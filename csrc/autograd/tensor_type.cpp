@@ -33,6 +33,14 @@ PyObject* tensor_new_py(PyTypeObject*, PyObject* args, PyObject* kwargs) {
         return nullptr;
     if (!is_tensor(data) && check_no_rules(data, "pyop.Tensor") < 0) return nullptr;
     Ref array = to_array(data);
+    if (array && PyArray_DESCR(as_array(array.get()))->type_num == NPY_OBJECT && !PyArray_Check(data) &&
+        !is_tensor(data) && !PyArray_CheckScalar(data)) {
+        PyErr_Format(PyExc_TypeError,
+                     "a Tensor is made of an array, a number, or lists of numbers, and not of %s: %.200R; convert it "
+                     "first (np.fromiter for a generator or a set, .toarray() for a sparse matrix)",
+                     Py_TYPE(data)->tp_name, data);
+        return nullptr;
+    }
     if (array && dtype != Py_None) {
         PyArray_Descr* descr = nullptr;
         if (!PyArray_DescrConverter(dtype, &descr)) return nullptr;
@@ -67,7 +75,7 @@ void tensor_dealloc(PyObject* self) {
     drop_extra(t);
     decref(as_object(t->data));
     unshare(t->info);
-    release_counter(t->counter);
+    drop_counter(t);
     PyTypeObject* type = Py_TYPE(self);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -104,6 +112,18 @@ PyObject* tensor_repr(PyObject* self) {
         return name ? PyUnicode_FromFormat("Tensor(%U, grad_fn=<%U>)", inner.get(), name.get()) : nullptr;
     }
     return PyUnicode_FromFormat("Tensor(%U%s)", inner.get(), t->requires_grad ? ", requires_grad=True" : "");
+}
+
+// A scalar of NumPy is told apart by its value, a Tensor by its identity.
+Py_hash_t tensor_hash(PyObject* self) {
+    TensorObject* t = as_tensor(self);
+    if (!t->is_scalar) return PyBaseObject_Type.tp_hash(self);
+    if (is_watched(t)) {
+        refuse_numbers("hash(x), as a key of a dict or an element of a set,");
+        return -1;
+    }
+    Ref scalar = Ref::steal(PyArray_ToScalar(PyArray_DATA(t->data), t->data));
+    return scalar ? PyObject_Hash(scalar.get()) : -1;
 }
 
 PyObject* or_none(PyObject* o) { return Py_NewRef(o ? o : Py_None); }
@@ -160,6 +180,7 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
     }
     if (on && check_can_require_grad(t) < 0) return -1;
     if (!t->grad_fn) t->requires_grad = on;
+    if (on) t->is_scalar = false;  // a parameter: updated in place
     return 0;
 }
 
@@ -167,6 +188,27 @@ PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(is_leaf(as
 PyObject* get_retains_grad(PyObject* self, void*) { return PyBool_FromLong(as_tensor(self)->retains_grad); }
 PyObject* get_output(PyObject* self, void*) { return PyLong_FromUnsignedLong(as_tensor(self)->output); }
 PyObject* get_version(PyObject* self, void*) { return PyLong_FromUnsignedLong(tensor_version(as_tensor(self))); }
+PyObject* get_watched(PyObject* self, void*) { return PyBool_FromLong(is_watched(self)); }
+PyObject* get_guarded(PyObject* self, void*) { return PyBool_FromLong(is_written_through(as_tensor(self))); }
+PyObject* get_scalar(PyObject* self, void*) { return PyBool_FromLong(as_tensor(self)->is_scalar); }
+
+int set_scalar(PyObject* self, PyObject* value, void*) {
+    as_tensor(self)->is_scalar = value == Py_True && PyArray_NDIM(as_tensor(self)->data) == 0;
+    return 0;
+}
+
+PyObject* get_argument(PyObject* self, void*) { return PyBool_FromLong(as_tensor(self)->is_argument); }
+int set_argument(PyObject* self, PyObject* value, void*) {
+    return tensor_set_argument(as_tensor(self), value == Py_True);
+}
+
+// What a function that asks with isinstance() would find: it must not go another way than with arrays.
+PyObject* get_class(PyObject* self, void*) {
+    TensorObject* t = as_tensor(self);
+    if (!t->is_scalar) return Py_NewRef(reinterpret_cast<PyObject*>(&PyArray_Type));
+    return Py_NewRef(reinterpret_cast<PyObject*>(PyArray_DESCR(t->data)->typeobj));
+}
+
 PyObject* get_tangent(PyObject* self, void*) { return or_none(tensor_tangent(as_tensor(self))); }
 
 int set_tangent(PyObject* self, PyObject* value, void*) {
@@ -184,6 +226,12 @@ PyObject* get_of_array(PyObject* self, void* name) {
 
 PyObject* tensor_numpy(PyObject* self, PyObject*) { return Py_NewRef(as_object(as_tensor(self)->data)); }
 
+// The array, where it may be given away; else an error that says what was asked for.
+PyObject* tensor_give(PyObject* self, PyObject* what) {
+    if (is_watched(self)) return refuse_numbers(PyUnicode_AsUTF8(what));
+    return Py_NewRef(as_object(as_tensor(self)->data));
+}
+
 PyObject* tensor_detach(PyObject* self, PyObject*) { return as_object(tensor_alias_new(as_tensor(self))); }
 
 PyObject* tensor_requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_t n) {
@@ -200,13 +248,8 @@ PyObject* tensor_array(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyObject *dtype = Py_None, *copy = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O", const_cast<char**>(keywords), &dtype, &copy)) return nullptr;
     TensorObject* t = as_tensor(self);
-    if (t->requires_grad && autograd_state.recording) {
-        PyErr_SetString(
-            PyExc_TypeError,
-            "this would turn a Tensor that requires a gradient into a plain array, and its history would be "
-            "lost without a word: use t.numpy() if that is meant (it shares the memory)");
-        return nullptr;
-    }
+    if (is_watched(t))
+        return refuse_numbers("conversion to an array, as np.asarray(x) and np.array([x[0], x[1]]) do it,");
     PyArray_Descr* descr = nullptr;
     if (dtype != Py_None && !PyArray_DescrConverter(dtype, &descr)) return nullptr;
     if (!descr && copy != Py_True) return Py_NewRef(as_object(t->data));
@@ -317,6 +360,7 @@ PyMethodDef methods[] = {
     {"__array_ufunc__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_array_ufunc)),
      METH_VARARGS | METH_KEYWORDS, "NumPy's protocol: a ufunc on Tensors."},
     {"__array_function__", tensor_array_function, METH_VARARGS, "NumPy's protocol: a function on Tensors."},
+    {"_give", tensor_give, METH_O, "_give(what): the array, unless its numbers must not leave the record."},
     {"_bump", tensor_bump_py, METH_NOARGS, "_bump(): counts a change in place."},
     {"_mark_view", tensor_mark_view, METH_O, "_mark_view(base): its memory is that of `base`."},
     {},
@@ -330,6 +374,11 @@ PyGetSetDef getset[] = {
     {"retains_grad", get_retains_grad, nullptr, "Whether retain_grad() was called.", nullptr},
     {"output_nr", get_output, nullptr, "Which output of grad_fn it is.", nullptr},
     {"_version", get_version, nullptr, "How often its memory was changed in place, as far as pyop knows.", nullptr},
+    {"__class__", get_class, nullptr, "That of the array or scalar it stands for; type(t) is Tensor.", nullptr},
+    {"_watched", get_watched, nullptr, "Whether what is done with it is recorded or moved along.", nullptr},
+    {"_guarded", get_guarded, nullptr, "Whether its memory is also that of something recorded.", nullptr},
+    {"_scalar", get_scalar, set_scalar, "Whether NumPy would have a scalar here.", nullptr},
+    {"_argument", get_argument, set_argument, "Whether it is an argument of a function being differentiated.", nullptr},
     {"_tangent", get_tangent, set_tangent, "Its tangent in forward mode, or None.", nullptr},
     {"shape", get_of_array, nullptr, "As of an array.", const_cast<char*>("shape")},
     {"dtype", get_of_array, nullptr, "As of an array.", const_cast<char*>("dtype")},
@@ -371,7 +420,7 @@ int tensor_init(PyObject* module) {
         {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
         {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
         {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
-        {Py_tp_hash, reinterpret_cast<void*>(PyBaseObject_Type.tp_hash)},
+        {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
         {Py_tp_methods, methods},
         {Py_tp_getset, getset},
         {Py_tp_members, members},

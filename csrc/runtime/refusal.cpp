@@ -7,8 +7,8 @@ namespace pyop {
 
 namespace {
 
-// The list of what was noted in the innermost watch, owned. Greenlets may leave watches in another order than they
-// entered them, so lists are owned by count, and nothing points into a stack.
+// What was noted in the innermost watch, a list of the first and the last, owned. Greenlets may leave watches in
+// another order than they entered them, so lists are owned by count, and nothing points into a stack.
 constinit thread_local PyObject* innermost = nullptr;
 
 // What the function made of its refusal goes; the refusal itself is raised, and noted by the watch around this one.
@@ -20,11 +20,30 @@ PYOP_COLD void raise_caught(Ref refusal) {
     note_pending_refusal();
 }
 
+// What failed may say nothing of the refusal that it comes from, which has the remedy: struct.error, say.
+PYOP_COLD void explain_by(PyObject* noted) {
+    PyObject* refusal = PyList_GET_ITEM(noted, PyList_GET_SIZE(noted) - 1);
+    Ref error = take_pending();
+    Ref cause = Ref::borrow(error.get());
+    for (int depth = 0; cause && depth < 20; ++depth) {
+        if (cause.get() == refusal) return restore_pending(std::move(error));
+        PyObject* before = PyException_GetCause(cause.get());
+        cause = Ref::steal(before ? before : PyException_GetContext(cause.get()));
+    }
+    Ref text = Ref::steal(PyUnicode_FromFormat("after a refusal: %S", refusal));
+    if (!text) PyErr_Clear();
+    restore_pending(std::move(error));
+    note_pending(text.get());
+}
+
 }  // namespace
 
 void note_refusal(PyObject* exception) {
-    if (!innermost || PyList_GET_SIZE(innermost) > 0) return;
-    if (PyList_Append(innermost, exception) < 0) PyErr_Clear();  // no memory: the error itself still stands
+    if (!innermost) return;
+    const Py_ssize_t kept = PyList_GET_SIZE(innermost);
+    const int done =
+        kept < 2 ? PyList_Append(innermost, exception) : PyList_SetItem(innermost, 1, Py_NewRef(exception));
+    if (done < 0) PyErr_Clear();  // no memory: the error itself still stands
 }
 
 void note_pending_refusal() {
@@ -49,8 +68,13 @@ PyObject* call_watched(PyObject* fn, PyObject* args, PyObject* kwargs) {
     Ref outer = Ref::steal(std::exchange(innermost, noted.new_ref()));
     Ref result = Ref::steal(survive([&] { return PyObject_Call(fn, args, kwargs); }));
     Ref left = Ref::steal(std::exchange(innermost, outer.release()));
-    if (!result || PyList_GET_SIZE(noted.get()) == 0) return result.release();
-    raise_caught(Ref::borrow(PyList_GET_ITEM(noted.get(), 0)));
+    if (PyList_GET_SIZE(noted.get()) == 0) return result.release();
+    Ref refusal = Ref::borrow(PyList_GET_ITEM(noted.get(), 0));
+    if (result) {
+        raise_caught(std::move(refusal));
+    } else {
+        explain_by(noted.get());
+    }
     return nullptr;
 }
 

@@ -29,6 +29,7 @@ from .dims import Dim
 from .explain import Explanation
 from .gradients.rule import defjvp, defvjp
 from .gradients.saved import saved
+from .gradients.stop import stop_gradient
 from .graph import Graph, trace
 from .in_place import in_place
 from .op import Op, op
@@ -82,6 +83,7 @@ __all__ = [
     "profile",
     "py_func",
     "saved",
+    "stop_gradient",
     "trace",
     "value_and_grad",
     "vjp",

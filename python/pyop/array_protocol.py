@@ -148,7 +148,7 @@ def _leaves_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 def _is_foreign(x: Any) -> bool:
     """Whether an operand of another library has a say in ufuncs itself."""
-    return not isinstance(x, (Value, Dim, np.ndarray, np.generic)) and hasattr(type(x), "__array_ufunc__")
+    return not issubclass(type(x), (Value, Dim, np.ndarray, np.generic)) and hasattr(type(x), "__array_ufunc__")
 
 
 @lru_cache(maxsize=1024)

@@ -91,7 +91,7 @@ def _flat_call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     order: list[int] = []
     statics: list[Any] = []
     for argument in (*args, *kwargs.values()):
-        if isinstance(argument, Value | np.ndarray):
+        if issubclass(type(argument), Value | np.ndarray):
             order.append(len(inputs))
             inputs.append(argument)
         else:

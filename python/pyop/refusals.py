@@ -7,9 +7,12 @@ csrc/runtime/refusal.h.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ._core import call_watched, note_refusal
 
-__all__ = ["call_watched", "refusal"]
+__all__ = ["call_watched", "noting", "refusal"]
 
 
 def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
@@ -32,3 +35,27 @@ def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
     error = kind(message)
     note_refusal(error)
     return error
+
+
+@contextmanager
+def noting(kind: type[Exception]) -> Iterator[None]:
+    """Note an error of a class that the body raises, as a refusal.
+
+    Parameters
+    ----------
+    kind : type of Exception
+        Of errors that NumPy would not have raised there.
+
+    Examples
+    --------
+    >>> from pyop.refusals import noting
+    >>> with noting(TypeError):
+    ...     raise TypeError("np.foo has no gradient rule")
+    Traceback (most recent call last):
+    TypeError: np.foo has no gradient rule
+    """
+    try:
+        yield
+    except kind as error:
+        note_refusal(error)
+        raise

@@ -64,7 +64,7 @@ def unknown_function(x):
 
 def test_a_history_is_not_lost_without_a_word():
     x = leaf(1.0, 2.0)
-    with pytest.raises(TypeError, match=r"t\.numpy\(\)"):
+    with pytest.raises(TypeError, match=r"history would be lost.*x\.numpy\(\)"):
         np.asarray(x)
     with pyop.no_grad():
         assert np.asarray(x).tolist() == [1, 2]
@@ -101,7 +101,7 @@ def test_operators_that_need_no_recording():
     assert numbers(t == 3) == [True, False]
     assert numbers(leaf(1.0, 2.0) > 1.5) == [False, True]
     assert not (leaf(1.0) > 0).requires_grad
-    assert float(leaf(2.5)[0]) == 2.5
+    assert float(leaf(2.5).detach()[0]) == 2.5
     assert int(pyop.Tensor(np.array(3))) == range(9)[pyop.Tensor(np.array(3))] == 3
     assert bool(pyop.Tensor(np.array(1)))
     with pytest.raises(TypeError):
@@ -160,8 +160,8 @@ def test_methods():
     assert autograd.gradcheck(lambda x: x.reshape(2, 2).T.sum(axis=0).mean() * x.max(), (x,))
     assert x.astype(np.float32).dtype == np.float32
     assert autograd.gradcheck(lambda x: x.copy() * x.clone(), (x,))
-    assert x.item(2) == 3
-    assert x.tolist() == [1, 2, 3, 4]
+    assert x.detach().item(2) == 3
+    assert x.detach().tolist() == [1, 2, 3, 4]
     assert x.astype(float, copy=False) is x
     assert not x.astype(int).requires_grad
     z = leaf(1 + 2j, 3 - 1j, dtype=complex)
@@ -210,7 +210,7 @@ def test_in_place_operators_write_where_nothing_is_recorded():
         w &= 1
 
 
-def test_in_place_operators_make_new_tensors_while_recording():
+def test_in_place_operators_move_the_handle_while_recording():
     x = leaf(1.0, 2.0)
     with pytest.raises(RuntimeError, match=r"leaf that requires a gradient .* no_grad"):
         x += 1
@@ -218,7 +218,8 @@ def test_in_place_operators_make_new_tensors_while_recording():
     for k in range(3):
         total += x * k
     total **= 2
-    assert numbers(before) == [0, 0]
+    assert total is before
+    assert numbers(before) == [9, 36]
     total.sum().backward()
     assert numbers(x.grad) == [18, 36]
 
@@ -273,9 +274,9 @@ def test_pickles_and_copies_of_leaves():
 
 def test_formats_numbers_and_exchange():
     x = leaf(1.0, 2.0)
-    assert f"{x.sum():.2f} {x}" == "3.00 Tensor([1., 2.], requires_grad=True)"
+    assert f"{x.detach().sum():.2f} {x}" == "3.00 Tensor([1., 2.], requires_grad=True)"
     assert complex(pyop.Tensor(1 + 2j)) == 1 + 2j
-    assert [float(item) for item in reversed(x)] == [2, 1]
+    assert [float(item) for item in reversed(x.detach())] == [2, 1]
     assert np.shares_memory(np.from_dlpack(x.detach()), x.numpy())
     with pytest.raises(BufferError, match="detach"):
         np.from_dlpack(x)

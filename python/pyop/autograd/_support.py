@@ -21,10 +21,11 @@ from .recording import (
     outer,
     power,
     put_back,
-    setitem,
+    record_in_place,
     spread,
 )
 from .vmap import apply_batched
+from .writes import refuse_write, setitem
 
 __all__ = [
     "add_hook",
@@ -45,6 +46,8 @@ __all__ = [
     "outer",
     "power",
     "put_back",
+    "record_in_place",
+    "refuse_write",
     "set_tangents",
     "setitem",
     "spread",

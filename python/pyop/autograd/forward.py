@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from .._core import Tensor
 from .._tree import map_leaves
+from ..refusals import call_watched
 from .linear import Alias
 
 __all__ = ["jvp", "keep_tangents"]
@@ -46,6 +47,7 @@ def _dual(primal: Any, tangent: Any) -> Tensor:
     # An alias, so that a Tensor that is given twice may have two tangents, and none keeps one afterwards.
     dual: Tensor = Alias.apply(primal)
     dual._tangent = tangent
+    dual._argument = True
     return dual
 
 
@@ -92,10 +94,10 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
     if _core.forward_level() > 0:
         raise NotImplementedError("forward mode inside of forward mode: use jvp of grad, or grad of jvp")
 
-    def moving() -> Any:
-        return func(*[_dual(p, t) for p, t in zip(primals, tangents, strict=True)])
-
-    outputs = _core.call_moving(moving, (), {})
+    duals = tuple([_dual(p, t) for p, t in zip(primals, tangents, strict=True)])
+    outputs = _core.call_moving(call_watched, (func, duals, {}), {})
+    for dual in duals:
+        dual._argument = False
 
     def tangent_of(output: Any) -> Any:
         if not isinstance(output, Tensor):

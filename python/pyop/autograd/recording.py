@@ -20,11 +20,13 @@ from ..containers import check_operands
 from ..gradients import table
 from ..gradients.listed import pull, push
 from ..rebuild import replaced
+from ..refusals import noting, refusal
 from .forward import keep_tangents
+from .writes import changing, into
 
 __all__ = [
     *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "put_back"),
-    *("setitem", "spread"),
+    *("record_in_place", "spread", "to_arrays"),
 ]
 
 _classes: dict[Any, FunctionClass] = {}
@@ -40,7 +42,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> An
     if method == "__call__":
         return call(ufunc, ufunc, inputs, kwargs)
     if method == "at":
-        return _changing(ufunc.at, inputs, kwargs)
+        return changing(ufunc.at, inputs, kwargs)
     return call((ufunc, method), getattr(ufunc, method), inputs, kwargs)
 
 
@@ -52,10 +54,14 @@ def array_function(
     _check_operands(func, args, kwargs)
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
         return _in_graph(func, args, kwargs) if Value in types else NotImplemented
+    if func in _TEXTS:
+        for x in table.leaves(args, kwargs):
+            if type(x) is Tensor:
+                x._give(f"np.{func.__name__}(x)")
     if func in _SHAPE_ONLY:
-        return func(*_arrays(args), **_arrays(kwargs))
+        return func(*to_arrays(args), **to_arrays(kwargs))
     if func in _IN_PLACE:
-        return _changing(func, args, kwargs)
+        return changing(func, args, kwargs)
     return call(func, func, args, kwargs)
 
 
@@ -77,12 +83,12 @@ def _check_operands(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 def _in_graph(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with Values among its arguments too: the Tensors are constants of the graph."""
-    if _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in table.leaves(args, kwargs)):
-        raise TypeError(
+    if any(type(x) is Tensor and x._watched for x in table.leaves(args, kwargs)):
+        raise refusal(
             "a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use t.detach() "
             "for a constant, or make it an input of the graph"
         )
-    return function(*_arrays(args), **_arrays(kwargs))
+    return function(*to_arrays(args), **to_arrays(kwargs))
 
 
 # Functions whose result says nothing of the numbers.
@@ -96,7 +102,9 @@ _SHAPE_ONLY = {
     np.can_cast,
     np.may_share_memory,
 }
-_SHAPE_ONLY |= {np.shares_memory, np.array_repr, np.array_str, np.array2string, np.array_equal, np.allclose}
+_SHAPE_ONLY |= {np.shares_memory, np.array_equal, np.allclose}
+# Functions that write the numbers out.
+_TEXTS = {np.array_repr, np.array_str, np.array2string, np.savetxt, np.save, np.savez, np.savez_compressed}
 
 
 # Functions that change their first argument, and return nothing.
@@ -112,7 +120,7 @@ def _is_foreign(x: Any) -> bool:
     return hook is None or (hook is not False and not issubclass(kind, (np.ndarray, np.generic, Tensor)))
 
 
-def _arrays(x: Any) -> Any:
+def to_arrays(x: Any) -> Any:
     """The same arguments with arrays in place of Tensors."""
     return replaced(x, _to_array)
 
@@ -121,11 +129,22 @@ def _to_array(x: Any) -> Any:
     return x.numpy() if type(x) is Tensor else x
 
 
+def _to_operand(x: Any) -> Any:
+    """What NumPy would have: a scalar has other ways than an array of no dimension."""
+    if type(x) is not Tensor:
+        return x
+    return x.numpy()[()] if x._scalar else x.numpy()
+
+
 def _wrapped(result: Any) -> Any:
     """Tensors in place of arrays."""
-    if isinstance(result, (np.ndarray, np.generic)):
-        return Tensor(result)
     kind = type(result)
+    if kind is Tensor:
+        return result
+    if isinstance(result, (np.ndarray, np.generic)):
+        made = Tensor(result)
+        made._scalar = kind is not np.ndarray and isinstance(result, np.generic)
+        return made
     if kind is tuple or kind is list:
         return kind(map(_wrapped, result))
     if isinstance(result, tuple) and hasattr(result, "_fields"):
@@ -133,10 +152,11 @@ def _wrapped(result: Any) -> Any:
     return result
 
 
-def _is_inexact(x: Any) -> bool:
+def _may_vary(x: Any) -> bool:
+    """Whether a result can have a derivative: numbers that vary, or objects that may be such."""
     if isinstance(x, (np.ndarray, np.generic)):
-        return x.dtype.kind in "fcO"  # objects may hold real numbers
-    return isinstance(x, (tuple, list)) and any(map(_is_inexact, x))
+        return x.dtype.kind in "fcO"
+    return isinstance(x, (float, complex)) or (isinstance(x, (tuple, list)) and any(map(_may_vary, x)))
 
 
 def _is_of_objects(x: Any) -> bool:
@@ -167,8 +187,12 @@ def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
         A gradient would have to go through a function that has no rule.
     """
     if kwargs.get("out") is not None:
-        return _into(function, args, kwargs)
-    result = function(*_arrays(args), **_arrays(kwargs))
+        return into(function, args, kwargs)
+    return _finished(key, function(*replaced(args, _to_operand), **replaced(kwargs, _to_operand)), args, kwargs)
+
+
+def _finished(key: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a call as Tensors, with their history and their tangents."""
     record, level = _core.is_recording(), _core.forward_level()
     if not record and not level:
         return _wrapped(result)
@@ -176,18 +200,20 @@ def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
     positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
     wanted = record and any(leaves[k].requires_grad for k in positions)
     moving = [k for k in positions if leaves[k]._tangent is not None] if level else []
-    if not (wanted or moving) or not _is_inexact(result):
+    if not (wanted or moving) or not _may_vary(result):
         return _wrapped(result)
     rule = table.lookup(key)
     if rule is None:
-        table.missing(key)
+        with noting(table.NoRule):
+            table.missing(key)
     if not rule.differentiable:
         return _wrapped(result)
     if _is_of_objects(result):
         name = table.name_of(key)
-        raise table.NoRule(
+        raise refusal(
             f"{name} returns an array of objects, and Tensors of objects have no gradients: compute it in a pyop.op "
-            "that returns numbers and has a rule, or differentiate the compiled function (pyop.compile(pyop.grad(f)))"
+            "that returns numbers and has a rule, or differentiate the compiled function (pyop.compile(pyop.grad(f)))",
+            table.NoRule,
         )
     made = _record(key, rule, args, kwargs, leaves, positions, result) if wanted else _wrapped(result)
     if moving:
@@ -254,6 +280,9 @@ def record(
         "several": several,
     }
     made = function._record(tensors, arrays, attributes)
+    for one, found in zip(made, result, strict=True) if several else ((made, result),):
+        if isinstance(found, np.generic):
+            one._scalar = True
     if not several or type(result) is tuple:
         return made
     return list(made) if type(result) is list else type(result)(*made)
@@ -310,8 +339,9 @@ def push_forward(
     # The rule computes with numbers and tangents apart: nothing in it moves.
     given: tuple[Any, ...] = (tangents, made, args, kwargs)
     if not history:
-        given = (tuple([_arrays(t) for t in tangents]), _arrays(made), _arrays(args), _arrays(kwargs))
-    tangent = _core.call_without_tangents(push, (rule, tuple(moving), *given), {})
+        given = (tuple([to_arrays(t) for t in tangents]), to_arrays(made), to_arrays(args), to_arrays(kwargs))
+    with noting(table.NoRule):
+        tangent = _core.call_without_tangents(push, (rule, tuple(moving), *given), {})
     outputs, moved = (made, tangent) if isinstance(made, (tuple, list)) else ((made,), (tangent,))
     for output, t in zip(outputs, moved or (None,) * len(outputs), strict=True):
         if t is not None and isinstance(output, Tensor):
@@ -319,35 +349,6 @@ def push_forward(
                 t = np.broadcast_to(t, output.shape).copy()
             output._tangent = t if type(t) is Tensor else np.asarray(t, dtype=output.dtype)
     keep_tangents(outputs)
-
-
-def _changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a function that changes its first argument."""
-    involved = [x for x in table.leaves(args, kwargs) if type(x) is Tensor]
-    if _core.is_recording() and any(t.requires_grad for t in involved):
-        raise TypeError(
-            f"np.{function.__qualname__} changes an array in place, which is not recorded: compute a new one "
-            "(with np.where, say), use a pyop.Function, or do it under no_grad()"
-        )
-    found = function(*_arrays(args), **_arrays(kwargs))
-    changed = args[0] if args else next(iter(kwargs.values()))
-    if type(changed) is Tensor:
-        changed._bump()
-    return found
-
-
-def _into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with ``out=``: a change in place."""
-    out = kwargs["out"]
-    outs = out if isinstance(out, tuple) else (out,)
-    involved = [x for x in (*table.leaves(args, {}), *outs) if type(x) is Tensor]
-    if _core.is_recording() and any(t.requires_grad for t in involved):
-        raise TypeError("out= changes an array in place, which is not recorded: leave it out, or do it under no_grad()")
-    function(*_arrays(args), **_arrays(kwargs))
-    for x in outs:
-        if type(x) is Tensor:
-            x._bump()
-    return out if len(outs) > 1 or not isinstance(out, tuple) else outs[0]
 
 
 # --- what the operators of the C++ type call
@@ -362,28 +363,28 @@ def operator(name: str, *operands: Any) -> Any:
 
 def power(a: Any, b: Any) -> Any:
     """``a ** b``, as NumPy's operator does it for small exponents."""
+    ufunc, operands = _power(a, b)
+    _check_operands(ufunc, operands, {})
+    return call(ufunc, ufunc, operands, {})
+
+
+def _power(a: Any, b: Any) -> tuple[np.ufunc, tuple[Any, ...]]:
     if type(b) is int and b == 2:
-        return call(np.square, np.square, (a,), {})
+        return np.square, (a,)
     if type(b) is float and b == 0.5:
-        return call(np.sqrt, np.sqrt, (a,), {})
-    _check_operands(np.power, (a, b), {})
-    return call(np.power, np.power, (a, b), {})
+        return np.sqrt, (a,)
+    return np.power, (a, b)
+
+
+def record_in_place(name: str, a: Any, b: Any, numbers: Any) -> Any:
+    """What an operator in place has made of the numbers of `a`: the result of the operator."""
+    ufunc, operands = _power(a, b) if name == "power" else (getattr(np, name), (a, b))
+    return _finished(ufunc, numbers, operands, {})
 
 
 def getitem(x: Tensor, key: Any) -> Any:
     """``x[key]``."""
     return call(_operator.getitem, _operator.getitem, (x, key), {})
-
-
-def setitem(x: Tensor, key: Any, value: Any) -> None:
-    """``x[key] = value``: a change in place."""
-    if _core.is_recording() and (x.requires_grad or (type(value) is Tensor and value.requires_grad)):
-        raise RuntimeError(
-            "assigning to elements changes a Tensor in place, which is not recorded: use np.where, a pyop.Function "
-            "with mark_dirty, or do it under no_grad()"
-        )
-    x.numpy()[_arrays(key)] = _arrays(value)
-    x._bump()
 
 
 def iterate(x: Tensor) -> Iterator[Any]:

@@ -10,6 +10,8 @@ import numpy as np
 
 from .. import _core
 from .._core import Tensor
+from ..refusals import refusal
+from . import array_attributes, writes
 
 __all__ = ["install"]
 
@@ -58,24 +60,32 @@ def astype(self: Tensor, dtype: Any, order: str = "K", casting: str = "unsafe", 
         return self
     if not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"cannot cast {self.dtype} to {dtype} under the rule {casting!r}")
-    return Cast.apply(self, dtype)
+    if dtype.kind not in "biufc":
+        self._give(f"x.astype({dtype})")
+    made = Cast.apply(self, dtype)
+    made._scalar = self._scalar
+    return made
 
 
 def copy(self: Tensor, order: str = "C") -> Any:
     """A Tensor over memory of its own; gradients go through."""
     from .linear import Cast
 
-    return Cast.apply(self, self.dtype)
+    made = Cast.apply(self, self.dtype)
+    made._scalar = self._scalar
+    return made
 
 
 def item(self: Tensor, *args: Any) -> Any:
-    """The number, as a Python object; no gradient goes through it."""
-    return self.numpy().item(*args)
+    """The number, as a Python object: refused while it is recorded."""
+    found = self.numpy().item(*args)  # what NumPy refuses is NumPy's error
+    self._give("x.item()")
+    return found
 
 
 def tolist(self: Tensor) -> Any:
-    """The numbers as nested lists; no gradient goes through them."""
-    return self.numpy().tolist()
+    """The numbers as nested lists: refused while it is recorded."""
+    return self._give("x.tolist()").tolist()
 
 
 def conj(self: Tensor) -> Any:
@@ -94,24 +104,8 @@ def compress(self: Tensor, condition: Any, axis: Any = None) -> Any:
 
 
 def tobytes(self: Tensor, order: str = "C") -> bytes:
-    """The bytes of the numbers."""
-    return self.numpy().tobytes(order)  # type: ignore[arg-type]
-
-
-def _changing(name: str) -> Callable[..., None]:
-    """A method of ndarray that works in place: where nothing is recorded, and counted."""
-
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> None:
-        if _core.is_recording() and self.requires_grad:
-            raise RuntimeError(
-                f"{name}() changes a Tensor in place, which is not recorded: do it under no_grad(), or on a copy"
-            )
-        getattr(self.numpy(), name)(*args, **kwargs)
-        self._bump()
-
-    method.__name__ = name
-    method.__doc__ = f"As ``ndarray.{name}``, in place; not while it is recorded."
-    return method
+    """The bytes of the numbers: refused while it is recorded."""
+    return self._give("x.tobytes()").tobytes(order)  # type: ignore[arg-type]
 
 
 # --- what is no function of NumPy
@@ -122,16 +116,28 @@ def __reversed__(self: Tensor) -> Iterator[Any]:
 
 
 def __format__(self: Tensor, spec: str, /) -> str:
-    return format(self.numpy(), spec) if spec else str(self)
+    if not spec:  # for people: no number can be read from it by accident, since it says that it is a Tensor
+        return str(self)
+    found = format(self.numpy()[()], spec)
+    self._give(f"formatting, f'{{x:{spec}}}',")
+    return found
 
 
 def __complex__(self: Tensor) -> complex:
-    return complex(self.numpy())
+    found = complex(self.numpy())
+    self._give("complex(x)")
+    return found
+
+
+def __round__(self: Tensor, ndigits: int | None = None) -> Any:
+    if not self._scalar:
+        raise TypeError("type numpy.ndarray doesn't define __round__ method")
+    return int(np.round(self)) if ndigits is None else np.round(self, ndigits)
 
 
 def __dlpack__(self: Tensor, **kwargs: Any) -> Any:
-    if _core.is_recording() and self.requires_grad:
-        raise BufferError("a Tensor that requires a gradient would lose its history: hand out t.detach()")
+    if self._watched:
+        raise refusal("a Tensor that requires a gradient would lose its history: hand out t.detach()", BufferError)
     return self.numpy().__dlpack__(**kwargs)
 
 
@@ -147,10 +153,15 @@ def __copy__(self: Tensor) -> Any:
 
 
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if _core.transformations_running() and self._watched:
+        made: Tensor = copy(self)
+        memo[id(self)] = made
+        return made
     if self.grad_fn is not None:
-        raise RuntimeError(
+        raise refusal(
             "a Tensor with a history cannot be deep-copied, since the copy would be without it: copy t.detach(), or "
-            "the leaves it was computed from"
+            "the leaves it was computed from",
+            RuntimeError,
         )
     made = _rebuilt(_copy.deepcopy(self.numpy(), memo), self.requires_grad, _copy.deepcopy(self.grad, memo))
     memo[id(self)] = made
@@ -158,8 +169,8 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def __reduce__(self: Tensor) -> Any:
-    if self.grad_fn is not None:
-        raise TypeError(
+    if self.grad_fn is not None or (_core.transformations_running() and self._watched):
+        raise refusal(
             "a Tensor with a history cannot be pickled, since it would come back without it: pickle t.detach(), or the "
             "leaves it was computed from"
         )
@@ -174,8 +185,19 @@ def _rebuilt(array: Any, requires_grad: bool, grad: Any) -> Tensor:
 
 _METHODS = (
     *(reshape, transpose, flatten, astype, copy, item, tolist, conj, clone, compress, tobytes),
-    *(__reversed__, __format__, __complex__, __dlpack__, __dlpack_device__, __copy__, __deepcopy__, __reduce__),
-    *map(_changing, ("fill", "put", "sort", "partition")),
+    *(
+        __reversed__,
+        __format__,
+        __complex__,
+        __round__,
+        __dlpack__,
+        __dlpack_device__,
+        __copy__,
+        __deepcopy__,
+        __reduce__,
+    ),
+    *map(writes.method, ("fill", "put", "sort", "partition", "setfield")),
+    *array_attributes.METHODS,
 )
 
 
@@ -188,7 +210,5 @@ def install(tensor: Any) -> None:
         setattr(tensor, function.__name__, function)
     tensor.conjugate = conj
     tensor.__pandas_priority__ = 100_000  # containers of pandas leave operators with it to it, which refuses them
-    tensor.T = property(lambda self: np.transpose(self), doc="The transpose.")
-    tensor.mT = property(lambda self: np.swapaxes(self, -1, -2), doc="The last two axes swapped.")
-    tensor.real = property(lambda self: np.real(self), doc="The real part.")
-    tensor.imag = property(lambda self: np.imag(self), doc="The imaginary part.")
+    for name, attribute in array_attributes.PROPERTIES.items():
+        setattr(tensor, name, attribute)

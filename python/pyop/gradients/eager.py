@@ -36,6 +36,7 @@ def _opened(leaf: Any, what: str) -> Tensor:
     """A Tensor that stands for an argument and for nothing else."""
     from ..autograd.linear import Alias
 
+    scalar = type(leaf) is not Tensor and not isinstance(leaf, np.ndarray)
     if type(leaf) is not Tensor:
         leaf = plain_array(leaf, what)
     if leaf.dtype.kind not in "fc":
@@ -44,9 +45,11 @@ def _opened(leaf: Any, what: str) -> Tensor:
             "convert it with .astype(float), or leave it out of argnums"
         )
     if type(leaf) is not Tensor:
-        return Tensor(leaf, requires_grad=True)
-    made: Tensor = Alias.apply(leaf)
-    return made if made.requires_grad else made.requires_grad_()
+        made = Tensor(leaf, requires_grad=True)
+        made._scalar = scalar
+        return made
+    alias: Tensor = Alias.apply(leaf)
+    return alias if alias.requires_grad else alias.requires_grad_()
 
 
 def gradients(outputs: Sequence[Any], seeds: Sequence[Any], inputs: Sequence[Tensor], again: bool) -> list[Any]:
@@ -101,7 +104,11 @@ class Run:
             self.inputs += tensors
             self.trees.append(tree)
             replaced[k] = tree.unflatten(tensors)
+        for tensor in self.inputs:
+            tensor._argument = True
         self.result = _call(f, replaced, kwargs)
+        for tensor in self.inputs:
+            tensor._argument = False
 
     def out(self, tree: Any) -> Any:
         """What is handed to the caller: arrays, or Tensors where derivatives of it may be asked for."""
@@ -237,7 +244,7 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
     else:
         from ..autograd.forward import jvp as push
 
-        tensors = tuple([x if type(x) is Tensor else Tensor(np.asarray(x)) for x in moved])
+        tensors = tuple([x if type(x) is Tensor else _as_tensor(x) for x in moved])
         values, pushed = push(lambda *xs: _call(flat, xs, {}), tensors, along)
     form = shape[0]
 
@@ -245,6 +252,12 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
         return x if nested or type(x) is not Tensor else x.numpy()
 
     return form.unflatten(list(map(out, values))), form.unflatten(list(map(out, pushed)))
+
+
+def _as_tensor(x: Any) -> Tensor:
+    made = Tensor(np.asarray(x))
+    made._scalar = not isinstance(x, np.ndarray)
+    return made
 
 
 def _pairs(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 from ...gradients.fit import _cast_like, _fit_like, broadcast_like
 from ...gradients.marker import argument
 from ...gradients.moves import _count, _move_back, _reshape_like, part_of, put
+from ...gradients.stop import stopped
 from . import emit, standard
 from .elementwise import same_dtype
 from .emitter import Emitter, NotStandard, Operand
@@ -19,6 +20,7 @@ __all__: list[str] = []
 
 
 @standard(argument)
+@standard(stopped)
 def _identity(e: Emitter, x: Any) -> Operand:
     return e.operand(x)
 

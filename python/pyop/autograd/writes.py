@@ -1,0 +1,157 @@
+"""Changes of Tensors in place: done where nothing is recorded, and refused where the record could not follow."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._core import Tensor, Value
+from .._tree import flatten
+from ..refusals import refusal
+
+__all__ = ["changing", "into", "method", "refuse_write", "setitem"]
+
+_HERE = __name__.rpartition(".")[0].rpartition(".")[0] + "."
+
+# What to write instead of a change of elements.
+_REMEDY = (
+    "compute a new array instead, with np.where, np.concatenate or np.stack (y = np.where(mask, v, y)), use a "
+    "pyop.Function with mark_dirty, or do it under no_grad() if it is no part of what is differentiated"
+)
+
+
+def refuse_write(how: str, target: Tensor, other: Any) -> NoReturn:
+    """Raise: ``target += other`` would be seen through another name that the record does not know of.
+
+    Parameters
+    ----------
+    how : str
+        The operator, as it is written.
+    target : Tensor
+    other : object
+        The operand, or None.
+    """
+    named = _names_of(target)
+    name = next((name for name, found in named if found is target), "x")
+    remedy = f"write '{name} = {name} {how[:-1]} b', which makes a new array"
+    if isinstance(other, Value):
+        why = "a Tensor cannot be changed in place by an array of a graph"
+    elif type(other).__name__ == "Batched":
+        why = "an array that is the same for all examples under vmap cannot be changed in place by one of them"
+    elif target._argument or (not target._watched and target._guarded):
+        why = (
+            "this would change the caller's array, an argument of the function that is differentiated, and the change "
+            "cannot be recorded"
+        )
+    else:
+        seen = ", ".join(dict.fromkeys(other_name for other_name, found in named if found is not target))
+        why = (
+            f"{name} shares its memory with {f'{seen}, ' if seen else ''}another array or a view, and the record "
+            "cannot follow a change that is seen through both"
+        )
+        remedy += ", and where the other one is to change too, make it of the new parts (np.concatenate, np.where)"
+    raise refusal(f"{name} {how} ... at {_line()}: {why}: {remedy}", RuntimeError)
+
+
+def _line() -> str:
+    frame = next(_frames())
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _names_of(target: Tensor) -> list[tuple[str, Any]]:
+    """What the functions that are running call it, and other arrays and Tensors over its memory; innermost first."""
+    found: list[tuple[str, Any]] = []
+    array = target.numpy()
+    for variables in _scopes():
+        for name, value in variables:
+            if value is target:
+                found.append((name, value))
+            elif type(value) in (Tensor, np.ndarray):
+                other = value.numpy() if type(value) is Tensor else value
+                if np.may_share_memory(array, other):
+                    found.append((f"'{name}'", value))
+    return found
+
+
+def _scopes() -> Iterator[list[tuple[str, Any]]]:
+    """The variables of the running functions that are not pyop's."""
+    for frame in itertools.islice(_frames(), 3):
+        if frame.f_code.co_name != "<module>":
+            yield list(frame.f_locals.items())
+
+
+def _frames() -> Iterator[FrameType]:
+    """The running functions that are not pyop's, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_globals.get("__name__", "").startswith(_HERE):
+            yield frame
+        frame = frame.f_back
+
+
+def _check(target: Any, involved: list[Any], what: str, kind: type[Exception]) -> None:
+    """Refuse a change of elements of `target` that the record would have to know of."""
+    if any(type(x) is Tensor and x._watched for x in involved):
+        raise refusal(f"{what} changes an array in place, which is not recorded: {_REMEDY}", kind)
+    if type(target) is Tensor and target._guarded:
+        raise refusal(
+            f"{what} changes memory that something recorded shares (the caller's array, or a result that was "
+            f"detached), which is not recorded: {_REMEDY}, or change a copy",
+            kind,
+        )
+
+
+def changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a function that changes its first argument."""
+    from .recording import to_arrays
+
+    target = args[0] if args else next(iter(kwargs.values()))
+    _check(target, [*flatten((args, kwargs))[0]], f"np.{function.__qualname__}", TypeError)
+    found = function(*to_arrays(args), **to_arrays(kwargs))
+    if type(target) is Tensor:
+        target._bump()
+    return found
+
+
+def into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with ``out=``: a change in place."""
+    from .recording import to_arrays
+
+    out = kwargs["out"]
+    outs = out if isinstance(out, tuple) else (out,)
+    for target in outs:
+        _check(target, [*flatten(args)[0], *outs], "out= (or a += b, where a is an array: write a = a + b)", TypeError)
+    function(*to_arrays(args), **to_arrays(kwargs))
+    for x in outs:
+        if type(x) is Tensor:
+            x._bump()
+    return out if len(outs) > 1 or not isinstance(out, tuple) else outs[0]
+
+
+def setitem(x: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``."""
+    from .recording import to_arrays
+
+    _check(x, [x, *flatten((value, key))[0]], "assigning to elements, x[k] = v,", RuntimeError)
+    x.numpy()[to_arrays(key)] = to_arrays(value)
+    x._bump()
+
+
+def method(name: str) -> Callable[..., None]:
+    """A method of ndarray that works in place: where nothing is recorded, and counted."""
+
+    def change(self: Tensor, *args: Any, **kwargs: Any) -> None:
+        from .recording import to_arrays
+
+        _check(self, [self, *flatten((args, kwargs))[0]], f"{name}()", RuntimeError)
+        getattr(self.numpy(), name)(*to_arrays(args), **to_arrays(kwargs))
+        self._bump()
+
+    change.__name__ = name
+    change.__doc__ = f"As ``ndarray.{name}``, in place; not while it is recorded."
+    return change

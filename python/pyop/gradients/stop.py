@@ -1,0 +1,72 @@
+"""`stop_gradient`: an array that counts as constant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import Tensor, Value, set_identity
+from .._tree import map_leaves
+from ..forms import pass_on
+from ..spec import Spec
+from .fit import primitive
+from .rule import zero
+
+__all__ = ["stop_gradient", "stopped"]
+
+
+@primitive(lambda x: x if isinstance(x, Spec) else Spec.of(x))
+def stopped(x: Any) -> Any:
+    """The array itself, through which no derivative passes. No call of it is left in a plan."""
+    return x
+
+
+set_identity(stopped)
+pass_on(stopped)
+zero(stopped)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same array, which counts as constant in every derivative.
+
+    Where a function that is differentiated needs a number itself (for ``math.exp``, a loop, a table, another library),
+    this says that its derivative is not wanted; without it that is refused. On plain arrays and numbers it does
+    nothing.
+
+    Parameters
+    ----------
+    x : tree of array
+        Arrays, Tensors, Values, or containers of them. Everything else is returned as it is.
+
+    Returns
+    -------
+    tree of array
+        Like `x`; over the same memory.
+
+    See Also
+    --------
+    no_grad : a block in which nothing is recorded.
+
+    Examples
+    --------
+    >>> import math, numpy as np, pyop
+    >>> def scaled(x):
+    ...     return x[1] * math.exp(pyop.stop_gradient(x[0]))
+    >>> pyop.grad(scaled)(np.array([0.0, 2.0]))
+    array([0., 1.])
+    >>> pyop.grad(lambda x: x * pyop.stop_gradient(x))(3.0)
+    array(3.)
+    """
+    return map_leaves(_stop, x)
+
+
+def _stop(x: Any) -> Any:
+    from ..autograd.vmap import Batched
+
+    kind = type(x)
+    if kind is Tensor:
+        return x.detach()
+    if kind is Value:
+        return stopped(x)
+    if kind is Batched:
+        return Batched(_stop(x.array), x.dim, x.level)
+    return x
