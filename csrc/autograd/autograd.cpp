@@ -10,8 +10,11 @@ namespace pyop {
 
 namespace {
 
-PyObject* set_batched_type(PyObject*, PyObject* type) {
-    Py_XSETREF(batched_type, Py_NewRef(type));
+PyObject* set_batched_type(PyObject*, PyObject* types) {
+    PyObject *array, *scalar;
+    if (!PyArg_ParseTuple(types, "OO", &array, &scalar)) return nullptr;
+    Py_XSETREF(batched_types[0], Py_NewRef(array));
+    Py_XSETREF(batched_types[1], Py_NewRef(scalar));
     Py_RETURN_NONE;
 }
 
@@ -42,7 +45,8 @@ PyObject* run_backward_py(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
-    {"set_batched_type", set_batched_type, METH_O, "set_batched_type(type): the class of arrays under vmap."},
+    {"set_batched_type", set_batched_type, METH_O,
+     "set_batched_type(types): the classes of what stands for them under vmap."},
     {"run_backward", run_backward_py, METH_VARARGS,
      "run_backward(outputs, seeds, inputs, retain_graph, create_graph, accumulate, allow_unused, zeros): the engine."},
     {},

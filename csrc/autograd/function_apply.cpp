@@ -8,7 +8,7 @@
 
 namespace pyop {
 
-PyObject* batched_type = nullptr;  // for the life of the process
+PyObject* batched_types[2] = {nullptr, nullptr};  // for the life of the process
 
 namespace {
 
@@ -18,7 +18,7 @@ enum class Shape { Flat, Tree, Batched };
 Shape shape_of_container(PyObject* o, int depth) {
     auto of_item = [&](PyObject* item) {
         if (is_tensor(item)) return Shape::Tree;
-        if (reinterpret_cast<PyObject*>(Py_TYPE(item)) == batched_type) return Shape::Batched;
+        if (is_batched(item)) return Shape::Batched;
         return shape_of_container(item, depth - 1);
     };
     if (depth == 0) return Shape::Flat;
@@ -201,7 +201,7 @@ PyObject* function_apply(PyObject* self, PyObject* const* args, size_t nargsf, P
     Shape shape = Shape::Flat;
     for (size_t i = 0; i < n; ++i) {
         if (PYOP_LIKELY(is_plain(args[i]))) continue;
-        if (reinterpret_cast<PyObject*>(Py_TYPE(args[i])) == batched_type) {
+        if (is_batched(args[i])) {
             shape = Shape::Batched;
         } else {
             shape = std::max(shape, shape_of_container(args[i], 16));

@@ -5,8 +5,13 @@
 
 namespace pyop {
 
-// The class whose instances stand for arrays under vmap; set by Python, null until vmap is first used.
-extern PyObject* batched_type;
+// The classes whose instances stand for arrays and scalars under vmap; set by Python, null until vmap is first used.
+extern PyObject* batched_types[2];
+
+inline bool is_batched(PyObject* o) {
+    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(o));
+    return type == batched_types[0] || type == batched_types[1];
+}
 
 // Under detect_anomaly: notes where the node was made.
 int remember_creation(GradNode* node);

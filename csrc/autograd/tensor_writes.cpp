@@ -100,7 +100,7 @@ bool is_written_through(const TensorObject* t) {
 
 PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b) {
     TensorObject* t = as_tensor(a);
-    if (is_value(b) || reinterpret_cast<PyObject*>(Py_TYPE(b)) == batched_type) return refuse_write(how.text, t, b);
+    if (is_value(b) || is_batched(b)) return refuse_write(how.text, t, b);
     const bool watched = is_watched(t) || is_watched(b);
     PyObject* operand = is_tensor(b) ? as_object(as_tensor(b)->data) : b;
     if (!watched) {

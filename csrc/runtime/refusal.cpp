@@ -2,19 +2,21 @@
 
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
+#include "runtime/origin.h"
 
 namespace pyop {
 
 namespace {
 
-// What was noted in the innermost watch, a list of the first and the last, owned. Greenlets may leave watches in
-// another order than they entered them, so lists are owned by count, and nothing points into a stack.
+// What was noted in the innermost watch, a list of the first, its place and the last, owned. Greenlets may leave
+// watches in another order than they entered them, so lists are owned by count, and nothing points into a stack.
 constinit thread_local PyObject* innermost = nullptr;
 
 // What the function made of its refusal goes; the refusal itself is raised, and noted by the watch around this one.
-PYOP_COLD void raise_caught(Ref refusal) {
-    Ref note = Ref::steal(PyUnicode_FromString(
-        "the function caught this error and went on, another way than it would have gone with arrays"));
+PYOP_COLD void raise_caught(Ref refusal, PyObject* place) {
+    Ref note = Ref::steal(PyUnicode_FromFormat(
+        "at %U, where the function caught this error and went on, another way than it would have gone with arrays",
+        place));
     restore_pending(std::move(refusal));
     note_pending(note.get());
     note_pending_refusal();
@@ -40,9 +42,15 @@ PYOP_COLD void explain_by(PyObject* noted) {
 
 void note_refusal(PyObject* exception) {
     if (!innermost) return;
-    const Py_ssize_t kept = PyList_GET_SIZE(innermost);
-    const int done =
-        kept < 2 ? PyList_Append(innermost, exception) : PyList_SetItem(innermost, 1, Py_NewRef(exception));
+    int done = 0;
+    if (PyList_GET_SIZE(innermost) == 0) {
+        Ref place = origin_text(current_origin());
+        done = place ? PyList_Append(innermost, exception) : -1;
+        if (done == 0) done = PyList_Append(innermost, place.get());
+        if (done == 0) done = PyList_Append(innermost, exception);
+    } else {
+        done = PyList_SetItem(innermost, PyList_GET_SIZE(innermost) - 1, Py_NewRef(exception));
+    }
     if (done < 0) PyErr_Clear();  // no memory: the error itself still stands
 }
 
@@ -69,9 +77,9 @@ PyObject* call_watched(PyObject* fn, PyObject* args, PyObject* kwargs) {
     Ref result = Ref::steal(survive([&] { return PyObject_Call(fn, args, kwargs); }));
     Ref left = Ref::steal(std::exchange(innermost, outer.release()));
     if (PyList_GET_SIZE(noted.get()) == 0) return result.release();
-    Ref refusal = Ref::borrow(PyList_GET_ITEM(noted.get(), 0));
+    if (PyList_GET_SIZE(noted.get()) < 3) return result ? PyErr_NoMemory() : nullptr;
     if (result) {
-        raise_caught(std::move(refusal));
+        raise_caught(Ref::borrow(PyList_GET_ITEM(noted.get(), 0)), PyList_GET_ITEM(noted.get(), 1));
     } else {
         explain_by(noted.get());
     }

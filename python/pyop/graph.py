@@ -11,6 +11,7 @@ from . import _core
 from ._core import GraphBase, GraphError, Node, Plan, Value
 from ._tree import TreeDef, flatten
 from .parameters import Parameters, check_name, default_name
+from .refusals import call_watched, note_call
 from .spec import Spec
 
 __all__ = ["Graph", "trace"]
@@ -423,7 +424,11 @@ def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Gr
     names = Parameters.of(fn).arrays
     with graph:
         arguments = [_inputs_of(graph, spec, names[k] if k < len(names) else "input") for k, spec in enumerate(specs)]
-        result = fn(*arguments)
+        try:
+            result = call_watched(fn, tuple(arguments), {})
+        except Exception as error:
+            note_call(error, f"pyop.trace called {graph.name}")
+            raise
     if result is not None:
         graph.output(result)
     return graph

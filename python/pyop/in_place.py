@@ -126,7 +126,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     hook = getattr(type(other), "__array_ufunc__", _ABSENT)
     if hook is None:
         return NotImplemented
-    if hook is not _ABSENT and not isinstance(other, (Value, np.ndarray, np.generic)):
+    if hook is not _ABSENT and not issubclass(type(other), (Value, np.ndarray, np.generic)):
         raise refusal(
             f"`{symbol}` of a Value and a {type(other).__name__}, which computes by rules of its own: write "
             f"`x = x {symbol[:-1]} y`, which makes what those say"

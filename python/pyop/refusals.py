@@ -7,12 +7,13 @@ csrc/runtime/refusal.h.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ._core import call_watched, note_refusal
+from ._core import PyopError, call_watched, note_refusal
 
-__all__ = ["call_watched", "noting", "refusal"]
+__all__ = ["call_watched", "note_call", "noting", "refusal"]
 
 
 def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
@@ -59,3 +60,36 @@ def noting(kind: type[Exception]) -> Iterator[None]:
     except kind as error:
         note_refusal(error)
         raise
+
+
+# What C functions, and those of the standard library, raise for an object that is none of NumPy's.
+_ABOUT_TYPES = (TypeError, AttributeError, BufferError, struct.error)
+
+
+def note_call(error: BaseException, call: str) -> None:
+    """Add to an error what was being traced or recorded, and a remedy if it is another library that wants an array.
+
+    Parameters
+    ----------
+    error : BaseException
+        What the user's function raised.
+    call : str
+        Who called the function, and how.
+
+    Examples
+    --------
+    >>> from pyop.refusals import note_call
+    >>> error = TypeError("must be real number, not Value")
+    >>> note_call(error, "pyop.trace called f")
+    >>> error.__notes__
+    ['while pyop.trace called f; a part that needs the numbers or the memory of an array belongs into an op: ...']
+    """
+    text = f"while {call}"
+    if "no numbers until its graph runs" in str(error):
+        text += "; an argument that decides what the function does must be static=, or a Python number"
+    elif isinstance(error, _ABOUT_TYPES) and not isinstance(error, PyopError):
+        text += (
+            "; a part that needs the numbers or the memory of an array belongs into an op: declare it with @pyop.op "
+            "and call that"
+        )
+    error.add_note(text)

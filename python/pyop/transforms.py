@@ -401,13 +401,13 @@ def _symbolic(args: Any, kwargs: Any) -> bool:
 
 def _has_examples(tree: Any) -> bool:
     """Whether one of a batch's examples, as a function under `vmap` sees them, is among the leaves."""
-    from .autograd.vmap import Batched
+    from .autograd.batched import is_batched
 
-    return any(type(leaf) is Batched for leaf in flatten(tree)[0])
+    return any(is_batched(leaf) for leaf in flatten(tree)[0])
 
 
 def _one_by_one(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    from .autograd.vmap import level_of, one_by_one
+    from .autograd.batched import level_of, one_by_one
 
     return one_by_one(function, args, kwargs, level_of((args, kwargs)))
 

@@ -69,7 +69,8 @@ def refusal(error: BaseException, entry: Entry) -> Outcome:
     text = " / ".join(said(error))
     if isinstance(error, FAILURES) and not isinstance(error, pyop.PyopError):
         return BROKEN, f"{type(error).__name__}: {text[:300]}"
-    outcome = REFUSED if REMEDY.search(text) and names_place(error, text, entry) else UNCLEAR
+    clear = REMEDY.search(text) or (entry.inside and isinstance(error, entry.inside))
+    outcome = REFUSED if clear and names_place(error, text, entry) else UNCLEAR
     return outcome, f"{type(error).__name__}: {text[:400]}"
 
 

@@ -27,7 +27,9 @@ def everything(tree: Any) -> list[Any]:
 def judge_mapped(entry: Entry, *, compiled: bool) -> Outcome:
     """Programs of arrays that keep no state; what comes back is compared leaf by leaf, nearly (other loops run)."""
     made = [make(entry.arguments, seed) for seed in SEEDS]
-    arrays = all(type(a) is np.ndarray and a.flags.writeable and a.flags.c_contiguous for each in made for a in each)
+    arrays = all(
+        type(a) is np.ndarray and a.ndim and a.flags.writeable and a.flags.c_contiguous for each in made for a in each
+    )
     if entry.factory or not arrays or not made[0]:
         return LEFT_OUT, ""
     calls = [called(entry.function, each, lambda: None, 1) for each in made]

@@ -12,9 +12,10 @@ import numpy as np
 import pyop
 
 from .arguments import make
+from .compare import SCALARS
 from .derivatives import judge_derivative
 from .judge import LEFT_OUT, Outcome, history, judge_calls
-from .mapped import judge_mapped
+from .mapped import everything, judge_mapped
 from .programs import Entry
 
 
@@ -40,7 +41,9 @@ def unoptimized(entry: Entry) -> Outcome:
 
 
 def planned(entry: Entry) -> Outcome:
-    if not arrays_only(entry):
+    """A graph of one's own, whose results are arrays."""
+    results = [leaf for call in history(entry) if call.error is None for leaf in everything(call.result)]
+    if not arrays_only(entry) or not all(isinstance(leaf, np.ndarray | SCALARS) for leaf in results):
         return LEFT_OUT, ""
 
     def plan(function: Callable[..., Any], given: list[Any]) -> Any:

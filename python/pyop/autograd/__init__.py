@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from .._core import GradNode, Tensor, set_recorded_call
 from .anomaly import detect_anomaly
+from .batched import BatchedArray, BatchedScalar
 from .derivatives import backward, grad
 from .forward import jvp
 from .function import Function, once_differentiable
@@ -29,7 +30,7 @@ from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .op_calls import call_op
 from .tensor import install
-from .vmap import Batched, vmap
+from .vmap import vmap
 
 __all__ = [
     "Function",
@@ -52,4 +53,4 @@ __all__ = [
 ]
 
 install(Tensor)
-set_recorded_call((Tensor, Batched), call_op)
+set_recorded_call((Tensor, BatchedArray, BatchedScalar), call_op)

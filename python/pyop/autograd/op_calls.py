@@ -11,7 +11,7 @@ from .._tree import flatten, map_leaves
 from ..gradients import saved, table
 from ..gradients.table import NoRule
 from . import recording
-from .vmap import Batched, level_of, one_by_one
+from .batched import is_batched, level_of, one_by_one
 
 __all__ = ["call_op", "call_rule"]
 
@@ -26,7 +26,7 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     NoRule
         A gradient would have to go through an op that has no rule.
     """
-    if any(type(leaf) is Batched for leaf in flatten((args, kwargs))[0]):
+    if any(is_batched(leaf) for leaf in flatten((args, kwargs))[0]):
         return one_by_one(op, args, kwargs, level_of((args, kwargs)))
     args, kwargs = _by_position(op, args, kwargs)
     if kwargs.get("out") is not None:

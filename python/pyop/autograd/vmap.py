@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten, map_leaves
-from ..containers import check_operands, plain_array
+from ..containers import plain_array
+from ..refusals import call_watched, note_call
+from .batched import Batched, is_batched, level_of, one_by_one, size_of
 from .function import _method
 
 __all__ = ["Batched", "VmapInfo", "apply_batched", "vmap"]
@@ -35,232 +35,6 @@ class VmapInfo:
     randomness: str = "error"
 
 
-_IN_PLACE = {"partition", "put", "resize", "sort"}
-
-
-class Batched(NDArrayOperatorsMixin):
-    """One example of a batch, as a function under `vmap` sees it: an array without the axis of the batch."""
-
-    __slots__ = ("array", "dim", "level")
-
-    # Containers of pandas leave operators with it to it, which refuses them.
-    __pandas_priority__ = 100_000
-
-    def __init__(self, array: Any, dim: int, level: int) -> None:
-        self.array, self.dim, self.level = array, dim, level
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of one example."""
-        shape: tuple[int, ...] = self.array.shape
-        return shape[: self.dim] + shape[self.dim + 1 :]
-
-    @property
-    def ndim(self) -> int:
-        """Of one example."""
-        return len(self.shape)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of all of them."""
-        dtype: np.dtype[Any] = self.array.dtype
-        return dtype
-
-    @property
-    def batch_size(self) -> int:
-        """How many examples there are."""
-        size: int = self.array.shape[self.dim]
-        return size
-
-    def example(self, i: int) -> Any:
-        """Example number `i`."""
-        return self.array[(slice(None),) * self.dim + (i,)]
-
-    def __repr__(self) -> str:
-        return f"<one of {self.batch_size} examples of shape {self.shape}>"
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError("an example under vmap has no array of its own: use NumPy functions or a pyop.Function on it")
-
-    def __bool__(self) -> bool:
-        raise TypeError("an example under vmap is neither true nor false: use np.where")
-
-    def __getitem__(self, key: Any) -> Any:
-        return one_by_one(lambda x, k: x[k], (self, key), {}, self.level)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        check_operands("an example under vmap", inputs, kwargs)
-        level = level_of((inputs, kwargs))
-        if method == "reduce" or (ufunc is np.matmul and not kwargs):
-            found = (_reduced if method == "reduce" else _matmul)(getattr(ufunc, method), inputs, kwargs, level)
-            if found is not None:
-                return found
-        if method != "__call__" or ufunc.signature is not None or kwargs:
-            return one_by_one(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, level)
-        ndim = max(_ndim(x, level) for x in inputs)
-        found = ufunc(*[_aligned(x, ndim, level) for x in inputs])
-        return map_leaves(lambda array: Batched(array, 0, level), found)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        check_operands("an example under vmap", args, kwargs)
-        level = level_of((args, kwargs))
-        found = _reduced(func, args, kwargs, level) if func in _REDUCTIONS else None
-        return one_by_one(func, args, kwargs, level) if found is None else found
-
-    @property
-    def size(self) -> int:
-        """Of one example."""
-        return math.prod(self.shape)
-
-    @property
-    def real(self) -> Any:
-        """The real parts."""
-        return Batched(np.real(self.array), self.dim, self.level)
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary parts."""
-        return Batched(np.imag(self.array), self.dim, self.level)
-
-    @property
-    def T(self) -> Any:
-        """The axes of one example in reverse order."""
-        return np.transpose(self)
-
-    @property
-    def mT(self) -> Any:
-        """The last two axes exchanged."""
-        return np.swapaxes(self, -1, -2)
-
-    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        """In another dtype."""
-        return Batched(self.array.astype(dtype, *args, **kwargs), self.dim, self.level)
-
-    def flatten(self, order: Any = "C") -> Any:
-        """One dimension."""
-        return np.ravel(self, order)
-
-    def reshape(self, *shape: Any, **kwargs: Any) -> Any:
-        """Another shape for one example."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape, **kwargs)
-
-    def transpose(self, *axes: Any) -> Any:
-        """The axes of one example in another order."""
-        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of an example without dimensions")
-        return self.shape[0]
-
-    def __getattr__(self, name: str) -> Any:
-        function = getattr(np, name, None)
-        # Not what NumPy has beside functions of arrays, nor what is no attribute of arrays or changes them in place.
-        if name.startswith("_") or name in _IN_PLACE or not callable(function) or not hasattr(np.ndarray, name):
-            raise AttributeError(f"an example under vmap has no {name!r}: use a function of NumPy")
-        return lambda *args, **kwargs: function(self, *args, **kwargs)
-
-
-_core.set_batched_type(Batched)
-
-
-def level_of(tree: Any) -> int:
-    """The innermost batch that examples among the leaves belong to."""
-    return max(leaf.level for leaf in flatten(tree)[0] if isinstance(leaf, Batched))
-
-
-def _ndim(x: Any, level: int) -> int:
-    return x.ndim if isinstance(x, Batched) else np.ndim(x)
-
-
-def _aligned(x: Any, ndim: int, level: int) -> Any:
-    """The batch in front, the example's axes at the end."""
-    if not isinstance(x, Batched) or x.level != level:
-        return x
-    array = np.moveaxis(x.array, x.dim, 0) if x.dim else x.array
-    missing = ndim - x.ndim
-    return np.reshape(array, (array.shape[0],) + (1,) * missing + array.shape[1:]) if missing else array
-
-
-_REDUCTIONS = {np.sum, np.mean, np.prod, np.max, np.min, np.amax, np.amin, np.var, np.std, np.any, np.all}
-
-
-def _reduced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> Any:
-    """A reduction of all examples at once; None for a call that is not plain."""
-    x, *rest = args
-    if not isinstance(x, Batched) or x.level != level or len(rest) > 1 or not kwargs.keys() <= {"axis", "keepdims"}:
-        return None
-    missing = 0 if getattr(function, "__name__", "") == "reduce" else None  # what axis is by default
-    axis = rest[0] if rest else kwargs.get("axis", missing)
-    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    if any(not -x.ndim <= k < x.ndim for k in axes):
-        return None
-    array = _aligned(x, x.ndim, level)
-    inner = tuple([k + 1 if k >= 0 else k for k in axes])
-    return Batched(function(array, axis=inner, keepdims=kwargs.get("keepdims", False)), 0, level)
-
-
-def _matmul(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> Any:
-    """Products of all examples at once."""
-    ndims = [_ndim(x, level) for x in args]
-    if 0 in ndims:
-        return None
-    x, y = (_aligned(a, n, level) for a, n in zip(args, ndims, strict=True))
-    x = np.expand_dims(x, -2) if ndims[0] == 1 else x
-    y = np.expand_dims(y, -1) if ndims[1] == 1 else y
-    most = max(*ndims, 2)
-    x, y = (_widened(a, b, max(n, 2), most, level) for a, b, n in zip((x, y), args, ndims, strict=True))
-    found = np.matmul(x, y)
-    gone = tuple([axis for axis, n in zip((-2, -1), ndims, strict=True) if n == 1])
-    return Batched(np.squeeze(found, axis=gone) if gone else found, 0, level)
-
-
-def _widened(array: Any, argument: Any, ndim: int, most: int, level: int) -> Any:
-    """Axes of one element behind that of the batch, so that those of the examples stand below each other."""
-    if ndim == most or not isinstance(argument, Batched) or argument.level != level:
-        return array
-    return np.expand_dims(array, tuple(range(1, 1 + most - ndim)))
-
-
-def _size(tree: Any, level: int) -> int:
-    sizes = {leaf.batch_size for leaf in flatten(tree)[0] if isinstance(leaf, Batched) and leaf.level == level}
-    if len(sizes) != 1:
-        raise ValueError(f"the batches are of different sizes: {sorted(sizes)}")
-    return sizes.pop()
-
-
-def one_by_one(function: Callable[..., Any], args: Any, kwargs: Any, level: int) -> Any:
-    """The function on one example after the other, and the results put together."""
-    size = _size((args, kwargs), level)
-    if not isinstance(size, int):
-        raise TypeError(
-            f"{getattr(function, '__name__', function)} under vmap runs for one example after the other, and their "
-            f"number, {size}, is not known while the graph is built: declare it"
-        )
-
-    def pick(i: int) -> Callable[[Any], Any]:
-        return lambda leaf: leaf.example(i) if isinstance(leaf, Batched) and leaf.level == level else leaf
-
-    results = [function(*map_leaves(pick(i), args), **map_leaves(pick(i), kwargs)) for i in range(size)]
-    return _together(results, level)
-
-
-def _together(results: list[Any], level: int) -> Any:
-    if not results:
-        raise ValueError("a batch without examples: what the function returns for one is not known")
-    first, tree = flatten(results[0])
-    check_operands("the results for other examples under vmap", *[one for one in first if type(one) is not np.ndarray])
-    columns = zip(*[flatten(result)[0] for result in results], strict=True)
-    return tree.unflatten(
-        [
-            Batched(np.stack(column), 0, level)
-            if isinstance(one, (np.ndarray, np.generic, Tensor, Batched, Value))
-            else one
-            for one, column in zip(first, map(list, columns), strict=True)
-        ]
-    )
-
-
 def apply_batched(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A Function called with examples of a batch: by its rule."""
     cls: Any = function.cls
@@ -277,12 +51,12 @@ def apply_batched(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[s
     if _method(cls, "setup_context") is None:
         raise RuntimeError(f"{function.name} needs the split form for vmap: forward(*args) and setup_context")
     level = level_of(args)
-    size = _size(args, level)
+    size = size_of(args, level)
     if rule is None:
         return one_by_one(function, args, kwargs, level)
 
     def is_here(leaf: Any) -> bool:
-        return isinstance(leaf, Batched) and leaf.level == level
+        return is_batched(leaf) and leaf.level == level
 
     in_dims = tuple(map_leaves(lambda leaf: leaf.dim if is_here(leaf) else None, args))
     plain = map_leaves(lambda leaf: leaf.array if is_here(leaf) else leaf, args)
@@ -294,7 +68,7 @@ def apply_batched(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[s
 
 def _batched(result: Any, dims: Any, level: int, size: int, what: str) -> Any:
     def wrap(x: Any, dim: Any) -> Any:
-        if dim is None or not isinstance(x, (np.ndarray, Tensor, Batched)):
+        if dim is None or not (issubclass(type(x), (np.ndarray, Tensor)) or is_batched(x)):
             return x
         if not -x.ndim <= dim < x.ndim or x.shape[dim] != size:
             raise RuntimeError(f"{what}: axis {dim} of a result of shape {x.shape} is not that of {size} examples")
@@ -306,6 +80,10 @@ def _batched(result: Any, dims: Any, level: int, size: int, what: str) -> Any:
             raise RuntimeError(f"{what} returned {len(result)} results and {len(each)} batch dimensions")
         return tuple(wrap(x, dim) for x, dim in zip(result, each, strict=True))
     return wrap(result, dims[0] if isinstance(dims, (tuple, list)) else dims)
+
+
+def _stands_for_array(x: Any) -> bool:
+    return issubclass(type(x), (Tensor, Value)) or is_batched(x)
 
 
 class _Nesting(threading.local):
@@ -362,20 +140,29 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
                 continue
 
             def wrap(leaf: Any, dim: int = dim) -> Any:
-                leaf = leaf if isinstance(leaf, (Tensor, Batched, Value)) else plain_array(leaf, "an argument")
+                leaf = leaf if _stands_for_array(leaf) else plain_array(leaf, "an argument of vmap")
                 if not -leaf.ndim <= dim < leaf.ndim:
                     raise ValueError(f"in_dims={dim} for an argument of shape {leaf.shape}")
                 return Batched(leaf, dim % leaf.ndim, level)
 
             inner.append(map_leaves(wrap, arg))
-        if not any(isinstance(leaf, Batched) and leaf.level == level for leaf in flatten(inner)[0]):
+        if not any(is_batched(leaf) and leaf.level == level for leaf in flatten(inner)[0]):
             raise ValueError("vmap needs at least one argument with a batch")
-        size = _size(inner, level)
-        result = _core.call_with_attribute(_nesting, "depth", level, func, tuple(inner), {})
+        size = size_of(inner, level)
+        try:
+            result = _core.call_with_attribute(_nesting, "depth", level, call_watched, (func, tuple(inner), {}), {})
+        except Exception as error:
+            note_call(error, f"pyop.vmap called {getattr(func, '__name__', 'a function')} with one example")
+            raise
 
         def unwrap(leaf: Any, dim: Any) -> Any:
-            if not isinstance(leaf, Batched) or leaf.level != level:
-                array = leaf if isinstance(leaf, (Tensor, Batched, Value)) else plain_array(leaf, "a result")
+            if not is_batched(leaf) or leaf.level != level:
+                array = leaf if _stands_for_array(leaf) else plain_array(leaf, "a result under vmap")
+                if array.dtype == object and not issubclass(type(leaf), np.ndarray):
+                    raise TypeError(
+                        f"a function under vmap returned an object of type {type(leaf).__name__}: return arrays or "
+                        "numbers, in tuples, lists, dicts, named tuples or dataclasses"
+                    )
                 return np.stack([array] * size, axis=dim)
             return leaf.array if leaf.dim == dim else np.moveaxis(leaf.array, leaf.dim, dim)
 

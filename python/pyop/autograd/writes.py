@@ -41,7 +41,7 @@ def refuse_write(how: str, target: Tensor, other: Any) -> NoReturn:
     remedy = f"write '{name} = {name} {how[:-1]} b', which makes a new array"
     if isinstance(other, Value):
         why = "a Tensor cannot be changed in place by an array of a graph"
-    elif type(other).__name__ == "Batched":
+    elif type(other).__name__ in ("BatchedArray", "BatchedScalar"):
         why = "an array that is the same for all examples under vmap cannot be changed in place by one of them"
     elif target._argument or (not target._watched and target._guarded):
         why = (

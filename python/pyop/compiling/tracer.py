@@ -12,7 +12,7 @@ from .._core import Plan, Tensor, Value, graph_being_built, own_rules
 from .._tree import contains, flatten
 from ..graph import Graph
 from ..parameters import check_name
-from ..refusals import call_watched
+from ..refusals import call_watched, note_call
 from .arguments import NUMBERS, Argument, Arguments, Place, root
 from .number import Number, Specialise, check_statics, is_number
 from .options import Options
@@ -106,10 +106,7 @@ class Tracer:
                 apart = Apart.make(plan)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
         except Exception as error:
-            note = f"while pyop.compile traced {self.name}({_describe(arguments)})"
-            if "no numbers until its graph runs" in str(error):
-                note += "; an argument that decides what the function does must be static=, or a Python number"
-            error.add_note(note)
+            note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
             raise
         return plan, finish, b"".join(kinds), tuple(keys)
 

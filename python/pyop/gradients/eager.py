@@ -141,14 +141,14 @@ class Run:
         leaves, structure = flatten(value)
 
         def pullback(ct: Any) -> Any:
-            from ..autograd.vmap import Batched, level_of, one_by_one
+            from ..autograd.batched import is_batched, level_of, one_by_one
 
             cts = structure.flatten_up_to(ct)
             for y, c in zip(leaves, cts, strict=True):
                 check_rules("a cotangent", c)
                 if c is not None and np.shape(c) != np.shape(y):
                     raise TypeError(f"a cotangent has shape {np.shape(c)}, but what it belongs to {np.shape(y)}")
-            if any(type(c) is Batched for c in cts):
+            if any(is_batched(c) for c in cts):
                 each = one_by_one(lambda *cs: tuple(self.pull(leaves, cs)), tuple(cts), {}, level_of(cts))
                 return self.like_arguments(list(each))
             if any(isinstance(c, Value) for c in cts):

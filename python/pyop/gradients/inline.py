@@ -6,7 +6,7 @@ from typing import Any
 
 from .._core import Node, Value
 from .._tree import flatten
-from ..autograd.vmap import Batched, level_of, one_by_one
+from ..autograd.batched import is_batched, level_of, one_by_one
 from ..containers import plain_array
 from ..graph import Graph
 
@@ -34,7 +34,7 @@ class Inlined:
         inputs = self.graph.inputs
         if len(arrays) != len(inputs):
             raise TypeError(f"graph {self.graph.name!r} takes {len(inputs)} arrays, got {len(arrays)}")
-        if any(type(a) is Batched for a in arrays):
+        if any(is_batched(a) for a in arrays):
             return one_by_one(self, arrays, {}, level_of(arrays))
         target = next((a.graph for a in arrays if isinstance(a, Value)), None)
         if target is None:

@@ -172,9 +172,9 @@ def _or_zeros(part: Any, like: Any) -> Any:
 
 def check_scalar(f: Callable[..., Any], value: Any) -> None:
     """A gradient is of one real number."""
-    from ..autograd.vmap import Batched
+    from ..autograd.batched import is_batched
 
-    if isinstance(value, Batched):
+    if is_batched(value):
         raise TypeError(
             "the function that is differentiated holds examples of a batch that are not among its arguments: pass them "
             "as arguments, and say with argnums what to differentiate by"

@@ -60,13 +60,13 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _stop(x: Any) -> Any:
-    from ..autograd.vmap import Batched
+    from ..autograd.batched import Batched, is_batched
 
     kind = type(x)
     if kind is Tensor:
         return x.detach()
     if kind is Value:
         return stopped(x)
-    if kind is Batched:
-        return Batched(_stop(x.array), x.dim, x.level)
+    if is_batched(x):
+        return Batched(_stop(x.array), x.dim, x.level, x.ndim == 0)
     return x

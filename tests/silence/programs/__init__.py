@@ -30,7 +30,8 @@ class Entry:
 
     `function` is called with what `arguments` say; a `factory` makes the function first, and what to look at beside the
     arguments when a call is over. `smooth` programs are differentiated by their first argument. `without` are ways in
-    which the program means something else, on purpose.
+    which the program means something else, on purpose. `inside` is what NumPy raises and the program catches, where
+    only numbers decide: a plan raises it when it runs, and says in which line.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Entry:
     smooth: bool = False
     factory: bool = False
     without: tuple[str, ...] = ()
+    inside: type[Exception] | None = None
     calls: tuple[int, ...] = (1, 2, 1)
 
     def made(self) -> tuple[Callable[..., Any], Callable[[], Any]]:

@@ -12,6 +12,20 @@ import numpy as np
 
 from . import program, smooth
 
+# type(x) itself is the one question that is answered for the stand-in: docs/compiling.md says so.
+SYMBOLIC = (
+    "compile",
+    "unoptimized",
+    "plan",
+    "reverse",
+    "forward",
+    "reverse, compiled",
+    "forward, compiled",
+    "vmap",
+    "vmap, compiled",
+    "series",
+)
+
 
 @smooth("f8[3]")
 def is_ndarray(x):
@@ -33,12 +47,12 @@ def is_not_ndarray_then_wrapped(x):
     return x * 2
 
 
-@smooth("f8[3]")
+@smooth("f8[3]", without=SYMBOLIC)
 def type_is_ndarray(x):
     return x * 2 if type(x) is np.ndarray else x * 3
 
 
-@smooth("f8[3]")
+@smooth("f8[3]", without=SYMBOLIC)
 def type_equals_ndarray(x):
     return x * 2 if type(x) == np.ndarray else x * 3  # noqa: E721
 
@@ -48,12 +62,12 @@ def class_of(x):
     return x * 2 if x.__class__ is np.ndarray else x * 3
 
 
-@smooth("f8[3]")
+@smooth("f8[3]", without=SYMBOLIC)
 def name_of_the_class(x):
     return x * 2 if type(x).__name__ == "ndarray" else x * 3
 
 
-@smooth("f8[3]")
+@smooth("f8[3]", without=SYMBOLIC)
 def subclass_check(x):
     return x * 2 if issubclass(type(x), np.ndarray) else x * 3
 
@@ -100,13 +114,13 @@ def element_is_not_an_array(x):
     return e * 2 if isinstance(e, np.ndarray) else e * 3
 
 
-@smooth("f8[3]")
+@smooth("f8[3]", without=SYMBOLIC)
 def element_type_is_float64(x):
     e = x[0]
     return e * 2 if type(e) is np.float64 else e * 3
 
 
-@smooth("f8[3]")
+@smooth("f8[3]", without=SYMBOLIC)
 def sum_type_is_float64(x):
     e = np.sum(x)
     return e * 2 if type(e) is np.float64 else e * 3
@@ -156,12 +170,6 @@ def has_flags(x):
 def has_array_attributes(x):
     names = ("shape", "dtype", "strides", "ctypes", "data", "base", "__array_interface__", "tolist", "nonzero")
     return x * sum(hasattr(x, name) for name in names)
-
-
-@smooth("f8[3]")
-def has_no_foreign_attributes(x):
-    names = ("requires_grad", "grad", "detach", "numpy", "graph", "backward", "node", "spec")
-    return x * (1 + sum(hasattr(x, name) for name in names))
 
 
 @smooth("f8[3]")
@@ -413,29 +421,19 @@ def identity_of_arguments(x):
     return x * (2 if same(x, x) else 3) * (2 if x is x.T else 3)
 
 
-@smooth("f8[3]")
+@smooth("f8[3]", without=SYMBOLIC)
 def module_of_the_type(x):
     return x * (2 if type(x).__module__ == "numpy" else 3)
 
 
-@smooth("f8[3]")
+@smooth("f8[3]", without=SYMBOLIC)
 def method_resolution(x):
     return x * (2 if np.ndarray in type(x).__mro__ else 3)
-
-
-@smooth("f8[3]")
-def array_priority(x):
-    return x * (1 + getattr(x, "__array_priority__", 5))
 
 
 @program("f8[3]")
 def directory_of(x):
     return "sum" in dir(x), "strides" in dir(x)
-
-
-@smooth("f8[3]")
-def method_of_the_type(x):
-    return np.ndarray.sum(x) + type(x).sum(x)
 
 
 @program("f8[3] ro")

@@ -105,7 +105,7 @@ def singular_matrix(x):
         return x * 2
 
 
-@program("f8[2,2]")
+@program("f8[2,2]", inside=np.linalg.LinAlgError)
 def singular_matrix_of_the_argument(x):
     try:
         return np.linalg.inv(x * 0)
@@ -113,7 +113,7 @@ def singular_matrix_of_the_argument(x):
         return x * 2
 
 
-@program("f8[2,2]")
+@program("f8[2,2]", inside=np.linalg.LinAlgError)
 def not_positive_definite(x):
     try:
         return np.linalg.cholesky(x - 100 * np.eye(2))
@@ -337,7 +337,7 @@ def not_of_an_array(x):
         return 3.0
 
 
-@program("f8[0]")
+@program("f8[0]", inside=ValueError)
 def maximum_of_nothing(x):
     try:
         return x.max()
@@ -350,7 +350,7 @@ def mean_of_nothing(x):
     return np.mean(x)
 
 
-@program("f8[3]")
+@program("f8[3]", inside=IndexError)
 def first_of_a_filter(x):
     try:
         return x[x > 100][0]
@@ -368,7 +368,7 @@ def read_only_caught(x):
     return b
 
 
-@program("i8[3]")
+@program("i8[3]", inside=ValueError)
 def integer_power_caught(k):
     try:
         return k**-1
@@ -386,7 +386,7 @@ def casting_caught(k):
     return y
 
 
-@program("i8[3]")
+@program("i8[3]", inside=OverflowError)
 def overflow_caught(k):
     try:
         return k + 2**70

@@ -7,7 +7,6 @@ import copy
 import ctypes
 import decimal
 import fractions
-import io
 import itertools
 import json
 import math
@@ -185,20 +184,8 @@ def formatted_and_read(y):
 
 
 @program("f8[3]")
-def printed_to_text(y):
-    text = io.StringIO()
-    print(y, file=text)
-    return text.getvalue()
-
-
-@program("f8[3]")
 def percent_formatted(y):
     return "%.2f" % y[0]  # noqa: UP031
-
-
-@program("f8[3]")
-def repr_of(y):
-    return repr(y), str(y[0])
 
 
 @program("f8[3]")

@@ -217,13 +217,12 @@ def methods_of_an_int(n):
 
 @program(real, "f8[3]")
 def float_type_checks(t, x):
-    kind = 2 if isinstance(t, float) else 3
-    return x * kind * (2 if type(t) is float else 5) * (2 if np.isscalar(t) else 7)
+    return x * (2 if isinstance(t, float) else 3) * (2 if np.isscalar(t) else 7)
 
 
 @program(whole, "f8[3]")
 def int_type_checks(n, x):
-    return x * (2 if isinstance(n, int) else 3) * (2 if type(n) is int else 5)
+    return x * (2 if isinstance(n, int) else 3) * (2 if isinstance(n, float) else 5)
 
 
 @program(switch, "f8[3]")
