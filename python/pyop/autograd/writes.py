@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +37,10 @@ def refuse_write(how: str, target: Tensor, other: Any) -> NoReturn:
     other : object
         The operand, or None.
     """
+    raise refusal(_text(how, target, other), RuntimeError)  # the traceback holds no arrays: these would be seen again
+
+
+def _text(how: str, target: Tensor, other: Any) -> str:
     named = _names_of(target)
     name = next((name for name, found in named if found is target), "x")
     remedy = f"write '{name} = {name} {how[:-1]} b', which makes a new array"
@@ -55,7 +60,7 @@ def refuse_write(how: str, target: Tensor, other: Any) -> NoReturn:
             "cannot follow a change that is seen through both"
         )
         remedy += ", and where the other one is to change too, make it of the new parts (np.concatenate, np.where)"
-    raise refusal(f"{name} {how} ... at {_line()}: {why}: {remedy}", RuntimeError)
+    return f"{name} {how} ... at {_line()}: {why}: {remedy}"
 
 
 def _line() -> str:
@@ -81,8 +86,12 @@ def _names_of(target: Tensor) -> list[tuple[str, Any]]:
 def _scopes() -> Iterator[list[tuple[str, Any]]]:
     """The variables of the running functions that are not pyop's."""
     for frame in itertools.islice(_frames(), 3):
-        if frame.f_code.co_name != "<module>":
-            yield list(frame.f_locals.items())
+        if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            continue  # a module or the body of a class
+        variables = frame.f_locals
+        yield list(variables.items())
+        if sys.version_info < (3, 13):
+            variables.clear()  # a copy that the frame keeps: what it holds would be seen as in use again
 
 
 def _frames() -> Iterator[FrameType]:
