@@ -140,9 +140,9 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     _check_dtype(ufunc, target, other)
     _check_shape(ufunc, target, found)
     target._check_writable(symbol)
-    if method == "ipow" and found == target.spec and target.dtype is not None and target.dtype.kind in "iuf":
-        if _is_number(other) or isinstance(other, Value):
-            return operator.pow(target, other)
+    real = target.dtype is not None and target.dtype.kind in "iuf"
+    if method == "ipow" and real and found == target.spec and (_is_number(other) or isinstance(other, Value)):
+        return operator.pow(target, other)
     return apply(InPlace(method), (target, other), {}, target.spec, name=ufunc.__name__, scalar=False)
 
 

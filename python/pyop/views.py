@@ -1,4 +1,4 @@
-"""Which functions of NumPy return an array that they are given, or a view of one: so that a write to either is not lost.
+"""Which functions of NumPy return an array that they are given, or a view of one, so that no write to either is lost.
 
 `share` tells the Values that a call has made whose memory they show. What is not here makes arrays of its own;
 tests/silence/test_views.py asks NumPy about every function that has a rule.
