@@ -20,8 +20,11 @@ void register_hooks(py::module_& m) {
         py::arg("spec"), py::arg("dim"), "The classes of specs and symbolic sizes.");
     m.def(
         "set_array_hooks",
-        [](py::object ufunc, py::object function) { pyop::set_array_hooks(ufunc.ptr(), function.ptr()); },
-        py::arg("array_ufunc"), py::arg("array_function"), "What NumPy's protocols on a Value call.");
+        [](py::object ufunc, py::object function, py::object getitem) {
+            pyop::set_array_hooks(ufunc.ptr(), function.ptr(), getitem.ptr());
+        },
+        py::arg("array_ufunc"), py::arg("array_function"), py::arg("getitem"),
+        "What NumPy's protocols on a Value, and its index, call.");
     m.def(
         "set_in_place_hook", [](py::object in_place) { pyop::set_in_place_hook(in_place.ptr()); }, py::arg("in_place"),
         "What an augmented assignment to a Value calls where it takes more than a node of its ufunc.");

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop import _core, value_methods
+from pyop import _core, value_refusals
 
 STUB = Path(pyop.__file__).with_name("_core.pyi")
 
@@ -35,9 +35,10 @@ FUNCTIONS = {node.name: node for node in BODY if isinstance(node, ast.FunctionDe
 
 # What a Value has only to say that it has it not: leaving it out of the stub lets type checkers say so earlier.
 REFUSALS = {
-    *value_methods._ERRORS,
-    *value_methods._NO_ATTRIBUTE,
+    *value_refusals.ERRORS,
+    *value_refusals.ATTRIBUTES,
     *("__bool__", "__complex__", "__contains__", "__delitem__", "__float__", "__index__", "__int__", "__setitem__"),
+    "__class__",
 }
 # What any class has, or only the interpreter asks for.
 MACHINERY = {*dir(object), *dir(BaseException), "__module__", "__weakref__", "__dict__", "__vectorcalloffset__"}

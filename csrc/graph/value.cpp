@@ -13,6 +13,7 @@ namespace {
 
 PyObject* array_ufunc_hook = nullptr;
 PyObject* array_function_hook = nullptr;
+PyObject* getitem_hook = nullptr;
 
 PyObject* value_name(PyObject* self, void*) {
     ValueObject* v = as_value(self);
@@ -124,6 +125,12 @@ PyObject* value_array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyObject* value_array_function(PyObject*, PyObject* args) { return PyObject_CallObject(array_function_hook, args); }
 
+// A slot, and no method given to the type from Python: that would make the type a sequence in the eyes of NumPy, which
+// then hides our errors behind its own.
+PyObject* value_subscript(PyObject* self, PyObject* key) {
+    return PyObject_CallFunctionObjArgs(getitem_hook, self, key, nullptr);
+}
+
 int value_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(as_value(self)->graph);
@@ -158,6 +165,7 @@ PyGetSetDef value_getset[] = {
     {"ndim", value_ndim, nullptr, "The number of dimensions, or None if unknown.", nullptr},
     {"_is_scalar", value_is_scalar, nullptr, "Whether NumPy has a scalar here, and no array; None if unknown.",
      nullptr},
+    {"__class__", value_class, nullptr, "What NumPy has here: ndarray, or the type of a scalar.", nullptr},
     {"graph", value_graph, nullptr, "The graph this Value belongs to.", nullptr},
     {"node", value_node, nullptr, "The node that computes this Value.", nullptr},
     {"_key", value_key, nullptr, "A number that identifies the output within its graph.", nullptr},
@@ -191,6 +199,9 @@ const PyType_Slot own_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(value_traverse)},
     {Py_tp_dealloc, reinterpret_cast<void*>(value_dealloc)},
     {Py_tp_getset, value_getset},
+    {Py_tp_getattro, reinterpret_cast<void*>(value_getattro)},
+    {Py_tp_setattro, reinterpret_cast<void*>(value_setattro)},
+    {Py_mp_subscript, reinterpret_cast<void*>(value_subscript)},
     {Py_nb_bool, reinterpret_cast<void*>(value_bool)},
     {Py_nb_float, reinterpret_cast<void*>(value_float)},
     {Py_nb_int, reinterpret_cast<void*>(value_int)},
@@ -211,7 +222,8 @@ PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags) {
     return reinterpret_cast<PyObject*>(v);
 }
 
-void set_array_hooks(PyObject* array_ufunc, PyObject* array_function) {
+void set_array_hooks(PyObject* array_ufunc, PyObject* array_function, PyObject* getitem) {
+    Py_XSETREF(getitem_hook, Py_NewRef(getitem));
     Py_XSETREF(array_ufunc_hook, Py_NewRef(array_ufunc));
     Py_XSETREF(array_function_hook, Py_NewRef(array_function));
 }

@@ -40,8 +40,8 @@ PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags = 0);
 PyObject* node_handle_new(PyObject* graph, uint32_t index);
 
 // Python's side of array-like behaviour: array_ufunc(ufunc, method, inputs, kwargs) and
-// array_function(func, types, args, kwargs), told once by python/pyop/__init__.py.
-void set_array_hooks(PyObject* array_ufunc, PyObject* array_function);
+// array_function(func, types, args, kwargs), getitem(value, key), told once by python/pyop/__init__.py.
+void set_array_hooks(PyObject* array_ufunc, PyObject* array_function, PyObject* getitem);
 
 // in_place(operator, value, other) of python/pyop/in_place.py: the Value that `value` becomes by an augmented
 // assignment.
@@ -65,6 +65,11 @@ PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssi
 // (value_in_place.cpp).
 int value_operator_slots(std::vector<PyType_Slot>& slots);
 int value_in_place_slots(std::vector<PyType_Slot>& slots);
+
+// Attributes (value_attributes.cpp).
+PyObject* value_class(PyObject* self, void*);  // what NumPy has there: isinstance() asks
+PyObject* value_getattro(PyObject* self, PyObject* name);
+int value_setattro(PyObject* self, PyObject* name, PyObject* value);
 
 // Methods about memory, for Python's rules (value_memory.cpp).
 std::span<const PyMethodDef> value_memory_methods();

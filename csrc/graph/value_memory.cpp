@@ -35,6 +35,8 @@ PyObject* check_writable_method(PyObject* self, PyObject* operation) {
 
 PyObject* lent(PyObject* self, PyObject*) { return value_new(as_value(self)->graph, as_value(self)->edge, kFixed); }
 
+PyObject* here(PyObject*, PyObject*) { return origin_text(current_origin()).release(); }
+
 PyObject* own_memory(PyObject* self, PyObject*) {
     leave_storage(as_value(self));
     Py_RETURN_NONE;
@@ -47,6 +49,7 @@ constexpr PyMethodDef methods[] = {
     {"_set_read_only", set_read_only, METH_NOARGS, "NumPy's array there is read-only."},
     {"_check_writable", check_writable_method, METH_O, "Raises if a write by this operation would be seen by others."},
     {"_lent", lent, METH_NOARGS, "Another handle of what this one is now, which cannot be written."},
+    {"_here", here, METH_NOARGS | METH_STATIC, "_here(): the line of the user's code that runs."},
     {"_own", own_memory, METH_NOARGS, "This Value shows memory of its own, whatever it was made of."},
 };
 

@@ -39,7 +39,7 @@ from .saving import load, pickles
 from .signature import Signature
 from .spec import Spec
 from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
-from .value_methods import install
+from .value_methods import getitem, install
 
 __all__ = [
     "CompiledFunction",
@@ -93,7 +93,7 @@ __all__ = [
 # What the core is told of its Python side, once.
 _core.set_package_directory(os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
 _core.set_spec_classes(Spec, Dim)
-_core.set_array_hooks(array_ufunc, array_function)
+_core.set_array_hooks(array_ufunc, array_function, getitem)
 _core.set_in_place_hook(in_place)
 install(Value)
 pickles.install()

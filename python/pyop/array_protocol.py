@@ -21,6 +21,7 @@ from .containers import check_operands
 from .dims import Dim, prod
 from .forms import is_scalar
 from .rebuild import replaced
+from .refusals import refusal
 from .sizes import apply, holds
 from .spec import Spec
 from .views import share
@@ -71,9 +72,21 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
         if method != "__call__":
             raise TypeError(f"{method} of {ufunc!r} cannot be a node: it is no ufunc of NumPy")
         return foreign_ufuncs.call(ufunc, inputs, kwargs)
+    _refuse_plain_out(ufunc, method, kwargs.get("out"))
     specs = ufuncs.infer(ufunc, method, to_specs(inputs), to_specs(kwargs) if kwargs else kwargs)
     kwargs = {key: value for key, value in kwargs.items() if key != "out"}
     return apply(_bound(ufunc, method), inputs, kwargs, specs, name=_ufunc_name(ufunc, method), scalar=True)
+
+
+def _refuse_plain_out(ufunc: np.ufunc, method: str, out: Any) -> None:
+    """A Value that is to go into an array of the function's own."""
+    if any(issubclass(type(item), np.ndarray) for item in (out or ())):
+        name = _ufunc_name(ufunc, method)
+        raise refusal(
+            f"`a += value` (or another augmented assignment, or np.{name}(..., out=a)) at {Value._here()} writes "
+            "Values into a plain array, which has no place for what is known only when the graph runs: write "
+            "`a = a + value`, which makes a Value; a captured array can be returned, and written by the caller"
+        )
 
 
 def array_function(
@@ -105,14 +118,14 @@ def array_function(
     check_operands(f"{_name(func)} of a Value", args, kwargs)
     if not all(issubclass(kind, (Value, np.ndarray)) for kind in types):
         return NotImplemented
-    refusal = _REFUSED.get(func)
-    if refusal is not None:
-        raise TypeError(f"{_name(func)} {refusal}")
+    refused = _REFUSED.get(func)
+    if refused is not None:
+        raise refusal(f"{_name(func)} {refused}")
     answer = _ANSWERED.get(func)
     if answer is not None:
         return answer(func, *args, **kwargs)
     if kwargs.get("overwrite_input"):
-        raise TypeError(
+        raise refusal(
             f"{_name(func)}(overwrite_input=True) writes into its argument, and a Value is immutable: leave it away"
         )
     composed = COMPOSED.get(func)
@@ -128,7 +141,7 @@ def array_function(
     else:
         specs = found(*to_specs(args), **to_specs(kwargs))
     if not holds((args, kwargs), Value):
-        raise TypeError(
+        raise refusal(
             f"{_name(func)}(like=...) of a Value: call it without like= and use the array in the graph as it is"
         )
     name = _name(func).removeprefix("np.")
@@ -173,7 +186,7 @@ def _name(func: Callable[..., Any]) -> str:
 
 
 def _unknown(func: Callable[..., Any], what: str) -> NoReturn:
-    raise TypeError(
+    raise refusal(
         f"{_name(func)} of a Value whose {what} is not known when the graph is built: declare it in the spec of the "
         "input, or do this inside a pyop.op, which is called with arrays"
     )
@@ -215,7 +228,7 @@ def _of_dtypes(func: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _min_scalar_type(func: Any, a: Any) -> np.dtype[Any]:
     if _ndim(func, a) == 0:
-        raise TypeError(
+        raise refusal(
             "np.min_scalar_type of a single number looks at its value, which a Value has only when its graph runs"
         )
     return _dtype(func, a)

@@ -105,9 +105,9 @@ def _flat_call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 def _has_arrays(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> bool:
     """Whether an array stands inside a container, beside Values."""
-    flat = sum(isinstance(a, np.ndarray) for a in (*args, *kwargs.values()))
+    flat = sum(issubclass(type(a), np.ndarray) for a in (*args, *kwargs.values()))
     values = any(isinstance(leaf, Value) for leaf in leaves)
-    return values and sum(isinstance(leaf, np.ndarray) for leaf in leaves) > flat
+    return values and sum(issubclass(type(leaf), np.ndarray) for leaf in leaves) > flat
 
 
 def _nested_call(func: Callable[..., Any], leaves: list[Any], tree: Any) -> dict[str, Any]:

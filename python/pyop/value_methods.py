@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from . import value_refusals
 from .array_protocol import to_specs
 from .dims import Dim, Extent, mul, prod
 from .forms import is_scalar
+from .refusals import refusal
 from .sizes import apply
 from .spec import Spec
+from .value_refusals import refuse_write
 from .views import share
 
-__all__ = ["install"]
+__all__ = ["getitem", "install"]
 
 # Methods that take what the function of the same name takes after the array.
 _FUNCTIONS = (
@@ -28,40 +31,6 @@ _FUNCTIONS = (
     *("repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take"),
     *("trace", "var"),
 )
-
-_NUMBERS = "a Value has no numbers until its graph runs: "
-_RUN = "take them from what g.run(...) or a compiled plan returns, or use a pyop.op, which is called with arrays"
-_IMMUTABLE = "a Value is immutable: "
-_MEMORY = "a Value has no memory until its graph runs"
-
-_ERRORS = {
-    "item": _NUMBERS + _RUN,
-    "tolist": _NUMBERS + _RUN,
-    "tobytes": _NUMBERS + _RUN,
-    "tofile": _NUMBERS + _RUN,
-    "dump": _NUMBERS + _RUN,
-    "dumps": _NUMBERS + _RUN,
-    "fill": _IMMUTABLE + "use np.full_like(value, number)",
-    "sort": "ndarray.sort works in place, and " + _IMMUTABLE + "use np.sort(value), which returns a new one",
-    "partition": "ndarray.partition works in place, and " + _IMMUTABLE + "use np.partition(value, kth)",
-    "put": _IMMUTABLE + "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
-    "resize": "ndarray.resize works in place, and " + _IMMUTABLE + "use np.resize(value, shape)",
-    "itemset": _IMMUTABLE + "use np.where with a mask",
-    "setfield": _IMMUTABLE + "use a pyop.op that writes into a copy and returns it",
-    "setflags": _MEMORY + ", and so no flags to set",
-    "getfield": _MEMORY + ": use value['name'] for a field of a record array",
-    "__trunc__": _NUMBERS + "use np.trunc(value)",
-    "__reduce_ex__": "a Value means nothing outside of its graph: pickle what g.run(...) returns",
-    "byteswap": "a Value has the machine's byte order: swap bytes inside a pyop.op",
-}
-_NO_ATTRIBUTE = {
-    "flat": "use value.ravel() and index that",
-    "data": _MEMORY,
-    "ctypes": _MEMORY,
-    "strides": _MEMORY + ": how the elements lie is decided then",
-    "flags": _MEMORY,
-    "base": _MEMORY,
-}
 
 
 def install(value_type: type) -> None:
@@ -81,14 +50,14 @@ def install(value_type: type) -> None:
     """
     for name in _FUNCTIONS:
         _add(value_type, name, _function(name, getattr(np, name)))
-    for name, message in _ERRORS.items():
-        _add(value_type, name, _refusal(name, message))
-    for method in _METHODS:
+    for name in value_refusals.ERRORS:
+        _add(value_type, name, value_refusals.method(name))
+    for method in (*_METHODS, *value_refusals.METHODS):
         _add(value_type, method.__name__, method)
     for name, getter in _PROPERTIES.items():
         setattr(value_type, name, property(getter, doc=getter.__doc__))
-    for name, message in _NO_ATTRIBUTE.items():
-        setattr(value_type, name, property(_absence(name, message)))
+    for name in value_refusals.ATTRIBUTES:
+        setattr(value_type, name, property(value_refusals.attribute(name)))
     setattr(value_type, "__pandas_priority__", 100_000)  # noqa: B010 (containers of pandas leave operators to us)
 
 
@@ -104,23 +73,6 @@ def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     method.__doc__ = f"As `numpy.{name}` of this Value."
     return method
-
-
-def _refusal(name: str, message: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"Value.{name}(): {message}")
-
-    method.__doc__ = f"Not for a Value: {message}."
-    return method
-
-
-def _absence(name: str, message: str) -> Callable[[Any], Any]:
-    def getter(self: Any) -> Any:
-        # AttributeError, so that hasattr() and the protocols that ask see that it is not there.
-        raise AttributeError(f"Value.{name}: {message}")
-
-    getter.__doc__ = f"Not for a Value: {message}."
-    return getter
 
 
 # --- methods whose arguments differ from the function's
@@ -209,7 +161,10 @@ def astype(
 def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
     """The bytes of the elements read as another dtype; without one, the Value itself."""
     if type is not None:
-        raise TypeError(f"Value.view(type=...): a Value stays a Value, it cannot become a {type!r}")
+        raise refusal(
+            f"Value.view(type=...): a Value stays a Value, it cannot become a {type!r}; use a pyop.op, which is "
+            "called with arrays"
+        )
     if dtype is None:
         return self
     target = np.dtype(dtype)
@@ -238,14 +193,33 @@ def _resized(size: Extent, old: np.dtype[Any] | None, new: np.dtype[Any]) -> Ext
     return None
 
 
+def byteswap(self: Any, inplace: bool = False) -> Any:
+    """The elements with their bytes in the other order."""
+    if inplace:
+        raise refuse_write("Value.byteswap(inplace=True)", "write x = x.byteswap(), which returns a new one")
+    return apply(np.ndarray.byteswap, (self,), {}, self.spec, name="byteswap", scalar=self._is_scalar)
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The Value itself: there is no device but ``"cpu"``."""
+    if stream is not None or device != "cpu":
+        raise ValueError(f'Unsupported device: {device!r}. Only "cpu" is allowed.')
+    return self
+
+
+def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
+    """NumPy, whose functions take Values."""
+    return np
+
+
 # --- indexing and iteration
 
 
-def __getitem__(self: Any, key: Any) -> Any:
+def getitem(self: Any, key: Any) -> Any:
     """Indexing as NumPy's, basic and advanced; Values may stand in the index."""
-    from .rules.indexing import getitem  # on first use: `import pyop` stays light
+    from .rules import indexing  # on first use: `import pyop` stays light
 
-    spec = getitem(self.spec, to_specs(key))
+    spec = indexing.getitem(self.spec, to_specs(key))
     if _has_value_bound(key):
         made = apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem", scalar=False)
     else:
@@ -274,27 +248,14 @@ def _getitem_with_bounds(array: Any, key: Any) -> Any:
     return array[tuple(slice(*item) if len(item) == 3 else item[0] for item in key)]
 
 
-def __setitem__(self: Any, key: Any, value: Any) -> None:
-    """Not for a Value."""
-    raise TypeError(
-        _IMMUTABLE + "instead of x[key] = y write x = np.where(mask, y, x), put parts together with np.concatenate, "
-        "or declare a pyop.op that writes into a copy and returns it"
-    )
-
-
-def __delitem__(self: Any, key: Any) -> None:
-    """Not for a Value."""
-    raise TypeError(_IMMUTABLE + "use np.delete(x, key), which returns a new one")
-
-
 def _first_size(self: Any, what: str) -> int:
     shape = self.shape
-    if shape == ():
+    if shape == ():  # as NumPy has it
         raise TypeError(f"{what} of a Value of no dimensions")
     size = None if shape is None else shape[0]
     if not isinstance(size, int):
         known = "not known" if size is None else f"symbolic ({size})"
-        raise TypeError(
+        raise refusal(
             f"{what} of {self!r}: its first size is {known} when the graph is built; "
             "declare a number in the spec of the input, or use a NumPy function over the axis instead of a loop"
         )
@@ -311,21 +272,14 @@ def __iter__(self: Any) -> Iterator[Any]:
     return iter([self[k] for k in range(_first_size(self, "iteration"))])
 
 
-def __contains__(self: Any, item: Any) -> bool:
-    """Not for a Value."""
-    raise TypeError("'in' needs numbers, and " + _NUMBERS + "use np.any(value == item), or np.isin, which give Values")
+def __reversed__(self: Any) -> Iterator[Any]:
+    """As `__iter__`, from the last."""
+    return iter([*__iter__(self)][::-1])
 
 
 def __round__(self: Any, ndigits: int | None = None) -> Any:
     """As `numpy.round`."""
     return np.round(self, 0 if ndigits is None else ndigits)
-
-
-def __format__(self: Any, spec: str) -> str:
-    """The text of the Value itself; a format of numbers is an error."""
-    if spec:
-        raise TypeError(f"format {spec!r} needs a number, and {_NUMBERS}format what g.run(...) returns")
-    return str(self)
 
 
 def __copy__(self: Any) -> Any:
@@ -339,9 +293,9 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 
 
 _METHODS: tuple[Callable[..., Any], ...] = (
-    *(__round__, __format__, __copy__, __deepcopy__),
+    *(__round__, __copy__, __deepcopy__, __array_namespace__, to_device, byteswap),
     *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, astype, view),
-    *(__getitem__, __setitem__, __delitem__, __len__, __iter__, __contains__),
+    *(__len__, __iter__, __reversed__),
 )
 
 
@@ -378,6 +332,11 @@ def _itemsize(self: Any) -> int | None:
     return None if self.dtype is None else int(self.dtype.itemsize)
 
 
+def _device(self: Any) -> str:
+    """As NumPy has it."""
+    return "cpu"
+
+
 def _nbytes(self: Any) -> int | Dim | None:
     """Bytes of all elements: an int, a Dim, or None if it is not known."""
     return mul(_size(self), _itemsize(self))
@@ -391,4 +350,5 @@ _PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "size": _size,
     "itemsize": _itemsize,
     "nbytes": _nbytes,
+    "device": _device,
 }

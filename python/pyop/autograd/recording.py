@@ -77,7 +77,7 @@ def _check_operands(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     recorded = _core.forward_level() > 0 or (
         _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)
     )
-    foreign = [x for x in leaves if type(x) not in _COMMON and (recorded or not isinstance(x, np.ndarray))]
+    foreign = [x for x in leaves if type(x) not in _COMMON and (recorded or not issubclass(type(x), np.ndarray))]
     check_operands(f"{getattr(function, '__name__', function)} of a Tensor", foreign)
 
 
@@ -141,7 +141,7 @@ def _wrapped(result: Any) -> Any:
     kind = type(result)
     if kind is Tensor:
         return result
-    if isinstance(result, (np.ndarray, np.generic)):
+    if issubclass(type(result), (np.ndarray, np.generic)):
         made = Tensor(result)
         made._scalar = kind is not np.ndarray and isinstance(result, np.generic)
         return made
@@ -154,7 +154,7 @@ def _wrapped(result: Any) -> Any:
 
 def _may_vary(x: Any) -> bool:
     """Whether a result can have a derivative: numbers that vary, or objects that may be such."""
-    if isinstance(x, (np.ndarray, np.generic)):
+    if issubclass(type(x), (np.ndarray, np.generic)):
         return x.dtype.kind in "fcO"
     return isinstance(x, (float, complex)) or (isinstance(x, (tuple, list)) and any(map(_may_vary, x)))
 
@@ -162,7 +162,7 @@ def _may_vary(x: Any) -> bool:
 def _is_of_objects(x: Any) -> bool:
     if isinstance(x, (tuple, list)):
         return any(map(_is_of_objects, x))
-    return isinstance(x, np.ndarray) and x.dtype.kind == "O"
+    return issubclass(type(x), np.ndarray) and x.dtype.kind == "O"
 
 
 def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

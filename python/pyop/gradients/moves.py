@@ -49,7 +49,9 @@ def reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
 def _is_basic(key: Any) -> bool:
     items = key if isinstance(key, tuple) else (key,)
     return all(
-        item is None or item is Ellipsis or (isinstance(item, (slice, int, np.integer)) and not isinstance(item, bool))
+        item is None
+        or item is Ellipsis
+        or (issubclass(type(item), (slice, int, np.integer)) and type(item) is not bool)
         for item in items
     )
 
@@ -61,7 +63,7 @@ def put(ct: Any, like: Any, key: Any) -> Any:
     out = np.zeros(np.shape(like), ct.dtype)
     if _is_basic(key):
         out[key] = ct
-    elif isinstance(key, np.ndarray) and key.dtype == bool:
+    elif issubclass(type(key), np.ndarray) and key.dtype == bool:
         out[key] = ct  # a mask picks no element twice
     else:
         np.add.at(out, key, ct)

@@ -48,7 +48,7 @@ class Scalar(float):
         return Scalar(-float(self), self.dtype)
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, (int, float)):
+        if issubclass(type(other), (int, float)):
             return self._joined(float(self) * other, other)
         if isinstance(other, Value) and other.dtype == self.dtype and self in (1.0, -1.0):
             return other if self == 1.0 else -other
@@ -57,12 +57,14 @@ class Scalar(float):
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, (int, float)) and other:
+        if issubclass(type(other), (int, float)) and other:
             return self._joined(float(self) / other, other)
         return self.array() / other
 
     def __add__(self, other: Any) -> Any:
-        return self._joined(float(self) + other, other) if isinstance(other, (int, float)) else self.array() + other
+        return (
+            self._joined(float(self) + other, other) if issubclass(type(other), (int, float)) else self.array() + other
+        )
 
     __radd__ = __add__
 

@@ -17,10 +17,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from .._core import Value
+from ..refusals import refusal
 from ..spec import Spec
 
 __all__ = ["infer", "lookup", "names", "rule"]
@@ -146,9 +148,9 @@ def settled(function: Rule) -> Rule:
     return checked
 
 
-def refuse_out() -> None:
-    raise TypeError(
-        "out= cannot be used with a Value: a Value is immutable and a node owns its result; "
+def refuse_out() -> NoReturn:
+    raise refusal(
+        f"out= cannot be used with a Value, as at {Value._here()}: a Value is immutable and a node owns its result; "
         "leave out= away and use the Value that the call returns"
     )
 

@@ -10,6 +10,7 @@ from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..dims import Dim, Extent, add, broadcast_shapes, floordiv, mul, prod, same, sub
+from ..refusals import refusal
 from ..spec import Spec
 from ._operand import Operand, Shape, extents
 
@@ -61,7 +62,7 @@ def is_static(x: Any) -> bool:
 
 def _require_static(axis: Any) -> None:
     if not is_static(axis):
-        raise TypeError(
+        raise refusal(
             "an axis has to be a number when the graph is built, got a Value: it decides which shape the result has; "
             "pass an int, or wrap the call in a pyop.op that declares its output"
         )
@@ -170,7 +171,7 @@ def _size(item: Any) -> Extent:
     if isinstance(item, Spec):
         return None
     if item is None:
-        raise TypeError(
+        raise refusal(
             "a size in the shape is None: it depends on numbers and is not known when the graph is built; write -1 "
             "where the function allows it, or do this inside a pyop.op, which is called with arrays"
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..refusals import refusal
 from ..spec import Spec
 from . import rule
 from ._operand import BOOL, one, operand, probe
@@ -81,9 +82,7 @@ def _clip(
 @rule(np.nan_to_num)
 def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Spec:
     if copy is not True and not copy:
-        raise TypeError(
-            "np.nan_to_num(copy=False) writes into its argument, and a Value is immutable: leave copy= away"
-        )
+        raise refusal("np.nan_to_num(copy=False) writes into its argument, and a Value is immutable: leave copy= away")
     part = operand(x)
     return Spec(part.dtype, part.shape)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dims import Extent
+from ..refusals import refusal
 from ..spec import Spec
 from . import rule
 from ._operand import Operand, Shape, one, operand, probe
@@ -69,7 +70,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> A
     if part.ndim is None:
         if isinstance(axis, int):
             return Spec()
-        raise TypeError(
+        raise refusal(
             "np.gradient returns one array for each axis, and the rank of the Value is not known when the graph is "
             "built; declare it, or pass axis= as an int"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dims import Extent
+from ..refusals import refusal
 from ..spec import Spec
 from . import rule
 from ._operand import Operand, operand
@@ -16,7 +17,7 @@ from ._shape import axis_of, dropped, floordiv, replaced
 
 def _pieces(part: Operand, sections: Any, axis: Any, even: bool) -> list[Spec]:
     if isinstance(sections, Spec):
-        raise TypeError(
+        raise refusal(
             "where to split has to be concrete when the graph is built, got a Value: it decides how many arrays "
             "there are; pass an int or a list of ints"
         )
@@ -87,7 +88,7 @@ def _unstack(x: Any, /, *, axis: Any = 0) -> tuple[Spec, ...]:
         raise ValueError("Input array must be at least 1-d.")
     count = None if part.shape is None else part.shape[axis_of(axis, len(part.shape))]
     if part.shape is None or not isinstance(count, int):
-        raise TypeError(
+        raise refusal(
             f"np.unstack on a size not known when the graph is built ({'unknown' if count is None else count}): "
             "the number of results has to be; declare the size of the axis"
         )

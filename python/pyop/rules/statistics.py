@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dims import Extent
+from ..refusals import refusal
 from ..spec import Spec
 from . import rule
 from ._operand import FLOAT, INTP, DType, Operand, Sample, Shape, one, operand, probe
@@ -219,7 +220,7 @@ def _histogramdd(
         part = operand(sample)
         axes = part.shape[1] if part.ndim == 2 and part.shape else 1 if part.ndim == 1 else None
     if not isinstance(axes, int):
-        raise TypeError(
+        raise refusal(
             "np.histogramdd returns edges for each column of its sample, and their number is not known when the "
             "graph is built; declare the number of columns"
         )

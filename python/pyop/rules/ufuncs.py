@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..refusals import refusal
 from ..spec import Spec
 from . import refuse_out, settle
 from ._operand import BOOL, DType, Operand, Shape, one, operand, operands, probe
@@ -43,7 +44,7 @@ def infer(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str,
     'float32[n,3]'
     """
     if method == "at":
-        raise TypeError(_MUTATED)
+        raise refusal(_MUTATED)
     out = kwargs.get("out")
     if out is not None and not (isinstance(out, tuple) and all(item is None for item in out)):
         refuse_out()

@@ -1,0 +1,88 @@
+// graph/value_attributes.cpp: what a Value says it is, and what becomes of attributes that only NumPy's object has. A
+// function may ask for those and go another way where they are missing, so what NumPy has is a refusal, no
+// AttributeError.
+#include <array>
+#include <string_view>
+
+#include "graph/storage.h"
+#include "graph/value.h"
+#include "runtime/errors.h"
+#include "runtime/refusal.h"
+
+namespace pyop {
+
+namespace {
+
+const ValueSpec& spec_of(PyObject* value) { return graph_of(as_value(value)->graph).spec(as_value(value)->edge); }
+
+struct Setting {
+    std::string_view name;
+    const char* remedy;
+};
+constexpr std::array<Setting, 7> kSettings = {{
+    {"shape", "write `x = x.reshape(shape)`"},
+    {"dtype", "write `x = x.view(dtype)` for other elements of the same bytes, or x.astype(dtype)"},
+    {"strides", "use slices, or numpy.lib.stride_tricks in a pyop.op, which is called with arrays"},
+    {"real", "write `x = values + 1j * x.imag`"},
+    {"imag", "write `x = x.real + 1j * values`"},
+    {"flat", "write `x = np.reshape(values, x.shape)`, or np.full_like(x, number)"},
+    {"data", "write `x = values`"},
+}};
+
+bool numpy_has(PyObject* value, PyObject* name) {
+    Ref there = Ref::steal(value_class(value, nullptr));
+    const bool has = there && PyObject_HasAttr(there.get(), name);
+    PyErr_Clear();
+    return has;
+}
+
+PYOP_COLD PyObject* absent(PyObject* value, PyObject* name) {
+    Ref missing = take_pending();
+    const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+    if (!text) PyErr_Clear();
+    if (!text || std::string_view(text).starts_with("__") || !numpy_has(value, name)) {
+        restore_pending(std::move(missing));
+        return nullptr;
+    }
+    Ref shown = Ref::steal(PyObject_Repr(value));
+    if (!shown) return nullptr;
+    return refuse(PyExc_TypeError,
+                  "attribute '%U' of %U: NumPy has it, but a Value has no numbers and no memory until its graph runs: "
+                  "declare the function that needs it with pyop.op, which is called with arrays",
+                  name, shown.get());
+}
+
+}  // namespace
+
+PyObject* value_class(PyObject* self, void*) {
+    const ValueSpec& spec = spec_of(self);
+    if (spec.form != Form::Scalar) return Py_NewRef(reinterpret_cast<PyObject*>(&PyArray_Type));
+    PyTypeObject* type = spec.descr() ? spec.descr()->typeobj : &PyGenericArrType_Type;
+    return Py_NewRef(reinterpret_cast<PyObject*>(type));
+}
+
+PyObject* value_getattro(PyObject* self, PyObject* name) {
+    PyObject* found = PyObject_GenericGetAttr(self, name);
+    if (PYOP_LIKELY(found != nullptr) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+    return absent(self, name);
+}
+
+int value_setattro(PyObject* self, PyObject* name, PyObject* value) {
+    const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+    if (!text) PyErr_Clear();
+    if (text && value && spec_of(self).form != Form::Scalar) {
+        for (const Setting& setting : kSettings) {
+            if (setting.name != text) continue;
+            Ref here = origin_text(current_origin());
+            if (here)
+                refuse(PyExc_TypeError,
+                       "`x.%s = ...` at %U writes into an array, and a Value cannot be changed so: %s, which makes a "
+                       "new one",
+                       text, here.get(), setting.remedy);
+            return -1;
+        }
+    }
+    return PyObject_GenericSetAttr(self, name, value);
+}
+
+}  // namespace pyop
