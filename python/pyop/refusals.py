@@ -8,12 +8,14 @@ csrc/runtime/refusal.h.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from ._core import PyopError, call_watched, note_refusal
 
-__all__ = ["call_watched", "note_call", "noting", "refusal"]
+__all__ = ["call_watched", "note_call", "noting", "refusal", "remedy_of_caller"]
 
 
 def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
@@ -93,3 +95,44 @@ def note_call(error: BaseException, call: str) -> None:
             "and call that"
         )
     error.add_note(text)
+
+
+# What pyop.scipy has, by the module of SciPy (or the package) and the name of the function there.
+_SPECIAL = ("logsumexp", "softmax", "log_softmax", "polygamma", "multigammaln")
+_LINALG = ("expm", "sqrtm", "solve_sylvester", "solve_triangular", "solve_banded", "cho_factor", "cho_solve")
+_DISTRIBUTIONS = ("norm", "t", "gamma", "beta", "chi2", "poisson")
+_DENSITIES = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
+
+
+def remedy_of_caller() -> str | None:
+    """What to call instead, if a function of SciPy asks for an array and pyop.scipy has one of that name.
+
+    Returns
+    -------
+    str or None
+        ``"pyop.scipy.special.logsumexp"``.
+    """
+    frame = sys._getframe(1)
+    for _ in range(12):
+        found = _mirror_of(frame)
+        if found is not None:
+            return f"pyop.scipy.{found}"
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def _mirror_of(frame: FrameType) -> str | None:
+    module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+    package = module.split(".")[1:2] if module.startswith("scipy.") else []
+    if package == ["special"] and name in _SPECIAL:
+        return f"special.{name}"
+    if package == ["linalg"] and name in _LINALG:
+        return f"linalg.{name}"
+    if package == ["signal"] and name == "convolve":
+        return "signal.convolve"
+    if package == ["stats"] and name in _DENSITIES:
+        distribution = getattr(frame.f_locals.get("self"), "name", None)
+        return f"stats.{distribution}.{name}" if distribution in _DISTRIBUTIONS else None
+    return None

@@ -53,6 +53,9 @@ class Call:
         results = flatten(self.func(*args, **kwargs))[0]
         return [y for y in results if getattr(y, "dtype", None) is None or y.dtype.kind in "fc"]
 
+    def parts(self):
+        return self.func, self.args, self.kwargs
+
     def moved(self, step):
         return [(x + step * t).astype(x.dtype) for x, t in zip(self.arrays, self.tangents, strict=True)]
 

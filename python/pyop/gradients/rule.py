@@ -34,14 +34,14 @@ def unknown(t: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
     raise NoRule("no derivative by this argument is known: give it one with pyop.defvjp")
 
 
-def _known(func: Any, derivatives: Sequence[Any], k: int) -> Any:
+def _known(func: Any, derivatives: Sequence[Any], k: int, names: Sequence[str] = ()) -> Any:
     """The derivative by argument `k`, which is an error where nobody knows it."""
     found = derivatives[k]
     if found is unknown:
-        name = name_of(func)
+        name, label = name_of(func), f" ({names[k]})" if k < len(names) else ""
         raise NoRule(
-            f"{name} has no gradient rule for argument {k}, whose derivative has no closed form: keep that argument "
-            f"constant, give it a rule with pyop.defvjp({name}, ...), or call {name} in a "
+            f"{name} has no gradient rule for argument {k}{label}, whose derivative has no closed form: keep that "
+            f"argument constant, give it a rule with pyop.defvjp({name}, ...), or call {name} in a "
             'pyop.op(..., grad="fd"), which takes differences'
         )
     return found
@@ -180,7 +180,7 @@ class PerArgument(Rule):
         position = self.position(place)
         if position >= len(functions):
             raise NoRule(f"{name_of(self.func)} has no gradient rule for argument {position}{_REMEDY}")
-        return _known(self.func, functions, position)
+        return _known(self.func, functions, position, self.names)
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         if self.vjps is None:

@@ -293,6 +293,8 @@ def name_of(func: Any) -> str:
     inner = getattr(func, "__name__", None) or repr(func)
     if isinstance(func, Op):
         return f"op {func.name!r}"
+    if module.startswith("pyop.scipy"):
+        return f"{module}.{func.__qualname__}"
     return f"{module}.{inner}" if module.partition(".")[0] == "np" else str(inner)
 
 

@@ -32,7 +32,8 @@ from .._core import Op
 __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 
 # Functions of pyop itself that stand in nodes. They compute on arrays or call what else the model names, and nothing
-# else; so do the primitives of pyop.gradients, which are known by their rules.
+# else; so do the primitives of pyop.gradients and the functions of pyop.scipy, which are known by their rules.
+_WITH_RULES = ("pyop.gradients.", "pyop.scipy.")
 _INTERNAL = (
     "pyop.array_protocol._leaves_of",
     "pyop.compiling.results._second",
@@ -167,7 +168,7 @@ def is_known_numpy(found: Any) -> bool:
 
 def _has_internal(module: str) -> bool:
     """Whether a module of pyop's own has functions that stand in nodes."""
-    return module.startswith("pyop.gradients.") or any(path.rpartition(".")[0] == module for path in _INTERNAL)
+    return module.startswith(_WITH_RULES) or any(path.rpartition(".")[0] == module for path in _INTERNAL)
 
 
 def _is_internal(found: Any) -> bool:
@@ -178,7 +179,7 @@ def _is_internal(found: Any) -> bool:
 
     if f"{found.__module__}.{found.__qualname__}" in _INTERNAL:
         return True
-    return found.__module__.startswith("pyop.gradients.") and rules.lookup(found) is not None
+    return found.__module__.startswith(_WITH_RULES) and rules.lookup(found) is not None
 
 
 @lru_cache(maxsize=256)

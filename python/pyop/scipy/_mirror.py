@@ -1,0 +1,105 @@
+"""How a function of SciPy becomes one that takes Tensors and Values: the same name, and a protocol in front."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..gradients import table
+from ..gradients.fit import fit
+from ..gradients.rule import PerArgument, unknown
+from ..rules import rule as spec_rule
+from ..rules._operand import one, operand, probe
+from ..rules._shape import broadcast
+from ..spec import Spec
+
+__all__ = ["by_factors", "elementwise_spec", "mirrored", "rest_of"]
+
+_PLAIN = (int, float, complex, str, np.generic, np.ndarray, type(None))
+
+
+def mirrored(
+    function: Callable[..., Any], module: str, specs: Callable[..., Any], name: str | None = None
+) -> Callable[..., Any]:
+    """A function that does what `function` does, and asks Tensors and Values first.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays.
+    module : str
+        Where the new one is found.
+    specs : callable
+        What it returns, of the arguments with a Spec in the place of each Value.
+    name : str, optional
+        The path to it in its module, if that is not the name of `function`.
+    """
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        asked = _asked(args, kwargs)
+        if asked is None:
+            return function(*args, **kwargs)
+        return asked.__array_function__(public, (type(asked),), args, kwargs)
+
+    public.__module__ = module
+    public.__qualname__ = name or function.__name__
+    public.__name__ = public.__qualname__.rpartition(".")[2]
+    spec_rule(public)(specs)
+    return public
+
+
+def _asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The first argument that has a say."""
+    for argument in (*args, *kwargs.values()):
+        items = argument if type(argument) in (tuple, list) else (argument,)
+        for item in items:
+            if not issubclass(type(item), _PLAIN) and hasattr(type(item), "__array_function__"):
+                return item
+    return None
+
+
+def elementwise_spec(function: Callable[..., Any]) -> Callable[..., Spec]:
+    """What an elementwise function returns: everything broadcast, in the dtype that SciPy gives it."""
+
+    def specs(*args: Any, **kwargs: Any) -> Spec:
+        parts, named = [operand(x) for x in args], {key: operand(x) for key, x in kwargs.items()}
+        dtype = probe(function, *map(one, parts), **{key: one(part) for key, part in named.items()})
+        return Spec(dtype, broadcast(*parts, *named.values()))
+
+    return specs
+
+
+def by_factors(public: Callable[..., Any], names: Sequence[str], factors: Sequence[Any]) -> None:
+    """The gradient rule of an elementwise function of real numbers.
+
+    Parameters
+    ----------
+    public : callable
+    names : sequence of str
+        Of the parameters.
+    factors : sequence
+        The derivatives by each, as functions of ``(ans, *args, **kwargs)``; None where nobody knows it.
+    """
+
+    def rule_of(factor: Any) -> Any:
+        if factor is None:
+            return unknown
+        return lambda t, ans, *args, **kwargs: t * factor(ans, *args, **kwargs)
+
+    rules = tuple(map(rule_of, factors))
+    table.add(PerArgument(public, rules, rules, names, fit))
+
+
+def rest_of(module: Any) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module for what SciPy's has besides."""
+
+    def attribute(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(module, name)
+
+    return attribute

@@ -1,0 +1,140 @@
+"""``scipy.special``, with `logsumexp`, `softmax`, `log_softmax`, `polygamma`, `multigammaln` for Tensors and Values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.special as _special
+
+from ..gradients import table
+from ..gradients.fit import conj, fit, is_complex
+from ..gradients.reductions import expanded
+from ..gradients.rule import PerArgument, structural
+from ..gradients.table import NoRule
+from ..rules._operand import one, operand, probe
+from ..rules._shape import broadcast, reduced
+from ..spec import Spec
+from ._mirror import by_factors, elementwise_spec, mirrored, rest_of
+
+__all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]
+
+__getattr__ = rest_of(_special)
+
+
+# --- logsumexp
+
+
+def _logsumexp_specs(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False) -> Any:
+    parts = [operand(a)] if b is None else [operand(a), operand(b)]
+    shape = reduced(broadcast(*parts), axis, keepdims)
+    if b is None:
+        found = [Spec(probe(_special.logsumexp, one(parts[0])), shape)]
+    else:
+        found = [Spec(probe(_logsumexp_of_two, *map(one, parts)), shape)]
+    return (found[0], Spec(None, shape)) if return_sign else found[0]
+
+
+def _logsumexp_of_two(a: Any, b: Any) -> Any:
+    return _special.logsumexp(a, b=b)
+
+
+def _shares(ans: Any, a: Any, axis: Any, b: Any, keepdims: Any, return_sign: Any) -> tuple[Any, Any]:
+    """What part of a change of each exponent, and of each factor, the result follows."""
+    sign: Any = 1.0
+    if return_sign:
+        if is_complex(a) is not False or (b is not None and is_complex(b)):
+            raise NoRule(
+                "logsumexp(return_sign=True) of complex numbers has no gradient rule: use logsumexp without it, which "
+                "returns a complex logarithm"
+            )
+        ans, sign = ans[0], expanded(ans[1], axis, keepdims)
+    total = expanded(ans, axis, keepdims)
+    each = np.exp(a - np.where(np.isfinite(total), total, 0)) * sign  # where all exponents are -inf nothing changes
+    return (each, each) if b is None else (each * b, each + np.zeros_like(b))
+
+
+def _logsumexp_vjp(of_weight: bool) -> Any:
+    def vjp(ct: Any, ans: Any, a: Any, axis: Any = None, b: Any = None, keepdims: Any = False,
+            return_sign: Any = False) -> Any:  # fmt: skip
+        ct = ct[0] if return_sign else ct
+        share = _shares(ans, a, axis, b, keepdims, return_sign)[of_weight]
+        return None if ct is None else expanded(ct, axis, keepdims) * conj(share)
+
+    return vjp
+
+
+def _logsumexp_jvp(of_weight: bool) -> Any:
+    def jvp(t: Any, ans: Any, a: Any, axis: Any = None, b: Any = None, keepdims: Any = False,
+            return_sign: Any = False) -> Any:  # fmt: skip
+        share = _shares(ans, a, axis, b, keepdims, return_sign)[of_weight]
+        found = np.sum(t * share, axis=axis, keepdims=keepdims)
+        return (found, None) if return_sign else found
+
+    return jvp
+
+
+logsumexp = mirrored(_special.logsumexp, __name__, _logsumexp_specs)
+table.add(
+    PerArgument(
+        logsumexp,
+        (_logsumexp_vjp(False), None, _logsumexp_vjp(True)),
+        (_logsumexp_jvp(False), None, _logsumexp_jvp(True)),
+        ("a", "axis", "b"),
+        lambda ct, like, ans: fit(ct, like),
+    )
+)
+
+
+# --- softmax
+
+
+def _softmax_specs(x: Any, axis: Any = None) -> Spec:
+    part = operand(x)
+    return Spec(probe(_special.softmax, one(part)), part.shape)
+
+
+def _softmax_tangent(t: Any, ans: Any, x: Any, axis: Any = None) -> Any:
+    weighted = ans * t
+    return weighted - ans * np.sum(weighted, axis=axis, keepdims=True)
+
+
+def _log_softmax_tangent(t: Any, ans: Any, x: Any, axis: Any = None) -> Any:
+    return t - np.sum(np.exp(ans) * t, axis=axis, keepdims=True)
+
+
+softmax = mirrored(_special.softmax, __name__, _softmax_specs)
+log_softmax = mirrored(_special.log_softmax, __name__, _softmax_specs)
+# fmt: off
+structural(softmax, (lambda ct, ans, x, axis=None: conj(_softmax_tangent(conj(ct), ans, x, axis)),),
+           (_softmax_tangent,), ("x", "axis"))
+structural(log_softmax,
+           (lambda ct, ans, x, axis=None: ct - conj(np.exp(ans)) * np.sum(ct, axis=axis, keepdims=True),),
+           (_log_softmax_tangent,), ("x", "axis"))
+# fmt: on
+
+
+# --- derivatives of the gamma function
+
+polygamma = mirrored(_special.polygamma, __name__, elementwise_spec(_special.polygamma))
+by_factors(polygamma, ("n", "x"), (None, lambda ans, n, x: polygamma(n + 1, x)))
+
+
+def _multigammaln_specs(a: Any, d: Any) -> Spec:
+    part = operand(a)
+    return Spec(probe(_far_from_the_bound, one(part)), part.shape)
+
+
+def _far_from_the_bound(a: Any) -> Any:
+    return _special.multigammaln(a, 1)
+
+
+def _multigammaln_slope(ans: Any, a: Any, d: Any) -> Any:
+    found = _special.psi(a)
+    for k in range(1, int(d)):
+        found = found + _special.psi(a - k / 2)
+    return found
+
+
+multigammaln = mirrored(_special.multigammaln, __name__, _multigammaln_specs)
+by_factors(multigammaln, ("a", "d"), (_multigammaln_slope, None))
