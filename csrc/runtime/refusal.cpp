@@ -38,6 +38,19 @@ PYOP_COLD void explain_by(PyObject* noted) {
     note_pending(text.get());
 }
 
+// Where a library asks that has a counterpart in pyop, the error names it: python/pyop/refusals.py.
+PYOP_COLD void name_remedy() {
+    Ref error = take_pending();
+    Ref module = Ref::steal(PyImport_ImportModule("pyop.refusals"));
+    Ref remedy = module ? Ref::steal(PyObject_CallMethod(module.get(), "remedy_of_caller", nullptr)) : Ref();
+    if (remedy && PyUnicode_Check(remedy.get())) {
+        PyErr_Format(PyExc_TypeError, "%S; %U", error.get(), remedy.get());
+        return;
+    }
+    PyErr_Clear();  // the error itself still stands
+    restore_pending(std::move(error));
+}
+
 }  // namespace
 
 void note_refusal(PyObject* exception) {
@@ -66,6 +79,7 @@ PyObject* refuse(PyObject* type, const char* format, ...) {
     va_start(arguments, format);
     PyErr_FormatV(type, format, arguments);
     va_end(arguments);
+    if (type == PyExc_TypeError) name_remedy();
     note_pending_refusal();
     return nullptr;
 }

@@ -35,7 +35,8 @@ def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
     Traceback (most recent call last):
     TypeError: Value.tolist(): a Value has no numbers until its graph runs
     """
-    error = kind(message)
+    remedy = remedy_of_caller()
+    error = kind(message if remedy is None else f"{message}; {remedy}")
     note_refusal(error)
     return error
 
@@ -110,13 +111,13 @@ def remedy_of_caller() -> str | None:
     Returns
     -------
     str or None
-        ``"pyop.scipy.special.logsumexp"``.
+        A sentence for the end of an error message.
     """
     frame = sys._getframe(1)
     for _ in range(12):
         found = _mirror_of(frame)
         if found is not None:
-            return f"pyop.scipy.{found}"
+            return f"here call pyop.scipy.{found} in place of SciPy's function: it takes Tensors and Values"
         if frame.f_back is None:
             return None
         frame = frame.f_back

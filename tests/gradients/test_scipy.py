@@ -270,3 +270,27 @@ def test_the_rest_is_scipys():
     np.testing.assert_array_equal(linalg.inv(np.eye(2)), np.eye(2))
     with pytest.raises(AttributeError):
         _ = stats.norm.no_such_thing
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda x: scipy.special.logsumexp(x), "special.logsumexp"),
+        (lambda x: scipy.special.softmax(x)[0], "special.softmax"),
+        (lambda x: scipy.special.polygamma(1, x)[0], "special.polygamma"),
+        (lambda x: scipy.stats.norm.logpdf(x)[0], "stats.norm.logpdf"),
+        (lambda x: scipy.stats.gamma(2.0).cdf(x)[0], "stats.gamma.cdf"),
+        (lambda x: scipy.linalg.expm(np.multiply.outer(x, x))[0, 0], "linalg.expm"),
+        (lambda x: scipy.linalg.solve_banded((0, 0), x[None], x)[0], "linalg.solve_banded"),
+        (lambda x: scipy.linalg.cho_solve((np.multiply.outer(x, x), True), x)[0], "linalg.cho_solve"),
+        (lambda x: scipy.signal.convolve(x, x)[0], "signal.convolve"),
+    ],
+)
+def test_plain_scipy_names_the_counterpart(function, name):
+    for way in (
+        lambda: pyop.compile(function)(X),
+        lambda: pyop.grad(function)(X),
+        lambda: pyop.jvp(function, (X,), (X,)),
+    ):
+        with pytest.raises(TypeError, match=f"call pyop.scipy.{name} in place of SciPy's"):
+            way()

@@ -48,6 +48,7 @@ def mirrored(
     public.__module__ = module
     public.__qualname__ = name or function.__name__
     public.__name__ = public.__qualname__.rpartition(".")[2]
+    public.__doc__ = f"``{module.removeprefix('pyop.')}.{public.__qualname__}``, for Tensors and Values too."
     spec_rule(public)(specs)
     return public
 
