@@ -5,7 +5,10 @@
 namespace pyop {
 
 Graph::~Graph() {
-    for (const Origin& site : sites_) Py_XDECREF(site.code);
+    for (const Origin& site : sites_) {
+        Py_XDECREF(site.code);
+        Py_XDECREF(site.text);
+    }
 }
 
 void Graph::drop() {
@@ -42,10 +45,12 @@ int64_t Graph::add(std::unique_ptr<Node> node, PyObject* base) {
 // Sites repeat: a loop creates all its nodes on one line.
 uint32_t Graph::intern_site(const Origin& origin) {
     if (!sites_.empty() && sites_.back() == origin) return static_cast<uint32_t>(sites_.size() - 1);
-    const size_t hash = reinterpret_cast<size_t>(origin.code) * 31 + static_cast<size_t>(origin.instruction);
+    const size_t hash = (reinterpret_cast<size_t>(origin.code) ^ reinterpret_cast<size_t>(origin.text)) * 31 +
+                        static_cast<size_t>(origin.instruction);
     if (const auto it = site_ids_.find(hash); it != site_ids_.end() && sites_[it->second] == origin) return it->second;
     const auto id = static_cast<uint32_t>(sites_.size());
     Py_XINCREF(origin.code);
+    Py_XINCREF(origin.text);
     sites_.push_back(origin);
     site_ids_[hash] = id;
     return id;

@@ -44,6 +44,8 @@ class Graph {
 
     Ref node_name(uint32_t i) const;  // str
     Origin node_origin(uint32_t i) const { return sites_[nodes_[i]->site]; }
+    // Of a copy: where the node was created that it is a copy of. `text` is an interned str.
+    void set_origin(uint32_t i, PyObject* text) { nodes_[i]->site = intern_site({nullptr, 0, text}); }
 
     // What folding has computed, once for all plans: a tuple of read-only arrays, or null. Borrowed.
     PyObject* folded(uint32_t i) const;

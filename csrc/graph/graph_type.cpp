@@ -204,6 +204,25 @@ PyObject* graph_value(PyObject* self, PyObject* args) {
     return value_new(self, {node, output}, kFixed);
 }
 
+PyObject* graph_set_origin(PyObject* self, PyObject* args) {
+    unsigned int node;
+    PyObject* text;
+    if (!PyArg_ParseTuple(args, "IU", &node, &text)) return nullptr;
+    if (node >= graph_of(self).size()) {
+        PyErr_SetString(PyExc_IndexError, "no such node");
+        return nullptr;
+    }
+    Py_INCREF(text);
+    PyUnicode_InternInPlace(&text);
+    const Ref kept = Ref::steal(text);
+    return guarded(
+        [&] {
+            graph_of(self).set_origin(node, kept.get());
+            return Py_NewRef(Py_None);
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
 PyObject* graph_inputs(PyObject* self, void*) {
     const auto inputs = graph_of(self).inputs();
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
@@ -225,6 +244,7 @@ PyMethodDef graph_methods[] = {
     {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
     {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
     {"_value", graph_value, METH_VARARGS, "_value(node, output) -> Value"},
+    {"_set_origin", graph_set_origin, METH_VARARGS, "_set_origin(node, text): where what it is a copy of was created."},
     {},
 };
 

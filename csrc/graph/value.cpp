@@ -44,6 +44,12 @@ PyObject* value_is_scalar(PyObject* self, void*) {
     return PyBool_FromLong(form == Form::Scalar);
 }
 
+PyObject* value_text(PyObject* self, void*) {
+    const char text = spec_of(self).text;
+    if (!text) Py_RETURN_NONE;
+    return PyUnicode_FromStringAndSize(&text, 1);
+}
+
 PyObject* value_graph(PyObject* self, void*) { return Py_NewRef(as_value(self)->graph); }
 PyObject* value_node(PyObject* self, void*) {
     return node_handle_new(as_value(self)->graph, as_value(self)->edge.node);
@@ -166,6 +172,7 @@ PyGetSetDef value_getset[] = {
     {"_is_scalar", value_is_scalar, nullptr, "Whether NumPy has a scalar here, and no array; None if unknown.",
      nullptr},
     {"__class__", value_class, nullptr, "What NumPy has here: ndarray, or the type of a scalar.", nullptr},
+    {"_text", value_text, nullptr, "'U' or 'S' where str or bytes of any length is declared; else None.", nullptr},
     {"graph", value_graph, nullptr, "The graph this Value belongs to.", nullptr},
     {"node", value_node, nullptr, "The node that computes this Value.", nullptr},
     {"_key", value_key, nullptr, "A number that identifies the output within its graph.", nullptr},

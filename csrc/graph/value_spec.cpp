@@ -23,7 +23,7 @@ uint32_t SpecTable::intern(ValueSpec spec) {
     size_t hash = mix(static_cast<size_t>(spec.ndim) * 4 + static_cast<size_t>(spec.form),
                       reinterpret_cast<size_t>(spec.dtype.get()));
     for (int64_t d : spec.dims) hash = mix(hash, static_cast<size_t>(d));
-    if (spec.ndim < 0 && !spec.dtype && spec.form == Form::Unknown) return 0;
+    if (spec.ndim < 0 && !spec.dtype && spec.form == Form::Unknown && !spec.text) return 0;
     auto [it, end] = by_hash_.equal_range(hash);
     for (; it != end; ++it)
         if (specs_[it->second] == spec) return it->second;
@@ -92,7 +92,10 @@ int spec_from_python(PyObject* spec, ValueSpec& out) {
     if (PyArray_DescrCheck(dtype.get())) {
         auto* descr = reinterpret_cast<PyArray_Descr*>(dtype.get());
         // `str` without a length says no more than that it is text: not one dtype.
-        if (!(PyDataType_ISSTRING(descr) && PyDataType_ELSIZE(descr) == 0)) out.dtype = std::move(dtype);
+        if (PyDataType_ISSTRING(descr) && PyDataType_ELSIZE(descr) == 0)
+            out.text = descr->kind;
+        else
+            out.dtype = std::move(dtype);
     }
     if (!PyTuple_Check(shape.get())) return 0;
     for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(shape.get()); ++d) {

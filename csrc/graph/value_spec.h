@@ -23,10 +23,12 @@ struct ValueSpec {
     Ref dtype;      // null: unknown
     int ndim = -1;  // -1: unknown
     Form form = Form::Unknown;  // known to be Array where there are dimensions
+    char text = 0;  // 'U' or 'S': str or bytes of any length, which is no dtype
     std::vector<int64_t> dims;
 
     bool operator==(const ValueSpec& other) const {
-        return dtype.get() == other.dtype.get() && ndim == other.ndim && form == other.form && dims == other.dims;
+        return dtype.get() == other.dtype.get() && ndim == other.ndim && form == other.form && text == other.text &&
+               dims == other.dims;
     }
     PyArray_Descr* descr() const { return reinterpret_cast<PyArray_Descr*>(dtype.get()); }
 };

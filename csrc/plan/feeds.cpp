@@ -36,7 +36,7 @@ std::string dim_text(const Program& p, npy_intp dim) {
 }
 
 std::string feed_text(const Program& p, const Feed& feed) {
-    std::string text = feed.dtype ? dtype_text(feed.dtype) : "_";
+    std::string text = feed.dtype ? dtype_text(feed.dtype) : feed.text == 'U' ? "str" : feed.text ? "bytes" : "_";
     if (feed.ndim < 0) return text;
     text += "[";
     for (size_t d = 0; d < feed.dims.size(); ++d) text += (d ? "," : "") + dim_text(p, feed.dims[d]);
@@ -55,17 +55,24 @@ std::string sizes_text(const Program& p, const Sizes& sizes) {
     return text.empty() ? text : text + ")";
 }
 
+// Text of any length, of its own kind only, as ops have it.
+bool holds_text(char kind, PyArrayObject* a) { return PyArray_TYPE(a) == (kind == 'U' ? NPY_UNICODE : NPY_STRING); }
+
 PYOP_COLD int wrong_feed(const Program& p, size_t k, PyObject* array, const Sizes& sizes) {
     const Feed& feed = p.feeds[k];
     std::string message = "input '" + FeedCaller(p, k).name() + "' of the graph is " + array_text(array) +
                           ", but expects " + feed_text(p, feed) + sizes_text(p, sizes);
     if (feed.dtype && !PyArray_EquivTypes(feed.dtype, PyArray_DESCR(as_array(array))))
         message += "\n  nothing is cast silently: pass x.astype(" + dtype_text(feed.dtype) + ")";
+    if (feed.text && !holds_text(feed.text, as_array(array)))
+        message +=
+            std::string("\n  nothing is cast silently: pass x.astype(") + (feed.text == 'U' ? "str" : "bytes") + ")";
     PyErr_SetString(errors.input, message.c_str());
     return -1;
 }
 
 bool fits(const Feed& feed, PyArrayObject* a, Sizes& sizes) {
+    if (PYOP_UNLIKELY(feed.text) && !holds_text(feed.text, a)) return false;
     if (feed.dtype && PyArray_DESCR(a) != feed.dtype && !PyArray_EquivTypes(PyArray_DESCR(a), feed.dtype)) return false;
     if (feed.ndim < 0) return true;
     if (PyArray_NDIM(a) != feed.ndim) return false;

@@ -96,6 +96,7 @@ class Lowering {
             Feed& feed = p_.feeds.emplace_back();
             const ValueSpec& spec = r_.g.spec(e);
             feed.dtype = spec.descr();
+            feed.text = spec.text;
             feed.ndim = spec.ndim;
             feed.name = r_.g.node_name(e.node);
             for (size_t d = 0; d < spec.dims.size(); ++d)

@@ -49,6 +49,7 @@ struct Instruction {
 struct Feed {
     PyArray_Descr* dtype = nullptr;  // borrowed from the graph's spec table; null: any
     int ndim = -1;
+    char text = 0;  // 'U' or 'S': str or bytes of any length, where no dtype says it
     std::vector<npy_intp> dims;  // >= 0 a size, -1 anything, -2 - k the k-th symbolic size
     uint32_t slot = kNoSlot;  // kNoSlot: nothing reads it
     uint32_t lent_slot = kNoSlot;  // a read-only view for the functions it is lent to

@@ -27,7 +27,7 @@ Origin current_origin() {
         PyCodeObject* code = PyFrame_GetCode(frame);
         Py_DECREF(code);  // the frame keeps it
         if (!is_ours(code)) {
-            origin = {code, PyFrame_GetLasti(frame)};
+            origin = {code, PyFrame_GetLasti(frame), nullptr};
             break;
         }
         PyFrameObject* back = PyFrame_GetBack(frame);
@@ -39,6 +39,7 @@ Origin current_origin() {
 }
 
 Ref origin_text(const Origin& origin) {
+    if (origin.text) return Ref::borrow(origin.text);
     if (!origin.code) return Ref::steal(PyUnicode_FromString("an unknown place"));
     const int line = PyCode_Addr2Line(origin.code, origin.instruction);
     return Ref::steal(PyUnicode_FromFormat("%U:%d", origin.code->co_filename, line));

@@ -11,6 +11,7 @@ namespace pyop {
 struct Origin {
     PyCodeObject* code = nullptr;  // borrowed or owned: the holder's business
     int instruction = 0;
+    PyObject* text = nullptr;  // instead of them, of what another process or a copy has made: an interned str, alike
 
     bool operator==(const Origin&) const = default;
 };

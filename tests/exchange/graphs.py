@@ -69,6 +69,15 @@ def renamed(d):
     return {"b": d["a"]}
 
 
+@pyop.op("str[n] -> str[n]")
+def shouted(x):
+    return np.strings.upper(x)
+
+
+def loss(x):
+    return np.sum(np.sin(x))
+
+
 @pyop.op("float64[n] -> float64[n]", stateful=True)
 def noisy(x):
     return x + 1
@@ -89,6 +98,7 @@ GRAPHS = {
     "several": (lambda x: halves(x), [V]),
     "py_func": (lambda x: pyop.py_func(sorted_down, [x], np.float64, stateful=False), [V]),
     "contrib": (lambda x: pyop.contrib.py_func(renamed.__wrapped__, [{"a": x}], output_types={"b": "f8"}), [V]),
+    "forms": (lambda x: (x[0] ** 2.5, np.sum(x) + x[1], x[0, ...] * 2, np.ones(()) + x[..., 0]), [V]),
     "constants": (lambda x: (x + np.arange(3.0), np.array(["2020"], "M8[D]"), np.array([b"a"], object)), ["f8[3]"]),
     "vjp": (lambda x, y: pyop.grad(lambda x: dot(np.sin(x), y, k=2) + np.sum(root(x * x)))(x), [V, V]),
     "differences": (lambda x: pyop.grad(energy)(x), [V]),

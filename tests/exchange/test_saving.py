@@ -32,8 +32,8 @@ def described(graph):
         (
             node.name,
             node.kind,
-            node.stateful,
-            [str(value.spec) for value in node.outputs],
+            (node.stateful, node.origin, node.kind == "py" and (node._lends, node._of_scalars, node._form)),
+            [(str(value.spec), value._text, value._is_scalar) for value in node.outputs],
             [v.name for v in node.inputs],
         )
         for node in graph.nodes
@@ -152,6 +152,28 @@ def test_functions_and_tensors_pickle_and_copy():
         np.testing.assert_array_equal(made.numpy(), leaf.numpy())
         np.testing.assert_array_equal(made.grad.numpy(), [2.0, 2.0, 2.0])
         assert copied(graphs.dot) is graphs.dot
+
+
+def test_text_of_any_length_is_declared_in_models_and_copies():
+    pytest.importorskip("onnx")
+    import pyop.onnx
+
+    graph = pyop.trace(lambda x: (graphs.shouted(x), x), "str[n]")
+    words = np.array(["a", "b\u00e9"])
+    for made in (graph, copy.deepcopy(graph), pickle.loads(pickle.dumps(graph))):
+        model = pyop.onnx.export(made)
+        assert [info.type.tensor_type.elem_type for info in (*model.graph.input, *model.graph.output)] == [8, 8, 8]
+        got = pyop.onnx.load(model).compile()(x=words)
+        assert [found.tolist() for found in got.values()] == [["A", "B\u00c9"], ["a", "b\u00e9"]]
+        with pytest.raises(pyop.InputError, match=r"is float64\[2\], but expects str\[n\]\n.*x\.astype\(str\)"):
+            made.compile()(np.zeros(2))
+        assert made.compile()(words.tolist())[1].tolist() == words.tolist()
+
+
+def test_a_graph_in_a_graph_keeps_the_places_of_its_nodes():
+    made = pyop.trace(pyop.value_and_grad(pyop.trace(graphs.loss, graphs.V)), graphs.V)
+    origins = {node.name: node.origin for node in made.nodes}
+    assert origins["sin"].startswith(f"{graphs.__file__}:")
 
 
 def test_a_graph_of_lambdas_can_be_copied_but_not_pickled():

@@ -69,5 +69,6 @@ class Inlined:
             lends=node._lends,
             **form,
         )
+        target._set_origin(written.index, node.origin)
         for old, value in zip(node.outputs, written.outputs, strict=True):
             new[old._key] = value

@@ -12,6 +12,7 @@ from .._core import GraphError, Node, Value
 from .._core import __version__ as pyop_version
 from ..dims import Dim
 from ..graph import Graph
+from ..saving.parts import declared_spec
 from ..spec import Spec
 from . import reexport
 from .described import Call, call_of
@@ -173,7 +174,7 @@ class Writer:
 
     def operand(self, value: Value) -> Operand:
         """A Value of the graph as a tensor."""
-        name, dtype, shape = self.names[value.node.index, value.output_index], value.dtype, value.shape
+        name, dtype, shape = self.names[value.node.index, value.output_index], declared_spec(value).dtype, value.shape
         if self.inferred is not None and (dtype is None or shape is None):
             known = self.inferred.type_of(name)
             dtype, shape = known[0] if dtype is None else dtype, known[1] if shape is None else shape
@@ -287,7 +288,7 @@ class Writer:
 
         what = f"output {name!r} of the graph"
         try:
-            return self.interface(name, value.spec, what)
+            return self.interface(name, declared_spec(value), what)
         except ValueError as error:
             if self.held is None:
                 raise
@@ -409,7 +410,7 @@ class Writer:
         for value in self.graph.inputs:
             name = self.names[value.node.index, 0]
             declared = self.declared(name, value)
-            inputs.append(declared or self.interface(name, value.spec, f"input {value.name!r} of the graph"))
+            inputs.append(declared or self.interface(name, declared_spec(value), f"input {value.name!r} of the graph"))
         bodies, opsets = self._versions()
         if self.held is not None:
             reexport.write_defaults(self, inputs)

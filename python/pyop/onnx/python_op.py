@@ -225,6 +225,8 @@ class PythonCall(_Node):
             arrays = [
                 _as_bytes(x) if port.dtype is None else x for x, port in zip(arrays, declared.inputs, strict=True)
             ]
+        elif found.op is not None and any(port.dtype is None for port in declared.inputs):
+            arrays = _as_declared(found.op, arrays)
         arguments = tuple(
             constant if at is None else arrays[at]
             for at, constant in zip(declared.tensor_at, declared.constants, strict=True)
@@ -304,6 +306,19 @@ class PythonCall(_Node):
             if isinstance(item, Tensor) and item.grad_fn is not None:
                 context._function_context = item.grad_fn
         return tuple(item.numpy() if isinstance(item, Tensor) else item for item in results), None
+
+
+def _as_declared(op: Op, arrays: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """Text, which ONNX has one type for, as the arrays that an op declares: of str, of bytes or of StringDType."""
+    specs = op.contract.signature.inputs
+    if specs is None or len(specs) != len(arrays) or not all(isinstance(spec, Spec) for spec in specs):
+        return arrays
+    return [
+        (_as_bytes(x) if kind == "S" else x).astype(spec.dtype)
+        if x.dtype == object and isinstance(spec.dtype, np.dtype) and (kind := spec.dtype.kind) in "UST"
+        else x
+        for x, spec in zip(arrays, specs, strict=True)
+    ]
 
 
 def _as_bytes(texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

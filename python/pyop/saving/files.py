@@ -10,6 +10,7 @@ import contextlib
 import inspect
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,10 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
             "kind": record.kind,
             "name": record.name,
             "specs": [writer.write(s) for s in record.specs],
+            "origin": record.origin,
         }
+        if record.scalar is not None:
+            entry["scalar"] = record.scalar
         writer.node = f"node {record.name!r} (created at {graph[k].origin}): "
         try:
             if record.kind == "constant":
@@ -211,15 +215,20 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, held: HeldMo
     for k, entry in enumerate(description["nodes"]):
         specs = tuple(map(reader.read, entry["specs"]))
         name = str(entry["name"])
+        scalar, origin = entry.get("scalar"), entry.get("origin")
+        kept: Any = {
+            "scalar": None if scalar is None else bool(scalar),
+            "origin": origin[:1000] if isinstance(origin, str) and origin.isprintable() else None,
+        }
         if entry["kind"] == "input":
             (_,) = specs
-            records.append(Record("input", name, specs))
+            records.append(Record("input", name, specs, **kept))
         elif entry["kind"] == "constant":
             array = entry["array"]
             array = to_array(tensors[array], f"constant {name!r:.80}") if isinstance(array, str) else reader.read(array)
-            records.append(Record("constant", name, specs, array=np.asarray(array)))
+            records.append(Record("constant", name, specs, array=np.asarray(array), **kept))
         elif entry["kind"] == "py":
-            records.append(_call(entry, name, specs, reader, k, held))
+            records.append(replace(_call(entry, name, specs, reader, k, held), **kept))
         else:
             raise ValueError(f"node {name!r:.80} is of the kind {entry['kind']!r:.80}, which there is not")
     outputs = None

@@ -1,7 +1,8 @@
 """A graph taken apart: one record a node, in creation order, from which the same graph is made again.
 
-A record holds the node's own objects (functions, contracts, arrays). How they are written down is the business of those
-who write: `pyop.saving.pickles`, `pyop.saving.files`.
+What a record leaves out every copy loses: pickles, files and `put_into` go by its fields. It holds the node's own
+objects (functions, contracts, arrays). How they are written down is the business of `pyop.saving.pickles` and
+`pyop.saving.files`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .._core import Contract, Node
+import numpy as np
+
+from .._core import Contract, Node, Value
 from .._tree import TreeDef
 from ..graph import Graph
 from ..spec import Spec
 
-__all__ = ["Parts", "Record", "parts_of", "put_into", "put_together"]
+__all__ = ["Parts", "Record", "declared_spec", "parts_of", "put_into", "put_together"]
 
 G = TypeVar("G", bound=Graph)
 
@@ -34,6 +37,8 @@ class Record:
     stateful: bool = False
     lends: bool = True
     of_scalars: bool = False
+    scalar: bool | None = None  # whether its results of no dimension are scalars
+    origin: str | None = None  # where it was created; None: here
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,12 @@ def parts_of(graph: Graph) -> Parts:
 
 
 def _record(graph: Graph, node: Node) -> Record:
-    specs = tuple(value.spec for value in node.outputs)
-    if node.kind == "input":
-        return Record("input", node.name, specs)
+    specs = tuple(declared_spec(value) for value in node.outputs)
     if node.kind == "constant":
-        return Record("constant", node.name, specs, array=graph.run(node.outputs[0]))
+        return Record("constant", node.name, specs, array=graph.run(node.outputs[0]), origin=node.origin)
+    scalar = next((value._is_scalar for value in node.outputs if value.shape == () or value.shape is None), None)
+    if node.kind == "input":
+        return Record("input", node.name, specs, scalar=scalar, origin=node.origin)
     return Record(
         "py",
         node.name,
@@ -72,7 +78,15 @@ def _record(graph: Graph, node: Node) -> Record:
         stateful=node.stateful,
         lends=node._lends,
         of_scalars=node._of_scalars,
+        scalar=scalar,
+        origin=node.origin,
     )
+
+
+def declared_spec(value: Value) -> Spec:
+    """The spec of a Value; of text of any length, which is no dtype, that it is text."""
+    spec = value.spec
+    return spec if value._text is None else Spec(np.dtype(value._text), spec.shape)
 
 
 def put_together(parts: Parts) -> Graph:
@@ -82,9 +96,9 @@ def put_together(parts: Parts) -> Graph:
 
 def put_into(graph: G, parts: Parts) -> G:
     """The parts in an empty graph, of a subclass perhaps."""
-    for record in parts.records:
+    for k, record in enumerate(parts.records):
         if record.kind == "input":
-            graph._add_input(record.specs[0], record.name)
+            graph._add_input(record.specs[0], record.name, bool(record.scalar))
         elif record.kind == "constant":
             graph._add_constant(record.array, record.name)
         else:
@@ -101,7 +115,10 @@ def put_into(graph: G, parts: Parts) -> G:
                 stateful=record.stateful,
                 lends=record.lends,
                 of_scalars=record.of_scalars,
+                scalar=record.scalar,
             )
+        if record.origin is not None:
+            graph._set_origin(k, record.origin)
     if parts.outputs is not None:
         graph._outputs = (list(parts.outputs[0]), parts.outputs[1])
     return graph

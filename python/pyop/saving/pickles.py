@@ -8,6 +8,7 @@ op is written.
 from __future__ import annotations
 
 import copyreg
+import dataclasses
 from types import FunctionType
 from typing import Any
 
@@ -60,17 +61,13 @@ class _Mark:
 
 
 def _reduce_graph(graph: Graph) -> Any:
-    from .parts import parts_of
+    from .parts import Record, parts_of
 
     _install_gradients()
     parts = parts_of(graph)
-    records = tuple(
-        (
-            *(r.kind, r.name, r.specs, r.array, _Function(r.fn), r.inputs, _Declared(r), r.form),
-            *(r.stateful, r.lends, r.of_scalars),
-        )
-        for r in parts.records
-    )
+    instead = ((r, {"fn": _Function(r.fn), "contract": _Declared(r)}) for r in parts.records)
+    names = [field.name for field in dataclasses.fields(Record)]
+    records = tuple(tuple(new.get(name, getattr(r, name)) for name in names) for r, new in instead)
     return _graph, (parts.name, records, parts.outputs)
 
 

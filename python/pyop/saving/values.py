@@ -78,7 +78,7 @@ class Writer:
         if x is np._NoValue:
             return {"novalue": None}
         for known, writer in _WRITERS:
-            if isinstance(x, known):
+            if issubclass(kind, known):  # a Value says that it is an array
                 return writer(self, x)
         return self._by_constructor(x)
 
