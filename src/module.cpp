@@ -32,6 +32,9 @@ void require(int status) {
 
 }  // namespace
 
+// What the import system calls is below, and calls this.
+#define PyInit__core pyop_init_core
+
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The C++ core of pyop. Private: use the names of the package.";
     PyObject* module = m.ptr();
@@ -53,4 +56,16 @@ PYBIND11_MODULE(_core, m) {
     register_debug(m);
     register_profile(m);
     register_build_info(m);
+}
+
+#undef PyInit__core
+
+// pybind11 asks for the GIL by PyGILState_Ensure while it starts, which in a sub-interpreter is that of the main one:
+// on CPython 3.11 the import would wait for ever. So we look where we are before anything else.
+PyMODINIT_FUNC PyInit__core() {
+    if (PyInterpreterState_Get() == PyInterpreterState_Main()) return pyop_init_core();
+    PyErr_SetString(PyExc_ImportError,
+                    "pyop cannot be imported in a sub-interpreter: its objects belong to the main interpreter of a "
+                    "process; import it there, or use processes (multiprocessing, subprocess)");
+    return nullptr;
 }

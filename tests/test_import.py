@@ -5,6 +5,10 @@ import statistics
 import subprocess
 import sys
 
+import pytest
+
+from pyop import _core
+
 OPTIONAL = ("rich", "sklearn", "scipy", "pybind11", "Cython", "onnx", "torch", "jax", "tensorflow", "dask", "pytest")
 
 
@@ -46,3 +50,40 @@ def test_import_time_over_numpy(record_property):
     ratio = statistics.median(ratios)
     record_property("import pyop over import numpy", round(ratio, 2))
     print(f"import pyop costs {ratio:.2f} times import numpy (budget 1.3)")
+
+
+SUB_INTERPRETERS = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+program = '''
+import importlib.util
+try:
+    importlib.util.module_from_spec(importlib.util.spec_from_file_location("pyop._core", {core!r}))
+except ImportError as error:
+    print(error, flush=True)
+'''
+def run(interpreter):
+    if hasattr(interpreters, "exec"):
+        failed = interpreters.exec(interpreter, program)
+        assert failed is None, failed
+    else:
+        interpreters.run_string(interpreter, program)
+    interpreters.destroy(interpreter)
+{before}
+if hasattr(interpreters, "new_config"):
+    run(interpreters.create("legacy"))
+    run(interpreters.create("isolated"))
+else:
+    run(interpreters.create(isolated=False))
+    run(interpreters.create(isolated=True))
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import pyop"])
+def test_a_sub_interpreter_is_told_that_it_cannot_have_pyop(before):
+    said = fresh(SUB_INTERPRETERS.format(before=before, core=_core.__file__)).splitlines()
+    assert len(said) == 2
+    for line in said:  # an isolated one is told by CPython, from 3.12 on
+        assert "sub-interpreter" in line or "subinterpreters" in line
