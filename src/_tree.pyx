@@ -165,8 +165,17 @@ cdef tuple _keys_of(object tree, Kind kind):
     if kind == NAMED:
         return <tuple> type(tree)._fields
     if kind == DATACLASS:
-        return tuple([f.name for f in _fields(type(tree))])
+        return _names(_fields(type(tree)))
     return None
+
+
+# Lists are filled by append, not by comprehensions: where memory runs out, Cython 3.2 releases the item of a
+# comprehension twice.
+cdef tuple _names(list fields):
+    cdef list names = []
+    for f in fields:
+        names.append(f.name)
+    return tuple(names)
 
 
 cdef list _fields(type cls):
@@ -175,12 +184,16 @@ cdef list _fields(type cls):
 
 
 cdef tuple _children_of(object tree, Kind kind, tuple keys):
+    cdef list found
     if kind == TUPLE:
         return <tuple> tree
     if kind == DICT:
         return tuple((<dict> tree).values())
     if kind == DATACLASS:
-        return tuple([getattr(tree, name) for name in keys])
+        found = []
+        for name in keys:
+            found.append(getattr(tree, name))
+        return tuple(found)
     return tuple(tree)
 
 
@@ -227,7 +240,7 @@ cdef TreeDef _flatten(object tree, list leaves, object is_leaf, int depth):
     for child in _children_of(tree, kind, keys):
         children.append(_flatten(child, leaves, is_leaf, depth + 1))
     if kind == DATACLASS:
-        late = tuple([f.name for f in _fields(type(tree)) if not f.init])
+        late = _names([f for f in _fields(type(tree)) if not f.init])
     return _new(kind, type(tree) if kind >= NAMED else None, keys, late, tuple(children))
 
 
@@ -334,7 +347,7 @@ cdef str _describe(object outline):
     structure = <TreeDef> outline
     n = len(structure.children)
     if structure.kind == DICT:
-        keys = ", ".join([repr(key) for key in structure.keys[:20]])
+        keys = ", ".join(map(repr, structure.keys[:20]))
         return f"a dict with the keys {keys}{', ...' if n > 20 else ''}" if n else "an empty dict"
     if structure.kind >= NAMED:
         return f"a {structure.cls.__name__} of {n}"
@@ -347,11 +360,12 @@ cdef str _describe(object outline):
 
 cdef object _unflatten(TreeDef structure, list leaves, Py_ssize_t *position):
     cdef Kind kind = structure.kind
-    cdef list parts
+    cdef list parts = []
     if kind == LEAF:
         position[0] += 1
         return leaves[position[0] - 1]
-    parts = [_unflatten(<TreeDef> child, leaves, position) for child in structure.children]
+    for child in structure.children:
+        parts.append(_unflatten(<TreeDef> child, leaves, position))
     if kind == LIST:
         return parts
     if kind == TUPLE:
@@ -378,7 +392,7 @@ def map_leaves(f, tree):
     """
     cdef list leaves = []
     cdef TreeDef structure = _flatten(tree, leaves, None, 0)
-    return structure.unflatten([f(leaf) for leaf in leaves])
+    return structure.unflatten(list(map(f, leaves)))
 
 
 # --- what a structure says of itself
@@ -414,7 +428,9 @@ cdef bint _equal(TreeDef a, TreeDef b) except -1:
 
 
 cdef str _text(TreeDef structure):
-    cdef list parts = [_text(<TreeDef> child) for child in structure.children]
+    cdef list parts = [], fields = []
+    for child in structure.children:
+        parts.append(_text(<TreeDef> child))
     if structure.kind == LEAF:
         return "*"
     if structure.kind == LIST:
@@ -422,9 +438,12 @@ cdef str _text(TreeDef structure):
     if structure.kind == TUPLE:
         return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
     if structure.kind == DICT:
-        return "{" + ", ".join([f"{key!r}: {part}" for key, part in zip(structure.keys, parts)]) + "}"
-    fields = ", ".join([f"{name}={part}" for name, part in zip(structure.keys, parts)])
-    return f"{structure.cls.__name__}({fields})"
+        for key, part in zip(structure.keys, parts):
+            fields.append(f"{key!r}: {part}")
+        return f"{{{', '.join(fields)}}}"
+    for name, part in zip(structure.keys, parts):
+        fields.append(f"{name}={part}")
+    return f"{structure.cls.__name__}({', '.join(fields)})"
 
 
 cdef _encode(TreeDef structure, list steps):

@@ -36,7 +36,7 @@ PYOP_COLD PyArrayObject* mismatch(const Contract& c, Py_ssize_t k, PyArrayObject
     std::string message = ordinal(k, caller) + " is " + got + ", but expects " + want;
     message +=
         "\n  declared: " + spec_text(c, spec) + bindings_text(c, b) + "\n  returned: " + array_text(as_object(a));
-    if (as_object(a) != value) message += std::string(" (from a ") + Py_TYPE(value)->tp_name + ")";
+    if (as_object(a) != value) message += " (from a " + type_name(value) + ")";
     if (c.tree_paths && PyList_Check(c.tree_paths) && k < PyList_GET_SIZE(c.tree_paths)) {
         const char* path = PyUnicode_AsUTF8(PyList_GET_ITEM(c.tree_paths, k));
         if (path && *path)
@@ -67,7 +67,7 @@ PYOP_COLD PyArrayObject* unsupported_object(PyObject* object, Py_ssize_t k, cons
                              ? "\n  an async function returns before it has run: pass one that runs "
                                "it, with asyncio.run(...)"
                              : "";
-    return fail("Unsupported object type " + std::string(Py_TYPE(object)->tp_name) + ": the " + ordinal(k, caller) +
+    return fail("Unsupported object type " + type_name(object) + ": the " + ordinal(k, caller) +
                 " is not an array, a number, text or a nested list of these" + advice + footer(caller));
 }
 
@@ -144,7 +144,7 @@ PyArrayObject* adopt_numpy(const Contract* c, Py_ssize_t k, PyObject* value, con
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
         Ref why = pending_text();
         const char* text = why ? PyUnicode_AsUTF8(why.get()) : nullptr;
-        return fail("the " + ordinal(k, caller) + ", a " + Py_TYPE(value)->tp_name +
+        return fail("the " + ordinal(k, caller) + ", a " + type_name(value) +
                     ", cannot become an array: " + (text ? text : "?") + footer(caller));
     }
     PyArrayObject* a = as_array(array.get());

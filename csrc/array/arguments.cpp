@@ -136,7 +136,7 @@ PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const C
     Ref why = pending_text();
     Ref message =
         Ref::steal(PyUnicode_FromFormat("%s of %s, a %s, cannot become an array: %U", argument_text(k, caller).c_str(),
-                                        caller.description().c_str(), Py_TYPE(value)->tp_name, why.get()));
+                                        caller.description().c_str(), type_name(value).c_str(), why.get()));
     raise_from_pending(errors.input, message.get());
     return nullptr;
 }

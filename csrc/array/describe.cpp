@@ -9,7 +9,7 @@ namespace {
 std::string str_of(PyObject* o) {
     Ref text = Ref::steal(PyObject_Str(o));
     const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-    if (utf8) return utf8;
+    if (utf8) return printable(utf8);
     PyErr_Clear();
     return "?";
 }
@@ -91,7 +91,7 @@ std::string dtype_text(PyArray_Descr* descr) {
 }
 
 std::string array_text(PyObject* o) {
-    if (!PyArray_Check(o)) return Py_TYPE(o)->tp_name;
+    if (!PyArray_Check(o)) return type_name(o);
     PyArrayObject* a = as_array(o);
     return dtype_text(PyArray_DESCR(a)) + shape_text(PyArray_NDIM(a), PyArray_DIMS(a));
 }

@@ -1,5 +1,7 @@
 #include "array/text.h"
 
+#include "runtime/errors.h"
+
 namespace pyop {
 
 namespace {
@@ -84,7 +86,7 @@ PyArrayObject* utf8_array_new(PyObject* o) {
         else if (item && PyBytes_Check(item))
             bytes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item));
         else {
-            PyErr_Format(PyExc_TypeError, "Unsupported object type %s", item ? Py_TYPE(item)->tp_name : "NoneType");
+            PyErr_Format(PyExc_TypeError, "Unsupported object type %s", item ? type_name(item).c_str() : "NoneType");
             return nullptr;
         }
         if (!bytes) return nullptr;

@@ -8,15 +8,6 @@ namespace pyop {
 namespace {
 
 // What a weak reference leads to, None if that is dead.
-Ref target_of(PyObject* weak) {
-#if PY_VERSION_HEX >= 0x030D0000
-    PyObject* target;
-    return PyWeakref_GetRef(weak, &target) < 0 || !target ? Ref::borrow(Py_None) : Ref::steal(target);
-#else
-    return Ref::borrow(PyWeakref_GET_OBJECT(weak));
-#endif
-}
-
 Ref values_of(PyObject* dict) { return Ref::steal(PyDict_Values(dict)); }
 
 Ref name_of(PyObject* callable) {
@@ -94,8 +85,8 @@ int run_output_hooks(GradNode* node, uint32_t index, Ref& gradient, bool tensors
     for (size_t i = 0; i < node->extra->output_hooks.size(); ++i) {
         const OutputHook& hook = node->extra->output_hooks[i];
         if (hook.output != index || !hook.retained) continue;
-        Ref t = target_of(hook.retained);
-        if (t.get() == Py_None) continue;
+        Ref t = referent(hook.retained);
+        if (!t) continue;
         if (accumulate_gradient(as_tensor(t.get()), gradient, tensors) < 0) return -1;
     }
     return 0;
@@ -271,7 +262,7 @@ int tensor_retain_again(TensorObject* t, GradNode* before) {
     t->retains_grad = false;
     if (before && before->extra) {
         for (OutputHook& hook : before->extra->output_hooks) {
-            if (hook.retained && target_of(hook.retained).get() == as_object(t)) {
+            if (hook.retained && referent(hook.retained).get() == as_object(t)) {
                 decref(std::exchange(hook.retained, nullptr));
                 break;
             }

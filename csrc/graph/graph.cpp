@@ -114,8 +114,7 @@ void Graph::keep_folded(uint32_t i, PyObject* results) {
 
 std::string NodeCaller::name() const {
     Ref name = graph_.node_name(node_);
-    const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
-    return text ? text : "?";
+    return name ? printable(name.get()) : "?";
 }
 
 std::string NodeCaller::description() const {

@@ -60,10 +60,7 @@ PyObject* add_constant_method(PyObject* self, PyObject* args) {
 class NamedCaller final : public Caller {
   public:
     explicit NamedCaller(PyObject* name) : name_(name) {}
-    std::string name() const override {
-        const char* text = PyUnicode_AsUTF8(name_);
-        return text ? text : "?";
-    }
+    std::string name() const override { return printable(name_); }
     std::string description() const override {
         SavedError keep;
         Ref place = origin_text(current_origin());

@@ -37,14 +37,15 @@ int bind_keywords(const Program& p, PyObject* const* args, Py_ssize_t n_args, Py
         while (k < p.feeds.size() && PyUnicode_Compare(p.feeds[k].name.get(), name) != 0) ++k;
         if (k < p.feeds.size()) {
             if (values[k]) {
-                PyErr_Format(PyExc_TypeError, "input '%U' of the plan is given twice", name);
+                PyErr_Format(PyExc_TypeError, "input '%s' of the plan is given twice", printable(name).c_str());
                 return -1;
             }
             values[k] = value;
         } else if (PyUnicode_Compare(name, out_keyword()) == 0) {
             *out = value;
         } else {
-            PyErr_Format(PyExc_TypeError, "the plan has no input '%U'; it has %s", name, feed_names(p).c_str());
+            PyErr_Format(PyExc_TypeError, "the plan has no input '%s'; it has %s", printable(name).c_str(),
+                         feed_names(p).c_str());
             return -1;
         }
     }
@@ -106,7 +107,7 @@ class Targets {
     Ref items_;
 };
 
-std::string kind_text(PyObject* out) { return std::string("a ") + Py_TYPE(out)->tp_name + " "; }
+std::string kind_text(PyObject* out) { return "a " + type_name(out) + " "; }
 
 int check_out(PyObject* out, PyObject* result, size_t k) {
     const bool fits = is_exact_array(out) && is_exact_array(result) && PyArray_ISWRITEABLE(as_array(out)) &&
@@ -250,8 +251,8 @@ PyObject* call_with_keywords(PyObject* self, PyObject* const* args, Py_ssize_t n
     if (kwnames && bind_keywords(p, args, n, kwnames, values, &out) < 0) return nullptr;
     for (size_t k = 0; k < p.feeds.size(); ++k) {
         if (values[k]) continue;
-        PyErr_Format(PyExc_TypeError, "input '%U' of the plan is missing; it has %s", p.feeds[k].name.get(),
-                     feed_names(p).c_str());
+        PyErr_Format(PyExc_TypeError, "input '%s' of the plan is missing; it has %s",
+                     printable(p.feeds[k].name.get()).c_str(), feed_names(p).c_str());
         return nullptr;
     }
     return call_plan(self, values.data(), out);
@@ -262,8 +263,7 @@ PyObject* call_with_keywords(PyObject* self, PyObject* const* args, Py_ssize_t n
 std::string feed_names(const Program& p) {
     std::string text;
     for (const Feed& feed : p.feeds) {
-        const char* name = PyUnicode_AsUTF8(feed.name.get());
-        text += (text.empty() ? "" : ", ") + std::string(name ? name : "?");
+        text += (text.empty() ? "" : ", ") + printable(feed.name.get());
     }
     return text.empty() ? "no inputs" : "inputs " + text;
 }

@@ -15,10 +15,7 @@ namespace {
 class FeedCaller final : public Caller {
   public:
     FeedCaller(const Program& p, size_t k) : p_(p), k_(k) {}
-    std::string name() const override {
-        const char* text = PyUnicode_AsUTF8(p_.feeds[k_].name.get());
-        return text ? text : "?";
-    }
+    std::string name() const override { return printable(p_.feeds[k_].name.get()); }
     std::string description() const override { return "input '" + name() + "'"; }
 
   private:
@@ -122,8 +119,9 @@ PyObject* convert_new(const Program& p, size_t k, PyObject* value) {
     if (!p.feeds[k].dtype) array = keep_nuls_steal(array, value);
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
     Ref why = pending_text();
-    Ref message = Ref::steal(PyUnicode_FromFormat("input '%U' of the graph, a %s, cannot become an array: %U",
-                                                  p.feeds[k].name.get(), Py_TYPE(value)->tp_name, why.get()));
+    Ref message =
+        Ref::steal(PyUnicode_FromFormat("input '%s' of the graph, a %s, cannot become an array: %U",
+                                        FeedCaller(p, k).name().c_str(), type_name(value).c_str(), why.get()));
     raise_from_pending(errors.input, message.get());
     return nullptr;
 }

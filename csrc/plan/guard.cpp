@@ -46,14 +46,7 @@ int same_static(PyObject* a, const LeafGuard& leaf) {
 
 bool same_instance(PyObject* o, const LeafGuard& leaf) {
     if (!leaf.weak) return o == leaf.expected;
-#if PY_VERSION_HEX >= 0x030D0000
-    PyObject* referent = nullptr;
-    if (PyWeakref_GetRef(leaf.expected, &referent) <= 0) return false;
-    Py_DECREF(referent);  // `o`, if it is the same, is alive
-    return referent == o;
-#else
-    return PyWeakref_GET_OBJECT(leaf.expected) == o;
-#endif
+    return referent(leaf.expected).get() == o;  // which is alive
 }
 
 bool same_array(PyObject* o, const LeafGuard& leaf, const Guard& guard) {

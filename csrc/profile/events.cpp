@@ -69,7 +69,8 @@ Moment loaded;
 
 // What threading calls this thread. Its table is only looked at: nothing of Python's runs.
 Ref thread_name() {
-    Ref threading = Ref::steal(PyImport_GetModule(Ref::steal(PyUnicode_FromString("threading")).get()));
+    Ref module_name = Ref::steal(PyUnicode_FromString("threading"));
+    Ref threading = module_name ? Ref::steal(PyImport_GetModule(module_name.get())) : Ref();
     Ref active = threading ? Ref::steal(PyObject_GetAttrString(threading.get(), "_active")) : Ref();
     Ref ident = Ref::steal(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
     PyObject* thread = active && ident && PyDict_CheckExact(active.get())

@@ -1,5 +1,7 @@
 #include "runtime/errors.h"
 
+#include <cstdio>  // std::snprintf
+
 namespace pyop {
 
 ErrorTypes errors;
@@ -15,6 +17,39 @@ PyObject* add_class(PyObject* module, const char* name, const char* doc, PyObjec
 }
 
 }  // namespace
+
+std::string printable(PyObject* text) {
+    const SavedError keep;
+    std::string out;
+    const Py_ssize_t n = PyUnicode_GET_LENGTH(text);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        const Py_UCS4 c = PyUnicode_READ_CHAR(text, i);
+        if (Py_UNICODE_ISPRINTABLE(c)) {
+            Ref one = Ref::steal(PyUnicode_FromOrdinal(static_cast<int>(c)));
+            const char* utf8 = one ? PyUnicode_AsUTF8(one.get()) : nullptr;
+            if (utf8) out += utf8;
+            continue;
+        }
+        char escape[12];
+        std::snprintf(escape, sizeof escape, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+        out += escape;
+    }
+    PyErr_Clear();
+    return out;
+}
+
+std::string printable(std::string_view text) {
+    bool plain = true;
+    for (const char c : text) plain = plain && c >= ' ' && c <= '~';
+    if (plain) return std::string(text);
+    const SavedError keep;
+    Ref decoded = Ref::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    if (decoded) return printable(decoded.get());
+    PyErr_Clear();
+    return "?";
+}
+
+std::string type_name(PyObject* o) { return printable(Py_TYPE(o)->tp_name); }
 
 Ref take_pending() {
     PyObject *type, *value, *traceback;

@@ -6,6 +6,8 @@
 
 #include <exception>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "runtime/python.h"
 #include "runtime/ref.h"
@@ -50,6 +52,13 @@ PYOP_COLD void note_pending(PyObject* note);
 
 // str(pending error) as far as it can be had; the error stays pending. Empty text when it cannot.
 PYOP_COLD Ref pending_text();
+
+// Somebody else's text for a message, in which it must not speak to the terminal, or turn the direction of what
+// follows: characters that cannot be printed are written as escapes.
+PYOP_COLD std::string printable(std::string_view text);
+PYOP_COLD std::string printable(PyObject* text);
+// The name of an object's class, printable.
+PYOP_COLD std::string type_name(PyObject* o);
 
 // Runs f() for a slot: a C++ exception (memory ran out, a bug) becomes a Python error, and `failure` is returned.
 // The ending of a thread by Python (forced_exit.h) is not one of these and passes.

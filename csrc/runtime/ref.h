@@ -44,4 +44,16 @@ class Ref {
     PyObject* p_ = nullptr;
 };
 
+// What a weak reference refers to; empty if that is gone.
+inline Ref referent(PyObject* weak) {
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject* found = nullptr;
+    if (PyWeakref_GetRef(weak, &found) < 0) PyErr_Clear();  // no weak reference: never
+    return Ref::steal(found);
+#else
+    PyObject* found = PyWeakref_GET_OBJECT(weak);
+    return found == Py_None ? Ref() : Ref::borrow(found);
+#endif
+}
+
 }  // namespace pyop

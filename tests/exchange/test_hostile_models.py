@@ -373,3 +373,75 @@ def test_mutated_models_end_in_an_error_or_a_graph(tmp_path):
 @pytest.mark.campaign
 def test_ten_thousand_mutated_models(tmp_path):
     assert 0 < run_mutants(10_000, 2, tmp_path) < 10_000
+
+
+ESCAPE = "\x1b[31m\x9b\u202e"
+
+
+def texts_of(message, path=()):
+    """Every text of a model, as a way to change it."""
+    for field, content in list(message.ListFields()):
+        repeated = not isinstance(content, str | bytes) and hasattr(content, "__len__")
+        first = next(iter(content), None) if repeated else content
+        if hasattr(first, "ListFields"):
+            for part in content if repeated else [content]:
+                yield from texts_of(part, (*path, field.name))
+        elif isinstance(first, str | bytes) and field.name != "raw_data":
+            added = ESCAPE if isinstance(first, str) else ESCAPE.encode()
+
+            def change(field=field, added=added, k=None):
+                if k is None:
+                    setattr(message, field.name, getattr(message, field.name) + added)
+                else:
+                    getattr(message, field.name)[k] += added
+
+            if repeated:
+                for k in range(len(content)):
+                    yield (*path, field.name), lambda change=change, k=k: change(k=k)
+            else:
+                yield (*path, field.name), change
+
+
+def spoken(made):
+    """The texts of the errors that a model leads to: loaded, run with what it does not expect, exported again."""
+    try:
+        graph = pyop.onnx.load(made, functions={"m.f": lambda x: x.astype(np.float64)})
+    except Exception as error:
+        yield error
+        return
+    for use in (
+        lambda: graph.compile()(X),
+        lambda: graph.compile()(X.astype(complex)),
+        lambda: graph.compile()(type(ESCAPE, (), {})()),
+        lambda: graph.compile()(nothing=X),
+        lambda: pyop.onnx.export(graph, dialect="extensions"),
+        lambda: pyop.onnx.export(graph),
+    ):
+        try:
+            use()
+        except Exception as error:
+            yield error
+
+
+@pytest.mark.parametrize("op_type", ["PythonOp", "Relu", "NoSuch", "Cast"])
+def test_no_text_of_a_model_speaks_to_the_terminal(op_type):
+    def make():
+        if op_type == "PythonOp":
+            return model([python_op()], [value("x")], [value("y")])
+        inner = helper.make_node(op_type, ["x"], ["y"], name="n", **({"to": F32} if op_type == "Cast" else {}))
+        made = model([inner], [value("x", rank=None), value("z")], [value("y", rank=None)])
+        made.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "k"
+        made.graph.name, made.producer_name = "g", "p"
+        made.metadata_props.add(key="pyop", value="{}")
+        return made
+
+    said = 0
+    for k in range(len(list(texts_of(make())))):
+        made = make()
+        path, change = list(texts_of(made))[k]
+        change()
+        for error in spoken(made):
+            for text in (str(error), *getattr(error, "__notes__", ())):
+                said += "x1b" in text
+                assert text.replace("\n", "").isprintable(), (path, text)
+    assert said >= 3

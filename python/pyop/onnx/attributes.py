@@ -21,6 +21,7 @@ __all__ = [
     "Forward",
     "Port",
     "node_label",
+    "printable",
     "read_backward",
     "read_forward",
 ]
@@ -120,11 +121,17 @@ class Backward:
     entry_of: tuple[int | None, ...]
 
 
+def printable(text: object) -> str:
+    """A stranger's text, which must not speak to the terminal, or turn the direction of what follows."""
+    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)])
+
+
 def node_label(node: Any) -> str:
     """A node in words: ``PythonOp node 'n0'``."""
+    kind = f"{printable(node.op_type):.80} node"
     if node.name:
-        return f"{node.op_type} node {node.name!r:.80}"
-    return f"{node.op_type} node of output {next(iter(node.output), '')!r:.80}"
+        return f"{kind} {node.name!r:.80}"
+    return f"{kind} of output {next(iter(node.output), '')!r:.80}"
 
 
 class _Reader:

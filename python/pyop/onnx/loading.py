@@ -13,7 +13,7 @@ from .._core import Value
 from ..dims import Dim
 from ..spec import Spec
 from . import native_axes  # noqa: F401  for its rules
-from .attributes import DOMAIN, Port, node_label
+from .attributes import DOMAIN, Port, node_label, printable
 from .elements import dtype_of, name_of
 from .embedded import Embedded
 from .held import HeldModel, HeldNode
@@ -119,7 +119,9 @@ def read_model(model: Any, *, external: bool = True) -> Any:
         try:
             proto.ParseFromString(data)
         except DecodeError as error:
-            raise ValueError(f"{where} {'are' if where == 'the bytes' else 'is'} no ONNX model: {error}") from None
+            raise ValueError(
+                f"{where} {'are' if where == 'the bytes' else 'is'} no ONNX model: {printable(error)}"
+            ) from None
         if isinstance(model, str | os.PathLike) and external:
             _load_external(proto, os.path.dirname(os.path.abspath(os.fspath(model))))
     else:
@@ -135,10 +137,10 @@ def _load_external(proto: Any, folder: str) -> None:
     try:
         external_data_helper.load_external_data_for_model(proto, folder)
     except (ValueError, OSError, RuntimeError) as error:
-        raise ValueError(f"the model keeps tensors in other files, which cannot be read: {error}") from error
+        raise ValueError(f"the model keeps tensors in other files, which cannot be read: {printable(error)}") from error
     except Exception as error:
         # onnx has an exception type of its own for places outside the folder.
-        raise ValueError(f"the model keeps tensors in other files, which are refused: {error}") from error
+        raise ValueError(f"the model keeps tensors in other files, which are refused: {printable(error)}") from error
 
 
 def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
@@ -158,7 +160,7 @@ def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
     try:
         array = numpy_helper.to_array(tensor)
     except Exception as error:
-        raise ValueError(f"{what} is no tensor: {type(error).__name__}: {error!s:.300}") from error
+        raise ValueError(f"{what} is no tensor: {type(error).__name__}: {printable(error):.300}") from error
     return np.asarray(array)
 
 
@@ -262,7 +264,7 @@ class _Loader:
         try:
             dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
         except ValueError as error:
-            raise ValueError(f"{what}: {error}") from None
+            raise ValueError(f"{what}: {printable(error)}") from None
         if not tensor.HasField("shape"):
             return Spec(dtype)
         if len(tensor.shape.dim) > 64:

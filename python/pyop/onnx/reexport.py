@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .attributes import node_label
+from .attributes import node_label, printable
 from .callee import read_callee
 from .held import HeldNode, is_python
 from .inferred import infer
@@ -179,8 +179,8 @@ def settle(w: Writer, bodies: list[Any]) -> int:
         for node in body.node:
             if not fits(node, have, version):
                 raise ValueError(
-                    f"{node_label(node)} of function {body.name!r:.80} cannot be exported: it is {node.op_type} of "
-                    f"opset {have}, and other nodes of the graph need opset {version}"
+                    f"{node_label(node)} of function {body.name!r:.80} cannot be exported: it is "
+                    f"{printable(node.op_type)} of opset {have}, and other nodes of the graph need opset {version}"
                 )
         for entry in body.opset_import:
             if entry.domain in ("", "ai.onnx"):

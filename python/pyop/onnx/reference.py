@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core import OutputError
-from .attributes import DOMAIN, node_label, read_backward, read_forward
+from .attributes import DOMAIN, node_label, printable, read_backward, read_forward
 from .boxes import box, unbox
 from .python_op import GradientCall, PythonCall
 from .registry import Table
@@ -86,7 +86,8 @@ class Reference:
                     made.append(self.evaluator(body, functions=list(made)))
                 except Exception as error:
                     raise ValueError(
-                        f"function {body.domain!r:.80}:{body.name!r:.80} of the model cannot be loaded: {error!s:.500}"
+                        f"function {body.domain!r:.80}:{body.name!r:.80} of the model cannot be loaded: "
+                        f"{printable(error):.500}"
                     ) from error
             self._function_evaluators = made
         return self._function_evaluators
@@ -150,7 +151,8 @@ class Reference:
             what = f"{node.domain}:{node.op_type}" if node.domain else node.op_type
             raise ValueError(
                 f"{label} cannot be loaded: onnx {_onnx_version()} has no implementation of {what!r:.80} for opset "
-                f"{self.opsets.get(copy.domain)} with these attributes ({type(error).__name__}: {error!s:.300})"
+                f"{self.opsets.get(copy.domain)} with these attributes "
+                f"({type(error).__name__}: {printable(error):.300})"
             ) from error
 
     def stateful(self, node: Any) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from .attributes import node_label
+from .attributes import node_label, printable
 from .reference import subgraphs
 from .standard import OPSET
 
@@ -133,8 +133,8 @@ class Converter:
 
     def _fail(self, node: Any, have: int, reason: str) -> None:
         raise ValueError(
-            f"{node_label(node)} cannot be exported: it is {node.op_type} of opset {have}, other nodes of the graph "
-            f"need opset {self.version}, and the onnx package does not convert it ({reason})"
+            f"{node_label(node)} cannot be exported: it is {printable(node.op_type)} of opset {have}, other nodes of "
+            f"the graph need opset {self.version}, and the onnx package does not convert it ({reason})"
         )
 
     def _single(self, node: Any, have: int) -> list[Any]:
