@@ -7,7 +7,6 @@ namespace pyop {
 
 namespace {
 
-// What a weak reference leads to, None if that is dead.
 Ref values_of(PyObject* dict) { return Ref::steal(PyDict_Values(dict)); }
 
 Ref name_of(PyObject* callable) {

@@ -31,8 +31,12 @@ op = pyop.op("float64[n] -> float64[n]")(lambda x: x + 1)
 x = np.ones(3)
 deep = [[[items[0]] * 9] * 9] * 9
 
+class Session(pyop._core.ProfileSession):
+    def _read(self, recorded):    # what NumPy makes of it is its own affair
+        pass
+
 def profiled():
-    with pyop.profile():
+    with Session(100):
         op(x)
 
 calls = [
