@@ -34,6 +34,7 @@ struct FunctionClass {
     PyObject* bind;           // callable(args, kwargs) -> (args, kwargs), for calls with keywords
     PyObject* weakrefs;
     int32_t parameters;       // positional parameters of forward; split form only
+    int32_t tangents;         // how many arguments of forward jvp has parameters for
     bool once;                // backward is @once_differentiable
     bool internal;            // pyop's own: a recorded NumPy call, whose complex gradients of real inputs are cut
     bool ambiguous;           // both backward and vjp are defined

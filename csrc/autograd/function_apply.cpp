@@ -3,6 +3,7 @@
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
 #include "autograd/state.h"
+#include "graph/value.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
 
@@ -12,12 +13,13 @@ PyObject* batched_types[2] = {nullptr, nullptr};  // for the life of the process
 
 namespace {
 
-enum class Shape { Flat, Tree, Batched };
+enum class Shape { Flat, Tree, Symbolic, Batched };
 
-// Whether a container, at any depth, holds a Tensor (or an array under vmap).
+// Whether a container, at any depth, holds a Tensor (or a Value, or an array under vmap).
 Shape shape_of_container(PyObject* o, int depth) {
     auto of_item = [&](PyObject* item) {
         if (is_tensor(item)) return Shape::Tree;
+        if (is_value(item)) return Shape::Symbolic;
         if (is_batched(item)) return Shape::Batched;
         return shape_of_container(item, depth - 1);
     };
@@ -203,12 +205,18 @@ PyObject* function_apply(PyObject* self, PyObject* const* args, size_t nargsf, P
         if (PYOP_LIKELY(is_plain(args[i]))) continue;
         if (is_batched(args[i])) {
             shape = Shape::Batched;
+        } else if (is_value(args[i])) {
+            shape = std::max(shape, Shape::Symbolic);
         } else {
             shape = std::max(shape, shape_of_container(args[i], 16));
         }
     }
     if (PYOP_UNLIKELY(kwnames || shape != Shape::Flat)) {
-        PyObject* helper = support(shape == Shape::Batched ? "apply_batched" : "apply_general");
+        for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
+            if (is_value(args[n + static_cast<size_t>(k)])) shape = std::max(shape, Shape::Symbolic);
+        PyObject* helper = support(shape == Shape::Batched    ? "apply_batched"
+                                   : shape == Shape::Symbolic ? "apply_symbolic"
+                                                              : "apply_general");
         Ref positional = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(n)));
         Ref keywords = Ref::steal(PyDict_New());
         if (!helper || !positional || !keywords) return nullptr;

@@ -1,4 +1,6 @@
 // autograd/function_backward.cpp: from the gradients of the outputs to those of the arguments.
+#include <algorithm>  // std::max
+
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
@@ -204,7 +206,7 @@ namespace {
 Ref tangent_of(TensorObject* t, bool materialize, bool as_tensors) {
     PyObject* tangent = tensor_tangent(t);
     if (!tangent) {
-        if (!materialize) return Ref::borrow(Py_None);
+        if (!materialize || !is_differentiable(PyArray_DESCR(t->data))) return Ref::borrow(Py_None);
         ArrayInfo* info = tensor_info(t);
         Ref zeros = info ? zeros_like_info(*info) : Ref();
         if (!zeros || !as_tensors) return zeros;
@@ -239,7 +241,10 @@ int function_forward_mode(FunctionCall& call, PyObject* outputs) {
         as_tensors |= as_tensor(call.args[i])->requires_grad;
         as_tensors |= tangent && is_tensor(tangent) && as_tensor(tangent)->requires_grad;
     }
-    StackRefs<8> args(call.count + 2);
+    // Forward's defaults were not given, and jvp knows of them if it takes as many arguments.
+    const bool flat = !node->extra || !node->extra->tree;
+    const size_t taken = flat ? std::max(call.count, static_cast<size_t>(f->tangents)) : call.count;
+    StackRefs<8> args(taken + 2);
     args[1] = Py_NewRef(as_object(node));
     for (size_t i = 0; i < call.count; ++i) {
         args[i + 2] = is_tensor(call.args[i])
@@ -247,13 +252,14 @@ int function_forward_mode(FunctionCall& call, PyObject* outputs) {
                           : Py_NewRef(Py_None);
         if (!args[i + 2]) return -1;
     }
+    for (size_t i = call.count; i < taken; ++i) args[i + 2] = Py_NewRef(Py_None);
     call.in_jvp = true;
     Ref result;
     {
         // Tangents of this call are given; those of what jvp computes with are not wanted.
         Recording recording(as_tensors);
         const int level = std::exchange(autograd_state.forward_level, 0);
-        result = Ref::steal(vectorcall_new(f->jvp, args.data() + 1, (call.count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
+        result = Ref::steal(vectorcall_new(f->jvp, args.data() + 1, (taken + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
         autograd_state.forward_level = level;
     }
     call.in_jvp = false;

@@ -14,13 +14,14 @@ namespace {
 PyObject* or_null(PyObject* o) { return o == Py_None ? nullptr : Py_NewRef(o); }
 
 PyObject* function_class_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"cls",  "name",       "forward", "setup_context", "backward",  "jvp",  "defaults",
-                                     "bind", "parameters", "once",    "internal",      "ambiguous", nullptr};
+    static const char* keywords[] = {"cls",      "name",      "forward",  "setup_context", "backward",
+                                     "jvp",      "defaults",  "bind",     "parameters",    "once",
+                                     "internal", "ambiguous", "tangents", nullptr};
     PyObject *cls, *name, *forward, *setup_context, *backward, *jvp, *defaults, *bind;
-    int parameters = -1, once = 0, internal = 0, ambiguous = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OUOOOOO!O|ippp", const_cast<char**>(keywords), &cls, &name,
+    int parameters = -1, once = 0, internal = 0, ambiguous = 0, tangents = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OUOOOOO!O|ipppi", const_cast<char**>(keywords), &cls, &name,
                                      &forward, &setup_context, &backward, &jvp, &PyTuple_Type, &defaults, &bind,
-                                     &parameters, &once, &internal, &ambiguous))
+                                     &parameters, &once, &internal, &ambiguous, &tangents))
         return nullptr;
     PyObject* self = type->tp_alloc(type, 0);
     if (!self) return nullptr;
@@ -35,6 +36,7 @@ PyObject* function_class_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
     f.defaults = Py_NewRef(defaults);
     f.bind = Py_NewRef(bind);
     f.parameters = parameters;
+    f.tangents = tangents;
     f.once = once;
     f.internal = internal;
     f.ambiguous = ambiguous;

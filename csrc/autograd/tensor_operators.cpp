@@ -24,9 +24,7 @@ PyObject* on_arrays(Operator which, PyObject* a, PyObject* b) {
 }
 
 bool is_operand(PyObject* o) { return is_tensor(o) || is_array_operand(o); }
-bool is_in_place_operand(PyObject* o) {
-    return is_operand(o) || is_value(o) || is_batched(o);
-}
+bool is_in_place_operand(PyObject* o) { return is_operand(o) || is_value(o) || is_batched(o); }
 
 // Not for us, unless it is a container that would take the numbers by its own rules.
 PyObject* not_implemented(PyObject* a, PyObject* b) {

@@ -289,6 +289,7 @@ class FunctionClass:
         once: bool = False,
         internal: bool = False,
         ambiguous: bool = False,
+        tangents: int = 0,
     ) -> Self: ...
     @property
     def cls(self) -> Any: ...

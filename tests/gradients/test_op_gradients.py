@@ -227,3 +227,25 @@ def test_rules_get_the_defaults_of_static_parameters():
     np.testing.assert_array_equal(pyop.grad(f)(x), [5.0, 5.0, 5.0])
     np.testing.assert_array_equal(pyop.trace(pyop.grad(f), "float64[3]").compile()(x), [5.0, 5.0, 5.0])
     assert pyop.jvp(f, (x,), (x,))[1] == 15.0
+
+
+def test_an_op_of_integers_needs_no_rule():
+    @pyop.op("float64[n] -> int64[n], bool[n]")
+    def ranks(x):
+        return np.argsort(np.argsort(x)), x > 0
+
+    def f(x):
+        rank, positive = ranks(x)
+        return np.sum(x[rank] * positive)
+
+    x = np.array([3.0, -1.0, 2.0])
+    assert pyop.grad(f)(x).tolist() == [0, 1, 1]
+    assert pyop.jvp(f, (x,), (np.ones(3),))[1] == 2
+
+    @pyop.op("float64[n] -> float64[n]")
+    def unknown(x):
+        return x * 2
+
+    for way in (pyop.grad, lambda f: lambda x: pyop.jvp(f, (x,), (x,))):
+        with pytest.raises(NoRule, match="unknown"):
+            way(lambda x: np.sum(unknown(x)))(x)

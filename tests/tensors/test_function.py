@@ -306,3 +306,58 @@ def test_needs_input_grad_says_what_the_run_wants():
     op.apply(a, b).backward(inputs=[a])
     assert needs == [(False, True), (True, True), (True, False)]
     assert (numbers(a.grad), numbers(b.grad)) == ([2], [1])
+
+
+scaled_seen = []
+
+
+class Scaled(pyop.Function):
+    @staticmethod
+    def forward(x, factor=2.0, shift=None):
+        return x * factor
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor
+
+    @staticmethod
+    def jvp(ctx, t, factor, shift):
+        scaled_seen.append((factor, shift))
+        return t * ctx.factor
+
+    @staticmethod
+    def vmap(info, in_dims, x, factor, shift):
+        scaled_seen.append((factor, shift, in_dims))
+        return x * factor, in_dims[0]
+
+
+def test_jvp_and_vmap_know_of_defaults_that_were_left_out():
+    scaled_seen.clear()
+    value, tangent = pyop.jvp(Scaled.apply, (np.ones(2),), (np.ones(2),))
+    assert tangent.tolist() == value.tolist() == [2, 2]
+    assert pyop.vmap(Scaled.apply)(np.ones((3, 2))).tolist() == [[2, 2]] * 3
+    assert pyop.vmap(lambda x: Scaled.apply(x, shift=1))(np.ones((3, 2))).tolist() == [[2, 2]] * 3
+    assert scaled_seen == [(None, None), (2.0, None, (0, None, None)), (2.0, 1, (0, None, None))]
+
+
+def test_tensors_of_integers_have_no_tangents():
+    seen = []
+
+    class Take(pyop.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.k = k
+            return x[k]
+
+        @staticmethod
+        def jvp(ctx, t, k):
+            seen.append(k)
+            return t[ctx.k]
+
+    k = pyop.Tensor(np.array([1, 0]))
+    assert pyop.jvp(lambda x: Take.apply(x, k), (np.ones(2),), (np.arange(2.0),))[1].tolist() == [1, 0]
+    assert seen == [None]

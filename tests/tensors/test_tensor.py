@@ -292,3 +292,9 @@ def test_a_tensor_in_a_graph_is_a_constant():
     for use in (lambda v: x * v, lambda v: np.multiply(v, x), lambda v: np.stack([x, v])):
         with pytest.raises(TypeError, match=r"cannot be part of a graph.*detach"):
             pyop.trace(use, "float64[2]")
+
+
+@pytest.mark.parametrize("given", [{1.0, 2.0}, {"a": 1.0}, (v for v in (1.0, 2.0)), None, object(), [1.0, None]])
+def test_what_is_no_array_makes_no_tensor(given):
+    with pytest.raises(TypeError, match=r"made of an array.* and not of"):
+        pyop.Tensor(given)

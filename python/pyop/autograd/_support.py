@@ -11,6 +11,7 @@ import numpy as np
 from .._core import FunctionClass, Tensor
 from .._tree import TreeDef, contains, flatten
 from .forward import keep_tangents
+from .in_graphs import apply_symbolic
 from .linear import Cast, Sum, SumTo, cast, sum_to
 from .recording import (
     array_function,
@@ -33,6 +34,7 @@ __all__ = [
     "any_by_argument",
     "apply_batched",
     "apply_general",
+    "apply_symbolic",
     "array_function",
     "array_ufunc",
     "call_forward_tree",

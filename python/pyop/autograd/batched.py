@@ -201,11 +201,11 @@ class Batched(NDArrayOperatorsMixin):
         self.array, self.dim = found, 0
         return self
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         plain = other is None or isinstance(other, str | bytes)
         return one_by_one(operator.eq, (self, other), {}, self.level) if plain else np.equal(_any(self), other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         plain = other is None or isinstance(other, str | bytes)
         return one_by_one(operator.ne, (self, other), {}, self.level) if plain else np.not_equal(_any(self), other)
 

@@ -74,10 +74,11 @@ class Function:
         is dropped). They are arrays, or, when the backward pass is itself recorded (``create_graph=True``), Tensors.
         May be called ``vjp`` instead.
     ``jvp(ctx, *tangents)``
-        Forward mode: one tangent for each argument comes in (None for what is not a Tensor), one for each output goes
-        out.
+        Forward mode: one tangent for each argument comes in (None for what is not a Tensor of real or complex numbers,
+        and for arguments that the call left to their defaults), one for each output goes out.
     ``vmap(info, in_dims, *args)``
-        A rule for batches: returns the result and its batch dimensions. ``generate_vmap_rule = True`` makes one.
+        A rule for batches: returns the result and its batch dimensions. Arguments that the call left out are their
+        defaults. ``generate_vmap_rule = True`` makes one.
 
     Arguments may be containers of Tensors (list, tuple, dict, namedtuple, dataclass); the gradient of such an argument
     is a container of the same form, or None. Keyword-only arguments are constants.
@@ -148,7 +149,26 @@ def _function_class(cls: type[Function]) -> FunctionClass:
         once,
         False,
         backward is not None and vjp is not None,
+        tangents=_tangents(forward, setup is None, _method(cls, "jvp")),
     )
+
+
+def _tangents(forward: Callable[..., Any] | None, with_ctx: bool, jvp: Callable[..., Any] | None) -> int:
+    """How many tangents a jvp takes of all that forward can be called with; 0 where that is not told."""
+    if forward is None or jvp is None:
+        return 0
+    taken, _ = _positional(jvp)
+    known = max(_positional(forward)[0] - with_ctx, 0)
+    return known if taken < 0 else min(known, taken - 1)
+
+
+def with_defaults(cls: type[Function], rule: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of forward with the defaults of those left out, as far as a rule for batches takes them."""
+    forward = _method(cls, "forward")
+    count, defaults = _positional(forward)
+    taken, _ = _positional(rule)
+    most = count if taken < 0 else min(count, taken - 2)
+    return (*args, *[defaults[k - count] for k in range(len(args), most)]) if len(args) < most else args
 
 
 def _positional(forward: Callable[..., Any]) -> tuple[int, tuple[Any, ...]]:

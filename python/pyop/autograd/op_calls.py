@@ -10,6 +10,7 @@ from .._core import FunctionClass, Op, Tensor
 from .._tree import flatten, map_leaves
 from ..gradients import saved, table
 from ..gradients.table import NoRule
+from ..refusals import noting, refusal
 from . import recording
 from .batched import is_batched, level_of, one_by_one
 
@@ -30,7 +31,7 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return one_by_one(op, args, kwargs, level_of((args, kwargs)))
     args, kwargs = _by_position(op, args, kwargs)
     if kwargs.get("out") is not None:
-        raise TypeError(f"out= of op {op.name!r} is not recorded: leave it out, or pass arrays (t.numpy())")
+        raise refusal(f"out= of op {op.name!r} is not recorded: leave it out, or pass arrays (t.numpy())")
     gradient: Any = op.contract.gradient
     leaves = flatten(args)[0]
     wanted = _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)
@@ -39,7 +40,12 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _wrapped(_quietly(op, *_arrays(args), **kwargs))
     rule: table.Rule | None = table.lookup(op.__wrapped__) if gradient is None else gradient.rule
     if rule is None:
-        table.missing_of_op(op.name, op.contract)
+        result = _quietly(op, *_arrays(args), **kwargs)
+        if not any(recording.may_vary(x) for x in flatten(result)[0]):
+            return _wrapped(result)
+        with noting(NoRule):
+            table.missing_of_op(op.name, op.contract)
+    assert rule is not None
     if gradient is not None and gradient.saves:
         result, residuals = saved.collect(
             gradient.fn, op.name, _arrays(args), kwargs, lambda *a, **k: _quietly(op, *a, **k)

@@ -26,7 +26,7 @@ from .writes import changing, into
 
 __all__ = [
     *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "put_back"),
-    *("record_in_place", "spread", "to_arrays"),
+    *("may_vary", "record_in_place", "spread", "to_arrays"),
 ]
 
 _classes: dict[Any, FunctionClass] = {}
@@ -152,11 +152,11 @@ def _wrapped(result: Any) -> Any:
     return result
 
 
-def _may_vary(x: Any) -> bool:
+def may_vary(x: Any) -> bool:
     """Whether a result can have a derivative: numbers that vary, or objects that may be such."""
     if issubclass(type(x), (np.ndarray, np.generic)):
         return x.dtype.kind in "fcO"
-    return isinstance(x, (float, complex)) or (isinstance(x, (tuple, list)) and any(map(_may_vary, x)))
+    return isinstance(x, (float, complex)) or (isinstance(x, (tuple, list)) and any(map(may_vary, x)))
 
 
 def _is_of_objects(x: Any) -> bool:
@@ -200,7 +200,7 @@ def _finished(key: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, An
     positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
     wanted = record and any(leaves[k].requires_grad for k in positions)
     moving = [k for k in positions if leaves[k]._tangent is not None] if level else []
-    if not (wanted or moving) or not _may_vary(result):
+    if not (wanted or moving) or not may_vary(result):
         return _wrapped(result)
     rule = table.lookup(key)
     if rule is None:

@@ -15,7 +15,7 @@ from .._tree import flatten, map_leaves
 from ..containers import plain_array
 from ..refusals import call_watched, note_call
 from .batched import Batched, is_batched, level_of, one_by_one, size_of
-from .function import _method
+from .function import _method, with_defaults
 
 __all__ = ["Batched", "VmapInfo", "apply_batched", "vmap"]
 
@@ -54,6 +54,7 @@ def apply_batched(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[s
     size = size_of(args, level)
     if rule is None:
         return one_by_one(function, args, kwargs, level)
+    args = with_defaults(cls, rule, args)
 
     def is_here(leaf: Any) -> bool:
         return is_batched(leaf) and leaf.level == level
