@@ -72,7 +72,27 @@ PyObject* function_class_repr(PyObject* self) {
     return PyUnicode_FromFormat("<apply of %U>", as_function_class(self)->name);
 }
 
+// A class that is unpickled by value gets its methods after it was created, and after this object was.
+PyObject* function_class_fill(PyObject* self, PyObject* other) {
+    if (!Py_IS_TYPE(other, function_class_type)) {
+        PyErr_SetString(PyExc_TypeError, "_fill takes what apply of a Function is");
+        return nullptr;
+    }
+    FunctionClass &f = *as_function_class(self), &made = *as_function_class(other);
+    Py_XSETREF(f.forward, Py_XNewRef(made.forward));
+    Py_XSETREF(f.setup_context, Py_XNewRef(made.setup_context));
+    Py_XSETREF(f.backward, Py_XNewRef(made.backward));
+    Py_XSETREF(f.jvp, Py_XNewRef(made.jvp));
+    Py_XSETREF(f.defaults, Py_XNewRef(made.defaults));
+    Py_XSETREF(f.bind, Py_XNewRef(made.bind));
+    f.parameters = made.parameters;
+    f.once = made.once;
+    f.ambiguous = made.ambiguous;
+    Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
+    {"_fill", function_class_fill, METH_O, "_fill(other, /): takes the methods of another."},
     {"_flat", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_apply_flat)), METH_FASTCALL,
      "_flat(args, kwargs, tree): a call whose positional arguments are flat."},
     {"_record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_record)), METH_FASTCALL,

@@ -172,7 +172,14 @@ def _declare(
 
 
 def make_op(
-    fn: Callable[..., Any], contract: Any, signature: Signature, parameters: Parameters, *, name: str, stateful: bool
+    fn: Callable[..., Any],
+    contract: Any,
+    signature: Signature,
+    parameters: Parameters,
+    *,
+    name: str,
+    stateful: bool,
+    origin: str | None = None,
 ) -> Op:
     """An Op from its parts."""
     if signature.inputs is not None:
@@ -187,7 +194,7 @@ def make_op(
         contract=contract,
         name=name,
         signature=signature,
-        origin=_origin(fn),
+        origin=origin or _origin(fn),
         parameters=parameters.arrays,
         defaults=parameters.defaults,
         statics=parameters.statics,
@@ -263,14 +270,20 @@ def _reduce(self: Op) -> Any:
     if path_of_op(self) is not None and by_path(self) is not None:
         return self.__qualname__
     attributes = {key: value for key in _ATTRIBUTES if (value := getattr(self, key, None)) is not None}
-    return remade, (self.__wrapped__, self.contract, self.spec, self.name, self.stateful, attributes)
+    return remade, (self.__wrapped__, self.contract, self.spec, self.name, self.stateful, attributes, self.origin)
 
 
 def remade(
-    fn: Callable[..., Any], contract: Any, signature: Signature, name: str, stateful: bool, attributes: dict[str, Any]
+    fn: Callable[..., Any],
+    contract: Any,
+    signature: Signature,
+    name: str,
+    stateful: bool,
+    attributes: dict[str, Any],
+    origin: str | None = None,
 ) -> Op:
     """The op that `_reduce` has taken apart."""
-    made = make_op(fn, contract, signature, Parameters.of(fn), name=name, stateful=stateful)
+    made = make_op(fn, contract, signature, Parameters.of(fn), name=name, stateful=stateful, origin=origin)
     for key, value in attributes.items():
         setattr(made, key, value)
     abstract = contract._parts[4]

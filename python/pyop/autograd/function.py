@@ -112,7 +112,7 @@ class Function:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.apply = _function_class(cls)
+        cls.apply = _function_class(cls, methods_of(cls))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         name = type(self).__name__
@@ -130,9 +130,19 @@ def _method(cls: type, name: str) -> Any:
     return None
 
 
-def _function_class(cls: type[Function]) -> FunctionClass:
-    forward, setup = _method(cls, "forward"), _method(cls, "setup_context")
-    backward, vjp = _method(cls, "backward"), _method(cls, "vjp")
+def methods_of(cls: type[Function]) -> dict[str, Any]:
+    """The static methods that `apply` of a Function calls, None for those it has not."""
+    return {name: _method(cls, name) for name in ("forward", "setup_context", "backward", "vjp", "jvp")}
+
+
+def complete(function: FunctionClass, methods: dict[str, Any]) -> None:
+    """Give methods to what was made before its class had them, as of a class that is unpickled by value."""
+    function._fill(_function_class(function.cls, methods))
+
+
+def _function_class(cls: type[Function], methods: dict[str, Any]) -> FunctionClass:
+    forward, setup = methods["forward"], methods["setup_context"]
+    backward, vjp = methods["backward"], methods["vjp"]
     chosen = vjp if backward is None else backward
     once = isinstance(chosen, _Once)
     parameters, defaults = _positional(forward) if setup is not None and forward is not None else (-1, ())
@@ -142,7 +152,7 @@ def _function_class(cls: type[Function]) -> FunctionClass:
         forward,
         setup,
         chosen.__wrapped__ if once else chosen,
-        _method(cls, "jvp"),
+        methods["jvp"],
         defaults,
         functools.partial(_bind, forward, setup is None),
         parameters,

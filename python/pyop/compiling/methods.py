@@ -61,7 +61,7 @@ def _reduce(self: CompiledFunction) -> Any:
     from .front import _compile
 
     path: str | None = getattr(self, "__qualname__", None)
-    if path is not None and found_at(f"{getattr(self, '__module__', None)}.{path}") is by_path(self):
+    if path is not None and found_at(f"{getattr(self, '__module__', None)}.{path}") is self and by_path(self) is self:
         return path
     return _compile, (self.__wrapped__, *vars(self)["_made_with"])
 

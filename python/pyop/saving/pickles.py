@@ -16,7 +16,7 @@ from .. import _core
 from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Value
 from ..graph import Graph
 from ..rebuild import CallForOne, CallOnTrees, call_on_tree
-from .references import by_path, declared_by_op, op_of_function, op_of_gradient
+from .references import by_path, declared_by_op, found_at, op_of_function, op_of_gradient
 
 __all__ = ["install"]
 
@@ -161,7 +161,15 @@ def _itself_deep(x: Any, memo: dict[int, Any]) -> Any:
 
 
 def _reduce_function(function: FunctionClass) -> Any:
-    return getattr, (function.cls, "apply")
+    made = getattr, (function.cls, "apply")
+    if by_path(function.cls) is function.cls and found_at(f"{function.cls.__module__}.{function.cls.__qualname__}") is (
+        function.cls
+    ):
+        return made
+    # A class that goes by value is made without its methods, and its apply with it.
+    from ..autograd.function import complete, methods_of
+
+    return *made, methods_of(function.cls), None, None, complete
 
 
 def _reduce_gradient(gradient: Any) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from typing import Any
 
 from .._core import Contract, Op
 
 __all__ = ["by_path", "declared_by_op", "found_at", "op_of_function", "op_of_gradient", "path_of_op"]
+
+# What a module has that makes functions and classes from their parts: cloudpickle's of any version, dill's.
+_BY_VALUE = ("_make_skeleton_class", "_make_skel_func", "_locate_function")
 
 
 def found_at(path: str) -> Any:
@@ -37,14 +41,33 @@ def by_path(x: Any) -> Any:
     What a script has defined is not there in another process. pickle names it all the same, cloudpickle sends it along,
     but only functions and classes; of other objects it asks no more than pickle does, so who asks has to be seen.
     """
-    return None if getattr(x, "__module__", None) == "__main__" and _cloudpickle_asks() else x
+    module = getattr(x, "__module__", None)
+    return None if module is not None and _goes_by_value(module) else x
 
 
-def _cloudpickle_asks() -> bool:
+def _goes_by_value(module: str) -> bool:
+    """Whether the pickler that asks sends what a module has defined along."""
+    homes = _asking()
+    if module == "__main__":
+        return bool(homes)
+    known = sys.modules.get(module)
+    registries = (getattr(home, "_is_registered_pickle_by_value", None) for home in homes)
+    return known is not None and any(has(known) for has in registries if has is not None)
+
+
+def _asking() -> list[Any]:
+    """The modules that define the pickler which asks, if it sends functions by value; none for another.
+
+    That is cloudpickle under any name (Ray and older joblib have their own copies), or dill: known by what they have.
+    """
     frame = sys._getframe(1)
     while frame.f_back is not None and _package(frame) == "pyop":
         frame = frame.f_back
-    return _package(frame) == "cloudpickle"
+    asking = frame.f_locals.get("self")
+    if not isinstance(asking, pickle.Pickler | pickle._Pickler):
+        return []
+    homes = [sys.modules.get(kind.__module__) for kind in type(asking).__mro__]
+    return [home for home in homes if any(name in getattr(home, "__dict__", ()) for name in _BY_VALUE)]
 
 
 def _package(frame: Any) -> str:
