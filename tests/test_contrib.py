@@ -81,7 +81,7 @@ def test_nested_arguments_are_rebuilt(call):
     assert list(got[2]) == ["z", "a"]
     assert list(kwargs) == ["zeta", "alpha"]
     assert map_leaves(float, kwargs) == {"zeta": 10, "alpha": {"k": [11]}}
-    assert all(type(x) is np.ndarray and not x.flags.writeable for x in (got[0], got[1][0], kwargs["alpha"]["k"][0]))
+    assert all(type(x) is np.float32 for x in (got[0], got[1][0], kwargs["alpha"]["k"][0]))
 
 
 def test_containers_of_arguments_are_fresh_each_time():
@@ -96,7 +96,7 @@ def test_containers_of_arguments_are_fresh_each_time():
 
 
 def test_text_and_empty_containers_among_the_arguments(call):
-    got = call(lambda a, b, c: a.item() + c["t"].item(), ["\u00e9", (), {"t": "x\0"}], output_types="string")
+    got = call(lambda a, b, c: a + c["t"], ["\u00e9", (), {"t": "x\0"}], output_types="string")
     assert got.item() == "\u00e9x\0".encode()
     assert call(lambda: f32(3), output_types="float32") == 3
 

@@ -31,7 +31,7 @@ def test_every_dtype_keeps_type_and_value(call, code):
 def test_any_shape(call, shape):
     seen = []
     got = call(lambda a: (seen.append((type(a), a.shape)), a + f32(1))[1], [np.ones(shape, f32)], "float32")
-    assert seen == [(np.ndarray, shape)]
+    assert seen == [(np.ndarray if shape else np.float32, shape)]
     assert isinstance(got, np.ndarray)
     assert got.shape == shape
     assert got.dtype == f32
@@ -150,7 +150,29 @@ def test_inputs_are_what_numpy_makes_arrays_of(call):
     assert [a.dtype.char for a in map(np.asarray, kinds)] == call(
         lambda *args: [[a.dtype.char for a in args]], [np.asarray(k) for k in kinds], ["string"]
     )[0].astype(str).tolist()
-    assert pyop.py_func(lambda *args: [[type(a) is np.ndarray for a in args]], kinds, ["bool"])[0].all()
+    types = pyop.py_func(lambda *args: [[type(a) is np.ndarray for a in args]], kinds, ["bool"])[0].tolist()
+    assert types == [np.ndim(k) > 0 for k in kinds]
+
+
+def test_what_has_no_dimension_is_a_scalar_as_in_tensorflow(call, tmp_path):
+    numbers = [np.bool_(True), np.int8(3), f32(2.5), np.complex128(1j), np.array(2.0, ">f8")]
+    seen = []
+    call(lambda *args: (seen.extend(args), 0.0)[1], [*numbers, "text", b"bytes"], "float64")
+    assert [type(x) for x in seen] == [np.bool_, np.int8, np.float32, np.complex128, np.float64, bytes, bytes]
+    assert seen == [*numbers, b"text", b"bytes"]
+
+    np.save(tmp_path / "image.npy", np.ones((2, 2), f32))
+    image = call(lambda item: np.load(item.decode()), [str(tmp_path / "image.npy")], "float32")
+    assert image.shape == (2, 2)
+    assert call(lambda x: x, [f32(3)], "float32").shape == ()
+
+
+def test_a_shape_is_declared_and_not_set():
+    with pyop.Graph() as g:
+        value = pyop.numpy_function(np.sin, [g.input("float32[2]")], np.float32)
+        with pytest.raises(AttributeError, match=r"declared where the Value is made.*Tout='float32\[28,28,3\]'"):
+            value.set_shape([2])
+        assert pyop.numpy_function(np.sin, [g.inputs[0]], "float32[2]").shape == (2,)
 
 
 def test_many_inputs_and_outputs(call):

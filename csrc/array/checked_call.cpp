@@ -98,7 +98,10 @@ class Arguments {
     int fill(const Callee& callee, PyObject* const* arrays) {
         loans_.reserve(static_cast<size_t>(n_));
         for (Py_ssize_t k = 0; k < n_; ++k) {
-            if (!callee.lends || !is_exact_array(arrays[k])) {
+            if (callee.contract && callee.contract->text_as_utf8 && is_exact_array(arrays[k]) &&
+                PyArray_NDIM(as_array(arrays[k])) == 0) {
+                if (add_scalar(as_array(arrays[k])) < 0) return -1;
+            } else if (!callee.lends || !is_exact_array(arrays[k])) {
                 loans_.push_back({arrays[k], false});
             } else if (callee.contract && callee.contract->mutates_input(k)) {
                 if (add_private(callee, k, arrays[k]) < 0) return -1;
@@ -123,6 +126,13 @@ class Arguments {
     }
 
   private:
+    // TensorFlow's functions get scalars of NumPy, and bytes for text, where an array has no dimension.
+    int add_scalar(PyArrayObject* array) {
+        copies_.push_back(Ref::steal(PyArray_ToScalar(PyArray_DATA(array), array)));
+        loans_.push_back({copies_.back().get(), false});
+        return copies_.back() ? 0 : -1;
+    }
+
     int add_private(const Callee& callee, Py_ssize_t k, PyObject* array) {
         if (callee.private_inputs >> k & 1) {
             loans_.push_back({array, false});

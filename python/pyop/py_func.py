@@ -32,7 +32,8 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
     Parameters
     ----------
     func : callable
-        Called with one array for each input; returns one value, or a list or tuple of values, for `Tout`.
+        Called with one array for each input, or a scalar of NumPy where that has no dimension (``bytes``, if it is
+        text); returns one value, or a list or tuple of values, for `Tout`.
     inp : list or tuple
         Arrays, Values, or what NumPy makes arrays of. With a Value among them, or inside ``with graph:``, a node is
         added.

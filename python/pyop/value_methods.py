@@ -342,6 +342,15 @@ def _nbytes(self: Any) -> int | Dim | None:
     return mul(_size(self), _itemsize(self))
 
 
+def _set_shape(self: Any) -> Any:
+    """Not for a Value: TensorFlow's tensors have it, NumPy's arrays do not."""
+    raise AttributeError(
+        "Value.set_shape: a shape is declared where the Value is made, and then checked in every run: "
+        "Tout='float32[28,28,3]' in py_func and numpy_function, output_shapes= in contrib.py_func, or the spec of an "
+        "op's output or an input"
+    )
+
+
 _PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "T": _transposed,
     "mT": _matrix_transposed,
@@ -351,4 +360,5 @@ _PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "itemsize": _itemsize,
     "nbytes": _nbytes,
     "device": _device,
+    "set_shape": _set_shape,
 }
