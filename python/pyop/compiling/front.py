@@ -60,8 +60,8 @@ def compile(
     ----------
     fn : callable
         Function, method, lambda, partial or any other callable. What it does beside computing arrays (printing,
-        changing attributes, reading globals) happens when it is traced, and not again: what changes from call to call
-        must be an argument.
+        appending to a list) happens when it is traced, and not again: what changes from call to call must be an
+        argument.
     *specs : str or tree of spec, optional
         One for each array argument: ``"float64[n], float64[n]"``, or as `trace` takes them. Every call is checked
         against them.
@@ -82,7 +82,9 @@ def compile(
     Raises
     ------
     TypeError
-        An argument that is neither array nor number and not static, or a static one that is not hashable.
+        An argument that is neither array nor number and not static, or a static one that is not hashable. Or the
+        function draws random numbers, reads a clock, or changes what it computes from (a counter, an array that it
+        holds): every call would get what the trace got.
     InputError
         An array does not fit its spec.
 
@@ -101,7 +103,8 @@ def compile(
     value.
 
     The arguments are never written into: ``x += 1`` makes a new array. What lies between the arrays is done once, when
-    the function is traced: random numbers are drawn then, and ``with np.errstate(...)`` belongs around the call.
+    the function is traced, and ``with np.errstate(...)`` belongs around the call. Random numbers are an argument, or
+    drawn in a `pyop.op` with ``stateful=True``.
 
     Of a method, `self` is static: there are plans for each instance, which they do not keep alive. An attribute that
     is set later is not seen: make it an argument, or call ``clear_cache()``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,10 +15,12 @@ from ..graph import Graph
 from ..parameters import check_name
 from ..refusals import call_watched, note_call
 from .arguments import NUMBERS, Argument, Arguments, Place, root
+from .captured import Watch
 from .number import Number, Specialise, check_statics, is_number
 from .options import Options
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning
+from .same import same_graphs
 
 __all__ = ["Tracer"]
 
@@ -81,22 +84,14 @@ class Tracer:
     def _trace(
         self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int]
     ) -> tuple[Plan, Any, bytes, tuple[Any, ...]]:
-        graph = Graph(name=check_name(self.name))
         kinds: list[bytes] = []
         keys: list[Any] = []
-        given: list[Any] = []
+        for _, places in arguments:
+            for place in places:
+                kinds.append(b"s" if len(kinds) in specialised else place.kind)
+                keys.append(place.key)
         try:
-            with graph:
-                for tree, places in arguments:
-                    leaves = []
-                    for place in places:
-                        number = len(kinds)
-                        kind = b"s" if number in specialised else place.kind
-                        kinds.append(kind)
-                        keys.append(place.key)
-                        leaves.append(_stand_in(graph, place, kind, number))
-                    given.append(tree.unflatten(leaves))
-                result = call_watched(self.fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
+            graph, result = self._write_down(arguments, n, names, kinds)
             if any(kind == b"n" for kind in kinds):
                 check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name)
@@ -109,6 +104,70 @@ class Tracer:
             note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
             raise
         return plan, finish, b"".join(kinds), tuple(keys)
+
+    def _write_down(
+        self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes]
+    ) -> tuple[Graph, Any]:
+        """The graph of one call and what the function returned, if every call writes down the same."""
+        watch = Watch(self.fn, [p.value for _, places in arguments for p in places if p.kind == b"i"])
+        try:
+            graph, result = self._call(arguments, n, names, kinds)
+        except Specialise:
+            watch.restore()  # there will be another trace
+            raise
+        changed, drawn = watch.changed(), watch.drawn()
+        if changed and (left := watch.left_behind()):
+            watch.restore()
+            raise TypeError(
+                f"{self._place()} puts what it computes into {left[0]}, where a symbolic array would be left after the "
+                "trace: return it as a result instead"
+            )
+        if not (changed or drawn or watch.fleeting):
+            return graph, result
+        # Does it matter? Another call must write down the same, and draw nothing.
+        state = watch.state()
+        watch.restore_generators()
+        try:
+            again, result_again = self._call(arguments, n, names, kinds)
+        except Exception:
+            watch.restore()
+            raise self._refusal(changed or drawn) from None
+        if drawn := watch.drawn():
+            watch.restore()
+            raise TypeError(
+                f"{self._place()} draws random numbers from {drawn[0]}, and those of the trace would be the same in "
+                "every call: pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
+            )
+        if not same_graphs(graph, result, again, result_again):
+            watch.restore()
+            raise self._refusal(changed)
+        watch.restore(state)
+        return graph, result
+
+    def _place(self) -> str:
+        code = getattr(inspect.unwrap(self.fn), "__code__", None)
+        return self.name if code is None else f"{self.name} ({code.co_filename}:{code.co_firstlineno})"
+
+    def _refusal(self, changed: list[str]) -> TypeError:
+        what = f"changes {changed[0]}" if changed else "reads a clock, an iterator or random numbers,"
+        return TypeError(
+            f"{self._place()} {what} and computes something else in the next call, but is traced once for many calls: "
+            "pass what changes as an argument and return what it becomes, or do it in a pyop.op(..., stateful=True)"
+        )
+
+    def _call(self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes]) -> tuple[Graph, Any]:
+        graph = Graph(name=check_name(self.name))
+        given: list[Any] = []
+        number = 0
+        with graph:
+            for tree, places in arguments:
+                leaves = []
+                for place in places:
+                    leaves.append(_stand_in(graph, place, kinds[number], number))
+                    number += 1
+                given.append(tree.unflatten(leaves))
+            result = call_watched(self.fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
+        return graph, result
 
     # --- warnings
 

@@ -1,0 +1,340 @@
+"""What a function reads beside its arguments, and whether a trace changed it.
+
+A trace runs the function once for many calls. A counter that it increments, a generator that it draws from, an array
+that it writes to would be those of the trace for ever. So what the function can reach by its code (globals, variables
+of its closure, defaults, attributes and items of these) is noted before a trace and compared after it.
+
+What cannot be seen: state of C code, of other libraries' objects and of files. Functions whose code names a clock or a
+source of random numbers, and those that reach an iterator, are traced twice in any case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import random
+import sys
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .._core import CompiledFunction, Op, Tensor, Value
+from .generators import GAUSSIAN, Generator, generator_of, global_generators
+from .number import is_number
+from .same import same
+
+__all__ = ["Watch"]
+
+_ATOMS = frozenset(
+    (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), slice, range, np.dtype, np.ufunc, ModuleType)
+) | {BuiltinFunctionType, CodeType, property, staticmethod, classmethod, type(len)}
+_NOTHING = _ATOMS - {ModuleType, BuiltinFunctionType}
+_OURS = frozenset(("numpy", "scipy", "pyop", "builtins")) | sys.stdlib_module_names
+_FLEETING = frozenset(
+    ("default_rng", "RandomState", "SystemRandom", "urandom", "token_bytes", "uuid1", "uuid4", "time", "time_ns")
+) | {"perf_counter", "perf_counter_ns", "monotonic", "now", "today", "utcnow", "process_time"}
+_WRITES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
+_MOST_OBJECTS = 1000
+_MOST_ITEMS = 10_000
+_MOST_BYTES = 1 << 26
+_MISSING = object()
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(code: CodeType) -> frozenset[str]:
+    """Of globals and attributes, in the code and the functions in it."""
+    inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return frozenset(code.co_names).union(*inner)
+
+
+@functools.lru_cache(maxsize=1024)
+def _writes_globals(code: CodeType) -> bool:
+    inner = any(_writes_globals(part) for part in code.co_consts if isinstance(part, CodeType))
+    return inner or not _WRITES.isdisjoint(code.co_code[::2])
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_library(root: str) -> bool:
+    """Whether a package was installed: then its functions and objects are not the user's to change."""
+    path = getattr(sys.modules.get(root), "__file__", None) or ""
+    return root in _OURS or "site-packages" in path or "dist-packages" in path
+
+
+def _of_library(x: Any) -> bool:
+    module = getattr(x, "__module__", None)
+    return isinstance(module, str) and _is_library(module.partition(".")[0])
+
+
+class _Binding:
+    """A name that stands for an object: ``owner[name]``."""
+
+    def __init__(self, label: str, owner: Any, name: str) -> None:
+        self.label, self.owner, self.name = label, owner, name
+        self.before = self.now()
+
+    def now(self) -> Any:
+        return self.owner.get(self.name, _MISSING)
+
+    def changed(self) -> bool:
+        return self.differs(self.before)
+
+    def differs(self, state: Any) -> bool:
+        """Whether it is another than it was."""
+        return self.now() is not state
+
+    def put(self, value: Any) -> None:
+        if value is not _MISSING:
+            self.owner[self.name] = value
+        else:
+            self.owner.pop(self.name, None)
+
+    def found(self) -> list[Any]:
+        return [self.now()]
+
+
+class _Cell(_Binding):
+    def now(self) -> Any:
+        try:
+            return self.owner.cell_contents
+        except ValueError:
+            return _MISSING
+
+    def put(self, value: Any) -> None:
+        if value is not _MISSING:
+            self.owner.cell_contents = value
+        else:
+            del self.owner.cell_contents
+
+
+class _Items(_Binding):
+    """What a list, dict, set or deque holds."""
+
+    def now(self) -> Any:
+        return list(self.owner.items() if isinstance(self.owner, dict) else self.owner)
+
+    def differs(self, state: Any) -> bool:
+        now = self.now()
+        if len(now) != len(state):
+            return True
+        if isinstance(self.owner, dict):
+            return any(a is not c or b is not d for (a, b), (c, d) in zip(now, state, strict=True))
+        return any(a is not b for a, b in zip(now, state, strict=True))
+
+    def put(self, value: Any) -> None:
+        self.owner.clear()
+        if isinstance(self.owner, (dict, set)):
+            self.owner.update(value)
+        else:
+            self.owner.extend(value)
+
+    def found(self) -> list[Any]:
+        return [x for _, x in self.now()] if isinstance(self.owner, dict) else self.now()
+
+
+class _Class(_Items):
+    """The attributes of a class."""
+
+    def now(self) -> Any:
+        return list(vars(self.owner).items())
+
+    def differs(self, state: Any) -> bool:
+        now = self.now()
+        return len(now) != len(state) or any(a is not b for (_, a), (_, b) in zip(now, state, strict=True))
+
+    def put(self, value: Any) -> None:
+        before = dict(value)
+        for name, x in self.now():
+            if name not in before:
+                delattr(self.owner, name)
+            elif x is not before[name]:
+                setattr(self.owner, name, before[name])
+
+    def found(self) -> list[Any]:
+        return [x for _, x in self.now()]
+
+
+class _Array(_Binding):
+    """The elements of an array; of a large one no more than a sum of them."""
+
+    def now(self) -> Any:
+        if self.owner.dtype.hasobject:
+            return self.owner.tolist()
+        if self.owner.nbytes > 1 << 20:
+            return zlib.crc32(np.ascontiguousarray(self.owner).view(np.uint8).data), self.owner.shape
+        return self.owner.tobytes(), self.owner.shape, self.owner.dtype
+
+    def differs(self, state: Any) -> bool:
+        return not same(self.now(), state)
+
+    def put(self, value: Any) -> None:
+        if isinstance(value, tuple) and len(value) == 3 and self.owner.flags.writeable:
+            self.owner[...] = np.frombuffer(value[0], value[2]).reshape(value[1])
+
+    def found(self) -> list[Any]:
+        return []
+
+
+class Watch:
+    """What a function can reach, as it is now.
+
+    Parameters
+    ----------
+    fn : callable
+    instances : list
+        Arguments that are objects, as the `self` of a method.
+
+    Attributes
+    ----------
+    fleeting : bool
+        It can reach what may change without being seen.
+    """
+
+    def __init__(self, fn: Callable[..., Any], instances: list[Any]) -> None:
+        self.fleeting = False
+        self.generators: list[Generator] = global_generators()
+        self.places: list[_Binding] = []
+        self._seen: dict[int, Any] = {id(generator.owner): generator.owner for generator in self.generators}
+        self._bytes = 0
+        self._pending: deque[tuple[str, Any]] = deque([("the function", fn)])
+        self._pending.extend(("an argument", x) for x in instances)
+        while self._pending and len(self._seen) < _MOST_OBJECTS:
+            self._visit(*self._pending.popleft())
+
+    def _visit(self, label: str, x: Any) -> None:
+        kind = type(x)
+        if kind in _ATOMS or id(x) in self._seen:
+            if x is random or (kind is BuiltinFunctionType and not isinstance(x.__self__, ModuleType)):
+                self._add_generator(label, x)
+            return
+        self._seen[id(x)] = x  # alive, so that the id stays its own
+        if kind is FunctionType:
+            self._function(label, x)
+        elif issubclass(kind, np.ndarray):
+            self._array(label, x.view(np.ndarray))
+        elif kind in (list, dict, set, deque):
+            self._items(label, x)
+        elif kind in (tuple, frozenset):
+            self._pending.extend((label, item) for item in x)
+        elif kind is MethodType:
+            self._pending.extend(((label, x.__func__), (label, x.__self__)))
+        elif issubclass(kind, functools.partial):
+            self._pending.extend((label, part) for part in (x.func, *x.args, *x.keywords.values()))
+        elif kind is CompiledFunction or kind is Op:
+            self._pending.append((label, x.__wrapped__))
+        elif kind in (Value, Tensor) or is_number(x) or self._add_generator(label, x):
+            pass
+        elif isinstance(x, type):
+            self._class(label, x)
+        elif issubclass(kind, Iterator):
+            self.fleeting = True
+        else:
+            self._instance(label, x)
+
+    def _add_generator(self, label: str, x: Any) -> bool:
+        generator = generator_of(label, x)
+        if generator is not None and all(generator.owner is not known.owner for known in self.generators):
+            self.generators.append(generator)
+        return generator is not None
+
+    def _function(self, label: str, fn: Any) -> None:
+        code, is_users = fn.__code__, not _of_library(fn)
+        for name, cell in zip(code.co_freevars, fn.__closure__ or (), strict=True):
+            self._add(_Cell(f"{name!r} of the closure of {fn.__qualname__}", cell, name))
+        if not is_users:
+            return
+        names = _names(code)
+        self.fleeting |= not _FLEETING.isdisjoint(names)
+        if not GAUSSIAN.isdisjoint(names):
+            for generator in self.generators:
+                generator.look_closely()
+        known, writes = fn.__globals__, _writes_globals(code)
+        for name in names:
+            if writes:
+                self._add(_Binding(f"the global {name!r}", known, name))
+            elif name in known and type(known[name]) not in _NOTHING:
+                self._pending.append((f"the global {name!r}", known[name]))
+        for value in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
+            self._visit(f"a default of {fn.__qualname__}", value)
+        self._items(f"an attribute of {fn.__qualname__}", fn.__dict__)
+
+    def _add(self, place: _Binding) -> None:
+        self.places.append(place)
+        if place.before is not _MISSING:
+            self._pending.append((place.label, place.before))
+
+    def _items(self, label: str, x: Any) -> None:
+        if len(x) > _MOST_ITEMS:
+            return
+        place = _Items(label, x, "")
+        self.places.append(place)
+        self._pending.extend((label, item) for item in place.found() if type(item) not in _ATOMS)
+
+    def _array(self, label: str, x: Any) -> None:
+        self._bytes += x.nbytes
+        if self._bytes <= _MOST_BYTES:
+            self.places.append(_Array(label, x, ""))
+
+    def _class(self, label: str, x: type) -> None:
+        if _of_library(x):
+            return
+        place = _Class(f"an attribute of {x.__name__}", x, "")
+        self.places.append(place)
+        for name, value in place.before:
+            if type(value) is property:
+                value = value.fget
+            elif isinstance(value, (staticmethod, classmethod)):
+                value = value.__func__
+            elif name.startswith("__") and type(value) is not FunctionType:
+                continue
+            self._pending.append((place.label, value))
+
+    def _instance(self, label: str, x: Any) -> None:
+        if _of_library(type(x)):
+            return
+        attributes = getattr(x, "__dict__", None)
+        if type(attributes) is dict:
+            self._seen[id(attributes)] = attributes
+            self._items(f"an attribute of a {type(x).__name__}", attributes)
+        self._pending.append((label, type(x)))
+
+    # --- after a trace
+
+    def changed(self) -> list[str]:
+        """What is not as it was, but for random numbers."""
+        return [place.label for place in self._changed()]
+
+    def _changed(self) -> list[_Binding]:
+        return [place for place in self.places if place.changed()]
+
+    def drawn(self) -> list[str]:
+        """The generators whose state is not as it was."""
+        return [generator.label for generator in self.generators if generator.changed()]
+
+    def left_behind(self) -> list[str]:
+        """Where symbolic arrays were put that mean nothing after the trace."""
+        return [
+            place.label for place in self._changed() if any(type(x) is Value or is_number(x) for x in place.found())
+        ]
+
+    def state(self) -> list[Any]:
+        """As it is now, for `restore`."""
+        return [place.now() for place in self.places] + [generator.now() for generator in self.generators]
+
+    def restore(self, state: list[Any] | None = None) -> None:
+        """As it was before the trace, or at `state`; what cannot be set stays."""
+        places: list[_Binding | Generator] = [*self.places, *self.generators]
+        before = [place.before for place in places] if state is None else state
+        for place, value in zip(places, before, strict=True):
+            if place.differs(value):
+                with contextlib.suppress(Exception):  # of classes that do not let it be set
+                    place.put(value)
+
+    def restore_generators(self) -> None:
+        """The random numbers alone, as they were before the trace."""
+        for generator in self.generators:
+            generator.put(generator.before)

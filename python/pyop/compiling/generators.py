@@ -1,0 +1,97 @@
+"""Generators of random numbers: whether any were drawn, and how to take that back."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .same import same
+
+__all__ = ["GAUSSIAN", "Generator", "generator_of", "global_generators"]
+
+# What draws a normal number from `np.random` may leave a second one for the next call, and nothing else changes then.
+GAUSSIAN = frozenset(
+    ("normal", "randn", "standard_normal", "lognormal", "multivariate_normal", "standard_t", "vonmises")
+)
+_WORDS = 624 * 4 + 4  # of the state of a Mersenne twister
+
+
+class Generator:
+    """The state of one.
+
+    Parameters
+    ----------
+    label : str
+        For the error.
+    owner : object
+    get, put : callable
+        Give and set its state.
+    """
+
+    def __init__(self, label: str, owner: Any, get: Callable[[], Any], put: Callable[[Any], Any]) -> None:
+        self.label, self.owner = label, owner
+        self.now, self.put = get, put
+        self.before = get()
+
+    def changed(self) -> bool:
+        """Whether its state is another than before the trace."""
+        return self.differs(self.before)
+
+    def differs(self, state: Any) -> bool:
+        """Whether its state is another."""
+        now = self.now()
+        return bool(now != state) if type(now) in (bytes, tuple) else not same(now, state)
+
+    def look_closely(self) -> None:
+        """All of the state counts, though it takes time to ask for that."""
+
+
+class _Twister(Generator):
+    """That of ``np.random``, whose 624 words NumPy gives one by one, by its memory."""
+
+    def __init__(self, owner: Any, bits: Any) -> None:
+        address = bits.ctypes.state_address
+        super().__init__(
+            "np.random",
+            owner,
+            lambda: ctypes.string_at(address, _WORDS),
+            lambda words: ctypes.memmove(address, words, _WORDS),
+        )
+
+    def look_closely(self) -> None:
+        self.now, self.put = lambda: self.owner.get_state(legacy=False), self.owner.set_state
+        self.before = self.now()
+
+
+def _state_of(label: str, owner: Any, bits: Any) -> Generator:
+    def put(state: Any) -> None:
+        bits.state = state
+
+    return Generator(label, owner, lambda: bits.state, put)
+
+
+def global_generators() -> list[Generator]:
+    """That of ``np.random``, which functions of other libraries draw from, too."""
+    if "numpy.random" not in sys.modules:
+        return []
+    owner, bits = np.random.mtrand._rand, np.random.get_bit_generator()
+    return [_Twister(owner, bits) if type(bits) is np.random.MT19937 else _state_of("np.random", owner, bits)]
+
+
+def generator_of(label: str, x: Any) -> Generator | None:
+    """Of an object that is a generator, a method of one, or the module ``random``; else None."""
+    x = random._inst if x is random else getattr(x, "__self__", x)  # type: ignore[attr-defined]
+    if isinstance(x, random.Random):
+        return Generator(label, x, x.getstate, x.setstate)
+    if "numpy.random" not in sys.modules:
+        return None
+    if isinstance(x, np.random.RandomState):
+        return Generator(label, x, lambda: x.get_state(legacy=False), x.set_state)
+    if isinstance(x, np.random.Generator):
+        return _state_of(label, x, x.bit_generator)
+    return _state_of(label, x, x) if isinstance(x, np.random.BitGenerator) else None

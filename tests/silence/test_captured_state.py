@@ -1,0 +1,215 @@
+"""What a function reads beside its arguments: a trace that changed it is refused, and leaves it as it was."""
+
+import functools
+import itertools
+import random
+import time
+import types
+
+import numpy as np
+import pytest
+
+import pyop
+
+X = np.arange(3.0)
+TOTAL = 0
+TABLE = np.ones(3)
+COUNTS = itertools.count()
+NUMBERS = iter([1.0, 2.0, 3.0])
+
+
+def draws():
+    """Functions that draw, and the state that they draw from."""
+    generator, state = np.random.default_rng(5), np.random.RandomState(5)
+    own = random.Random(5)
+    of_python, of_numpy = random.random, np.random.rand
+
+    class Noise:
+        rng = np.random.default_rng(7)
+
+        def __call__(self, x):
+            return x + self.rng.normal(size=3)
+
+    return {
+        "np.random": (lambda x: x + np.random.rand(3), lambda: np.random.get_state()[1].tolist()),
+        "normal": (lambda x: x * np.random.normal(), lambda: repr(np.random.get_state())),
+        "seed": (lambda x: (np.random.seed(3), x + np.random.rand(3))[1], lambda: np.random.get_state()[1].tolist()),
+        "shuffled": (lambda x: x[np.random.permutation(3)], lambda: np.random.get_state()[1].tolist()),
+        "a choice": (lambda x: x * (2.0 if np.random.rand() < 0.5 else 3.0), lambda: np.random.get_state()[2]),
+        "random": (lambda x: x * random.gauss(0, 1), lambda: random.getstate()),
+        "a bound method": (lambda x: x * of_python() + of_numpy(3), lambda: random.getstate()),
+        "Generator": (lambda x: x + generator.normal(size=3), lambda: generator.bit_generator.state),
+        "RandomState": (lambda x: x + state.normal(size=3), lambda: repr(state.get_state())),
+        "Random": (lambda x: x * own.random(), lambda: own.getstate()),
+        "an attribute": (Noise(), lambda: Noise.rng.bit_generator.state),
+        "a partial": (functools.partial(lambda g, x: x * g.random(), generator), lambda: generator.bit_generator.state),
+        "a method": (types.MethodType(lambda g, x: x * g.random(), generator), lambda: generator.bit_generator.state),
+        "a gradient": (pyop.grad(lambda x: np.sum(x * generator.random(3))), lambda: generator.bit_generator.state),
+        "an entry": (lambda x, g=({"g": [generator]}): x * g["g"][0].random(), lambda: generator.bit_generator.state),
+    }
+
+
+@pytest.mark.parametrize("name", draws())
+def test_random_numbers_are_not_frozen(name):
+    np.random.seed(1)
+    np.random.normal()  # which leaves a second one for the next
+    function, state = draws()[name]
+    before = state()
+    for options in ({}, {"optimize": False}):
+        with pytest.raises(
+            TypeError, match=r"draws random numbers from .*pass the numbers as an argument.*stateful=True"
+        ):
+            pyop.compile(function, **options)(X)
+        assert state() == before
+
+
+def test_the_remedies_work():
+    noise = pyop.op(lambda x: np.random.rand(*x.shape), outputs="float64[3]", stateful=True)
+    compiled = pyop.compile(lambda x: x + noise(x))
+    np.random.seed(1)
+    got = [compiled(X), compiled(X)]
+    np.random.seed(1)
+    np.testing.assert_array_equal(got, [X + np.random.rand(3), X + np.random.rand(3)])
+    given = pyop.compile(lambda x, u: x + u)
+    np.testing.assert_array_equal(given(X, np.ones(3)), X + 1)
+    fixed = pyop.compile(lambda x: x + np.random.default_rng(5).normal(size=3))
+    np.testing.assert_array_equal(fixed(X), X + np.random.default_rng(5).normal(size=3))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + np.random.default_rng().normal(size=3),
+        lambda x: x * time.time(),
+        lambda x: x * time.perf_counter_ns(),
+        lambda x, counts=COUNTS: x * next(counts),
+        lambda x: x * next(NUMBERS),
+    ],
+)
+def test_clocks_iterators_and_fresh_generators(function):
+    with pytest.raises(
+        TypeError, match=r"reads a clock, an iterator or random numbers.*pass what changes as an argument"
+    ):
+        pyop.compile(function)(X)
+
+
+def stateful():
+    """Programs that go on from where they were: how to make one, and what shows its state."""
+    cell, items, table, memo, seen = 0, [1.0], np.ones(3), {"w": np.ones(3)}, set()
+
+    class Layer:
+        calls = 0
+
+        def by_instance(self, x):
+            self.calls += 1
+            return x * self.calls
+
+        @classmethod
+        def by_class(cls, x):
+            cls.calls += 1
+            return x * cls.calls
+
+    layer = Layer()
+
+    def count_cell(x):
+        nonlocal cell
+        cell += 1
+        return x * cell
+
+    def count_global(x):
+        global TOTAL
+        TOTAL += 1
+        return x * TOTAL
+
+    def count_attribute(x):
+        count_attribute.n = getattr(count_attribute, "n", 0) + 1
+        return x * count_attribute.n
+
+    def helper():
+        items[0] *= 2
+        return items[0]
+
+    def write_table(x):
+        table[1] += 1
+        return x * table
+
+    def write_global_table(x):
+        TABLE[...] = TABLE * 2
+        return x * TABLE
+
+    def rebind_entry(x):
+        memo["w"] = memo["w"] * 2
+        return x * memo["w"]
+
+    def grow(x):
+        seen.add(len(seen))
+        return x * len(seen)
+
+    def first_call_only(x, done=[]):  # noqa: B006
+        done.append(1)
+        return x if len(done) == 1 else x * 2
+
+    return {
+        "cell": (count_cell, lambda: cell),
+        "global": (count_global, lambda: TOTAL),
+        "attribute": (count_attribute, lambda: vars(count_attribute)),
+        "instance": (layer.by_instance, lambda: layer.calls),
+        "lambda of an instance": (lambda x: layer.by_instance(x), lambda: vars(layer)),
+        "class": (Layer.by_class, lambda: Layer.calls),
+        "helper": (lambda x: x * helper(), lambda: items),
+        "array": (write_table, table.tolist),
+        "global array": (write_global_table, lambda: TABLE.tolist()),
+        "entry": (rebind_entry, lambda: memo["w"].tolist()),
+        "set": (grow, lambda: seen),
+        "default": (first_call_only, lambda: first_call_only.__defaults__),
+    }
+
+
+@pytest.mark.parametrize("name", stateful())
+def test_a_function_that_goes_on_from_where_it_was_is_refused_and_nothing_is_changed(name):
+    function, show = stateful()[name]
+    before = repr(show())
+    with pytest.raises(TypeError, match=r"changes .* and computes something else in the next call.*pass what changes"):
+        pyop.compile(function)(X)
+    assert repr(show()) == before
+
+
+def test_what_is_computed_is_not_left_behind():
+    kept, last = [], {}
+    for function in (lambda x: (kept.append(x * 2), x)[1], lambda x: x - last.setdefault("x", x * 1)):
+        with pytest.raises(TypeError, match=r"puts what it computes into .*return it as a result instead"):
+            pyop.compile(function)(X)
+    assert (kept, last) == ([], {})
+
+
+def test_what_does_not_matter_happens_once():
+    seen, memo = [], {}
+
+    @functools.lru_cache
+    def weights(n):
+        return np.arange(float(n))
+
+    @pyop.compile
+    def f(x):
+        seen.append(x.shape)
+        started = time.perf_counter()
+        if x.shape not in memo:
+            memo[x.shape] = np.ones(x.shape)
+        assert time.perf_counter() >= started
+        return x * memo[x.shape] + weights(len(x))
+
+    for _ in range(2):
+        np.testing.assert_array_equal(f(X), X + np.arange(3.0))
+    assert seen == [(3,)]
+    assert list(memo) == [(3,)]
+
+
+def test_a_number_that_is_needed_traces_again_from_the_same_state():
+    n = [0]
+
+    def f(x, t):
+        n[0] += 1
+        return x if t > 1 else -x
+
+    np.testing.assert_array_equal(pyop.compile(f)(X, 2.0), X)
+    assert n == [1]
