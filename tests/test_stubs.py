@@ -38,7 +38,7 @@ REFUSALS = {
     *value_refusals.ERRORS,
     *value_refusals.ATTRIBUTES,
     *("__bool__", "__complex__", "__contains__", "__delitem__", "__float__", "__index__", "__int__", "__setitem__"),
-    "__class__",
+    *("__class__", "set_shape"),
 }
 # What any class has, or only the interpreter asks for.
 MACHINERY = {*dir(object), *dir(BaseException), "__module__", "__weakref__", "__dict__", "__vectorcalloffset__"}

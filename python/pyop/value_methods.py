@@ -58,7 +58,8 @@ def install(value_type: type) -> None:
         setattr(value_type, name, property(getter, doc=getter.__doc__))
     for name in value_refusals.ATTRIBUTES:
         setattr(value_type, name, property(value_refusals.attribute(name)))
-    setattr(value_type, "__pandas_priority__", 100_000)  # noqa: B010 (containers of pandas leave operators to us)
+    for name in ("__pandas_priority__", "__array_priority__"):  # containers of pandas leave operators and ufuncs to us
+        setattr(value_type, name, 100_000)
 
 
 def _add(value_type: type, name: str, method: Callable[..., Any]) -> None:

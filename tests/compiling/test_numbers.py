@@ -77,7 +77,7 @@ FLOATS += [math.inf, -math.inf, math.nan]
         lambda t: [abs(t), -t, t**2 // 3 % 0.7],
         lambda t: np.where(t > 1, np.arange(3.0), -1.0),
         lambda t: np.where(t != t, np.ones(2), t),
-        lambda t: np.where(2.5 >= t, t, -t),
+        lambda t: np.where(t <= 2.5, t, -t),
     ],
 )
 def test_one_plan_does_for_every_float(f):

@@ -15,6 +15,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from .. import _core
 from .._core import Tensor, Value
 from .._tree import flatten, map_leaves
+from ..containers import check_operands, check_rules
 from ..refusals import refusal
 
 __all__ = ["Batched", "BatchedArray", "BatchedScalar", "is_batched", "level_of", "one_by_one"]
@@ -81,9 +82,8 @@ class Batched(NDArrayOperatorsMixin):
         size: int = self.array.shape[self.dim]
         return size
 
-    @property
-    def __array_priority__(self) -> float:
-        return 0.0
+    # Containers of pandas leave operators and ufuncs with it to it, which refuses them.
+    __pandas_priority__ = __array_priority__ = 100_000
 
     def example(self, i: int) -> Any:
         """Example number `i`."""
@@ -147,6 +147,7 @@ class Batched(NDArrayOperatorsMixin):
         return one_by_one(lambda x, k: x[k], (self, key), {}, self.level)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        check_operands("an example under vmap", inputs, kwargs)
         level = level_of((inputs, kwargs))
         if kwargs.get("out") is not None or method == "at":
             self._refuse_writing(f"np.{ufunc.__name__}{'.at' if method == 'at' else '(..., out=...)'}")
@@ -161,6 +162,7 @@ class Batched(NDArrayOperatorsMixin):
         return map_leaves(lambda array: Batched(array, 0, level, owned=True), found)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        check_operands("an example under vmap", args, kwargs)
         level = level_of((args, kwargs))
         if func in _WRITERS or _out_of(func, args, kwargs) is not None:
             self._refuse_writing(f"np.{func.__name__}" + ("" if func in _WRITERS else "(..., out=...)"))
@@ -475,6 +477,7 @@ def _together(results: list[Any], level: int, name: str) -> Any:
 def _joined(one: Any, column: list[Any], level: int, name: str) -> Any:
     """The results of all examples as one; what is no array has to be the same for all."""
     if issubclass(type(one), (np.ndarray, np.generic, Tensor, Value)) or is_batched(one):
+        check_rules(f"what {name} gives for an example under vmap", one)
         if len({tuple(x.shape) for x in column}) > 1:
             raise refusal(
                 f"{name} gives arrays of other shapes for the examples under vmap, {column[0].shape} and "
