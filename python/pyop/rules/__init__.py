@@ -51,6 +51,18 @@ _families = (
     "statistics",
 )
 _loaded = False
+# Where the commonest functions have their rules: the first call of a process need not load the other families.
+_homes = {
+    "axes": "transpose moveaxis swapaxes expand_dims squeeze",
+    "creation": "zeros_like ones_like empty_like full_like copy linspace meshgrid",
+    "elementwise": "real imag angle round around clip nan_to_num isclose allclose array_equal",
+    "joining": "concatenate vstack hstack dstack column_stack stack block append tile",
+    "numerics": "diff gradient trapezoid convolve",
+    "products": "dot inner vdot outer tensordot kron cross trace einsum",
+    "reductions": "sum prod max min amax amin std var mean all any argmax argmin ptp count_nonzero cumsum cumprod",
+    "reshaping": "reshape ravel resize broadcast_to broadcast_arrays atleast_1d flip roll",
+    "selecting": "where nonzero take take_along_axis select piecewise compress searchsorted diagonal diag tril triu",
+}
 
 
 def rule(*functions: Any) -> Callable[[R], R]:
@@ -104,12 +116,14 @@ def lookup(function: Any) -> Rule | None:
     >>> rules.lookup(print) is None
     True
     """
-    if not _loaded:
-        _load()
     try:
-        return _rules.get(function)
+        found = _rules.get(function)
     except TypeError:
         return None
+    if found is not None or _loaded:
+        return found
+    _load_for(function)
+    return _rules.get(function)
 
 
 def infer(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -123,6 +137,17 @@ def names() -> list[Any]:
     if not _loaded:
         _load()
     return list(_rules)
+
+
+def _load_for(function: Any) -> None:
+    """Load the family that has the function's rule, all of them if that is not known."""
+    name = getattr(function, "__name__", "")
+    for family, usual in _homes.items():
+        if name in usual.split():
+            importlib.import_module(f"{__name__}.{family}")
+            if function in _rules:
+                return
+    _load()
 
 
 def _load() -> None:
