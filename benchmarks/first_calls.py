@@ -1,0 +1,111 @@
+"""B29, P4: what the first call of a process costs, and a solve so short that tracing must not be seen.
+
+Every measurement is in a process of its own, and the processes take turns.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+import pyop
+
+from . import child
+from .harness import Harness, Row
+
+
+def run(harness: Harness) -> list[Row]:
+    """First calls in microseconds, and solves of some 300 calls over the same with NumPy."""
+    rounds = 2 if harness.quick else harness.rounds
+    first = [
+        _reported("first call of a 4-operation expression", "expression", rounds, 1),
+        _reported("first compile of a process: an ODE's right-hand side", "right_hand_side", rounds, 3),
+    ]
+    try:
+        import scipy.integrate  # noqa: F401
+    except ImportError:
+        return [*first, Row("P4", "solve_ivp of 300 calls", "≤ 1", None, 1.0, detail="SciPy is not installed")]
+    return [*first, *[_solve(name, rounds) for name in SYSTEMS]]
+
+
+def _expression(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return a * b + c * d - a
+
+
+def _network(t: float, y: Any) -> Any:
+    """Ten variables, as arrays."""
+    made, gone = y[:5], y[5:]
+    pulse = 1.0 + 0.1 * np.sin(t)
+    rate = pulse / (1.0 + np.roll(gone, 1) ** 2)
+    return np.concatenate([rate - 0.5 * made, 0.2 * made - 0.1 * gone])
+
+
+def _lorenz(t: float, y: Any) -> Any:
+    """Three variables, by element."""
+    return np.stack([10.0 * (y[1] - y[0]), y[0] * (28.0 - y[2]) - y[1], y[0] * y[1] - 8.0 / 3.0 * y[2]])
+
+
+# Each with a start and an end that takes some 300 calls.
+SYSTEMS: dict[str, tuple[Any, list[float], float]] = {
+    "10 variables, by arrays": (_network, [float(k) for k in range(1, 11)], 85.0),
+    "3 variables, by element": (_lorenz, [1.0, 1.0, 1.0], 2.6),
+}
+
+
+def expression() -> float:
+    """Seconds from the function to its first result."""
+    given = [np.full(10, float(k)) for k in range(4)]
+    return _seconds(lambda: pyop.compile(_expression)(*given))
+
+
+def right_hand_side() -> float:
+    """The same of an ODE's right-hand side."""
+    y = np.ones(10)
+    return _seconds(lambda: pyop.compile(_network)(0.5, y))
+
+
+def solve(system: str, compiled: bool) -> tuple[float, int]:
+    """Seconds of a solve, tracing included, and how often it called."""
+    from scipy.integrate import solve_ivp
+
+    function, start, until = SYSTEMS[system]
+    found = []
+    seconds = _seconds(
+        lambda: found.append(solve_ivp(pyop.compile(function) if compiled else function, (0.0, until), start))
+    )
+    return seconds, found[0].nfev
+
+
+def _seconds(do: Any) -> float:
+    start = time.process_time()
+    do()
+    return time.process_time() - start
+
+
+def _reported(what: str, name: str, rounds: int, goal: float) -> Row:
+    seconds = [child.call(f"first_calls:{name}", {}) for _ in range(rounds)]
+    middle = statistics.median(seconds)
+    detail = f"{middle * 1e6:,.0f} µs; least {min(seconds) * 1e6:,.0f} µs"
+    return Row("B29", what, f"≤ {goal:g} ms", middle * 1e3, goal, unit="ms", detail=detail)
+
+
+def _solve(system: str, rounds: int) -> Row:
+    ratios, times, calls = [], [], 0
+    for _ in range(rounds):
+        plain, calls = child.call("first_calls:solve", {"system": system, "compiled": False})
+        compiled, _ = child.call("first_calls:solve", {"system": system, "compiled": True})
+        ratios.append(compiled / plain)
+        times.append((compiled, plain))
+    compiled, plain = (statistics.median(column) for column in zip(*times, strict=True))
+    return Row(
+        "P4",
+        f"solve_ivp of {calls} calls, {system}: compiled, tracing included, over NumPy",
+        "≤ 1",
+        statistics.median(ratios) if ratios else math.nan,
+        1.0,
+        detail=f"{compiled * 1e3:.1f} ms, NumPy {plain * 1e3:.1f} ms",
+    )
