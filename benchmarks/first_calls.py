@@ -51,8 +51,8 @@ def _lorenz(t: float, y: Any) -> Any:
 
 # Each with a start and an end that takes some 300 calls.
 SYSTEMS: dict[str, tuple[Any, list[float], float]] = {
-    "10 variables, by arrays": (_network, [float(k) for k in range(1, 11)], 85.0),
-    "3 variables, by element": (_lorenz, [1.0, 1.0, 1.0], 2.6),
+    "10 variables, by arrays": (_network, [float(k) for k in range(1, 11)], 120.0),
+    "3 variables, by element": (_lorenz, [1.0, 1.0, 1.0], 4.0),
 }
 
 

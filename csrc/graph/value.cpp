@@ -2,6 +2,7 @@
 
 #include "graph/build.h"
 #include "graph/storage.h"
+#include "graph/value_item.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 
@@ -134,6 +135,8 @@ PyObject* value_array_function(PyObject*, PyObject* args) { return PyObject_Call
 // A slot, and no method given to the type from Python: that would make the type a sequence in the eyes of NumPy, which
 // then hides our errors behind its own.
 PyObject* value_subscript(PyObject* self, PyObject* key) {
+    Ref plain = Ref::steal(value_plain_item(self, key));
+    if (!plain || plain.get() != Py_None) return plain.release();
     return PyObject_CallFunctionObjArgs(getitem_hook, self, key, nullptr);
 }
 

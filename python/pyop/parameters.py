@@ -108,7 +108,9 @@ def default_name(fn: Callable[..., Any]) -> str:
     while isinstance(inner, functools.partial):
         inner = inner.func
     name = getattr(inner, "__name__", None) or type(inner).__name__
-    return re.sub(r"\W+", "", str(name)) or "op"
+    text = str(name)
+    # The first regular expression of a process takes longer to compile than a short function takes to trace.
+    return text if text.isidentifier() else re.sub(r"\W+", "", text) or "op"
 
 
 # TensorFlow's rule for names, and Python identifiers of any alphabet.

@@ -60,13 +60,22 @@ def apply(
 
 def holds(x: Any, kind: type) -> bool:
     """Whether something of this type lies inside nested tuples, lists, dicts and slices."""
-    if isinstance(x, (tuple, list)):
-        return any([holds(item, kind) for item in x]) if x else False  # noqa: C419 (a generator costs more)
-    if isinstance(x, dict):
-        return any([holds(item, kind) for item in x.values()]) if x else False  # noqa: C419
-    if isinstance(x, slice):
-        return holds((x.start, x.stop, x.step), kind)
-    return isinstance(x, kind)
+    found = type(x)
+    if found is kind:
+        return True
+    items: Any = ()
+    if found is tuple or found is list or isinstance(x, (tuple, list)):
+        items = x
+    elif isinstance(x, dict):
+        items = x.values()
+    elif found is slice:
+        items = (x.start, x.stop, x.step)
+    else:
+        return isinstance(x, kind)
+    for item in items:  # noqa: SIM110 (any() of a generator costs more)
+        if holds(item, kind):
+            return True
+    return False
 
 
 def _leaves(x: Any) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -73,11 +73,10 @@ def rule(*functions: Any) -> Callable[[R], R]:
     """
 
     def register(function: R) -> R:
-        checked = settled(function)
         for item in functions:
             target = find(item) if isinstance(item, str) else item
             if target is not None:
-                _rules[target] = checked
+                _rules[target] = function
         return function
 
     return register
@@ -120,10 +119,10 @@ def lookup(function: Any) -> Rule | None:
         found = _rules.get(function)
     except TypeError:
         return None
-    if found is not None or _loaded:
-        return found
-    _load_for(function)
-    return _rules.get(function)
+    if found is None and not _loaded:
+        _load_for(function)
+        found = _rules.get(function)
+    return None if found is None else settled(found)
 
 
 def infer(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -158,6 +157,7 @@ def _load() -> None:
     _loaded = True
 
 
+@lru_cache(maxsize=None)
 def settled(function: Rule) -> Rule:
     """The rule with ``out`` refused and with its results brought to what a node can promise."""
     code: Any = function.__code__  # a rule is a plain function

@@ -1,0 +1,11 @@
+// graph/value_item.h: indexing a Value of known size by an integer or a slice of numbers.
+#pragma once
+
+#include "graph/value.h"
+
+namespace pyop {
+
+// value[key], or None for all that is not so simple.
+PyObject* value_plain_item(PyObject* self, PyObject* key);
+
+}  // namespace pyop
