@@ -8,6 +8,7 @@
 #include "autograd/state.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
+#include "runtime/stack_limit.h"
 
 namespace pyop {
 
@@ -35,7 +36,9 @@ class Current {
 
 class RecursionGuard {
   public:
-    RecursionGuard() : entered_(Py_EnterRecursiveCall(" in a backward pass") == 0) {}
+    RecursionGuard()
+        : entered_(stack_is_low() ? no_stack_left(" in a backward pass") != nullptr
+                                  : Py_EnterRecursiveCall(" in a backward pass") == 0) {}
     ~RecursionGuard() {
         if (entered_) Py_LeaveRecursiveCall();
     }

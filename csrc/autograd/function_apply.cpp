@@ -6,6 +6,7 @@
 #include "graph/value.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
+#include "runtime/stack_limit.h"
 
 namespace pyop {
 
@@ -194,6 +195,7 @@ int remember_creation(GradNode* node) {
 }
 
 PyObject* function_apply(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    if (stack_is_low()) return no_stack_left(" in a Function");
     FunctionClass* f = as_function_class(self);
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
     if (!f->forward) {

@@ -10,6 +10,7 @@
 #include "profile/scope.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
+#include "runtime/stack_limit.h"
 
 namespace pyop {
 
@@ -173,6 +174,7 @@ __attribute__((noinline)) PyObject* call_profiled(PyObject* self, PyObject* cons
 
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     reaper_poll();
+    if (stack_is_low()) return no_stack_left(" in a call of an op");
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     return profiling() ? call_profiled(self, args, n, kwnames) : call(self, args, n, kwnames);
 }

@@ -16,6 +16,7 @@
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/stack_array.h"
+#include "runtime/stack_limit.h"
 
 namespace pyop {
 
@@ -174,6 +175,7 @@ PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) 
     if (graph_of(plan.graph).check_usable() < 0 || check_feeds(p, values, feeds.data()) < 0) return nullptr;
     if (out && targets.read(p, out) < 0) return nullptr;
     if (out) direct_targets(p, targets, feeds.data(), direct.data());
+    if (stack_is_low()) return no_stack_left(" in a pyop plan");
     if (Py_EnterRecursiveCall(" in a pyop plan")) return nullptr;
     int status;
     {

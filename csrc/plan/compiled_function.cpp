@@ -4,6 +4,7 @@
 #include "plan/plan.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
+#include "runtime/stack_limit.h"
 
 namespace pyop {
 
@@ -163,6 +164,7 @@ PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t narg
         PyObject* plan = guard->plan.get();  // keeps itself alive while it runs
         return reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
     }
+    if (stack_is_low()) return no_stack_left(" in a compiled function");
     return guarded([&] { return call_general(self, args, nargsf, names); }, static_cast<PyObject*>(nullptr));
 }
 

@@ -110,6 +110,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         for (uint32_t k = 0; k < ins.n_inputs; ++k)
             arguments[k] =
                 operands[k].constant() ? p_.constants[operands[k].index()].get() : slots_[operands[k].index()];
+        if (PyErr_CheckSignals() < 0) return -1;  // heard on Python's main thread alone
         if (!ready_.empty() && engage() < 0) return -1;
         StepContext context;
         context.threads = threads_;

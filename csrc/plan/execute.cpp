@@ -11,6 +11,9 @@ namespace pyop {
 
 namespace {
 
+// An instruction on that much may take so long that signals are looked at when it is done.
+constexpr npy_intp kLongBytes = 1 << 18;
+
 // The slots of one execution.
 using Frame = StackRefs<64>;
 
@@ -72,7 +75,7 @@ int run(const Instruction& ins, const Operand* operands, const Graph& g, PyObjec
 }
 
 // The general instruction; the plain one is inlined into the loop of execute().
-int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObject* const* targets) {
+int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObject* const* targets, bool& long_one) {
     const Instruction& ins = p.instructions[i];
     const Operand* operands = p.operands.data() + ins.first_operand;
     Pointers arguments(ins.n_inputs), results(static_cast<size_t>(ins.callee.n_out));
@@ -88,6 +91,8 @@ int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObjec
     }
     if (targets) context.targets = wanted.data();
     if (run_instruction(p, i, g, arguments.data(), context, results.data()) < 0) return -1;
+    for (uint32_t k = 0; k < ins.n_inputs; ++k)
+        long_one |= is_exact_array(arguments[k]) && PyArray_NBYTES(as_array(arguments[k])) >= kLongBytes;
     for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
         const uint32_t slot = p.results[ins.first_result + k];
         if (slot == kNoSlot)
@@ -197,7 +202,9 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
             }
             if (done < 0) return -1;
         }
-        if (step(p, g, i, slots, targets) < 0) return -1;
+        bool long_one = false;
+        if (step(p, g, i, slots, targets, long_one) < 0) return -1;
+        if (long_one) until_signals = 1;
     }
     return store_outputs(p, feeds, slots, outputs);
 }

@@ -118,3 +118,61 @@ def test_no_mode_outlives_an_interrupt(seed: int) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1000
+
+
+# A plan of seconds in one native step, in many, and by several threads; and a handler that runs that plan itself.
+LONG = """
+import signal, time
+import numpy as np, pyop
+
+x = np.linspace(0.1, 1.0, 4_000_000)
+small = x[:100_000]
+
+def f(v):
+    for _ in range(40):
+        v = np.sin(np.exp(-v)) + 0.1
+    return v
+
+def late(call, handler, after):
+    signal.signal(signal.SIGALRM, handler)
+    sent = time.perf_counter() + after
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return time.perf_counter() - sent
+    raise AssertionError("it was over before it was interrupted")
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+graph = pyop.trace(f, "float64[n]")
+expected = f(small)
+for options in ({}, {"disable": ["fuse"]}, {"threads": 2}):
+    plan = graph.compile(**options)
+    kept = plan(small)
+    for after in (0.1, 0.23):
+        print(late(lambda: plan(x), interrupt, after), flush=True)
+    assert np.array_equal(plan(small), expected)    # the plan, its graph and the memory of its results
+    assert np.array_equal(kept, expected)
+
+def within(*_):
+    again.append(np.array_equal(graph.compile()(small), expected) and np.array_equal(plan(small), expected))
+
+again, plan = [], graph.compile()
+part = x[:1_000_000]
+signal.signal(signal.SIGALRM, within)
+signal.setitimer(signal.ITIMER_REAL, 0.02)  # once: a handler may take longer than the next would wait
+found = plan(part)
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert again and all(again)
+assert np.array_equal(found, f(part))
+"""
+
+
+def test_a_long_plan_hears_an_interrupt() -> None:
+    done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    late = sorted(map(float, done.stdout.split()))
+    assert len(late) == 6
+    assert late[3] < 0.1  # most of them: the machine may be busy

@@ -11,7 +11,9 @@
 #include "array/row_reduction.h"
 #include "array/ufunc_errors.h"
 #include "plan/group/layout.h"
+#include "plan/group/scratch.h"
 #include "runtime/attach.h"
+#include "runtime/interrupt.h"
 #include "runtime/stack_array.h"
 #include "runtime/workers.h"
 
@@ -24,23 +26,6 @@ constexpr size_t kScratchOnStack = 4096;        // bytes
 constexpr npy_intp kCacheLine = 64;
 constexpr npy_intp kShareElements = 1 << 17;    // for each thread, at least
 
-// Scratch blocks of this thread; grown, never shrunk.
-class ScratchMemory {
-  public:
-    ~ScratchMemory() { std::free(data_); }
-    char* reserve(size_t bytes) {
-        if (PYOP_UNLIKELY(bytes > size_)) {
-            std::free(data_);
-            data_ = static_cast<char*>(std::aligned_alloc(64, (bytes + 63) & ~size_t{63}));
-            size_ = data_ ? bytes : 0;
-        }
-        return data_;
-    }
-
-  private:
-    char* data_ = nullptr;
-    size_t size_ = 0;
-};
 thread_local ScratchMemory scratch_memory;
 
 std::mutex diagnosis_mutex;  // of GroupRun::flags_, when several threads share a run
@@ -64,9 +49,15 @@ class GroupRun {
         }
         set_block();
         bool enough_memory;
+        if (layout_.size >= kReleaseElements) interrupts_.begin();
         {
             const DetachScope detached(layout_.size >= kReleaseElements);
             enough_memory = run_all();
+        }
+        if (PYOP_UNLIKELY(interrupts_.raised())) {
+            drop(n);
+            interrupts_.raise();
+            return -1;
         }
         if (PYOP_UNLIKELY(!enough_memory)) {
             drop(n);
@@ -240,7 +231,9 @@ class GroupRun {
         // What was raised before is not the reductions' fault; kernels leave the x87 flags, which NumPy's loops look at
         // too.
         if (!reductions.empty() && all_fp_errors()) clear_all_fp_errors();
+        unsigned blocks = 0;
         for (npy_intp start = from; start < to; start += block_) {
+            if (PYOP_UNLIKELY(++blocks % 16 == 0) && interrupted()) return true;
             const npy_intp count = std::min(block_, to - start);
             if (start != from || cursors.gathers()) cursors.move(start, count);
             if (!group_.loops_.empty() && to - from > block_) cursors.fetch(count);
@@ -262,6 +255,17 @@ class GroupRun {
             clear_all_fp_errors();
         }
         return true;
+    }
+
+    // A handler of a signal may run anything, this very group on this thread too: that gets scratch of its own.
+    bool interrupted() {
+        if (PYOP_LIKELY(!interrupts_.due())) return interrupts_.raised();
+        ScratchMemory ours;
+        ours.swap(scratch_memory);
+        interrupts_.listen();
+        ours.swap(scratch_memory);
+        if (all_fp_errors()) clear_all_fp_errors();
+        return interrupts_.raised();
     }
 
     // Where a stream stands, and how far its elements are apart; `base` and `advance` of those that lie in arrays.
@@ -467,6 +471,7 @@ class GroupRun {
     npy_intp block_ = 0, block_bytes_ = 0, period_ = 1;
     mutable std::atomic<bool> failed_ = false;
     std::vector<npy_intp> rows_;  // by reduction: elements of each row
+    Interrupts interrupts_;
     std::unique_ptr<int[]> flags_;  // by member; null while none was raised
 };
 
