@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -49,7 +50,7 @@ def _second(array: Any, number: int) -> int:
     return number
 
 
-def declare_outputs(graph: Graph, result: Any, name: str) -> _Finish | None:
+def declare_outputs(graph: Graph, result: Any, name: str) -> Callable[..., Any] | None:
     leaves, structure = flatten(result)
     if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
         graph.output(result)
@@ -78,6 +79,9 @@ def declare_outputs(graph: Graph, result: Any, name: str) -> _Finish | None:
                 f"{type(leaf).__name__}: what is compiled returns arrays, numbers, text or None, in tuples, lists, "
                 "dicts, named tuples and dataclasses"
             )
+    if structure.is_leaf and template == [("number", None)]:
+        graph.output(values[0])
+        return np.ndarray.item
     graph.output(tuple(values))
     return _Finish(template, structure)
 
