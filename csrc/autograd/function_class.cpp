@@ -92,7 +92,7 @@ PyObject* function_class_fill(PyObject* self, PyObject* other) {
 }
 
 PyMethodDef methods[] = {
-    {"_fill", function_class_fill, METH_O, "_fill(other, /): takes the methods of another."},
+    {"_fill", function_class_fill, METH_O, "_fill(other): takes the methods of another."},
     {"_flat", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_apply_flat)), METH_FASTCALL,
      "_flat(args, kwargs, tree): a call whose positional arguments are flat."},
     {"_record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_record)), METH_FASTCALL,

@@ -79,6 +79,10 @@ class Trust:
         """Whether functions stored by value may be made."""
         return self.level == "pickles"
 
+    def runs(self, kind: type) -> bool:
+        """Whether code of a class may be run while a model is loaded."""
+        return self.level in ("imports", "pickles") or self.lists(kind.__module__)
+
     def lists(self, module: str) -> bool:
         """Whether the caller has named the module, or a package it is in."""
         parts = module.split(".")

@@ -26,6 +26,7 @@ from ..onnx.loading import read_model, to_array
 from ..onnx.model_file import save_model
 from ..onnx.registry import Table
 from ..onnx.trust import Trust, import_path
+from .digest import digest
 from .parts import Parts, Record, parts_of, put_into, put_together
 from .references import declared_by_op, found_at
 from .values import Reader, Writer
@@ -93,7 +94,7 @@ def save(graph: Graph, path: Any, embed: bool = False) -> None:
     embedded = {name: fn for name, fn in named.items() if found_at(name) is not fn} if embed else {}
     writer = Writer(embedded if embed else None)
     stored = {tensor.name for tensor in model.graph.initializer}
-    description = _description(graph, writer, model_writer.names, stored)
+    description = _description(graph, writer, model_writer.names, stored) | {"describes": digest(model)}
     model.metadata_props.add(key=_KEY, value=json.dumps(description))
     model.metadata_props.add(key=_SOURCES, value=json.dumps(_sources(writer.functions)))
     model_writer.embedded().with_objects(embedded, writer.found_in).add_to(model)
@@ -167,9 +168,14 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
             f"the file was written by pyop {description.get('pyop')!s:.40} in format {version!r:.40}, and this pyop "
             f"{__version__} knows formats up to {FORMAT}: install a newer pyop to read it"
         )
+    if description.get("describes", _KEY) not in (_KEY, digest(model)):
+        raise ValueError(
+            "the model was changed after pyop saved it, and pyop's description of the graph, which pyop.load goes by, "
+            "was not: pyop.onnx.load reads the model as it is now; or change the graph and save it again"
+        )
     table = Table(functions, Trust.make(trust, modules), Embedded.of(model))
     try:
-        reader = Reader(_Resolver(table, functions or {}).find)
+        reader = Reader(_Resolver(table, functions or {}).find, table.trust.runs)
         held = read_description(description["onnx"], table, reader) if "onnx" in description else None
         return _graph(description, model, reader, held)
     except (LookupError, ValueError) as error:

@@ -25,7 +25,9 @@ from ..marks import Broadcast, Late, Mark, Optional, Variadic
 from ..rebuild import CallForOne, CallOnTrees, call_on_tree
 from ..signature import Signature
 from ..spec import Spec
+from .instances import check_key, make_dataclass, make_named
 from .references import found_at, op_of_function, op_of_gradient, path_of_op
+from .trees import has_dataclass, read_steps, write_steps
 
 __all__ = ["Reader", "Writer"]
 
@@ -91,7 +93,8 @@ class Writer:
         if isinstance(x, tuple) and hasattr(x, "_fields"):
             return {"named": [self.reference(kind), [self.write(item) for item in x]]}
         if dataclasses.is_dataclass(kind):
-            items = [[field.name, self.write(getattr(x, field.name))] for field in dataclasses.fields(x) if field.init]
+            # All of them, also those that __init__ computes: reading puts them in their places, and runs nothing.
+            items = [[f.name, self.write(getattr(x, f.name))] for f in dataclasses.fields(x) if hasattr(x, f.name)]
             return {"dataclass": [self.reference(kind), items]}
         if callable(x):
             return self.function(x)
@@ -175,7 +178,7 @@ def _dtype(w: Writer, x: np.dtype[Any]) -> Any:
 
 
 def _tree(w: Writer, x: TreeDef) -> Any:
-    return {"tree": w.write(x.unflatten([_Leaf] * x.num_leaves))}
+    return write_steps(w, x) if has_dataclass(x) else {"tree": w.write(x.unflatten([_Leaf] * x.num_leaves))}
 
 
 class _Leaf:
@@ -264,10 +267,13 @@ class Reader:
     ----------
     resolve : callable
         Gives the object of an import path, or raises: the only way to anything outside this module.
+    may_run : callable, optional
+        Whether code of a class may be run to make an instance of it.
     """
 
-    def __init__(self, resolve: Callable[[str], Any]) -> None:
+    def __init__(self, resolve: Callable[[str], Any], may_run: Callable[[type], bool] = lambda kind: False) -> None:
         self.resolve = resolve
+        self.may_run = may_run
         self._depth = 0
         self.contracts: dict[str, Contract] = {}  # with rules; equal ones are one, or else no calls would be merged
 
@@ -408,7 +414,7 @@ def _read_named(r: Reader, x: Any) -> Any:
     kind = r.resolve(path)
     if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):
         raise ValueError(f"{path!r:.80} is no named tuple")
-    return kind(*map(r.read, items))
+    return make_named(kind, list(map(r.read, items)), str(path))
 
 
 def _read_dataclass(r: Reader, x: Any) -> Any:
@@ -416,7 +422,7 @@ def _read_dataclass(r: Reader, x: Any) -> Any:
     kind = r.resolve(path)
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         raise ValueError(f"{path!r:.80} is no dataclass")
-    return kind(**{str(name): r.read(item) for name, item in items})
+    return make_dataclass(kind, {str(name): r.read(item) for name, item in items}, str(path), r.may_run)
 
 
 _READERS: dict[str, Callable[[Reader, Any], Any]] = {
@@ -430,13 +436,13 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "contract_of": lambda r, x: r.op(x).contract,
     "contract_of_saving": lambda r, x: _read_saving(r, x)[1],
     "dataclass": _read_dataclass,
-    "dict": lambda r, x: {r.read(key): r.read(item) for key, item in x},
+    "dict": lambda r, x: {check_key(r.read(key), r.may_run): r.read(item) for key, item in x},
     "dim": lambda r, x: Spec.parse(f"_[{x}]").shape[0],  # type: ignore[index]
     "dtype": _read_dtype,
     "element": _read_element,
     "ellipsis": lambda r, x: Ellipsis,
     "float": lambda r, x: float.fromhex(x),
-    "frozenset": lambda r, x: frozenset(map(r.read, x)),
+    "frozenset": lambda r, x: frozenset(check_key(r.read(item), r.may_run) for item in x),
     "function": _read_function,
     "gradient": _read_gradient,
     "leaf": lambda r, x: _Leaf,
@@ -450,11 +456,12 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "saving": lambda r, x: _read_saving(r, x)[0],
     "range": lambda r, x: range(*map(r.read, x)),
     "scalar": lambda r, x: r.read(x)[()],
-    "set": lambda r, x: set(map(r.read, x)),
+    "set": lambda r, x: {check_key(r.read(item), r.may_run) for item in x},
     "signature": lambda r, x: Signature(*map(r.read, x)),
     "slice": lambda r, x: slice(*map(r.read, x)),
     "spec": lambda r, x: Spec.parse(x),
     "spec_of": lambda r, x: Spec(r.read(x[0]), r.read(x[1])),
+    "steps": read_steps,
     "strings": lambda r, x: np.array(list(map(str, x[1])), np.dtypes.StringDType()).reshape(list(map(int, x[0]))),
     "tree": lambda r, x: flatten(r.read(x))[1],
     "tuple": lambda r, x: tuple(map(r.read, x)),

@@ -1,0 +1,97 @@
+"""Instances of the caller's classes that a file holds, made without running anything of the classes.
+
+As copy and pickle make them: the fields are put in their places, and neither ``__init__`` nor ``__post_init__`` is
+called. What cannot be made so is refused, unless the caller has said that the class's module may be run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from types import FunctionType, MemberDescriptorType
+from typing import Any
+
+__all__ = ["check_key", "make_dataclass", "make_named"]
+
+
+def make_named(kind: Any, items: list[Any], path: str) -> Any:
+    """A named tuple of these items.
+
+    Raises
+    ------
+    ValueError
+        There are more fields now, or fewer.
+    """
+    if len(items) != len(kind._fields):
+        raise ValueError(
+            f"{path!r:.200} had {len(items)} fields when the graph was written, and has {len(kind._fields)} now"
+        )
+    return tuple.__new__(kind, items)
+
+
+def make_dataclass(kind: type, given: dict[str, Any], path: str, may_run: Callable[[type], bool]) -> Any:
+    """An instance of a dataclass with these fields.
+
+    Parameters
+    ----------
+    kind : type
+    given : dict of str to object
+    path : str
+        Where the class was found.
+    may_run : callable
+        Whether code of a class may be run.
+
+    Raises
+    ------
+    ValueError
+        The class has other fields now, or only its own code could make them.
+    """
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    for name in given:
+        if name not in fields:
+            raise ValueError(f"{path!r:.200} had the field {name!r:.80} when the graph was written, and has not now")
+    missing = [field for name, field in fields.items() if name not in given]
+    own = [name for name in fields if _is_computed(inspect.getattr_static(kind, name, None))]
+    if own or any(field.default is dataclasses.MISSING for field in missing):
+        if may_run(kind):
+            return kind(**{name: item for name, item in given.items() if fields[name].init})
+        culprit = own[0] if own else next(f.name for f in missing if f.default is dataclasses.MISSING)
+        raise ValueError(
+            f"the field {culprit!r:.80} of {path!r:.200} is made by code of the class, and reading a graph runs "
+            f"nothing: load(..., modules=[{kind.__module__!r}]) allows it"
+        )
+    made: Any = object.__new__(kind)
+    for name, field in fields.items():
+        object.__setattr__(made, name, given.get(name, field.default))
+    return made
+
+
+def _is_computed(attribute: Any) -> bool:
+    """Whether setting an attribute runs code: that of a property, not that of a slot."""
+    return hasattr(type(attribute), "__set__") and not isinstance(attribute, MemberDescriptorType)
+
+
+def check_key(key: Any, may_run: Callable[[type], bool]) -> Any:
+    """The key of a dict or an item of a set, whose hash is asked for.
+
+    Raises
+    ------
+    ValueError
+        Its class computes the hash with code of its own.
+    """
+    if isinstance(key, tuple | frozenset):
+        for item in key:
+            check_key(item, may_run)
+    if dataclasses.is_dataclass(key):
+        for field in dataclasses.fields(key):
+            check_key(getattr(key, field.name), may_run)
+    method = type(key).__hash__
+    # dataclass makes its own from text.
+    own = isinstance(method, FunctionType) and method.__code__.co_filename != "<string>"
+    if own and type(key).__module__.partition(".")[0] != "pyop" and not may_run(type(key)):
+        raise ValueError(
+            f"a {type(key).__qualname__} is the key of a dict or in a set, its hash is computed by code of its class, "
+            f"and reading a graph runs nothing: load(..., modules=[{type(key).__module__!r}]) allows it"
+        )
+    return key
