@@ -59,7 +59,14 @@ PyObject* graph_among(PyObject* const* objects, Py_ssize_t n) {
 
 namespace {
 
+PYOP_COLD int used_too_late(ValueObject* v) {
+    Ref text = graph_of(v->graph).kept_value_text(v->edge.node);
+    if (text) PyErr_SetObject(errors.graph, text.get());
+    return -1;
+}
+
 PYOP_COLD int foreign_value(PyObject* graph, ValueObject* v, const Caller& caller) {
+    if (graph_of(v->graph).finished()) return used_too_late(v);
     Ref name = graph_of(v->graph).node_name(v->edge.node);
     PyErr_Format(errors.graph,
                  "Value '%U' belongs to %R, but %s is being added to %R: Values of one graph mean nothing in another; "
@@ -77,6 +84,10 @@ PyObject* constant_name() {
 
 int edges_of(PyObject* graph, PyObject* const* inputs, Py_ssize_t n, const Contract* c, const Caller& caller,
              std::vector<Edge>& edges) {
+    if (PYOP_UNLIKELY(graph_of(graph).finished() != nullptr)) {
+        for (Py_ssize_t k = 0; k < n; ++k)
+            if (is_value(inputs[k]) && as_value(inputs[k])->graph == graph) return used_too_late(as_value(inputs[k]));
+    }
     edges.reserve(static_cast<size_t>(n));
     for (Py_ssize_t k = 0; k < n; ++k) {
         if (is_value(inputs[k])) {

@@ -34,12 +34,32 @@ int64_t Graph::add(std::unique_ptr<Node> node, PyObject* base) {
         PyErr_SetString(errors.graph, "a graph holds at most 2**32 - 1 nodes");
         return -1;
     }
+    if (PYOP_UNLIKELY(finished_)) return no_more(*node);
     if (name_node(*node, base) < 0) return -1;
     node->site = intern_site(current_origin());
     const auto index = static_cast<uint32_t>(nodes_.size());
     if (node->kind() == NodeKind::Input) inputs_.push_back(index);
     nodes_.push_back(std::move(node));
     return index;
+}
+
+int64_t Graph::no_more(const Node& node) const {
+    if (node.inputs().empty()) {
+        PyErr_Format(errors.graph, "no node can be added to this graph: %U, and it is finished", finished_.get());
+        return -1;
+    }
+    Ref text = kept_value_text(node.inputs()[0].node);
+    if (text) PyErr_SetObject(errors.graph, text.get());
+    return -1;
+}
+
+Ref Graph::kept_value_text(uint32_t i) const {
+    Ref name = node_name(i), line = origin_text(node_origin(i));
+    if (!name || !line) return {};
+    return Ref::steal(PyUnicode_FromFormat(
+        "Value '%U' was made at %U while %U, and kept: it means nothing outside of that call, which has ended. Instead "
+        "of keeping it return it from the function, and keep what the call gives",
+        name.get(), line.get(), finished_.get()));
 }
 
 // Sites repeat: a loop creates all its nodes on one line.

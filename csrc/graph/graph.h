@@ -42,6 +42,11 @@ class Graph {
     SpecTable& specs() { return specs_; }
     const ValueSpec& spec(Edge e) const { return specs_[nodes_[e.node]->output_specs()[e.output]]; }
 
+    // From now on no node may be added. `when` (a str) says after what: "pyop.compile traced f".
+    void finish(Ref when) { finished_ = std::move(when); }
+    Ref kept_value_text(uint32_t i) const;  // the error of using a Value of node `i` then
+    PyObject* finished() const { return finished_.get(); }  // borrowed; null if it is not
+
     Ref node_name(uint32_t i) const;  // str
     Origin node_origin(uint32_t i) const { return sites_[nodes_[i]->site]; }
     // Of a copy: where the node was created that it is a copy of. `text` is an interned str.
@@ -60,6 +65,7 @@ class Graph {
 
   private:
     PYOP_COLD static int not_usable();
+    PYOP_COLD int64_t no_more(const Node& node) const;
 
     struct Name {
         Ref text;
@@ -78,6 +84,7 @@ class Graph {
     std::unordered_map<std::string, uint32_t> name_ids_;
     std::unordered_map<uint32_t, Ref> folded_;
     bool dropped_ = false;
+    Ref finished_;  // str: when, for the error of adding a node later; null while nodes may be added
     bool has_numbered_names_ = false;  // a given name ends like an ordinal: "f_1"
 };
 

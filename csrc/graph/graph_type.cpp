@@ -220,6 +220,15 @@ PyObject* graph_set_origin(PyObject* self, PyObject* args) {
         static_cast<PyObject*>(nullptr));
 }
 
+PyObject* graph_finish(PyObject* self, PyObject* when) {
+    if (!PyUnicode_Check(when)) {
+        PyErr_SetString(PyExc_TypeError, "_finish takes a str");
+        return nullptr;
+    }
+    graph_of(self).finish(Ref::borrow(when));
+    Py_RETURN_NONE;
+}
+
 PyObject* graph_inputs(PyObject* self, void*) {
     const auto inputs = graph_of(self).inputs();
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
@@ -240,6 +249,7 @@ PyMethodDef graph_methods[] = {
      "lends=True, scalar=None, of_scalars=False) -> Node"},
     {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
     {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
+    {"_finish", graph_finish, METH_O, "_finish(when): no node may be added any more."},
     {"_value", graph_value, METH_VARARGS, "_value(node, output) -> Value"},
     {"_set_origin", graph_set_origin, METH_VARARGS, "_set_origin(node, text): where what it is a copy of was created."},
     {},

@@ -93,7 +93,7 @@ void leave_storage(ValueObject* value) {
 
 void show_memory_of(ValueObject* view, ValueObject* base, bool read_only) {
     enter(view, storage_of(base));
-    view->flags |= (base->flags & kReadOnly) | (read_only ? kReadOnly : 0);
+    view->flags |= (base->flags & (kReadOnly | kReadOnlyNow)) | (read_only ? kReadOnly : 0);
 }
 
 void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, Owner owner) {
@@ -113,6 +113,13 @@ int check_writable(PyObject* object, const char* operation) {
     ValueObject* value = as_value(object);
     if (value->flags & kReadOnly) {
         PyErr_SetString(PyExc_ValueError, "output array is read-only");
+        return -1;
+    }
+    if (value->flags & kReadOnlyNow) {
+        Ref here = origin_text(current_origin());
+        if (here)
+            refuse(PyExc_ValueError, "output array is read-only: `%s` at %U writes into an argument; %s", operation,
+                   here.get(), kNewArray);
         return -1;
     }
     if (value->flags & kFixed)

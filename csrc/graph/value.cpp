@@ -75,8 +75,19 @@ Py_hash_t value_hash(PyObject* self) {
 }
 
 PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* instead) {
+    const Graph& graph = graph_of(as_value(self)->graph);
+    if (graph.finished()) {
+        Ref kept = graph.kept_value_text(as_value(self)->edge.node);
+        if (kept) PyErr_SetObject(errors.graph, kept.get());
+        return nullptr;
+    }
     Ref text = Ref::steal(value_repr(self));
-    if (text)
+    Ref module = text ? Ref::steal(PyImport_ImportModule("pyop.value_refusals")) : Ref();
+    Ref storing = module ? Ref::steal(PyObject_CallMethod(module.get(), "text_of_store", "O", text.get())) : Ref();
+    if (!storing) return nullptr;
+    if (storing.get() != Py_None)
+        refuse(PyExc_TypeError, "%U", storing.get());
+    else
         refuse(PyExc_TypeError, "%s of %U was asked for, but a Value has no numbers until its graph runs: %s", what,
                text.get(), instead);
     return nullptr;

@@ -23,7 +23,8 @@ PyObject* may_show(PyObject* self, PyObject* args) {
 }
 
 PyObject* set_read_only(PyObject* self, PyObject*) {
-    as_value(self)->flags |= kReadOnly;
+    const bool input = graph_of(as_value(self)->graph).node(as_value(self)->edge.node).kind() == NodeKind::Input;
+    as_value(self)->flags |= input ? kReadOnlyNow : kReadOnly;
     Py_RETURN_NONE;
 }
 
@@ -36,6 +37,12 @@ PyObject* check_writable_method(PyObject* self, PyObject* operation) {
 PyObject* lent(PyObject* self, PyObject*) { return value_new(as_value(self)->graph, as_value(self)->edge, kFixed); }
 
 PyObject* here(PyObject*, PyObject*) { return origin_text(current_origin()).release(); }
+
+PyObject* kept_text(PyObject* self, PyObject*) {
+    const Graph& graph = graph_of(as_value(self)->graph);
+    if (!graph.finished()) Py_RETURN_NONE;
+    return graph.kept_value_text(as_value(self)->edge.node).release();
+}
 
 PyObject* own_memory(PyObject* self, PyObject*) {
     leave_storage(as_value(self));
@@ -50,6 +57,7 @@ constexpr PyMethodDef methods[] = {
     {"_check_writable", check_writable_method, METH_O, "Raises if a write by this operation would be seen by others."},
     {"_lent", lent, METH_NOARGS, "Another handle of what this one is now, which cannot be written."},
     {"_here", here, METH_NOARGS | METH_STATIC, "_here(): the line of the user's code that runs."},
+    {"_kept_text", kept_text, METH_NOARGS, "The error of using this Value when its graph is finished; None before."},
     {"_own", own_memory, METH_NOARGS, "This Value shows memory of its own, whatever it was made of."},
 };
 

@@ -156,7 +156,8 @@ class Graph(GraphBase):
         leaves = [leaf if isinstance(leaf, Value | Node) else self.constant(leaf) for leaf in leaves]
         for leaf in leaves:
             if leaf.graph is not self:
-                raise GraphError(f"{leaf!r} belongs to {leaf.graph!r} and cannot be an output of {self!r}")
+                late = leaf._kept_text() if isinstance(leaf, Value) else None
+                raise GraphError(late or f"{leaf!r} belongs to {leaf.graph!r} and cannot be an output of {self!r}")
         places: list[tuple[int, int | None]] = [
             (x.node.index, x.output_index) if isinstance(x, Value) else (x.index, None) for x in leaves
         ]

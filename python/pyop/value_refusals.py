@@ -3,10 +3,12 @@ function that catches it does not go another way than with arrays (`pyop.refusal
 
 from __future__ import annotations
 
+import opcode
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._core import Value
+from ._core import GraphError, Value
 from .refusals import refusal
 
 __all__ = ["ATTRIBUTES", "ERRORS", "METHODS", "attribute", "method", "refuse_write"]
@@ -55,6 +57,7 @@ def method(name: str) -> Callable[..., Any]:
     message = ERRORS[name]
 
     def refusing(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _check_in_time(self)
         raise refusal(f"Value.{name}(): {message}")
 
     refusing.__doc__ = f"Not for a Value: {message}."
@@ -66,11 +69,18 @@ def attribute(name: str) -> Callable[[Any], Any]:
     message = ATTRIBUTES[name]
 
     def getter(self: Any) -> Any:
+        _check_in_time(self)
         # No AttributeError: where a function asks hasattr(), NumPy's array has it.
         raise refusal(f"Value.{name}: {message}")
 
     getter.__doc__ = f"Not for a Value: {message}."
     return getter
+
+
+def _check_in_time(value: Any) -> None:
+    late = value._kept_text()
+    if late is not None:
+        raise GraphError(late)
 
 
 def refuse_write(what: str, remedy: str) -> Exception:
@@ -105,6 +115,22 @@ def __format__(self: Any, spec: str) -> str:
             "stateful=True, which is called with arrays"
         )
     return str(self)
+
+
+def text_of_store(shown: str) -> str | None:
+    """The message where a Value is put into an item of a plain array, or of what else takes numbers alone.
+
+    Called from the slots that NumPy asks for a number: the frame below is the user's, if he wrote ``a[k] = value``.
+    """
+    frame = sys._getframe(1)
+    code = frame.f_code.co_code
+    if not 0 <= frame.f_lasti < len(code) or code[frame.f_lasti] != opcode.opmap["STORE_SUBSCR"]:
+        return None
+    return (
+        f"`a[k] = value` at {Value._here()} puts {shown} into a plain array, which has no place for what is known only "
+        "when the graph runs: instead of filling an array make it of its parts, with np.stack, np.concatenate or "
+        "np.where, or fill it inside a pyop.op, which is called with arrays"
+    )
 
 
 METHODS: tuple[Callable[..., Any], ...] = (__setitem__, __delitem__, __contains__, __format__)

@@ -103,6 +103,9 @@ class Tracer:
         except Exception as error:
             note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
             raise
+        finally:
+            # A Value that the function has kept means nothing any more.
+            graph._finish(f"pyop.compile traced {self.name}")
         return plan, finish, b"".join(kinds), tuple(keys)
 
     def _write_down(
@@ -198,6 +201,8 @@ def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
         return place.value
     assert place.spec is not None
     value = graph._add_input(place.spec, _input_name(place.path), kind == b"n")
+    if type(place.value) is np.ndarray and not place.value.flags.writeable:
+        value._set_read_only()
     if kind == b"n" and type(place.value) in NUMBERS:
         return Number(type(place.value), value, frozenset((number,)))
     return value

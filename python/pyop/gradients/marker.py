@@ -38,4 +38,5 @@ def open_value(graph: Any, leaf: Any, what: str) -> Value:
         )
     made = argument(leaf)
     assert isinstance(made, Value)
+    made._show(leaf)  # the function is given the array of its caller
     return made

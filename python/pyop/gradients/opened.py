@@ -11,6 +11,7 @@ from .._core import Tensor, Value, graph_being_built
 from .._tree import TreeDef, flatten
 from ..dims import same
 from ..rebuild import unflatten_each
+from ..refusals import call_watched
 from .fit import broadcast_like, conj, shape_of
 from .forward import forward
 from .marker import open_value
@@ -60,7 +61,7 @@ class Opened:
             self.inputs += values
             self.trees.append(tree)
             replaced[k] = tree.unflatten(values)
-        self.result = f(*replaced, **kwargs)
+        self.result = call_watched(f, tuple(replaced), kwargs)
 
     def like_arguments(self, parts: list[Any]) -> Any:
         """One array for each input, None for zeros, in the containers of the arguments."""
@@ -74,6 +75,7 @@ class Opened:
     def pullback(self, value: Any) -> Callable[[Any], Any]:
         """From cotangents of `value`, a part of the result, to those of the arguments."""
         leaves, structure = flatten(value)
+        leaves = [leaf._lent() if type(leaf) is Value else leaf for leaf in leaves]  # the caller may write his
 
         def pull(ct: Any) -> Any:
             cts = structure.flatten_up_to(ct)

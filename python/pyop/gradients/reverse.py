@@ -165,7 +165,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             ct = tuple([_laid_out(c, y) for c, y in zip(cts, results, strict=True)])
         if isinstance(ct, Scalar) and any(isinstance(arg, Dim) for arg in call.args):
             ct = ans.graph.constant(ct.array())  # sizes are numbers only beside Values
-        parts = pull(rule, argnums, ans, call.args, call.kwargs)(ct)
+        parts = pull(rule, argnums, ans, call.args, call.kwargs)(_lent(ct))
         for k, part in zip(argnums, parts, strict=True):
             if part is not None:
                 _accumulate(pending, call.leaves[k], part)
@@ -192,6 +192,13 @@ def in_graph(x: Any, like: Value) -> Any:
 def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:
     before = pending.get(value._key)
     pending[value._key] = ct if before is None else before + ct
+
+
+def _lent(ct: Any) -> Any:
+    """The cotangent as a rule gets it: one that a user wrote may not change what others still read."""
+    if type(ct) is Value:
+        return ct._lent()
+    return tuple(map(_lent, ct)) if type(ct) is tuple else ct
 
 
 def _laid_out(ct: Any, value: Value) -> Any:
