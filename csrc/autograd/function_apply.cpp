@@ -267,6 +267,7 @@ PyObject* function_record(PyObject* self, PyObject* const* args, Py_ssize_t n) {
             for (size_t i = 0; i < count; ++i) {
                 if (take_argument(call, i) < 0) return nullptr;
             }
+            if (count > 1 && keep_apart(call) < 0) return nullptr;
             call.any_tensor = true;
             call.any_tangent = false;  // whose business they are is recording.py's
             node->materialize = false;

@@ -32,6 +32,7 @@ PyObject* tensor_new_py(PyTypeObject*, PyObject* args, PyObject* kwargs) {
                                      &dtype))
         return nullptr;
     if (!is_tensor(data) && check_no_rules(data, "pyop.Tensor") < 0) return nullptr;
+    if (autograd_state.transformations && is_watched(data)) return refuse_numbers("pyop.Tensor(x)");
     Ref array = to_array(data);
     if (array && PyArray_DESCR(as_array(array.get()))->type_num == NPY_OBJECT && !PyArray_Check(data) &&
         !is_tensor(data) && !PyArray_CheckScalar(data)) {

@@ -245,3 +245,35 @@ def test_the_triangle_of_a_row(triangle):
     wanted = triangle(weights).sum(axis=0)
     np.testing.assert_allclose(gradient(np.ones(3)), wanted)
     np.testing.assert_allclose(pyop.compile(gradient)(np.ones(3)), wanted)
+
+
+def test_edges_that_are_computed_are_no_constants():
+    x, edges = np.array([1.25, 2.5, 0.75]), np.array([0.0, 1.0, 2.0, 3.0])
+
+    def counted(x):
+        return np.sum(np.histogram(x, edges)[0] * x) + np.sum(np.histogram(x, bins=edges)[1])
+
+    for way in (pyop.grad, lambda f: pyop.compile(pyop.grad(f))):
+        assert way(counted)(x).tolist() == [1, 1, 1]
+        for f in (
+            lambda x: np.sum(np.histogram(x, bins=3)[1]),
+            lambda x: np.sum(np.histogram_bin_edges(x)),
+            lambda x: np.sum(np.histogram(x, edges, density=True)[0]),
+            lambda x: np.sum(np.histogram(np.ones(3), edges, weights=x)[0]),
+        ):
+            with pytest.raises(pyop.gradients.table.NoRule, match=r"given \(bins=edges\).*stop_gradient"):
+                way(f)(x)
+    assert pyop.jvp(counted, (x,), (np.ones(3),))[1] == 3
+
+
+def test_two_arguments_that_are_one_array_are_told_apart():
+    x = np.array([1.25, 2.5, 0.75])
+    for f in (lambda a, b: np.sum(np.hypot(a, b)), lambda a, b: np.sum(np.arctan2(a, b * b))):
+        mixed = pyop.jacobian(pyop.grad(f, 0), 1)
+        np.testing.assert_array_equal(mixed(x, x), mixed(x, x.copy()))
+        assert np.any(mixed(x, x))
+
+        def outer(b, f=f):
+            return np.sum(pyop.grad(f)(x, b))  # b is no argument of the inner derivative
+
+        np.testing.assert_allclose(pyop.jvp(outer, (x,), (np.ones(3),))[1], np.sum(mixed(x, x)), rtol=1e-12)

@@ -257,3 +257,23 @@ def test_what_a_scalar_is():
     table = {1.25: "a"}
     assert table[x.detach()[0]] == "a"
     assert x in {x: 1}
+
+
+def test_what_takes_constants_only_refuses_what_is_recorded():
+    @pyop.op("float64[n] -> float64[n]", grad="fd")
+    def scaled(x, *, k=2.0):
+        return x * k
+
+    plan = pyop.trace(lambda a: a * 2, "float64[3]").compile()
+    programs = {
+        "static": lambda x: scaled(x, k=x[0]).sum(),
+        "static alone": lambda x: scaled(X, k=x[0]).sum(),
+        "plan": lambda x: plan(x).sum(),
+        "py_func": lambda x: pyop.py_func(lambda a: a * 2, [x], np.float64).sum(),
+        "Tensor": lambda x: pyop.Tensor(x).sum(),
+        "a graph": lambda x: pyop.trace(lambda a: a * x, "float64[3]").compile()(X).sum(),
+    }
+    for name, f in programs.items():
+        for way in FIRST[:4]:
+            with pytest.raises(TypeError, match=REMEDY + "|rule|declare"):
+                print(name, way(f, X))

@@ -32,6 +32,12 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args, kwargs = _by_position(op, args, kwargs)
     if kwargs.get("out") is not None:
         raise refusal(f"out= of op {op.name!r} is not recorded: leave it out, or pass arrays (t.numpy())")
+    for name, static in kwargs.items():
+        if any(type(x) is Tensor and x._watched for x in flatten(static)[0]):
+            raise refusal(
+                f"{name}= of op {op.name!r} is static, a constant of the call, and no gradient goes to it: declare it "
+                f"as an input, with a spec, or pass pyop.stop_gradient({name}) as a number"
+            )
     gradient: Any = op.contract.gradient
     leaves = flatten(args)[0]
     wanted = _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from . import table
 from .fit import conj, shape_of
 from .moves import along, count, reshape_like
-from .rule import composite, structural, zero
+from .rule import composite, structural
 from .table import NoRule
 
 
@@ -191,4 +192,28 @@ def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retst
     return found if axis == 0 else np.moveaxis(found, 0, axis)
 
 
-zero(np.histogram_bin_edges, np.histogram)
+class _Counts(table.Rule):
+    """How many numbers lie between edges does not change with the numbers; edges that are computed from them do, and
+    so do weights and densities."""
+
+    def _check(self, argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        bins = args[1] if len(args) > 1 else kwargs.get("bins")
+        numbers = all(table.places(args, kwargs)[k].argument in (0, "a") for k in argnums)
+        if not numbers or not shape_of(bins) or kwargs.get("density") or (len(args) > 3 and args[3]):
+            raise NoRule(
+                f"np.{self.func.__name__} has a gradient rule for counts between edges that are given (bins=edges): "
+                "edges, weights and densities that depend on what is differentiated have none; give it "
+                "pyop.stop_gradient(a) where no derivative is wanted"
+            )
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> table.Pullback:
+        self._check(argnums, args, kwargs)
+        return lambda ct: (None,) * len(argnums)
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._check(argnums, args, kwargs)
+        return (None,) * len(ans) if isinstance(ans, tuple) else None
+
+
+for _function in (np.histogram, np.histogram_bin_edges):
+    table.add(_Counts(_function))
