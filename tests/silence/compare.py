@@ -95,7 +95,8 @@ def parts_differ(want: Any, got: Any, where: str) -> str:
 def unmasked(a: Any) -> np.ndarray:
     """The numbers of a masked array where they count."""
     mask = np.ma.getmaskarray(a)
-    return np.where(mask, 0, a.data) if mask.shape == a.shape else np.asarray(a.data)
+    plain = np.asarray(a.data)
+    return plain[~mask] if mask.shape == a.shape and mask.dtype == bool else plain
 
 
 def arrays_in(tree: Any) -> list[np.ndarray]:

@@ -43,7 +43,7 @@ def unoptimized(entry: Entry) -> Outcome:
 def planned(entry: Entry) -> Outcome:
     """A graph of one's own, whose results are arrays."""
     results = [leaf for call in history(entry) if call.error is None for leaf in everything(call.result)]
-    if not arrays_only(entry) or not all(isinstance(leaf, np.ndarray | SCALARS) for leaf in results):
+    if not arrays_only(entry) or not all(isinstance(leaf, (np.ndarray, *SCALARS)) for leaf in results):
         return LEFT_OUT, ""
 
     def plan(function: Callable[..., Any], given: list[Any]) -> Any:
@@ -89,7 +89,7 @@ def of(kind: Callable[[np.ndarray], Any], fits: Callable[[np.ndarray], bool]) ->
 
 
 def has_rows(a: np.ndarray) -> bool:
-    return a.ndim == 1 and bool(importlib.util.find_spec("pandas"))
+    return a.ndim == 1 and a.dtype.kind in "biufc" and bool(importlib.util.find_spec("pandas"))
 
 
 WAYS: dict[str, Callable[[Entry], Outcome]] = {

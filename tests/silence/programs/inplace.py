@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from . import REGISTERED, program, smooth
+from . import REGISTERED, program
 
 OPERATORS = {
     "iadd": operator.iadd,
@@ -88,7 +88,7 @@ _register()
 assert REGISTERED
 
 
-@smooth("f8[4]")
+@program("f8[4]")
 def float32_by_float64(x):
     y = x.astype(np.float32)
     y += x * 0.1
