@@ -14,6 +14,7 @@ from . import (  # noqa: F401 - each adds its kinds
     products,
     reductions,
     views,
+    writes,
 )
 from .draw import KINDS, Draw, Made
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyop
 
 from .arrays import Array, make, source
+from .written import FUNCTIONS
 
 Said = list[tuple[type[Warning], str]]
 LARGEST = 20_000
@@ -35,7 +36,7 @@ def _names(plain: bool) -> dict[str, Any]:
     functions = {"opaque": _opaque, "reversed_view": _reversed_view}
     if not plain:
         functions = {name: pyop.op(function, like="x") for name, function in functions.items()}
-    return {"np": np, "special": special, **functions}
+    return {"np": np, "special": special, **FUNCTIONS, **functions}
 
 
 _HELPERS = {
@@ -47,7 +48,9 @@ _HELPERS = {
 def _imports(text: str) -> list[str]:
     found = ["from scipy import special"] if "special." in text else []
     helpers = [name for name in ("numbers", "unaligned") if f"{name}(" in text]
-    return [*found, f"from tests.fuzz.arrays import {', '.join(helpers)}"] if helpers else found
+    found += [f"from tests.fuzz.arrays import {', '.join(helpers)}"] * bool(helpers)
+    written = [name for name in FUNCTIONS if f" {name}(" in text]
+    return [*found, f"from tests.fuzz.written import {', '.join(written)}"] if written else found
 
 
 _NAMES = {plain: _names(plain) for plain in (True, False)}

@@ -23,6 +23,8 @@ EXCUSES = (
     "'NoneType' object",
     "argument after * must be",
     "must be an iterable, not NoneType",
+    "a Value is immutable",
+    "` at ",  # an operator in place, refused with its line
 )
 
 # Of two long rows these make a large table.
