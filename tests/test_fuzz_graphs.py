@@ -89,7 +89,7 @@ def step(random: Any, vs: list[Any], log: Log, plain: bool) -> list[Any]:
     """One random call on random values among `vs`; the same choices for plain arrays as for Values."""
     f = lambda op: op.__wrapped__ if plain else op
     a, b, c = (vs[random.randrange(len(vs))] for _ in range(3))
-    which = random.randrange(19)
+    which = random.randrange(20)
     number = [0.0, -0.0, 1, True, 2.5, -3][random.randrange(6)]
     if which == 0:
         return [f(SCALE)(a, k=number, sign=bool(random.randrange(2)))]
@@ -132,10 +132,26 @@ def step(random: Any, vs: list[Any], log: Log, plain: bool) -> list[Any]:
         return [np.sort(a), np.flip(b), np.cumsum(c * 0.1)]
     if which == 16:
         return [a.T.reshape(-1), np.mean(a) + b, (a[None] + b)[0]]
+    if which == 18:
+        return in_place(a, b, number)
     if which == 17:
         constant = np.arange(1.0, 2.0) * number
         return [constant + a, a - f(SCALE)(constant, k=3) if plain else a - SCALE(pyop_constant(a, constant), k=3)]
     return [[a + b, a - b, a * number, -a, abs(a), np.tanh(a), np.maximum(a, b)][random.randrange(7)]]
+
+
+def in_place(a: Any, b: Any, number: Any) -> list[Any]:
+    """Writes that other names see: the same lines for arrays and for Values."""
+    a, b = np.reshape(a, -1), np.reshape(b, -1)  # arrays, whatever is known of a and b
+    y, box = a * 1.0, [b + 0.0]
+    z, before = y, y - b
+    y += b
+    box[0] *= number
+    z -= number
+    total = y.sum()
+    kept = total
+    total += 1.0
+    return [z, y, box[0], before, a * total - kept]
 
 
 def pyop_constant(value: Any, array: Any) -> Any:

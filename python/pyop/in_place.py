@@ -131,7 +131,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
             f"`{symbol}` of a Value and a {type(other).__name__}, which computes by rules of its own: write "
             f"`x = x {symbol[:-1]} y`, which makes what those say"
         )
-    if not (hook is not _ABSENT or isinstance(other, (int, float, complex, list, tuple, Dim, str, bytes))):
+    if not (hook is not _ABSENT or isinstance(other, (int, float, complex, np.generic, list, tuple, Dim, str, bytes))):
         return NotImplemented
     if method == "imatmul":
         _check_matrix_product(target, other)

@@ -478,6 +478,15 @@ def booleans_by_two_names(x, w):
     return y
 
 
+@smooth("f8[4]")
+def by_a_scalar_of_numpy(x):
+    y = x * 1
+    z = y
+    y += np.int8(3)
+    y *= np.float32(0.5)
+    return z
+
+
 @program("c16[4]")
 def complex_by_two_names(x):
     y = x * 1
