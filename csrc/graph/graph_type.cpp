@@ -110,7 +110,8 @@ int specs_of_call(PyObject* self, PyObject* specs, const Contract* c, std::span<
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(list.get()); ++k) {
         ValueSpec spec;
         if (spec_from_python(PyTuple_GET_ITEM(list.get(), k), spec) < 0) return -1;
-        spec.form = kind;
+        // A function that returns scalars returns arrays too: of unknown rank nothing is known.
+        spec.form = spec.ndim > 0 ? Form::Array : spec.ndim < 0 && kind == Form::Scalar ? Form::Unknown : kind;
         ids.push_back(graph_of(self).specs().intern(std::move(spec)));
     }
     return 0;
