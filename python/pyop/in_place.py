@@ -55,6 +55,11 @@ class InPlace:
         self.method = method
         self.operator: Callable[[Any, Any], Any] = getattr(operator, method)
 
+    @property
+    def ufunc(self) -> np.ufunc:
+        """What it computes, apart from the dtype of the result."""
+        return _UFUNCS[self.method]
+
     def __call__(self, target: Any, other: Any) -> Any:
         return self.operator(np.array(target, order="K"), other)
 

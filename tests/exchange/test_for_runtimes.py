@@ -295,3 +295,46 @@ def test_a_call_that_is_added_to_a_model_comes_after_those_it_had():
         ticks.clear()
         got, _ = pyop._tree.flatten(found.compile()(x=np.arange(3.0)))
         assert [result[0] for result in got] == [1.0, 2.0, 3.0]
+
+
+# --- augmented assignment
+
+
+def assigned(x):
+    y = np.sin(x)
+    y += 1.5
+    narrow = x.astype(np.float32)
+    narrow += y
+    whole = x.astype(np.int16)
+    whole //= np.array([2, 2, 7])
+    whole |= 1
+    return y, narrow, whole
+
+
+def test_augmented_assignments_keep_the_dtype_of_their_target(tmp_path):
+    graph = pyop.trace(assigned, "float64[3]")
+    x = np.array([1.25, -2.5, 300.125])
+    expected = assigned(x)
+    graph.save(tmp_path / "g.onnx")
+    model = pyop.onnx.export(graph)
+    assert {node.domain for node in model.graph.node} == {""}
+    for got in (pyop.load(tmp_path / "g.onnx").compile()(x), pyop.onnx.load(model).compile()(x=x).values()):
+        for mine, theirs in zip(got, expected, strict=True):
+            assert mine.dtype == theirs.dtype
+            np.testing.assert_array_equal(mine, theirs)
+    for mine, theirs in zip(session(model).run(None, {"x": x}), expected, strict=True):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_allclose(mine, theirs, rtol=1e-7)
+
+
+def test_an_augmented_assignment_without_an_operator_is_refused(tmp_path):
+    def spun(x):
+        z = x + 1j
+        z *= z
+        return z
+
+    graph = pyop.trace(spun, "float64[3]")
+    with pytest.raises(ValueError, match=r"augmented assignment \(imul\).* instead of y \+= z"):
+        pyop.onnx.export(graph)
+    graph.save(tmp_path / "g.onnx")
+    np.testing.assert_array_equal(pyop.load(tmp_path / "g.onnx").compile()(np.ones(3)), spun(np.ones(3)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .._core import GraphError, Node, Value
 from .._core import __version__ as pyop_version
 from ..dims import Dim
 from ..graph import Graph
+from ..in_place import InPlace
 from ..saving.parts import declared_spec
 from ..spec import Spec
 from . import reexport
@@ -351,11 +353,12 @@ class Writer:
             return
         inputs = self.order.before(node, [self.operand(value) for value in node.inputs])
         call = call_of(node, inputs)
+        computed = _computed(call)
         reason = ""
-        if node.contract is None and has_rule(call.function):
+        if node.contract is None and has_rule(computed.function):
             before = len(self.initializers)
             try:
-                self._standard(node, call)
+                self._standard(node, computed)
             except NotStandard as error:
                 unused = {tensor.name for tensor in self.initializers[before:]}
                 del self.initializers[before:]
@@ -461,6 +464,13 @@ class Writer:
     def settle(self, bodies: list[Any]) -> int:
         """Bring the operators to one version; see `reexport.settle`."""
         return reexport.settle(self, bodies)
+
+
+def _computed(call: Call) -> Call:
+    """For an augmented assignment the operator, if one gives its bits: results are cast to the dtype of their node."""
+    dtypes = [x.dtype for x in call.args if isinstance(x, Operand)]
+    known = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes)
+    return replace(call, function=call.function.ufunc) if known and isinstance(call.function, InPlace) else call
 
 
 def _dim(size: Any) -> int | str | None:

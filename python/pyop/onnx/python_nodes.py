@@ -9,6 +9,7 @@ import numpy as np
 from .._core import Node
 from ..contracts import OutMode
 from ..gradients.op_calls import Backward
+from ..in_place import InPlace
 from ..saving.references import op_of_function
 from ..spec import Spec
 from .attributes import DOMAIN, KEYWORDS
@@ -83,6 +84,11 @@ class _Call:
             given = path_of(function)
             if given is not None and w.dialect == "name":
                 given = getattr(function, "__name__", given)
+        if given is None and isinstance(function, InPlace):
+            self.fail(
+                f"it is an augmented assignment ({function.method}) of dtypes that no operator computes with; write "
+                "y = y + z.astype(y.dtype) instead of y += z, or graph.save(path), which keeps any"
+            )
         if given is None and type(function).__module__.startswith("pyop.gradients."):
             self.fail(
                 "it is part of a derivative by tangents, by a Jacobian or by differences, and PythonOpGrad has "

@@ -7,6 +7,7 @@ from typing import Any
 from ..compiling.number import OnNumbers
 from ..gradients.differences import PullBack, PushForward
 from ..gradients.op_calls import Backward, Forward, JacobianOf
+from ..in_place import InPlace
 
 __all__ = ["ARGUMENTS"]
 
@@ -14,6 +15,7 @@ __all__ = ["ARGUMENTS"]
 ARGUMENTS: dict[Any, tuple[str, ...]] = {
     Backward: ("gradient", "argnums", "n_out", "n_in", "statics"),
     Forward: ("gradient", "n_in", "statics"),
+    InPlace: ("method",),
     JacobianOf: ("gradient", "fn", "statics"),
     OnNumbers: ("fn", "numbers"),
     PullBack: ("fn", "name", "in_trees", "how", "argnums", "n_out", "statics"),
