@@ -21,6 +21,7 @@ from .options import Options
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning
 from .same import same_graphs
+from .type_checks import refuse_exact_types
 
 __all__ = ["Tracer"]
 
@@ -90,6 +91,7 @@ class Tracer:
             for place in places:
                 kinds.append(b"s" if len(kinds) in specialised else place.kind)
                 keys.append(place.key)
+        graph: Graph | None = None
         try:
             graph, result = self._write_down(arguments, n, names, kinds)
             if any(kind == b"n" for kind in kinds):
@@ -104,8 +106,8 @@ class Tracer:
             note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
             raise
         finally:
-            # A Value that the function has kept means nothing any more.
-            graph._finish(f"pyop.compile traced {self.name}")
+            if graph is not None:
+                self._finish(graph)
         return plan, finish, b"".join(kinds), tuple(keys)
 
     def _write_down(
@@ -141,6 +143,7 @@ class Tracer:
                 f"{self._place()} draws random numbers from {drawn[0]}, and those of the trace would be the same in "
                 "every call: pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
             )
+        self._finish(again)
         if not same_graphs(graph, result, again, result_again):
             watch.restore()
             raise self._refusal(changed)
@@ -159,6 +162,7 @@ class Tracer:
         )
 
     def _call(self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes]) -> tuple[Graph, Any]:
+        refuse_exact_types(self.fn)
         graph = Graph(name=check_name(self.name))
         given: list[Any] = []
         number = 0
@@ -169,8 +173,16 @@ class Tracer:
                     leaves.append(_stand_in(graph, place, kinds[number], number))
                     number += 1
                 given.append(tree.unflatten(leaves))
-            result = call_watched(self.fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
+            try:
+                result = call_watched(self.fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
+            except BaseException:
+                self._finish(graph)
+                raise
         return graph, result
+
+    def _finish(self, graph: Graph) -> None:
+        """Say of the graph that a Value which the function has kept means nothing any more."""
+        graph._finish(f"pyop.compile traced {self.name}")
 
     # --- warnings
 

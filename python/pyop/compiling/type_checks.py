@@ -1,0 +1,145 @@
+"""``type(x) is np.ndarray`` in a function that is to be traced.
+
+A Value answers `isinstance` as NumPy's array does, but nothing can answer `type` for it: the check is False, and the
+function goes another way than with arrays. So it is looked for in the function's code, and in that of the functions of
+its own module that it names.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["refuse_exact_types"]
+
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_CLOSURE")
+_NOT_SEEN = ("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RESUME", "COPY_FREE_VARS")
+# Between type(x) and the comparison stands no more than np.ndarray, or a tuple of such.
+_NEAR = 8
+
+_checked: dict[CodeType, str | None] = {}
+
+
+def refuse_exact_types(fn: Callable[..., Any]) -> None:
+    """Raise if a function compares the exact type of something with one of NumPy's.
+
+    Parameters
+    ----------
+    fn : callable
+
+    Raises
+    ------
+    TypeError
+        It says what to write instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyop.compiling.type_checks import refuse_exact_types
+    >>> refuse_exact_types(lambda x: x if isinstance(x, np.ndarray) else x.array)
+    >>> refuse_exact_types(lambda x: x if type(x) is np.ndarray else x.array)
+    Traceback (most recent call last):
+    TypeError: `type(x) is np.ndarray` at <...
+    """
+    for function in _functions(fn):
+        code = function.__code__
+        if code not in _checked:
+            _checked[code] = next(_found(code, function), None)
+        line = _checked[code]
+        if line is not None:
+            raise TypeError(
+                f"`type(x) is np.ndarray` at {line} (or another comparison of type(x) with a type of NumPy) is never "
+                "true of the symbolic arrays that a function is traced with: write isinstance(x, np.ndarray), or "
+                "isinstance(x, np.float64), which are"
+            )
+
+
+def _functions(fn: Any) -> Iterator[FunctionType]:
+    """The function, and those that it names: in its closure, and in its module."""
+    pending, seen = [fn], set()
+    while pending and len(seen) < 200:
+        function = pending.pop()
+        while not isinstance(function, FunctionType):
+            inner = function.__func__ if type(function) is MethodType else getattr(function, "__wrapped__", None)
+            if inner is None or inner is function:
+                break
+            function = inner
+        if not isinstance(function, FunctionType) or function in seen:
+            continue
+        seen.add(function)
+        yield function
+        for cell in function.__closure__ or ():
+            try:
+                pending.append(cell.cell_contents)
+            except ValueError:
+                continue
+        module = function.__module__
+        for name in _names(function.__code__):
+            named = function.__globals__.get(name)
+            if isinstance(named, FunctionType) and named.__module__ == module:
+                pending.append(named)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
+    """Where it compares so."""
+    ops = [op for op in dis.get_instructions(code) if op.opname not in _NOT_SEEN]
+    line = code.co_firstlineno
+    for k, op in enumerate(ops):
+        line = _line(op) or line
+        if op.opname not in ("IS_OP", "CONTAINS_OP") and not (op.opname == "COMPARE_OP" and "=" in str(op.argval)):
+            continue
+        near = ops[max(0, k - _NEAR) : k]
+        if _calls_type(near, function) and any(_is_numpy_type(near, i, function) for i in range(len(near))):
+            yield f"{code.co_filename}:{line}"
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _found(inner, function)
+
+
+def _line(op: Any) -> int | None:
+    positions = op.positions
+    return None if positions is None else positions.lineno
+
+
+def _calls_type(ops: list[Any], function: FunctionType) -> bool:
+    for k, op in enumerate(ops):
+        if op.opname == "LOAD_GLOBAL" and op.argval == "type" and _value(op, function) is type:
+            return any(later.opname.startswith("CALL") and later.arg == 1 for later in ops[k:])
+    return False
+
+
+def _is_numpy_type(ops: list[Any], k: int, function: FunctionType) -> bool:
+    op = ops[k]
+    if op.opname in _LOADS:
+        return _is_type(_value(op, function))
+    if op.opname == "LOAD_ATTR" and k > 0 and _value(ops[k - 1], function) is np:
+        return _is_type(getattr(np, op.argval, None))
+    return False
+
+
+def _is_type(x: Any) -> bool:
+    return isinstance(x, type) and issubclass(x, (np.ndarray, np.generic))
+
+
+def _value(op: Any, function: FunctionType) -> Any:
+    """What a name stands for."""
+    if op.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        return function.__globals__.get(op.argval, getattr(builtins, str(op.argval), None))
+    if op.opname == "LOAD_DEREF" and op.argval in function.__code__.co_freevars:
+        try:
+            return (function.__closure__ or ())[function.__code__.co_freevars.index(op.argval)].cell_contents
+        except (ValueError, IndexError):
+            return None
+    return None

@@ -1,0 +1,179 @@
+"""A Value passes for what NumPy has there; what no Value can pass for is refused."""
+
+import functools
+import numbers
+
+import numpy as np
+import pytest
+
+import pyop
+
+X = np.array([1.5, -2.0, 3.0])
+
+
+def agrees(f, *args):
+    """Compiled, the function goes the way it goes with arrays."""
+    np.testing.assert_array_equal(pyop.compile(f)(*args), f(*args))
+
+
+@functools.singledispatch
+def kind(x):
+    return 0.0
+
+
+@kind.register
+def _(x: np.ndarray):
+    return 1.0
+
+
+@kind.register
+def _(x: float):
+    return 2.0
+
+
+def matched(x):
+    match x:
+        case np.ndarray():
+            return 1.0
+        case _:
+            return 2.0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * (2 if isinstance(x, np.ndarray) else 3),
+        lambda x: x * (2 if isinstance(x[0], float) else 3),
+        lambda x: x * (2 if isinstance(x.sum(), np.floating) else 3),
+        lambda x: x * (2 if isinstance(x[0], np.ndarray) else 3),
+        lambda x: x * (2 if isinstance(x[..., 0], np.ndarray) else 3),
+        lambda x: x * (2 if isinstance((x > 0).any(), np.bool_) else 3),
+        lambda x: x * (2 if np.isscalar(x[0]) else 3),
+        lambda x: x * (2 if isinstance(x[0], numbers.Number) else 3),
+        lambda x: x * (2 if isinstance(x, (list, tuple)) else 3),
+        lambda x: x * kind(x) * kind(x[0]) * kind([x]),
+        lambda x: x * matched(x) + matched(x[0]),
+        lambda x: x * (2 if x.device == "cpu" else 3),
+        lambda x: x * (2 if hasattr(x, "no_such_attribute") else 3),
+    ],
+)
+def test_goes_the_way_of_numpy(f):
+    agrees(f, X)
+
+
+@pytest.mark.parametrize("name", ["flags", "strides", "data", "ctypes", "base", "flat", "item", "tolist", "setflags"])
+def test_what_numpy_has_is_there_or_refused(name):
+    def asked(x):
+        return x * 2 if hasattr(x, name) else x * 3
+
+    def caught(x):
+        try:
+            use = getattr(x, name)
+            use = use() if callable(use) else use
+        except (AttributeError, TypeError):
+            return x * 3
+        return x * 2
+
+    for f in (asked, caught):
+        try:
+            found = pyop.compile(f)(X)
+        except TypeError as error:
+            assert name in str(error)
+        else:
+            np.testing.assert_array_equal(found, X * 2)
+
+
+def exact(x):
+    return x * 2 if type(x) is np.ndarray else x * 3
+
+
+def by_helper(x):
+    return exact(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        exact,
+        by_helper,
+        lambda x: x * 2 if np.ndarray == type(x) else x * 3,
+        lambda x: x * 2 if type(x) in (np.ndarray, np.float64) else x * 3,
+        lambda x: [x * 2 if type(v) is np.float64 else x * 3 for v in x][0],
+    ],
+)
+def test_an_exact_type_is_refused(f):
+    with pytest.raises(TypeError, match=r"test_type_checks\.py:\d+ .*write isinstance\(x, np\.ndarray\)"):
+        pyop.compile(f)(X)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * 2 if type([x]) is list else x * 3,
+        lambda x: x * (2 if x.dtype.type is np.float64 else 3),
+        lambda x: type((x,))((x, x))[0] * 2,
+        lambda x: x.astype(np.float32) if x.dtype == np.float64 else x,
+    ],
+)
+def test_no_false_alarm(f):
+    agrees(f, X)
+
+
+def test_a_value_that_was_kept_says_where_it_was_made():
+    def keep(value):
+        keep.channel.send(value)
+
+    def channel():
+        kept.append((yield))
+        kept.append((yield))
+
+    kept = []
+    keep.channel = channel()
+    next(keep.channel)
+
+    @pyop.compile
+    def f(x):
+        value = x * 2
+        keep(value)
+        return value + 1
+
+    f(X)
+    for use in (
+        lambda: kept[0] + 1,
+        lambda: X + kept[0],
+        lambda: float(kept[0][0]),
+        lambda: np.sum(kept[0]),
+        lambda: kept[0].tolist(),
+        lambda: pyop.compile(lambda x: x * kept[0])(X),
+        lambda: pyop.compile(lambda x: kept[0])(X),
+        lambda: f(kept[0]),
+    ):
+        with pytest.raises(pyop.GraphError, match=r"made at .*test_type_checks\.py:\d+ while pyop\.compile traced f"):
+            use()
+
+
+def test_an_item_of_a_plain_array_is_refused_by_name():
+    def one(x):
+        out = np.zeros(3)
+        out[0] = x[0]
+        return out
+
+    def all_of_them(x):
+        out = np.zeros(3)
+        out[:] = x
+        return out
+
+    def caught(x):
+        out = np.zeros(3)
+        try:
+            out[0] = x[0]
+        except (TypeError, ValueError):
+            pass
+        return out
+
+    for f in (one, all_of_them, caught):
+        with pytest.raises(TypeError, match=r"a\[k\] = value` at .*test_type_checks\.py:\d+ .* np\.stack"):
+            pyop.compile(f)(X)
+    value = pyop.Graph().input("float64[3]")
+    with pytest.raises(TypeError, match=r"np\.stack"):
+        one(value)
