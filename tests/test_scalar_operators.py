@@ -137,6 +137,30 @@ def test_errors_that_are_asked_for_are_raised_in_numpys_words():
             assert outcome(compiled, x) == outcome(f, x)
 
 
+@pytest.mark.parametrize("name", ["mul", "truediv", "floordiv", "mod", "pow", "lt", "ge"])
+def test_tensors_that_stand_for_scalars_compute_as_scalars(name):
+    op = BINARY[name]
+    rng = np.random.default_rng(sum(map(ord, name)))
+    for dtype in DTYPES:
+        if dtype.char == "g":
+            continue  # no Tensors of these
+        values = special(dtype, rng)
+        for x, y in zip(rng.choice(values, 60), rng.choice(values, 60), strict=True):
+            for watched in (False, True)[: 1 + (dtype.kind == "f")]:
+                t = pyop.Tensor(np.array([x, y]), requires_grad=watched)
+                for f in (lambda v: op(v[0], v[1]), lambda v: op(v[0], 2), lambda v: op(0.5, v[1])):
+                    want = outcome(f, np.array([x, y]))
+                    got = outcome(lambda v, f=f: plain(f(v)), t)
+                    assert got[0] == want[0] or (got[0] is want[0] is TypeError), (x, y, got, want)
+                    assert watched or got == want, (x, y, got, want)  # a recorded call has the words of the loop
+
+
+def plain(x):
+    if isinstance(x, tuple):
+        return tuple(map(plain, x))
+    return x.detach().numpy() if type(x) is pyop.Tensor else x
+
+
 def test_scalar_arithmetic_survives_merging_saving_and_inlining(tmp_path):
     rows = np.random.default_rng(4).uniform(0.2, 9.0, (300, 2)).astype("f")
 

@@ -214,7 +214,12 @@ int native_power(PyObject* a, PyObject* b, PyObject*& result) {
     TensorObject* t = operands[0].tensor;
     if (check_view(t) < 0) return -1;
     operands[0].recorded = autograd_state.recording && t->requires_grad;
-    Ref value = Ref::steal(survive([&] { return PyNumber_Power(as_object(t->data), b, Py_None); }));
+    // A scalar of NumPy has a power of its own.
+    Ref base = t->is_scalar
+                   ? Ref::steal(PyArray_Scalar(PyArray_DATA(t->data), PyArray_DESCR(t->data), as_object(t->data)))
+                   : Ref::borrow(as_object(t->data));
+    if (!base) return -1;
+    Ref value = Ref::steal(survive([&] { return PyNumber_Power(base.get(), b, Py_None); }));
     return value ? native_finish(Native::Power, operands, 2, std::move(value), nullptr, result) : -1;
 }
 

@@ -17,12 +17,6 @@ namespace pyop {
 
 namespace {
 
-// What the operator is on arrays.
-PyObject* on_arrays(Operator which, PyObject* a, PyObject* b) {
-    const OperatorRow& row = row_of(which);
-    return b ? row.binary(a, b) : row.unary(a);
-}
-
 bool is_operand(PyObject* o) { return is_tensor(o) || is_array_operand(o); }
 bool is_in_place_operand(PyObject* o) { return is_operand(o) || is_value(o) || is_batched(o); }
 
@@ -33,6 +27,20 @@ PyObject* not_implemented(PyObject* a, PyObject* b) {
 }
 
 PyObject* numbers(PyObject* o) { return is_tensor(o) ? as_object(as_tensor(o)->data) : o; }
+
+bool is_scalar(PyObject* o) { return is_tensor(o) ? as_tensor(o)->is_scalar : !is_exact_array(o); }
+
+// What NumPy has there: its scalars have arithmetic of their own (array/scalar_operator.h).
+Ref operand_of(PyObject* o) {
+    if (!is_tensor(o) || !as_tensor(o)->is_scalar) return Ref::borrow(numbers(o));
+    PyArrayObject* data = as_tensor(o)->data;
+    return Ref::steal(PyArray_Scalar(PyArray_DATA(data), PyArray_DESCR(data), as_object(data)));
+}
+
+PyObject* on_operands(PyObject* (*operation)(PyObject*, PyObject*), PyObject* a, PyObject* b) {
+    const Ref x = operand_of(a), y = operand_of(b);
+    return x && y ? operation(x.get(), y.get()) : nullptr;
+}
 
 PyObject* wrapped(PyObject* result) {
     if (!result) return nullptr;
@@ -88,7 +96,7 @@ PyObject* with_value(PyObject* (*operation)(PyObject*, PyObject*), PyObject* a, 
                       "a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use "
                       "t.detach() for a constant, or make it an input of the graph");
     }
-    return operation(numbers(a), numbers(b));
+    return on_operands(operation, a, b);
 }
 
 struct Slots {
@@ -97,7 +105,7 @@ struct Slots {
         if (is_value(a) || is_value(b)) return with_value(row_of(which).binary, a, b);
         if (!is_operand(a) || !is_operand(b)) return not_implemented(a, b);
         if (is_watched(a) || is_watched(b)) return recorded(which, a, b);
-        PyObject* result = on_arrays(which, numbers(a), numbers(b));
+        PyObject* result = on_operands(row_of(which).binary, a, b);
         if (which != Operator::Divmod || !result || !PyTuple_CheckExact(result)) return wrapped(result);
         Ref both = Ref::steal(result);
         Ref first = Ref::steal(wrapped(Py_NewRef(PyTuple_GET_ITEM(result, 0))));
@@ -108,7 +116,8 @@ struct Slots {
     template <Operator which>
     static PyObject* unary(PyObject* a) {
         if (is_watched(a)) return recorded(which, a, nullptr);
-        return wrapped(on_arrays(which, numbers(a), nullptr));
+        const Ref x = operand_of(a);
+        return x ? wrapped(row_of(which).unary(x.get())) : nullptr;
     }
 };
 
@@ -118,10 +127,12 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (is_value(a) || is_value(b)) return with_value(power_of, a, b);
     if (!is_operand(a) || !is_operand(b)) return not_implemented(a, b);
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    if (!is_watched(a) && !is_watched(b)) return wrapped(power_of(numbers(a), numbers(b)));
+    if (!is_watched(a) && !is_watched(b)) return wrapped(on_operands(power_of, a, b));
     // As NumPy's operator does it for small exponents.
     Native native = Native::Power;
-    if (PyLong_CheckExact(b)) {
+    if (is_scalar(a)) {
+        // No exponent of a scalar is a function of its own.
+    } else if (PyLong_CheckExact(b)) {
         int overflow = 0;
         if (PyLong_AsLongAndOverflow(b, &overflow) == 2) native = Native::Square;
     } else if (PyFloat_CheckExact(b) && PyFloat_AS_DOUBLE(b) == 0.5) {
@@ -156,10 +167,12 @@ PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {
-    if (is_value(b)) return PyObject_RichCompare(numbers(a), b, op);
+    const Ref x = operand_of(a), y = operand_of(b);
+    if (!x || !y) return nullptr;
+    if (is_value(b)) return PyObject_RichCompare(x.get(), b, op);
     const bool is_no_number = b == Py_None || PyUnicode_Check(b) || PyBytes_Check(b);  // NumPy compares each element
     if (!is_operand(b) && !is_no_number) return not_implemented(a, b);
-    return wrapped(PyObject_RichCompare(numbers(a), numbers(b), op));
+    return wrapped(PyObject_RichCompare(x.get(), y.get(), op));
 }
 
 int to_bool(PyObject* a) { return PyObject_IsTrue(numbers(a)); }

@@ -358,11 +358,22 @@ def operator(name: str, *operands: Any) -> Any:
     """An operator that has to be recorded: the ufunc of the same meaning."""
     ufunc = getattr(np, name)
     _check_operands(ufunc, operands, {})
-    return call(ufunc, ufunc, operands, {})
+    return call(ufunc, _OF_SCALARS.get(name, ufunc) if all(map(_is_scalar, operands)) else ufunc, operands, {})
+
+
+# Where NumPy's scalars give other bits than its loops.
+_OF_SCALARS = {"multiply": _operator.mul, "absolute": _operator.abs}
+
+
+def _is_scalar(x: Any) -> bool:
+    return x._scalar if type(x) is Tensor else not issubclass(type(x), np.ndarray)
 
 
 def power(a: Any, b: Any) -> Any:
     """``a ** b``, as NumPy's operator does it for small exponents."""
+    if _is_scalar(a) and _is_scalar(b):
+        _check_operands(np.power, (a, b), {})
+        return call(np.power, _operator.pow, (a, b), {})
     ufunc, operands = _power(a, b)
     _check_operands(ufunc, operands, {})
     return call(ufunc, ufunc, operands, {})
