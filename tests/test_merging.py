@@ -91,3 +91,26 @@ def test_many_readers_of_one_value_are_not_compared_with_each_other() -> None:
     graph = fan(16000)
     best = min(seconds(graph) / seconds(graph, disable=["merge"]) for _ in range(3))
     assert best < 4, best  # one by one it was 25
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_results_that_are_two_arrays_as_written_are_two(threads: int) -> None:
+    op = pyop.op("float64[n] -> float64[n]")(lambda x: x + 1)
+    made = pyop.trace(
+        lambda x: (x * 2, x * 2, (x * 2)[1:], op(x), op(x), (y := np.sin(x)), y, y[1:], np.sin(x)[::-1]), "float64[n]"
+    ).compile(threads=threads)
+    x = np.arange(4.0)
+    found = made(x)
+    for a in found[:5]:
+        a += 100
+    assert [a.tolist() for a in found[:5]] == [
+        *[[100.0, 102.0, 104.0, 106.0]] * 2,
+        [102.0, 104.0, 106.0],
+        *[[101.0, 102.0, 103.0, 104.0]] * 2,
+    ]
+    assert found[5] is found[6]  # one array as written, and a view of it
+    assert np.shares_memory(found[5], found[7])
+    assert not np.shares_memory(found[5], found[8])
+    out = tuple(np.empty_like(a) for a in found)
+    made(x, out=out)
+    assert out[0].tolist() == out[1].tolist() == [0.0, 2.0, 4.0, 6.0]

@@ -164,6 +164,27 @@ void direct_targets(const Program& p, const Targets& targets, PyObject* const* f
     }
 }
 
+// Gives results memory of their own that are two arrays as the graph was written.
+PYOP_COLD int keep_apart(const Program& p, References& outputs) {
+    for (const auto& group : p.shared_outputs) {
+        for (size_t m = 1; m < group.size(); ++m) {
+            PyObject*& result = outputs[group[m].output];
+            for (size_t l = 0; l < m; ++l) {
+                PyObject* other = outputs[group[l].output];
+                if (group[l].owner == group[m].owner || !is_exact_array(other)) continue;
+                if (result != other) {
+                    if (separate(result, other) < 0) return -1;
+                    continue;
+                }
+                PyObject* copy = counted(PyArray_NewCopy(as_array(result), NPY_KEEPORDER));
+                if (!copy) return -1;
+                Py_SETREF(result, copy);
+            }
+        }
+    }
+    return 0;
+}
+
 // --- the two ways
 
 PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) {
@@ -184,7 +205,9 @@ PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) 
                               : execute(p, plan.graph, feeds.data(), out ? direct.data() : nullptr, outputs.data());
     }
     Py_LeaveRecursiveCall();
-    if (status < 0 || (out && deliver(targets, outputs) < 0)) return nullptr;
+    if (status < 0 || (!p.shared_outputs.empty() && keep_apart(p, outputs) < 0) ||
+        (out && deliver(targets, outputs) < 0))
+        return nullptr;
     return assemble(plan, outputs.data());
 }
 

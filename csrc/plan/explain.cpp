@@ -116,17 +116,6 @@ class Facts {
     std::vector<Entry> entries_;
 };
 
-// The value whose memory a value shows: its own, unless it was made by views.
-Edge owner_of(const Rewrite& r, Edge e, bool merged) {
-    for (;;) {
-        if (merged) e = r.resolve(e);
-        const Node& node = r.g.node(e.node);
-        if (r.is_fed(e) || node.kind() != NodeKind::Py || node.inputs().empty() || !makes_view(r, e.node)) return e;
-        ViewCall view;
-        e = node.inputs()[read_view(r, e.node, view) ? view.input : 0];
-    }
-}
-
 PyObject* owners_new(const PlanObject& plan) {
     Rewrite r(plan.graph, *plan.request);
     prune(r);
@@ -151,6 +140,16 @@ PyObject* owners_new(const PlanObject& plan) {
 }
 
 }  // namespace
+
+Edge owner_of(const Rewrite& r, Edge e, bool merged) {
+    for (;;) {
+        if (merged) e = r.resolve(e);
+        const Node& node = r.g.node(e.node);
+        if (r.is_fed(e) || node.kind() != NodeKind::Py || node.inputs().empty() || !makes_view(r, e.node)) return e;
+        ViewCall view;
+        e = node.inputs()[read_view(r, e.node, view) ? view.input : 0];
+    }
+}
 
 PyObject* plan_owners(PyObject* self, PyObject*) {
     return guarded(

@@ -41,6 +41,7 @@ class Lowering {
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
         lend_shared_anew();
+        note_shared_outputs();
         note_outputs();
         note_direct();
         if (p_.concurrent)
@@ -261,6 +262,21 @@ class Lowering {
         ins.in_place = true;
         p_.instructions.push_back(ins);
         return 0;
+    }
+
+    void note_shared_outputs() {
+        if (!r_.merged || p_.outputs.size() < 2) return;
+        std::unordered_map<uint64_t, std::vector<Program::SharedOutput>> by_memory;
+        for (uint32_t k = 0; k < p_.outputs.size(); ++k) {
+            if (p_.outputs[k].constant()) continue;
+            const Edge e = r_.request.fetches[k];
+            by_memory[key(owner_of(r_, e, true))].push_back({k, key(owner_of(r_, e, false))});
+        }
+        for (auto& [memory, outputs] : by_memory) {
+            const bool several = std::any_of(outputs.begin(), outputs.end(),
+                                             [&](const auto& o) { return o.owner != outputs.front().owner; });
+            if (several) p_.shared_outputs.push_back(std::move(outputs));
+        }
     }
 
     // Results that are outputs and nothing else may be computed where the caller wants them.

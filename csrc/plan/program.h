@@ -84,6 +84,14 @@ struct Program {
     // By result of an instruction: the output of the plan that it is and that nothing else reads, or -1.
     std::vector<int32_t> output_of_result;
 
+    // Outputs that show memory of one value only because equal nodes are one: by that value, each with whose it is as
+    // the graph was written. Those of different owners get memory of their own.
+    struct SharedOutput {
+        uint32_t output;
+        uint64_t owner;
+    };
+    std::vector<std::vector<SharedOutput>> shared_outputs;
+
     // For execution by several threads (then every value has a slot of its own): how often each slot is
     // read, and the order that data and effects impose on the instructions.
     bool concurrent = false;
@@ -103,6 +111,9 @@ struct Program {
         return 0;
     }
 };
+
+// The value whose memory a value shows: its own, unless it was made by views. `merged`: where equal nodes are one.
+Edge owner_of(const Rewrite& r, Edge e, bool merged);
 
 // Runs the passes and lays the result out. 0, or -1 with the error set (folding runs user functions).
 int lower(PyObject* graph, const Request& request, bool concurrent, Program& program);
