@@ -1,7 +1,9 @@
 """A Value passes for what NumPy has there; what no Value can pass for is refused."""
 
+import contextlib
 import functools
 import numbers
+import threading
 
 import numpy as np
 import pytest
@@ -75,12 +77,11 @@ def test_what_numpy_has_is_there_or_refused(name):
         return x * 2
 
     for f in (asked, caught):
-        try:
-            found = pyop.compile(f)(X)
-        except TypeError as error:
-            assert name in str(error)
+        if name in ("item", "tolist", "setflags") and f is asked:
+            np.testing.assert_array_equal(pyop.compile(f)(X), X * 2)  # the method is there
         else:
-            np.testing.assert_array_equal(found, X * 2)
+            with pytest.raises(TypeError, match=f"Value.{name}.*use"):
+                pyop.compile(f)(X)
 
 
 def exact(x):
@@ -96,9 +97,9 @@ def by_helper(x):
     [
         exact,
         by_helper,
-        lambda x: x * 2 if np.ndarray == type(x) else x * 3,
+        lambda x: x * 2 if np.ndarray == type(x) else x * 3,  # noqa: E721
         lambda x: x * 2 if type(x) in (np.ndarray, np.float64) else x * 3,
-        lambda x: [x * 2 if type(v) is np.float64 else x * 3 for v in x][0],
+        lambda x: next(x * 2 if type(v) is np.float64 else x * 3 for v in x),
     ],
 )
 def test_an_exact_type_is_refused(f):
@@ -120,24 +121,15 @@ def test_no_false_alarm(f):
 
 
 def test_a_value_that_was_kept_says_where_it_was_made():
-    def keep(value):
-        keep.channel.send(value)
-
-    def channel():
-        kept.append((yield))
-        kept.append((yield))
-
-    kept = []
-    keep.channel = channel()
-    next(keep.channel)
+    store = threading.local()  # where no one looks whether the function has changed it
 
     @pyop.compile
     def f(x):
-        value = x * 2
-        keep(value)
-        return value + 1
+        store.kept = x * 2
+        return store.kept + 1
 
     f(X)
+    kept = [store.kept]
     for use in (
         lambda: kept[0] + 1,
         lambda: X + kept[0],
@@ -165,10 +157,8 @@ def test_an_item_of_a_plain_array_is_refused_by_name():
 
     def caught(x):
         out = np.zeros(3)
-        try:
+        with contextlib.suppress(TypeError, ValueError):
             out[0] = x[0]
-        except (TypeError, ValueError):
-            pass
         return out
 
     for f in (one, all_of_them, caught):

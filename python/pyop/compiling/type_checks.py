@@ -61,7 +61,8 @@ def refuse_exact_types(fn: Callable[..., Any]) -> None:
 
 def _functions(fn: Any) -> Iterator[FunctionType]:
     """The function, and those that it names: in its closure, and in its module."""
-    pending, seen = [fn], set()
+    pending: list[Any] = [fn]
+    seen: set[FunctionType] = set()
     while pending and len(seen) < 200:
         function = pending.pop()
         while not isinstance(function, FunctionType):

@@ -1,0 +1,343 @@
+"""Writes to Values: augmented assignment is seen by every name, or refused; all else is refused, with a remedy."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import pyop
+
+X = np.array([1.5, -2.0, 3.0])
+
+
+def same(f, *args):
+    got, want = pyop.compile(f)(*args), f(*[a.copy() for a in args])
+    for a, b in zip(
+        got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,), strict=True
+    ):
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_array_equal(a, b)
+
+
+class Box:
+    pass
+
+
+def by_attribute(x):
+    box = Box()
+    box.v = x * 1
+    y = box.v
+    box.v += 1
+    return y
+
+
+def by_helper(x):
+    def centre(a):
+        a -= a.mean()
+
+    y = x * 1
+    centre(y)
+    return y
+
+
+def by_containers(x):
+    y = x * 1
+    items, named = [y], {"y": y}
+    items[0] *= 2
+    named["y"] += 1
+    return y
+
+
+def by_closure(x):
+    y = x * 1
+
+    def step():
+        nonlocal y
+        y += 1
+
+    z = y
+    step()
+    return z
+
+
+def half_way(x):
+    y = x * 1
+    z = y
+    with contextlib.suppress(ValueError):
+        y += 1
+        y += np.ones(5)
+    return z
+
+
+def scalars_are_bound_anew(x):
+    s = x.sum()
+    t = s
+    s += 1
+    a = x[0]
+    b = a
+    a *= 3
+    return s, t, a, b
+
+
+def no_dimension(x):
+    z = x.sum() + np.zeros((1,))
+    z = z.reshape(())
+    w = z
+    z *= 2
+    return w
+
+
+@pytest.mark.parametrize(
+    "f", [by_attribute, by_helper, by_containers, by_closure, half_way, scalars_are_bound_anew, no_dimension]
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_every_name_sees_it(f, dtype):
+    same(f, X.astype(dtype))
+
+
+def operated(operator, target, other):
+    space = {"target": target, "other": other}
+    exec(f"alias = target\ntarget {operator} other", space)
+    return space["alias"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "other"),
+    [
+        ("+=", np.float32, np.array([0.1, 0.2, 0.3])),
+        ("*=", np.int8, 100),
+        ("|=", np.bool_, np.array([True, False, True])),
+        ("/=", np.float64, np.arange(1, 4)),
+        ("**=", np.float32, 2),
+        ("**=", np.float64, np.array([0.5, 2.0, 3.0])),
+        ("//=", np.int32, 2),
+        ("%=", np.int64, np.array([2, 3, 5])),
+        ("<<=", np.int16, 1),
+        ("*=", np.complex128, np.array([1 + 2j, 3 - 1j, 0.1j])),
+        ("**=", np.complex64, 2),
+        ("+=", np.float64, [1, 2, 3]),
+    ],
+)
+def test_dtype_and_bits_are_the_targets(operator, dtype, other):
+    same(lambda x: operated(operator, x * x.dtype.type(1), other), np.array([3, 1, 5]).astype(dtype))
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "other"),
+    [
+        ("/=", np.int32, 2),
+        ("+=", np.float64, 1j),
+        ("+=", np.bool_, 1),
+        ("+=", np.float64, np.ones((2, 3))),
+        ("+=", np.float64, np.ones(4)),
+        ("+=", np.int32, np.ones(3)),
+        ("@=", np.float64, np.ones((3, 2))),
+    ],
+)
+def test_what_numpy_raises(operator, dtype, other):
+    x = np.array([3, 1, 5]).astype(dtype)
+    with pytest.raises((TypeError, ValueError)) as wanted:
+        operated(operator, x.copy(), other)
+    kind = next(t for t in type(wanted.value).__mro__ if not t.__name__.startswith("_"))
+    with pytest.raises(kind):
+        pyop.compile(lambda x: operated(operator, x.copy(), other))(x)
+
+
+@pytest.mark.parametrize("make", [lambda y: np.broadcast_to(y, (2, 3)), lambda y: np.diagonal(np.outer(y, y))])
+def test_read_only_views(make):
+    def f(x):
+        v = make(x * 1)
+        v += 1
+        return v
+
+    for call in (f, pyop.compile(f)):
+        with pytest.raises(ValueError, match="read-only"):
+            call(X)
+
+
+def test_a_read_only_argument_is_so_in_this_call_only():
+    def f(x):
+        try:
+            x += 1
+        except ValueError:
+            return x * 2
+        return x * 3
+
+    x = X.copy()
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match=r"read-only.*write `x = x \+ "):
+        pyop.compile(f)(x)
+
+
+def view_of_local(x):
+    y = x * 1
+    v = y[1:]
+    v += 1
+    return y
+
+
+def base_of_view(x):
+    y = x * 1
+    v = y[1:]
+    y += 1
+    return v
+
+
+def view_of_view(x):
+    y = x * 1
+    v = y.reshape(3, 1).T
+    v *= 2
+    return y
+
+
+def rows(x):
+    y = np.outer(x, x)
+    for row in y:
+        row += 1
+    return y
+
+
+def argument(x):
+    x += 1
+    return x
+
+
+def view_of_argument(x):
+    v = x[::-1]
+    v += 1
+    return x
+
+
+@pyop.op
+def itself(x):
+    return x
+
+
+def opaque_result(x):
+    y = itself(x * 1)
+    y += 1
+    return y
+
+
+def under_an_opaque_result(x):
+    y = x * 1
+    z = itself(y)
+    y += 1
+    return z
+
+
+HELD = np.ones(3)
+
+
+def captured(x):
+    global HELD
+    HELD += x
+    return HELD
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(view_of_local, base_of_view, view_of_view, rows, argument, view_of_argument),
+        *(opaque_result, under_an_opaque_result, captured),
+    ],
+)
+def test_refused_with_lines_and_remedy(f):
+    x = X.copy()
+    with pytest.raises(TypeError, match=r"test_writes_to_values\.py:\d+.*write `. = . \+ "):
+        pyop.compile(f)(x)
+    assert (x == X).all()
+    assert (HELD == 1).all()
+
+
+def setting(name, value):
+    def write(y):
+        setattr(y, name, value)
+
+    return write
+
+
+SPELLINGS = {
+    "key": lambda y: y.__setitem__(0, 1.0),
+    "slice": lambda y: y.__setitem__(slice(None), 1.0),
+    "out": lambda y: np.add(y, 1, out=y),
+    "out of a reduction": lambda y: np.cumsum(y, out=y),
+    "out of a plain array": lambda y: np.add(np.ones(3), 1, out=y),
+    "copyto": lambda y: np.copyto(y, 1.0),
+    "put": lambda y: np.put(y, 0, 1.0),
+    "putmask": lambda y: np.putmask(y, y > 0, 1.0),
+    "place": lambda y: np.place(y, y > 0, [1.0]),
+    "fill": lambda y: y.fill(1.0),
+    "sort": lambda y: y.sort(),
+    "partition": lambda y: y.partition(1),
+    "at": lambda y: np.add.at(y, [0], 1.0),
+    "flat": lambda y: y.flat.__setitem__(0, 1.0),
+    "resize": lambda y: y.resize(6),
+    "nan_to_num": lambda y: np.nan_to_num(y, copy=False),
+    "median": lambda y: np.median(y, overwrite_input=True),
+    "byteswap": lambda y: y.byteswap(inplace=True),
+    "real": setting("real", 1.0),
+    "shape": setting("shape", (3, 1)),
+    "dtype": setting("dtype", np.int64),
+    "strides": setting("strides", (8,)),
+    "shuffle": lambda y: np.random.default_rng(0).shuffle(y),
+    "copyto of a plain array": lambda y: np.copyto(np.zeros(3), y),
+    "put of a plain array": lambda y: np.put(np.zeros(3), 0, y[0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_other_write_is_refused_and_noted(spelling):
+    def f(x):
+        y = x * 1
+        with contextlib.suppress(Exception):
+            SPELLINGS[spelling](y)
+        return y
+
+    with pytest.raises(TypeError, match=r"use|write|leave|declare"):
+        pyop.compile(f)(X)
+
+
+@pytest.mark.parametrize("transform", [pyop.value_and_grad, pyop.grad])
+def test_inside_a_compiled_gradient(transform):
+    def alias(y):
+        z = y * 1.0
+        w = z
+        w *= 3.0
+        return (z**2).sum()
+
+    def its_argument(y):
+        z = y
+        z *= 3.0
+        return (z**2).sum()
+
+    found = pyop.compile(transform(alias))(X)
+    np.testing.assert_allclose(found[1] if isinstance(found, tuple) else found, 18 * X)
+    with pytest.raises(TypeError, match="argument 'y'"):
+        pyop.compile(transform(its_argument))(X)
+
+
+def test_gradients_of_the_targets_dtype():
+    def f(y):
+        z = y.astype(np.float32)
+        z *= np.array([0.5, 2.0, 4.0])
+        return (z**2).sum()
+
+    np.testing.assert_allclose(pyop.compile(pyop.grad(f))(X), 2 * X * [0.25, 4.0, 16.0])
+
+
+def test_a_pullback_is_of_what_the_function_returned():
+    def f(x):
+        y, pull = pyop.vjp(lambda a: a * a, x)
+        y *= 2
+        return pull(np.ones(3))[0]
+
+    np.testing.assert_array_equal(pyop.compile(f)(X), 2 * X)
+
+
+def test_unknown_sizes_are_checked_when_the_plan_runs():
+    g = pyop.trace(lambda x, y: operated("+=", x * 1, y), "float64[n]", "float64[m]")
+    assert g.run(feeds={"x": X, "y": np.ones(1)}).tolist() == (X + 1).tolist()
+    with pytest.raises(ValueError, match="broadcast"):
+        g.run(feeds={"x": np.ones(1), "y": X})
