@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import pyop
+from pyop.gradients.table import NoRule
 
 rng = np.random.default_rng(8)
 X = rng.standard_normal((3, 4))
@@ -277,3 +280,68 @@ def test_two_arguments_that_are_one_array_are_told_apart():
             return np.sum(pyop.grad(f)(x, b))  # b is no argument of the inner derivative
 
         np.testing.assert_allclose(pyop.jvp(outer, (x,), (np.ones(3),))[1], np.sum(mixed(x, x)), rtol=1e-12)
+
+
+EDGES = np.array([-2.0, 0.0, 0.5, 3.0])
+TALL = np.eye(4)[:, :2] + 0.1 * X[:2].T
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: np.bincount(np.array([0, 2, 2, 1]), x, 5), np.array([1.0, 0.5, -2.0, 3.0])),
+        (lambda x: np.std(x), np.array([2.0])),
+        (lambda x: np.nanstd(x, axis=()), X),
+        (lambda x: np.linalg.lstsq(x, np.array([1.0, -2.0, 0.5, 3.0]), rcond=None)[1], TALL),
+        (lambda x: np.linalg.lstsq(x, np.ones((4, 2)), rcond=None)[3], TALL),
+        (lambda x: np.atleast_1d(x[0], x)[1], X[0]),
+        (lambda x: np.atleast_2d(x, x * x)[0], X[0]),
+        (lambda x: np.atleast_3d(x, 2.0)[0], X[0]),
+        (lambda x: np.clip(x, a_min=x[::-1], a_max=1.0), np.array([0.1, -0.7, 2.0])),
+        (lambda x: np.pad(x, 1, mode="empty")[1:-1, 1:-1], X),
+        (lambda x: np.real(np.fft.fft2(x, s=(3,), axes=(0,))), X),
+        (lambda x: np.quantile(x, q=[0.3], axis=(0,)), X),
+        (lambda x: np.real(np.log(x, dtype=complex)), np.array([-1.0, 2.0])),
+        (lambda x: np.real(np.arcsin(x, dtype=complex)), np.array([-1.5, 0.3])),
+        (lambda x: np.abs(x, dtype=float), X),
+        (lambda x: np.divmod(x, 0.7, casting="same_kind")[1], X),
+    ],
+)  # fmt: skip
+def test_what_once_was_silent_or_obscure(f, x):
+    rng = np.random.default_rng(2)
+    ct, t = rng.standard_normal(np.shape(f(x))), rng.standard_normal(x.shape)
+    want = np.vdot(ct, slope(f, x, t))
+    for wrap in (lambda g: g, pyop.compile):
+        back = wrap(lambda z: pyop.vjp(f, z)[1](ct)[0])(x)
+        forth = wrap(lambda z: pyop.jvp(f, (z,), (t,))[1])(x)
+        assert np.vdot(back, t) == pytest.approx(want, rel=1e-6, abs=1e-8)
+        assert np.vdot(ct, forth) == pytest.approx(want, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("f", "remedy"),
+    [
+        (lambda x: np.abs(x, where=x > 0), r"np.where\(mask, result, other\)"),
+        (lambda x: np.modf(x, where=x > 0)[0], r"np.where\(mask, result, other\)"),
+        (lambda x: np.piecewise(x, [x > 0], [1.0]), "np.where or np.select"),
+        (lambda x: np.insert(x, 1, 2.0), "np.concatenate"),
+        (lambda x: np.cov(x, x), "np.stack or np.concatenate"),
+        (lambda x: np.nansum(x, where=np.array([True] * 4)), r"np.nansum\(where=...\) .* leave away"),
+        (lambda x: np.nanprod(x * 1j, dtype=float), "use np.real"),
+        (lambda x: np.quantile(x, 0.3, method="lower"), "np.sort"),
+        (lambda x: np.pad(x, 1, mode="reflect", reflect_type="odd"), "use a mode that copies"),
+    ],
+)
+def test_refusals_say_what_to_write(f, remedy):
+    x = np.array([0.3, 1.5, -0.2, 2.0])
+    for wrap in (lambda g: g, pyop.compile):
+        with pytest.raises(NoRule, match=remedy), np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wrap(pyop.grad(lambda z: np.sum(np.real(f(z)))))(x)
+
+
+def test_counts_of_a_histogram_are_constant():
+    x = np.array([0.3, 1.5, -0.2, 2.0])
+    for wrap in (lambda g: g, pyop.compile):
+        got = wrap(pyop.grad(lambda z: np.sum(np.histogram(z, EDGES)[0] * z[0])))(x)
+        np.testing.assert_allclose(got, [4.0, 0.0, 0.0, 0.0])

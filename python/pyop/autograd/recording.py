@@ -266,8 +266,9 @@ def record(
         tuple([np.asarray(r) if isinstance(r, np.generic) else r for r in result]) if several else np.asarray(result)
     )
     tree = None
-    if len(leaves) != len(args) + len(kwargs) or any(isinstance(a, (tuple, list, dict)) for a in args):
-        tree = flatten([*args, *kwargs.values()])[1]
+    given = (*args, *kwargs.values())
+    if len(leaves) != len(given) or any(isinstance(a, (tuple, list, dict)) for a in given):
+        tree = flatten(list(given))[1]
     for k in positions:
         leaves[k] = None
     attributes = {

@@ -50,6 +50,10 @@ def _upper(t: Any, ans: Any, a: Any, a_min: Any = None, a_max: Any = None, out: 
     return _bound(t, ans, a, max if _absent(a_max) else a_max)
 
 
+def _given(args: Any, kw: Any, k: int) -> Any:
+    return args[k] if k < len(args) else kw[("a", "a_min", "a_max")[k]]
+
+
 def _absent(x: Any) -> bool:
     return x is None or x is np._NoValue
 
@@ -74,8 +78,8 @@ if hasattr(np, "astype"):
 linear(np.copy, lambda ct, ans, a, *args, **kw: ct)
 
 structural(np.clip, (lambda ct, ans, *args, **kw: fit(_clip(ct, ans, *args, **kw), args[0], ans),
-                     lambda ct, ans, *args, **kw: fit(_lower(ct, ans, *args, **kw), args[1], ans),
-                     lambda ct, ans, *args, **kw: fit(_upper(ct, ans, *args, **kw), args[2], ans), None,
+                     lambda ct, ans, *args, **kw: fit(_lower(ct, ans, *args, **kw), _given(args, kw, 1), ans),
+                     lambda ct, ans, *args, **kw: fit(_upper(ct, ans, *args, **kw), _given(args, kw, 2), ans), None,
                      lambda ct, ans, *args, **kw: fit(_lower(ct, ans, *args, **kw), kw["min"], ans),
                      lambda ct, ans, *args, **kw: fit(_upper(ct, ans, *args, **kw), kw["max"], ans)),
            (_clip, _lower, _upper, None, _lower, _upper), ("a", "a_min", "a_max", "out", "min", "max"))

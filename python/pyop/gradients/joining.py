@@ -264,3 +264,14 @@ def _mesh_back(
 
 table.add(Each(np.broadcast_arrays, lambda ct, part, k, args, subok=False: fit(ct, args[k], part)))
 table.add(Each(np.meshgrid, _mesh_back))
+
+
+class Atleast(Each):
+    """As `Each`; of one argument the result is a bare array."""
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.func(tangents[0]) if len(args) == 1 else super().jvp(argnums, tangents, ans, args, kwargs)
+
+
+for _atleast in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
+    table.add(Atleast(_atleast, lambda ct, part, k, args: fit_dtype(reshape_like(ct, args[k]), args[k])))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import table
-from .fit import conj, fit, is_complex, shape_of
+from .fit import conj, fit, is_complex, primitive, shape_of
 from .rule import composite, structural, zero
 from .table import NoRule, Pullback, Rule
 
@@ -286,7 +286,10 @@ if hasattr(np.linalg, "svdvals"):
 
 def _check_qr(a: Any, mode: str) -> None:
     if mode != "reduced" or _size(a, -2, "np.linalg.qr") < _size(a, -1, "np.linalg.qr"):
-        raise NoRule('np.linalg.qr has a gradient rule for mode="reduced" and at least as many rows as columns')
+        raise NoRule(
+            'np.linalg.qr has a gradient rule for mode="reduced" and at least as many rows as columns: use that, or '
+            "np.linalg.cholesky of the product of the matrix with itself"
+        )
 
 
 def _qr(ct: Any, ans: Any, a: Any, mode: str = "reduced") -> Any:
@@ -325,24 +328,28 @@ structural(np.linalg.qr, (_qr, None), (_qr_tangent, None), ("a", "mode"))
 
 
 class _Lstsq(Rule):
-    """``np.linalg.lstsq``: of its four results the solution alone has a derivative."""
+    """``np.linalg.lstsq``: of its four results the rank alone has no derivative."""
 
     def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return "array" if parameter in (0, 1, "a", "b") else ""
 
     @staticmethod
-    def _solution(a: Any, b: Any, rcond: Any = None) -> Any:
-        return np.matmul(np.linalg.pinv(a), b)
+    def _parts(a: Any, b: Any, rcond: Any = None) -> Any:
+        """The solution, the sums of squares that are left, and the singular values."""
+        x = np.matmul(np.linalg.pinv(a), b)
+        rest = b - np.matmul(a, x)
+        return x, np.sum(_real(conj(rest) * rest), axis=0, keepdims=_is_vector(b)), np.linalg.svd(a, compute_uv=False)
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         from .accumulate import pullback_of
 
-        inner = pullback_of(self._solution, argnums, args, kwargs)
+        inner = pullback_of(self._parts, argnums, args, kwargs)
 
         def pullback(ct: Any) -> tuple[Any, ...]:
-            if any(part is not None for part in ct[1:]):
-                raise NoRule("np.linalg.lstsq: only the solution has a gradient; compute the residuals yourself")
-            found: tuple[Any, ...] = inner(ct[0])
+            left = ct[1]
+            if left is not None:
+                left = _if_present(left, np.sum(_real(ans[0]), axis=0, keepdims=len(shape_of(ans[0]) or ()) == 1))
+            found: tuple[Any, ...] = inner((ct[0], left, ct[3]))
             return found
 
         return pullback
@@ -350,9 +357,17 @@ class _Lstsq(Rule):
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from .accumulate import push_forward
 
-        return push_forward(self._solution, argnums, tangents, args, kwargs), None, None, None
+        x, rest, values = push_forward(self._parts, argnums, tangents, args, kwargs)
+        return x, None if rest is None else _if_present(rest, ans[1]), None, values
 
 
+@primitive(lambda x, like: type(like)(x.dtype, like.shape))
+def _if_present(x: Any, like: Any) -> Any:
+    """`x` if it has the shape of `like`, else zeros in that: lstsq has no residuals of low rank or few rows."""
+    return x if np.shape(x) == np.shape(like) else np.zeros(np.shape(like), np.asarray(x).dtype)
+
+
+structural(_if_present, (lambda ct, ans, x, like: _if_present(ct, x), None), ("same", None), ("x", "like"))
 table.add(_Lstsq(np.linalg.lstsq))
 
 

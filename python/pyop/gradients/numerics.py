@@ -43,7 +43,10 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     axes = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     steps = varargs if len(varargs) > 1 else (varargs or (1.0,)) * len(axes)
     if edge_order != 1 or any(shape_of(step) != () for step in steps):
-        raise NoRule("np.gradient has a gradient rule for a single step an axis and edge_order=1")
+        raise NoRule(
+            "np.gradient has a gradient rule for a single step an axis and edge_order=1: use that, or differences of "
+            "slices"
+        )
     found = [_central(f, k, step) for k, step in zip(axes, steps, strict=True)]
     return found[0] if len(found) == 1 else tuple(found)
 
@@ -68,18 +71,18 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return np.sum(step * pairs, axis=axis) / 2
 
 
-def _picked(table: Any, k: Any) -> Any:
-    """``table[k]``, also where a graph is to compute `k` and the table is an array."""
-    if type(table) is not np.ndarray or type(k) is np.ndarray:
-        return table[k]
-    return reshape_like(np.take_along_axis(table, np.ravel(k), axis=0), k)
+def _picked(values: Any, k: Any) -> Any:
+    """``values[k]``, also where a graph is to compute `k` and the values are an array."""
+    if type(values) is not np.ndarray or type(k) is np.ndarray:
+        return values[k]
+    return reshape_like(np.take_along_axis(values, np.ravel(k), axis=0), k)
 
 
 @composite(np.interp)
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     if period is not None:
         raise NoRule("np.interp(period=...) has no gradient rule: bring the points into one period yourself")
-    xp, fp = (np.asarray(table) if isinstance(table, (list, tuple)) else table for table in (xp, fp))
+    xp, fp = (np.asarray(points) if isinstance(points, (list, tuple)) else points for points in (xp, fp))
     last = np.shape(xp)[0] - 1
     k = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, last - 1)
     x0, x1, y0, y1 = _picked(xp, k), _picked(xp, k + 1), _picked(fp, k), _picked(fp, k + 1)
@@ -145,7 +148,10 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 def _cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
          aweights: Any = None, *, dtype: Any = None) -> Any:  # fmt: skip
     if fweights is not None or aweights is not None or y is not None:
-        raise NoRule("np.cov has a gradient rule for one array and no weights")
+        raise NoRule(
+            "np.cov has a gradient rule for one array and no weights: use np.stack or np.concatenate for two, and "
+            "np.average for the means of weighted products"
+        )
     x = np.atleast_2d(m)
     x = x if rowvar or len(shape_of(m) or ()) == 1 else np.transpose(x)
     x = x - np.mean(x, axis=1, keepdims=True)
@@ -217,3 +223,10 @@ class _Counts(table.Rule):
 
 for _function in (np.histogram, np.histogram_bin_edges):
     table.add(_Counts(_function))
+
+structural(
+    np.bincount,
+    (None, lambda ct, ans, x, weights=None, minlength=0: ct[x]),
+    (None, lambda t, ans, x, weights=None, minlength=0: np.bincount(x, t, minlength)),
+    ("x", "weights"),
+)

@@ -40,7 +40,7 @@ structural(np.sort, (lambda ct, ans, a, axis=-1, *args, **kw: _back(ct, ans, a, 
            (lambda t, ans, a, axis=-1, *args, **kw: _forth(t, ans, a, axis),), ("a", "axis"))
 structural(np.partition, (lambda ct, ans, a, kth, axis=-1, *args, **kw: _back(ct, ans, a, axis), None),
            (lambda t, ans, a, kth, axis=-1, *args, **kw: _forth(t, ans, a, axis), None), ("a", "kth", "axis"))
-zero(np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.bincount)
+zero(np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize)
 # fmt: on
 
 
@@ -89,7 +89,9 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
 def _quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
               keepdims: bool = False, **kw: Any) -> Any:  # fmt: skip
     if method != "linear" or kw.get("weights") is not None:
-        raise NoRule('np.quantile has a gradient rule for method="linear" and no weights')
+        raise NoRule(
+            'np.quantile has a gradient rule for method="linear" and no weights: use that, or np.sort and indices'
+        )
     numbers = np.asarray(q)
     if numbers.ndim == 0:
         return _quantile_at(a, float(numbers), axis, keepdims)

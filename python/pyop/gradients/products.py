@@ -360,7 +360,10 @@ def _cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, ax
         axisa = axisb = axisc = axis
     a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
     if (np.shape(a)[-1], np.shape(b)[-1]) != (3, 3):
-        raise NoRule("np.cross has a gradient rule for vectors of three components")
+        raise NoRule(
+            "np.cross has a gradient rule for vectors of three components: pass them with a third one of zero, or use "
+            "a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]"
+        )
     x, y = [a[..., k] for k in range(3)], [b[..., k] for k in range(3)]
     parts = [x[(k + 1) % 3] * y[(k + 2) % 3] - x[(k + 2) % 3] * y[(k + 1) % 3] for k in range(3)]
     return np.stack(parts, axis=axisc)

@@ -8,7 +8,8 @@ import numpy as np
 
 from .fit import broadcast_like, conj, is_complex, shape_of
 from .moves import along, count, recurrence, reshape_like, shift
-from .rule import composite, linear, refuse_narrowing, spreading, structural, zero
+from .options import refuse_narrowing
+from .rule import composite, linear, spreading, structural, zero
 from .scalar import Scalar
 from .table import NoRule
 
@@ -178,7 +179,7 @@ def _var(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: An
          keepdims: Any = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Any:  # fmt: skip
     refuse_narrowing(np.var, dtype, a)
     n = _number(a, axis, where) - _freedom(ddof, correction)
-    return (2 * expanded(ct, axis, keepdims) / n) * _deviation(a, axis, where, mean)
+    return (2 * expanded(_real(ct), axis, keepdims) / n) * _deviation(a, axis, where, mean)
 
 
 def _var_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
@@ -191,11 +192,16 @@ def _var_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, 
 
 def _std(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
          keepdims: Any = False, **kw: Any) -> Any:  # fmt: skip
-    return _var(0.5 * ct / ans, ans, a, axis, dtype, out, ddof, keepdims, **kw)
+    return _var(0.5 * ct / _beside_zero(ans), ans, a, axis, dtype, out, ddof, keepdims, **kw)
 
 
 def _std_tangent(t: Any, ans: Any, *args: Any, **kw: Any) -> Any:
-    return 0.5 * _var_tangent(t, ans, *args, **kw) / ans
+    return 0.5 * _var_tangent(t, ans, *args, **kw) / _beside_zero(ans)
+
+
+def _beside_zero(deviation: Any) -> Any:
+    """A standard deviation to divide by: where all elements are equal its slope is zero, as that of a norm is."""
+    return np.where(deviation == 0, 1, deviation)
 
 
 def _freedom(ddof: Any, correction: Any) -> Any:
@@ -270,16 +276,21 @@ for _ufunc, _vjp, _tangent in (
     else:
         structural((_ufunc, "reduce"), (_back,), (_forth,), ("array",))
 
+
+def _one_of(axis: Any) -> Any:
+    return axis[0] if isinstance(axis, tuple) else axis
+
+
 structural(
     (np.add, "accumulate"),
-    (lambda ct, ans, a, axis=0, dtype=None, out=None: _cumsum(ct, ans, a, axis),),
+    (lambda ct, ans, a, axis=0, dtype=None, out=None: _cumsum(ct, ans, a, _one_of(axis)),),
     ("same",),
     ("array",),
 )
 structural(
     (np.multiply, "accumulate"),
-    (lambda ct, ans, a, axis=0, dtype=None, out=None: _cumprod(ct, ans, a, axis),),
-    (lambda t, ans, a, axis=0, dtype=None, out=None: _cumprod_tangent(t, ans, a, axis),),
+    (lambda ct, ans, a, axis=0, dtype=None, out=None: _cumprod(ct, ans, a, _one_of(axis)),),
+    (lambda t, ans, a, axis=0, dtype=None, out=None: _cumprod_tangent(t, ans, a, _one_of(axis)),),
     ("array",),
 )
 
@@ -308,39 +319,44 @@ def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> An
     return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
 
 
+def _of_dtype(func: Any, dtype: Any, *args: Any) -> dict[str, Any]:
+    refuse_narrowing(func, dtype, *args)
+    return {} if dtype is None else {"dtype": dtype}
+
+
 def _present(a: Any) -> Any:
     return np.logical_not(np.isnan(a))
 
 
 @composite(np.nansum)
 def _nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return np.sum(np.where(np.isnan(a), 0, a), axis=axis, keepdims=keepdims)
+    return np.sum(np.where(np.isnan(a), 0, a), axis=axis, keepdims=keepdims, **_of_dtype(np.nansum, dtype))
 
 
 @composite(np.nanprod)
 def _nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return np.prod(np.where(np.isnan(a), 1, a), axis=axis, keepdims=keepdims)
+    return np.prod(np.where(np.isnan(a), 1, a), axis=axis, keepdims=keepdims, **_of_dtype(np.nanprod, dtype, a))
 
 
 @composite(np.nancumsum)
 def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumsum(np.where(np.isnan(a), 0, a), axis=axis)
+    return np.cumsum(np.where(np.isnan(a), 0, a), axis=axis, **_of_dtype(np.nancumsum, dtype))
 
 
 @composite(np.nancumprod)
 def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumprod(np.where(np.isnan(a), 1, a), axis=axis)
+    return np.cumprod(np.where(np.isnan(a), 1, a), axis=axis, **_of_dtype(np.nancumprod, dtype, a))
 
 
 @composite(np.nanmean)
 def _nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return np.sum(np.where(np.isnan(a), 0, a), axis=axis, keepdims=keepdims) / np.sum(
-        _present(a), axis=axis, keepdims=keepdims
-    )
+    total = np.sum(np.where(np.isnan(a), 0, a), axis=axis, keepdims=keepdims, **_of_dtype(np.nanmean, dtype))
+    return total / np.sum(_present(a), axis=axis, keepdims=keepdims)
 
 
 @composite(np.nanvar)
 def _nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+    refuse_narrowing(np.nanvar, dtype, a)
     deviation = np.where(np.isnan(a), 0, a - _nanmean(a, axis=axis, keepdims=True))
     n = np.sum(_present(a), axis=axis, keepdims=keepdims) - ddof
     return np.sum(_real(conj(deviation) * deviation), axis=axis, keepdims=keepdims) / n
@@ -348,7 +364,9 @@ def _nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: 
 
 @composite(np.nanstd)
 def _nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
-    return np.sqrt(_nanvar(a, axis=axis, ddof=ddof, keepdims=keepdims))
+    variance = _nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
+    at_zero = variance == 0
+    return np.where(at_zero, 0, np.sqrt(np.where(at_zero, 1, variance)))
 
 
 @composite(np.average)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import table
 from .fit import conj, fit, fit_dtype, is_complex, is_zero, shape_of, shrink
+from .options import OPTIONS, check_options, computed_with
 from .table import NoRule, Place, Pullback, Rule, name_of
 
 __all__ = [
@@ -64,18 +65,11 @@ class Elementwise(Rule):
     def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return "array" if isinstance(parameter, int) else ""
 
-    def _check(self, kwargs: dict[str, Any], args: tuple[Any, ...]) -> None:
-        refuse_narrowing(self.func, kwargs.get("dtype"), *args)
-        where = kwargs.get("where", True)
-        if where is not True:
-            raise NoRule(
-                f"{name_of(self.func)}(where=...) leaves elements undefined and has no gradient: "
-                "use np.where(mask, result, other)"
-            )
-
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        given = args
         if kwargs:
-            self._check(kwargs, args)
+            check_options(self.func, args, kwargs)
+            given = computed_with(args, kwargs)
         derivatives = self.derivatives
 
         def pullback(ct: Any) -> tuple[Any, ...]:
@@ -83,7 +77,7 @@ class Elementwise(Rule):
                 [
                     None
                     if derivatives[k] is None
-                    else shrink(_adjoint(_known(self.func, derivatives, k), ct, ans, args), args[k], ans)
+                    else shrink(_adjoint(_known(self.func, derivatives, k), ct, ans, given), args[k], ans)
                     for k in argnums
                 ]
             )
@@ -99,7 +93,8 @@ class Elementwise(Rule):
         kwargs: dict[str, Any],
     ) -> Any:
         if kwargs:
-            self._check(kwargs, args)
+            check_options(self.func, args, kwargs)
+            args = computed_with(args, kwargs)
         total = None
         for k, tangent in zip(argnums, tangents, strict=True):
             d = _known(self.func, self.derivatives, k)
@@ -113,14 +108,6 @@ def _times(derivative: Derivative, t: Any, ans: Any, args: tuple[Any, ...]) -> A
     if isinstance(derivative, (int, float)):
         return t if derivative == 1 else -t if derivative == -1 else t * derivative
     return derivative(t, ans, *args)
-
-
-def refuse_narrowing(func: Any, dtype: Any, *args: Any) -> None:
-    """An error where ``dtype=`` drops imaginary parts before something that is not linear is computed."""
-    if dtype is None or dtype is np._NoValue or np.dtype(dtype).kind == "c":
-        return
-    if any(is_complex(x) for x in args):
-        raise NoRule(f"{name_of(func)}(dtype={np.dtype(dtype)}) of complex numbers has no gradient rule: use np.real")
 
 
 def _adjoint(derivative: Derivative, ct: Any, ans: Any, args: tuple[Any, ...]) -> Any:
@@ -176,6 +163,13 @@ class PerArgument(Rule):
             return self.names.index(place.argument)
         raise NoRule(f"{name_of(self.func)} has no gradient rule for its argument {place.argument!r}{_REMEDY}")
 
+    def _options(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The keywords that its rules see: not those that every elementwise ufunc has."""
+        if not kwargs or not isinstance(self.func, np.ufunc) or self.func.signature is not None:
+            return kwargs
+        check_options(self.func, args, kwargs)
+        return {key: value for key, value in kwargs.items() if key not in OPTIONS}
+
     def _of(self, functions: Sequence[Any], place: Place) -> Any:
         position = self.position(place)
         if position >= len(functions):
@@ -188,11 +182,12 @@ class PerArgument(Rule):
         where = _places(argnums, args, kwargs)
         functions = [self._of(self.vjps, place) for place in where]
         likes = [args[p.argument] if isinstance(p.argument, int) else kwargs[p.argument] for p in where]
+        options = self._options(args, kwargs)
 
         def pullback(ct: Any) -> tuple[Any, ...]:
             return tuple(
                 [
-                    None if f is None else self.fits(f(ct, ans, *args, **kwargs), like, ans)
+                    None if f is None else self.fits(_asked(self.func, f, ct, ans, args, options), like, ans)
                     for f, like in zip(functions, likes, strict=True)
                 ]
             )
@@ -217,9 +212,29 @@ class PerArgument(Rule):
             if f == "same":
                 part = _call(self.func, *_replaced(args, kwargs, place, tangent))
             else:
-                part = f(tangent, ans, *args, **kwargs)
+                part = _asked(self.func, f, tangent, ans, args, self._options(args, kwargs))
             total = part if total is None else _sum(total, part)
         return total
+
+
+def _asked(func: Any, f: Any, ct: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a rule of a function says; an error that names the call, if the rule does not take its arguments."""
+    try:
+        return f(ct, ans, *args, **kwargs)
+    except TypeError as error:
+        trace = error.__traceback__
+        if trace is not None and trace.tb_next is None:
+            _refuse_call(func, kwargs, error)
+        raise
+
+
+def _refuse_call(func: Any, kwargs: dict[str, Any], error: TypeError) -> NoReturn:
+    called = ", ".join(f"{key}=..." for key in kwargs) or "..."
+    name = name_of(func)
+    raise NoRule(
+        f"{name}({called}) has no gradient rule for these arguments ({str(error).partition('()')[2].strip()}): leave "
+        f"away what its rule does not know, or give it one of your own with pyop.defvjp({name}, ...)"
+    ) from error
 
 
 def _places(argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Place]:
@@ -269,8 +284,22 @@ class Composite(Rule):
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         from .accumulate import pullback_of
 
+        self._check_call(args, kwargs)
         found: Pullback = pullback_of(self.made_of, argnums, args, kwargs)
         return found
+
+    def _check_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not kwargs:
+            return
+        try:
+            inspect.signature(self.made_of).bind(*args, **kwargs)
+        except TypeError as error:
+            name = name_of(self.func)
+            raise NoRule(
+                f"{name}({', '.join(f'{key}=...' for key in kwargs)}) has no gradient rule for these arguments "
+                f"({error}): leave away what its rule does not know, or give it one of your own with "
+                f"pyop.defvjp({name}, ...)"
+            ) from error
 
     def jvp(
         self,
@@ -282,6 +311,7 @@ class Composite(Rule):
     ) -> Any:
         from .accumulate import push_forward
 
+        self._check_call(args, kwargs)
         return push_forward(self.made_of, argnums, tangents, args, kwargs)
 
 

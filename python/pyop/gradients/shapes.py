@@ -9,6 +9,7 @@ import numpy as np
 from .fit import fit, shape_of
 from .moves import move_back, reshape_like
 from .rule import composite, linear, movement, structural, zero
+from .table import NoRule
 
 
 def _reshape(ct: Any, ans: Any, a: Any, shape: Any = None, order: Any = "C", **kw: Any) -> Any:
@@ -45,7 +46,8 @@ def _repeat(ct: Any, ans: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
 
 
 def _pad(ct: Any, ans: Any, a: Any, pad_width: Any, mode: Any = "constant", **kw: Any) -> Any:
-    return move_back(_pad_with_zeros if mode == "constant" else np.pad, 0, ct, (a, pad_width, mode), kw)
+    around = _pad_with_zeros if mode in ("constant", "empty") else np.pad
+    return move_back(around, 0, ct, (a, pad_width, mode), kw)
 
 
 def _pad_with_zeros(a: Any, pad_width: Any, mode: Any = "constant", **kw: Any) -> Any:
@@ -53,21 +55,24 @@ def _pad_with_zeros(a: Any, pad_width: Any, mode: Any = "constant", **kw: Any) -
 
 
 def _pad_tangent(t: Any, ans: Any, a: Any, pad_width: Any, mode: Any = "constant", **kw: Any) -> Any:
-    if callable(mode) or mode not in _COPIES:
-        from .table import NoRule
-
-        raise NoRule(f"np.pad(mode={mode!r}) has no gradient rule: those that copy elements have, {sorted(_COPIES)}")
+    _check_mode(mode, kw)
     return np.pad(t, pad_width) if mode in ("constant", "empty") else np.pad(t, pad_width, mode, **kw)
+
+
+def _check_mode(mode: Any, kw: dict[str, Any]) -> None:
+    if callable(mode) or mode not in _COPIES or kw.get("reflect_type", "even") != "even":
+        how = "".join(f", {key}={value!r:.40}" for key, value in kw.items())
+        raise NoRule(
+            f"np.pad(mode={mode!r:.80}{how}) has no gradient rule: use a mode that copies elements, {sorted(_COPIES)}, "
+            "or np.concatenate"
+        )
 
 
 _COPIES = frozenset(("constant", "edge", "reflect", "symmetric", "wrap", "empty"))
 
 
 def _pad_checked(ct: Any, ans: Any, a: Any, pad_width: Any, mode: Any = "constant", **kw: Any) -> Any:
-    if callable(mode) or mode not in _COPIES or kw.get("reflect_type", "even") != "even":
-        from .table import NoRule
-
-        raise NoRule(f"np.pad(mode={mode!r}) has no gradient rule: those that copy elements have, {sorted(_COPIES)}")
+    _check_mode(mode, kw)
     return _pad(ct, ans, a, pad_width, mode, **kw)
 
 
@@ -81,9 +86,6 @@ linear(np.moveaxis, lambda ct, ans, a, source, destination: np.moveaxis(ct, dest
 movement(np.rollaxis, names=("a",))
 linear(np.expand_dims, lambda ct, ans, a, axis: np.squeeze(ct, axis=axis))
 linear(np.squeeze, lambda ct, ans, a, axis=None: reshape_like(ct, a))
-linear(np.atleast_1d, lambda ct, ans, a: reshape_like(ct, a))
-linear(np.atleast_2d, lambda ct, ans, a: reshape_like(ct, a))
-linear(np.atleast_3d, lambda ct, ans, a: reshape_like(ct, a))
 linear(np.broadcast_to, lambda ct, ans, array, shape, subok=False: fit(ct, array, ans), ("array",))
 linear(np.flip, lambda ct, ans, m, axis=None: np.flip(ct, axis), ("m",))
 linear(np.fliplr, lambda ct, ans, m: np.fliplr(ct), ("m",))

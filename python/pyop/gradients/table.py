@@ -254,13 +254,27 @@ def _load_special() -> bool:
     return True
 
 
+# What to write in the place of functions that have no rule.
+_INSTEAD = {
+    "np.piecewise": "np.where or np.select",
+    "np.insert": "np.concatenate",
+    "np.nanmedian": "np.median of what is no nan",
+    "np.nanquantile": "np.quantile of what is no nan",
+    "np.nanpercentile": "np.percentile of what is no nan",
+    "np.apply_along_axis": "pyop.vmap",
+    "np.apply_over_axes": "the function itself with axis=",
+}
+
+
 def missing(func: Any, place: str = "") -> NoReturn:
     """Raise what a function without a rule gives."""
     name = name_of(func)
+    other = _INSTEAD.get(name)
+    first = f"use {other}, " if other else ""
     raise NoRule(
-        f"{name} has no gradient rule{place}: give it one with pyop.defvjp({name}, ...) (or pyop.defjvp for forward "
-        'mode), call it in a pyop.op that has one (@op.vjp, or grad="fd" for differences), or call it on what needs no '
-        "gradient"
+        f"{name} has no gradient rule{place}: {first}give it one with pyop.defvjp({name}, ...) (or pyop.defjvp for "
+        'forward mode), call it in a pyop.op that has one (@op.vjp, or grad="fd" for differences), or call it on what '
+        "needs no gradient"
     )
 
 
