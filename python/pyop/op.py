@@ -262,7 +262,7 @@ def _bound_name(self: Op) -> str | None:
 
 def _reduce(self: Op) -> Any:
     """Pickled by import path, as functions and methods are, if one leads back to the op; else by what it is made of."""
-    from .saving.references import by_path, path_of_op
+    from .saving.references import by_path, own_attributes, path_of_op
 
     name = _bound_name(self)
     if name is not None:
@@ -270,7 +270,8 @@ def _reduce(self: Op) -> Any:
     if path_of_op(self) is not None and by_path(self) is not None:
         return self.__qualname__
     attributes = {key: value for key in _ATTRIBUTES if (value := getattr(self, key, None)) is not None}
-    return remade, (self.__wrapped__, self.contract, self.spec, self.name, self.stateful, attributes, self.origin)
+    parts = (self.__wrapped__, self.contract, self.spec, self.name, self.stateful, attributes, self.origin)
+    return remade, parts, own_attributes(self)
 
 
 def remade(

@@ -67,6 +67,7 @@ def failing(x):
     return pyop.trace(lambda x: times(x - 10), "float64[n]").compile()(x)
 
 graph = pyop.trace(lambda x: times(x, k=3), "float64[n]")
+times.unit = twice.unit = "metre"
 THINGS = {
     "plain": plain,
     "times": times,
@@ -147,6 +148,7 @@ assert pickle.loads(pickle.dumps(times)) is times and pickle.loads(pickle.dumps(
     with pytest.raises(ValueError, match="negative") as error:
         pickle.loads(sent["plan"])(-X)
     assert f"(created at {script}:{made})" in error.value.__notes__[0]
+    assert pickle.loads(sent["times"]).unit == pickle.loads(sent["twice"]).unit == "metre"
     received = pickle.loads(sent["Scale"])
     assert (received.factor, received.__module__) == (3, "__main__")
     leaf = pyop.Tensor(X, requires_grad=True)

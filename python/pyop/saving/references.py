@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core import Contract, Op
 
-__all__ = ["by_path", "declared_by_op", "found_at", "op_of_function", "op_of_gradient", "path_of_op"]
+__all__ = ["by_path", "declared_by_op", "found_at", "op_of_function", "op_of_gradient", "own_attributes", "path_of_op"]
 
 # What a module has that makes functions and classes from their parts: cloudpickle's of any version, dill's.
 _BY_VALUE = ("_make_skeleton_class", "_make_skel_func", "_locate_function")
@@ -73,6 +73,11 @@ def _asking() -> list[Any]:
 def _package(frame: Any) -> str:
     name: str = frame.f_globals.get("__name__", "")
     return name.partition(".")[0]
+
+
+def own_attributes(x: Any) -> dict[str, Any] | None:
+    """What a user has set on an op or compiled function, as on any function; None if nothing."""
+    return {name: value for name, value in vars(x).items() if not name.startswith("_")} or None
 
 
 def op_of_function(fn: Any) -> Op | None:
