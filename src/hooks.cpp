@@ -75,6 +75,9 @@ void register_hooks(py::module_& m) {
         "and "
         "== of Python's sequences are rules, too.");
     m.def(
+        "has_own_rules", [](py::object container) { return pyop::rules_of(container.ptr()) != pyop::Rules::None; },
+        py::arg("container"), "Whether an object would lose something as a plain array, with Python's sequences.");
+    m.def(
         "check_nothing_lost",
         [](py::object value) {
             if (pyop::check_nothing_lost(value.ptr()) < 0) throw py::error_already_set();

@@ -8,6 +8,7 @@
 #include "array/describe.h"
 #include "array/text.h"
 #include "runtime/errors.h"
+#include "runtime/forced_exit.h"
 
 namespace pyop {
 
@@ -76,8 +77,13 @@ bool is_object_array(PyObject* array) { return PyArray_DESCR(as_array(array))->t
 
 // NumPy looks for everything but this by itself.
 PyObject* from_dlpack_new(PyObject* value) {
-    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
-    return numpy ? PyObject_CallMethod(numpy.get(), "from_dlpack", "(O)", value) : nullptr;
+    static PyObject* from_dlpack = nullptr;  // for the life of the process
+    if (!from_dlpack) {
+        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+        from_dlpack = numpy ? PyObject_GetAttrString(numpy.get(), "from_dlpack") : nullptr;
+        if (!from_dlpack) return nullptr;
+    }
+    return survive([&] { return PyObject_CallOneArg(from_dlpack, value); });
 }
 
 bool offers_dlpack(PyObject* value) {

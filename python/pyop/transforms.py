@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ._core import Tensor, Value, graph_being_built
+from ._core import Op, Tensor, Value, graph_being_built
 from ._tree import flatten
 from .containers import plain_array
 
@@ -382,6 +383,8 @@ def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
 
 def _as_function(f: Any) -> Callable[..., Any]:
     """A function, or a Graph as one."""
+    if type(f) in (FunctionType, Op):
+        return f  # type: ignore[no-any-return]
     from .graph import Graph
 
     if isinstance(f, Graph):

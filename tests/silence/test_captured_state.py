@@ -204,6 +204,68 @@ def test_what_does_not_matter_happens_once():
     assert list(memo) == [(3,)]
 
 
+def test_captured_objects_of_any_kind_are_left_alone():
+    import threading
+
+    class Shy:
+        def __getattribute__(self, name):
+            raise RuntimeError(name)
+
+    class Slots:
+        __slots__ = ("values",)
+
+    def recursive(x, depth=3):
+        return x if depth == 0 else recursive(x * shapes[(3,)], depth - 1)
+
+    shapes = {(3,): 2.0}
+    holder = Slots()
+    holder.values = [holder]
+    many = [*range(20_000)]
+    held = (Shy(), threading.Lock(), holder, many, np.random, pyop, iter, open, np.vectorize(len), X.view(np.recarray))
+
+    @functools.lru_cache
+    def cached(n):
+        return held and float(n)
+
+    def f(x):
+        return recursive(x) * cached(3) if held else x
+
+    np.testing.assert_array_equal(pyop.compile(f)(X), X * 24)
+
+
+def test_a_generator_behind_a_cache_is_found():
+    generator = np.random.default_rng(1)
+
+    @functools.lru_cache(maxsize=0)
+    def drawn(n):
+        return generator.random(n)
+
+    with pytest.raises(TypeError, match="draws random numbers"):
+        pyop.compile(lambda x: x + drawn(3))(X)
+
+
+def test_threads_may_draw_meanwhile():
+    import threading
+
+    stop = threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            np.random.rand()
+            time.sleep(1e-4)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        for k in range(20):
+            np.testing.assert_array_equal(pyop.compile(lambda x, k=k: x * 2.0 + 1.0)(X), X * 2 + 1)
+        with pytest.raises(TypeError, match="draws random numbers"):
+            pyop.compile(lambda x: x + np.random.rand(3))(X)
+    finally:
+        stop.set()
+        thread.join()
+
+
 def test_a_number_that_is_needed_traces_again_from_the_same_state():
     n = [0]
 

@@ -62,6 +62,7 @@ class Arguments:
             )
         self.takes_out = "out" not in self.positional
         self.static_names, self.static_positions = self._read_static(static)
+        self.takes_any = not (specs or self.static_names or self.static_positions or self.keyword_only)
         self.specs: list[tuple[list[Spec], TreeDef]] | None = None
         if specs:
             texts = make_inputs(specs[0] if len(specs) == 1 and isinstance(specs[0], str) else list(specs))

@@ -203,7 +203,9 @@ class Watch:
         self._pending: deque[tuple[str, Any]] = deque([("the function", fn)])
         self._pending.extend(("an argument", x) for x in instances)
         while self._pending and len(self._seen) < _MOST_OBJECTS:
-            self._visit(*self._pending.popleft())
+            label, x = self._pending.popleft()
+            with contextlib.suppress(Exception):  # of an object that does not like to be looked at
+                self._visit(label, x)
 
     def _visit(self, label: str, x: Any) -> None:
         kind = type(x)
@@ -295,6 +297,8 @@ class Watch:
 
     def _instance(self, label: str, x: Any) -> None:
         if _of_library(type(x)):
+            if callable(x) and (wrapped := getattr(x, "__wrapped__", None)) is not None:  # functools.lru_cache
+                self._pending.append((label, wrapped))
             return
         attributes = getattr(x, "__dict__", None)
         if type(attributes) is dict:
@@ -321,20 +325,29 @@ class Watch:
             place.label for place in self._changed() if any(type(x) is Value or is_number(x) for x in place.found())
         ]
 
+    def generator_states(self) -> list[Any]:
+        """Of the random numbers, as they are now."""
+        return [generator.now() for generator in self.generators]
+
+    def restore_generators(self, states: list[Any] | None = None) -> None:
+        """The random numbers as they were before the trace, or at `states`."""
+        before = [generator.before for generator in self.generators] if states is None else states
+        for generator, state in zip(self.generators, before, strict=True):
+            if generator.differs(state):
+                generator.put(state)
+
     def state(self) -> list[Any]:
-        """As it is now, for `restore`."""
-        return [place.now() for place in self.places] + [generator.now() for generator in self.generators]
+        """As it is now but for random numbers, for `restore`."""
+        return [place.now() for place in self.places]
 
     def restore(self, state: list[Any] | None = None) -> None:
         """As it was before the trace, or at `state`; what cannot be set stays."""
-        places: list[_Binding | Generator] = [*self.places, *self.generators]
-        before = [place.before for place in places] if state is None else state
-        for place, value in zip(places, before, strict=True):
+        if state is None:
+            places: list[_Binding | Generator] = [*self.places, *self.generators]
+            state = [place.before for place in places]
+        else:
+            places = [*self.places]
+        for place, value in zip(places, state, strict=True):
             if place.differs(value):
                 with contextlib.suppress(Exception):  # of classes that do not let it be set
                     place.put(value)
-
-    def restore_generators(self) -> None:
-        """The random numbers alone, as they were before the trace."""
-        for generator in self.generators:
-            generator.put(generator.before)

@@ -79,13 +79,14 @@ def global_generators() -> list[Generator]:
     """That of ``np.random``, which functions of other libraries draw from, too."""
     if "numpy.random" not in sys.modules:
         return []
-    owner, bits = np.random.mtrand._rand, np.random.get_bit_generator()
+    owner = np.random.mtrand._rand
+    bits: Any = owner._bit_generator
     return [_Twister(owner, bits) if type(bits) is np.random.MT19937 else _state_of("np.random", owner, bits)]
 
 
 def generator_of(label: str, x: Any) -> Generator | None:
     """Of an object that is a generator, a method of one, or the module ``random``; else None."""
-    x = random._inst if x is random else getattr(x, "__self__", x)  # type: ignore[attr-defined]
+    x = random._inst if x is random else getattr(x, "__self__", x)
     if isinstance(x, random.Random):
         return Generator(label, x, x.getstate, x.setstate)
     if "numpy.random" not in sys.modules:

@@ -58,7 +58,7 @@ def same(a: Any, b: Any, depth: int = 0) -> bool:
         return same(a.cell_contents, b.cell_contents, depth + 1)
     if own_rules(a) is not None:
         return False
-    if kind.__eq__ is not object.__eq__:
+    if any("__eq__" in vars(base) for base in kind.__mro__[:-1]):
         return _equal(a, b)
     found = [_attributes(x) for x in (a, b)]
     return found[0] is not None and found[1] is not None and same(found[0], found[1], depth + 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Plan, Tensor, Value, graph_being_built, own_rules
+from .._core import Plan, Tensor, Value, graph_being_built, has_own_rules
 from .._tree import contains, flatten
 from ..graph import Graph
 from ..parameters import check_name
@@ -20,7 +20,7 @@ from .number import Number, Specialise, check_statics, is_number
 from .options import Options
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning
-from .same import same_graphs
+from .same import same, same_graphs
 from .type_checks import refuse_exact_types
 
 __all__ = ["Tracer"]
@@ -39,6 +39,8 @@ class Tracer:
     def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
         """A call that fits no guard: ``(result,)``, or ``(plan, kinds, trees, keys, finish)`` for a new guard."""
         positional, keywords = args[:n], dict(zip(names or (), args[n:], strict=True))
+        if self.arguments.takes_any and out is None and any(_has_rules(x) for x in args):
+            return (self.fn(*positional, **keywords),)
         recorded = contains((positional, keywords), Tensor)
         if recorded or graph_being_built() is not None or contains((positional, keywords), Value) or _has_numbers(args):
             if out is not None:
@@ -67,7 +69,7 @@ class Tracer:
         """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
         extra = {} if out is None else {"out": out}
         foreign = [p.value for _, places in arguments for p in places if p.kind == b"?"]
-        if any(type(x) is not np.ndarray and own_rules(x, sequences=True) is not None for x in foreign):
+        if any(type(x) is not np.ndarray and has_own_rules(x) for x in foreign):
             if out is not None:
                 raise TypeError(
                     f"{self.name}: out= needs plain arrays, and a container with rules of its own is among the "
@@ -129,24 +131,32 @@ class Tracer:
             )
         if not (changed or drawn or watch.fleeting):
             return graph, result
-        # Does it matter? Another call must write down the same, and draw nothing.
-        state = watch.state()
-        watch.restore_generators()
-        try:
-            again, result_again = self._call(arguments, n, names, kinds)
-        except Exception:
-            watch.restore()
-            raise self._refusal(changed or drawn) from None
-        if drawn := watch.drawn():
-            watch.restore()
-            raise TypeError(
-                f"{self._place()} draws random numbers from {drawn[0]}, and those of the trace would be the same in "
-                "every call: pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
-            )
-        self._finish(again)
-        if not same_graphs(graph, result, again, result_again):
-            watch.restore()
-            raise self._refusal(changed)
+        # Does it matter? Another call must write down the same, and not draw the same numbers. Where other threads draw
+        # meanwhile, only what is written down can tell.
+        state, left = watch.state(), watch.generator_states()
+        if drawn:
+            watch.restore_generators()
+        for attempt in range(6):
+            try:
+                again, result_again = self._call(arguments, n, names, kinds)
+            except Exception:
+                watch.restore()
+                raise self._refusal(changed or drawn) from None
+            self._finish(again)
+            moved = watch.drawn()
+            if moved and attempt == 0 and same(watch.generator_states(), left):
+                watch.restore()
+                raise TypeError(
+                    f"{self._place()} draws random numbers from {moved[0]}, and those of the trace would be the "
+                    "same in every call: pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
+                )
+            if not same_graphs(graph, result, again, result_again):
+                watch.restore()
+                raise self._refusal(changed)
+            if drawn and not moved:
+                watch.restore_generators(left)
+            if not (drawn and moved):
+                break
         watch.restore(state)
         return graph, result
 
@@ -197,6 +207,14 @@ class Tracer:
         message = self.history.add(entries, hits + misses + 1, most)
         if message:
             warnings.warn(message, RetraceWarning, stacklevel=4)
+
+
+_COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, type(None), tuple, list, dict))
+
+
+def _has_rules(x: Any) -> bool:
+    """Whether the function itself has to run, whatever else is among the arguments."""
+    return type(x) not in _COMMON and has_own_rules(x)
 
 
 def _has_numbers(tree: Any) -> bool:
