@@ -56,7 +56,12 @@ def test_positions_and_names(plan: pyop.Plan) -> None:
         (2, {"z": 1}, TypeError, "no input 'z'; it has inputs x, y"),
         (0, {"y": 1}, TypeError, "input 'x' of the plan is missing"),
         (2, {"out": np.ones(3)}, pyop.InputError, "one array for each of the plan's 2 outputs, but holds 3"),
-        (2, {"out": (None, np.ones(4))}, pyop.InputError, r"output 1 .* writable ndarray float64\[3\], but is float64\[4\]"),
+        (
+            2,
+            {"out": (None, np.ones(4))},
+            pyop.InputError,
+            r"output 1 .* writable ndarray float64\[3\], but is float64\[4\]",
+        ),
         (2, {"out": (None, np.ones(3, "f4"))}, pyop.InputError, r"writable ndarray float64\[3\], but is float32\[3\]"),
         (2, {"out": (None, np.broadcast_to(1.0, 3))}, pyop.InputError, r"\(read-only\)"),
         (2, {"out": 3}, TypeError, "iterable|out="),

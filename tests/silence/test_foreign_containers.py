@@ -164,6 +164,7 @@ WAYS = {
     "compile": lambda f, c: pyop.compile(lambda x: f(x, c))(X),
     "trace": lambda f, c: pyop.trace(lambda x: f(x, c), "float64[3]").run(feeds={"x": X}),
     "grad": lambda f, c: pyop.grad(lambda x: np.sum(f(x, c)))(X),
+    "jvp": lambda f, c: pyop.jvp(lambda x: np.sum(f(x, c)), (X,), (X,)),
     "argument of grad": lambda f, c: pyop.grad(lambda x, c: np.sum(f(x, c)))(X, c),
     "compiled grad": lambda f, c: pyop.compile(pyop.grad(lambda x: np.sum(f(x, c))))(X),
     "vmap": lambda f, c: pyop.vmap(lambda x: f(x, c))(np.stack([X, X])),
