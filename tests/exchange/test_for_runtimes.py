@@ -44,6 +44,11 @@ def _(ct, x, *, k):
     return ct * k
 
 
+@pyop.op("float64[n] -> float64[n]")
+def behind(x, keep=0.5, *, k=2.0):
+    return x * keep + k
+
+
 @pyop.op(outputs="float64[n!]")
 def perhaps(x, y=None, *, k=2.0):
     return x * k if y is None else x * k + y
@@ -153,6 +158,7 @@ CALLS = {
     "the other": lambda x: shifted(x, k=0.5),
     "both, turned round": lambda x: shifted(x, shift=0.5, k=0.25),
     "none": lambda x: shifted(x),
+    "by position": lambda x: (behind(x), behind(x, keep=0.25), behind(x, k=4.0)),
     "beside a default that a node cannot hold": lambda x: labelled(x, k=0.5),
     "defaults that a node cannot hold": lambda x: labelled(x),
     "an array left out": lambda x: (perhaps(x, k=0.5), perhaps(x, x, k=0.5), perhaps(x)),
@@ -185,6 +191,10 @@ def test_two_calls_of_an_op_are_told_apart():
         told.append({a.name: onnx.helper.get_attribute_value(a) for a in node.attribute})
     assert told[0]["func_name"] == told[1]["func_name"] == f"{__name__}.shifted".encode()
     assert [list(entry["input_float_scalars"]) for entry in told[:2]] == [[0.5, 0.25], [2.0, 0.5]]
+    (node,) = pyop.onnx.export(pyop.trace(lambda x: behind(x, k=4.0), "f8[3]")).graph.node
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    assert attributes["func_name"] == f"{__name__}.behind".encode()
+    assert list(attributes["input_float_scalars"]) == [0.5, 4.0]
     assert [entry["func_name"].decode().partition("labelled")[2] for entry in told[2:]] == ["(k=)", ""]
 
 

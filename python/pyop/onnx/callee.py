@@ -66,7 +66,14 @@ def read_callee(name: str) -> Callee:
     return Callee(found["path"], keywords or None, as_bytes)
 
 
-def declared_statics(fn: Callable[..., Any], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _parameters(fn: Callable[..., Any], declared: int | None) -> Parameters:
+    found = Parameters.of(fn)
+    return found if declared is None else found.declared(declared)
+
+
+def declared_statics(
+    fn: Callable[..., Any], given: dict[str, Any], declared: int | None = None
+) -> tuple[dict[str, Any], bool]:
     """All static arguments of a call of an op, in the order of their declaration.
 
     Parameters
@@ -74,6 +81,8 @@ def declared_statics(fn: Callable[..., Any], given: dict[str, Any]) -> tuple[dic
     fn : callable
         The function of the op.
     given : dict of str to object
+    declared : int, optional
+        How many arrays the op declares: parameters behind them are static.
 
     Returns
     -------
@@ -82,7 +91,7 @@ def declared_statics(fn: Callable[..., Any], given: dict[str, Any]) -> tuple[dic
     implied : bool
         The number of arguments tells their names; otherwise they must be told.
     """
-    parameters = Parameters.of(fn)
+    parameters = _parameters(fn, declared)
     if not set(given) <= set(parameters.statics):
         return given, False
     defaults = inspect.signature(fn).parameters if parameters.statics else {}
@@ -90,7 +99,9 @@ def declared_statics(fn: Callable[..., Any], given: dict[str, Any]) -> tuple[dic
     return found, not parameters.variadic and parameters.n_required == len(parameters.arrays)
 
 
-def static_names(fn: Callable[..., Any], constants: Sequence[bool], is_op: bool) -> tuple[str, ...]:
+def static_names(
+    fn: Callable[..., Any], constants: Sequence[bool], is_op: bool, declared: int | None = None
+) -> tuple[str, ...]:
     """The names of the last arguments of a call, of which a node tells none.
 
     Parameters
@@ -101,13 +112,15 @@ def static_names(fn: Callable[..., Any], constants: Sequence[bool], is_op: bool)
         Which arguments are constants.
     is_op : bool
         Arrays are tensors then, so that any constant is a static argument.
+    declared : int, optional
+        How many arrays the op declares.
 
     Raises
     ------
     ValueError
         They cannot be known, and would be passed under the names of others.
     """
-    parameters = Parameters.of(fn)
+    parameters = _parameters(fn, declared)
     statics, count = parameters.statics, len(constants)
     trailing = next((k for k, constant in enumerate(reversed(constants)) if not constant), count)
     if not statics or not trailing:

@@ -139,7 +139,9 @@ class _Call:
 
     def statics(self, given: dict[str, Any]) -> dict[str, Any]:
         """Static arguments of an op: all, with defaults, or those that were given, by names that the node tells."""
-        every, implied = declared_statics(self.function(), given)
+        assert self.node.contract is not None
+        inputs = self.node.contract.signature.inputs
+        every, implied = declared_statics(self.function(), given, None if inputs is None else len(inputs))
         for name, value in every.items():
             if name not in given and self.why_no_constant(name, value) is not None:
                 every, implied = given, False

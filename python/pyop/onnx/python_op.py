@@ -268,7 +268,10 @@ class PythonCall(_Node):
             function = found.forward if found.op is None else found.op.__wrapped__
             constants = [at is None for at in self.declared.tensor_at]
             try:
-                names = () if found.function is not None else static_names(function, constants, found.op is not None)
+                inputs = None if found.op is None else found.op.contract.signature.inputs
+                declared = None if inputs is None else len(inputs)
+                is_op = found.op is not None
+                names = () if found.function is not None else static_names(function, constants, is_op, declared)
             except ValueError as error:
                 raise InputError(f"{self.label} calls {self.name!r:.200}: {error}") from None
             known = self._names = found, names
