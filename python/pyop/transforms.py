@@ -15,6 +15,7 @@ import numpy as np
 
 from ._core import Op, Tensor, Value, graph_being_built
 from ._tree import flatten
+from .compiling.type_checks import refuse_exact_types
 from .containers import plain_array
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
@@ -147,6 +148,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     if not examples and not _symbolic(primals, {}) and not _is_graph(f):
         from .gradients.eager import Run
 
+        refuse_exact_types(f)
         run = Run(f, primals, {}, tuple(range(len(primals))))
         if has_aux:
             return run.out(run.result[0]), run.pullback(run.result[0]), run.out(run.result[1])
@@ -205,6 +207,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
         if not _is_graph(f):
             from .gradients import eager
 
+            refuse_exact_types(f)
             return eager.jvp(f, primals, tangents)
         which = tuple(k for k, t in enumerate(tangents) if t is not None)
 
@@ -439,6 +442,7 @@ def _is_graph(f: Any) -> bool:
 def _value_and_grad_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, has_aux: bool) -> Any:
     from .gradients import eager, opened
 
+    refuse_exact_types(f)
     run = eager.Run(f, args, kwargs, argnums)
     value = run.result[0] if has_aux else run.result
     opened.check_scalar(f, value)
@@ -449,6 +453,7 @@ def _value_and_grad_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, has_au
 def _jacobian_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, mode: str) -> Any:
     from .gradients import eager
 
+    refuse_exact_types(f)
     if mode == "reverse":
         run = eager.Run(f, args, kwargs, argnums)
         return run.jacobian()

@@ -277,3 +277,27 @@ def test_what_takes_constants_only_refuses_what_is_recorded():
         for way in FIRST[:4]:
             with pytest.raises(TypeError, match=REMEDY + "|rule|declare"):
                 print(name, way(f, X))
+
+
+def helper_of_exact_types(x):
+    return x * 2 if type(x) is np.ndarray else x * 3
+
+
+def test_exact_types_are_refused_where_they_cannot_be_answered():
+    exact = (
+        lambda x: (x * 2 if type(x) is np.ndarray else x * 3).sum(),
+        lambda x: (x * 2 if type(x[0]) in (np.float64, np.float32) else x * 3).sum(),
+        lambda x: helper_of_exact_types(x).sum(),
+    )
+    ways = (*FIRST, *SECOND, lambda f, x: pyop.value_and_grad(pyop.grad(lambda y: f(y * x)))(x))
+    for f in exact:
+        for way in ways:
+            with pytest.raises(TypeError, match=r"write isinstance\(x, np\.ndarray\)"):
+                way(f, X)
+    fine = (
+        lambda x: (x * 2 if isinstance(x, np.ndarray) and type(X.size) is int else x * 3).sum(),
+        lambda x: (x * 2 if x.dtype == np.float64 and x.dtype.type is np.float64 else x * 3).sum(),
+    )
+    for f in fine:
+        np.testing.assert_array_equal(pyop.grad(f)(X), np.full(3, 2.0))
+        np.testing.assert_array_equal(pyop.jacobian(pyop.grad(f))(X), 0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import builtins
 import dis
+import os
+import weakref
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -19,10 +21,13 @@ __all__ = ["refuse_exact_types"]
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_CLOSURE")
 _NOT_SEEN = ("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RESUME", "COPY_FREE_VARS")
-# Between type(x) and the comparison stands no more than np.ndarray, or a tuple of such.
-_NEAR = 8
+# Between type(x) and the comparison stands no more than np.ndarray, or a tuple of such, and no other comparison.
+_NEAR = 24
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 _checked: dict[CodeType, str | None] = {}
+_passed: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 
 
 def refuse_exact_types(fn: Callable[..., Any]) -> None:
@@ -46,6 +51,8 @@ def refuse_exact_types(fn: Callable[..., Any]) -> None:
     Traceback (most recent call last):
     TypeError: `type(x) is np.ndarray` at <...
     """
+    if type(fn) is FunctionType and fn in _passed:
+        return
     for function in _functions(fn):
         code = function.__code__
         if code not in _checked:
@@ -54,9 +61,11 @@ def refuse_exact_types(fn: Callable[..., Any]) -> None:
         if line is not None:
             raise TypeError(
                 f"`type(x) is np.ndarray` at {line} (or another comparison of type(x) with a type of NumPy) is never "
-                "true of the symbolic arrays that a function is traced with: write isinstance(x, np.ndarray), or "
-                "isinstance(x, np.float64), which are"
+                "true of what stands for an array while a function is traced or differentiated: write "
+                "isinstance(x, np.ndarray), or isinstance(x, np.float64), which are"
             )
+    if type(fn) is FunctionType:
+        _passed.add(fn)
 
 
 def _functions(fn: Any) -> Iterator[FunctionType]:
@@ -73,12 +82,16 @@ def _functions(fn: Any) -> Iterator[FunctionType]:
         if not isinstance(function, FunctionType) or function in seen:
             continue
         seen.add(function)
-        yield function
+        ours = function.__code__.co_filename.startswith(_PACKAGE)  # what a transformation has made of a function
+        if not ours:
+            yield function
         for cell in function.__closure__ or ():
             try:
                 pending.append(cell.cell_contents)
             except ValueError:
                 continue
+        if ours:
+            continue
         module = function.__module__
         for name in _names(function.__code__):
             named = function.__globals__.get(name)
@@ -97,11 +110,15 @@ def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
     """Where it compares so."""
     ops = [op for op in dis.get_instructions(code) if op.opname not in _NOT_SEEN]
     line = code.co_firstlineno
+    start = 0  # of what is compared
     for k, op in enumerate(ops):
         line = _line(op) or line
+        if "JUMP" in op.opname:
+            start = k + 1
         if op.opname not in ("IS_OP", "CONTAINS_OP") and not (op.opname == "COMPARE_OP" and "=" in str(op.argval)):
             continue
-        near = ops[max(0, k - _NEAR) : k]
+        near = ops[max(start, k - _NEAR) : k]
+        start = k + 1
         if _calls_type(near, function) and any(_is_numpy_type(near, i, function) for i in range(len(near))):
             yield f"{code.co_filename}:{line}"
     for inner in code.co_consts:
