@@ -69,7 +69,19 @@ PyObject* value_repr(PyObject* self) {
     return PyUnicode_FromFormat("<pyop.Value %R %S>", name.get(), spec.get());
 }
 
+// Feeds of a graph are given by Value. The function under trace has NumPy's arrays before its eyes, which have no hash,
+// and scalars, whose hash is of their number.
 Py_hash_t value_hash(PyObject* self) {
+    if (PYOP_UNLIKELY(watching()) && graph_being_built() == as_value(self)->graph) {
+        if (spec_of(self).form != Form::Scalar)
+            PyErr_SetString(PyExc_TypeError, "unhashable type: 'numpy.ndarray'");
+        else
+            refuse(
+                PyExc_TypeError,
+                "the hash of a Value (for the key of a dict, or a set) is that of its number, which it has only when "
+                "its graph runs: use a Python value as the key, or do this in a pyop.op, which is called with arrays");
+        return -1;
+    }
     const auto address = reinterpret_cast<size_t>(self);
     return static_cast<Py_hash_t>(address >> 4);
 }

@@ -1,6 +1,7 @@
 // graph/value_attributes.cpp: what a Value says it is, and what becomes of attributes that only NumPy's object has. A
 // function may ask for those and go another way where they are missing, so what NumPy has is a refusal, no
 // AttributeError.
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -28,6 +29,14 @@ constexpr std::array<Setting, 7> kSettings = {{
     {"flat", "write `x = np.reshape(values, x.shape)`, or np.full_like(x, number)"},
     {"data", "write `x = values`"},
 }};
+
+// What a function asks of an object to tell arrays from scalars.
+bool only_of_arrays(PyObject* name) {
+    constexpr std::array<const char*, 6> names = {"__len__",     "__iter__",    "__contains__",
+                                                  "__setitem__", "__delitem__", "__reversed__"};
+    return std::any_of(names.begin(), names.end(),
+                       [&](const char* text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; });
+}
 
 bool numpy_has(PyObject* value, PyObject* name) {
     Ref there = Ref::steal(value_class(value, nullptr));
@@ -62,6 +71,11 @@ PyObject* value_class(PyObject* self, void*) {
 }
 
 PyObject* value_getattro(PyObject* self, PyObject* name) {
+    if (PyUnicode_Check(name) && PyUnicode_GET_LENGTH(name) > 6 && PyUnicode_READ_CHAR(name, 0) == '_' &&
+        spec_of(self).form == Form::Scalar && only_of_arrays(name)) {
+        PyErr_Format(PyExc_AttributeError, "a scalar of NumPy has no attribute '%U'", name);
+        return nullptr;
+    }
     PyObject* found = PyObject_GenericGetAttr(self, name);
     if (PYOP_LIKELY(found != nullptr) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
     return absent(self, name);

@@ -6,6 +6,7 @@
 #include "array/operators.h"
 #include "graph/build.h"
 #include "runtime/errors.h"
+#include "runtime/refusal.h"
 
 namespace pyop {
 
@@ -112,6 +113,11 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {
+    if (b == Py_None && (op == Py_EQ || op == Py_NE))
+        return refuse(
+            PyExc_TypeError,
+            "a Value compared with None by == or !=: NumPy compares element by element, which gives an array; "
+            "write `x is None` to ask whether there is an array");
     if (!is_operand(b)) return not_implemented(b);
     // Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE are 0 to 5.
     return call_two(more_ufuncs[static_cast<size_t>(Less + op)], a, b);

@@ -53,6 +53,8 @@ PYOP_COLD void name_remedy() {
 
 }  // namespace
 
+bool watching() { return innermost != nullptr; }
+
 void note_refusal(PyObject* exception) {
     if (!innermost) return;
     int done = 0;

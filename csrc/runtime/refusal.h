@@ -21,6 +21,9 @@ namespace pyop {
 // Raises `type` with a text made as by PyErr_Format, and notes it. Always null.
 PYOP_COLD PyObject* refuse(PyObject* type, const char* format, ...);
 
+// Whether a watch is open on this thread: a function is traced or recorded.
+bool watching();
+
 // Notes the pending error, which stays pending.
 PYOP_COLD void note_pending_refusal();
 

@@ -279,7 +279,13 @@ def __reversed__(self: Any) -> Iterator[Any]:
 
 
 def __round__(self: Any, ndigits: int | None = None) -> Any:
-    """As `numpy.round`."""
+    """As `numpy.round`, of a scalar; an array has no such method in every release of NumPy."""
+    if not self._is_scalar and not hasattr(np.ndarray, "__round__"):
+        raise TypeError("type numpy.ndarray doesn't define __round__ method: use np.round(x)")
+    if self._is_scalar and ndigits is None:
+        raise refusal(
+            "round(x) of a scalar is a Python int, which a Value gives only when its graph runs: use np.round(x)"
+        )
     return np.round(self, 0 if ndigits is None else ndigits)
 
 
