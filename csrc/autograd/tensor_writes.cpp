@@ -123,7 +123,12 @@ PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b) {
     // NumPy's loops may give other bits where an operand is the result.
     if (operand == as_object(t->data)) operand = numbers.get();
     Ref done = Ref::steal(how.apply(numbers.get(), operand));
-    if (!done) return nullptr;
+    if (!done) {
+        // NumPy has written by then: a function that catches this goes on with other numbers than these.
+        if (PyErr_ExceptionMatches(PyExc_ArithmeticError) || PyErr_ExceptionMatches(PyExc_Warning))
+            note_pending_refusal();
+        return nullptr;
+    }
     Ref made = Ref::steal(record(how.ufunc, how.native, a, b, std::move(numbers)));
     if (!made || move(t, as_tensor(made.get())) < 0) return nullptr;
     return Py_NewRef(a);

@@ -361,3 +361,13 @@ def deep_copied(x):
     y = copy.deepcopy([x * 2])[0]
     y += x
     return (y * y).sum()
+
+
+def divided_by_zero(x):
+    y = x * 2
+    try:
+        with np.errstate(all="raise"):
+            y /= x - x[0]
+    except FloatingPointError:
+        pass
+    return np.sum(y[1:] * y[1:])
