@@ -345,3 +345,22 @@ def test_counts_of_a_histogram_are_constant():
     for wrap in (lambda g: g, pyop.compile):
         got = wrap(pyop.grad(lambda z: np.sum(np.histogram(z, EDGES)[0] * z[0])))(x)
         np.testing.assert_allclose(got, [4.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("order", "CFAK")
+@pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray])
+def test_orders_of_memory(order, layout):
+    x = layout(X)
+    weights = np.arange(12.0) ** 2
+    for f in (lambda x: np.ravel(x, order), lambda x: x.ravel(order), lambda x: np.copy(x, order).ravel("A")):
+        want = np.empty_like(x)
+        for k in np.ndindex(x.shape):
+            one = np.zeros_like(x)
+            one[k] = 1.0
+            want[k] = np.sum(f(one) * weights)
+        total = lambda x, f=f: np.sum(f(x) * weights)
+        np.testing.assert_allclose(pyop.grad(total)(x), want)
+        np.testing.assert_allclose(pyop.jvp(total, (x,), (X,))[1], np.sum(want * X))
+    if order in "AK":
+        with pytest.raises(NoRule, match='use order="C"'):
+            pyop.trace(pyop.grad(lambda x: np.sum(np.ravel(x, order) * weights)), "float64[3,4]")

@@ -6,18 +6,43 @@ from typing import Any
 
 import numpy as np
 
+from .._core import Tensor
 from .fit import fit, shape_of
 from .moves import move_back, reshape_like
 from .rule import composite, linear, movement, structural, zero
 from .table import NoRule
 
 
+def _in_order(a: Any, order: Any, what: str) -> Any:
+    """The order in which elements were read: "A" and "K" mean that in which the argument lies in memory."""
+    if order in ("C", "F"):
+        return order
+    array = a.numpy() if type(a) is Tensor else a
+    if type(array) is np.ndarray:
+        if array.flags.c_contiguous or (order == "A" and not array.flags.f_contiguous):
+            return "C"
+        if array.flags.f_contiguous:
+            return "F"
+    raise NoRule(
+        f'{what}(order={order!r}) has no gradient rule where the order of memory is not known: use order="C" or "F"'
+    )
+
+
 def _reshape(ct: Any, ans: Any, a: Any, shape: Any = None, order: Any = "C", **kw: Any) -> Any:
-    return reshape_like(ct, a, order) if order in ("C", "F") else move_back(np.reshape, 0, ct, (a, shape, order), kw)
+    return reshape_like(ct, a, _in_order(a, order, "np.reshape"))
+
+
+def _reshape_tangent(t: Any, ans: Any, a: Any, shape: Any = None, order: Any = "C", **kw: Any) -> Any:
+    shape = kw.get("newshape") if shape is None else shape
+    return np.reshape(t, shape, order=_in_order(a, order, "np.reshape"))
 
 
 def _ravel(ct: Any, ans: Any, a: Any, order: Any = "C") -> Any:
-    return reshape_like(ct, a, order) if order in ("C", "F") else move_back(np.ravel, 0, ct, (a, order), {})
+    return reshape_like(ct, a, _in_order(a, order, "np.ravel"))
+
+
+def _ravel_tangent(t: Any, ans: Any, a: Any, order: Any = "C") -> Any:
+    return np.ravel(t, _in_order(a, order, "np.ravel"))
 
 
 def _transpose(ct: Any, ans: Any, a: Any, axes: Any = None) -> Any:
@@ -77,8 +102,8 @@ def _pad_checked(ct: Any, ans: Any, a: Any, pad_width: Any, mode: Any = "constan
 
 
 # fmt: off
-linear(np.reshape, _reshape)
-linear(np.ravel, _ravel)
+structural(np.reshape, (_reshape,), (_reshape_tangent,), ("a",))
+structural(np.ravel, (_ravel,), (_ravel_tangent,), ("a",))
 linear(np.transpose, _transpose)
 linear(np.matrix_transpose, lambda ct, ans, x: np.matrix_transpose(ct), ("x",))
 linear(np.swapaxes, lambda ct, ans, a, axis1, axis2: np.swapaxes(ct, axis1, axis2))
