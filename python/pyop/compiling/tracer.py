@@ -105,6 +105,13 @@ class Tracer:
                 apart = Apart.make(plan)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
         except Exception as error:
+            if type(error) is TypeError and "cannot be written back to" in str(error):  # np.nditer asks no Value
+                error = TypeError(
+                    "np.nditer that writes needs the memory of an array, and a Value has none until its graph runs: "
+                    "write it with functions of whole arrays, or use a pyop.op that writes into a copy and returns it"
+                )
+                note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
+                raise error from None
             note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
             raise
         finally:
