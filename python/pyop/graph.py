@@ -421,11 +421,16 @@ def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Gr
     """
     if not callable(fn):
         raise TypeError(f"trace takes a callable, got {type(fn).__name__} {fn!r:.80}")
+    from .compiling.error_checks import refuse_error_handling
+    from .compiling.type_checks import refuse_exact_types
+
     graph = Graph(name=check_name(name) if name is not None else default_name(fn))
     names = Parameters.of(fn).arrays
     with graph:
         arguments = [_inputs_of(graph, spec, names[k] if k < len(names) else "input") for k, spec in enumerate(specs)]
         try:
+            refuse_exact_types(fn)
+            refuse_error_handling(fn)
             result = call_watched(fn, tuple(arguments), {})
         except Exception as error:
             note_call(error, f"pyop.trace called {graph.name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,9 +14,10 @@ from .._core import Plan, Tensor, Value, graph_being_built, has_own_rules
 from .._tree import contains, flatten
 from ..graph import Graph
 from ..parameters import check_name
-from ..refusals import call_watched, note_call
+from ..refusals import call_watched, note_call, refusal
 from .arguments import NUMBERS, Argument, Arguments, Place, root
 from .captured import Watch
+from .error_checks import refuse_error_handling
 from .number import Number, Specialise, check_statics, is_number
 from .options import Options
 from .results import Apart, Both, declare_outputs
@@ -180,8 +182,10 @@ class Tracer:
 
     def _call(self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes]) -> tuple[Graph, Any]:
         refuse_exact_types(self.fn)
+        refuse_error_handling(self.fn)
         graph = Graph(name=check_name(self.name))
         given: list[Any] = []
+        handed: list[list[Any]] = []
         number = 0
         with graph:
             for tree, places in arguments:
@@ -190,8 +194,11 @@ class Tracer:
                     leaves.append(_stand_in(graph, place, kinds[number], number))
                     number += 1
                 given.append(tree.unflatten(leaves))
+                handed.append(leaves)
             try:
                 result = call_watched(self.fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
+                for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
+                    _check_container(tree, places, leaves, argument, self.name)
             except BaseException:
                 self._finish(graph)
                 raise
@@ -222,6 +229,19 @@ _COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, 
 def _has_rules(x: Any) -> bool:
     """Whether the function itself has to run, whatever else is among the arguments."""
     return type(x) not in _COMMON and has_own_rules(x)
+
+
+def _check_container(tree: Any, places: list[Place], leaves: list[Any], argument: Any, name: str) -> None:
+    """Refuse a function that puts something else into a container that it was given: the caller's would not change."""
+    if tree.is_leaf or not places:
+        return
+    found, structure = flatten(argument)
+    if structure == tree and all(map(operator.is_, found, leaves)):
+        return
+    raise refusal(
+        f"{name} changes what its argument '{root(places[0].path)}' holds, and the caller's {type(argument).__name__} "
+        "would stay as it is: make a new one, and return it"
+    )
 
 
 def _has_numbers(tree: Any) -> bool:

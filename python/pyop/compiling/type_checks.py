@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["refuse_exact_types"]
+__all__ = ["functions_of", "names_of", "refuse_exact_types"]
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_CLOSURE")
 _NOT_SEEN = ("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RESUME", "COPY_FREE_VARS")
@@ -53,7 +53,7 @@ def refuse_exact_types(fn: Callable[..., Any]) -> None:
     """
     if type(fn) is FunctionType and fn in _passed:
         return
-    for function in _functions(fn):
+    for function in functions_of(fn):
         code = function.__code__
         if code not in _checked:
             _checked[code] = next(_found(code, function), None)
@@ -68,7 +68,7 @@ def refuse_exact_types(fn: Callable[..., Any]) -> None:
         _passed.add(fn)
 
 
-def _functions(fn: Any) -> Iterator[FunctionType]:
+def functions_of(fn: Any) -> Iterator[FunctionType]:
     """The function, and those that it names: in its closure, and in its module."""
     pending: list[Any] = [fn]
     seen: set[FunctionType] = set()
@@ -93,17 +93,18 @@ def _functions(fn: Any) -> Iterator[FunctionType]:
         if ours:
             continue
         module = function.__module__
-        for name in _names(function.__code__):
+        for name in names_of(function.__code__):
             named = function.__globals__.get(name)
             if isinstance(named, FunctionType) and named.__module__ == module:
                 pending.append(named)
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_of(code: CodeType) -> Iterator[str]:
+    """The names of globals and attributes that it reads, nested functions included."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _names(inner)
+            yield from names_of(inner)
 
 
 def _found(code: CodeType, function: FunctionType) -> Iterator[str]:

@@ -12,20 +12,6 @@ import numpy as np
 
 from . import program, smooth
 
-# type(x) itself is the one question that is answered for the stand-in: docs/compiling.md says so.
-SYMBOLIC = (
-    "compile",
-    "unoptimized",
-    "plan",
-    "reverse",
-    "forward",
-    "reverse, compiled",
-    "forward, compiled",
-    "vmap",
-    "vmap, compiled",
-    "series",
-)
-
 
 @smooth("f8[3]")
 def is_ndarray(x):
@@ -47,12 +33,12 @@ def is_not_ndarray_then_wrapped(x):
     return x * 2
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def type_is_ndarray(x):
     return x * 2 if type(x) is np.ndarray else x * 3
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def type_equals_ndarray(x):
     return x * 2 if type(x) == np.ndarray else x * 3  # noqa: E721
 
@@ -62,12 +48,12 @@ def class_of(x):
     return x * 2 if x.__class__ is np.ndarray else x * 3
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def name_of_the_class(x):
     return x * 2 if type(x).__name__ == "ndarray" else x * 3
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def subclass_check(x):
     return x * 2 if issubclass(type(x), np.ndarray) else x * 3
 
@@ -114,13 +100,13 @@ def element_is_not_an_array(x):
     return e * 2 if isinstance(e, np.ndarray) else e * 3
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def element_type_is_float64(x):
     e = x[0]
     return e * 2 if type(e) is np.float64 else e * 3
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def sum_type_is_float64(x):
     e = np.sum(x)
     return e * 2 if type(e) is np.float64 else e * 3
@@ -421,12 +407,12 @@ def identity_of_arguments(x):
     return x * (2 if same(x, x) else 3) * (2 if x is x.T else 3)
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def module_of_the_type(x):
     return x * (2 if type(x).__module__ == "numpy" else 3)
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def method_resolution(x):
     return x * (2 if np.ndarray in type(x).__mro__ else 3)
 
