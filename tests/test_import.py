@@ -60,7 +60,8 @@ except ImportError:
 program = '''
 import importlib.util
 try:
-    importlib.util.module_from_spec(importlib.util.spec_from_file_location("pyop._core", {core!r}))
+    spec = importlib.util.spec_from_file_location("pyop._core", {core!r})
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
 except ImportError as error:
     print(error, flush=True)
 '''

@@ -29,6 +29,14 @@ uint64_t dying_inputs(const Instruction& ins, const Operand* operands, PyObject*
 // Pointers for one instruction.
 using Pointers = StackArray<PyObject*, 16>;
 
+// A view of an argument for one call: of what the argument's own view shows, so that the caller gets that if the
+// function returns it. Null if there is none to be made, or with an error set.
+PyObject* view_anew(const Operand o, PyObject* argument) {
+    if (!is_exact_array(argument)) return nullptr;
+    PyObject* array = o.constant() ? argument : PyArray_BASE(as_array(argument));
+    return array && is_exact_array(array) ? as_object(lend_view_new(as_array(array))) : nullptr;
+}
+
 // The arguments of one call, some of them as views that are made for it.
 class LentAnew {
   public:
@@ -43,12 +51,12 @@ class LentAnew {
     int lend(const Operand* operands, PyObject* const* arguments) {
         for (size_t k = 0; k < views_.size(); ++k) {
             arguments_[k] = arguments[k];
-            if (!operands[k].anew() || !is_exact_array(arguments[k])) continue;
-            // What an argument's view shows, so that the caller gets that argument if the function returns the view.
-            PyObject* array = operands[k].constant() ? arguments[k] : PyArray_BASE(as_array(arguments[k]));
-            if (!array || !is_exact_array(array)) continue;
-            arguments_[k] = views_[k] = as_object(lend_view_new(as_array(array)));
-            if (!views_[k]) return -1;
+            if (!operands[k].anew()) continue;
+            views_[k] = view_anew(operands[k], arguments[k]);
+            if (views_[k])
+                arguments_[k] = views_[k];
+            else if (PyErr_Occurred())
+                return -1;
         }
         return 0;
     }
@@ -183,13 +191,28 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
             // A value computed by an undeclared function may be anything; the general path converts it.
             bool arrays = true;
             for (uint32_t k = 0; k < ins.n_inputs; ++k) arrays &= is_exact_array(arguments[k]);
-            PyObject* result;
+            PyObject *result, *views[kPlainArity];
+            unsigned lent = 0;
+            if (PYOP_UNLIKELY(ins.anew && arrays)) {
+                for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+                    if (!operands[k].anew() || !(views[k] = view_anew(operands[k], arguments[k]))) continue;
+                    arguments[k] = views[k];
+                    lent |= 1u << k;
+                }
+                if (PYOP_UNLIKELY(PyErr_Occurred() != nullptr)) {
+                    for (uint32_t k = 0; lent; ++k, lent >>= 1)
+                        if (lent & 1) lend_return_steal(as_array(views[k]));
+                    return -1;
+                }
+            }
             const auto call = [&] {
                 return checked_call_plain(ins.callee.fn, *ins.callee.contract, arguments, ins.n_inputs, &result,
                                           NodeCaller(g, ins.node));
             };
             int done = 1;
             if (PYOP_LIKELY(arrays)) done = profiling() ? run_profiled(p, i, arguments, &result, call) : call();
+            for (uint32_t k = 0; lent; ++k, lent >>= 1)
+                if (lent & 1) lend_return_steal(as_array(views[k]));
             if (PYOP_LIKELY(done == 0)) {
                 const uint32_t slot = p.results[ins.first_result];
                 if (PYOP_LIKELY(slot != kNoSlot))

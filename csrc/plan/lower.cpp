@@ -190,7 +190,6 @@ class Lowering {
     static void lend_anew(Instruction& ins, Operand& o) {
         o.code |= Operand::kAnew;
         ins.anew = true;
-        ins.plain = false;
     }
 
     void lend_shared_anew() {
