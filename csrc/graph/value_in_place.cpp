@@ -48,6 +48,15 @@ PyObject* by_rules(PyObject* value, PyObject* other, const char* method, const c
     return moved(value, made.get());
 }
 
+int ndim_of(PyObject* o) {
+    if (is_value(o)) return graph_of(as_value(o)->graph).spec(as_value(o)->edge).ndim;
+    return is_exact_array(o) ? PyArray_NDIM(as_array(o)) : 0;
+}
+
+// Whether NumPy could lay out a new array otherwise than the target: it looks at all operands then. What lies otherwise
+// is summed in another order later.
+bool may_lie_otherwise(const ValueSpec& target, PyObject* other) { return target.ndim > 1 && ndim_of(other) > 1; }
+
 template <Operator which>
 PyObject* in_place(PyObject* value, PyObject* other) {
     constexpr auto at = static_cast<size_t>(which);
@@ -55,7 +64,8 @@ PyObject* in_place(PyObject* value, PyObject* other) {
     if (spec.form == Form::Scalar) return row_of(which).binary(value, other);
     if (spec.form == Form::Unknown) return unknown_form(value, kSymbols[at]);
     PyObject* inputs[] = {value, other};
-    if (!ufunc_keeps_spec(ufuncs[at], inputs, 2)) return by_rules(value, other, kMethods[at], kSymbols[at]);
+    if (may_lie_otherwise(spec, other) || !ufunc_keeps_spec(ufuncs[at], inputs, 2))
+        return by_rules(value, other, kMethods[at], kSymbols[at]);
     if (check_writable(value, kSymbols[at]) < 0) return nullptr;
     Ref made = guarded([&] { return Ref::steal(ufunc_call_new(ufuncs[at], inputs, 2)); }, Ref());
     return made ? moved(value, made.get()) : nullptr;

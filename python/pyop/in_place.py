@@ -146,7 +146,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     _check_shape(ufunc, target, found)
     target._check_writable(symbol)
     real = target.dtype is not None and target.dtype.kind in "iuf"
-    if method == "ipow" and real and found == target.spec and (_is_number(other) or isinstance(other, Value)):
+    if method == "ipow" and real and found == target.spec and (_is_number(other) or _is_flat(other)):
         return operator.pow(target, other)
     return apply(InPlace(method), (target, other), {}, target.spec, name=ufunc.__name__, scalar=False)
 
@@ -158,6 +158,11 @@ def _to_spec(x: Any) -> Any:
     from .array_protocol import to_specs
 
     return to_specs(x)
+
+
+def _is_flat(x: Any) -> bool:
+    """Whether it is a Value beside which NumPy lays out a new array as it does the target."""
+    return isinstance(x, Value) and x.ndim is not None and x.ndim < 2
 
 
 def _is_number(x: Any) -> bool:

@@ -100,6 +100,8 @@ def by_helper(x):
         lambda x: x * 2 if np.ndarray == type(x) else x * 3,  # noqa: E721
         lambda x: x * 2 if type(x) in (np.ndarray, np.float64) else x * 3,
         lambda x: next(x * 2 if type(v) is np.float64 else x * 3 for v in x),
+        lambda x: x * 2 if issubclass(type(x), np.ndarray) else x * 3,
+        lambda x: x * 2 if type(x).__name__ == "ndarray" else x * 3,
     ],
 )
 def test_an_exact_type_is_refused(f):
@@ -118,6 +120,34 @@ def test_an_exact_type_is_refused(f):
 )
 def test_no_false_alarm(f):
     agrees(f, X)
+
+
+BY_TYPE = {float: 2.0, int: 3.0, bool: 4.0}
+
+
+def by_table(x, t):
+    return x * BY_TYPE.get(type(t), 5.0)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, t: x * t if type(t) is float else x,
+        lambda x, t: x * t if type(t) == int else x,  # noqa: E721
+        lambda x, t: x * t if type(t) in (float, complex) else x,
+        lambda x, t: by_table(x, t),
+    ],
+)
+@pytest.mark.parametrize("t", [2.0, 3, True, 1j])
+def test_the_exact_type_of_a_number_is_known(f, t):
+    assert np.array_equal(pyop.compile(f)(X, t), f(X, t))
+
+
+def test_other_numbers_share_a_plan():
+    f = pyop.compile(lambda x, t: x * t if isinstance(t, float) else x)
+    for t in (1.0, 2.0, 3.0):
+        f(X, t)
+    assert f.cache_info().plans == 1
 
 
 def test_a_value_that_was_kept_says_where_it_was_made():

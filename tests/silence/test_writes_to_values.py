@@ -341,3 +341,18 @@ def test_unknown_sizes_are_checked_when_the_plan_runs():
     assert g.run(feeds={"x": X, "y": np.ones(1)}).tolist() == (X + 1).tolist()
     with pytest.raises(ValueError, match="broadcast"):
         g.run(feeds={"x": np.ones(1), "y": X})
+
+
+@pytest.mark.parametrize("f", [lambda y, x: y.__iadd__(x), lambda y, x: y.__ipow__(x), lambda y, x: y.__imul__(x[0])])
+def test_the_target_keeps_how_it_lies(f):
+    """What lies otherwise is summed in another order."""
+    given = np.asfortranarray(np.random.default_rng(3).standard_normal((37, 23))) ** 2
+    other = np.random.default_rng(4).standard_normal((37, 23))
+
+    def program(x, other):
+        y = x * 1.5
+        f(y, other)
+        return y.sum(), y.ravel(order="K")
+
+    for got, want in zip(pyop.compile(program)(given, other), program(given, other), strict=True):
+        assert np.array_equal(got, want)

@@ -23,7 +23,7 @@ from .options import Options
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning
 from .same import same, same_graphs
-from .type_checks import refuse_exact_types
+from .type_checks import asks_types_of_numbers, refuse_exact_types
 
 __all__ = ["Tracer"]
 
@@ -53,7 +53,7 @@ class Tracer:
         foreign = next((p for _, places in arguments for p in places if p.kind == b"?"), None)
         if foreign is not None:
             return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
-        specialised: set[int] = set()
+        specialised = self._needed_at_once(arguments)
         while True:
             try:
                 plan, finish, kinds, keys = self._trace(arguments, n, names or (), specialised)
@@ -66,6 +66,12 @@ class Tracer:
         self._count(function, arguments, places, specialised)
         trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
         return plan, kinds, trees, keys, finish
+
+    def _needed_at_once(self, arguments: list[Argument]) -> set[int]:
+        """Return the places of Python numbers that the function must be traced with, whatever it does with them."""
+        places = [place for _, found in arguments for place in found]
+        numbers = {k for k, place in enumerate(places) if place.kind == b"n" and type(place.value) in NUMBERS}
+        return numbers if numbers and asks_types_of_numbers(self.fn) else set()
 
     def _call_on_foreign(self, function: Any, args: Any, n: int, names: Sequence[str], out: Any, arguments: Any) -> Any:
         """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
