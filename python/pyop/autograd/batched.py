@@ -205,11 +205,13 @@ class Batched(NDArrayOperatorsMixin):
 
     def __eq__(self, other: object) -> Any:
         plain = other is None or isinstance(other, str | bytes)
-        return one_by_one(operator.eq, (self, other), {}, self.level) if plain else np.equal(_any(self), other)
+        return one_by_one(operator.eq, (self, other), {}, self.level) if plain else np.equal(_any(self), _any(other))
 
     def __ne__(self, other: object) -> Any:
         plain = other is None or isinstance(other, str | bytes)
-        return one_by_one(operator.ne, (self, other), {}, self.level) if plain else np.not_equal(_any(self), other)
+        return (
+            one_by_one(operator.ne, (self, other), {}, self.level) if plain else np.not_equal(_any(self), _any(other))
+        )
 
     @property
     def real(self) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import cache, wraps
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -157,7 +157,7 @@ def _load() -> None:
     _loaded = True
 
 
-@lru_cache(maxsize=None)
+@cache
 def settled(function: Rule) -> Rule:
     """The rule with ``out`` refused and with its results brought to what a node can promise."""
     code: Any = function.__code__  # a rule is a plain function
