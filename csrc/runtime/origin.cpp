@@ -7,17 +7,23 @@ namespace pyop {
 namespace {
 
 PyObject* package_directory = nullptr;  // with a trailing separator; lives as long as the process
+PyObject* operators_file = nullptr;     // the end of the path of NumPy's mixin
 
 bool is_ours(PyCodeObject* code) {
     if (!package_directory) return false;
-    const Py_ssize_t hit = PyUnicode_Tailmatch(code->co_filename, package_directory, 0, PY_SSIZE_T_MAX, -1);
+    Py_ssize_t hit = PyUnicode_Tailmatch(code->co_filename, package_directory, 0, PY_SSIZE_T_MAX, -1);
+    // The operators of what stands for an array under vmap.
+    if (hit == 0) hit = PyUnicode_Tailmatch(code->co_filename, operators_file, 0, PY_SSIZE_T_MAX, 1);
     if (hit < 0) PyErr_Clear();
     return hit > 0;
 }
 
 }  // namespace
 
-void set_package_directory(PyObject* path) { Py_XSETREF(package_directory, Py_NewRef(path)); }
+void set_package_directory(PyObject* path) {
+    operators_file = PyUnicode_InternFromString("numpy/lib/mixins.py");
+    Py_XSETREF(package_directory, operators_file ? Py_NewRef(path) : nullptr);
+}
 
 Origin current_origin() {
     PyFrameObject* frame = PyEval_GetFrame();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
@@ -128,6 +129,14 @@ class Graph(GraphBase):
             raise TypeError(f"{value!r} is symbolic; only concrete values can be constants")
         return self._add_constant(_constant_array(value), "constant" if name is None else check_name(name))
 
+    def _constant_output(self, leaf: Any) -> Value:
+        if isinstance(leaf, dict | set | frozenset | deque):
+            raise TypeError(
+                f"{self._name} returned an object of type {type(leaf).__name__}: return arrays and numbers, in tuples, "
+                "lists, dicts, named tuples or dataclasses"
+            )
+        return self.constant(leaf)
+
     def output(self, tree: Any) -> None:
         """Declare what the graph as a whole computes, once.
 
@@ -153,7 +162,7 @@ class Graph(GraphBase):
         if self._outputs is not None:
             raise GraphError(f"graph {self._name!r} has outputs already; run other fetches with g.run(fetches, feeds)")
         leaves, structure = flatten(tree)
-        leaves = [leaf if isinstance(leaf, Value | Node) else self.constant(leaf) for leaf in leaves]
+        leaves = [leaf if isinstance(leaf, Value | Node) else self._constant_output(leaf) for leaf in leaves]
         for leaf in leaves:
             if leaf.graph is not self:
                 late = leaf._kept_text() if isinstance(leaf, Value) else None

@@ -87,6 +87,10 @@ def parts_differ(want: Any, got: Any, where: str) -> str:
         pairs = [(f"{where}.{k}", vars(want)[k], vars(got).get(k)) for k in vars(want)]
     elif hasattr(want, "__slots__"):
         pairs = [(f"{where}.{k}", getattr(want, k), getattr(got, k)) for k in want.__slots__]
+    elif isinstance(want, np.random.Generator):
+        return differs(want.bit_generator.state, got.bit_generator.state, where)
+    elif " at 0x" in repr(want):  # an iterator
+        return ""
     else:
         return "" if want == got else f"{where}: {shown(want)} in NumPy, {shown(got)} here"
     return next(filter(None, (differs(x, y, at) for at, x, y in pairs)), "")
@@ -158,7 +162,12 @@ def sharing(result: Any, arguments: list[Any]) -> list[tuple[str, str]]:
     """Which arrays of results and arguments share memory, by their places."""
     flat = [*placed(result, "result"), *placed(arguments, "arguments")]
     pairs = [(x, y) for k, x in enumerate(flat) for y in flat[:k]]
-    return [(one, other) for (one, x), (other, y) in pairs if np.shares_memory(x, y)]
+    return [(one, other) for (one, x), (other, y) in pairs if writable(x, y) and np.shares_memory(x, y)]
+
+
+def writable(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether one of them can be written, so that it matters what they share."""
+    return x.flags.writeable or y.flags.writeable
 
 
 def placed(tree: Any, where: str) -> list[tuple[str, np.ndarray]]:

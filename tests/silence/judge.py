@@ -93,6 +93,7 @@ def names_place(error: BaseException, text: str, entry: Entry) -> bool:
         or path.rpartition("/")[2] in text
         or "argument" in text
         or any(f"'{name}'" in text for name in names)
+        or f"{entry.function.__name__} returned" in text
     )
 
 

@@ -87,6 +87,13 @@ def _stands_for_array(x: Any) -> bool:
     return issubclass(type(x), (Tensor, Value)) or is_batched(x)
 
 
+def _place(func: Any) -> str:
+    """The name of a function, and its line."""
+    code = getattr(func, "__code__", None)
+    name = getattr(func, "__name__", "the function")
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else str(name)
+
+
 class _Nesting(threading.local):
     """How many calls of functions that `vmap` has made run on this thread; an example is of one of them."""
 
@@ -164,8 +171,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
                 array = leaf if _stands_for_array(leaf) else plain_array(leaf, "a result under vmap")
                 if array.dtype == object and not issubclass(type(leaf), np.ndarray):
                     raise TypeError(
-                        f"a function under vmap returned an object of type {type(leaf).__name__}: return arrays or "
-                        "numbers, in tuples, lists, dicts, named tuples or dataclasses"
+                        f"{_place(func)}, under vmap, returned an object of type {type(leaf).__name__}: return arrays "
+                        "or numbers, in tuples, lists, dicts, named tuples or dataclasses"
                     )
                 return np.stack([array] * size, axis=dim)
             return leaf.array if leaf.dim == dim else np.moveaxis(leaf.array, leaf.dim, dim)

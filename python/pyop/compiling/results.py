@@ -77,7 +77,7 @@ def declare_outputs(graph: Graph, result: Any, name: str) -> Callable[..., Any] 
             raise TypeError(
                 f"{name} returned {'' if structure.is_leaf else structure.leaf_paths()[k] + ', '}an object of type "
                 f"{type(leaf).__name__}: what is compiled returns arrays, numbers, text or None, in tuples, lists, "
-                "dicts, named tuples and dataclasses"
+                "dicts, named tuples and dataclasses: return those"
             )
     if structure.is_leaf and template == [("number", None)]:
         graph.output(values[0])

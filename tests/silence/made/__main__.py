@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -20,6 +21,7 @@ def main() -> int:
     parser.add_argument("last", type=int)
     parser.add_argument("--gradients", action="store_true")
     parser.add_argument("--show", action="store_true", help="print the programs and do not run them")
+    parser.add_argument("--json", action="store_true", help="everything, for tests")
     parser.add_argument("--failures", type=int, default=10, help="print so many failures")
     args = parser.parse_args()
     if args.show:
@@ -28,6 +30,9 @@ def main() -> int:
         return 0
     begin = time.monotonic()
     tally = run(range(args.first, args.last), args.gradients)
+    if args.json:
+        json.dump({"counts": tally.counts, "reasons": tally.reasons, "failures": tally.failures}, sys.stdout)
+        return 0
     for failure in sorted(tally.failures, key=len)[: args.failures]:
         print("---", failure, "\n", flush=True)
     took = time.monotonic() - begin
