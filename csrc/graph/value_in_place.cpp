@@ -64,7 +64,8 @@ PyObject* in_place(PyObject* value, PyObject* other) {
     if (spec.form == Form::Scalar) return row_of(which).binary(value, other);
     if (spec.form == Form::Unknown) return unknown_form(value, kSymbols[at]);
     PyObject* inputs[] = {value, other};
-    if (may_lie_otherwise(spec, other) || !ufunc_keeps_spec(ufuncs[at], inputs, 2))
+    // Of no dimension a ufunc returns a scalar, and the array stays one.
+    if (spec.ndim <= 0 || may_lie_otherwise(spec, other) || !ufunc_keeps_spec(ufuncs[at], inputs, 2))
         return by_rules(value, other, kMethods[at], kSymbols[at]);
     if (check_writable(value, kSymbols[at]) < 0) return nullptr;
     Ref made = guarded([&] { return Ref::steal(ufunc_call_new(ufuncs[at], inputs, 2)); }, Ref());

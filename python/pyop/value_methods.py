@@ -99,9 +99,7 @@ def _one_or_many(items: tuple[Any, ...], needed_by: str | None) -> Any:
 
 def flatten(self: Any, order: Any = "C") -> Any:
     """A copy of the elements in one dimension; see `numpy.ravel`."""
-    made: Any = np.ravel(self, order)
-    made._own()
-    return made
+    return np.copy(np.ravel(self, order))
 
 
 def copy(self: Any, order: Any = "C") -> Any:

@@ -105,8 +105,8 @@ def judged(want: Call, got: Call, before: list[Any] | None, entry: Entry, *, loo
         if want.error is not None and isinstance(got.error, public_type(want.error)):
             if not (side or aside):
                 return RIGHT, ""
-            if str(got.error) == str(want.error):
-                return WRONG, f"both raise {type(got.error).__name__}, but {side or aside}"
+            if before is not None and not differs(before, got.arguments):
+                return REFUSED, f"NumPy's own error, before anything is written: {type(got.error).__name__}"
         if before is not None and differs(before, got.arguments):
             return WRONG, f"refused half-way ({' / '.join(said(got.error))[:200]}): {side or 'arguments were written'}"
         return refusal(got.error, entry)

@@ -1,6 +1,6 @@
 """No program is wrong, in any way of running it; and what was right stays right.
 
-`outcomes.txt` has a letter for each way of `ways.WAYS`: R right, r refused, ? refused without naming the line, - not asked.
+`outcomes.txt` has a letter for each of `ways.WAYS`: R right, r refused, ? refused without naming the line, - not asked.
 ``python -m tests.silence --table > tests/silence/outcomes.txt`` writes it anew. What is refused there may become right.
 """
 

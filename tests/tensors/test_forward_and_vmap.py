@@ -224,3 +224,66 @@ def test_vmap_nests_on_each_thread_by_itself():
     got = pyop.vmap(lambda x: started.wait(30) and outer(x))(x[:, :, :, None])
     thread.join()
     np.testing.assert_array_equal(got, x + x.sum(2, keepdims=True))
+
+
+def test_a_primal_that_changes_by_another_name_is_refused():
+    def f(x, other):
+        other[1:3] = 5.0
+        return np.dot(x, x)
+
+    x = np.arange(4.0)
+    with pytest.raises(TypeError, match="pass a copy"):
+        pyop.jvp(lambda t: f(t, x), (x,), (np.ones(4),))
+
+
+def test_an_example_passes_for_what_it_is():
+    X = np.arange(6.0).reshape(2, 3)
+
+    def f(x):
+        e = x[0]
+        assert isinstance(x, np.ndarray)
+        assert not isinstance(e, np.ndarray)
+        assert isinstance(e, float)
+        assert isinstance(x.sum(), np.float64)
+        assert not np.isscalar(x)
+        assert np.isscalar(e)
+        y = x * 2
+        z = y
+        y += 1
+        e += 1
+        return z, e
+
+    z, e = pyop.vmap(f)(X)
+    assert np.array_equal(z, X * 2 + 1)
+    assert np.array_equal(e, X[:, 0] + 1)
+    assert np.array_equal(X, np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.__iadd__(1),
+        lambda x: np.add(x, 1, out=np.zeros(3)),
+        lambda x: (x * 2)[1:].__imul__(2),
+        lambda x: np.copyto(np.zeros(3), x),
+        lambda x: x.sort(),
+        lambda x: (x * 1).__setitem__(0, 1.0),
+        lambda x: float(x[0]),
+        lambda x: x * 2 if np.allclose(x, [0.0, 1.0, 2.0]) else x,
+        lambda x: x * 2 if hasattr(x, "flags") else x,
+        lambda x: x[x > 1],
+    ],
+)
+def test_an_example_that_cannot_be_written_or_read_is_refused(f):
+    X = np.arange(6.0).reshape(2, 3)
+
+    def swallowing(x):
+        try:
+            return f(x)
+        except Exception:
+            return x
+
+    for function in (f, swallowing):
+        with pytest.raises((TypeError, AttributeError), match=r"use|write|put|take|choose"):
+            pyop.vmap(function)(X)
+    assert np.array_equal(X, np.arange(6.0).reshape(2, 3))

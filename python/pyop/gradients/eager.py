@@ -245,7 +245,14 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
         from ..autograd.forward import jvp as push
 
         tensors = tuple([x if type(x) is Tensor else _as_tensor(x) for x in moved])
+        before = [(k, x, x.tobytes()) for k, x in zip(which, moved, strict=True) if type(x) is np.ndarray]
         values, pushed = push(lambda *xs: _call(flat, xs, {}), tensors, along)
+        for k, x, content in before:
+            if x.tobytes() != content:  # by another name: reverse mode sees that where it has saved the array
+                raise TypeError(
+                    f"the function has written into the memory of primal {k} by another array over it, which no "
+                    "tangent follows: pass a copy as one of them"
+                )
     form = shape[0]
 
     def out(x: Any) -> Any:

@@ -18,7 +18,8 @@ def arithmetic(d: Draw) -> str:
 @kind(3, smooth=False)
 def other_arithmetic(d: Draw) -> str:
     a = d.array()
-    return f"{d.new()} = {a} {d.pick(['/', '//', '%', '**', '&', '|', '<', '==', '@'])} {d.beside(a)}"
+    power = ["**"] * (d.variables[a].dtype.kind not in "iub")  # what nobody reads does not raise in a plan
+    return f"{d.new()} = {a} {d.pick(['/', '//', '%', '&', '|', '<', '==', '@', *power])} {d.beside(a)}"
 
 
 @kind(3)
@@ -100,7 +101,8 @@ def part_of_complex(d: Draw) -> str:
 @kind(12)
 def augmented(d: Draw) -> str:
     a = d.written()
-    sign = d.pick(SIGNS if d.smooth else [*SIGNS, "/", "//", "%", "**", "&", "|", "^", "<<", "@"])
+    power = ["**"] * (d.variables[a].dtype.kind not in "iub")
+    sign = d.pick(SIGNS if d.smooth else [*SIGNS, "/", "//", "%", "&", "|", "^", "<<", "@", *power])
     return f"{a} {sign}= {d.beside(a)}"
 
 

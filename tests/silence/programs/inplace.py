@@ -318,3 +318,23 @@ def read_only_argument_copied(x):
     y = x.copy()
     y += 1
     return y
+
+
+@program("f8[]")
+def no_dimension_in_place_twice(x):
+    y = np.zeros(()) + x
+    z = np.asarray(y).copy()
+    box = [z, z]
+    z *= z
+    z //= 2
+    z += 1
+    return box
+
+
+@program("f8[]")
+def argument_of_no_dimension_copied_and_written_twice(x):
+    y = x.copy()
+    z = y
+    y += 1
+    y += 1
+    return z > 1, z

@@ -304,3 +304,8 @@ def dates(d, t):
 @program("U5[3]")
 def texts(t):
     return t == t[0], np.char.upper(t)
+
+
+@program("f8[4]")
+def flattened_argument(x):
+    return x.flatten(), x[None].flatten()[:1]
