@@ -116,9 +116,9 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
         return nullptr;
     }
     ++f.misses;
-    PyObject *plan, *kinds, *trees, *keys, *finish;
-    if (!PyArg_ParseTuple(made.get(), "O!SO!O!O", plan_type, &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type, &keys,
-                          &finish))
+    PyObject *plan, *kinds, *trees, *keys, *finish, *readings;
+    if (!PyArg_ParseTuple(made.get(), "O!SO!O!OO!", plan_type, &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type,
+                          &keys, &finish, &PyTuple_Type, &readings))
         return nullptr;
     // Another thread, or the function itself, may have been as quick.
     guard = f.guards->find(hash, call, leaves, status);
@@ -129,6 +129,7 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
     if (!guard) return nullptr;
     guard->hash = hash;
     guard->plan = Ref::borrow(plan);
+    if (guard->captured.set(readings) < 0) return nullptr;
     if (finish != Py_None) {
         guard->finish = Ref::borrow(finish);
     }
@@ -159,7 +160,7 @@ PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t narg
     const Guard* guard = f.guards->recent();
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     const bool plain = guard && guard->flat && n == guard->n_positional && !names && !graphs_being_built;
-    if (PYOP_LIKELY(plain && !guard->finish && fits_flat(*guard, args))) {
+    if (PYOP_LIKELY(plain && !guard->finish && fits_flat(*guard, args) && guard->captured.unchanged())) {
         ++f.hits;
         PyObject* plan = guard->plan.get();  // keeps itself alive while it runs
         return reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);

@@ -189,7 +189,7 @@ int Guard::traverse(visitproc visit, void* arg) const {
     for (const Ref& object : owned) Py_VISIT(object.get());
     Py_VISIT(plan.get());
     Py_VISIT(finish.get());
-    return 0;
+    return captured.traverse(visit, arg);
 }
 
 int fits(const Guard& guard, const Call& call, Leaves& leaves) {
@@ -290,6 +290,12 @@ std::shared_ptr<Guard> GuardTable::find(uint64_t hash, const Call& call, Leaves&
         if (version != version_) return nullptr;  // the iterators mean nothing any more
         if (same < 0) return nullptr;
         if (same == 0) continue;
+        if (!guard->captured.unchanged()) {
+            ++version_;
+            if (guard.get() == recent_) recent_ = nullptr;
+            guards_.erase(it);
+            return nullptr;
+        }
         make_recent(guard.get());
         return guard;
     }

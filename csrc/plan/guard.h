@@ -19,6 +19,7 @@
 
 #include "array/numpy.h"
 #include "array/recycle.h"
+#include "plan/captured.h"
 #include "runtime/ref.h"
 
 namespace pyop {
@@ -52,6 +53,7 @@ struct Guard {
     bool any_number = false;       // some leaf is a Python number
     mutable std::vector<ResultRecycler> recyclers;  // by leaf: the arrays Python numbers are put in
     Ref names;                     // of keyword arguments: a tuple, or null
+    Captured captured;             // what the function had read beside its arguments
     Ref plan;
     Ref finish;                    // makes the result of what the plan returns; null: it is the result
 
@@ -118,7 +120,8 @@ class GuardTable {
     const Guard* recent() const { return recent_; }
 
     // The guard that fits, which becomes the most recent one, or null; -1 in `status` if comparing raised. `leaves` is
-    // filled unless the guard is flat: then they are the arguments.
+    // filled unless the guard is flat: then they are the arguments. One that fits, but is of other captured values,
+    // goes.
     std::shared_ptr<Guard> find(uint64_t hash, const Call& call, Leaves& leaves, int& status);
     // Forgets the one that was used longest ago if there are too many.
     void add(std::shared_ptr<Guard> guard);

@@ -18,7 +18,7 @@ import sys
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from .generators import GAUSSIAN, Generator, generator_of, global_generators
 from .number import is_number
 from .same import same
 
-__all__ = ["Watch"]
+__all__ = ["MISSING", "Watch", "is_library"]
 
 _ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), slice, range, np.dtype, np.ufunc, ModuleType)
@@ -39,10 +39,11 @@ _FLEETING = frozenset(
     ("default_rng", "RandomState", "SystemRandom", "urandom", "token_bytes", "uuid1", "uuid4", "time", "time_ns")
 ) | {"perf_counter", "perf_counter_ns", "monotonic", "now", "today", "utcnow", "process_time"}
 _WRITES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
+_MAKES = frozenset(("__init__", "__new__", "__post_init__"))  # run where the class is named
 _MOST_OBJECTS = 1000
 _MOST_ITEMS = 10_000
 _MOST_BYTES = 1 << 26
-_MISSING = object()
+MISSING = object()
 
 
 @functools.lru_cache(maxsize=1024)
@@ -53,21 +54,29 @@ def _names(code: CodeType) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=1024)
+def _globals_read(code: CodeType) -> frozenset[str]:
+    """The names of globals alone: an attribute may have the name of a global that the code does not read."""
+    own = [op.argval for op in dis.get_instructions(code) if op.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    return frozenset(own).union(*[_globals_read(part) for part in code.co_consts if isinstance(part, CodeType)])
+
+
+@functools.lru_cache(maxsize=1024)
 def _writes_globals(code: CodeType) -> bool:
     inner = any(_writes_globals(part) for part in code.co_consts if isinstance(part, CodeType))
     return inner or not _WRITES.isdisjoint(code.co_code[::2])
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_library(root: str) -> bool:
+def _is_installed(root: str) -> bool:
     """Whether a package was installed: then its functions and objects are not the user's to change."""
     path = getattr(sys.modules.get(root), "__file__", None) or ""
     return root in _OURS or "site-packages" in path or "dist-packages" in path
 
 
-def _of_library(x: Any) -> bool:
+def is_library(x: Any) -> bool:
+    """Whether an object was defined in an installed package."""
     module = getattr(x, "__module__", None)
-    return isinstance(module, str) and _is_library(module.partition(".")[0])
+    return isinstance(module, str) and _is_installed(module.partition(".")[0])
 
 
 class _Binding:
@@ -78,7 +87,7 @@ class _Binding:
         self.before = self.now()
 
     def now(self) -> Any:
-        return self.owner.get(self.name, _MISSING)
+        return self.owner.get(self.name, MISSING)
 
     def changed(self) -> bool:
         return self.differs(self.before)
@@ -88,7 +97,7 @@ class _Binding:
         return self.now() is not state
 
     def put(self, value: Any) -> None:
-        if value is not _MISSING:
+        if value is not MISSING:
             self.owner[self.name] = value
         else:
             self.owner.pop(self.name, None)
@@ -102,10 +111,10 @@ class _Cell(_Binding):
         try:
             return self.owner.cell_contents
         except ValueError:
-            return _MISSING
+            return MISSING
 
     def put(self, value: Any) -> None:
-        if value is not _MISSING:
+        if value is not MISSING:
             self.owner.cell_contents = value
         else:
             del self.owner.cell_contents
@@ -196,6 +205,14 @@ class Watch:
 
     def __init__(self, fn: Callable[..., Any], instances: list[Any]) -> None:
         self.fleeting = False
+        self.globals_read: list[tuple[dict[str, Any], frozenset[str]]] = []
+        self._named: list[
+            tuple[FunctionType, frozenset[str]]
+        ] = []  # functions, and what globals and attributes they name
+        self._methods: dict[int, type] = {}  # by the id of a function of a class
+        self.instances: list[dict[str, Any]] = []  # their attributes
+        self.classes: list[type] = []
+        self.own: set[int] = set()  # places that the trace has changed, and that do not matter: memos, logs
         self.generators: list[Generator] = global_generators()
         self.places: list[_Binding] = []
         self._seen: dict[int, Any] = {id(generator.owner): generator.owner for generator in self.generators}
@@ -244,7 +261,7 @@ class Watch:
         return generator is not None
 
     def _function(self, label: str, fn: Any) -> None:
-        code, is_users = fn.__code__, not _of_library(fn)
+        code, is_users = fn.__code__, not is_library(fn)
         for name, cell in zip(code.co_freevars, fn.__closure__ or (), strict=True):
             self._add(_Cell(f"{name!r} of the closure of {fn.__qualname__}", cell, name))
         if not is_users:
@@ -255,6 +272,8 @@ class Watch:
             for generator in self.generators:
                 generator.look_closely()
         known, writes = fn.__globals__, _writes_globals(code)
+        self._named.append((fn, names))
+        self.globals_read.append((known, _globals_read(code)))
         for name in names:
             if writes:
                 self._add(_Binding(f"the global {name!r}", known, name))
@@ -266,7 +285,7 @@ class Watch:
 
     def _add(self, place: _Binding) -> None:
         self.places.append(place)
-        if place.before is not _MISSING:
+        if place.before is not MISSING:
             self._pending.append((place.label, place.before))
 
     def _items(self, label: str, x: Any) -> None:
@@ -282,8 +301,9 @@ class Watch:
             self.places.append(_Array(label, x, ""))
 
     def _class(self, label: str, x: type) -> None:
-        if _of_library(x):
+        if is_library(x):
             return
+        self.classes.append(x)
         place = _Class(f"an attribute of {x.__name__}", x, "")
         self.places.append(place)
         for name, value in place.before:
@@ -293,24 +313,59 @@ class Watch:
                 value = value.__func__
             elif name.startswith("__") and type(value) is not FunctionType:
                 continue
+            self._methods[id(value)] = x
             self._pending.append((place.label, value))
 
     def _instance(self, label: str, x: Any) -> None:
-        if _of_library(type(x)):
+        attributes = getattr(x, "__dict__", None)
+        if is_library(type(x)) and type(x) is not SimpleNamespace:
+            if type(attributes) is dict:
+                self.instances.append(attributes)
             if callable(x) and (wrapped := getattr(x, "__wrapped__", None)) is not None:  # functools.lru_cache
                 self._pending.append((label, wrapped))
             return
-        attributes = getattr(x, "__dict__", None)
         if type(attributes) is dict:
             self._seen[id(attributes)] = attributes
+            self.instances.append(attributes)
             self._items(f"an attribute of a {type(x).__name__}", attributes)
         self._pending.append((label, type(x)))
 
     # --- after a trace
 
+    def names(self) -> frozenset[str]:
+        """Of what the function may read: globals and attributes. A method counts if it is named, or Python calls it."""
+        found: frozenset[str] = frozenset()
+        waiting = list(self._named)
+        while ready := [names for fn, names in waiting if self._may_run(fn, found)]:
+            waiting = [(fn, names) for fn, names in waiting if not self._may_run(fn, found)]
+            found = found.union(*ready)
+        return found
+
+    def _may_run(self, fn: FunctionType, names: frozenset[str]) -> bool:
+        kind, name = self._methods.get(id(fn)), fn.__name__
+        if kind is None or name in names:
+            return True
+        return kind.__name__ in names if name in _MAKES else name.startswith("__")
+
+    def cells(self) -> list[_Binding]:
+        """The variables of closures."""
+        return [place for place in self.places if type(place) is _Cell and id(place) not in self.own]
+
+    def containers(self) -> list[_Binding]:
+        """Lists and dicts, but for the attributes of instances."""
+        own = {id(attributes) for attributes in self.instances}
+        lists = [place for place in self.places if type(place) is _Items and isinstance(place.owner, (list, dict))]
+        return [place for place in lists if id(place.owner) not in own and id(place) not in self.own]
+
+    def arrays(self) -> list[_Binding]:
+        """Arrays that are not too large to be looked at."""
+        return [place for place in self.places if type(place) is _Array and id(place) not in self.own]
+
     def changed(self) -> list[str]:
         """What is not as it was, but for random numbers."""
-        return [place.label for place in self._changed()]
+        found = self._changed()
+        self.own.update(map(id, found))
+        return [place.label for place in found]
 
     def _changed(self) -> list[_Binding]:
         return [place for place in self.places if place.changed()]

@@ -102,12 +102,13 @@ def compile(
     float32. If the function needs it to go on (``if t > 1``, ``range(n)``, ``math.sin(t)``), there is a plan for each
     value.
 
-    The arguments are never written into: ``x += 1`` makes a new array. What lies between the arrays is done once, when
-    the function is traced, and ``with np.errstate(...)`` belongs around the call. Random numbers are an argument, or
-    drawn in a `pyop.op` with ``stateful=True``.
+    The arguments are never written into: ``x += 1`` of an argument, or of a view, is an error. What lies between the
+    arrays is done once, when the function is traced, and ``with np.errstate(...)`` belongs around the call. Random
+    numbers are an argument, or drawn in a `pyop.op` with ``stateful=True``.
 
-    Of a method, `self` is static: there are plans for each instance, which they do not keep alive. An attribute that
-    is set later is not seen: make it an argument, or call ``clear_cache()``.
+    Globals, variables of the closure, attributes, items of lists and dicts and arrays (of 64 KiB together) that the
+    function reads are compared at every call: where one was changed, the function is traced again. Of a method, `self`
+    is static: there are plans for each instance, which they do not keep alive.
 
     Called with symbolic arrays, or inside ``with graph:``, the function itself runs, and becomes part of that graph. So
     it does, without specs, when called with containers that have rules of their own: subclasses of ndarray, pandas,

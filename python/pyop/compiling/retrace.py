@@ -69,6 +69,8 @@ class History:
 def _advice(name: str, path: str, entries: list[tuple[str, str]]) -> str:
     kinds = {kind for kind, _ in entries}
     shown = ", ".join(text for _, text in entries[:3]) + (", ..." if len(entries) > 3 else "")
+    if kinds == {"captured"}:
+        return f"{path}, which the function reads and others change, was another one each time: make it an argument"
     count = f"{len(entries)}{'+' * (len(entries) >= _KEPT)}"
     if kinds == {"array"}:
         if len({text.partition("[")[0] for _, text in entries}) > 1:

@@ -20,6 +20,7 @@ from .captured import Watch
 from .error_checks import refuse_error_handling
 from .number import Number, Specialise, check_statics, is_number
 from .options import Options
+from .readings import Reading, readings
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning
 from .same import same, same_graphs
@@ -39,7 +40,7 @@ class Tracer:
         self.history = History(self.name)
 
     def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
-        """A call that fits no guard: ``(result,)``, or ``(plan, kinds, trees, keys, finish)`` for a new guard."""
+        """A call that fits no guard: ``(result,)``, or ``(plan, kinds, trees, keys, finish, readings)`` for a guard."""
         positional, keywords = args[:n], dict(zip(names or (), args[n:], strict=True))
         if self.arguments.takes_any and out is None and any(_has_rules(x) for x in args):
             return (self.fn(*positional, **keywords),)
@@ -56,16 +57,16 @@ class Tracer:
         specialised = self._needed_at_once(arguments)
         while True:
             try:
-                plan, finish, kinds, keys = self._trace(arguments, n, names or (), specialised)
+                plan, finish, kinds, keys, read = self._trace(arguments, n, names or (), specialised)
                 break
             except Specialise as needed:
                 if not needed.places - specialised:
                     raise
                 specialised |= needed.places
         places = [place for _, found in arguments for place in found]
-        self._count(function, arguments, places, specialised)
+        self._count(function, arguments, places, specialised, read)
         trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
-        return plan, kinds, trees, keys, finish
+        return plan, kinds, trees, keys, finish, read
 
     def _needed_at_once(self, arguments: list[Argument]) -> set[int]:
         """Return the places of Python numbers that the function must be traced with, whatever it does with them."""
@@ -94,7 +95,7 @@ class Tracer:
 
     def _trace(
         self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int]
-    ) -> tuple[Plan, Any, bytes, tuple[Any, ...]]:
+    ) -> tuple[Plan, Any, bytes, tuple[Any, ...], tuple[Reading, ...]]:
         kinds: list[bytes] = []
         keys: list[Any] = []
         for _, places in arguments:
@@ -103,7 +104,7 @@ class Tracer:
                 keys.append(place.key)
         graph: Graph | None = None
         try:
-            graph, result = self._write_down(arguments, n, names, kinds)
+            graph, result, watch = self._write_down(arguments, n, names, kinds)
             if any(kind == b"n" for kind in kinds):
                 check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name)
@@ -125,11 +126,11 @@ class Tracer:
         finally:
             if graph is not None:
                 self._finish(graph)
-        return plan, finish, b"".join(kinds), tuple(keys)
+        return plan, finish, b"".join(kinds), tuple(keys), readings(watch)
 
     def _write_down(
         self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes]
-    ) -> tuple[Graph, Any]:
+    ) -> tuple[Graph, Any, Watch]:
         """The graph of one call and what the function returned, if every call writes down the same."""
         watch = Watch(self.fn, [p.value for _, places in arguments for p in places if p.kind == b"i"])
         try:
@@ -145,7 +146,7 @@ class Tracer:
                 "trace: return it as a result instead"
             )
         if not (changed or drawn or watch.fleeting):
-            return graph, result
+            return graph, result, watch
         # Does it matter? Another call must write down the same, and not draw the same numbers. Where other threads draw
         # meanwhile, only what is written down can tell.
         state, left = watch.state(), watch.generator_states()
@@ -173,7 +174,7 @@ class Tracer:
             if not (drawn and moved):
                 break
         watch.restore(state)
-        return graph, result
+        return graph, result, watch
 
     def _place(self) -> str:
         code = getattr(inspect.unwrap(self.fn), "__code__", None)
@@ -216,8 +217,10 @@ class Tracer:
 
     # --- warnings
 
-    def _count(self, function: Any, arguments: Any, places: list[Place], specialised: set[int]) -> None:
-        entries = {}
+    def _count(
+        self, function: Any, arguments: Any, places: list[Place], specialised: set[int], read: tuple[Reading, ...]
+    ) -> None:
+        entries = {repr(name): ("captured", f"{id(value):x}") for _, _, name, value in read}
         for k, place in enumerate(places):
             entries[place.path] = _variety(place, k in specialised)
         for tree, found in arguments:
