@@ -243,7 +243,7 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: 1.0 in x, r"np\.any"),
     (lambda x: len(x), r"first size is symbolic \(n\)"),
     (lambda x: list(x), r"first size is symbolic \(n\)"),
-    (lambda x: list(x[0, 0]), r"no dimensions"),
+    (lambda x: list(x[0, 0]), r"is not iterable"),
     (lambda x: bool(x.any()), "pyop"),
     (lambda x: float(x.sum()), "pyop"),
     (lambda x: np.asarray(x), "pyop"),

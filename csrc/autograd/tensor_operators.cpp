@@ -198,7 +198,27 @@ int get_buffer(PyObject* a, Py_buffer* buffer, int) {
     return -1;
 }
 
-Py_ssize_t length(PyObject* a) { return PyObject_Size(numbers(a)); }
+// What NumPy says of a scalar of numbers; scalars of text are never recorded.
+PyObject* no_sequence(PyObject* a, const char* format) {
+    PyErr_Format(PyExc_TypeError, format, PyArray_DESCR(as_tensor(a)->data)->typeobj->tp_name);
+    return nullptr;
+}
+
+Py_ssize_t length(PyObject* a) {
+    if (!as_tensor(a)->is_scalar) return PyObject_Size(numbers(a));
+    no_sequence(a, "object of type '%s' has no len()");
+    return -1;
+}
+
+int contains(PyObject* a, PyObject* item) {
+    if (as_tensor(a)->is_scalar) {
+        no_sequence(a, "argument of type '%s' is not iterable");
+        return -1;
+    }
+    Ref same = Ref::steal(PyObject_RichCompare(a, item, Py_EQ));
+    Ref any = same ? Ref::steal(PyObject_CallMethod(same.get(), "any", nullptr)) : Ref();
+    return any ? PyObject_IsTrue(any.get()) : -1;
+}
 
 PyObject* subscript(PyObject* a, PyObject* key) {
     PyObject* made = nullptr;
@@ -221,6 +241,7 @@ int assign(PyObject* a, PyObject* key, PyObject* value) {
 }
 
 PyObject* iterate(PyObject* a) {
+    if (as_tensor(a)->is_scalar) return no_sequence(a, "'%s' object is not iterable");
     PyObject* call = support("iterate");
     return call ? vectorcall_new(call, &a, 1) : nullptr;
 }
@@ -251,6 +272,7 @@ int tensor_operator_slots(std::vector<PyType_Slot>& slots) {
         type_slot(Py_nb_int, to_int),
         type_slot(Py_nb_index, to_index),
         type_slot(Py_mp_length, length),
+        type_slot(Py_sq_contains, contains),
         type_slot(Py_mp_subscript, subscript),
         type_slot(Py_mp_ass_subscript, assign),
         type_slot(Py_tp_iter, iterate),

@@ -3,11 +3,13 @@
 #include <vector>
 
 #include "array/containers.h"
+#include "array/stand_in.h"
 #include "autograd/engine.h"
 #include "autograd/grad_node.h"
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
 #include "runtime/errors.h"
+#include "runtime/refusal.h"
 
 namespace pyop {
 
@@ -115,9 +117,14 @@ PyObject* tensor_repr(PyObject* self) {
     return PyUnicode_FromFormat("Tensor(%U%s)", inner.get(), t->requires_grad ? ", requires_grad=True" : "");
 }
 
-// A scalar of NumPy is told apart by its value, a Tensor by its identity.
+// A scalar of NumPy is told apart by its value, a Tensor by its identity; but a function that is being differentiated
+// has NumPy's arrays before its eyes, which have no hash.
 Py_hash_t tensor_hash(PyObject* self) {
     TensorObject* t = as_tensor(self);
+    if (!t->is_scalar && PYOP_UNLIKELY(watching()) && autograd_state.transformations && is_watched(t)) {
+        PyErr_SetString(PyExc_TypeError, "unhashable type: 'numpy.ndarray'");
+        return -1;
+    }
     if (!t->is_scalar) return PyBaseObject_Type.tp_hash(self);
     if (is_watched(t)) {
         refuse_numbers("hash(x), as a key of a dict or an element of a set,");
@@ -209,6 +216,10 @@ PyObject* get_class(PyObject* self, void*) {
     if (!t->is_scalar) return Py_NewRef(reinterpret_cast<PyObject*>(&PyArray_Type));
     return Py_NewRef(reinterpret_cast<PyObject*>(PyArray_DESCR(t->data)->typeobj));
 }
+
+StandIn stand_in;
+
+PyObject* tensor_getattro(PyObject* self, PyObject* name) { return stand_in.attribute(self, name, get_class); }
 
 PyObject* get_tangent(PyObject* self, void*) { return or_none(tensor_tangent(as_tensor(self))); }
 
@@ -422,6 +433,7 @@ int tensor_init(PyObject* module) {
         {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
         {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
         {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
+        {Py_tp_getattro, reinterpret_cast<void*>(tensor_getattro)},
         {Py_tp_methods, methods},
         {Py_tp_getset, getset},
         {Py_tp_members, members},
@@ -432,7 +444,8 @@ int tensor_init(PyObject* module) {
     PyType_Spec spec = {"pyop._core.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                         slots.data()};
     tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
-    return tensor_type ? PyModule_AddType(module, tensor_type) : -1;
+    if (!tensor_type || stand_in.take_names(tensor_type) < 0) return -1;
+    return PyModule_AddType(module, tensor_type);
 }
 
 }  // namespace pyop

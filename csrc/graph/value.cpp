@@ -3,6 +3,7 @@
 #include "graph/build.h"
 #include "graph/storage.h"
 #include "graph/value_item.h"
+#include "graph/value_sequence.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 
@@ -271,7 +272,8 @@ PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssi
 
 int value_init(PyObject* module) {
     std::vector<PyType_Slot> slots(std::begin(own_slots), std::end(own_slots));
-    if (value_operator_slots(slots) < 0 || value_in_place_slots(slots) < 0) return -1;
+    if (value_operator_slots(slots) < 0 || value_in_place_slots(slots) < 0 || value_sequence_slots(slots) < 0)
+        return -1;
     static std::vector<PyMethodDef> methods(std::begin(value_methods), std::end(value_methods));
     const auto more = value_memory_methods();
     methods.insert(methods.end() - 1, more.begin(), more.end());
@@ -281,7 +283,8 @@ int value_init(PyObject* module) {
     PyType_Spec spec = {"pyop._core.Value", sizeof(ValueObject), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
     value_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
-    return value_type ? PyModule_AddType(module, value_type) : -1;
+    if (!value_type || value_stand_in.take_names(value_type) < 0) return -1;
+    return PyModule_AddType(module, value_type);
 }
 
 }  // namespace pyop

@@ -1,12 +1,12 @@
 // graph/value_attributes.cpp: what a Value says it is, and what becomes of attributes that only NumPy's object has. A
 // function may ask for those and go another way where they are missing, so what NumPy has is a refusal, no
 // AttributeError.
-#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "graph/storage.h"
 #include "graph/value.h"
+#include "graph/value_sequence.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 
@@ -30,14 +30,6 @@ constexpr std::array<Setting, 7> kSettings = {{
     {"data", "write `x = values`"},
 }};
 
-// What a function asks of an object to tell arrays from scalars.
-bool only_of_arrays(PyObject* name) {
-    constexpr std::array<const char*, 6> names = {"__len__",     "__iter__",    "__contains__",
-                                                  "__setitem__", "__delitem__", "__reversed__"};
-    return std::any_of(names.begin(), names.end(),
-                       [&](const char* text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; });
-}
-
 bool numpy_has(PyObject* value, PyObject* name) {
     Ref there = Ref::steal(value_class(value, nullptr));
     const bool has = there && PyObject_HasAttr(there.get(), name);
@@ -49,6 +41,8 @@ PYOP_COLD PyObject* absent(PyObject* value, PyObject* name) {
     Ref missing = take_pending();
     const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
     if (!text) PyErr_Clear();
+    if (text && (std::string_view(text) == "__array_interface__" || std::string_view(text) == "__array_struct__"))
+        return PyObject_CallMethod(value, "__array__", nullptr);  // which says what to do instead
     if (!text || std::string_view(text).starts_with("__") || !numpy_has(value, name)) {
         restore_pending(std::move(missing));
         return nullptr;
@@ -58,6 +52,15 @@ PYOP_COLD PyObject* absent(PyObject* value, PyObject* name) {
     return refuse(PyExc_TypeError,
                   "attribute '%U' of %U: NumPy has it, but a Value has no numbers and no memory until its graph runs: "
                   "declare the function that needs it with pyop.op, which is called with arrays",
+                  name, shown.get());
+}
+
+PYOP_COLD PyObject* unsure(PyObject* value, PyObject* name) {
+    Ref shown = Ref::steal(PyObject_Repr(value));
+    if (!shown) return nullptr;
+    return refuse(PyExc_TypeError,
+                  "attribute '%U' of %U: arrays have it and scalars have not, and which of the two this is, is known "
+                  "only when the graph runs: use np.ndim(x), or declare the shape of what the op returns",
                   name, shown.get());
 }
 
@@ -71,12 +74,9 @@ PyObject* value_class(PyObject* self, void*) {
 }
 
 PyObject* value_getattro(PyObject* self, PyObject* name) {
-    if (PyUnicode_Check(name) && PyUnicode_GET_LENGTH(name) > 6 && PyUnicode_READ_CHAR(name, 0) == '_' &&
-        spec_of(self).form == Form::Scalar && only_of_arrays(name)) {
-        PyErr_Format(PyExc_AttributeError, "a scalar of NumPy has no attribute '%U'", name);
-        return nullptr;
-    }
-    PyObject* found = PyObject_GenericGetAttr(self, name);
+    if (PYOP_UNLIKELY(StandIn::only_arrays_have(name)) && spec_of(self).form == Form::Unknown)
+        return unsure(self, name);
+    PyObject* found = value_stand_in.attribute(self, name, value_class);
     if (PYOP_LIKELY(found != nullptr) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
     return absent(self, name);
 }

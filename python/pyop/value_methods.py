@@ -247,33 +247,9 @@ def _getitem_with_bounds(array: Any, key: Any) -> Any:
     return array[tuple(slice(*item) if len(item) == 3 else item[0] for item in key)]
 
 
-def _first_size(self: Any, what: str) -> int:
-    shape = self.shape
-    if shape == ():  # as NumPy has it
-        raise TypeError(f"{what} of a Value of no dimensions")
-    size = None if shape is None else shape[0]
-    if not isinstance(size, int):
-        known = "not known" if size is None else f"symbolic ({size})"
-        raise refusal(
-            f"{what} of {self!r}: its first size is {known} when the graph is built; "
-            "declare a number in the spec of the input, or use a NumPy function over the axis instead of a loop"
-        )
-    return size
-
-
-def __len__(self: Any) -> int:
-    """The first size, if it is a number when the graph is built."""
-    return _first_size(self, "len()")
-
-
-def __iter__(self: Any) -> Iterator[Any]:
-    """The Values along the first axis, if its size is a number when the graph is built."""
-    return iter([self[k] for k in range(_first_size(self, "iteration"))])
-
-
 def __reversed__(self: Any) -> Iterator[Any]:
-    """As `__iter__`, from the last."""
-    return iter([*__iter__(self)][::-1])
+    """The Values along the first axis, from the last."""
+    return iter([*self][::-1])
 
 
 def __round__(self: Any, ndigits: int | None = None) -> Any:
@@ -300,7 +276,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 _METHODS: tuple[Callable[..., Any], ...] = (
     *(__round__, __copy__, __deepcopy__, __array_namespace__, to_device, byteswap),
     *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, astype, view),
-    *(__len__, __iter__, __reversed__),
+    __reversed__,
 )
 
 

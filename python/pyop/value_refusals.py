@@ -102,11 +102,6 @@ def __delitem__(self: Any, key: Any) -> None:
     raise TypeError(_IMMUTABLE + "use np.delete(x, key), which returns a new one")
 
 
-def __contains__(self: Any, item: Any) -> bool:
-    """Not for a Value."""
-    raise refusal("'in' needs numbers, and " + _NUMBERS + "use np.any(value == item), or np.isin, which give Values")
-
-
 def __format__(self: Any, spec: str) -> str:
     """The text of the Value itself; a format of numbers is an error."""
     if spec:
@@ -133,4 +128,4 @@ def text_of_store(shown: str) -> str | None:
     )
 
 
-METHODS: tuple[Callable[..., Any], ...] = (__setitem__, __delitem__, __contains__, __format__)
+METHODS: tuple[Callable[..., Any], ...] = (__setitem__, __delitem__, __format__)

@@ -4,6 +4,8 @@ import contextlib
 import functools
 import numbers
 import threading
+import typing
+from collections import abc
 
 import numpy as np
 import pytest
@@ -116,6 +118,11 @@ def test_an_exact_type_is_refused(f):
         lambda x: x * (2 if x.dtype.type is np.float64 else 3),
         lambda x: type((x,))((x, x))[0] * 2,
         lambda x: x.astype(np.float32) if x.dtype == np.float64 else x,
+        lambda x: x * (2 if type(abc).__name__ == "module" else 3),
+        lambda x: x * (2 if issubclass(type(abc), abc.Sequence) else 3),
+        lambda x: x * (2 if isinstance(x, abc.Iterable) and x.dtype.name == "float64" else 3),
+        lambda x: x * (2 if issubclass(x.dtype.type, np.floating) else 3),
+        lambda x: x * len(f"{type(x).__name__} is no float64" if isinstance(x, typing.Sequence) else "numpy"),
     ],
 )
 def test_no_false_alarm(f):

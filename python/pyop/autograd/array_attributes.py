@@ -15,10 +15,6 @@ from ..refusals import refusal
 __all__ = ["METHODS", "PROPERTIES"]
 
 
-def __contains__(self: Tensor, item: Any) -> bool:
-    return bool((self == item).any())
-
-
 def __array_namespace__(self: Tensor, *, api_version: Any = None) -> Any:
     return self.numpy().__array_namespace__(api_version=api_version)
 
@@ -62,7 +58,7 @@ def _giving(name: str) -> Callable[..., Any]:
 
 
 METHODS = (
-    *(__contains__, __array_namespace__, choose, view, to_device, resize, setflags),
+    *(__array_namespace__, choose, view, to_device, resize, setflags),
     *map(_giving, ("byteswap", "dump", "dumps", "getfield", "tofile")),
 )
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
@@ -17,11 +15,13 @@ from .._core import Tensor, Value
 from .._tree import flatten, map_leaves
 from ..containers import check_operands, check_rules
 from ..refusals import refusal
+from .out_argument import out_of
 
 __all__ = ["Batched", "BatchedArray", "BatchedScalar", "is_batched", "level_of", "one_by_one"]
 
 _NEW = "which makes a new array"
 _TAKE = "take numbers from what vmap returns, choose by value with np.where, or write a loop over the examples"
+_PROTOCOLS = frozenset(("__class__", "__array_ufunc__", "__array_function__", "__pandas_priority__", "__module__"))
 _WRITERS = {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis}
 
 
@@ -164,7 +164,7 @@ class Batched(NDArrayOperatorsMixin):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         check_operands("an example under vmap", args, kwargs)
         level = level_of((args, kwargs))
-        if func in _WRITERS or _out_of(func, args, kwargs) is not None:
+        if func in _WRITERS or out_of(func, args, kwargs) is not None:
             self._refuse_writing(f"np.{func.__name__}" + ("" if func in _WRITERS else "(..., out=...)"))
         if func is np.nan_to_num and kwargs.get("copy", True) is False:
             self._refuse_writing("np.nan_to_num(copy=False)")
@@ -322,9 +322,18 @@ class BatchedScalar(Batched):
 
     __slots__ = ()
 
+    # Else iter() and `in` would go by __getitem__, and np.iterable(x) be true.
+    __iter__ = __contains__ = None
+
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return self.dtype.type
+
+    def __getattribute__(self, name: str) -> Any:
+        get = object.__getattribute__
+        if name[:2] == "__" and name not in _PROTOCOLS and not hasattr(get(self, "dtype").type, name):
+            raise AttributeError(name)  # as a scalar of NumPy, which has no x.__len__, x.__iadd__, x.__matmul__
+        return get(self, name)
 
     def __getitem__(self, key: Any) -> Any:
         if key != () and key is not ...:
@@ -368,23 +377,6 @@ def is_batched(x: Any) -> TypeGuard[Batched]:
 def level_of(tree: Any) -> int:
     """The innermost batch that examples among the leaves belong to."""
     return max(leaf.level for leaf in flatten(tree)[0] if is_batched(leaf))
-
-
-@lru_cache(maxsize=512)
-def _place_of_out(function: Callable[..., Any]) -> int | None:
-    """Which positional argument is ``out``."""
-    try:
-        names = list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        names = ["a", "b", "out"] if function in (np.dot, np.concatenate) else []
-    return names.index("out") if "out" in names else None
-
-
-def _out_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if "out" in kwargs or len(args) < 2:
-        return kwargs.get("out")
-    place = _place_of_out(function)
-    return args[place] if place is not None and place < len(args) else None
 
 
 def _ndim(x: Any, level: int) -> int:

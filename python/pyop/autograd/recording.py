@@ -402,7 +402,7 @@ def getitem(x: Tensor, key: Any) -> Any:
 def iterate(x: Tensor) -> Iterator[Any]:
     """The Tensors along the first axis."""
     if x.ndim == 0:
-        raise TypeError("iteration over a Tensor without dimensions")
+        raise TypeError("iteration over a 0-d array")
     return (x[i] for i in range(x.shape[0]))
 
 

@@ -2,17 +2,20 @@
 
 A Value answers `isinstance` as NumPy's array does, but nothing can answer `type` for it: the check is False, and the
 function goes another way than with arrays. So it is looked for in the function's code, and in that of the functions of
-its own module that it names.
+its own module that it names; so are ``issubclass(type(x), np.ndarray)``, ``type(x).__name__ == "ndarray"`` and
+``isinstance(x, typing.Iterable)``, which looks at the type alone.
 """
 
 from __future__ import annotations
 
 import builtins
+import collections.abc
 import dis
 import os
+import typing
 import weakref
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,17 @@ _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_CLOSURE")
 _NOT_SEEN = ("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RESUME", "COPY_FREE_VARS")
 # Between type(x) and the comparison stands no more than np.ndarray, or a tuple of such, and no other comparison.
 _NEAR = 24
+# isinstance(x, typing.Iterable) asks type(x) alone, and a Protocol of a method without a slot finds it there.
+_BY_TYPE: tuple[Any, ...] = (
+    *(typing.Iterable, typing.Sized, typing.Container, typing.Collection, typing.Hashable),
+    *(typing.SupportsComplex, typing.SupportsRound),
+)
+_ABSTRACT: tuple[Any, ...] = (
+    *(collections.abc.Iterable, collections.abc.Sized, collections.abc.Container, collections.abc.Collection),
+    collections.abc.Hashable,
+)
+_OF_THE_TYPE = ("__name__", "__qualname__", "__module__")
+_NAMES = {"numpy", "ndarray", *(t.__name__ for t in np.sctypeDict.values())}
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -57,13 +71,9 @@ def refuse_exact_types(fn: Callable[..., Any]) -> None:
         code = function.__code__
         if code not in _checked:
             _checked[code] = next(_found(code, function), None)
-        line = _checked[code]
-        if line is not None:
-            raise TypeError(
-                f"`type(x) is np.ndarray` at {line} (or another comparison of type(x) or its name) is never "
-                "true of what stands for an array while a function is traced or differentiated: write "
-                "isinstance(x, np.ndarray), or isinstance(x, np.float64), which are"
-            )
+        message = _checked[code]
+        if message is not None:
+            raise TypeError(message)
     if type(fn) is FunctionType:
         _passed.add(fn)
 
@@ -97,6 +107,22 @@ def _may_compare(function: FunctionType) -> bool:
 
 _NUMBERS = (float, int, complex, bool)
 _NUMBER_NAMES = frozenset(kind.__name__ for kind in _NUMBERS)
+
+
+def _exact(line: str) -> str:
+    return (
+        f"`type(x) is np.ndarray` at {line} (or another comparison of type(x) or its name) is never "
+        "true of what stands for an array while a function is traced or differentiated: write "
+        "isinstance(x, np.ndarray), or isinstance(x, np.float64), which are"
+    )
+
+
+def _by_type(line: str) -> str:
+    return (
+        f"isinstance() with a class of typing at {line} asks type(x), which is none of NumPy's while a function is "
+        "traced or differentiated: write isinstance(x, collections.abc.Iterable), or another of collections.abc, "
+        "numbers or NumPy, which ask what x stands for"
+    )
 
 
 def functions_of(fn: Any) -> Iterator[FunctionType]:
@@ -139,7 +165,7 @@ def names_of(code: CodeType) -> Iterator[str]:
 
 
 def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
-    """Where it compares so."""
+    """The error of what it compares so."""
     ops = [op for op in dis.get_instructions(code) if op.opname not in _NOT_SEEN]
     line = code.co_firstlineno
     start = 0  # of what is compared
@@ -147,15 +173,21 @@ def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
         line = _line(op) or line
         if "JUMP" in op.opname:
             start = k + 1
-        near = ops[max(start, k - _NEAR) : k]
-        compares = op.opname in ("IS_OP", "CONTAINS_OP") or (op.opname == "COMPARE_OP" and "=" in str(op.argval))
-        if not compares and not (op.opname == "CALL" and op.arg == 2 and _names(near, "issubclass")):
+        asked = _value(op, function)
+        if asked is isinstance or asked is issubclass:
+            given = _arguments(ops[k + 1 : k + 1 + _NEAR], function)
+            if asked is isinstance and any(value is t for value in given for t in _BY_TYPE):
+                yield _by_type(f"{code.co_filename}:{line}")
+            if asked is issubclass and any(value is type for value in given) and any(map(_tells, given)):
+                yield _exact(f"{code.co_filename}:{line}")
+        if op.opname not in ("IS_OP", "CONTAINS_OP") and not (op.opname == "COMPARE_OP" and "=" in str(op.argval)):
             continue
+        near = ops[max(start, k - _NEAR) : k]
         start = k + 1
         if not _calls_type(near, function):
             continue
-        if (compares and _names(near, "__name__")) or any(_is_numpy_type(near, i, function) for i in range(len(near))):
-            yield f"{code.co_filename}:{line}"
+        if _compares_names(near) or any(_is_type(_loaded(near, i, function)) for i in range(len(near))):
+            yield _exact(f"{code.co_filename}:{line}")
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from _found(inner, function)
@@ -173,21 +205,44 @@ def _calls_type(ops: list[Any], function: FunctionType) -> bool:
     return False
 
 
-def _names(ops: list[Any], name: str) -> bool:
-    return any(op.argval == name for op in ops)
+def _compares_names(ops: list[Any]) -> bool:
+    """Whether type(x).__name__ is compared with a name that NumPy's types may have."""
+    if not any(op.argval == name for op in ops for name in _OF_THE_TYPE):
+        return False
+    texts = [op.argval for op in ops if op.opname == "LOAD_CONST" and isinstance(op.argval, str | tuple | frozenset)]
+    named = [name for text in texts for name in ((text,) if isinstance(text, str) else text)]
+    return not named or not _NAMES.isdisjoint(named)
 
 
-def _is_numpy_type(ops: list[Any], k: int, function: FunctionType) -> bool:
-    op = ops[k]
-    if op.opname in _LOADS:
-        return _is_type(_value(op, function))
-    if op.opname == "LOAD_ATTR" and k > 0 and _value(ops[k - 1], function) is np:
-        return _is_type(getattr(np, op.argval, None))
-    return False
+def _arguments(ops: list[Any], function: FunctionType) -> list[Any]:
+    """What is named up to the call of two arguments."""
+    given: list[Any] = []
+    for k, op in enumerate(ops):
+        if op.opname.startswith("CALL") and op.arg == 2:
+            break
+        value = _loaded(ops, k, function)
+        given.extend(value if type(value) is tuple else (value,))
+    return given
+
+
+def _tells(x: Any) -> bool:
+    """Whether NumPy's arrays or scalars are of this class, and what stands for them may not be."""
+    return _is_type(x) or any(x is t for t in (*_BY_TYPE, *_ABSTRACT))
 
 
 def _is_type(x: Any) -> bool:
     return isinstance(x, type) and issubclass(x, (np.ndarray, np.generic))
+
+
+def _loaded(ops: list[Any], k: int, function: FunctionType) -> Any:
+    """What a name, or an attribute of a module, stands for."""
+    op = ops[k]
+    if op.opname in _LOADS:
+        return _value(op, function)
+    if op.opname != "LOAD_ATTR" or k == 0:
+        return None
+    module = _loaded(ops, k - 1, function)
+    return getattr(module, op.argval, None) if isinstance(module, ModuleType) else None
 
 
 def _value(op: Any, function: FunctionType) -> Any:
