@@ -1,5 +1,7 @@
 #include "autograd/autograd.h"
 
+#include <unordered_set>
+
 #include "autograd/engine.h"
 #include "autograd/function_parts.h"
 #include "autograd/modes.h"
@@ -44,11 +46,47 @@ PyObject* run_backward_py(PyObject*, PyObject* args) {
         static_cast<PyObject*>(nullptr));
 }
 
+// The leaves that a gradient would go to, without `inputs`, which are leaves themselves. A list.
+Ref other_leaves(PyObject* outputs, PyObject* inputs) {
+    Ref found = Ref::steal(PyList_New(0));
+    std::unordered_set<const void*> seen;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) seen.insert(PyTuple_GET_ITEM(inputs, i));
+    std::vector<const GradNode*> stack;
+    auto add = [&](PyObject* leaf) {
+        return !leaf || !seen.insert(leaf).second || PyList_Append(found.get(), leaf) == 0;
+    };
+    for (Py_ssize_t i = 0; found && i < PyTuple_GET_SIZE(outputs); ++i) {
+        PyObject* output = PyTuple_GET_ITEM(outputs, i);
+        if (!is_tensor(output) || !as_tensor(output)->requires_grad) continue;
+        const GradNode* node = as_tensor(output)->grad_fn;
+        if (!node && !add(output)) return {};
+        if (node && seen.insert(node).second) stack.push_back(node);
+    }
+    while (!stack.empty()) {
+        const GradNode* node = stack.back();
+        stack.pop_back();
+        if (node->kind == GradNodeKind::Accumulate && !add(node->owner)) return {};
+        for (Py_ssize_t i = 0; i < edge_count(node); ++i) {
+            const GradNode* next = node->edges[i].node;
+            if (next && seen.insert(next).second) stack.push_back(next);
+        }
+    }
+    return found;
+}
+
+PyObject* other_leaves_py(PyObject*, PyObject* args) {
+    PyObject *outputs, *inputs;
+    if (!PyArg_ParseTuple(args, "O!O!:other_leaves", &PyTuple_Type, &outputs, &PyTuple_Type, &inputs)) return nullptr;
+    return guarded([&] { return other_leaves(outputs, inputs).release(); }, static_cast<PyObject*>(nullptr));
+}
+
 PyMethodDef functions[] = {
     {"set_batched_type", set_batched_type, METH_O,
      "set_batched_type(types): the classes of what stands for them under vmap."},
     {"run_backward", run_backward_py, METH_VARARGS,
      "run_backward(outputs, seeds, inputs, retain_graph, create_graph, accumulate, allow_unused, zeros): the engine."},
+    {"other_leaves", other_leaves_py, METH_VARARGS,
+     "other_leaves(outputs, inputs): the leaves that a gradient would go to, without the inputs."},
     {},
 };
 

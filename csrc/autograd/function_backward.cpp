@@ -1,5 +1,6 @@
 // autograd/function_backward.cpp: from the gradients of the outputs to those of the arguments.
 #include <algorithm>  // std::max
+#include <cstring>    // std::strstr
 
 #include "autograd/engine.h"
 #include "autograd/function.h"
@@ -14,12 +15,40 @@ namespace pyop {
 
 namespace {
 
+// A gradient that others are to get too, or a user's seed: not to be written into by a user's backward.
+Ref read_only(PyObject* array) {
+    Ref view = Ref::steal(PyArray_View(as_array(array), nullptr, &PyArray_Type));
+    if (view) PyArray_CLEARFLAGS(as_array(view.get()), NPY_ARRAY_WRITEABLE);
+    return view;
+}
+
+// What a user's backward that wrote into such a gradient should have done.
+PYOP_COLD void note_if_read_only(const FunctionClass* f) {
+    if (!PyErr_ExceptionMatches(PyExc_ValueError)) return;
+    Ref note;
+    {
+        Ref error = take_pending();
+        Ref text = error ? Ref::steal(PyObject_Str(error.get())) : Ref();
+        const char* words = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+        if (words && std::strstr(words, "read-only"))
+            note = Ref::steal(PyUnicode_FromFormat(
+                "what backward of %U is given may be the gradient of other arrays too, and is read-only then: write "
+                "g = g * b, which makes a new array, in place of g *= b",
+                f->name));
+        PyErr_Clear();
+        restore_pending(std::move(error));
+    }
+    if (note) note_pending(note.get());
+}
+
 // The gradient of output i as backward gets it. New reference, empty with the error set.
 Ref argument_of_backward(GradNode* node, uint32_t i, PyObject* arrived, bool as_tensors) {
     const GradOutput& output = node->outputs[i];
     if (arrived) {
-        if (!as_tensors && is_tensor(arrived)) return Ref::borrow(as_object(as_tensor(arrived)->data));
-        return Ref::borrow(arrived);
+        if (!as_tensors && is_tensor(arrived)) arrived = as_object(as_tensor(arrived)->data);
+        const bool own = as_function_class(node->owner)->internal || is_tensor(arrived) ||
+                         (uniquely_owned(arrived) && !PyArray_BASE(as_array(arrived)));
+        return own ? Ref::borrow(arrived) : read_only(arrived);
     }
     if (!output.info || !node->materialize || (!output.differentiable && !node->materialize_non_diff))
         return Ref::borrow(Py_None);
@@ -131,7 +160,10 @@ int backward(GradNode* node, PyObject* const* arrived, PyObject** gradients, boo
         result = Ref::steal(
             vectorcall_new(f->backward, args.data() + 1, (node->output_count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
     }
-    if (!result) return -1;
+    if (!result) {
+        if (!f->internal) note_if_read_only(f);
+        return -1;
+    }
     if (PyList_CheckExact(result.get())) result = Ref::steal(PyList_AsTuple(result.get()));
     if (result && node->extra && node->extra->tree) {
         PyObject* helper = support("flatten_gradients");

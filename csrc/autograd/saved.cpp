@@ -1,5 +1,6 @@
 #include "autograd/saved.h"
 
+#include <algorithm>  // std::min
 #include <cstddef>  // offsetof
 #include <cstring>  // std::memcpy
 
@@ -12,18 +13,51 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kAlwaysPrinted = 512;  // bytes: a few ten nanoseconds
+constexpr npy_intp kSampled = 64;
 
-// A number that other bytes have with a chance of 2^-64. 0 for what is not looked at.
-uint64_t print_of(PyArrayObject* array) {
+// Of every nth element, wherever it lies: what a buffer that is filled again shows.
+template <class Mix>
+void print_sample(PyArrayObject* array, Mix mix) {
+    const npy_intp count = PyArray_SIZE(array);
+    const npy_intp step = autograd_state.anomaly || count <= kSampled ? 1 : count / kSampled | 1;
+    const auto item = static_cast<size_t>(PyArray_ITEMSIZE(array));
+    const bool whole = PyArray_IS_C_CONTIGUOUS(array);
+    for (npy_intp at = 0; at < count; at += step) {
+        const char* element = PyArray_BYTES(array);
+        if (whole) {
+            element += at * PyArray_ITEMSIZE(array);
+        } else {
+            npy_intp rest = at;
+            for (int axis = PyArray_NDIM(array) - 1; axis >= 0; --axis) {
+                element += rest % PyArray_DIM(array, axis) * PyArray_STRIDE(array, axis);
+                rest /= PyArray_DIM(array, axis);
+            }
+        }
+        for (size_t k = 0; k < item; k += 8) {
+            uint64_t word = 0;
+            std::memcpy(&word, element + k, std::min<size_t>(8, item - k));
+            mix(word);
+        }
+    }
+}
+
+// A number that other bytes have with a chance of 2^-64. 0 for what is not looked at: large arrays, and what lies
+// scattered, unless they are to be `sampled`.
+uint64_t print_of(PyArrayObject* array, bool sampled) {
     const npy_intp size = PyArray_NBYTES(array);
-    if (size > kAlwaysPrinted && !autograd_state.anomaly) return 0;
-    if (!PyArray_IS_C_CONTIGUOUS(array) || PyDataType_REFCHK(PyArray_DESCR(array))) return 0;
-    const char* bytes = PyArray_BYTES(array);
+    if (PyDataType_REFCHK(PyArray_DESCR(array))) return 0;
+    const bool all = PyArray_IS_C_CONTIGUOUS(array) && (size <= kAlwaysPrinted || autograd_state.anomaly);
+    if (!all && !sampled) return 0;
     uint64_t hash = 0x9E3779B97F4A7C15u ^ static_cast<uint64_t>(size);
     auto mix = [&](uint64_t word) {
         hash = (hash ^ word) * 0xFF51AFD7ED558CCDu;
         hash ^= hash >> 32;
     };
+    if (!all) {
+        print_sample(array, mix);
+        return hash | 1;
+    }
+    const char* bytes = PyArray_BYTES(array);
     npy_intp at = 0;
     for (; at + 8 <= size; at += 8) {
         uint64_t word;
@@ -66,7 +100,7 @@ PYOP_COLD int modified_error(GradNode* node, const SavedItem& item, Py_ssize_t i
         PyErr_Format(PyExc_RuntimeError,
                      "%U saved a %S array of shape %U (saved array %zd, %U), whose numbers have been modified since "
                      "without a change of its version: something wrote into its memory through NumPy. Compute with a "
-                     "copy, or change it after backward.",
+                     "copy (x.copy()), or change it after backward.",
                      name.get(), PyArray_DESCR(array), shape.get(), index, producer.get());
     }
     return -1;
@@ -80,6 +114,9 @@ void unlink(SavedItem& item) {
     item.before = nullptr;
 }
 
+// The memory of a plain array is the user's, who may fill it again for the next step.
+bool is_sampled(const SavedItem& item) { return item.kind == SavedItem::Constant || item.kind == SavedItem::Other; }
+
 int check_unchanged(GradNode* node, const SavedItem& item, Py_ssize_t index) {
     uint32_t version = item.version;
     PyArrayObject* array;
@@ -91,7 +128,8 @@ int check_unchanged(GradNode* node, const SavedItem& item, Py_ssize_t index) {
         array = as_array(item.value);
     }
     if (PYOP_UNLIKELY(version != item.version)) return modified_error(node, item, index, version);
-    if (item.print && print_of(array) != item.print) return modified_error(node, item, index, version);
+    if (item.print && print_of(array, is_sampled(item)) != item.print)
+        return modified_error(node, item, index, version);
     return 0;
 }
 
@@ -199,13 +237,19 @@ int saved_traverse(SavedArrays* saved, visitproc visit, void* arg) {
 }
 
 void saved_move(TensorObject* from, TensorObject* to) {
-    SavedItem* first = std::exchange(from->saves, nullptr);
-    for (SavedItem* item = first; item; item = item->next) {
-        Py_INCREF(as_object(to));
-        Py_SETREF(item->value, as_object(to));  // the caller has `from`
-    }
-    to->saves = first;
-    if (first) first->before = &to->saves;
+    // A tangent is computed with the result before the two change places, so both may have been saved.
+    auto hand_over = [](SavedItem* first, TensorObject* t) {
+        for (SavedItem* item = first; item; item = item->next) {
+            Py_INCREF(as_object(t));
+            Py_SETREF(item->value, as_object(t));  // the caller has both
+        }
+        t->saves = first;
+        if (first) first->before = &t->saves;
+    };
+    SavedItem* of_from = std::exchange(from->saves, nullptr);
+    SavedItem* of_to = std::exchange(to->saves, nullptr);
+    hand_over(of_from, to);
+    hand_over(of_to, from);
 }
 
 void saved_set_input(SavedItem& item, TensorObject* input) {
@@ -218,7 +262,7 @@ void saved_set_input(SavedItem& item, TensorObject* input) {
     input->saves = &item;
     item.kind = SavedItem::Input;
     item.version = tensor_version(input);
-    item.print = print_of(input->data);
+    item.print = print_of(input->data, false);
 }
 
 int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index) {
@@ -229,13 +273,13 @@ int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index) {
     item.version = counter->version;
     item.kind = SavedItem::Output;
     item.output = index;
-    item.print = print_of(output->data);
+    item.print = print_of(output->data, false);
     return 0;
 }
 
 void saved_finish(SavedItem& item) {
     if (is_tensor(item.value)) return saved_set_input(item, as_tensor(item.value));
-    item.print = print_of(as_array(item.value));
+    item.print = print_of(as_array(item.value), true);
 }
 
 Ref saved_item_new(GradNode* node, uint32_t index) {

@@ -22,6 +22,7 @@ from ..gradients.listed import pull, push
 from ..rebuild import replaced
 from ..refusals import noting, refusal
 from .forward import keep_tangents
+from .kept import give_back, keep
 from .writes import changing, into
 
 __all__ = [
@@ -271,6 +272,7 @@ def record(
         tree = flatten(list(given))[1]
     for k in positions:
         leaves[k] = None
+    leaves = list(map(keep, leaves))
     attributes = {
         "rule": rule,
         "leaves": leaves,
@@ -311,7 +313,7 @@ def _backward(ctx: Any, *gradients: Any) -> Any:
         return (None,) * len(ctx.positions)
     saved = ctx.saved_tensors
     positions: list[int] = ctx.positions
-    leaves = list(ctx.leaves)
+    leaves = list(map(give_back, ctx.leaves))
     for k, value in zip(positions, saved, strict=False):
         leaves[k] = value
     args, kwargs = _rebuilt(ctx, leaves)

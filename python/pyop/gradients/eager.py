@@ -6,6 +6,7 @@ recorded: derivatives of derivatives come from the same code. `Run.nested` says 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from .._tree import TreeDef, flatten, map_leaves
 from ..containers import check_rules, plain_array
 from ..rebuild import unflatten_each
 from . import table
+from .opened import check_examples
 
 __all__ = ["Run", "forward_jacobian", "gradients", "jvp", "pullback_of", "push_forward"]
 
@@ -24,6 +26,23 @@ __all__ = ["Run", "forward_jacobian", "gradients", "jvp", "pullback_of", "push_f
 def _is_nested(*trees: Any) -> bool:
     return (_core.transformations_running() > 0 and _core.is_recording()) or any(
         type(leaf) is Tensor for leaf in flatten(trees)[0]
+    )
+
+
+_ours: dict[int, weakref.ref[Tensor]] = {}  # inputs of functions that were differentiated within others, by id
+
+
+def _note_ours(tensors: Sequence[Tensor]) -> None:
+    for tensor in tensors:
+        key = id(tensor)
+        _ours[key] = weakref.ref(tensor, lambda _, key=key: _ours.pop(key, None))  # type: ignore[misc]
+
+
+def _depends_on_others(results: Sequence[Any], inputs: Sequence[Tensor]) -> bool:
+    """Whether the caller's own Tensors, which the function has in its closure, lead to the results: he may ask for the
+    derivatives by them."""
+    return _core.is_recording() and any(
+        id(leaf) not in _ours for leaf in _core.other_leaves(tuple(results), tuple(inputs))
     )
 
 
@@ -107,8 +126,13 @@ class Run:
         for tensor in self.inputs:
             tensor._argument = True
         self.result = _call(f, replaced, kwargs)
+        check_examples(self.result)
         for tensor in self.inputs:
             tensor._argument = False
+        if self.nested:
+            _note_ours(self.inputs)
+        else:
+            self.nested = _depends_on_others(flatten(self.result)[0], self.inputs)
 
     def out(self, tree: Any) -> Any:
         """What is handed to the caller: arrays, or Tensors where derivatives of it may be asked for."""
@@ -139,6 +163,7 @@ class Run:
     def pullback(self, value: Any) -> Callable[[Any], Any]:
         """From cotangents of `value`, a part of the result, to those of the arguments; as often as wanted."""
         leaves, structure = flatten(value)
+        _note_ours(self.inputs)  # functions of cotangents may be differentiated
 
         def pullback(ct: Any) -> Any:
             from ..autograd.batched import is_batched, level_of, one_by_one
@@ -232,6 +257,7 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
     def flat(*xs: Any) -> Any:
         full = iter(xs)
         result = f(*structure.unflatten([x if t is None else next(full) for x, t in zip(leaves, given, strict=True)]))
+        check_examples(result)
         found, form = flatten(result)
         shape[:] = [form, [type(y) is Tensor for y in found]]
         return tuple([y if type(y) is Tensor else Tensor(plain_array(y, "a result")) for y in found])
@@ -254,6 +280,7 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
                     "tangent follows: pass a copy as one of them"
                 )
     form = shape[0]
+    nested = nested or _depends_on_others([*values, *pushed], ())
 
     def out(x: Any) -> Any:
         return x if nested or type(x) is not Tensor else x.numpy()
@@ -287,6 +314,7 @@ def _by_two_pullbacks(f: Callable[..., Any], primals: Any, tangents: Any) -> tup
     """The pullback is linear in its cotangent; its own pullback is the push forward."""
     run = Run(f, primals, {}, tuple(range(len(primals))))
     seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in run.result]
+    _note_ours(seeds)
 
     def twice() -> list[Any]:
         cts = gradients(run.result, seeds, run.inputs, True)
@@ -307,6 +335,7 @@ def pullback_of(
     leaves = table.leaves(args, kwargs)
     nested = any(type(leaf) is Tensor for leaf in leaves)
     opened = [_opened(leaves[k], f"argument {k}") for k in argnums]
+    _note_ours(opened)
     new_args, new_kwargs = table.replaced(args, kwargs, dict(zip(argnums, opened, strict=True)))
     result = _call(f, new_args, new_kwargs)
 

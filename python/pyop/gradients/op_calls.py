@@ -71,6 +71,27 @@ class _Call:
             self.gradient.traced[self] = specs
 
 
+def _read_only(x: Any) -> Any:
+    """An argument, a result or a cotangent is that of other calls too: a rule that wrote into it (``ct *= 2``) would
+    change their derivatives."""
+    if type(x) is np.ndarray and x.flags.writeable:
+        x = x.view()
+        x.flags.writeable = False
+    return x
+
+
+def _called(rule: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    try:
+        return rule(*args, **keywords)
+    except ValueError as error:
+        if "read-only" in str(error):
+            error.add_note(
+                f"the rule {getattr(rule, '__name__', rule)!r} is given arrays that others read too: write "
+                "ct = ct * b, which makes a new array, in place of ct *= b, or change a copy (ct.copy())"
+            )
+        raise
+
+
 def _packed(form: Any, outs: Any) -> Any:
     """Flat results in the container that the op returns."""
     return outs[0] if form is None else form.unflatten(list(outs))
@@ -90,6 +111,7 @@ class Backward(_Call):
     def __call__(self, *arrays: Any) -> Any:
         g = self.gradient
         assert g.vjp_fn is not None
+        arrays = tuple(map(_read_only, arrays))
         cts, inputs = arrays[: self.n_out], arrays[self.n_out : self.n_out + self.n_in]
         rest = arrays[self.n_out + self.n_in :]
         keywords = g.keywords(g.vjp_wants, self.statics)
@@ -102,7 +124,7 @@ class Backward(_Call):
             keywords["needs"] = tuple(k in needed for k in range(count))
         if g.saves:
             keywords["saved"] = residuals_of(rest[-1], g.name)
-        found = g.vjp_fn(_packed(form, cts), *g.unpack_arguments(inputs), **keywords)
+        found = _called(g.vjp_fn, (_packed(form, cts), *g.unpack_arguments(inputs)), keywords)
         parts = self._flat(found)
         results = tuple([self._checked(parts[k], inputs[k], k) for k in self.argnums])
         return results[0] if len(results) == 1 else results
@@ -186,12 +208,13 @@ class Forward(_Call):
     def __call__(self, *arrays: Any) -> Any:
         g = self.gradient
         assert g.jvp_fn is not None
+        arrays = tuple(map(_read_only, arrays))
         keywords = g.keywords(g.jvp_wants, self.statics)
         form = g.results_of(arrays[self.n_in : 2 * self.n_in], self.statics)
         if "out" in g.jvp_wants:
             keywords["out"] = _packed(form, arrays[2 * self.n_in :])
         tangents = g.unpack_arguments(arrays[: self.n_in])
-        found = g.jvp_fn(*tangents, *g.unpack_arguments(arrays[self.n_in : 2 * self.n_in]), **keywords)
+        found = _called(g.jvp_fn, (*tangents, *g.unpack_arguments(arrays[self.n_in : 2 * self.n_in])), keywords)
         if form is None:
             return found if isinstance(found, (Value, Tensor)) else np.asarray(found)
         try:

@@ -17,7 +17,7 @@ from .forward import forward
 from .marker import open_value
 from .reverse import backward
 
-__all__ = ["Opened", "check_scalar"]
+__all__ = ["Opened", "check_examples", "check_scalar"]
 
 
 class Opened:
@@ -62,6 +62,7 @@ class Opened:
             self.trees.append(tree)
             replaced[k] = tree.unflatten(values)
         self.result = call_watched(f, tuple(replaced), kwargs)
+        check_examples(self.result)
 
     def like_arguments(self, parts: list[Any]) -> Any:
         """One array for each input, None for zeros, in the containers of the arguments."""
@@ -172,15 +173,20 @@ def _or_zeros(part: Any, like: Any) -> Any:
     return part if shape_of(part) == shape_of(like) else broadcast_like(part, like)
 
 
-def check_scalar(f: Callable[..., Any], value: Any) -> None:
-    """A gradient is of one real number."""
+def check_examples(result: Any) -> None:
+    """Under vmap arguments are differentiated by one example at a time: in what the function returns there is a batch
+    only if it came in by another way, and with it nothing is known of the arguments any more."""
     from ..autograd.batched import is_batched
 
-    if is_batched(value):
+    if any(map(is_batched, flatten(result)[0])):
         raise TypeError(
             "the function that is differentiated holds examples of a batch that are not among its arguments: pass them "
-            "as arguments, and say with argnums what to differentiate by"
+            "as arguments, and say with argnums what to differentiate by (with None for their tangents in pyop.jvp)"
         )
+
+
+def check_scalar(f: Callable[..., Any], value: Any) -> None:
+    """A gradient is of one real number."""
     known = isinstance(value, (Value, Tensor))
     shape = value.shape if known else np.shape(value)
     dtype = value.dtype if known else np.asarray(value).dtype
