@@ -12,21 +12,6 @@ import numpy as np
 
 from . import program, smooth
 
-# What a class of Python cannot answer for each of its objects (docs/compiling.md): the name of type(x), and protocols
-# that are looked up in it.
-SYMBOLIC = (
-    "compile",
-    "unoptimized",
-    "plan",
-    "reverse",
-    "forward",
-    "reverse, compiled",
-    "forward, compiled",
-    "vmap",
-    "vmap, compiled",
-    "series",
-)
-
 
 @smooth("f8[3]")
 def is_ndarray(x):
@@ -63,7 +48,7 @@ def class_of(x):
     return x * 2 if x.__class__ is np.ndarray else x * 3
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def name_of_the_class(x):
     return x * 2 if type(x).__name__ == "ndarray" else x * 3
 
@@ -132,7 +117,7 @@ def is_iterable(x):
     return x * 2 if isinstance(x, collections.abc.Iterable) else x * 3
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def element_is_iterable(x):
     e = x[0]
     return e * 2 if isinstance(e, collections.abc.Iterable) else e * 3
@@ -145,7 +130,7 @@ def is_sized_or_sequence(x):
     return x * (1 + sized + 4 * sequence)
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def is_hashable(x):
     return x * (2 if isinstance(x, collections.abc.Hashable) else 3)
 
@@ -178,13 +163,13 @@ def has_length(x):
     return x * 2 if hasattr(x, "__len__") else x * 3
 
 
-@smooth("f8[3]", without=("reverse", "forward"))
+@smooth("f8[3]")
 def element_has_length(x):
     e = x[0]
     return e * 2 if hasattr(e, "__len__") else e * 3
 
 
-@smooth("f8[3]", without=("reverse", "forward"))
+@smooth("f8[3]")
 def element_has_array_protocol(x):
     e = x[0]
     return e * 2 if hasattr(e, "__array__") and not hasattr(e, "__setitem__") else e * 3
@@ -422,7 +407,7 @@ def identity_of_arguments(x):
     return x * (2 if same(x, x) else 3) * (2 if x is x.T else 3)
 
 
-@smooth("f8[3]", without=SYMBOLIC)
+@smooth("f8[3]")
 def module_of_the_type(x):
     return x * (2 if type(x).__module__ == "numpy" else 3)
 
