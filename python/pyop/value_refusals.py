@@ -13,6 +13,9 @@ from .refusals import refusal
 
 __all__ = ["ATTRIBUTES", "ERRORS", "METHODS", "attribute", "method", "refuse_write"]
 
+# `a[i:j] = value` is an instruction of its own since CPython 3.12.
+_STORES = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opcode.opmap)
+
 _NUMBERS = "a Value has no numbers until its graph runs: "
 _RUN = "take them from what g.run(...) or a compiled plan returns, or use a pyop.op, which is called with arrays"
 _IMMUTABLE = "a Value is immutable: "
@@ -119,7 +122,7 @@ def text_of_store(shown: str) -> str | None:
     """
     frame = sys._getframe(1)
     code = frame.f_code.co_code
-    if not 0 <= frame.f_lasti < len(code) or code[frame.f_lasti] != opcode.opmap["STORE_SUBSCR"]:
+    if not 0 <= frame.f_lasti < len(code) or code[frame.f_lasti] not in _STORES:
         return None
     return (
         f"`a[k] = value` at {Value._here()} puts {shown} into a plain array, which has no place for what is known only "

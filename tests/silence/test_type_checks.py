@@ -3,7 +3,9 @@
 import contextlib
 import functools
 import numbers
+import sys
 import threading
+import types
 import typing
 from collections import abc
 
@@ -104,6 +106,12 @@ def by_helper(x):
         lambda x: next(x * 2 if type(v) is np.float64 else x * 3 for v in x),
         lambda x: x * 2 if issubclass(type(x), np.ndarray) else x * 3,
         lambda x: x * 2 if type(x).__name__ == "ndarray" else x * 3,
+        lambda x: x * 2 if type(x) is not np.ndarray else x * 3,
+        lambda x: x * 2 if type(x) not in {np.float64, np.ndarray} else x * 3,
+        lambda x: x * sum([2 if type(v) is np.float64 else 3 for v in x]),
+        lambda x: x * sum({i: 2 if type(x[i]) == np.float64 else 3 for i in range(3)}.values()),  # noqa: E721
+        lambda x, y=2.0, n=1: x * y if n == 1 and type(x) is np.ndarray else x * n,
+        lambda x: [x * 2 if (kind := type(v)) is np.float64 or kind is np.ndarray else x * 3 for v in (x, x[0])][-1],
     ],
 )
 def test_an_exact_type_is_refused(f):
@@ -157,6 +165,40 @@ def test_other_numbers_share_a_plan():
     assert f.cache_info().plans == 1
 
 
+LAZY = """
+lazy import numpy as np
+lazy from {module} import kept
+
+def exact(x):
+    return x * 2 if type(x) is np.ndarray else x * 3
+
+def keeps(x):
+    kept.append(1)
+    return x * len(kept)
+
+def plain(x):
+    global seen
+    seen = True
+    return np.sqrt(x * x)
+
+seen = True
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 15), reason="lazy imports are new in CPython 3.15")
+def test_lazy_imports_are_seen_through(monkeypatch):
+    module = types.ModuleType("module_with_a_list")
+    module.kept = []
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    names = {"__name__": "with_lazy_imports"}
+    exec(compile(LAZY.format(module=module.__name__), "with_lazy_imports.py", "exec"), names)
+    with pytest.raises(TypeError, match=r"with_lazy_imports\.py:\d+ .*write isinstance"):
+        pyop.compile(names["exact"])(X)
+    with pytest.raises(pyop.PyOpError):
+        pyop.compile(names["keeps"])(X)
+    agrees(names["plain"], X)
+
+
 def test_a_value_that_was_kept_says_where_it_was_made():
     store = threading.local()  # where no one looks whether the function has changed it
 
@@ -198,7 +240,17 @@ def test_an_item_of_a_plain_array_is_refused_by_name():
             out[0] = x[0]
         return out
 
-    for f in (one, all_of_them, caught):
+    def some_of_them(x, i=1):
+        out = np.zeros(3)
+        out[i : i + 2] = x[i : i + 2]
+        return out
+
+    def in_a_row(x, i=1):
+        out = np.zeros((3, 3))
+        out[0, i:] = x[i:]
+        return out
+
+    for f in (one, all_of_them, some_of_them, in_a_row, caught):
         with pytest.raises(TypeError, match=r"a\[k\] = value` at .*test_type_checks\.py:\d+ .* np\.stack"):
             pyop.compile(f)(X)
     value = pyop.Graph().input("float64[3]")

@@ -25,6 +25,7 @@ import numpy as np
 
 from .._core import CompiledFunction, Op, Tensor, Value
 from .generators import GAUSSIAN, Generator, generator_of, global_generators
+from .names import imported
 from .number import is_number
 from .same import same
 
@@ -38,6 +39,7 @@ _OURS = frozenset(("numpy", "scipy", "pyop", "builtins")) | sys.stdlib_module_na
 _FLEETING = frozenset(
     ("default_rng", "RandomState", "SystemRandom", "urandom", "token_bytes", "uuid1", "uuid4", "time", "time_ns")
 ) | {"perf_counter", "perf_counter_ns", "monotonic", "now", "today", "utcnow", "process_time"}
+_READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _WRITES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _MAKES = frozenset(("__init__", "__new__", "__post_init__"))  # run where the class is named
 _MOST_OBJECTS = 1000
@@ -56,7 +58,7 @@ def _names(code: CodeType) -> frozenset[str]:
 @functools.lru_cache(maxsize=1024)
 def _globals_read(code: CodeType) -> frozenset[str]:
     """The names of globals alone: an attribute may have the name of a global that the code does not read."""
-    own = [op.argval for op in dis.get_instructions(code) if op.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    own = [op.argval for op in dis.get_instructions(code) if op.opname in _READS]
     return frozenset(own).union(*[_globals_read(part) for part in code.co_consts if isinstance(part, CodeType)])
 
 
@@ -87,7 +89,7 @@ class _Binding:
         self.before = self.now()
 
     def now(self) -> Any:
-        return self.owner.get(self.name, MISSING)
+        return imported(self.owner.get(self.name, MISSING))
 
     def changed(self) -> bool:
         return self.differs(self.before)
@@ -277,8 +279,8 @@ class Watch:
         for name in names:
             if writes:
                 self._add(_Binding(f"the global {name!r}", known, name))
-            elif name in known and type(known[name]) not in _NOTHING:
-                self._pending.append((f"the global {name!r}", known[name]))
+            elif name in known and type(value := imported(known[name])) not in _NOTHING:
+                self._pending.append((f"the global {name!r}", value))
         for value in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self._visit(f"a default of {fn.__qualname__}", value)
         self._items(f"an attribute of {fn.__qualname__}", fn.__dict__)

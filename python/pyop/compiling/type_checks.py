@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from .names import imported
+
 __all__ = ["asks_types_of_numbers", "functions_of", "names_of", "refuse_exact_types"]
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_CLOSURE")
@@ -101,7 +103,7 @@ def _may_compare(function: FunctionType) -> bool:
         return False
     if not names.isdisjoint(_NUMBER_NAMES):
         return True
-    named = [function.__globals__.get(name) for name in names]
+    named = [imported(function.__globals__.get(name)) for name in names]
     return any(isinstance(x, (dict, tuple, list, set, frozenset)) and any(k in _NUMBERS for k in x) for x in named)
 
 
@@ -248,7 +250,7 @@ def _loaded(ops: list[Any], k: int, function: FunctionType) -> Any:
 def _value(op: Any, function: FunctionType) -> Any:
     """What a name stands for."""
     if op.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-        return function.__globals__.get(op.argval, getattr(builtins, str(op.argval), None))
+        return imported(function.__globals__.get(op.argval, getattr(builtins, str(op.argval), None)))
     if op.opname == "LOAD_DEREF" and op.argval in function.__code__.co_freevars:
         try:
             return (function.__closure__ or ())[function.__code__.co_freevars.index(op.argval)].cell_contents
