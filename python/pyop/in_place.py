@@ -141,11 +141,12 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     if method == "imatmul":
         _check_matrix_product(target, other)
     ufunc = _UFUNCS[method]
+    _check_dtype(ufunc, target, other)  # before the shapes, as NumPy does
     found = ufuncs.infer(ufunc, "__call__", (target.spec, _to_spec(other)), {})
-    _check_dtype(ufunc, target, other)
     _check_shape(ufunc, target, found)
     target._check_writable(symbol)
-    real = target.dtype is not None and target.dtype.kind in "iuf"
+    # An array of no dimension stays one, where an operator gives a scalar.
+    real = target.ndim != 0 and target.dtype is not None and target.dtype.kind in "iuf"
     if method == "ipow" and real and found == target.spec and (_is_number(other) or _is_flat(other)):
         return operator.pow(target, other)
     return apply(InPlace(method), (target, other), {}, target.spec, name=ufunc.__name__, scalar=False)
@@ -173,7 +174,7 @@ def _with_number(method: str, symbol: str, target: Any, other: Any) -> Any:
     """By a Python number that is not known yet."""
     from .compiling.number import specialise
 
-    if target.dtype is None or target.dtype.kind not in "biuf" or method == "ipow":
+    if target.dtype is None or target.dtype.kind not in "biuf" or method == "ipow" or not target.ndim:
         specialise(other)
     _check_dtype(_UFUNCS[method], target, other._kind(1))
     target._check_writable(symbol)

@@ -106,7 +106,7 @@ def compared(
                 return REFUSED, f"NumPy's own error, before anything is written: {type(error).__name__}"
         if before is not None and differs(before, after):
             return WRONG, f"refused half-way: {error}"
-        if expected is not None and not isinstance(error, FAILURES):
+        if expected is not None and (not isinstance(error, FAILURES) or isinstance(error, NameError)):
             return REFUSED, f"another error than NumPy's: {type(error).__name__}"
         return refusal(error)
     if expected is not None:

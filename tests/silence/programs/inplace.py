@@ -332,6 +332,35 @@ def no_dimension_in_place_twice(x):
 
 
 @program("f8[]")
+def no_dimension_to_a_power_in_place(x):
+    y = x.copy()
+    z = y
+    y **= 3
+    y **= 2.0
+    y += 1
+    return z
+
+
+@program("f8[]", lambda seed: 1.5 * seed)
+def no_dimension_by_a_number_in_place_twice(x, t):
+    y = x.copy()
+    z = y
+    y += t
+    y *= t
+    return z
+
+
+@program("b1[4]")
+def casting_is_checked_before_shapes(x):
+    y = x.copy()
+    try:
+        y += np.ones(7)
+    except TypeError:
+        return x
+    return y
+
+
+@program("f8[]")
 def argument_of_no_dimension_copied_and_written_twice(x):
     y = x.copy()
     z = y
