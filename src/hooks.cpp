@@ -1,4 +1,5 @@
 // src/hooks.cpp: what the Python side tells the core once, at import.
+#include <numpy/random/bitgen.h>
 #include <pybind11/pybind11.h>
 
 #include "array/containers.h"
@@ -95,6 +96,15 @@ void register_hooks(py::module_& m) {
         },
         py::arg("fn"), py::arg("args"), py::arg("kwargs"),
         "fn(*args, **kwargs), which fails with the first refusal in it even where the function caught that.");
+    m.def(
+        "generator_memory",
+        [](py::object capsule, Py_ssize_t size) {
+            auto* generator = static_cast<bitgen_t*>(PyCapsule_GetPointer(capsule.ptr(), "BitGenerator"));
+            if (!generator) throw py::error_already_set();
+            return py::memoryview::from_memory(generator->state, size);
+        },
+        py::arg("capsule"), py::arg("size"),
+        "The state of a bit generator of NumPy, of `size` bytes: only for as long as the generator is alive.");
     m.def(
         "call_with_attribute",
         [](py::object owner, py::str name, py::object value, py::object fn, py::tuple args, py::dict kwargs) {

@@ -95,7 +95,9 @@ int edges_of(PyObject* graph, PyObject* const* inputs, Py_ssize_t n, const Contr
             edges.push_back(as_value(inputs[k])->edge);
             continue;
         }
-        if (!c && check_no_rules(inputs[k], ("an operand of " + caller.name()).c_str()) < 0) return -1;
+        if (!c && rules_of(inputs[k]) != Rules::None &&
+            check_no_rules(inputs[k], ("an operand of " + caller.name()).c_str()) < 0)
+            return -1;
         Ref array = Ref::steal(argument_new(c, k, inputs[k], caller));
         if (!array) return -1;
         const int64_t node = add_constant(graph, as_array(array.get()), constant_name(), false);

@@ -50,6 +50,8 @@ def dtype_name(dtype: AnyDType | str | None) -> str:
         return "_"
     if isinstance(dtype, str):
         return dtype
+    if (name := _NAMES.get(dtype.num)) is not None:
+        return name
     if dtype.char == "T":
         return "StringDType"
     if dtype.names is not None or dtype.subdtype is not None:
@@ -111,6 +113,7 @@ def expected_dtype(text: str) -> str:
 
 
 # One object for each built-in number type ("longlong" is "int64", and so is ">i8"), which the core compares by address.
+_NAMES: Final = {np.dtype(code).num: np.dtype(code).name for code in "?bBhHiIlLqQefdgFDG"}
 _NUMBERS: Final = {np.dtype(code).num: np.dtype(np.dtype(code).str) for code in "?bBhHiIlLqQefdgFDG"}
 
 

@@ -6,16 +6,15 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 from .contracts import OutMode
 
 __all__ = ["Parameters", "check_by_name", "check_name", "default_name"]
 
 
-@dataclass(frozen=True)
-class Parameters:
+class Parameters(NamedTuple):
     """The parameters of a callable, sorted as `pyop.op` understands them."""
 
     arrays: tuple[str, ...] = ()
@@ -32,6 +31,8 @@ class Parameters:
     @classmethod
     def of(cls, fn: Callable[..., Any]) -> Parameters:
         """The parameters of `fn`; of a builtin that does not tell, any number of arrays and any keyword."""
+        if type(fn) is FunctionType and not fn.__dict__:  # no signature of another function's, or of its own
+            return cls._of_function(fn)
         try:
             signature = inspect.signature(fn)
         except (ValueError, TypeError):
@@ -59,6 +60,33 @@ class Parameters:
             by_name=frozenset(p.name for p in positional if p.kind is kinds.POSITIONAL_OR_KEYWORD),
         )
 
+    @classmethod
+    def _of_function(cls, fn: FunctionType) -> Parameters:
+        """As `of`, from the code: making a signature takes longer than tracing a short function."""
+        code, defaults = fn.__code__, fn.__defaults__ or ()
+        n, n_by_name = code.co_argcount, code.co_kwonlyargcount
+        positional, keyword_only = code.co_varnames[:n], code.co_varnames[n : n + n_by_name]
+        by_name = frozenset(positional[code.co_posonlyargcount :])
+        is_method = _declared_in_class(fn) and bool(positional) and positional[0] in ("self", "cls")
+        if is_method:
+            by_name, defaults = by_name - {positional[0]}, defaults[-(n - 1) :] if n > 1 else ()
+            positional = positional[1:]
+        given = fn.__kwdefaults__ or {}
+        statics = keyword_only if "out" not in keyword_only else tuple(name for name in keyword_only if name != "out")
+        out = OutMode.NONE if len(statics) == n_by_name else OutMode.OPTIONAL if "out" in given else OutMode.REQUIRED
+        return cls(
+            arrays=positional,
+            n_required=len(positional) - len(defaults),
+            defaults=defaults,
+            variadic=bool(code.co_flags & inspect.CO_VARARGS),
+            statics=statics,
+            required_statics=tuple(name for name in statics if name not in given),
+            any_static=bool(code.co_flags & inspect.CO_VARKEYWORDS),
+            out_mode=out,
+            is_method=is_method,
+            by_name=by_name,
+        )
+
     def declared(self, n: int) -> Parameters:
         """The same if the first `n` are declared arrays: those behind, which have defaults, are static."""
         rest = self.arrays[n:]
@@ -66,7 +94,7 @@ class Parameters:
             return self
         static = tuple(name for name in rest if name in self.by_name and name != "out")
         kept = max(0, len(self.defaults) - len(rest))
-        return replace(self, arrays=self.arrays[:n], defaults=self.defaults[:kept], statics=static + self.statics)
+        return self._replace(arrays=self.arrays[:n], defaults=self.defaults[:kept], statics=static + self.statics)
 
 
 def check_by_name(rule: Callable[..., Any], what: str, statics: tuple[str, ...]) -> None:
@@ -114,7 +142,7 @@ def default_name(fn: Callable[..., Any]) -> str:
 
 
 # TensorFlow's rule for names, and Python identifiers of any alphabet.
-_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+_NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*"
 
 
 def check_name(name: Any) -> str:
@@ -129,7 +157,7 @@ def check_name(name: Any) -> str:
     """
     if not isinstance(name, str):
         raise TypeError(f"a name must be a str, got {type(name).__name__} {name!r:.80}")
-    if not (_NAME.match(name) or name.isidentifier()):
+    if not (name.isidentifier() or re.fullmatch(_NAME, name)):
         raise ValueError(
             f"{name!r:.80} is not a valid name: it must begin with a letter, a digit or a dot, "
             r"and go on with these and _ . \ / > -"

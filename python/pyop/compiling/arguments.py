@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from .._core import InputError, own_rules
 from .._tree import TreeDef, flatten
+from ..contracts import OutMode
 from ..parameters import Parameters, default_name
 from ..spec import Spec
 from ..spec_tree import make_inputs
@@ -54,8 +54,10 @@ class Arguments:
         self.name = default_name(fn)
         self.parameters = parameters = Parameters.of(fn)
         self.positional = (("self",) if parameters.is_method else ()) + parameters.arrays
-        self.keyword_only, self.other_names = _keyword_parameters(fn)
-        if "out" in self.keyword_only and parameters.required_statics.count("out") == 0 and _requires_out(fn):
+        has_out = parameters.out_mode is not OutMode.NONE
+        self.keyword_only = (*parameters.statics, "out") if has_out else parameters.statics
+        self.other_names = parameters.any_static
+        if parameters.out_mode is OutMode.REQUIRED:
             raise TypeError(
                 f"{self.name} has a required parameter `out`: give it the default None. What is compiled is the "
                 "function without out=; a compiled function takes out= itself"
@@ -179,23 +181,6 @@ class Arguments:
 
 
 _LEAF = flatten(0)[1]
-
-
-def _keyword_parameters(fn: _Function) -> tuple[tuple[str, ...], bool]:
-    """The names of keyword-only parameters, and whether there may be any others."""
-    try:
-        parameters = inspect.signature(fn).parameters.values()
-    except (ValueError, TypeError):
-        return (), True
-    return (
-        tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
-        any(p.kind is p.VAR_KEYWORD for p in parameters),
-    )
-
-
-def _requires_out(fn: _Function) -> bool:
-    parameter = inspect.signature(fn).parameters["out"]
-    return parameter.default is parameter.empty
 
 
 def _is_array_like(x: Any) -> bool:

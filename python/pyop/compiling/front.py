@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -136,13 +137,21 @@ def _is_spec(x: Any) -> bool:
     return isinstance(x, type) and (issubclass(x, np.generic) or x in (float, int, bool, complex, str, bytes, object))
 
 
+def _is_plain(fn: Any) -> bool:
+    """Whether it is a function that runs when it is called, as its code says."""
+    special = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    return type(fn) is FunctionType and not fn.__dict__ and not fn.__code__.co_flags & special
+
+
 def _compile(fn: Any, specs: tuple[Any, ...], options: Options) -> CompiledFunction:
     if isinstance(fn, CompiledFunction):
         raise TypeError(f"{fn!r} is compiled already; compile the function itself, {fn.__wrapped__!r}")
     if not callable(fn) or isinstance(fn, type):
         hint = "; decorate its methods" if isinstance(fn, type) else ""
         raise TypeError(f"pyop.compile takes a function, got {type(fn).__name__} {fn!r:.80}{hint}")
-    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+    if not _is_plain(fn) and (
+        inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn)
+    ):
         raise TypeError(f"{default_name(fn)} is a generator or coroutine function: compile the function it calls")
     arguments = Arguments(fn, specs, options.static)
     tracer = Tracer(fn, arguments, options)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..spec import Spec
+
 __all__ = ["History", "RetraceWarning"]
 
 # Not before so many traces, and only while there are fewer than so many calls a trace.
@@ -29,15 +31,15 @@ class History:
         self.name = name
         self.traces = 0
         self.warn_at = _TRACES
-        self.seen: dict[str, dict[tuple[str, str], None]] = {}
+        self.seen: dict[str, dict[tuple[str, str | Spec], None]] = {}
 
-    def add(self, entries: Mapping[str, tuple[str, str]], calls: int, max_plans: int) -> str | None:
+    def add(self, entries: Mapping[str, tuple[str, str | Spec]], calls: int, max_plans: int) -> str | None:
         """Note one trace.
 
         Parameters
         ----------
-        entries : mapping of str to tuple of str
-            For each argument, what it is (array, static, …) and which one of these it was.
+        entries : mapping of str to tuple
+            For each argument, what it is (array, static, …) and which one of these it was: text, or a Spec.
         calls : int
             How often the function has been called.
         max_plans : int
@@ -55,7 +57,11 @@ class History:
         if self.traces < self.warn_at or calls > _CALLS_PER_TRACE * self.traces:
             return None
         self.warn_at = 2 * self.traces
-        varied = [_advice(self.name, path, list(known)) for path, known in self.seen.items() if len(known) > 1]
+        varied = [
+            _advice(self.name, path, [(kind, str(what)) for kind, what in known])
+            for path, known in self.seen.items()
+            if len(known) > 1
+        ]
         if not varied:
             varied = [
                 f"the same arguments come again after their plan was forgotten: raise max_plans, which is {max_plans}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from .._tree import contains, flatten
 from ..graph import Graph
 from ..parameters import check_name
 from ..refusals import call_watched, note_call, refusal
+from ..rules import joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
+from ..spec import Spec
 from .arguments import NUMBERS, Argument, Arguments, Place, root
 from .captured import Watch
 from .error_checks import refuse_error_handling
@@ -25,6 +28,7 @@ from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning
 from .same import same, same_graphs
 from .type_checks import asks_types_of_numbers, refuse_exact_types
+from .unread import signature, unread
 
 __all__ = ["Tracer"]
 
@@ -38,6 +42,8 @@ class Tracer:
         self.arguments = arguments
         self.options = options
         self.history = History(self.name)
+        self.unread = unread(fn)
+        self.last: tuple[Any, weakref.ref[Plan], tuple[Reading, ...]] | None = None
 
     def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
         """A call that fits no guard: ``(result,)``, or ``(plan, kinds, trees, keys, finish, readings)`` for a guard."""
@@ -55,6 +61,12 @@ class Tracer:
         if foreign is not None:
             return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
         specialised = self._needed_at_once(arguments)
+        known = None if specialised or not self.unread else signature(arguments, n, names or (), self.unread)
+        plan = None if known is None else self._traced_already(function, known)
+        if plan is not None and self.last is not None:
+            places = [place for _, found in arguments for place in found]
+            trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
+            return plan, b"".join(p.kind for p in places), trees, tuple(p.key for p in places), None, self.last[2]
         while True:
             try:
                 plan, finish, kinds, keys, read = self._trace(arguments, n, names or (), specialised)
@@ -65,8 +77,22 @@ class Tracer:
                 specialised |= needed.places
         places = [place for _, found in arguments for place in found]
         self._count(function, arguments, places, specialised, read)
+        # What it holds is empty, at most: its own __dict__.
+        whole = (
+            known is not None and not specialised and finish is None and all(r[0] == b"i" and not r[3] for r in read)
+        )
+        self.last = (known, weakref.ref(plan), read) if whole else None
         trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
         return plan, kinds, trees, keys, finish, read
+
+    def _traced_already(self, function: Any, known: Any) -> Plan | None:
+        """The plan of the last trace if it does for this call too, as the arguments differ in what is not read.
+
+        The last trace has read nothing beside its arguments but what was empty, and still is.
+        """
+        if self.last is None or self.last[0] != known or any(owner for _, owner, _, _ in self.last[2]):
+            return None
+        return self.last[1]() if function._counts()[2] else None  # else all are forgotten, to be made anew
 
     def _needed_at_once(self, arguments: list[Argument]) -> set[int]:
         """Return the places of Python numbers that the function must be traced with, whatever it does with them."""
@@ -105,7 +131,7 @@ class Tracer:
         graph: Graph | None = None
         try:
             graph, result, watch = self._write_down(arguments, n, names, kinds)
-            if any(kind == b"n" for kind in kinds):
+            if self._has_numbers(arguments, n, kinds):
                 check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name)
             plan = graph.compile(**self.options.plan)
@@ -176,6 +202,15 @@ class Tracer:
         watch.restore(state)
         return graph, result, watch
 
+    def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:
+        """Whether the function was given Numbers that it reads."""
+        if b"n" not in kinds:
+            return False
+        for k, (_, places) in enumerate(arguments):
+            if not (k < n and k in self.unread) and any(p.kind == b"n" and type(p.value) in NUMBERS for p in places):
+                return True
+        return False
+
     def _place(self) -> str:
         code = getattr(inspect.unwrap(self.fn), "__code__", None)
         return self.name if code is None else f"{self.name} ({code.co_filename}:{code.co_firstlineno})"
@@ -220,7 +255,9 @@ class Tracer:
     def _count(
         self, function: Any, arguments: Any, places: list[Place], specialised: set[int], read: tuple[Reading, ...]
     ) -> None:
-        entries = {repr(name): ("captured", f"{id(value):x}") for _, _, name, value in read}
+        entries: dict[str, tuple[str, str | Spec]] = {
+            repr(name): ("captured", f"{id(value):x}") for _, _, name, value in read
+        }
         for k, place in enumerate(places):
             entries[place.path] = _variety(place, k in specialised)
         for tree, found in arguments:
@@ -276,6 +313,8 @@ def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
 
 def _input_name(path: str) -> str:
     """The path with dots: ``params['w'][0]`` is ``params.w.0``."""
+    if path.isascii() and path.isidentifier():
+        return path
     name = "".join(c if c.isalnum() or c == "_" else "." for c in path).replace("..", ".").replace("..", ".")
     try:
         return check_name(name.strip("."))
@@ -292,11 +331,11 @@ def _describe(arguments: list[Argument]) -> str:
     return ", ".join(parts)
 
 
-def _variety(place: Place, specialised: bool) -> tuple[str, str]:
+def _variety(place: Place, specialised: bool) -> tuple[str, str | Spec]:
     """In what a leaf may differ from call to call: a word for it, and what it was this time."""
     if place.kind == b"i":
         return "instance", f"at {id(place.value):#x}"
     if place.kind == b"s" or specialised:
         return ("number" if specialised else "static"), repr(place.value)[:40]
     assert place.spec is not None
-    return ("declared" if place.kind == b"d" else "array"), str(place.spec)
+    return ("declared" if place.kind == b"d" else "array"), place.spec

@@ -166,8 +166,18 @@ def names_of(code: CodeType) -> Iterator[str]:
             yield from names_of(inner)
 
 
+def _may_ask(code: CodeType, function: FunctionType) -> bool:
+    """Whether it is worth the time to read its instructions, going by names; of functions in it, yes."""
+    if code.co_freevars or "type" in code.co_names or any(isinstance(part, CodeType) for part in code.co_consts):
+        return True
+    named = (function.__globals__.get(name, getattr(builtins, name, None)) for name in code.co_names)
+    return any(x is isinstance or x is issubclass for x in named)
+
+
 def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
     """The error of what it compares so."""
+    if not _may_ask(code, function):
+        return
     ops = [op for op in dis.get_instructions(code) if op.opname not in _NOT_SEEN]
     line = code.co_firstlineno
     start = 0  # of what is compared

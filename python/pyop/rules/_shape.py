@@ -29,12 +29,15 @@ __all__ = [
     "merge",
     "minus",
     "mul",
+    "one_d",
     "prod",
     "reduced",
     "replaced",
     "same",
     "shape_argument",
     "sub",
+    "three_d",
+    "two_d",
     "unknown",
 ]
 
@@ -176,3 +179,24 @@ def _size(item: Any) -> Extent:
             "where the function allows it, or do this inside a pyop.op, which is called with arrays"
         )
     return operator.index(item)
+
+
+def one_d(shape: Shape) -> Shape:
+    """At least one axis, as `np.atleast_1d` has it."""
+    return (1,) if shape == () else shape
+
+
+def two_d(shape: Shape) -> Shape:
+    """At least two."""
+    if shape is None or len(shape) >= 2:
+        return shape
+    return (1, *shape) if shape else (1, 1)
+
+
+def three_d(shape: Shape) -> Shape:
+    """At least three."""
+    if shape is None or len(shape) >= 3:
+        return shape
+    if len(shape) == 2:
+        return (*shape, 1)
+    return (1, *shape, 1) if shape else (1, 1, 1)

@@ -10,8 +10,7 @@ from ..dims import Extent
 from ..spec import Spec
 from . import rule
 from ._operand import DType, Operand, Shape, one, operand, probe
-from ._shape import add, axis_of, ints, merge, mul, prod, replaced
-from .reshaping import _one_d, _three_d, _two_d
+from ._shape import add, axis_of, ints, merge, mul, one_d, prod, replaced, three_d, two_d
 
 # np.delete with a list of rows is counted by doing it on as many booleans, up to this size.
 _COUNTED = 1 << 20
@@ -70,6 +69,9 @@ def _joined_dtype(parts: list[Operand], dtype: Any, casting: Any) -> DType | Non
         return target
     if any(part.dtype is None for part in parts):
         return None
+    first = parts[0].dtype
+    if first is not None and first.kind in "biufc" and first.isnative and all(part.dtype is first for part in parts):
+        return first
     return probe(np.concatenate, tuple(dict.fromkeys(one(Operand(part.dtype, ())) for part in parts)))
 
 
@@ -110,9 +112,9 @@ def _columns(shape: Shape) -> Shape:
     return (*shape, 1) if shape else (1, 1)
 
 
-_grown(np.vstack, _two_d, 0)
-_grown(np.hstack, _one_d, None)
-_grown(np.dstack, _three_d, 2)
+_grown(np.vstack, two_d, 0)
+_grown(np.hstack, one_d, None)
+_grown(np.dstack, three_d, 2)
 
 
 @rule(np.column_stack)

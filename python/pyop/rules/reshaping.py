@@ -16,10 +16,13 @@ from ._shape import (
     broadcast,
     floordiv,
     ints,
+    one_d,
     prod,
     same,
     shape_argument,
     sub,
+    three_d,
+    two_d,
 )
 
 
@@ -108,27 +111,9 @@ def _atleast(func: Any, grow: Any) -> None:
         return specs[0] if len(specs) == 1 else specs
 
 
-def _one_d(shape: Shape) -> Shape:
-    return (1,) if shape == () else shape
-
-
-def _two_d(shape: Shape) -> Shape:
-    if shape is None or len(shape) >= 2:
-        return shape
-    return (1, *shape) if shape else (1, 1)
-
-
-def _three_d(shape: Shape) -> Shape:
-    if shape is None or len(shape) >= 3:
-        return shape
-    if len(shape) == 2:
-        return (*shape, 1)
-    return (1, *shape, 1) if shape else (1, 1, 1)
-
-
-_atleast(np.atleast_1d, _one_d)
-_atleast(np.atleast_2d, _two_d)
-_atleast(np.atleast_3d, _three_d)
+_atleast(np.atleast_1d, one_d)
+_atleast(np.atleast_2d, two_d)
+_atleast(np.atleast_3d, three_d)
 
 
 def _same_shape(part: Operand, least: int) -> Spec:

@@ -1,0 +1,84 @@
+"""Arguments that a function never reads: what they are makes no difference to its trace.
+
+The right-hand side of an autonomous equation has a `t` that it does not use. SciPy gives it as a Python float in the
+first call and as np.float64 later, and one trace does for both.
+"""
+
+from __future__ import annotations
+
+import opcode
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+
+from .arguments import Argument
+
+__all__ = ["signature", "unread"]
+
+_LOCALS = frozenset(opcode.haslocal)
+# Newer releases put two variables into one instruction.
+_PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST") > 1)
+# What gives a function, or those that it calls, its variables by their names.
+_SEE_ALL = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "inspect", "evaluate"))
+_NOTHING: frozenset[int] = frozenset()
+
+
+def unread(fn: Any) -> frozenset[int]:
+    """The positions of parameters whose names do not occur in the code of a function.
+
+    Parameters
+    ----------
+    fn : callable
+
+    Returns
+    -------
+    frozenset of int
+        Empty for what is not a plain function.
+
+    Examples
+    --------
+    >>> from pyop.compiling.unread import unread
+    >>> unread(lambda t, y: -y), unread(lambda t, y: -y * t), unread(lambda t, y: [y for _ in range(2) if t])
+    (frozenset({0}), frozenset(), frozenset())
+    """
+    return _unread(fn.__code__) if type(fn) is FunctionType else _NOTHING
+
+
+@lru_cache(maxsize=1024)
+def _unread(code: CodeType) -> frozenset[int]:
+    if not _SEE_ALL.isdisjoint(code.co_names):
+        return _NOTHING
+    read: set[int] = set()
+    found = code.co_code
+    for at in range(0, len(found), 2):
+        op, k = found[at], found[at + 1]
+        if op in _LOCALS:
+            read |= {k >> 4, k & 15} if op in _PAIRS else {k}
+    names = code.co_varnames[: min(code.co_argcount, 256)]
+    return frozenset(k for k, name in enumerate(names) if k not in read and name not in code.co_cellvars)
+
+
+def signature(arguments: list[Argument], n: int, names: Any, unread: frozenset[int]) -> Any:
+    """Equal for calls that a function cannot tell apart; None if that is not certain.
+
+    Parameters
+    ----------
+    arguments : list
+    n : int
+        So many of them are positional.
+    names : sequence of str
+        Of the others.
+    unread : frozenset of int
+    """
+    parts: list[Any] = [n, tuple(names)]
+    for k, (tree, places) in enumerate(arguments):
+        parts.append(None if tree.is_leaf else tree)
+        for place in places:
+            if place.kind == b"a":
+                kind: Any = place.value.flags.writeable
+            elif place.kind == b"n":
+                kind = None if k < n and k in unread else type(place.value)
+            else:
+                return None
+            parts.append((place.path, place.spec, kind))
+    return parts
