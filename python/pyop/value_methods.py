@@ -98,7 +98,7 @@ def _one_or_many(items: tuple[Any, ...], needed_by: str | None) -> Any:
 
 
 def flatten(self: Any, order: Any = "C") -> Any:
-    """A copy of the elements in one dimension; see `numpy.ravel`."""
+    """A copy of the elements in one dimension; see `numpy.ravel`, which may give the memory of `self` itself."""
     return np.copy(np.ravel(self, order))
 
 

@@ -1,5 +1,6 @@
 """What a function reads beside its arguments: a trace that changed it is refused, and leaves it as it was."""
 
+import collections
 import functools
 import itertools
 import random
@@ -275,3 +276,32 @@ def test_a_number_that_is_needed_traces_again_from_the_same_state():
 
     np.testing.assert_array_equal(pyop.compile(f)(X, 2.0), X)
     assert n == [1]
+
+
+@pytest.mark.parametrize("holder", [collections.OrderedDict, collections.deque])
+def test_a_graph_gives_nobody_its_symbolic_arrays(holder):
+    def f(x):
+        return holder(double=x * 2) if holder is not collections.deque else holder([x * 2])
+
+    with pytest.raises(TypeError, match=r"object of type .*: return"):
+        pyop.trace(f, pyop.Spec.of(X)).compile()
+
+
+@pytest.mark.parametrize("held", [collections.defaultdict(int), collections.Counter(), collections.OrderedDict(n=0)])
+def test_a_counter_in_a_kind_of_dict_is_refused_and_as_it_was(held):
+    held["n"] = 3
+
+    @pyop.compile
+    def f(x):
+        held["n"] += 1
+        return x * held["n"]
+
+    with pytest.raises(TypeError, match=r"changes .*closure"):
+        f(X)
+    assert dict(held) == {"n": 3}
+
+
+def test_flatten_of_a_plan_is_the_callers_own():
+    x = np.arange(3.0)
+    pyop.compile(lambda x: x.flatten())(x)[0] = 7
+    assert x[0] == 0

@@ -163,6 +163,8 @@ class Arguments:
     def _classify(self, path: str, x: Any) -> Place:
         kind = type(x)
         if kind is np.ndarray:
+            if not x.dtype.isnative:  # a plan would give x itself in the order of the machine's bytes
+                return Place(path, b"?", x)
             return Place(path, b"a", x, spec=Spec(x.dtype, x.shape))
         if kind in NUMBERS:
             if kind is int and not _INT64.min <= x <= _INT64.max:

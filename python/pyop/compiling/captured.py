@@ -10,16 +10,21 @@ source of random numbers, and those that reach an iterator, are traced twice in 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import dis
 import functools
 import random
 import sys
+import threading
 import zlib
-from collections import deque
+from array import array
+from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
@@ -40,6 +45,10 @@ _FLEETING = frozenset(
     ("default_rng", "RandomState", "SystemRandom", "urandom", "token_bytes", "uuid1", "uuid4", "time", "time_ns")
 ) | {"perf_counter", "perf_counter_ns", "monotonic", "now", "today", "utcnow", "process_time"}
 _READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_FLEETING |= {"globals", "environ", "getenv"}
+# Of the standard library, but made to hold what is the user's.
+_HOLDERS: tuple[type, ...] = (SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap, threading.local)
+_HOLDERS += (WeakKeyDictionary, WeakValueDictionary)
 _WRITES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _MAKES = frozenset(("__init__", "__new__", "__post_init__"))  # run where the class is named
 _MOST_OBJECTS = 1000
@@ -138,7 +147,10 @@ class _Items(_Binding):
 
     def put(self, value: Any) -> None:
         self.owner.clear()
-        if isinstance(self.owner, (dict, set)):
+        if isinstance(self.owner, dict):
+            for key, x in value:  # a Counter's update adds
+                self.owner[key] = x
+        elif isinstance(self.owner, set):
             self.owner.update(value)
         else:
             self.owner.extend(value)
@@ -169,6 +181,61 @@ class _Class(_Items):
         return [x for _, x in self.now()]
 
 
+class _Slots(_Items):
+    """The attributes of an object whose class gives them places (``__slots__``)."""
+
+    def now(self) -> Any:
+        names = [name for part in type(self.owner).__mro__ for name in vars(part).get("__slots__", ())]
+        return [(name, getattr(self.owner, name)) for name in names if hasattr(self.owner, name)]
+
+    def differs(self, state: Any) -> bool:
+        now = self.now()
+        return len(now) != len(state) or any(a is not b for (_, a), (_, b) in zip(now, state, strict=True))
+
+    def put(self, value: Any) -> None:
+        before = dict(value)
+        for name, x in self.now():
+            if name not in before:
+                delattr(self.owner, name)
+            elif x is not before[name]:
+                object.__setattr__(self.owner, name, before[name])
+        for name in before.keys() - dict(self.now()).keys():
+            object.__setattr__(self.owner, name, before[name])
+
+    def found(self) -> list[Any]:
+        return [x for _, x in self.now()]
+
+
+class _Numbers(_Binding):
+    """What a `bytearray` or an `array.array` holds."""
+
+    def now(self) -> Any:
+        return bytes(self.owner)
+
+    def differs(self, state: Any) -> bool:
+        return bool(self.now() != state)
+
+    def put(self, value: Any) -> None:
+        del self.owner[:]
+        if isinstance(self.owner, bytearray):
+            self.owner.extend(value)
+        else:
+            self.owner.frombytes(value)
+
+    def found(self) -> list[Any]:
+        return []
+
+
+class _Context(_Binding):
+    """The value of a context variable."""
+
+    def now(self) -> Any:
+        return self.owner.get(MISSING)
+
+    def put(self, value: Any) -> None:
+        self.owner.set(value)
+
+
 class _Array(_Binding):
     """The elements of an array; of a large one no more than a sum of them."""
 
@@ -188,6 +255,13 @@ class _Array(_Binding):
 
     def found(self) -> list[Any]:
         return []
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether a list or dict holds its items as C code reads them."""
+    if isinstance(x, dict):
+        return type(x).items is dict.items  # not an OrderedDict
+    return isinstance(x, list) and type(x).__iter__ is list.__iter__
 
 
 class Watch:
@@ -237,8 +311,14 @@ class Watch:
             self._function(label, x)
         elif issubclass(kind, np.ndarray):
             self._array(label, x.view(np.ndarray))
-        elif kind in (list, dict, set, deque):
+        elif issubclass(kind, (list, dict, set, deque)):
             self._items(label, x)
+            if kind not in (list, dict, set, deque):  # of a class of the user's, with attributes beside
+                self._instance(label, x)
+        elif kind in (bytearray, array) and len(x) <= _MOST_ITEMS:
+            self.places.append(_Numbers(label, x, ""))
+        elif kind is ContextVar:
+            self._add(_Context(f"the context variable {x.name!r}", x, ""))
         elif kind in (tuple, frozenset):
             self._pending.extend((label, item) for item in x)
         elif kind is MethodType:
@@ -320,7 +400,7 @@ class Watch:
 
     def _instance(self, label: str, x: Any) -> None:
         attributes = getattr(x, "__dict__", None)
-        if is_library(type(x)) and type(x) is not SimpleNamespace:
+        if is_library(type(x)) and not isinstance(x, _HOLDERS):
             if type(attributes) is dict:
                 self.instances.append(attributes)
             if callable(x) and (wrapped := getattr(x, "__wrapped__", None)) is not None:  # functools.lru_cache
@@ -330,6 +410,10 @@ class Watch:
             self._seen[id(attributes)] = attributes
             self.instances.append(attributes)
             self._items(f"an attribute of a {type(x).__name__}", attributes)
+        if any("__slots__" in vars(part) for part in type(x).__mro__):
+            place = _Slots(f"an attribute of a {type(x).__name__}", x, "")
+            self.places.append(place)
+            self._pending.extend((label, item) for item in place.found())
         self._pending.append((label, type(x)))
 
     # --- after a trace
@@ -356,7 +440,7 @@ class Watch:
     def containers(self) -> list[_Binding]:
         """Lists and dicts, but for the attributes of instances."""
         own = {id(attributes) for attributes in self.instances}
-        lists = [place for place in self.places if type(place) is _Items and isinstance(place.owner, (list, dict))]
+        lists = [place for place in self.places if type(place) is _Items and _is_plain(place.owner)]
         return [place for place in lists if id(place.owner) not in own and id(place) not in self.own]
 
     def arrays(self) -> list[_Binding]:

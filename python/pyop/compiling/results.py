@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -15,7 +16,7 @@ from ..graph import Graph
 from ..sizes import apply
 from ..spec import Spec
 from .arguments import NUMBERS, STATIC_TYPES
-from .number import is_number
+from .number import Number, is_number
 
 __all__ = ["Apart", "Both", "declare_outputs"]
 
@@ -42,6 +43,8 @@ class _Finish:
         return self.structure.unflatten(leaves)
 
 
+# The names of what a function is traced with, in a text.
+_STAND_INS = re.compile(r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)'")
 # What cannot be changed by whoever gets it.
 _ATOMS = (*STATIC_TYPES, *NUMBERS, np.generic, np.dtype, type, Enum, range, slice)
 
@@ -71,6 +74,13 @@ def declare_outputs(graph: Graph, result: Any, name: str) -> Callable[..., Any] 
             values.append(leaf)
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
             template.append(("copy", leaf.copy()))
+        elif (isinstance(leaf, str) and _STAND_INS.search(leaf)) or (
+            isinstance(leaf, type) and leaf in (Value, Number)
+        ):
+            raise TypeError(
+                f"{name} returned {leaf!r:.80}, which shows what it was traced with, where NumPy has its arguments: "
+                "return the array, and make the text of the result"
+            )
         elif isinstance(leaf, _ATOMS):
             template.append(("as it is", leaf))
         else:

@@ -104,11 +104,11 @@ class Tracer:
         """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
         extra = {} if out is None else {"out": out}
         foreign = [p.value for _, places in arguments for p in places if p.kind == b"?"]
-        if any(type(x) is not np.ndarray and has_own_rules(x) for x in foreign):
+        if any(type(x) is np.ndarray or has_own_rules(x) for x in foreign):  # an ndarray: of swapped bytes
             if out is not None:
                 raise TypeError(
-                    f"{self.name}: out= needs plain arrays, and a container with rules of its own is among the "
-                    "arguments: pass np.asarray(x) for its numbers alone"
+                    f"{self.name}: out= needs plain arrays, and a container with rules of its own or an array of "
+                    "swapped bytes is among the arguments: pass np.asarray(x) for its numbers alone, or x.astype(float)"
                 )
             return self.fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
         converted = [
@@ -142,8 +142,8 @@ class Tracer:
         except Exception as error:
             if type(error) is TypeError and "cannot be written back to" in str(error):  # np.nditer asks no Value
                 error = TypeError(
-                    "np.nditer that writes needs the memory of an array, and a Value has none until its graph runs: "
-                    "write it with functions of whole arrays, or use a pyop.op that writes into a copy and returns it"
+                    "np.nditer needs the memory of an array, and a Value has none until its graph runs: write it with "
+                    "functions of whole arrays, or use a pyop.op that goes through the elements and returns a new array"
                 )
                 note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
                 raise error from None

@@ -15,6 +15,7 @@ GROUPS = (
     "exceptions",
     "foreign",
     "holders",
+    "keepers",
     "inplace",
     "leaks",
     "numbers",

@@ -176,6 +176,32 @@ def swapped_bytes(x):
     return x * 2, x.sum()
 
 
+@program("f8[3] swap")
+def swapped_bytes_as_they_are(x):
+    return x, x[1:], x.copy(), str(x.dtype)
+
+
+@program("f8[3,2]")
+def flattened(x):
+    return x.flatten(), x[0].flatten(), x.ravel()
+
+
+@program("f8[3]")
+def flattened_beside_a_view(x):
+    y = x * 2
+    return y, y.flatten(), y.reshape(-1)
+
+
+@program("f8[3]")
+def text_of_an_array(x):
+    return x * 2, f"{x}", str(x[0])
+
+
+@program("f8[3]")
+def text_of_a_type(x):
+    return x * 2, str(type(x))
+
+
 @program("f8[0]")
 def empty(x):
     return x * 2, x.sum(), x[1:]
