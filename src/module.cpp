@@ -30,6 +30,12 @@ void require(int status) {
     if (status < 0) throw py::error_already_set();
 }
 
+constexpr char NOT_HERE[] =
+    "pyop cannot be imported in a sub-interpreter: its objects belong to the main interpreter of a process; import it "
+    "there, or use processes (multiprocessing, subprocess)";
+
+bool in_main_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
+
 }  // namespace
 
 // What the import system calls is below, and calls this.
@@ -38,6 +44,8 @@ void require(int status) {
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The C++ core of pyop. Private: use the names of the package.";
     PyObject* module = m.ptr();
+    // CPython 3.13 calls PyInit__core in the main interpreter for a sub-interpreter, and only this in that itself.
+    if (!in_main_interpreter()) throw py::import_error(NOT_HERE);
     require(pyop::reaper_init(module));
     require(pyop::errors_init(module));
     require(pyop::numpy_init());
@@ -63,9 +71,7 @@ PYBIND11_MODULE(_core, m) {
 // pybind11 asks for the GIL by PyGILState_Ensure while it starts, which in a sub-interpreter is that of the main one:
 // on CPython 3.11 the import would wait for ever. So we look where we are before anything else.
 PyMODINIT_FUNC PyInit__core() {
-    if (PyInterpreterState_Get() == PyInterpreterState_Main()) return pyop_init_core();
-    PyErr_SetString(PyExc_ImportError,
-                    "pyop cannot be imported in a sub-interpreter: its objects belong to the main interpreter of a "
-                    "process; import it there, or use processes (multiprocessing, subprocess)");
+    if (in_main_interpreter()) return pyop_init_core();
+    PyErr_SetString(PyExc_ImportError, NOT_HERE);
     return nullptr;
 }
