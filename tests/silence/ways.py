@@ -42,7 +42,7 @@ def unoptimized(entry: Entry) -> Outcome:
 
 def planned(entry: Entry) -> Outcome:
     """A graph of one's own, whose results are arrays, and which is what one call writes down."""
-    if entry.name.startswith("captured."):
+    if entry.name.startswith(("captured.", "keepers.")):
         return LEFT_OUT, ""
     results = [leaf for call in history(entry) if call.error is None for leaf in everything(call.result)]
     if not arrays_only(entry) or not all(isinstance(leaf, (np.ndarray, *SCALARS)) for leaf in results):
