@@ -82,18 +82,18 @@ def test_text_arrives_as_bytes(call, kind):
     given, want = ARGUMENTS[kind]
     seen = []
 
-    def look(x):
-        seen.append((x.dtype, x.tolist(), x.flags.writeable))
+    def look(x):  # text without dimensions comes as bytes, as from TensorFlow
+        seen.append(x if type(x) is bytes else (x.dtype, x.tolist(), x.flags.writeable))
         return x
 
     got = call(look, [given], "string")
-    assert seen == [(np.dtype(object), want, False)]
+    assert seen == [want if type(want) is bytes else (np.dtype(object), want, False)]
     assert got.tolist() == want
 
 
 def test_text_between_two_functions(call):
     def chain(x):
-        return pyop.py_func(lambda b: b.item().decode() + "!\0", [pyop.py_func(lambda b: b, [x], "string")], "string")
+        return pyop.py_func(lambda b: b.decode() + "!\0", [pyop.py_func(lambda b: b, [x], "string")], "string")
 
     assert call(chain, ["\u00e9"], "string").item() == "\u00e9!\0".encode()
 

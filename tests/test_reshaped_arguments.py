@@ -13,6 +13,9 @@ import pytest
 
 import pyop
 
+# NumPy 2.5 deprecates setting a shape, which programs go on doing.
+pytestmark = pytest.mark.filterwarnings("ignore:.*Setting the (shape|dtype|strides).*:DeprecationWarning")
+
 PAIR = np.dtype([("a", "i4"), ("b", "i4")])
 
 

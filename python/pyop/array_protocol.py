@@ -63,7 +63,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     """
     from .rules import ufuncs  # on first use: `import pyop` stays light
 
-    check_operands(f"np.{ufunc.__name__} of a Value", inputs, kwargs)
+    check_operands(f"{_called(ufunc)} of a Value", inputs, kwargs)
     if any(_is_foreign(item) for item in inputs):
         return NotImplemented
     if not isinstance(ufunc, np.ufunc):
@@ -168,6 +168,10 @@ def _is_foreign(x: Any) -> bool:
 def _bound(ufunc: np.ufunc, method: str) -> Any:
     # One object for each method, so that equal nodes are seen to have the same callable.
     return ufunc if method == "__call__" else getattr(ufunc, method)
+
+
+def _called(ufunc: Any) -> str:
+    return f"np.{ufunc.__name__}" if isinstance(ufunc, np.ufunc) else repr(ufunc)
 
 
 def _ufunc_name(ufunc: np.ufunc, method: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import Op
 from .names import imported
 
 __all__ = ["asks_types_of_numbers", "functions_of", "names_of", "refuse_exact_types"]
@@ -133,12 +134,12 @@ def functions_of(fn: Any) -> Iterator[FunctionType]:
     seen: set[FunctionType] = set()
     while pending and len(seen) < 200:
         function = pending.pop()
-        while not isinstance(function, FunctionType):
+        while not isinstance(function, (FunctionType, Op)):  # what an op calls is called with arrays
             inner = function.__func__ if type(function) is MethodType else getattr(function, "__wrapped__", None)
             if inner is None or inner is function:
                 break
             function = inner
-        if not isinstance(function, FunctionType) or function in seen:
+        if not isinstance(function, FunctionType) or function in seen or _asks_us(function):
             continue
         seen.add(function)
         ours = function.__code__.co_filename.startswith(_PACKAGE)  # what a transformation has made of a function
@@ -156,6 +157,11 @@ def functions_of(fn: Any) -> Iterator[FunctionType]:
             named = function.__globals__.get(name)
             if isinstance(named, FunctionType) and named.__module__ == module:
                 pending.append(named)
+
+
+def _asks_us(function: FunctionType) -> bool:
+    """Whether it is a function of NumPy or SciPy, which ask what stands for an array by their protocols."""
+    return (function.__module__ or "").partition(".")[0] in ("numpy", "scipy")
 
 
 def names_of(code: CodeType) -> Iterator[str]:
