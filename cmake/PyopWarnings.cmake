@@ -3,7 +3,7 @@ function(pyop_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
                                            -Wno-missing-field-initializers -Wno-cast-function-type
                                            # false alarms of g++ 12 on std::string and on arrays filled by count
-                                           -Wno-restrict -Wno-maybe-uninitialized)
+                                           -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow)
   if(PYOP_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
