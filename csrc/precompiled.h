@@ -1,5 +1,5 @@
-// precompiled.h: what nearly every file of the core includes, parsed once a build (CMakeLists.txt). Only headers that an
-// edit of ours does not touch. Files include what they use all the same, so that a build without it works as well.
+// precompiled.h: what nearly every file of the core includes, parsed once a build (CMakeLists.txt). Only headers that
+// an edit of ours does not touch. Files include what they use all the same, so that a build without it works as well.
 #pragma once
 
 #include "array/numpy.h"

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "array/containers.h"
+#include "array/numpy.h"
 #include "graph/build.h"
 #include "graph/passes/rewrite.h"
 #include "graph/value_spec.h"
@@ -84,6 +85,15 @@ void register_hooks(py::module_& m) {
             if (pyop::check_nothing_lost(value.ptr()) < 0) throw py::error_already_set();
         },
         py::arg("value"), "A TypeError if a mask or a gradient would be lost in a plain array.");
+    m.def(
+        "match_as_array",
+        [](py::type type) {
+            auto* t = reinterpret_cast<PyTypeObject*>(type.ptr());
+            t->tp_flags |= PyArray_Type.tp_flags & Py_TPFLAGS_SEQUENCE;
+            PyType_Modified(t);
+        },
+        py::arg("type"),
+        "Lets `case [a, b]:` match instances of a class where it matches NumPy's arrays (from 2.5 on).");
     m.def(
         "note_refusal", [](py::object exception) { pyop::note_refusal(exception.ptr()); }, py::arg("exception"),
         "Notes that a symbolic or recorded array is about to raise this.");

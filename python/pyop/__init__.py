@@ -97,6 +97,9 @@ _core.set_array_hooks(array_ufunc, array_function, getitem)
 _core.set_in_place_hook(in_place)
 install(Value)
 pickles.install()
+for _stand_in in (Value, Tensor):
+    _core.match_as_array(_stand_in)
+del _stand_in
 
 # Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
 for _public in (

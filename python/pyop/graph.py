@@ -130,7 +130,9 @@ class Graph(GraphBase):
         return self._add_constant(_constant_array(value), "constant" if name is None else check_name(name))
 
     def _constant_output(self, leaf: Any) -> Value:
-        if isinstance(leaf, dict | set | frozenset | deque):
+        held = getattr(leaf, "__dict__", None)
+        keeps = isinstance(held, dict) and any(type(x) is Value for x in held.values())
+        if keeps or isinstance(leaf, dict | set | frozenset | deque):
             raise TypeError(
                 f"{self._name} returned an object of type {type(leaf).__name__}: return arrays and numbers, in tuples, "
                 "lists, dicts, named tuples or dataclasses"

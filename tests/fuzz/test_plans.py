@@ -76,7 +76,11 @@ def test_a_program_can_be_pasted() -> None:
         names: dict[str, list[np.ndarray]] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exec(program.source(), names)
+            try:
+                exec(program.source(), names)
+            except TypeError as error:
+                assert "shows the same memory" in str(error)  # noqa: PT017  a write that is refused
+                continue
         for got, want, place in zip(names["got"], names["want"], program.outputs, strict=True):
             assert np.asarray(want).dtype == reference.values[place].dtype
             np.testing.assert_array_equal(got, want)

@@ -32,7 +32,7 @@ def helped(a: Any, b: Any) -> Any:
     y = a.copy()
     before = y + b
     _raise_by(y, b)
-    return y, before
+    return y + before  # what nobody reads is not computed
 
 
 def multiplied(a: Any, b: Any) -> Any:
@@ -58,7 +58,7 @@ def kept(a: Any, b: Any) -> Any:
     y = a + b
     old = y.copy()
     y //= 2
-    return y, old
+    return y + old
 
 
 def viewed(a: Any) -> Any:

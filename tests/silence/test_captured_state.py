@@ -278,7 +278,7 @@ def test_a_number_that_is_needed_traces_again_from_the_same_state():
     assert n == [1]
 
 
-@pytest.mark.parametrize("holder", [collections.OrderedDict, collections.deque])
+@pytest.mark.parametrize("holder", [collections.OrderedDict, collections.deque, types.SimpleNamespace])
 def test_a_graph_gives_nobody_its_symbolic_arrays(holder):
     def f(x):
         return holder(double=x * 2) if holder is not collections.deque else holder([x * 2])

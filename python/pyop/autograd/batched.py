@@ -317,6 +317,9 @@ class BatchedArray(Batched):
         raise ValueError("cannot delete array elements")
 
 
+_core.match_as_array(BatchedArray)
+
+
 class BatchedScalar(Batched):
     """An example that is a scalar in NumPy."""
 

@@ -10,6 +10,7 @@ traced once more with the number itself, and the plan holds for that number only
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -155,6 +156,9 @@ def _places_in(*args: Any) -> frozenset[int]:
         elif type(x) is slice:
             pending += (x.start, x.stop, x.step)
     return frozenset(found)
+
+
+_SUM_COMPENSATES = sys.version_info >= (3, 12)
 
 
 def specialise(*args: Any) -> NoReturn:
@@ -364,6 +368,8 @@ def _install() -> None:
             return _binary(op, ufunc, self, other)
 
         def backward(self: Any, other: Any, op: Any = op, ufunc: Any = ufunc) -> Any:
+            if op is operator.add and type(other) is int and other == 0 and _SUM_COMPENSATES:
+                specialise(self)  # sum() of Python's floats keeps what rounding takes away
             return _binary(op, ufunc, other, self)
 
         setattr(Number, f"__{name}__", forward)

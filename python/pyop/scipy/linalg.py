@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -295,7 +296,15 @@ def _factor_made(a: Any, lower: bool, check_finite: bool = True) -> Any:
     inner = _triangle(a, lower, True)
     diagonal = np.tril(np.triu(np.real(a)))
     low = np.linalg.cholesky(inner + h(inner) + diagonal)
+    if not _leaves_other_triangle():
+        return low if lower else h(low)
     return low + _triangle(a, False, True) if lower else h(low) + _triangle(a, True, True)
+
+
+@functools.cache
+def _leaves_other_triangle() -> bool:
+    """Whether this SciPy (before 1.18) leaves numbers of the matrix in the triangle that the factor is not in."""
+    return bool(_linalg.cho_factor(np.array([[4.0, 1.0], [1.0, 4.0]]))[0][1, 0])
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
