@@ -29,7 +29,7 @@ def boxed(a: Any, b: Any) -> Any:
 
 def helped(a: Any, b: Any) -> Any:
     """A function that writes into its argument, an array used before."""
-    y = a.copy()
+    y = a * 1
     before = y + b
     _raise_by(y, b)
     return y + before  # what nobody reads is not computed
