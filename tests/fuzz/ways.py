@@ -107,7 +107,7 @@ class Run:
     def compare_warnings(self, said: Said, early: Said, when: str, *, exact: bool, lines: set[int]) -> None:
         """Equal calls are merged and then warn once, and those of constants warn when the plan is compiled."""
         if any(np.ndim(value) == 0 for value in self.reference.values):
-            return  # of scalars, whose warnings have other words than those of the arrays here: test_scalar_operators.py
+            return  # of scalars, whose warnings have other words than those of arrays: test_scalar_operators.py
         early = [*self.early, *early]
         folded = self.program.of_constants()
         every = Counter(w for k in lines for w in self.reference.said[k])

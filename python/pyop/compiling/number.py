@@ -158,6 +158,7 @@ def _places_in(*args: Any) -> frozenset[int]:
     return frozenset(found)
 
 
+_EVERY = frozenset(range(1 << 10))  # whatever number stands there
 _SUM_COMPENSATES = sys.version_info >= (3, 12)
 
 
@@ -369,7 +370,7 @@ def _install() -> None:
 
         def backward(self: Any, other: Any, op: Any = op, ufunc: Any = ufunc) -> Any:
             if op is operator.add and type(other) is int and other == 0 and _SUM_COMPENSATES:
-                specialise(self)  # sum() of Python's floats keeps what rounding takes away
+                raise Specialise(_EVERY)  # sum() of Python's floats keeps what rounding takes away
             return _binary(op, ufunc, other, self)
 
         setattr(Number, f"__{name}__", forward)

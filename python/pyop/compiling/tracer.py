@@ -126,7 +126,7 @@ class Tracer:
         keys: list[Any] = []
         for _, places in arguments:
             for place in places:
-                kinds.append(b"s" if len(kinds) in specialised else place.kind)
+                kinds.append(b"s" if place.kind == b"n" and len(kinds) in specialised else place.kind)
                 keys.append(place.key)
         graph: Graph | None = None
         try:
@@ -259,7 +259,7 @@ class Tracer:
             repr(name): ("captured", f"{id(value):x}") for _, _, name, value in read
         }
         for k, place in enumerate(places):
-            entries[place.path] = _variety(place, k in specialised)
+            entries[place.path] = _variety(place, place.kind == b"n" and k in specialised)
         for tree, found in arguments:
             if not tree.is_leaf:
                 entries[root(found[0].path) if found else ""] = ("structure", repr(tree))
