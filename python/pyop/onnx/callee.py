@@ -130,7 +130,9 @@ def static_names(
     by_position = least <= count <= most and not parameters.required_statics
     if by_keyword and (is_op or not by_position):
         return statics
-    if by_position and not by_keyword and not (is_op and parameters.variadic):
+    # The exporter names the keywords of NumPy's functions, so what has no name there stands in its place.
+    of_numpy = (getattr(fn, "__module__", None) or "").partition(".")[0] in ("numpy", "scipy")
+    if by_position and not (by_keyword and not of_numpy) and not (is_op and parameters.variadic):
         return ()
     raise ValueError(
         f"its last {trailing} arguments are constants, where the function has the static parameters "
