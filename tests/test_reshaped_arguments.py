@@ -142,3 +142,47 @@ def test_a_lent_constant_that_comes_back_is_the_constant() -> None:
     result = graph.compile()(np.ones(3))
     assert np.array_equal(result, np.arange(3.0))
     assert not result.flags.writeable
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_functions_that_share_a_read_only_slice_are_lent_the_slice(threads: int) -> None:
+    total, largest = (pyop.op("float64[n] -> float64[]")(f) for f in (np.sum, np.max))
+    plan = pyop.trace(lambda x: (total(x), largest(x)), "float64[n]").compile(threads=threads)
+    part = np.arange(10.0)[2:5]
+    part.flags.writeable = False
+    assert plan(part) == (9, 4)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("order", ["return spoil ask", "keep spoil_kept ask", "keep spoil spoil_kept ask", "undo ask"])
+def test_an_argument_that_is_returned_or_kept_is_not_spoilt_for_others(order: str, threads: int) -> None:
+    kept = []
+
+    def keep(x: np.ndarray) -> np.ndarray:
+        kept.append(x)
+        return x
+
+    def spoil(x: np.ndarray) -> float:
+        x.shape = (*x.shape, 1)
+        return 0.0
+
+    def undo(x: np.ndarray) -> float:
+        x.__setstate__((1, (2,), np.dtype(float), False, bytes(16)))
+        return 0.0
+
+    ops = {
+        "return": pyop.op("float64[m, n] -> float64[m, n]")(lambda x: x),
+        "keep": pyop.op("float64[m, n] -> float64[m, n]")(keep),
+        "spoil": pyop.op("float64[m, n] -> float64[]")(spoil),
+        "spoil_kept": pyop.op("float64[m, n] -> float64[]")(lambda x: spoil(kept[-1])),
+        "undo": pyop.op("float64[m, n] -> float64[]")(undo),
+        "ask": pyop.op("float64[m, n] -> float64[]")(lambda x: float(x.ndim)),
+    }
+    plan = pyop.trace(lambda x: [ops[word](x) for word in order.split()], "float64[m, n]").compile(threads=threads)
+    for a in (np.ones((2, 3)), read_only(2, 3), np.ones((4, 6))[::2, ::2]):
+        kept.clear()
+        results = plan(a)
+        assert results[-1] == 2
+        assert a.shape == (2, 3)
+        if order.startswith("return"):
+            assert results[0] is a

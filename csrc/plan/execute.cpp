@@ -82,6 +82,70 @@ int run(const Instruction& ins, const Operand* operands, const Graph& g, PyObjec
     return checked_call(callee, lent.arguments(), ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
 }
 
+// The feed whose view for functions is in a slot.
+PYOP_COLD PyArrayObject* feed_lent_in(const Program& p, uint32_t slot, PyObject* const* feeds) {
+    for (size_t k = 0; k < p.feeds.size(); ++k)
+        if (p.feeds[k].lent_slot == slot) return as_array(feeds[k]);
+    return nullptr;
+}
+
+// In one thread, an argument that several functions are lent has one view for all of them, as long as it shows what it
+// did: a function may have assigned its shape, in its own call or, if it kept it, in a later one. Then those after it
+// get another.
+int renew_shared(const Program& p, const Instruction& ins, PyObject* const* feeds, PyObject** slots) {
+    const Operand* operands = p.operands.data() + ins.first_operand;
+    for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+        const Operand o = operands[k];
+        if (!o.anew() || o.constant()) continue;
+        PyObject*& view = slots[o.index()];
+        PyObject* base = PyArray_BASE(as_array(view));
+        if (PYOP_LIKELY(base && is_exact_array(base) && lend_unchanged(as_array(view), as_array(base)) &&
+                        !PyArray_ISWRITEABLE(as_array(view))))
+            continue;
+        PyArrayObject* lent = lend_view_new(feed_lent_in(p, o.index(), feeds));
+        if (!lent) return -1;
+        Py_SETREF(view, as_object(lent));
+    }
+    return 0;
+}
+
+// A constant is shared by threads: each call has a view of its own. Returns 0, or -1 with the error set and none made.
+int own_constants(const Instruction& ins, const Operand* operands, PyObject** arguments) {
+    for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+        if (!operands[k].anew() || !operands[k].constant()) continue;
+        PyArrayObject* view = lend_view_new(as_array(arguments[k]));
+        if (!view) {
+            while (k-- > 0)
+                if (operands[k].anew() && operands[k].constant()) lend_return_steal(as_array(arguments[k]));
+            return -1;
+        }
+        arguments[k] = as_object(view);
+    }
+    return 0;
+}
+
+void give_back_constants(const Instruction& ins, const Operand* operands, PyObject* const* arguments) {
+    for (uint32_t k = 0; k < ins.n_inputs; ++k)
+        if (operands[k].anew() && operands[k].constant()) lend_return_steal(as_array(arguments[k]));
+}
+
+// A function that returned the view it shares with others: its result must not change with what they do to that. What
+// only the caller reads becomes the argument at once (`store_outputs` has the reason). False with the error set.
+bool own_result(const Program& p, uint32_t i, PyObject* const* arguments, PyObject** result) {
+    const Instruction& ins = p.instructions[i];
+    const Operand* operands = p.operands.data() + ins.first_operand;
+    for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+        if (*result != arguments[k] || !operands[k].anew() || operands[k].constant()) continue;
+        PyObject* base = PyArray_BASE(as_array(*result));
+        if (!base || !is_exact_array(base) || !lend_unchanged(as_array(*result), as_array(base))) return true;
+        const bool leaves = p.output_of_result[ins.first_result] >= 0;
+        PyObject* own = leaves ? Py_NewRef(base) : as_object(lend_view_new(as_array(base)));
+        Py_SETREF(*result, own);
+        return own != nullptr;
+    }
+    return true;
+}
+
 // The general instruction; the plain one is inlined into the loop of execute().
 int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObject* const* targets, bool& long_one) {
     const Instruction& ins = p.instructions[i];
@@ -130,7 +194,9 @@ int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots) {
         const Feed& feed = p.feeds[k];
         if (feed.slot != kNoSlot) slots[feed.slot] = Py_NewRef(feeds[k]);
         if (feed.lent_slot == kNoSlot) continue;
-        const Loan loan = lend(as_array(feeds[k]));
+        // What several functions get is a view even where it is read-only: they must not reshape the caller's array.
+        const Loan loan =
+            feed.lent_anew ? Loan{as_object(lend_view_new(as_array(feeds[k]))), true} : lend(as_array(feeds[k]));
         if (!loan.object) return -1;
         slots[feed.lent_slot] = loan.owned ? loan.object : Py_NewRef(loan.object);
     }
@@ -181,6 +247,7 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
             until_signals = 1024;
             if (PyErr_CheckSignals() < 0) return -1;
         }
+        if (PYOP_UNLIKELY(ins.anew) && renew_shared(p, ins, feeds, slots) < 0) return -1;
         if (PYOP_LIKELY(ins.plain)) {
             const Operand* operands = all_operands + ins.first_operand;
             PyObject* arguments[kPlainArity];
@@ -191,28 +258,18 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
             // A value computed by an undeclared function may be anything; the general path converts it.
             bool arrays = true;
             for (uint32_t k = 0; k < ins.n_inputs; ++k) arrays &= is_exact_array(arguments[k]);
-            PyObject *result, *views[kPlainArity];
-            unsigned lent = 0;
-            if (PYOP_UNLIKELY(ins.anew && arrays)) {
-                for (uint32_t k = 0; k < ins.n_inputs; ++k) {
-                    if (!operands[k].anew() || !(views[k] = view_anew(operands[k], arguments[k]))) continue;
-                    arguments[k] = views[k];
-                    lent |= 1u << k;
-                }
-                if (PYOP_UNLIKELY(PyErr_Occurred() != nullptr)) {
-                    for (uint32_t k = 0; lent; ++k, lent >>= 1)
-                        if (lent & 1) lend_return_steal(as_array(views[k]));
-                    return -1;
-                }
-            }
+            PyObject* result;
+            if (PYOP_UNLIKELY(ins.anew && arrays) && own_constants(ins, operands, arguments) < 0) return -1;
             const auto call = [&] {
                 return checked_call_plain(ins.callee.fn, *ins.callee.contract, arguments, ins.n_inputs, &result,
                                           NodeCaller(g, ins.node));
             };
             int done = 1;
             if (PYOP_LIKELY(arrays)) done = profiling() ? run_profiled(p, i, arguments, &result, call) : call();
-            for (uint32_t k = 0; lent; ++k, lent >>= 1)
-                if (lent & 1) lend_return_steal(as_array(views[k]));
+            if (PYOP_UNLIKELY(ins.anew && arrays)) {
+                if (done == 0 && !own_result(p, i, arguments, &result)) done = -1;
+                give_back_constants(ins, operands, arguments);
+            }
             if (PYOP_LIKELY(done == 0)) {
                 const uint32_t slot = p.results[ins.first_result];
                 if (PYOP_LIKELY(slot != kNoSlot))

@@ -199,8 +199,11 @@ class Lowering {
         for (const Operand o : p_.outputs)
             if (!o.constant()) ++reads[o.index()];
         std::vector<bool> shared(p_.n_slots);
-        for (const Feed& feed : p_.feeds)
-            if (feed.lent_slot != kNoSlot) shared[feed.lent_slot] = reads[feed.lent_slot] > 1;
+        for (Feed& feed : p_.feeds) {
+            if (feed.lent_slot == kNoSlot) continue;
+            feed.lent_anew = reads[feed.lent_slot] > 1;
+            shared[feed.lent_slot] = feed.lent_anew;
+        }
         for (Instruction& ins : p_.instructions) {
             if (ins.native || !ins.callee.lends) continue;
             for (uint32_t k = 0; k < ins.n_inputs; ++k)

@@ -20,7 +20,7 @@ namespace pyop {
 struct Operand {
     static constexpr uint32_t kConstant = 1u << 31;
     static constexpr uint32_t kLastUse = 1u << 30;  // the slot is released after the instruction
-    static constexpr uint32_t kAnew = 1u << 29;  // a function gets a view for this call alone
+    static constexpr uint32_t kAnew = 1u << 29;  // lent to functions in a view that none of them can spoil for others
     static constexpr uint32_t kIndex = kAnew - 1;
 
     uint32_t code;
@@ -53,6 +53,7 @@ struct Feed {
     std::vector<npy_intp> dims;  // >= 0 a size, -1 anything, -2 - k the k-th symbolic size
     uint32_t slot = kNoSlot;  // kNoSlot: nothing reads it
     uint32_t lent_slot = kNoSlot;  // a read-only view for the functions it is lent to
+    bool lent_anew = false;  // several functions are lent it
     Ref name;
 };
 
