@@ -1,7 +1,7 @@
 // src/debug.cpp: what pyop.debug asks of the core.
 #include <pybind11/pybind11.h>
 
-#include "array/pool.h"
+#include "array/memory/pool.h"
 #include "runtime/reaper.h"
 
 namespace py = pybind11;

@@ -2,8 +2,8 @@
 #include <numpy/random/bitgen.h>
 #include <pybind11/pybind11.h>
 
-#include "array/containers.h"
 #include "array/numpy.h"
+#include "array/protocol/containers.h"
 #include "graph/build.h"
 #include "graph/passes/rewrite.h"
 #include "graph/value_spec.h"

@@ -4,10 +4,10 @@
 // the cold rest. The order is that of the layers.
 #include <pybind11/pybind11.h>
 
-#include "array/contract.h"
+#include "array/call/tree_call.h"
+#include "array/contract/contract.h"
+#include "array/memory/pool.h"
 #include "array/numpy.h"
-#include "array/pool.h"
-#include "array/tree_call.h"
 #include "autograd/autograd.h"
 #include "graph/value.h"
 #include "op/op.h"

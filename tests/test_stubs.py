@@ -40,7 +40,7 @@ REFUSALS = {
     *("__bool__", "__complex__", "__contains__", "__delitem__", "__float__", "__index__", "__int__", "__setitem__"),
     *("__class__", "set_shape"),
 }
-# What is there by slots alone (csrc/array/stand_in.h): collections.abc looks for the names in the class.
+# What is there by slots alone (csrc/array/protocol/stand_in.h): collections.abc looks for the names in the class.
 UNNAMED = {(c, m) for c in ("Value", "Tensor") for m in ("__len__", "__iter__", "__contains__", "__index__")}
 # What any class has, or only the interpreter asks for.
 MACHINERY = {*dir(object), *dir(BaseException), "__module__", "__weakref__", "__dict__", "__vectorcalloffset__"}

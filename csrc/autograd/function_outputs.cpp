@@ -1,7 +1,7 @@
 // autograd/function_outputs.cpp: what forward returned becomes what apply returns.
 #include <algorithm>  // std::find
 
-#include "array/containers.h"
+#include "array/protocol/containers.h"
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/function_parts.h"

@@ -1,7 +1,7 @@
 // autograd/native_rules.cpp: the derivatives, written as formulas.
 #include <algorithm>  // std::fill_n
 
-#include "array/pool.h"
+#include "array/memory/pool.h"
 #include "autograd/engine.h"
 #include "autograd/native.h"
 #include "autograd/saved.h"

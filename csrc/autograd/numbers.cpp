@@ -3,9 +3,9 @@
 #include <cmath>    // std::isfinite
 #include <cstring>  // std::memcpy
 
-#include "array/fp_flags.h"
-#include "array/pool.h"
-#include "array/ufunc_errors.h"
+#include "array/loop/fp_flags.h"
+#include "array/loop/ufunc_errors.h"
+#include "array/memory/pool.h"
 
 namespace pyop {
 

@@ -5,7 +5,7 @@
 // instead: the same bits, and floating-point errors reported as np.errstate asks. Everything else goes to the ufunc.
 #pragma once
 
-#include "array/strided_loop.h"
+#include "array/loop/strided_loop.h"
 
 namespace pyop {
 

@@ -2,8 +2,8 @@
 //
 // An operator whose operands need no gradient is the operator of their arrays. Anything else is recorded by
 // pyop/autograd/recording.py.
-#include "array/containers.h"
-#include "array/operators.h"
+#include "array/protocol/containers.h"
+#include "array/protocol/operators.h"
 #include "autograd/engine.h"
 #include "autograd/function_parts.h"
 #include "autograd/native.h"
@@ -30,7 +30,7 @@ PyObject* numbers(PyObject* o) { return is_tensor(o) ? as_object(as_tensor(o)->d
 
 bool is_scalar(PyObject* o) { return is_tensor(o) ? as_tensor(o)->is_scalar : !is_exact_array(o); }
 
-// What NumPy has there: its scalars have arithmetic of their own (array/scalar_operator.h).
+// What NumPy has there: its scalars have arithmetic of their own (array/protocol/scalar_operator.h).
 Ref operand_of(PyObject* o) {
     if (!is_tensor(o) || !as_tensor(o)->is_scalar) return Ref::borrow(numbers(o));
     PyArrayObject* data = as_tensor(o)->data;

@@ -2,8 +2,8 @@
 #include <cstddef>  // offsetof
 #include <vector>
 
-#include "array/containers.h"
-#include "array/stand_in.h"
+#include "array/protocol/containers.h"
+#include "array/protocol/stand_in.h"
 #include "autograd/engine.h"
 #include "autograd/grad_node.h"
 #include "autograd/state.h"

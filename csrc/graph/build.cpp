@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "array/checked_call.h"
-#include "array/containers.h"
+#include "array/call/checked_call.h"
+#include "array/protocol/containers.h"
 #include "runtime/errors.h"
 
 namespace pyop {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "array/caller.h"
+#include "array/call/caller.h"
 #include "graph/node.h"
 #include "graph/value_spec.h"
 #include "runtime/origin.h"

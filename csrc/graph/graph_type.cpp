@@ -1,7 +1,7 @@
 // graph/graph_type.cpp: GraphBase, the Python object of a Graph. python/pyop/graph.py extends it with
 // everything that need not be fast.
-#include "array/checked_call.h"
-#include "array/scalar_operator.h"
+#include "array/call/checked_call.h"
+#include "array/protocol/scalar_operator.h"
 #include "graph/build.h"
 #include "graph/graph.h"
 #include "runtime/errors.h"

@@ -4,8 +4,8 @@
 // functions) is asked of Signature.infer in Python, once per node.
 #include <array>
 
-#include "array/checked_call.h"
-#include "array/describe.h"
+#include "array/call/checked_call.h"
+#include "array/contract/describe.h"
 #include "graph/build.h"
 #include "runtime/errors.h"
 

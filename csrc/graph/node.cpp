@@ -1,6 +1,6 @@
 #include "graph/node.h"
 
-#include "array/scalar_operator.h"
+#include "array/protocol/scalar_operator.h"
 
 namespace pyop {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "array/call_form.h"
-#include "array/contract.h"
+#include "array/call/call_form.h"
+#include "array/contract/contract.h"
 #include "graph/small_array.h"
 #include "runtime/shared_ref.h"
 

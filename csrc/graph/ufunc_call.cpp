@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "array/scalar_operator.h"
+#include "array/protocol/scalar_operator.h"
 #include "graph/build.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used

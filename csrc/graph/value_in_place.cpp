@@ -2,7 +2,7 @@
 // here the handle moves on to the node that computes the new numbers. A scalar is not written but bound anew.
 #include <array>
 
-#include "array/operators.h"
+#include "array/protocol/operators.h"
 #include "graph/build.h"
 #include "graph/storage.h"
 #include "runtime/errors.h"

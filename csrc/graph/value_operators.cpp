@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
-#include "array/containers.h"
-#include "array/operators.h"
+#include "array/protocol/containers.h"
+#include "array/protocol/operators.h"
 #include "graph/build.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"

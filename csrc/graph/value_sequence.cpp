@@ -1,7 +1,8 @@
-// Slots, and no methods given to the type from Python, which would leave their names in its dict (array/stand_in.h).
+// Slots, and no methods given to the type from Python, which would leave their names in its dict
+// (array/protocol/stand_in.h).
 #include "graph/value_sequence.h"
 
-#include "array/operators.h"
+#include "array/protocol/operators.h"
 
 namespace pyop {
 

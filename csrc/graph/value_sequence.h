@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "array/stand_in.h"
+#include "array/protocol/stand_in.h"
 
 namespace pyop {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "array/checked_call.h"
+#include "array/call/checked_call.h"
 #include "profile/events.h"
 #include "runtime/ref.h"
 

@@ -1,9 +1,9 @@
 // op/op_call.cpp: the path of one call, from the vectorcall slot to the result.
 #include <memory>
 
-#include "array/array_bytes.h"
-#include "array/copied.h"
-#include "array/overlap.h"
+#include "array/memory/array_bytes.h"
+#include "array/memory/copied.h"
+#include "array/memory/overlap.h"
 #include "graph/build.h"
 #include "graph/value.h"
 #include "op/op.h"

@@ -1,5 +1,5 @@
 // op/op_type.cpp: the heap type pyop.Op.
-#include "array/checked_call.h"
+#include "array/call/checked_call.h"
 #include "op/op.h"
 #include "runtime/errors.h"
 

@@ -6,9 +6,9 @@
 // no references. Should the step decline, the call begins again on the general way.
 #include <vector>
 
-#include "array/copied.h"
-#include "array/describe.h"
-#include "array/overlap.h"
+#include "array/contract/describe.h"
+#include "array/memory/copied.h"
+#include "array/memory/overlap.h"
 #include "graph/build.h"
 #include "plan/execute.h"
 #include "plan/plan.h"

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "array/lend.h"
+#include "array/call/lend.h"
 #include "plan/profiled.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"

@@ -1,9 +1,9 @@
 // plan/feeds.cpp: the arguments of a plan on their way in.
 #include <memory>
 
-#include "array/arguments.h"
-#include "array/describe.h"
-#include "array/text.h"
+#include "array/call/arguments.h"
+#include "array/call/text.h"
+#include "array/contract/describe.h"
 #include "plan/execute.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"

@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "array/memory/recycle.h"
 #include "array/numpy.h"
-#include "array/recycle.h"
 #include "plan/captured.h"
 #include "runtime/ref.h"
 

@@ -1,6 +1,6 @@
 #include "plan/native_step.h"
 
-#include "array/checked_call.h"
+#include "array/call/checked_call.h"
 
 namespace pyop {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "array/array_bytes.h"
+#include "array/memory/array_bytes.h"
 #include "plan/execute.h"
 #include "profile/scope.h"
 

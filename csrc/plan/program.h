@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "array/checked_call.h"
+#include "array/call/checked_call.h"
 #include "graph/passes/rewrite.h"
 #include "plan/native_step.h"
 #include "profile/events.h"

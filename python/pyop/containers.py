@@ -1,6 +1,6 @@
 """Containers of other libraries (pandas, xarray, masked arrays, torch) where an array is wanted.
 
-They compute by rules of their own, which a plain array would lose without a word: csrc/array/containers.h.
+They compute by rules of their own, which a plain array would lose without a word: csrc/array/protocol/containers.h.
 """
 
 from __future__ import annotations

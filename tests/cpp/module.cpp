@@ -1,7 +1,7 @@
 // tests/cpp/module.cpp: the module pyop._ctests.
 #include <exception>  // std::exception
 
-#include "array/pool.h"
+#include "array/memory/pool.h"
 #include "registry.h"
 #include "runtime/reaper.h"
 #include "runtime/ref.h"

@@ -1,8 +1,8 @@
 // tests/cpp/results.cpp: pooled arrays and recycled results, for tests/test_pool.py.
 #include <vector>  // std::vector
 
-#include "array/pool.h"
-#include "array/recycle.h"
+#include "array/memory/pool.h"
+#include "array/memory/recycle.h"
 #include "registry.h"
 #include "runtime/ref.h"
 

@@ -1,5 +1,5 @@
-#include "array/checked_call.h"
-#include "array/lend.h"
+#include "array/call/checked_call.h"
+#include "array/call/lend.h"
 #include "graph/build.h"
 #include "graph/passes/rewrite.h"
 

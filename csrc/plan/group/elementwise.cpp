@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "array/scalar_operator.h"
+#include "array/protocol/scalar_operator.h"
 #include "plan/steps/call_arguments.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "array/strided_loop.h"
+#include "array/loop/strided_loop.h"
 #include "graph/argument.h"
 #include "graph/passes/rewrite.h"
 #include "kernels/kernel.h"

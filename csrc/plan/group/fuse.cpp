@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "array/reduction_blocks.h"
+#include "array/reduction/reduction_blocks.h"
 #include "plan/steps/view_reading.h"
 
 namespace pyop {

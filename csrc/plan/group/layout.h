@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "array/strided_walk.h"
+#include "array/view/strided_walk.h"
 #include "plan/group/loop_group.h"
 
 namespace pyop {

@@ -5,11 +5,11 @@
 #include <mutex>
 #include <numeric>
 
-#include "array/fp_flags.h"
-#include "array/overlap.h"
-#include "array/pool.h"
-#include "array/row_reduction.h"
-#include "array/ufunc_errors.h"
+#include "array/loop/fp_flags.h"
+#include "array/loop/ufunc_errors.h"
+#include "array/memory/overlap.h"
+#include "array/memory/pool.h"
+#include "array/reduction/row_reduction.h"
 #include "plan/group/layout.h"
 #include "plan/group/scratch.h"
 #include "runtime/attach.h"

@@ -21,8 +21,8 @@
 #include <memory>
 #include <vector>
 
-#include "array/recycle.h"
-#include "array/strided_loop.h"
+#include "array/loop/strided_loop.h"
+#include "array/memory/recycle.h"
 #include "plan/group/group_ir.h"
 #include "plan/native_step.h"
 

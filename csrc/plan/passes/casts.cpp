@@ -1,6 +1,6 @@
 #include "plan/passes/casts.h"
 
-#include "array/strided_loop.h"
+#include "array/loop/strided_loop.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/view_reading.h"

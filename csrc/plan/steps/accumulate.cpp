@@ -5,8 +5,8 @@
 #include <cstring>
 #include <memory>
 
-#include "array/fp_flags.h"
-#include "array/reduction.h"
+#include "array/loop/fp_flags.h"
+#include "array/reduction/reduction.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 #include "runtime/attach.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "array/fp_flags.h"
+#include "array/loop/fp_flags.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/reduce.h"
 #include "plan/steps/steps.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "array/pool.h"
-#include "array/recycle.h"
+#include "array/memory/pool.h"
+#include "array/memory/recycle.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 #include "runtime/attach.h"

@@ -1,5 +1,5 @@
 // plan/steps/gufunc.cpp: ufuncs with core dimensions, and the functions of linalg that wrap one, as native steps.
-#include "array/core_loop.h"
+#include "array/loop/core_loop.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 

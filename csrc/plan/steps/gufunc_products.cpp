@@ -5,7 +5,7 @@
 // the function, for its own words.
 #include <cmath>
 
-#include "array/fp_flags.h"
+#include "array/loop/fp_flags.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 

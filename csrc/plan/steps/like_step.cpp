@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "array/recycle.h"
+#include "array/memory/recycle.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 #include "runtime/stack_array.h"

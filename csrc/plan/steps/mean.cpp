@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "array/fp_flags.h"
-#include "array/reduction_blocks.h"
-#include "array/reduction_walk.h"
+#include "array/loop/fp_flags.h"
+#include "array/reduction/reduction_blocks.h"
+#include "array/reduction/reduction_walk.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/reduce.h"
 #include "plan/steps/steps.h"

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "array/tree_call.h"
+#include "array/call/tree_call.h"
 #include "graph/node.h"
 
 namespace pyop {

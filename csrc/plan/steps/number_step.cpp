@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "array/recycle.h"
+#include "array/memory/recycle.h"
 #include "graph/argument.h"
 #include "graph/passes/rewrite.h"
 #include "plan/steps/steps.h"

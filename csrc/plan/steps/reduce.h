@@ -1,7 +1,7 @@
 // plan/steps/reduce.h: what a call of np.sum and its kin, of ufunc.reduce, or of np.mean and its kin asks for.
 #pragma once
 
-#include "array/reduction.h"
+#include "array/reduction/reduction.h"
 #include "graph/passes/rewrite.h"
 
 namespace pyop {

@@ -1,6 +1,6 @@
 // plan/steps/scalar_step.cpp: operators between NumPy's scalars that are not the loops of their ufuncs
-// (array/scalar_operator.h): powers by libm's pow, as NumPy's scalar arithmetic has them, and integers that are
-// watched for overflow. Whatever would warn is left to NumPy.
+// (array/protocol/scalar_operator.h): powers by libm's pow, as NumPy's scalar arithmetic has them, and integers that
+// are watched for overflow. Whatever would warn is left to NumPy.
 #include <array>
 #include <cfenv>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "array/recycle.h"
+#include "array/memory/recycle.h"
 #include "graph/argument.h"
 #include "graph/passes/rewrite.h"
 #include "plan/steps/steps.h"

@@ -5,8 +5,8 @@
 #include <functional>
 #include <numeric>
 
-#include "array/pool.h"
-#include "array/recycle.h"
+#include "array/memory/pool.h"
+#include "array/memory/recycle.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "array/tree_call.h"
-#include "array/view_recipe.h"
+#include "array/call/tree_call.h"
+#include "array/view/view_recipe.h"
 
 namespace pyop {
 

@@ -2,7 +2,7 @@
 // views before it that nobody else reads.
 #pragma once
 
-#include "array/recycle.h"
+#include "array/memory/recycle.h"
 #include "plan/native_step.h"
 #include "plan/steps/view_reading.h"
 

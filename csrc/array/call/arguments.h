@@ -1,0 +1,19 @@
+// array/call/arguments.h: arguments on their way into a call: conversion, fresh outputs, and what to say when
+// something does not fit. See checked_call.h for argument_new, wrong_input and note_call.
+#pragma once
+
+#include "array/call/caller.h"
+#include "array/contract/match.h"
+
+namespace pyop {
+
+// `value` as an exact ndarray in native byte order. Python numbers and lists of them, which have no dtype of
+// their own, take `want` (may be null) if every value survives. `utf8`: text becomes objects (text.h). New
+// reference; nullptr with whatever error NumPy raised.
+PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8);
+
+// A fresh array for output k, where its spec and the inputs determine it. New reference; nullptr with the
+// error set.
+PyObject* allocate_output_new(const Contract& c, Py_ssize_t k, const Bindings& b, const Caller& caller);
+
+}  // namespace pyop

@@ -1,0 +1,20 @@
+// array/call/caller.h: Caller, who is calling, in words, for error texts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace pyop {
+
+// Implemented by whatever owns a call (an op, a node of a graph). Only asked on cold paths.
+class Caller {
+  public:
+    virtual std::string name() const = 0;              // "dot", unique in its graph
+    virtual std::string description() const = 0;       // "op 'dot' (declared at f.py:3)"
+    virtual std::string argument_name(int64_t) const { return {}; }
+
+  protected:
+    ~Caller() = default;
+};
+
+}  // namespace pyop

@@ -1,0 +1,40 @@
+// array/call/lend.h: handing an array to a function so that it can read but not write.
+//
+// A read-only array is lent as it is. For a writable one the function gets a read-only view. Views are
+// recycled: when the call is over and nobody kept the view, its ndarray object goes to a small stack per
+// rank and is pointed at other memory next time, which costs a few nanoseconds where NumPy's constructor
+// costs thirty. A view that anybody kept (a reference, a weak reference, a buffer export) is theirs: it is
+// an ordinary view that owns a reference to the array, so keeping an argument is always safe.
+//
+// Threads: attached only; the stacks are guarded by the GIL.
+#pragma once
+
+#include "array/numpy.h"
+
+namespace pyop {
+
+// A new reference to a read-only view of the writable array `a`; nullptr with the error set.
+PyArrayObject* lend_view_new(PyArrayObject* a);
+
+// Takes back a view from lend_view_new, stealing the reference.
+void lend_return_steal(PyArrayObject* view);
+
+// Whether a lent view still shows what `a` is: the function may have assigned its shape or dtype.
+bool lend_unchanged(PyArrayObject* view, PyArrayObject* a);
+
+// What one call has lent: borrowed pointers for read-only arrays, owned views for the others.
+struct Loan {
+    PyObject* object;  // what the function gets
+    bool owned;        // a view to take back
+};
+
+PYOP_INLINE Loan lend(PyArrayObject* a) {
+    if (!(PyArray_FLAGS(a) & NPY_ARRAY_WRITEABLE)) return {as_object(a), false};
+    return {as_object(lend_view_new(a)), true};
+}
+
+// A read-only array over the same memory, for values that outlive a call (constants, folded results):
+// `a` itself if it is read-only already. Steals `a`.
+PyArrayObject* freeze_steal(PyArrayObject* a);
+
+}  // namespace pyop

@@ -1,0 +1,48 @@
+// array/loop/core_loop.h: CoreLoop, NumPy's loop of a ufunc with core dimensions (matmul, vecdot, those of linalg).
+//
+// The loop is given, behind the number of repetitions, the sizes of the core dimensions, and behind the strides of the
+// operands the strides of each operand along its own core dimensions. Beyond that it is a StridedLoop: its results are
+// NumPy's, bit for bit, because what it chooses (BLAS or not, transposed or not) it chooses by these strides.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "array/loop/strided_loop.h"
+#include "array/memory/recycle.h"
+
+namespace pyop {
+
+class CoreLoop {
+  public:
+    // Which errors of the processor make a result invalid: all that np.errstate knows, or "invalid" alone, by which
+    // the loops of linalg say that they failed.
+    enum class Errors { All, Invalid };
+
+    // 1, 0 if not available for inputs of these dtypes as they are, -1 with an error set. Attached threads.
+    int resolve(PyObject* ufunc, PyObject* const* dtypes, int n);
+
+    int n_inputs() const { return loop_.n_inputs(); }
+    int n_outputs() const { return loop_.n_outputs(); }
+
+    // Computes the results, new references. 1, 0 where NumPy must be asked, -1 with an error set. Attached threads;
+    // releases the GIL for large work.
+    int run(PyObject* const* inputs, PyObject** results, Errors errors) const;
+
+  private:
+    static constexpr int kMaxDims = 8;    // of an operand
+    static constexpr int kMaxSizes = 6;   // distinct core dimensions
+    static constexpr int kMaxResults = 4;
+    struct Shape;
+    bool lay_out(PyObject* const* inputs, Shape& shape) const;
+    int repeat(const Shape& shape, char* const* data) const;
+
+    StridedLoop loop_;
+    int n_sizes_ = 0;
+    std::array<npy_intp, kMaxSizes> fixed_{};    // sizes that the signature fixes; -1 for the others
+    std::array<bool, kMaxSizes> may_lack_{};     // matmul's n?: an operand of too few dimensions goes without
+    std::vector<int> core_[StridedLoop::kMaxOperands];
+    mutable std::array<ResultRecycler, kMaxResults> recyclers_;  // the GIL guards them
+};
+
+}  // namespace pyop

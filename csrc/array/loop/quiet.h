@@ -1,0 +1,35 @@
+// array/loop/quiet.h: NumPy told to keep quiet about floating-point errors, while pyop tries something out.
+#pragma once
+
+#include "runtime/errors.h"
+#include "runtime/ref.h"
+
+namespace pyop {
+
+// np.errstate(all="ignore") for a block. Attached threads; an error pending at the end stays pending.
+class QuietErrors {
+  public:
+    QuietErrors() {
+        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+        Ref type = numpy ? Ref::steal(PyObject_GetAttrString(numpy.get(), "errstate")) : Ref();
+        Ref no_arguments = Ref::steal(PyTuple_New(0));
+        Ref how = Ref::steal(Py_BuildValue("{ss}", "all", "ignore"));
+        if (type && no_arguments && how) state_ = Ref::steal(PyObject_Call(type.get(), no_arguments.get(), how.get()));
+        if (state_ && !Ref::steal(PyObject_CallMethod(state_.get(), "__enter__", nullptr))) state_ = Ref();
+        if (!state_) PyErr_Clear();
+    }
+    ~QuietErrors() {
+        if (!state_) return;
+        const SavedError saved;
+        if (!Ref::steal(PyObject_CallMethod(state_.get(), "__exit__", "OOO", Py_None, Py_None, Py_None))) PyErr_Clear();
+    }
+    QuietErrors(const QuietErrors&) = delete;
+    QuietErrors& operator=(const QuietErrors&) = delete;
+
+    explicit operator bool() const { return static_cast<bool>(state_); }
+
+  private:
+    Ref state_;
+};
+
+}  // namespace pyop

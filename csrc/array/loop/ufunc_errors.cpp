@@ -1,0 +1,30 @@
+#include "array/loop/ufunc_errors.h"
+
+#include "array/loop/fp_flags.h"
+#include "array/numpy.h"
+
+#include <numpy/ufuncobject.h>
+
+namespace pyop {
+
+namespace {
+
+int import_ufunc_api() {
+    import_umath1(-1);
+    return 0;
+}
+
+}  // namespace
+
+int report_fp_errors(const char* ufunc_name, int flags) {
+    static const int imported = import_ufunc_api();
+    if (imported < 0) return -1;
+    int errors = 0;
+    if (flags & FE_DIVBYZERO) errors |= NPY_FPE_DIVIDEBYZERO;
+    if (flags & FE_OVERFLOW) errors |= NPY_FPE_OVERFLOW;
+    if (flags & FE_UNDERFLOW) errors |= NPY_FPE_UNDERFLOW;
+    if (flags & FE_INVALID) errors |= NPY_FPE_INVALID;
+    return PyUFunc_GiveFloatingpointErrors(ufunc_name, errors);
+}
+
+}  // namespace pyop

@@ -1,0 +1,194 @@
+#include "array/protocol/containers.h"
+
+#include <string>
+
+#include "runtime/errors.h"
+#include "runtime/ref.h"
+#include "runtime/refusal.h"
+
+namespace pyop {
+
+namespace {
+
+bool has(PyObject* o, const char* name) {
+    Ref found = Ref::steal(PyObject_GetAttrString(o, name));
+    if (!found) PyErr_Clear();
+    return found && found.get() != Py_None;
+}
+
+bool is_true(PyObject* o, const char* name) {
+    Ref found = Ref::steal(PyObject_GetAttrString(o, name));
+    const int truth = found ? PyObject_IsTrue(found.get()) : -1;
+    if (truth < 0) PyErr_Clear();
+    return truth > 0;
+}
+
+std::string module_of(PyTypeObject* type) {
+    Ref module = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__"));
+    const char* text = module && PyUnicode_Check(module.get()) ? PyUnicode_AsUTF8(module.get()) : nullptr;
+    std::string name = text ? text : "";
+    PyErr_Clear();
+    return name.substr(0, name.find('.'));
+}
+
+bool is_plain_item(PyObject* o) {
+    return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
+           o == Py_None || is_exact_array(o) || PyArray_CheckScalar(o);
+}
+
+// NumPy's masked arrays and those of others (astropy) that are subclasses of ndarray have it.
+bool any_masked(PyObject* array) {
+    Ref mask = Ref::steal(PyObject_GetAttrString(array, "mask"));
+    Ref plain = mask ? Ref::steal(PyArray_EnsureArray(mask.release())) : Ref();
+    if (!plain || PyArray_SIZE(as_array(plain.get())) == 0) {
+        PyErr_Clear();
+        return false;
+    }
+    const int type = PyArray_DESCR(as_array(plain.get()))->type_num;
+    if (type == NPY_VOID) {  // one truth a field
+        auto* bytes = PyArray_GETCONTIGUOUS(as_array(plain.get()));
+        Ref owner = Ref::steal(as_object(bytes));
+        if (!bytes) PyErr_Clear();
+        for (npy_intp i = 0; bytes && i < PyArray_NBYTES(bytes); ++i)
+            if (PyArray_BYTES(bytes)[i]) return true;
+        return !bytes;
+    }
+    if (type != NPY_BOOL) return false;
+    Ref any = Ref::steal(PyArray_Any(as_array(plain.get()), NPY_RAVEL_AXIS, nullptr));
+    const int truth = any ? PyObject_IsTrue(any.get()) : -1;
+    if (truth < 0) PyErr_Clear();
+    return truth != 0;
+}
+
+bool has_operators(PyTypeObject* type) {
+    const PyNumberMethods* n = type->tp_as_number;
+    return n && (n->nb_add || n->nb_subtract || n->nb_multiply || n->nb_true_divide || n->nb_matrix_multiply ||
+                 n->nb_negative || n->nb_and);
+}
+
+bool is_sequence(PyTypeObject* type) {
+    const PySequenceMethods* s = type->tp_as_sequence;
+    return s && (s->sq_concat || s->sq_repeat);
+}
+
+// What NumPy asks an object for before it makes an array of it.
+bool joins_numpy(PyObject* type) {
+    for (const char* name : {"__array_ufunc__", "__array_function__", "__array_namespace__", "__array_priority__"})
+        if (has(type, name)) return true;
+    return false;
+}
+
+// np.mean(x) is x.mean() where there is such a method.
+bool has_methods(PyObject* type) {
+    for (const char* name : {"mean", "sum", "std", "min", "max", "dot", "take", "clip", "cumsum", "sort"})
+        if (has(type, name)) return true;
+    return false;
+}
+
+bool becomes_array(PyObject* o) {
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(o));
+    if (PyObject_CheckBuffer(o)) return true;
+    for (const char* name : {"__array__", "__array_interface__", "__array_struct__", "__dlpack__"})
+        if (has(type, name) || has(o, name)) return true;
+    return joins_numpy(type);
+}
+
+Rules rules_of_subclass(PyObject* array) {
+    static PyObject* memmap = nullptr;  // for the life of the process
+    if (any_masked(array)) return Rules::Masked;
+    if (!memmap) {
+        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+        memmap = numpy ? PyObject_GetAttrString(numpy.get(), "memmap") : nullptr;
+        if (!memmap) PyErr_Clear();
+    }
+    return reinterpret_cast<PyObject*>(Py_TYPE(array)) == memmap ? Rules::None : Rules::Own;
+}
+
+Rules find_rules(PyObject* o) {
+    PyTypeObject* type = Py_TYPE(o);
+    if (PyArray_Check(o)) return rules_of_subclass(o);
+    if (PyMemoryView_Check(o) || PyByteArray_Check(o)) return Rules::Sequences;
+    if (module_of(type) == "pyop" || !becomes_array(o)) return Rules::None;
+    if (is_true(o, "requires_grad")) return Rules::Recorded;
+    auto* kind = reinterpret_cast<PyObject*>(type);
+    if (has_operators(type) || joins_numpy(kind)) return Rules::Own;
+    if (has_methods(kind)) return Rules::Own;
+    const bool compares = type->tp_richcompare != PyBaseObject_Type.tp_richcompare;
+    return is_sequence(type) || compares ? Rules::Sequences : Rules::None;
+}
+
+bool is_own_loss(Rules rules) { return rules == Rules::Masked || rules == Rules::Recorded; }
+
+PyObject* raise_loss(PyObject* o, Rules rules) {
+    Ref text = Ref::steal(rules_text_new(o, rules));
+    if (text) PyErr_SetObject(PyExc_TypeError, text.get());
+    return nullptr;
+}
+
+int check_items(PyObject* list, int depth) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
+        PyObject* item = PySequence_Fast_GET_ITEM(list, i);
+        if (is_plain_item(item)) continue;
+        if (PyList_Check(item) || PyTuple_Check(item)) {
+            if (depth < NPY_MAXDIMS && check_items(item, depth + 1) < 0) return -1;
+            continue;
+        }
+        const Ref alive = Ref::borrow(item);
+        const Rules rules = rules_of(item);
+        if (!is_own_loss(rules)) continue;
+        raise_loss(item, rules);
+        return -1;
+    }
+    return 0;
+}
+
+}  // namespace
+
+Rules rules_of(PyObject* o) {
+    if (is_plain_item(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o)) return Rules::None;
+    return survive([&] { return find_rules(o); });
+}
+
+int check_nothing_lost(PyObject* o) {
+    if (is_plain_item(o)) return 0;
+    if (PyList_Check(o) || PyTuple_Check(o)) return check_items(o, 0);
+    const Rules rules = rules_of(o);
+    if (!is_own_loss(rules)) return 0;
+    raise_loss(o, rules);
+    return -1;
+}
+
+PyObject* rules_text_new(PyObject* o, Rules rules) {
+    PyTypeObject* type = Py_TYPE(o);
+    Ref name = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__name__"));
+    if (!name) return nullptr;
+    const std::string module = module_of(type);
+    const std::string from = module.empty() || module == "builtins" || module == "__main__" ? "" : module + " ";
+    switch (rules) {
+        case Rules::Masked:
+            return PyUnicode_FromFormat(
+                "some elements of this %s%U are masked, and a plain array has no mask: pass x.filled(value), or x.data "
+                "for all elements",
+                from.c_str(), name.get());
+        case Rules::Recorded:
+            return PyUnicode_FromFormat(
+                "this %s%U requires a gradient, which would be lost in a plain array: pass x.detach()", from.c_str(),
+                name.get());
+        default:
+            break;
+    }
+    const char* instead = has(o, "to_numpy") ? "x.to_numpy()" : has(o, "toarray") ? "x.toarray()" : "np.asarray(x)";
+    return PyUnicode_FromFormat(
+        "this %s%U computes by rules of its own, which it would lose as a plain array: pass %s for its numbers alone",
+        from.c_str(), name.get(), instead);
+}
+
+int check_no_rules(PyObject* o, const char* what) {
+    const Rules rules = rules_of(o);
+    if (rules == Rules::None || rules == Rules::Sequences) return 0;
+    Ref text = Ref::steal(rules_text_new(o, rules));
+    if (text) refuse(PyExc_TypeError, "%s: %U", what, text.get());
+    return -1;
+}
+
+}  // namespace pyop
