@@ -11,8 +11,8 @@ import numpy as np
 
 from ._core import Node, Plan
 from .compiling.number import OnNumbers
+from .node_call import unwrapped
 from .parameters import default_name
-from .rebuild import CallOnTree
 
 __all__ = ["Explanation", "Line", "NodeFate"]
 
@@ -195,11 +195,9 @@ def _where(other: Node, node: Node) -> str:
 
 def _why(node: Node, disabled: list[str]) -> str:
     """Why a node is no native step."""
-    function: Any = node.function
-    while isinstance(function, OnNumbers | CallOnTree):
-        if isinstance(function, OnNumbers):
-            return f"{_name(function.fn)} of a Python number, converted as Python and NumPy do"
-        function = function.fn
+    function = unwrapped(node.function)
+    if isinstance(function, OnNumbers):
+        return f"{_name(unwrapped(function.fn))} of a Python number, converted as Python and NumPy do"
     name = _name(function)
     if node.contract is not None or not _is_numpy(function):
         return f"{name} is a Python function{', with side effects' if node.stateful else ''}"

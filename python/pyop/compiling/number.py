@@ -20,7 +20,7 @@ from .. import rules
 from .._core import GraphBase, Value, set_number_call
 from ..array_protocol import to_specs
 from ..dims import Dim
-from ..rebuild import CallOnTree
+from ..node_call import layers
 from ..sizes import apply
 from ..spec import Spec
 
@@ -176,11 +176,9 @@ def check_statics(graph: GraphBase) -> None:
     """
     for index in range(len(graph)):
         node = graph[index]
-        function: Any = node.function
         places = frozenset() if node._form is None else _places_in(node._form[1])
-        while isinstance(function, CallOnTree):
-            places |= _places_in(function.leaves)
-            function = function.fn
+        for function in layers(node.function):
+            places |= _places_in(getattr(function, "leaves", ()))
         if places:
             raise Specialise(places)
 

@@ -98,7 +98,8 @@ class LoadedGraph(Graph):
 
 
 def _unpickled(name: str, records: Any, outputs: Any, held: HeldModel) -> Graph:
-    from ..saving.parts import Parts, Record, put_into
+    from ..node_call import Record
+    from ..saving.parts import Parts, put_into
 
     parts = Parts(name, tuple(Record(*record) for record in records), outputs)
     made = put_into(LoadedGraph(name=name), parts)

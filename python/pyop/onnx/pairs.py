@@ -7,7 +7,7 @@ from typing import Any
 from .._core import Node
 from ..gradients.op_calls import Backward
 from ..graph import Graph
-from .described import call_of
+from ..node_call import call_of
 
 __all__ = ["calls_of_gradients"]
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Op
+from ..saving.moved import current
 
 __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 
@@ -93,6 +94,7 @@ def import_path(path: str, trust: Trust) -> Any:
     """The object of an import path, or a str that says why there is none."""
     if trust.level == "none":
         return 'nothing is looked up with trust="none"'
+    path = current(path)
     parts = path.split(".")
     if len(path) > 1000 or not all(part.isidentifier() for part in parts) or len(parts) < 2:
         return "the name is no import path"

@@ -16,6 +16,7 @@ from .. import _core
 from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Value
 from ..graph import Graph
 from ..rebuild import CallForOne, CallOnTrees, call_on_tree
+from . import moved
 from .references import by_path, declared_by_op, found_at, op_of_function, op_of_gradient
 
 __all__ = ["install"]
@@ -61,7 +62,8 @@ class _Mark:
 
 
 def _reduce_graph(graph: Graph) -> Any:
-    from .parts import Record, parts_of
+    from ..node_call import Record
+    from .parts import parts_of
 
     _install_gradients()
     parts = parts_of(graph)
@@ -72,7 +74,8 @@ def _reduce_graph(graph: Graph) -> Any:
 
 
 def _graph(name: str, records: Any, outputs: Any) -> Graph:
-    from .parts import Parts, Record, put_together
+    from ..node_call import Record
+    from .parts import Parts, put_together
 
     return put_together(Parts(name, tuple(Record(*record) for record in records), outputs))
 
@@ -201,6 +204,7 @@ def _install_gradients() -> None:
 
 def install() -> None:
     """Teach pickle and copy what pyop's types are."""
+    moved.install()
     graph_type: Any = Graph
     graph_type.__reduce__ = _reduce_graph
     graph_type.__deepcopy__ = _deepcopy_graph
