@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop import node_call
+from pyop.graph import node_call
 
 
 @pytest.mark.parametrize(

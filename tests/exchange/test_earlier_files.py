@@ -83,15 +83,15 @@ def test_python_ops_are_still_called():
 
 
 def test_what_has_moved_is_found_under_its_earlier_path(monkeypatch):
-    monkeypatch.setitem(moved.MOVED, "pyop.gone", "pyop.rebuild")
-    monkeypatch.setitem(moved.MOVED, "pyop.apart.sizes", "pyop.rebuild.call_with_sizes")
+    monkeypatch.setitem(moved.MOVED, "pyop.gone", "pyop.declare.rebuild")
+    monkeypatch.setitem(moved.MOVED, "pyop.apart.sizes", "pyop.declare.rebuild.call_with_sizes")
     for name in ("pyop.gone", "pyop.apart"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    from pyop.rebuild import CallOnTrees, call_with_sizes
+    from pyop.declare.rebuild import CallOnTrees, call_with_sizes
 
     assert pickle.loads(b"cpyop.gone\nCallOnTrees\n.") is CallOnTrees
     assert pickle.loads(b"cpyop.apart\nsizes\n.") is call_with_sizes
-    assert moved.current("pyop.gone.CallOnTrees.bind") == "pyop.rebuild.CallOnTrees.bind"
+    assert moved.current("pyop.gone.CallOnTrees.bind") == "pyop.declare.rebuild.CallOnTrees.bind"
     with pytest.raises(AttributeError, match="nothing"):
         pickle.loads(b"cpyop.apart\nnothing\n.")
     with pytest.raises(ModuleNotFoundError):

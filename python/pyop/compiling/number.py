@@ -18,11 +18,11 @@ import numpy as np
 
 from .. import rules
 from .._core import GraphBase, Value, set_number_call
-from ..array_protocol import to_specs
-from ..dims import Dim
-from ..node_call import layers
-from ..sizes import apply
-from ..spec import Spec
+from ..declare.dims import Dim
+from ..declare.spec import Spec
+from ..graph.array_protocol import to_specs
+from ..graph.node_call import layers
+from ..graph.sizes import apply
 
 __all__ = ["Number", "Specialise", "specialise"]
 

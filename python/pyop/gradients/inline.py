@@ -8,8 +8,8 @@ from .._core import Value
 from .._tree import flatten
 from ..autograd.batched import is_batched, level_of, one_by_one
 from ..containers import plain_array
-from ..graph import Graph
-from ..node_call import add, record_of
+from ..graph.graph import Graph
+from ..graph.node_call import add, record_of
 
 __all__ = ["Inlined"]
 

@@ -7,11 +7,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import node_call
 from .._core import Node, Value
 from ..containers import plain_array
-from ..dim import Dim
-from ..node_call import NodeCall
+from ..declare.dim import Dim
+from ..graph import node_call
+from ..graph.node_call import NodeCall
 from . import table
 from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
 from .listed import pull

@@ -11,11 +11,11 @@ import numpy as np
 
 from .._core import GraphError, Node, Value
 from .._core import __version__ as pyop_version
-from ..dims import Dim
-from ..graph import Graph
-from ..in_place import InPlace
-from ..node_call import NodeCall, call_of, declared_spec
-from ..spec import Spec
+from ..declare.dims import Dim
+from ..declare.spec import Spec
+from ..graph.graph import Graph
+from ..graph.in_place import InPlace
+from ..graph.node_call import NodeCall, call_of, declared_spec
 from . import reexport
 from .elements import STRING, code_of
 from .embedded import Embedded

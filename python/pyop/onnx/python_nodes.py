@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .._core import Node
-from ..contracts import OutMode
+from ..declare.contracts import OutMode
+from ..declare.spec import Spec
 from ..gradients.op_calls import Backward
-from ..in_place import InPlace
-from ..node_call import NodeCall, call_of
+from ..graph.in_place import InPlace
+from ..graph.node_call import NodeCall, call_of
 from ..saving.references import op_of_function
-from ..spec import Spec
 from .attributes import DOMAIN, KEYWORDS
 from .callee import Callee, declared_statics, write_callee
 from .python_op import has_flat_results

@@ -36,11 +36,11 @@ __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 # else; so do the primitives of pyop.gradients and the functions of pyop.scipy, which are known by their rules.
 _WITH_RULES = ("pyop.gradients.", "pyop.scipy.")
 _INTERNAL = (
-    "pyop.array_protocol._leaves_of",
+    "pyop.graph.array_protocol._leaves_of",
     "pyop.compiling.results._second",
     "pyop.gradients.shapes._pad_with_zeros",
-    "pyop.rebuild.call_with_sizes",
-    "pyop.value_methods._getitem_with_bounds",
+    "pyop.declare.rebuild.call_with_sizes",
+    "pyop.graph.value_methods._getitem_with_bounds",
 )
 
 # Modules of which every function does; scipy.special is one of ufuncs, which are allowed as such.

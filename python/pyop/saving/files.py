@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from .._core import CallOnTree, Contract, Node, Op, __version__
-from ..graph import Graph
-from ..node_call import Record
+from ..graph.graph import Graph
+from ..graph.node_call import Record
 from ..onnx import exporting
 from ..onnx.embedded import Embedded
 from ..onnx.held import HeldModel, describe, read_description

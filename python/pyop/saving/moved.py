@@ -17,7 +17,39 @@ from typing import Any
 __all__ = ["MOVED", "current", "install"]
 
 # Modules, or functions of modules that were taken apart: the earlier path, and that of today.
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {
+    "pyop.abstract": "pyop.declare.abstract",
+    "pyop.binding": "pyop.declare.binding",
+    "pyop.contracts": "pyop.declare.contracts",
+    "pyop.dim": "pyop.declare.dim",
+    "pyop.dims": "pyop.declare.dims",
+    "pyop.dtype_text": "pyop.declare.dtype_text",
+    "pyop.infer": "pyop.declare.infer",
+    "pyop.marks": "pyop.declare.marks",
+    "pyop.parameters": "pyop.declare.parameters",
+    "pyop.rebuild": "pyop.declare.rebuild",
+    "pyop.signature": "pyop.declare.signature",
+    "pyop.signature_text": "pyop.declare.signature_text",
+    "pyop.spec": "pyop.declare.spec",
+    "pyop.spec_text": "pyop.declare.spec_text",
+    "pyop.spec_tree": "pyop.declare.spec_tree",
+    "pyop.array_protocol": "pyop.graph.array_protocol",
+    "pyop.calls": "pyop.graph.calls",
+    "pyop.composed": "pyop.graph.composed",
+    "pyop.explain": "pyop.graph.explain",
+    "pyop.foreign_ufuncs": "pyop.graph.foreign_ufuncs",
+    "pyop.forms": "pyop.graph.forms",
+    "pyop.in_place": "pyop.graph.in_place",
+    "pyop.operands": "pyop.graph.operands",
+    "pyop.powers": "pyop.graph.powers",
+    "pyop.sizes": "pyop.graph.sizes",
+    "pyop.value_methods": "pyop.graph.value_methods",
+    "pyop.value_refusals": "pyop.graph.value_refusals",
+    "pyop.value_sequence": "pyop.graph.value_sequence",
+    "pyop.views": "pyop.graph.views",
+    "pyop.op_gradients": "pyop.ops.op_gradients",
+    "pyop.transforms": "pyop.gradients.transforms",
+}
 
 
 def current(path: str) -> str:

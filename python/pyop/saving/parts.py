@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from .._tree import TreeDef
-from ..graph import Graph
-from ..node_call import Record, add, record_of
+from ..graph.graph import Graph
+from ..graph.node_call import Record, add, record_of
 
 __all__ = ["Parts", "parts_of", "put_into", "put_together"]
 

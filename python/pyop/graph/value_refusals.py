@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._core import GraphError, Value
-from .refusals import refusal
+from .._core import GraphError, Value
+from ..refusals import refusal
 
 __all__ = ["ATTRIBUTES", "ERRORS", "METHODS", "attribute", "method", "refuse_write"]
 

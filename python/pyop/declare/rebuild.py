@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import Any
 
-from ._core import CallOnTree
-from ._tree import TreeDef
+from .._core import CallOnTree
+from .._tree import TreeDef
 from .dim import Dim
 
 __all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes", "replaced", "unflatten_each"]

@@ -7,15 +7,15 @@ from copy import deepcopy
 from types import MethodType
 from typing import Any, overload
 
-from ._core import Op, origin_here
-from ._tree import flatten
-from .abstract import AbstractRule
-from .contracts import make_contract, new_contract
+from .._core import Op, origin_here
+from .._tree import flatten
+from ..declare.abstract import AbstractRule
+from ..declare.contracts import make_contract, new_contract
+from ..declare.parameters import Parameters, check_by_name, check_name, default_name
+from ..declare.rebuild import CallOnTrees
+from ..declare.signature import Signature
+from ..declare.spec import Spec
 from .op_gradients import declare_fallback, jac, jvp, vjp
-from .parameters import Parameters, check_by_name, check_name, default_name
-from .rebuild import CallOnTrees
-from .signature import Signature
-from .spec import Spec
 
 __all__ = ["Op", "op"]
 
@@ -262,7 +262,7 @@ def _bound_name(self: Op) -> str | None:
 
 def _reduce(self: Op) -> Any:
     """Pickled by import path, as functions and methods are, if one leads back to the op; else by what it is made of."""
-    from .saving.references import by_path, own_attributes, path_of_op
+    from ..saving.references import by_path, own_attributes, path_of_op
 
     name = _bound_name(self)
     if name is not None:

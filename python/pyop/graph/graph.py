@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import _core
-from ._core import GraphBase, GraphError, Node, Plan, Value
-from ._tree import TreeDef, flatten
-from .parameters import Parameters, check_name, default_name
-from .refusals import call_watched, note_call
-from .spec import Spec
+from .. import _core
+from .._core import GraphBase, GraphError, Node, Plan, Value
+from .._tree import TreeDef, flatten
+from ..declare.parameters import Parameters, check_name, default_name
+from ..declare.spec import Spec
+from ..refusals import call_watched, note_call
 
 __all__ = ["Graph", "trace"]
 
@@ -256,7 +256,7 @@ class Graph(GraphBase):
         >>> pyop.load(path).compile()(np.ones(3))
         array(3.)
         """
-        from .saving.files import save
+        from ..saving.files import save
 
         save(self, path, embed)
 
@@ -432,8 +432,8 @@ def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Gr
     """
     if not callable(fn):
         raise TypeError(f"trace takes a callable, got {type(fn).__name__} {fn!r:.80}")
-    from .compiling.error_checks import refuse_error_handling
-    from .compiling.type_checks import refuse_exact_types
+    from ..compiling.error_checks import refuse_error_handling
+    from ..compiling.type_checks import refuse_exact_types
 
     graph = Graph(name=check_name(name) if name is not None else default_name(fn))
     names = Parameters.of(fn).arrays

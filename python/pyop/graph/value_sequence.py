@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .refusals import refusal
+from ..refusals import refusal
 
 __all__ = ["contains", "iterate", "length"]
 

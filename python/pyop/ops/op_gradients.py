@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Op
-from .contracts import new_contract
-from .parameters import Parameters
+from .._core import Op
+from ..declare.contracts import new_contract
+from ..declare.parameters import Parameters
 
 __all__ = ["declare_fallback", "jac", "jvp", "vjp"]
 
@@ -166,7 +166,7 @@ def declare_fallback(self: Op, grad: str) -> None:
 
 def _gradient_of(self: Op) -> Any:
     """The `OpGradient` of an op; made, with a contract of the op's own that holds it, when it is first asked for."""
-    from .gradients.op_rule import OpGradient
+    from ..gradients.op_rule import OpGradient
 
     if self.contract.gradient is None:
         parameters = Parameters.of(self.__wrapped__)

@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ._core import Op, Tensor, Value, graph_being_built
-from ._tree import flatten
-from .compiling.type_checks import refuse_exact_types
-from .containers import plain_array
+from .._core import Op, Tensor, Value, graph_being_built
+from .._tree import flatten
+from ..compiling.type_checks import refuse_exact_types
+from ..containers import plain_array
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
@@ -98,7 +98,7 @@ def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Ca
             if _is_graph(f):
                 return _run(both, args, kwargs)
             return _value_and_grad_now(f, args, kwargs, argnums, has_aux)
-        from .gradients import opened, reverse
+        from . import opened, reverse
 
         call = opened.Opened(f, args, kwargs, argnums)
         value = call.result[0] if has_aux else call.result
@@ -146,7 +146,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     f = _as_function(f)
     examples = _has_examples(primals)
     if not examples and not _symbolic(primals, {}) and not _is_graph(f):
-        from .gradients.eager import Run
+        from .eager import Run
 
         refuse_exact_types(f)
         run = Run(f, primals, {}, tuple(range(len(primals))))
@@ -163,7 +163,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             return (_one_by_one if examples else _run)(pulled, (ct, *primals), {})
 
         return (result[0], pullback, result[1]) if has_aux else (result, pullback)
-    from .gradients.opened import Opened
+    from .opened import Opened
 
     call = Opened(f, primals, {}, tuple(range(len(primals))))
     value = call.result[0] if has_aux else call.result
@@ -205,7 +205,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
         return pushed
     if not _symbolic((primals, tangents), {}):
         if not _is_graph(f):
-            from .gradients import eager
+            from . import eager
 
             refuse_exact_types(f)
             return eager.jvp(f, primals, tangents)
@@ -219,7 +219,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 
         found: tuple[Any, Any] = _run(both, (*primals, *(tangents[k] for k in which)), {})
         return found
-    from .gradients.opened import Opened
+    from .opened import Opened
 
     numbers = tuple(k for k, t in enumerate(tangents) if t is not None)
     call = Opened(f, primals, {}, numbers, also=tangents)
@@ -267,7 +267,7 @@ def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"
             if _is_graph(f):
                 return _run(derivatives, args, kwargs)
             return _jacobian_now(f, args, kwargs, argnums, mode)
-        from .gradients.opened import Opened
+        from .opened import Opened
 
         return Opened(f, args, kwargs, argnums).jacobian(mode)
 
@@ -379,7 +379,7 @@ def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
     array([[2., 4.],
            [6., 8.]])
     """
-    from .autograd.vmap import vmap as batched
+    from ..autograd.vmap import vmap as batched
 
     return batched(_as_function(f), in_dims, out_dims)
 
@@ -388,10 +388,10 @@ def _as_function(f: Any) -> Callable[..., Any]:
     """A function, or a Graph as one."""
     if type(f) in (FunctionType, Op):
         return f  # type: ignore[no-any-return]
-    from .graph import Graph
+    from ..graph.graph import Graph
 
     if isinstance(f, Graph):
-        from .gradients.inline import Inlined
+        from .inline import Inlined
 
         return Inlined(f)
     if not callable(f):
@@ -407,13 +407,13 @@ def _symbolic(args: Any, kwargs: Any) -> bool:
 
 def _has_examples(tree: Any) -> bool:
     """Whether one of a batch's examples, as a function under `vmap` sees them, is among the leaves."""
-    from .autograd.batched import is_batched
+    from ..autograd.batched import is_batched
 
     return any(is_batched(leaf) for leaf in flatten(tree)[0])
 
 
 def _one_by_one(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    from .autograd.batched import level_of, one_by_one
+    from ..autograd.batched import level_of, one_by_one
 
     return one_by_one(function, args, kwargs, level_of((args, kwargs)))
 
@@ -440,7 +440,7 @@ def _is_graph(f: Any) -> bool:
 
 
 def _value_and_grad_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, has_aux: bool) -> Any:
-    from .gradients import eager, opened
+    from . import eager, opened
 
     refuse_exact_types(f)
     run = eager.Run(f, args, kwargs, argnums)
@@ -451,7 +451,7 @@ def _value_and_grad_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, has_au
 
 
 def _jacobian_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, mode: str) -> Any:
-    from .gradients import eager
+    from . import eager
 
     refuse_exact_types(f)
     if mode == "reverse":
@@ -462,7 +462,7 @@ def _jacobian_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, mode: str) -
 
 def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Trace a function for arguments of these dtypes and shapes, and run it on them."""
-    from .graph import trace
+    from ..graph.graph import trace
 
     leaves, structure = flatten(args)
     which = [k for k, leaf in enumerate(leaves) if leaf is not None]

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..declare.dims import Dim, Extent, mul, prod
+from ..declare.spec import Spec
+from ..refusals import refusal
 from . import value_refusals
 from .array_protocol import to_specs
-from .dims import Dim, Extent, mul, prod
 from .forms import is_scalar
-from .refusals import refusal
 from .sizes import apply
-from .spec import Spec
 from .value_refusals import refuse_write
 from .views import share
 
@@ -216,7 +216,7 @@ def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
 
 def getitem(self: Any, key: Any) -> Any:
     """Indexing as NumPy's, basic and advanced; Values may stand in the index."""
-    from .rules import indexing  # on first use: `import pyop` stays light
+    from ..rules import indexing  # on first use: `import pyop` stays light
 
     spec = indexing.getitem(self.spec, to_specs(key))
     if _has_value_bound(key):

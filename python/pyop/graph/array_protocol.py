@@ -13,17 +13,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import rules
-from ._core import Value
-from ._tree import flatten
+from .. import rules
+from .._core import Value
+from .._tree import flatten
+from ..containers import check_operands
+from ..declare.dims import Dim, prod
+from ..declare.rebuild import replaced
+from ..declare.spec import Spec
+from ..refusals import refusal
 from .composed import COMPOSED
-from .containers import check_operands
-from .dims import Dim, prod
 from .forms import is_scalar
-from .rebuild import replaced
-from .refusals import refusal
 from .sizes import apply, holds
-from .spec import Spec
 from .views import share
 
 __all__ = ["array_function", "array_ufunc", "to_specs"]
@@ -61,7 +61,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     >>> np.multiply(x, 2).shape, np.add.reduce(x, axis=1).ndim
     ((Dim('n'), 3), 1)
     """
-    from .rules import ufuncs  # on first use: `import pyop` stays light
+    from ..rules import ufuncs  # on first use: `import pyop` stays light
 
     check_operands(f"{_called(ufunc)} of a Value", inputs, kwargs)
     if any(_is_foreign(item) for item in inputs):

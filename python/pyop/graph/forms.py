@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Value
+from .._core import Value
 
 __all__ = ["found", "is_scalar", "pass_on"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Contract
-from ._tree import TreeDef, flatten, map_leaves
+from .._core import Contract
+from .._tree import TreeDef, flatten, map_leaves
 from .contracts import make_contract
 from .infer import what_is_known
 from .signature import Signature

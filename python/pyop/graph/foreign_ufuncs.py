@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Value
+from .._core import Value
+from ..declare.spec import Spec
 from .calls import apply
 from .graph import Graph
-from .spec import Spec
 
 __all__ = ["call", "numpy_ufunc"]
 
@@ -31,7 +31,7 @@ def numpy_ufunc(ufunc: Any, inputs: tuple[Any, ...]) -> np.ufunc | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from pyop.foreign_ufuncs import numpy_ufunc
+    >>> from pyop.graph.foreign_ufuncs import numpy_ufunc
     >>> class Around:
     ...     ufunc = np.add
     ...     __call__ = np.add
@@ -67,7 +67,7 @@ def call(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     Examples
     --------
     >>> import numpy as np, pyop
-    >>> from pyop import foreign_ufuncs
+    >>> from pyop.graph import foreign_ufuncs
     >>> class Around:
     ...     ufunc = np.add
     ...     __call__ = np.add

@@ -20,7 +20,7 @@ def is_written_as_operator() -> bool:
 
     Examples
     --------
-    >>> from pyop.operands import is_written_as_operator
+    >>> from pyop.graph.operands import is_written_as_operator
     >>> is_written_as_operator()
     False
     """

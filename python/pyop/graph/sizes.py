@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._core import Value
+from ..declare.dims import Dim
+from ..declare.rebuild import call_with_sizes
 from . import calls
-from ._core import Value
-from .dims import Dim
-from .rebuild import call_with_sizes
 
 __all__ = ["apply", "holds"]
 
@@ -26,7 +26,7 @@ def apply(
     name: str,
     scalar: bool | None = None,
 ) -> Any:
-    """As `pyop.calls.apply`, with Dims among the arguments.
+    """As `pyop.graph.calls.apply`, with Dims among the arguments.
 
     Parameters
     ----------

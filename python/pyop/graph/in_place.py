@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Tensor, Value
-from .dims import Dim, same
-from .refusals import refusal
-from .rules._operand import operand
+from .._core import Tensor, Value
+from ..declare.dims import Dim, same
+from ..refusals import refusal
+from ..rules._operand import operand
 from .sizes import apply
 
 __all__ = ["InPlace", "in_place"]
@@ -69,7 +69,7 @@ class InPlace:
 
     @property
     def _pyop_gradient_rule(self) -> Any:
-        from .gradients import table
+        from ..gradients import table
 
         return table.lookup(_UFUNCS[self.method])
 
@@ -118,8 +118,8 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     >>> y.dtype
     dtype('float32')
     """
-    from .compiling.number import is_number
-    from .rules import ufuncs
+    from ..compiling.number import is_number
+    from ..rules import ufuncs
 
     if is_number(other):
         return _with_number(method, symbol, target, other)
@@ -172,7 +172,7 @@ def _is_number(x: Any) -> bool:
 
 def _with_number(method: str, symbol: str, target: Any, other: Any) -> Any:
     """By a Python number that is not known yet."""
-    from .compiling.number import specialise
+    from ..compiling.number import specialise
 
     if target.dtype is None or target.dtype.kind not in "biuf" or method == "ipow" or not target.ndim:
         specialise(other)

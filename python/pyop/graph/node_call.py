@@ -1,7 +1,8 @@
 """Which call a node of a graph makes: read without its wrappers, kept as data, and made again in another graph.
 
-What the core calls may stand in wrappers (`pyop.rebuild`) that put arrays into containers, sizes into arguments, or
-take one result out of its container. `call_of` takes them off; `record_of` and `add` copy a node, wrappers and all.
+What the core calls may stand in wrappers (`pyop.declare.rebuild`) that put arrays into containers, sizes into
+arguments, or take one result out of its container. `call_of` takes them off; `record_of` and `add` copy a node,
+wrappers and all.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ._core import CallOnTree, Contract, GraphBase, Node, Value
-from .rebuild import CallForOne, CallOnTrees, call_with_sizes, unflatten_each
-from .spec import Spec
+from .._core import CallOnTree, Contract, GraphBase, Node, Value
+from ..declare.rebuild import CallForOne, CallOnTrees, call_with_sizes, unflatten_each
+from ..declare.spec import Spec
 
 __all__ = ["NodeCall", "Record", "add", "call_of", "declared_spec", "layers", "record_of", "unwrapped"]
 

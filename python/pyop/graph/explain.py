@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Node, Plan
-from .compiling.number import OnNumbers
+from .._core import Node, Plan
+from ..compiling.number import OnNumbers
+from ..declare.parameters import default_name
 from .node_call import unwrapped
-from .parameters import default_name
 
 __all__ = ["Explanation", "Line", "NodeFate"]
 

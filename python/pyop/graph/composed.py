@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Value
+from .._core import Value
 
 __all__ = ["COMPOSED"]
 

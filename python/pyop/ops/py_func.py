@@ -13,12 +13,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from ._core import Contract, Op
-from .contracts import ResultForm, make_contract
+from .._core import Contract, Op
+from ..declare.contracts import ResultForm, make_contract
+from ..declare.parameters import Parameters, check_name, default_name
+from ..declare.signature import Signature
+from ..declare.spec import Spec
 from .op import make_op
-from .parameters import Parameters, check_name, default_name
-from .signature import Signature
-from .spec import Spec
 
 __all__ = ["make_function_op", "numpy_function", "output_spec", "py_func"]
 

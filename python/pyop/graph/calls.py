@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ._core import GraphBase, GraphError, Value
-from ._tree import flatten
-from .parameters import default_name
-from .rebuild import CallForOne, CallOnTree, call_on_tree
+from .._core import GraphBase, GraphError, Value
+from .._tree import flatten
+from ..declare.parameters import default_name
+from ..declare.rebuild import CallForOne, CallOnTree, call_on_tree
 
 __all__ = ["apply"]
 
@@ -52,7 +52,7 @@ def apply(
     Examples
     --------
     >>> import numpy as np, pyop
-    >>> from pyop import calls
+    >>> from pyop.graph import calls
     >>> g = pyop.Graph()
     >>> x = g.input("float64[3]")
     >>> y = calls.apply(np.flip, (x,), {"axis": 0}, pyop.Spec.parse("float64[3]"))

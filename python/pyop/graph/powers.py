@@ -40,7 +40,7 @@ def power_of(dtype: np.dtype[Any], number: Any) -> np.ufunc | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from pyop.powers import power_of
+    >>> from pyop.graph.powers import power_of
     >>> power_of(np.dtype(float), 0.5)
     <ufunc 'sqrt'>
     """

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Value
-from ._tree import flatten
+from .._core import Value
+from .._tree import flatten
 from .forms import found
 
 __all__ = ["share"]

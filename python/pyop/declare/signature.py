@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ._tree import TreeDef, flatten
+from .._tree import TreeDef, flatten
 from .binding import Binding, DeclarationError, Encoded
 from .infer import infer_outputs
 from .signature_text import Place, read_signature
@@ -225,7 +225,7 @@ class Signature:
             raise point_at(str(spec), dim_position(spec, error.dim), message) from None
 
     def encode(self) -> Encoded:
-        """The form that the C++ ``Contract`` is built from; `pyop.binding` documents it."""
+        """The form that the C++ ``Contract`` is built from; `pyop.declare.binding` documents it."""
         return self._binding.encoded
 
     def infer(self, input_specs: Sequence[Spec]) -> list[Spec]:

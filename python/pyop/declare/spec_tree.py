@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tree import flatten
+from .._tree import flatten
 from .dim import Dim
 from .marks import Mark
 from .signature_text import read_spec_list

@@ -6,8 +6,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Any
 
-from ._core import Contract
-from ._tree import flatten
+from .._core import Contract
+from .._tree import flatten
 from .signature import Signature
 from .spec import Spec
 
