@@ -3,9 +3,11 @@
 #include <unordered_set>
 
 #include "autograd/engine.h"
+#include "autograd/forward.h"
 #include "autograd/function_parts.h"
 #include "autograd/modes.h"
 #include "autograd/native.h"
+#include "autograd/tensor_parts.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -92,9 +94,25 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+bool is_differentiated(TensorObject* t) {
+    if (autograd_state.transformations) return true;
+    if (!transformations_anywhere) return false;
+    if (tensor_tangent(t)) return true;
+    return guarded(
+        [&] {
+            const Ref outputs = Ref::steal(PyTuple_Pack(1, as_object(t))), none = Ref::steal(PyTuple_New(0));
+            const Ref leaves = outputs && none ? other_leaves(outputs.get(), none.get()) : Ref();
+            for (Py_ssize_t i = 0; leaves && i < PyList_GET_SIZE(leaves.get()); ++i)
+                if (as_tensor(PyList_GET_ITEM(leaves.get(), i))->is_argument) return true;
+            if (!leaves) PyErr_Clear();
+            return !leaves;
+        },
+        true);
+}
+
 int autograd_init(PyObject* module) {
     if (grad_node_init(module) < 0 || tensor_init(module) < 0 || function_class_init(module) < 0 ||
-        modes_init(module) < 0)
+        modes_init(module) < 0 || forward_init(module) < 0)
         return -1;
     Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
     if (!numpy || native_init(numpy.get()) < 0) return -1;

@@ -76,7 +76,7 @@ int take_argument(FunctionCall& call, size_t i) {
         edge.info = share(info);
         call.recorded = true;
     }
-    if (PYOP_UNLIKELY(autograd_state.forward_level > 0) && tensor_tangent(t)) call.any_tangent = true;
+    if (tensor_tangent(t)) call.any_tangent = true;
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "autograd/state.h"
 #include "runtime/ensure_tuple.h"
 #include "runtime/errors.h"
+#include "runtime/refusal.h"
 #include "runtime/stack_array.h"
 
 namespace pyop {
@@ -97,7 +98,7 @@ Ref guarded_result(GradNode* node, PyObject* value, PyObject* const* arrived) {
                   "numpy()), or mark it @once_differentiable",
                   f->name));
     bool moving = is_moving(node);
-    for (uint32_t i = 0; i < node->output_count && autograd_state.forward_level > 0; ++i)
+    for (uint32_t i = 0; i < node->output_count; ++i)
         moving |= arrived[i] && is_tensor(arrived[i]) && tensor_tangent(as_tensor(arrived[i]));
     if (message && moving) {  // no node stands in the way of a tangent
         PyErr_SetObject(PyExc_RuntimeError, message.get());
@@ -221,6 +222,7 @@ int function_backward(GradNode* node, PyObject** arrived, PyObject** gradients, 
         PyErr_SetString(PyExc_RuntimeError,
                         "a gradient is taken inside of jvp, and the tangents are to pass through it: that needs "
                         "create_graph=True");
+        note_pending_refusal();
         return -1;
     }
     const int status = as_function_class(node->owner)->is_native
@@ -249,10 +251,12 @@ Ref tangent_of(TensorObject* t, bool materialize, bool as_tensors) {
 
 int set_tangents(FunctionCall& call, PyObject* outputs, Ref result) {
     PyObject* helper = support("set_tangents");
-    Ref marked = Ref::steal(PyTuple_New(0));
-    if (!helper || !marked) return -1;
-    PyObject* args[] = {outputs, result.get(), call.function->name};
-    return Ref::steal(vectorcall_new(helper, args, 3)) ? 0 : -1;
+    Ref arguments = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count)));
+    if (!helper || !arguments) return -1;
+    for (size_t i = 0; i < call.count; ++i)
+        PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), Py_NewRef(call.args[i]));
+    PyObject* args[] = {outputs, result.get(), call.function->name, arguments.get()};
+    return Ref::steal(vectorcall_new(helper, args, 4)) ? 0 : -1;
 }
 
 }  // namespace
@@ -263,6 +267,7 @@ int function_forward_mode(FunctionCall& call, PyObject* outputs) {
     if (!f->jvp) {
         PyErr_Format(PyExc_NotImplementedError, "%U has no jvp, which forward mode needs: define it as a static method",
                      f->name);
+        note_pending_refusal();
         return -1;
     }
     // With recording on, the tangents' own history matters: then jvp computes with Tensors.
@@ -290,9 +295,8 @@ int function_forward_mode(FunctionCall& call, PyObject* outputs) {
     {
         // Tangents of this call are given; those of what jvp computes with are not wanted.
         Recording recording(as_tensors);
-        const int level = std::exchange(autograd_state.forward_level, 0);
+        const Within still(autograd_state.still, newest_run());
         result = Ref::steal(vectorcall_new(f->jvp, args.data() + 1, (taken + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
-        autograd_state.forward_level = level;
     }
     call.in_jvp = false;
     return result ? set_tangents(call, outputs, std::move(result)) : -1;

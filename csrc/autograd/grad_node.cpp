@@ -37,6 +37,7 @@ void drop_extra(GradNode* node) {
     for (PyObject** o :
          {&extra->prehooks, &extra->posthooks, &extra->metadata, &extra->tree, &extra->message, &extra->tangents})
         drop(*o);
+    release_run(extra->run);
     delete extra;
 }
 

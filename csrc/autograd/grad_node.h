@@ -67,8 +67,9 @@ struct NodeExtra {
     PyObject* tree = nullptr;  // TreeDef of the arguments, when some are containers
     PyObject* message = nullptr;  // of an Error node: what it raises
     // Forward mode: a tuple, the tangent of each output or None, if some argument has one. Until the run forward is
-    // over (autograd/forward.py): a tangent may have a history that leads back here.
+    // over (forward.h): a tangent may have a history that leads back here.
     PyObject* tangents = nullptr;
+    ForwardRun* run = nullptr;
 };
 
 struct FunctionCall;
@@ -124,7 +125,7 @@ Ref grad_node_name(const GradNode* node);
 
 // Whether tangents pass through the node in the run forward that is going on.
 PYOP_INLINE bool is_moving(const GradNode* node) {
-    return PYOP_UNLIKELY(autograd_state.forward_level > 0) && node->extra && node->extra->tangents;
+    return PYOP_UNLIKELY(node->extra != nullptr) && node->extra->tangents && is_moving(node->extra->run);
 }
 
 // Drops what is only needed to run the node once more.

@@ -62,19 +62,6 @@ PyObject* get_tangents(PyObject* self, void*) {
     return Py_NewRef(extra && extra->tangents ? extra->tangents : Py_None);
 }
 
-int set_tangents(PyObject* self, PyObject* value, void*) {
-    const bool none = !value || value == Py_None;
-    if (!none && (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != as_grad_node(self)->output_count)) {
-        PyErr_Format(PyExc_TypeError, "_tangents takes a tuple of one item for each of %u outputs, or None",
-                     as_grad_node(self)->output_count);
-        return -1;
-    }
-    NodeExtra* extra = grad_node_extra(as_grad_node(self));
-    if (!extra) return -1;
-    Py_XSETREF(extra->tangents, none ? nullptr : Py_NewRef(value));
-    return 0;
-}
-
 PyMethodDef own_methods[] = {
     {"name", node_name, METH_NOARGS, "name($self, /)\n--\n\nWhat it is: the name of its Function and 'Backward'."},
     {"_sequence_nr", node_sequence, METH_NOARGS, "_sequence_nr(): when it was made; newer nodes run first."},
@@ -93,7 +80,7 @@ PyGetSetDef own_getset[] = {
      "(node, output) for each Tensor argument; (None, 0) where no gradient goes.", nullptr},
     {"metadata", metadata, nullptr, "A dict for anybody's notes; under detect_anomaly it has 'traceback_'.", nullptr},
     {"variable", variable, nullptr, "The leaf of an accumulating node, else None.", nullptr},
-    {"_tangents", get_tangents, set_tangents, "In forward mode the tangent of each output, or None.", nullptr},
+    {"_tangents", get_tangents, nullptr, "In forward mode the tangent of each output, or None.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
 };
 

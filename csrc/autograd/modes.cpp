@@ -138,27 +138,6 @@ PyType_Spec mode_spec = {"pyop._core.Mode", sizeof(ModeObject), 0, Py_TPFLAGS_DE
 
 // --- calls
 
-// What it is in the scope, and afterwards what it was.
-template <typename T>
-class Within {
-  public:
-    Within(T& mode, T value) noexcept : mode_(mode), before_(std::exchange(mode, value)) {}
-    ~Within() { mode_ = before_; }
-    Within(const Within&) = delete;
-    Within& operator=(const Within&) = delete;
-
-  private:
-    T& mode_;
-    const T before_;
-};
-
-struct Call {
-    PyObject *fn, *args, *kwargs;
-    PyObject* run() const {
-        return survive([&] { return PyObject_Call(fn, args, kwargs); });
-    }
-};
-
 PyObject* call_recorded(PyObject*, PyObject* given) {
     Call call;
     if (!PyArg_ParseTuple(given, "OO!O!:call_recorded", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
@@ -166,7 +145,11 @@ PyObject* call_recorded(PyObject*, PyObject* given) {
         return nullptr;
     const Recording on(true);
     const Within one_more(autograd_state.transformations, autograd_state.transformations + 1);
-    return call_watched(call.fn, call.args, call.kwargs);
+    const struct Anywhere {
+        Anywhere() { ++transformations_anywhere; }
+        ~Anywhere() { --transformations_anywhere; }
+    } anywhere;
+    return call_watched(call.fn, call.args, call.kwargs, true);
 }
 
 PyObject* call_recording(PyObject*, PyObject* given) {
@@ -179,44 +162,6 @@ PyObject* call_recording(PyObject*, PyObject* given) {
     return call.run();
 }
 
-PyObject* call_without_tangents(PyObject*, PyObject* given) {
-    Call call;
-    if (!PyArg_ParseTuple(given, "OO!O!:call_without_tangents", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
-                          &call.kwargs))
-        return nullptr;
-    const Within none(autograd_state.forward_level, 0);
-    return call.run();
-}
-
-// The nodes that tangents passed through in the run forward that is going on; borrowed from its frame, null if none.
-constinit thread_local PyObject* moving = nullptr;
-
-void forget_tangents(PyObject* nodes) {
-    const SavedError keep;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(nodes); ++i)
-        if (PyObject_SetAttrString(PyList_GET_ITEM(nodes, i), "_tangents", Py_None) < 0) PyErr_WriteUnraisable(nodes);
-}
-
-PyObject* call_moving(PyObject*, PyObject* given) {
-    Call call;
-    if (!PyArg_ParseTuple(given, "OO!O!:call_moving", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type, &call.kwargs))
-        return nullptr;
-    Ref nodes = Ref::steal(PyList_New(0));
-    if (!nodes) return nullptr;
-    PyObject* result;
-    {
-        const Within one_more(autograd_state.forward_level, autograd_state.forward_level + 1);
-        const Within these(moving, nodes.get());
-        result = call.run();
-    }
-    forget_tangents(nodes.get());
-    return result;
-}
-
-PyObject* moving_nodes(PyObject*, PyObject*) { return Py_NewRef(moving ? moving : Py_None); }
-
-PyObject* forward_level(PyObject*, PyObject*) { return PyLong_FromLong(autograd_state.forward_level); }
-
 PyObject* transformations_running(PyObject*, PyObject*) { return PyLong_FromLong(autograd_state.transformations); }
 
 PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(autograd_state.recording); }
@@ -227,13 +172,6 @@ PyMethodDef functions[] = {
      "call_recorded(fn, args, kwargs): recorded, and watched, as the function of a transformation."},
     {"call_recording", call_recording, METH_VARARGS,
      "call_recording(on, fn, args, kwargs): recorded or not, whatever was before."},
-    {"call_without_tangents", call_without_tangents, METH_VARARGS,
-     "call_without_tangents(fn, args, kwargs): in no forward mode."},
-    {"call_moving", call_moving, METH_VARARGS,
-     "call_moving(fn, args, kwargs): in forward mode; the nodes in moving_nodes() lose their tangents at its end."},
-    {"moving_nodes", moving_nodes, METH_NOARGS,
-     "moving_nodes(): the list of nodes that tangents passed through, or None outside of forward mode."},
-    {"forward_level", forward_level, METH_NOARGS, "forward_level(): how many runs forward are within each other."},
     {"transformations_running", transformations_running, METH_NOARGS,
      "transformations_running(): how many functions of transformations are running on this thread."},
     {},

@@ -4,10 +4,19 @@
 // Python `__exit__` or `finally`, and the thread would then stay in the mode for ever (runtime/scoped_call.h).
 #pragma once
 
+#include "runtime/forced_exit.h"
 #include "runtime/python.h"
 
 namespace pyop {
 
 int modes_init(PyObject* module);
+
+// A call that Python asks for in another mode.
+struct Call {
+    PyObject *fn, *args, *kwargs;
+    PyObject* run() const {
+        return survive([&] { return PyObject_Call(fn, args, kwargs); });
+    }
+};
 
 }  // namespace pyop

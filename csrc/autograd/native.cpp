@@ -45,7 +45,7 @@ bool is_real(PyArray_Descr* dtype) {
 bool native_operand(PyObject* o, TensorObject*& t) {
     if (is_tensor(o)) {
         t = as_tensor(o);
-        return is_real(PyArray_DESCR(t->data)) && !(autograd_state.forward_level && tensor_tangent(t));
+        return is_real(PyArray_DESCR(t->data)) && !tensor_tangent(t);
     }
     if (PyFloat_CheckExact(o) || PyLong_CheckExact(o)) return true;
     if (is_exact_array(o)) return is_real(PyArray_DESCR(as_array(o)));

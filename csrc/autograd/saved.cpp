@@ -169,11 +169,7 @@ PyObject* unpack_item(GradNode* node, const SavedItem& item, Py_ssize_t index) {
     if (node->outputs[item.output].differentiable) tensor_set_history(t, node, item.output);
     if (is_moving(node)) {
         PyObject* tangent = PyTuple_GET_ITEM(node->extra->tangents, static_cast<Py_ssize_t>(item.output));
-        TensorExtra* extra = tangent != Py_None ? tensor_extra(t) : nullptr;
-        if (extra) {
-            extra->tangent = Py_NewRef(tangent);
-            tensor_track(t);
-        } else if (tangent != Py_None) {
+        if (tangent != Py_None && tensor_set_tangent(t, tangent, node->extra->run) < 0) {
             Py_DECREF(as_object(t));
             return nullptr;
         }

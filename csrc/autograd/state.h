@@ -1,6 +1,7 @@
 // autograd/state.h: what autograd keeps for each thread.
 #pragma once
 
+#include <cstdint>
 #include <utility>  // std::exchange
 
 #include "runtime/python.h"
@@ -8,6 +9,7 @@
 namespace pyop {
 
 class Run;
+struct ForwardRun;
 struct GradNode;
 
 struct AutogradState {
@@ -17,10 +19,14 @@ struct AutogradState {
     Run* run = nullptr;             // the innermost backward run on this thread, and the node it is at
     GradNode* node = nullptr;
     int transformations = 0;        // how many functions of transformations are running
-    int forward_level = 0;          // > 0 inside pyop.autograd.jvp: Tensors may carry tangents
+    ForwardRun* forward = nullptr;  // the innermost run forward that this thread is in (forward.h); borrowed
+    uint64_t still = 0;             // tangents of runs forward up to this number do not move on this thread
 };
 
 inline constinit thread_local AutogradState autograd_state;
+
+// How many functions of transformations are running on all threads.
+inline constinit long transformations_anywhere = 0;
 
 // Sets the recording mode for a scope.
 class Recording {
@@ -32,6 +38,20 @@ class Recording {
 
   private:
     bool before_;
+};
+
+// What it is in the scope, and afterwards what it was.
+template <typename T>
+class Within {
+  public:
+    Within(T& mode, T value) noexcept : mode_(mode), before_(std::exchange(mode, value)) {}
+    ~Within() { mode_ = before_; }
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+  private:
+    T& mode_;
+    const T before_;
 };
 
 }  // namespace pyop

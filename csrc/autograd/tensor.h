@@ -16,6 +16,7 @@
 #pragma once
 
 #include "autograd/array_info.h"
+#include "autograd/forward.h"
 #include "autograd/state.h"
 #include "runtime/python.h"
 
@@ -36,7 +37,8 @@ struct VersionCounter {
 struct TensorExtra {
     PyObject* hooks = nullptr;  // dict id -> callable: on the gradient of a leaf, before it is accumulated
     PyObject* post_hooks = nullptr;  // dict id -> callable(tensor): after .grad of a leaf changed
-    PyObject* tangent = nullptr;  // forward mode
+    PyObject* tangent = nullptr;  // forward mode, and the run that it is of
+    ForwardRun* run = nullptr;
 };
 
 struct TensorObject {
@@ -111,12 +113,15 @@ PYOP_INLINE ArrayInfo* tensor_info(TensorObject* t) {
 
 // Made if there is none; null with the error set.
 TensorExtra* tensor_extra(TensorObject* t);
-PYOP_INLINE PyObject* tensor_tangent(const TensorObject* t) { return t->extra ? t->extra->tangent : nullptr; }
+// The tangent that moves along with it here, or null.
+PYOP_INLINE PyObject* tensor_tangent(const TensorObject* t) {
+    return PYOP_UNLIKELY(t->extra != nullptr) && is_moving(t->extra->run) ? t->extra->tangent : nullptr;
+}
 PYOP_INLINE bool is_leaf(const TensorObject* t) { return !t->grad_fn; }
 
 // Whether what is done with it is recorded, or moved along in forward mode: its numbers must not leave the record.
 PYOP_INLINE bool is_watched(const TensorObject* t) {
-    return (t->requires_grad && autograd_state.recording) || (autograd_state.forward_level && tensor_tangent(t));
+    return (t->requires_grad && autograd_state.recording) || tensor_tangent(t);
 }
 PYOP_INLINE bool is_watched(PyObject* o) { return is_tensor(o) && is_watched(as_tensor(o)); }
 

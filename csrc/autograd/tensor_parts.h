@@ -28,6 +28,11 @@ struct InPlace {
 };
 PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b);
 
+// autograd.cpp
+// Whether a transformation is differentiating what `t`, which is watched, belongs to: on this thread, or on another one
+// whose function works here.
+bool is_differentiated(TensorObject* t);
+
 // hooks.cpp: handles, new references
 PyObject* tensor_add_hook(TensorObject* t, PyObject* hook);
 PyObject* tensor_add_post_hook(TensorObject* t, PyObject* hook);

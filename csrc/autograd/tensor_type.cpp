@@ -34,7 +34,7 @@ PyObject* tensor_new_py(PyTypeObject*, PyObject* args, PyObject* kwargs) {
                                      &dtype))
         return nullptr;
     if (!is_tensor(data) && check_no_rules(data, "pyop.Tensor") < 0) return nullptr;
-    if (autograd_state.transformations && is_watched(data)) return refuse_numbers("pyop.Tensor(x)");
+    if (is_watched(data) && is_differentiated(as_tensor(data))) return refuse_numbers("pyop.Tensor(x)");
     Ref array = to_array(data);
     if (array && PyArray_DESCR(as_array(array.get()))->type_num == NPY_OBJECT && !PyArray_Check(data) &&
         !is_tensor(data) && !PyArray_CheckScalar(data)) {
@@ -66,6 +66,7 @@ void drop_extra(TensorObject* t) {
     if (!extra) return;
     for (PyObject* o : {extra->hooks, extra->post_hooks, extra->tangent})
         if (o) decref(o);
+    release_run(extra->run);
     delete extra;
 }
 
@@ -222,15 +223,6 @@ StandIn stand_in;
 PyObject* tensor_getattro(PyObject* self, PyObject* name) { return stand_in.attribute(self, name, get_class); }
 
 PyObject* get_tangent(PyObject* self, void*) { return or_none(tensor_tangent(as_tensor(self))); }
-
-int set_tangent(PyObject* self, PyObject* value, void*) {
-    TensorObject* t = as_tensor(self);
-    TensorExtra* extra = tensor_extra(t);
-    if (!extra) return -1;
-    Py_XSETREF(extra->tangent, value && value != Py_None ? Py_NewRef(value) : nullptr);
-    tensor_track(t);
-    return 0;
-}
 
 PyObject* get_of_array(PyObject* self, void* name) {
     return PyObject_GetAttrString(as_object(as_tensor(self)->data), static_cast<const char*>(name));
@@ -391,7 +383,7 @@ PyGetSetDef getset[] = {
     {"_guarded", get_guarded, nullptr, "Whether its memory is also that of something recorded.", nullptr},
     {"_scalar", get_scalar, set_scalar, "Whether NumPy would have a scalar here.", nullptr},
     {"_argument", get_argument, set_argument, "Whether it is an argument of a function being differentiated.", nullptr},
-    {"_tangent", get_tangent, set_tangent, "Its tangent in forward mode, or None.", nullptr},
+    {"_tangent", get_tangent, nullptr, "The tangent that moves along with it here, or None.", nullptr},
     {"shape", get_of_array, nullptr, "As of an array.", const_cast<char*>("shape")},
     {"dtype", get_of_array, nullptr, "As of an array.", const_cast<char*>("dtype")},
     {"ndim", get_of_array, nullptr, "As of an array.", const_cast<char*>("ndim")},

@@ -50,6 +50,7 @@ int move(TensorObject* t, TensorObject* made) {
     if (t->extra || made->extra) {
         if (!tensor_extra(t) || !tensor_extra(made)) return -1;
         std::swap(t->extra->tangent, made->extra->tangent);
+        std::swap(t->extra->run, made->extra->run);
     }
     tensor_track(t);
     tensor_track(made);

@@ -12,6 +12,36 @@ namespace {
 // watches in another order than they entered them, so lists are owned by count, and nothing points into a stack.
 constinit thread_local PyObject* innermost = nullptr;
 
+// All watches of all threads, a list; owned for the life of the process, null before the first one.
+constinit PyObject* open_watches = nullptr;
+
+int open_watch(PyObject* watch) {
+    if (!open_watches && !(open_watches = PyList_New(0))) return -1;
+    return PyList_Append(open_watches, watch);
+}
+
+void close_watch(PyObject* watch) {
+    for (Py_ssize_t i = PyList_GET_SIZE(open_watches); i-- > 0;) {
+        if (PyList_GET_ITEM(open_watches, i) != watch) continue;
+        const SavedError keep;
+        if (PyList_SetSlice(open_watches, i, i + 1, nullptr) < 0) PyErr_Clear();
+        return;
+    }
+}
+
+void note_in(PyObject* watch, PyObject* exception) {
+    int done = 0;
+    if (PyList_GET_SIZE(watch) == 0) {
+        Ref place = origin_text(current_origin());
+        done = place ? PyList_Append(watch, exception) : -1;
+        if (done == 0) done = PyList_Append(watch, place.get());
+        if (done == 0) done = PyList_Append(watch, exception);
+    } else {
+        done = PyList_SetItem(watch, PyList_GET_SIZE(watch) - 1, Py_NewRef(exception));
+    }
+    if (done < 0) PyErr_Clear();  // no memory: the error itself still stands
+}
+
 // What the function made of its refusal goes; the refusal itself is raised, and noted by the watch around this one.
 PYOP_COLD void raise_caught(Ref refusal, PyObject* place) {
     Ref note = Ref::steal(PyUnicode_FromFormat(
@@ -56,21 +86,19 @@ PYOP_COLD void name_remedy() {
 bool watching() { return innermost != nullptr; }
 
 void note_refusal(PyObject* exception) {
-    if (!innermost) return;
-    int done = 0;
-    if (PyList_GET_SIZE(innermost) == 0) {
-        Ref place = origin_text(current_origin());
-        done = place ? PyList_Append(innermost, exception) : -1;
-        if (done == 0) done = PyList_Append(innermost, place.get());
-        if (done == 0) done = PyList_Append(innermost, exception);
-    } else {
-        done = PyList_SetItem(innermost, PyList_GET_SIZE(innermost) - 1, Py_NewRef(exception));
+    if (innermost) return note_in(innermost, exception);
+    note_everywhere(exception);
+}
+
+void note_everywhere(PyObject* exception) {
+    for (Py_ssize_t i = 0; open_watches && i < PyList_GET_SIZE(open_watches); ++i) {
+        const Ref watch = Ref::borrow(PyList_GET_ITEM(open_watches, i));
+        note_in(watch.get(), exception);
     }
-    if (done < 0) PyErr_Clear();  // no memory: the error itself still stands
 }
 
 void note_pending_refusal() {
-    if (!innermost) return;
+    if (!innermost && (!open_watches || PyList_GET_SIZE(open_watches) == 0)) return;
     Ref exception = take_pending();
     note_refusal(exception.get());
     restore_pending(std::move(exception));
@@ -86,18 +114,20 @@ PyObject* refuse(PyObject* type, const char* format, ...) {
     return nullptr;
 }
 
-PyObject* call_watched(PyObject* fn, PyObject* args, PyObject* kwargs) {
+PyObject* call_watched(PyObject* fn, PyObject* args, PyObject* kwargs, bool of_user) {
     Ref noted = Ref::steal(PyList_New(0));
-    if (!noted) return nullptr;
+    if (!noted || open_watch(noted.get()) < 0) return nullptr;
     Ref outer = Ref::steal(std::exchange(innermost, noted.new_ref()));
     Ref result = Ref::steal(survive([&] { return PyObject_Call(fn, args, kwargs); }));
     Ref left = Ref::steal(std::exchange(innermost, outer.release()));
+    close_watch(noted.get());
     if (PyList_GET_SIZE(noted.get()) == 0) return result.release();
     if (PyList_GET_SIZE(noted.get()) < 3) return result ? PyErr_NoMemory() : nullptr;
     if (result) {
         raise_caught(Ref::borrow(PyList_GET_ITEM(noted.get(), 0)), PyList_GET_ITEM(noted.get(), 1));
     } else {
         explain_by(noted.get());
+        if (of_user && innermost) note_in(innermost, PyList_GET_ITEM(noted.get(), 0));
     }
     return nullptr;
 }

@@ -68,11 +68,11 @@ def profile():
     with pyop.profile(): pass
 
 def state():
-    return (_core.graph_being_built(), _core.is_recording(), _core.forward_level(), _core.moving_nodes(),
+    return (_core.graph_being_built(), _core.is_recording(), _core.forward_running(), _core.forward_runs(),
             _core.transformations_running(), _nesting.depth, _boxes.innermost)
 
 at_first = state()
-assert at_first == (None, True, 0, None, 0, 0, None)
+assert at_first == (None, True, False, 0, 0, 0, None)
 heard, rng = 0, random.Random(int(sys.argv[1]))
 programs = [building, modes, decorated, anomaly, backwards, op, forwards, twice, batches, tracing, profile]
 spans = {}

@@ -67,3 +67,15 @@ def test_without_a_watch_nothing_is_kept():
     error = TypeError("x")
     _core.note_refusal(error)
     assert call_watched(lambda: 2, (), {}) == 2
+
+
+def test_a_refusal_inside_of_a_transformation_inside_of_another():
+    def f(x):
+        try:
+            return np.sum(pyop.grad(lambda b: np.sum(b) * float(x[0]))(np.ones(3)))
+        except TypeError:
+            return np.sum(x)
+
+    assert f(np.ones(3)) == 3
+    with pytest.raises(TypeError, match="stop_gradient"):
+        pyop.grad(f)(np.ones(3))

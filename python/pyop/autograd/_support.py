@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from .. import _core
 from .._core import FunctionClass, Tensor
 from .._tree import TreeDef, contains, flatten
-from .forward import keep_tangents
 from .in_graphs import apply_symbolic
 from .linear import Cast, Sum, SumTo, cast, sum_to
 from .recording import (
@@ -227,7 +227,7 @@ def check_nan(name: str, index: int, gradient: Any) -> None:
 # --- forward mode
 
 
-def set_tangents(outputs: Any, tangents: Any, name: str) -> None:
+def set_tangents(outputs: Any, tangents: Any, name: str, arguments: tuple[Any, ...]) -> None:
     """Put what a jvp returned on the outputs it belongs to."""
     several = isinstance(outputs, tuple)
     found = outputs if several else (outputs,)
@@ -238,6 +238,7 @@ def set_tangents(outputs: Any, tangents: Any, name: str) -> None:
             f"jvp of {name} returned {len(tangents)} tangents, but forward returned {len(found)} outputs "
             f"(expected {len(found)}, got {len(tangents)})"
         )
+    checked = list(tangents)
     for k, (output, tangent) in enumerate(zip(found, tangents, strict=True)):
         if tangent is None:
             continue
@@ -250,5 +251,5 @@ def set_tangents(outputs: Any, tangents: Any, name: str) -> None:
                 f"jvp of {name} returned for output {k} a tangent of shape {tangent.shape}, and the output is of shape "
                 f"{output.shape}"
             )
-        output._tangent = tangent
-    keep_tangents(found)
+        checked[k] = tangent
+    _core.give_tangents(found, checked, arguments)

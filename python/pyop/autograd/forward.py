@@ -10,29 +10,10 @@ import numpy as np
 from .. import _core
 from .._core import Tensor
 from .._tree import map_leaves
-from ..refusals import call_watched
+from ..refusals import call_watched, refusal
 from .linear import Alias
 
-__all__ = ["jvp", "keep_tangents"]
-
-
-def keep_tangents(outputs: Sequence[Any]) -> None:
-    """Note the tangents of what one call returned with its node, so that a backward pass inside of the run forward
-    finds them on the results that were saved.
-
-    Parameters
-    ----------
-    outputs : sequence
-        Of the call; what is no Tensor, or is not recorded, does not matter.
-    """
-    nodes = _core.moving_nodes()
-    if nodes is None:
-        return
-    node = next((y.grad_fn for y in outputs if isinstance(y, Tensor) and y.grad_fn is not None), None)
-    if node is None:
-        return
-    node._tangents = tuple([y._tangent if isinstance(y, Tensor) else None for y in outputs])
-    nodes.append(node)
+__all__ = ["jvp"]
 
 
 def _dual(primal: Any, tangent: Any) -> Tensor:
@@ -44,9 +25,14 @@ def _dual(primal: Any, tangent: Any) -> Tensor:
         raise ValueError(f"a tangent has the shape of its primal, {primal.shape}, and not {tangent.shape}")
     if primal.dtype.kind not in "fc" and tangent is not None:
         raise TypeError(f"only floating-point and complex numbers have tangents, not {primal.dtype}")
+    if isinstance(primal, Tensor) and primal._tangent is not None:
+        raise refusal(
+            "a primal is an argument of a run forward on another thread, whose tangent this one would not follow: use "
+            "pyop.jvp, or take this derivative on the thread of the other"
+        )
     # An alias, so that a Tensor that is given twice may have two tangents, and none keeps one afterwards.
     dual: Tensor = Alias.apply(primal)
-    dual._tangent = tangent
+    _core.begin_tangent(dual, tangent)
     dual._argument = True
     return dual
 
@@ -91,27 +77,23 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
         primals, tangents = (primals,), (tangents,)
     if not isinstance(tangents, Sequence) or len(tangents) != len(primals):
         raise ValueError(f"{len(primals)} primals need as many tangents")
-    if _core.forward_level() > 0:
+    if _core.forward_running():
         raise NotImplementedError("forward mode inside of forward mode: use jvp of grad, or grad of jvp")
 
-    duals = tuple([_dual(p, t) for p, t in zip(primals, tangents, strict=True)])
-    outputs = _core.call_moving(call_watched, (func, duals, {}), {})
-    for dual in duals:
-        dual._argument = False
+    def run() -> tuple[Any, Any]:
+        duals = tuple([_dual(p, t) for p, t in zip(primals, tangents, strict=True)])
+        outputs = call_watched(func, duals, {})
+        for dual in duals:
+            dual._argument = False
+        return outputs, map_leaves(tangent_of, outputs)
 
     def tangent_of(output: Any) -> Any:
         if not isinstance(output, Tensor):
             return None
-        tangent = output._tangent
+        tangent = _core.take_tangent(output)
         if tangent is None:
             return Tensor(np.zeros(output.shape, output.dtype))
         return tangent if isinstance(tangent, Tensor) else Tensor(tangent)
 
-    moved = map_leaves(tangent_of, outputs)
-
-    def still(output: Any) -> Any:
-        if isinstance(output, Tensor):
-            output._tangent = None
-        return output
-
-    return map_leaves(still, outputs), moved
+    found: tuple[Any, Any] = _core.call_moving(run, (), {})
+    return found

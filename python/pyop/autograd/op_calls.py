@@ -41,7 +41,7 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     gradient: Any = op.contract.gradient
     leaves = flatten(args)[0]
     wanted = _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)
-    moving = _core.forward_level() > 0 and any(type(x) is Tensor and x._tangent is not None for x in leaves)
+    moving = _core.forward_runs() > 0 and any(type(x) is Tensor and x._tangent is not None for x in leaves)
     if not wanted and not moving:
         return _wrapped(_quietly(op, *_arrays(args), **kwargs))
     rule: table.Rule | None = table.lookup(op.__wrapped__) if gradient is None else gradient.rule
@@ -140,7 +140,7 @@ def _recorded(name: str, rule: table.Rule, args: tuple[Any, ...], kwargs: dict[s
     """The results as Tensors, with their history and their tangents."""
     leaves = table.leaves(args, kwargs)
     positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
-    moving = [k for k in positions if leaves[k]._tangent is not None] if _core.forward_level() > 0 else []
+    moving = [k for k in positions if leaves[k]._tangent is not None] if _core.forward_runs() > 0 else []
     result = tuple(results) if len(results) != 1 else results[0]
     if _core.is_recording() and any(leaves[k].requires_grad for k in positions):
         function = _classes.get(name)

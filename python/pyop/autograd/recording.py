@@ -17,11 +17,10 @@ from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..containers import check_operands
-from ..declare.rebuild import replaced
 from ..gradients import table
 from ..gradients.listed import pull, push
+from ..rebuild import replaced
 from ..refusals import noting, refusal
-from .forward import keep_tangents
 from .kept import give_back, keep
 from .writes import changing, into
 
@@ -75,9 +74,7 @@ def _check_operands(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if _COMMON.issuperset(map(type, args)) and _COMMON.issuperset(map(type, kwargs.values())):
         return
     leaves = table.leaves(args, kwargs)
-    recorded = _core.forward_level() > 0 or (
-        _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)
-    )
+    recorded = any(type(x) is Tensor and x._watched for x in leaves)
     foreign = [x for x in leaves if type(x) not in _COMMON and (recorded or not issubclass(type(x), np.ndarray))]
     check_operands(f"{getattr(function, '__name__', function)} of a Tensor", foreign)
 
@@ -194,13 +191,13 @@ def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 def _finished(key: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call as Tensors, with their history and their tangents."""
-    record, level = _core.is_recording(), _core.forward_level()
-    if not record and not level:
+    record, forward = _core.is_recording(), _core.forward_runs()
+    if not record and not forward:
         return _wrapped(result)
     leaves = table.leaves(args, kwargs)
     positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
     wanted = record and any(leaves[k].requires_grad for k in positions)
-    moving = [k for k in positions if leaves[k]._tangent is not None] if level else []
+    moving = [k for k in positions if leaves[k]._tangent is not None] if forward else []
     if not (wanted or moving) or not may_vary(result):
         return _wrapped(result)
     rule = table.lookup(key)
@@ -335,7 +332,8 @@ def push_forward(
     """Tangents for what a call returned."""
     if any(leaf is None for leaf in leaves):
         leaves = table.leaves(args, kwargs)
-    tangents = tuple([leaves[k]._tangent for k in moving])
+    arguments = tuple([leaves[k] for k in moving])
+    tangents = tuple([x._tangent for x in arguments])
     history = _core.is_recording() and any(
         type(x) is Tensor and x.requires_grad for x in (*tangents, *[leaf for leaf in leaves if type(leaf) is Tensor])
     )
@@ -346,12 +344,16 @@ def push_forward(
     with noting(table.NoRule):
         tangent = _core.call_without_tangents(push, (rule, tuple(moving), *given), {})
     outputs, moved = (made, tangent) if isinstance(made, (tuple, list)) else ((made,), (tangent,))
-    for output, t in zip(outputs, moved or (None,) * len(outputs), strict=True):
-        if t is not None and isinstance(output, Tensor):
-            if np.shape(t) != output.shape:  # A rule may leave the broadcasting to us.
-                t = np.broadcast_to(t, output.shape).copy()
-            output._tangent = t if type(t) is Tensor else np.asarray(t, dtype=output.dtype)
-    keep_tangents(outputs)
+    fitted = [None] * len(outputs) if moved is None else list(map(_fitted, moved, outputs))
+    _core.give_tangents(outputs, fitted, arguments)
+
+
+def _fitted(t: Any, output: Any) -> Any:
+    if t is None or not isinstance(output, Tensor):
+        return None
+    if np.shape(t) != output.shape:  # A rule may leave the broadcasting to us.
+        t = np.broadcast_to(t, output.shape).copy()
+    return t if type(t) is Tensor else np.asarray(t, dtype=output.dtype)
 
 
 # --- what the operators of the C++ type call

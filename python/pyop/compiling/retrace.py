@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..declare.spec import Spec
+from ..spec import Spec
 
 __all__ = ["History", "RetraceWarning"]
 

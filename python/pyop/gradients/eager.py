@@ -16,7 +16,7 @@ from .. import _core
 from .._core import Tensor, Value
 from .._tree import TreeDef, flatten, map_leaves
 from ..containers import check_rules, plain_array
-from ..declare.rebuild import unflatten_each
+from ..rebuild import unflatten_each
 from . import table
 from .opened import check_examples
 
@@ -40,7 +40,9 @@ def _note_ours(tensors: Sequence[Tensor]) -> None:
 
 def _depends_on_others(results: Sequence[Any], inputs: Sequence[Tensor]) -> bool:
     """Whether the caller's own Tensors, which the function has in its closure, lead to the results: he may ask for the
-    derivatives by them."""
+    derivatives by them, or be in a run forward on another thread."""
+    if _core.forward_runs() and any(type(x) is Tensor and x._tangent is not None for x in results):
+        return True
     return _core.is_recording() and any(
         id(leaf) not in _ours for leaf in _core.other_leaves(tuple(results), tuple(inputs))
     )
@@ -129,10 +131,9 @@ class Run:
         check_examples(self.result)
         for tensor in self.inputs:
             tensor._argument = False
+        self.nested = self.nested or _depends_on_others(flatten(self.result)[0], self.inputs)
         if self.nested:
             _note_ours(self.inputs)
-        else:
-            self.nested = _depends_on_others(flatten(self.result)[0], self.inputs)
 
     def out(self, tree: Any) -> Any:
         """What is handed to the caller: arrays, or Tensors where derivatives of it may be asked for."""
@@ -265,7 +266,7 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
     which = [k for k, t in enumerate(given) if t is not None]
     moved = tuple([leaves[k] for k in which])
     along = tuple([given[k] for k in which])
-    if _core.forward_level() > 0:
+    if _core.forward_running() or any(type(x) is Tensor and x._tangent is not None for x in leaves):
         values, pushed = _by_two_pullbacks(flat, moved, along)
     else:
         from ..autograd.forward import jvp as push

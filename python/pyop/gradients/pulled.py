@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, calls
 from .._core import Tensor
-from ..declare.spec import Spec
-from ..graph import calls
+from ..spec import Spec
 from .table import Pullback, Rule
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ GROUPS = (
     "leaks",
     "numbers",
     "results",
+    "threads",
     "views",
     "writes",
 )
