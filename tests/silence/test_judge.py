@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ import pytest
 
 import pyop
 
-from .hunt import in_children
 from .judge import REFUSED, RIGHT, UNCLEAR, WRONG, judge_calls
 from .made import running
 from .made.draw import KINDS
@@ -85,20 +84,30 @@ def test_an_error_that_numpy_has_is_not_swallowed() -> None:
     assert judged(lambda x: x.reshape(7), lambda x: x) == WRONG
 
 
-def test_what_ends_the_process_is_an_outcome() -> None:
-    def work(item: int) -> int:
-        if item == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if item == 5:
-            while True:
-                pass
-        return item * 2
+# Run in a process of its own, which has no other threads: a fork beside those of other tests may hang.
+ENDINGS = """
+import os, signal
+from silence.hunt import in_children
 
-    # In a fresh process, which has no other threads.
-    found = in_children(range(8), work, limit=1.0)
-    assert [x for k, x in enumerate(found) if k not in (3, 5)] == [0, 2, 4, 8, 12, 14]
-    assert found[3] == {"broken": "the process ended with -9"}
-    assert found[5] == {"broken": "no end in 1 s"}
+def work(item):
+    if item == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if item == 5:
+        while True:
+            pass
+    return item * 2
+
+found = in_children(range(8), work, limit=1.0)
+assert [x for k, x in enumerate(found) if k not in (3, 5)] == [0, 2, 4, 8, 12, 14], found
+assert found[3] == {"broken": "the process ended with -9"}, found
+assert found[5] == {"broken": "no end in 1 s"}, found
+"""
+
+
+def test_what_ends_the_process_is_an_outcome() -> None:
+    tests = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", ENDINGS], cwd=tests, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_there_are_programs_of_every_group() -> None:
