@@ -12,7 +12,8 @@ namespace py = pybind11;
 namespace {
 
 struct SessionObject {
-    PyObject_HEAD size_t events;
+    PyObject_HEAD
+    size_t events;
     uint64_t number;
     bool entered;
 };

@@ -1,3 +1,4 @@
+// array/numpy.cpp: the one import of NumPy's C API, which every other file refers to.
 #define PYOP_IMPORTS_NUMPY
 #include "array/numpy.h"
 

@@ -1,3 +1,4 @@
+// autograd/array_info.cpp: how an ArrayInfo is made, and dtype and shape in words.
 #include "autograd/array_info.h"
 
 #include <algorithm>  // std::copy_n

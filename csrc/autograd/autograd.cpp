@@ -1,3 +1,4 @@
+// autograd/autograd.cpp: makes the types of this folder, and the two functions by which Python starts the engine.
 #include "autograd/autograd.h"
 
 #include <unordered_set>

@@ -1,3 +1,4 @@
+// autograd/forward.cpp: the life of a run forward, calls within and without one, and tangents handed on.
 #include "autograd/forward.h"
 
 #include "autograd/grad_node.h"

@@ -23,7 +23,8 @@
 namespace pyop {
 
 struct FunctionClass {
-    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
     PyObject* cls;
     PyObject* name;           // str, of the class
     PyObject* forward;        // callables, or null where the class has none

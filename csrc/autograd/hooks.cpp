@@ -1,3 +1,4 @@
+// autograd/hooks.cpp: runs hooks, checks what they return, and hands out the handles that remove them.
 #include "autograd/hooks.h"
 
 #include "autograd/engine.h"

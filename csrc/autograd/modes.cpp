@@ -1,3 +1,4 @@
+// autograd/modes.cpp: the context managers and scoped calls that change the modes of a thread.
 #include "autograd/modes.h"
 
 #include <vector>
@@ -20,7 +21,8 @@ struct Setting {
 };
 
 struct ModeObject {
-    PyObject_HEAD Setting on;
+    PyObject_HEAD
+    Setting on;
     bool begun;  // set before `with` enters it
     std::vector<Setting>* before;
 };

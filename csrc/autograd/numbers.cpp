@@ -1,6 +1,7 @@
+// autograd/numbers.cpp: finds NumPy's loop for plain operands and calls it, in place where nobody else sees the memory.
 #include "autograd/numbers.h"
 
-#include <cmath>    // std::isfinite
+#include <cmath>  // std::isfinite
 #include <cstring>  // std::memcpy
 
 #include "array/loop/fp_flags.h"
@@ -16,7 +17,7 @@ constexpr npy_intp kMostElements = 4096;
 
 // What the loop is given, as far as it is the same for all operands.
 struct Common {
-    int type = 0;                     // NPY_DOUBLE or NPY_FLOAT
+    int type = 0;  // NPY_DOUBLE or NPY_FLOAT
     PyArrayObject* shaped = nullptr;  // has the shape of the result
 };
 

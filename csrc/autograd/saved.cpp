@@ -1,3 +1,4 @@
+// autograd/saved.cpp: fingerprints, versions, and what is said when something saved has changed.
 #include "autograd/saved.h"
 
 #include <algorithm>  // std::min

@@ -42,7 +42,8 @@ struct TensorExtra {
 };
 
 struct TensorObject {
-    PyObject_HEAD PyArrayObject* data;  // never null; an exact ndarray
+    PyObject_HEAD
+    PyArrayObject* data;  // never null; an exact ndarray
     GradNode* grad_fn;  // owned; null for a leaf
     GradNode* sink;  // borrowed; a leaf's accumulating node while there is one
     PyObject* grad;  // owned Tensor, or null

@@ -1,3 +1,4 @@
+// graph/build.cpp: which graph a call belongs to, and constants and calls added to it.
 #include "graph/build.h"
 
 #include <vector>

@@ -1,3 +1,4 @@
+// graph/graph.cpp: adds nodes under unique names, interns the lines that made them, and ends a graph.
 #include "graph/graph.h"
 
 #include "runtime/errors.h"

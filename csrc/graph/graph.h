@@ -89,7 +89,8 @@ class Graph {
 };
 
 struct GraphObject {
-    PyObject_HEAD Graph* graph;
+    PyObject_HEAD
+    Graph* graph;
 };
 
 extern PyTypeObject* graph_type;

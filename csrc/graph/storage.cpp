@@ -1,3 +1,4 @@
+// graph/storage.cpp: who shows which memory, and the refusals of writes that somebody else would see.
 #include "graph/storage.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// graph/value.cpp: the type Value: what is known of it, and NumPy's two protocols.
 #include "graph/value.h"
 
 #include "graph/build.h"

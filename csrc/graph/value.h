@@ -17,7 +17,8 @@ inline constexpr uint32_t kReadOnly = 1, kFixed = 2;
 inline constexpr uint32_t kReadOnlyNow = 4;
 
 struct ValueObject {
-    PyObject_HEAD PyObject* graph;
+    PyObject_HEAD
+    PyObject* graph;
     Edge edge;
     uint32_t flags;
     Storage* storage;  // null: shows memory of its own, or of an argument
@@ -26,7 +27,8 @@ struct ValueObject {
 };
 
 struct NodeHandleObject {
-    PyObject_HEAD PyObject* graph;
+    PyObject_HEAD
+    PyObject* graph;
     uint32_t index;
 };
 

@@ -1,3 +1,5 @@
+// graph/value_sequence.cpp: the slots behind len(), iteration and `in` of a Value.
+//
 // Slots, and no methods given to the type from Python, which would leave their names in its dict
 // (array/protocol/stand_in.h).
 #include "graph/value_sequence.h"

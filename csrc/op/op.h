@@ -17,7 +17,8 @@
 namespace pyop {
 
 struct OpObject {
-    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
     PyObject* fn;             // what the user declared
     PyObject* call_fn;        // what is called with the flat arrays: fn, or something that rebuilds its trees
     PyObject* contract;

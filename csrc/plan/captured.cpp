@@ -1,3 +1,4 @@
+// plan/captured.cpp: reads the rows that Python lists, and compares each with what is there now.
 #include "plan/captured.h"
 
 #include <algorithm>

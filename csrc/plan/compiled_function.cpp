@@ -1,3 +1,4 @@
+// plan/compiled_function.cpp: a call: the most recent guard, a remembered one, or another trace.
 #include "plan/compiled_function.h"
 
 #include "graph/build.h"

@@ -12,7 +12,8 @@
 namespace pyop {
 
 struct CompiledFunctionObject {
-    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
     PyObject* fn;
     PyObject* miss;  // miss(self, arguments, n_positional, names, out)
     GuardTable* guards;

@@ -1,3 +1,4 @@
+// plan/execute.cpp: the loop over the instructions of a program, and the arguments it lends.
 #include "plan/execute.h"
 
 #include <memory>

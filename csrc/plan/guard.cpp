@@ -1,3 +1,4 @@
+// plan/guard.cpp: how each kind of leaf is compared, the hash of a call, and the table of guards.
 #include "plan/guard.h"
 
 #include <algorithm>

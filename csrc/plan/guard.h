@@ -1,12 +1,13 @@
-// plan/guard.h: Guard, one way a compiled function has been called, and what such calls have in common: then the
-// plan that was made for the first of them serves. And GuardTable, the guards of one function.
+// plan/guard.h: Guard, what calls of a compiled function must have in common for one plan to serve them, and
+// GuardTable, the guards of one function.
 //
 // What is compared, leaf by leaf of the arguments:
-//   array     an exact ndarray: dtype and shape; the plan takes it
-//   declared  anything that is not symbolic: the plan checks it itself, its inputs being declared
-//   number    an instance of exactly this type (Python's numbers, NumPy's scalars): the plan takes it, whatever its
-//   value static    an equal object of the same type: the plan was made for this value instance  the same object: the
-//   `self` of a method, held weakly
+//
+//     array      an exact ndarray: dtype and shape; the plan takes it
+//     declared   anything that is not symbolic: the plan checks it itself, its inputs being declared
+//     number     a Python number or a scalar of NumPy of exactly this type; the plan takes it, whatever its value
+//     static     an equal object of the same type: the plan was made for this value
+//     instance   the same object, held weakly: the `self` of a method
 //
 // Threads: attached only; the GIL guards all of it. Comparing may run Python code (`__eq__`, attributes of a
 // dataclass), which may call the function again, or clear it, and so change the table: whoever walks the table watches

@@ -1,3 +1,4 @@
+// plan/helpers.cpp: the idle threads, who wakes and who ends them.
 #include "plan/helpers.h"
 
 #include <pthread.h>

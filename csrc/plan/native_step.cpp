@@ -1,3 +1,4 @@
+// plan/native_step.cpp: the fallback of a native step: its nodes called one after the other, the plain way.
 #include "plan/native_step.h"
 
 #include "array/call/checked_call.h"

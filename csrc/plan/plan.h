@@ -11,7 +11,8 @@ namespace pyop {
 enum class FetchForm : int8_t { Single, Tuple, List, Tree };
 
 struct PlanObject {
-    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
     PyObject* graph;
     Program* program;
     Request* request;              // what it was compiled for

@@ -1,3 +1,4 @@
+// plan/plan_type.cpp: the type Plan as Python sees it: compiling, reports, what is needed to make it again.
 #include <memory>
 
 #include "graph/build.h"

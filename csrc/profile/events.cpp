@@ -1,3 +1,4 @@
+// profile/events.cpp: the buffers of all threads, and how a recording begins and ends.
 #include "profile/events.h"
 
 #include <sys/syscall.h>  // SYS_gettid

@@ -1,3 +1,4 @@
+// runtime/meter.cpp: whether the processor's counter keeps time.
 #include "runtime/meter.h"
 
 #if defined(__x86_64__)

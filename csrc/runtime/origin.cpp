@@ -1,3 +1,4 @@
+// runtime/origin.cpp: walks the frames to the first that is not pyop's own.
 #include "runtime/origin.h"
 
 #include <frameobject.h>

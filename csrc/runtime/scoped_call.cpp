@@ -1,3 +1,4 @@
+// runtime/scoped_call.cpp: sets an attribute, calls, and puts it back before any signal is heard.
 #include "runtime/scoped_call.h"
 
 #include "runtime/errors.h"

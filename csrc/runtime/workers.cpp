@@ -1,3 +1,4 @@
+// runtime/workers.cpp: the pool of C++ threads and its queue of tasks.
 #include "runtime/workers.h"
 
 #include <pthread.h>

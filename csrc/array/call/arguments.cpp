@@ -1,3 +1,5 @@
+// array/call/arguments.cpp: what becomes an array on its way into a call (numbers, lists, DLPack, text), and what does
+// not.
 #include "array/call/arguments.h"
 
 #include <memory>

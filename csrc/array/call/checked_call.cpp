@@ -1,3 +1,4 @@
+// array/call/checked_call.cpp: the plain call, and the general one with out=, changed arguments and undeclared results.
 #include "array/call/checked_call.h"
 
 #include <memory>  // std::unique_ptr

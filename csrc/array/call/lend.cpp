@@ -1,3 +1,4 @@
+// array/call/lend.cpp: read-only views from a stack of recycled array objects, for each number of dimensions.
 #include "array/call/lend.h"
 
 #include <algorithm>  // std::equal

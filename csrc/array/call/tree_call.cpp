@@ -1,3 +1,4 @@
+// array/call/tree_call.cpp: the type CallOnTree: its vectorcall fills the layout with the arrays at hand.
 #include "array/call/tree_call.h"
 
 #include <memory>

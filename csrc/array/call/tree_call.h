@@ -42,7 +42,8 @@ struct TreeCallObject {
         bool opaque = false;  // arrays inside containers of other kinds: left to TreeDef.unflatten
     };
 
-    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
     PyObject* fn;      // called with the tree
     PyObject* tree;    // TreeDef of its (args, kwargs)
     PyObject* leaves;  // tuple: static objects, and marks where arrays stand

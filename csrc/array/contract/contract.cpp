@@ -1,3 +1,4 @@
+// array/contract/contract.cpp: the type Contract, and how the encoding that Signature gives is read into it.
 #include "array/contract/contract.h"
 
 #include <memory>  // std::unique_ptr

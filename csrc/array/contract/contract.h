@@ -63,7 +63,8 @@ struct Contract {
     static constexpr int kMaxTypeVars = 8;
     static constexpr int kMaxVariadics = 4;
 
-    PyObject_HEAD bool inputs_declared;
+    PyObject_HEAD
+    bool inputs_declared;
     bool gufunc;  // leading dimensions of the inputs loop
     bool text_as_utf8;  // py_func family: strings travel as UTF-8 bytes in object arrays
     bool plain;  // all specs plain, one result, nothing unusual: the fast path

@@ -1,3 +1,4 @@
+// array/contract/describe.cpp: the words for dtypes, sizes, specs and bindings in errors.
 #include "array/contract/describe.h"
 
 #include "runtime/errors.h"

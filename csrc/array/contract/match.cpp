@@ -1,3 +1,4 @@
+// array/contract/match.cpp: matching beyond the plain: expressions, variadics, type variables, gufunc cores.
 #include "array/contract/match.h"
 
 #include <algorithm>  // std::equal, std::copy_n

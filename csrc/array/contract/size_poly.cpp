@@ -1,3 +1,4 @@
+// array/contract/size_poly.cpp: reads the terms of a Dim, and evaluates them with overflow noticed.
 #include "array/contract/size_poly.h"
 
 #include "runtime/ref.h"

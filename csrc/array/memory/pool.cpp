@@ -1,3 +1,4 @@
+// array/memory/pool.cpp: blocks by class of size and by age, the lock around them, and NumPy's handler on top.
 #include "array/memory/pool.h"
 
 #include <pthread.h>   // pthread_atfork

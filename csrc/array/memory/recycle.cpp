@@ -1,3 +1,4 @@
+// array/memory/recycle.cpp: the search beyond the array whose turn it is, and the fresh result where none is free.
 #include "array/memory/recycle.h"
 
 #include <utility>  // std::exchange

@@ -1,3 +1,4 @@
+// array/protocol/stand_in.cpp: which names are for arrays alone, and what is answered for them.
 #include "array/protocol/stand_in.h"
 
 #include <algorithm>

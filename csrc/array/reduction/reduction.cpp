@@ -1,3 +1,5 @@
+// array/reduction/reduction.cpp: cuts a reduction into calls of the loop where NumPy cuts it, gathering what is
+// scattered.
 #include "array/reduction/reduction.h"
 
 #include <cstring>

@@ -1,3 +1,5 @@
+// array/reduction/reduction_blocks.cpp: the tree of pairwise summation walked leaf by leaf, and the trial that shows it
+// is NumPy's.
 #include "array/reduction/reduction_blocks.h"
 
 #include <cstring>

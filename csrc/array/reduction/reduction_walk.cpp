@@ -1,3 +1,4 @@
+// array/reduction/reduction_walk.cpp: the sorting and joining of axes that NumPy's iterator does.
 #include "array/reduction/reduction_walk.h"
 
 #include <cstdlib>

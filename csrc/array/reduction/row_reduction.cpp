@@ -1,3 +1,4 @@
+// array/reduction/row_reduction.cpp: rows that begin and end within blocks, put together.
 #include "array/reduction/row_reduction.h"
 
 #include <cstring>

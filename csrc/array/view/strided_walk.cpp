@@ -1,3 +1,4 @@
+// array/view/strided_walk.cpp: reads a stretch of elements, as many at once as lie evenly.
 #include "array/view/strided_walk.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// graph/passes/fold.cpp: constant folding: stateless nodes of constants are computed, once in the life of a graph.
 #include "array/call/checked_call.h"
 #include "array/call/lend.h"
 #include "graph/build.h"

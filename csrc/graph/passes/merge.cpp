@@ -1,4 +1,6 @@
-// Merging by hash: nodes are visited in creation order, so the inputs of a node are settled when it comes up.
+// graph/passes/merge.cpp: common-subexpression elimination, by hash.
+//
+// Nodes are visited in creation order, so the inputs of a node are settled when it comes up.
 #include <bit>      // std::bit_ceil
 #include <cstring>  // std::memcmp
 #include <functional>

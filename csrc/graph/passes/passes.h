@@ -1,6 +1,8 @@
-// graph/passes/passes.h: the passes by name, in the order in which they are applied.
+// graph/passes/passes.h: the passes by name, in the order in which they are first applied (plan/lower.cpp).
 //
-// Each can be switched off for one plan, so that a wrong result can be traced to the pass that makes it.
+// Dead code goes twice, before and behind folding. Casts are left out before folding, and behind the views once more
+// where only the arrays at hand can tell. Each pass can be switched off for one plan, so that a wrong result can be
+// traced to the pass that makes it.
 #pragma once
 
 #include <array>
@@ -9,7 +11,7 @@
 
 namespace pyop {
 
-enum class Pass : uint8_t { Prune, Merge, Fold, Views, Casts, Loops, Fuse, Schedule, InPlace };
+enum class Pass : uint8_t { Prune, Merge, Casts, Fold, Loops, Fuse, Views, Schedule, InPlace };
 
 struct PassInfo {
     std::string_view name, does;
@@ -18,11 +20,11 @@ struct PassInfo {
 inline constexpr std::array<PassInfo, 9> kPasses{{
     {"prune", "leaves out what no output needs"},
     {"merge", "lets equal stateless calls be one"},
-    {"fold", "computes stateless calls of constants at compile"},
-    {"views", "reshapes, transposes and slices without calling Python"},
     {"casts", "leaves out conversions that change nothing and converts inside the loops that read"},
+    {"fold", "computes stateless calls of constants at compile"},
     {"loops", "runs NumPy's inner loops without calling Python"},
     {"fuse", "runs elementwise loops together, block by block"},
+    {"views", "reshapes, transposes and slices without calling Python"},
     {"schedule", "runs each call shortly before its results are needed"},
     {"in-place", "writes results over arrays that nobody reads any more"},
 }};

@@ -1,3 +1,4 @@
+// graph/passes/prune.cpp: dead-code elimination: what neither the fetches nor a stateful node need is left out.
 #include "graph/passes/rewrite.h"
 
 #include <algorithm>  // std::all_of

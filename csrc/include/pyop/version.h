@@ -1,4 +1,5 @@
-/* pyop/version.h: the version of the pyop headers. Plain C, no Python needed. */
+/* pyop/version.h: which pyop this is, for C code that is compiled beside it. Plain C, no Python needed. The only header
+   of the wheel: pyop has no C API. */
 #ifndef PYOP_VERSION_H
 #define PYOP_VERSION_H
 

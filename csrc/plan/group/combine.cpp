@@ -1,3 +1,4 @@
+// plan/group/combine.cpp: lets one kernel do what several operations of a group did.
 #include "plan/group/group_ir.h"
 
 #include <array>

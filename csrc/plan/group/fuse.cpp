@@ -1,3 +1,4 @@
+// plan/group/fuse.cpp: walks the schedule, gives elementwise nodes their loops and joins them into groups.
 #include "plan/group/fuse.h"
 
 #include <algorithm>

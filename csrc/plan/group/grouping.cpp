@@ -1,3 +1,4 @@
+// plan/group/grouping.cpp: reads the members of a group one by one, with their operands, reductions and outputs.
 #include "plan/group/grouping.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// plan/group/layout.cpp: which order of axes serves all arrays of a run, and which operands are single, contiguous or
+// strided.
 #include "plan/group/layout.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// plan/passes/schedule.cpp: a depth-first order, and the memory that it and the order of creation hold at most.
 #include "plan/passes/schedule.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// plan/passes/views.cpp: finds chains of views, each read by the next alone.
 #include "plan/passes/views.h"
 
 #include <algorithm>

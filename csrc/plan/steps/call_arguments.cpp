@@ -1,3 +1,4 @@
+// plan/steps/call_arguments.cpp: binds a call to the names of parameters, and reads flags and dtypes from it.
 #include "plan/steps/call_arguments.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// plan/steps/node_call.cpp: what a node calls, seen through the wrappers that rebuild nested arguments.
 #include "plan/steps/node_call.h"
 
 namespace pyop {

@@ -1,3 +1,4 @@
+// plan/steps/steps.cpp: the makers, in the order in which they are asked.
 #include "plan/steps/steps.h"
 
 #include <iterator>

@@ -28,10 +28,10 @@ StepMaker make_put_step;
 StepMaker make_like_step;
 StepMaker make_fill_step;
 
-// Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/number.py.
+// Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/compiling/number.py.
 void set_number_call(PyObject* type);
 
-// Told once by Python: functions of python/pyop/gradients/moves.py and fit.py.
+// Told once by Python: functions of python/pyop/gradients/moves.py.
 void set_like_functions(PyObject* broadcast_like, PyObject* reshape_like, PyObject* count);
 // And `put` of moves.py.
 void set_put_function(PyObject* put);

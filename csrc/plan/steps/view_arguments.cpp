@@ -1,3 +1,4 @@
+// plan/steps/view_arguments.cpp: integers, shapes and axes read from static arguments.
 #include "plan/steps/view_arguments.h"
 
 #include <algorithm>

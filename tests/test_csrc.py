@@ -1,0 +1,115 @@
+"""The C++ tree as docs/architecture.md draws it: what includes what, and files that say what they are for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import pyop
+
+ROOT = Path(__file__).parents[1]
+CSRC = ROOT / "csrc"
+FILES = sorted(path.relative_to(CSRC).as_posix() for path in CSRC.rglob("*") if path.suffix in {".cpp", ".h"})
+SHARED = {"precompiled.h"}  # of the build, for all of csrc
+FOREIGN = {"Python.h"}  # of CPython
+PUBLIC = "include/pyop/"  # plain C, knows nothing of csrc
+
+
+def table(title: str) -> list[str]:
+    """The first column of the table of docs/architecture.md with that title, as paths below csrc/."""
+    lines = (ROOT / "docs/architecture.md").read_text().splitlines()
+    rows = lines[lines.index(title) + 2 :]
+    names = [re.match(r"\| `(?:csrc/)?([^`]+)` \|", row) for row in rows[: rows.index("")]]
+    return [name[1] for name in names if name]
+
+
+FOLDERS = [name for name in table("| folder | holds |") if (CSRC / name).is_dir() and name != PUBLIC]
+ROOMS = [name.removesuffix(".h") for name in table("| room | holds |")]
+
+
+def includes(file: str) -> list[str]:
+    return re.findall(r'^#include "([^"]+)"', (CSRC / file).read_text(), re.MULTILINE)
+
+
+def place(file: str, places: list[str]) -> int:
+    """The number of the place in the list that holds the file."""
+    return next(k for k, name in enumerate(places) if file.startswith(name))
+
+
+def upward(places: list[str]) -> list[str]:
+    """What is included from a place further down in the list."""
+    files = [file for file in FILES if any(file.startswith(name) for name in places)]
+    return [
+        f"{file} includes {other}"
+        for file in files
+        for other in includes(file)
+        if any(other.startswith(name) for name in places) and place(other, places) > place(file, places)
+    ]
+
+
+def test_the_tables_hold_every_folder():
+    parts = {path.name + "/" for path in CSRC.iterdir() if path.is_dir() and path.name != "include"}
+    assert len(FOLDERS) == len(set(FOLDERS))
+    assert set(FOLDERS) == parts
+    rooms = {"array/" + path.name + "/" for path in (CSRC / "array").iterdir() if path.is_dir()}
+    assert set(ROOMS) == {"array/numpy", *rooms}
+    outside = {file for file in FILES if not any(file.startswith(name) for name in [*FOLDERS, PUBLIC])}
+    assert outside == SHARED
+    assert [file for file in FILES if file.startswith("array/") and not file.startswith(tuple(ROOMS))] == []
+
+
+@pytest.mark.parametrize("places", [FOLDERS, ROOMS], ids=["csrc", "array"])
+def test_nothing_is_included_from_further_down(places):
+    assert upward(places) == []
+
+
+def test_nothing_is_included_that_is_not_there():
+    missing = [f"{file} includes {other}" for file in FILES for other in includes(file) if other not in FILES]
+    assert missing == []
+
+
+def test_headers_go_in_no_circle():
+    done: set[str] = set()
+
+    def visit(file: str, way: tuple[str, ...]) -> None:
+        assert file not in way, " -> ".join([*way, file])
+        if file not in done:
+            for other in includes(file):
+                visit(other, (*way, file))
+            done.add(file)
+
+    for file in FILES:
+        visit(file, ())
+
+
+@pytest.mark.parametrize("folder", ["csrc", "src", "tests/cpp"])
+def test_every_file_opens_with_what_it_is_for(folder):
+    mute = []
+    for path in (ROOT / folder).rglob("*"):
+        if path.suffix in {".cpp", ".h"}:
+            name = path.relative_to(CSRC if folder == "csrc" else ROOT).as_posix()
+            if not re.match(rf"(//|/\*) {name.removeprefix('include/')}: \S", path.read_text()):
+                mute.append(name)
+    assert mute == []
+
+
+def test_files_that_comments_name_are_there():
+    names = FOREIGN | {
+        path.name for top in ("csrc", "src", "tests", "python", "cmake") for path in (ROOT / top).rglob("*.*")
+    }
+    dead = []
+    for file in FILES:
+        for line in re.findall(r"//(.*)", (CSRC / file).read_text()):
+            for path in re.findall(r"[\w/]+\.(?:cpp|h|py)\b(?!:\d)", line):
+                roots = (ROOT, CSRC, ROOT / "python")
+                if not (any((root / path).is_file() for root in roots) if "/" in path else path in names):
+                    dead.append(f"{file}: {path}")
+    assert dead == []
+
+
+def test_the_header_of_the_wheel_has_this_version():
+    text = (CSRC / PUBLIC / "version.h").read_text()
+    numbers = [re.search(rf"PYOP_VERSION_{part} (\d+)", text)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+    assert ".".join(numbers) == re.match(r"\d+\.\d+\.\d+", pyop.__version__)[0]
