@@ -8,6 +8,7 @@
 #include "graph/passes/rewrite.h"
 #include "graph/value_spec.h"
 #include "op/op.h"
+#include "plan/captured.h"
 #include "plan/guard.h"
 #include "plan/steps/steps.h"
 #include "runtime/origin.h"
@@ -115,6 +116,24 @@ void register_hooks(py::module_& m) {
         },
         py::arg("capsule"), py::arg("size"),
         "The state of a bit generator of NumPy, of `size` bytes: only for as long as the generator is alive.");
+    m.def(
+        "elements",
+        [](py::object array) {
+            if (!pyop::is_exact_array(array.ptr())) throw py::type_error("elements() takes an ndarray");
+            PyObject* bytes = pyop::elements_new(pyop::as_array(array.ptr()));
+            if (!bytes) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(bytes);
+        },
+        py::arg("array"), "The elements of an array as bytes.");
+    m.def(
+        "same_elements",
+        [](py::object array, py::bytes bytes) {
+            if (!pyop::is_exact_array(array.ptr())) throw py::type_error("same_elements() takes an ndarray");
+            const int same = pyop::same_elements(pyop::as_array(array.ptr()), bytes.ptr());
+            if (same < 0) throw py::error_already_set();
+            return same == 1;
+        },
+        py::arg("array"), py::arg("bytes"), "Whether the elements of an array are these.");
     m.def(
         "call_with_attribute",
         [](py::object owner, py::str name, py::object value, py::object fn, py::tuple args, py::dict kwargs) {

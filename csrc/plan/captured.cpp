@@ -21,14 +21,92 @@ bool same_items(PyObject* owner, PyObject* items) {
     return true;
 }
 
-bool same_bytes(PyArrayObject* a, PyObject* bytes) {
-    const auto n = static_cast<size_t>(PyArray_NBYTES(a));
-    return n == static_cast<size_t>(PyBytes_GET_SIZE(bytes)) &&
-           std::memcmp(PyArray_DATA(a), PyBytes_AS_STRING(bytes), n) == 0;
+bool same_walk(PyObject* owner, PyTypeObject* kind, PyObject* items) {
+    const Ref iterator = Ref::steal(kind->tp_iter(owner));
+    const Py_ssize_t n = PyTuple_GET_SIZE(items);
+    Py_ssize_t k = 0;
+    bool same = static_cast<bool>(iterator);
+    while (same) {
+        const Ref item = Ref::steal(Py_TYPE(iterator.get())->tp_iternext(iterator.get()));
+        if (!item) break;
+        same = k < n && PyTuple_GET_ITEM(items, k) == item.get();
+        ++k;
+    }
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return false;
+    }
+    return same && k == n;
+}
+
+// An array whose elements lie together: this one, or a copy of it.
+Ref together(PyArrayObject* a) {
+    if (PyArray_IS_C_CONTIGUOUS(a) || PyArray_IS_F_CONTIGUOUS(a)) return Ref::borrow(as_object(a));
+    return Ref::steal(PyArray_NewCopy(a, NPY_CORDER));
+}
+
+bool same_form(PyArrayObject* a, PyArrayObject* form) {
+    const int ndim = PyArray_NDIM(form);
+    return PyArray_NDIM(a) == ndim && std::equal(PyArray_DIMS(a), PyArray_DIMS(a) + ndim, PyArray_DIMS(form)) &&
+           (PyArray_DESCR(a) == PyArray_DESCR(form) || PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(form)));
+}
+
+bool same_bytes(const void* data, size_t n, PyObject* bytes) {
+    return n == static_cast<size_t>(PyBytes_GET_SIZE(bytes)) && std::memcmp(data, PyBytes_AS_STRING(bytes), n) == 0;
+}
+
+bool same_array(PyArrayObject* a, PyArrayObject* form, PyObject* bytes) {
+    if (!same_form(a, form)) return false;
+    const int same = same_elements(a, bytes);
+    if (same < 0) PyErr_Clear();
+    return same == 1;
+}
+
+bool same_buffer(PyObject* owner, PyObject* bytes) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(owner, &view, PyBUF_FULL_RO) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    const bool same = PyBuffer_IsContiguous(&view, 'A') && same_bytes(view.buf, static_cast<size_t>(view.len), bytes);
+    PyBuffer_Release(&view);
+    return same;
+}
+
+// What `value` is where there is nothing.
+PyObject* or_null(PyObject* value) { return value == Py_Ellipsis ? nullptr : value; }
+
+bool same_member(PyObject* owner, PyObject* descriptor, PyObject* value) {
+    const auto* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
+    const Ref instance = PyWeakref_CheckRef(owner) ? referent(owner) : Ref::borrow(owner);
+    if (!instance) return false;
+    PyObject* now;
+    std::memcpy(&now, reinterpret_cast<const char*>(instance.get()) + member->offset, sizeof now);
+    return now == or_null(value);
+}
+
+bool same_context(PyObject* owner, PyObject* value) {
+    PyObject* now = nullptr;
+    if (PyContextVar_Get(owner, nullptr, &now) < 0) PyErr_Clear();
+    const Ref found = Ref::steal(now);
+    return now == or_null(value);
+}
+
+bool same_function(PyObject* owner, PyObject* parts) {
+    const auto known = [&](Py_ssize_t k) { return or_null(PyTuple_GET_ITEM(parts, k)); };
+    return PyFunction_GET_CODE(owner) == known(0) && PyFunction_GET_DEFAULTS(owner) == known(1) &&
+           PyFunction_GET_KW_DEFAULTS(owner) == known(2);
+}
+
+bool is_member(PyObject* owner, PyObject* key) {
+    if (!Py_IS_TYPE(key, &PyMemberDescr_Type)) return false;
+    const auto* descriptor = reinterpret_cast<PyMemberDescrObject*>(key);
+    const bool fits = PyWeakref_CheckRef(owner) || PyObject_TypeCheck(owner, descriptor->d_common.d_type);
+    return fits && descriptor->d_member->type == 16;  // T_OBJECT_EX, as of __slots__
 }
 
 bool is_row(PyObject* row) {
-    if (!PyTuple_Check(row) || PyTuple_GET_SIZE(row) != 4 || !PyBytes_Check(PyTuple_GET_ITEM(row, 0))) return false;
+    if (!PyTuple_Check(row) || PyTuple_GET_SIZE(row) != 5 || !PyBytes_Check(PyTuple_GET_ITEM(row, 0))) return false;
     PyObject *owner = PyTuple_GET_ITEM(row, 1), *key = PyTuple_GET_ITEM(row, 2), *value = PyTuple_GET_ITEM(row, 3);
     switch (static_cast<ReadingKind>(PyBytes_AS_STRING(PyTuple_GET_ITEM(row, 0))[0])) {
         case ReadingKind::Name:
@@ -39,16 +117,41 @@ bool is_row(PyObject* row) {
             return PyType_Check(owner) && PyUnicode_CheckExact(key);
         case ReadingKind::Items:
             return (PyList_Check(owner) || PyDict_Check(owner)) && PyTuple_CheckExact(value);
-        case ReadingKind::Bytes:
-            return is_exact_array(owner) && PyBytes_CheckExact(value);
+        case ReadingKind::Size:
+            return PyDict_Check(owner) && PyLong_CheckExact(value);
+        case ReadingKind::Walked:
+            return PyType_Check(key) && PyObject_TypeCheck(owner, reinterpret_cast<PyTypeObject*>(key)) &&
+                   reinterpret_cast<PyTypeObject*>(key)->tp_iter && PyTuple_CheckExact(value);
+        case ReadingKind::Elements:
+            return is_exact_array(owner) && is_exact_array(key) && PyBytes_CheckExact(value);
+        case ReadingKind::Buffer:
+            return PyObject_CheckBuffer(owner) && PyBytes_CheckExact(value);
+        case ReadingKind::Member:
+            return is_member(owner, key);
+        case ReadingKind::Context:
+            return PyContextVar_CheckExact(owner);
+        case ReadingKind::Function:
+            return PyFunction_Check(owner) && PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == 3;
+        case ReadingKind::Weak:
+            return PyWeakref_CheckRef(owner);
     }
     return false;
 }
 
-// What `value` is where there is nothing.
-PyObject* or_null(PyObject* value) { return value == Py_Ellipsis ? nullptr : value; }
-
 }  // namespace
+
+PyObject* elements_new(PyArrayObject* owner) {
+    const Ref array = together(owner);
+    if (!array) return nullptr;
+    const auto* data = static_cast<const char*>(PyArray_DATA(as_array(array.get())));
+    return PyBytes_FromStringAndSize(data, PyArray_NBYTES(owner));
+}
+
+int same_elements(PyArrayObject* owner, PyObject* bytes) {
+    const Ref array = together(owner);
+    if (!array) return -1;
+    return same_bytes(PyArray_DATA(as_array(array.get())), static_cast<size_t>(PyArray_NBYTES(owner)), bytes);
+}
 
 int Captured::set(PyObject* readings) {
     std::vector<Row> rows;
@@ -76,8 +179,22 @@ bool Captured::holds(const Row& row) {
             return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(row.owner), row.key) == or_null(row.value);
         case ReadingKind::Items:
             return same_items(row.owner, row.value);
-        case ReadingKind::Bytes:
-            return same_bytes(as_array(row.owner), row.value);
+        case ReadingKind::Size:
+            return PyDict_GET_SIZE(row.owner) == PyLong_AsSsize_t(row.value);
+        case ReadingKind::Walked:
+            return same_walk(row.owner, reinterpret_cast<PyTypeObject*>(row.key), row.value);
+        case ReadingKind::Elements:
+            return same_array(as_array(row.owner), as_array(row.key), row.value);
+        case ReadingKind::Buffer:
+            return same_buffer(row.owner, row.value);
+        case ReadingKind::Member:
+            return same_member(row.owner, row.key, row.value);
+        case ReadingKind::Context:
+            return same_context(row.owner, row.value);
+        case ReadingKind::Function:
+            return same_function(row.owner, row.value);
+        case ReadingKind::Weak:
+            return static_cast<bool>(referent(row.owner)) == (row.value == Py_True);
     }
     return false;
 }

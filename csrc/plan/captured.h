@@ -1,9 +1,9 @@
 // plan/captured.h: what a function had read beside its arguments when it was traced, held against what it would read
 // now.
 //
-// A plan has the numbers of the trace in it: of globals, variables of the closure, attributes, items of lists and
-// dicts, elements of arrays. A call of the compiled function compares them by address, and small arrays by their bytes,
-// so that a plan made for others is dropped and the function traced again. No Python code runs in that.
+// A plan has the numbers of the trace in it: of globals, variables of the closure, attributes, items of containers,
+// elements of arrays. A call of the compiled function compares them by address, and memory by its bytes, so that a
+// plan made for others is dropped and the function traced again. No Python code runs in that.
 //
 // Threads: attached only; the GIL guards it.
 #pragma once
@@ -15,18 +15,26 @@
 
 namespace pyop {
 
+// Of each: its owner, its key, its value; Ellipsis stands for no value.
 enum class ReadingKind : char {
-    Name = 'n',  // dict, name: the value of a global, or of an attribute in an instance's dict; null if there is none
-    Cell = 'c',  // cell: its content; null if it is empty
-    Type = 't',  // class, name: an attribute of a class
-    Items = 'i',  // list or dict: all of its items, keys and values in turn for a dict
-    Bytes = 'b',  // contiguous array: its elements
+    Name = 'n',      // dict, text: the value of a global, or of an attribute in an instance's dict
+    Cell = 'c',      // cell, -: its content
+    Type = 't',      // class, text: an attribute of a class
+    Items = 'i',     // list or dict, -: all of its items, keys and values in turn for a dict, in a tuple
+    Size = 'z',      // dict, -: how many items it has
+    Walked = 'o',    // set, deque, ordered dict, class to iterate it by: what comes, in a tuple
+    Elements = 'b',  // array, array of its form: its elements, as bytes
+    Buffer = 'u',    // what has a buffer, -: its bytes
+    Member = 'm',    // instance or weak reference to it, member descriptor: a slot of it
+    Context = 'v',   // context variable, -: its value
+    Function = 'f',  // function, -: its code, defaults and defaults of keywords, in a tuple
+    Weak = 'w',      // weak reference, -: whether it is alive
 };
 
 class Captured {
   public:
-    // `readings`: a tuple of (kind, owner, key, value), as python/pyop/compiling/readings.py makes it. -1 with the
-    // error set if it is none.
+    // `readings`: a tuple of (kind, owner, key, value, label), as python/pyop/compiling/places.py makes them. -1 with
+    // the error set if it is none.
     int set(PyObject* readings);
     PYOP_INLINE bool unchanged() const { return rows_.empty() || compare(); }
     int traverse(visitproc visit, void* arg) const;
@@ -42,5 +50,10 @@ class Captured {
     Ref readings_;
     std::vector<Row> rows_;
 };
+
+// The elements of an array as they lie, or in C order where they do not lie together. Null with the error set.
+PyObject* elements_new(PyArrayObject* array);
+// Whether they are these: 1, 0, or -1 with the error set.
+int same_elements(PyArrayObject* array, PyObject* bytes);
 
 }  // namespace pyop

@@ -2,266 +2,79 @@
 
 A trace runs the function once for many calls. A counter that it increments, a generator that it draws from, an array
 that it writes to would be those of the trace for ever. So what the function can reach by its code (globals, variables
-of its closure, defaults, attributes and items of these) is noted before a trace and compared after it.
+of its closure, defaults, attributes and items of these) is noted before a trace and compared after it; and what it may
+read, going by the names in its code, is compared at every call of the plan (csrc/plan/captured.h).
 
-What cannot be seen: state of C code, of other libraries' objects and of files. Functions whose code names a clock or a
-source of random numbers, and those that reach an iterator, are traced twice in any case.
+What cannot be seen: state of C code and of files. Functions whose code names a clock or a source of random numbers, and
+those that reach an iterator, are traced twice in any case.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dis
+import ctypes
 import functools
+import gc
+import mmap
+import operator
+import os
 import random
 import sys
 import threading
-import zlib
 from array import array
-from collections import ChainMap, UserDict, UserList, deque
+from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 import numpy as np
 
 from .._core import CompiledFunction, Op, Tensor, Value
+from .code import facts
 from .generators import GAUSSIAN, Generator, generator_of, global_generators
+from .libraries import has_slots, is_fixed, is_installed, is_library, reads_itself
 from .names import imported
 from .number import is_number
-from .same import same
+from .own import Own
+from .places import (
+    MISSING,
+    Array,
+    Attributes,
+    Cell,
+    Class,
+    Code,
+    Context,
+    Items,
+    Memory,
+    Place,
+    Reading,
+    Referent,
+    Slots,
+)
 
-__all__ = ["MISSING", "Watch", "is_library"]
+__all__ = ["Watch"]
 
+_WRAPPER = type([].__len__)
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _ATOMS = frozenset(
-    (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), slice, range, np.dtype, np.ufunc, ModuleType)
-) | {BuiltinFunctionType, CodeType, property, staticmethod, classmethod, type(len)}
-_NOTHING = _ATOMS - {ModuleType, BuiltinFunctionType}
-_OURS = frozenset(("numpy", "scipy", "pyop", "builtins")) | sys.stdlib_module_names
+    (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), slice, range, np.dtype, np.ufunc)
+) | {CodeType, property, staticmethod, classmethod}
 _FLEETING = frozenset(
     ("default_rng", "RandomState", "SystemRandom", "urandom", "token_bytes", "uuid1", "uuid4", "time", "time_ns")
-) | {"perf_counter", "perf_counter_ns", "monotonic", "now", "today", "utcnow", "process_time"}
-_READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-_FLEETING |= {"globals", "environ", "getenv"}
+) | {"perf_counter", "perf_counter_ns", "monotonic", "now", "today", "utcnow", "process_time", "globals"}
+_BY_NAME: tuple[type, ...] = (operator.attrgetter, operator.methodcaller)
+_ENVIRONMENT = frozenset(("environ", "getenv"))
+_NEVER = "what an op calls"  # which runs with the plan, and not when it is traced
 # Of the standard library, but made to hold what is the user's.
 _HOLDERS: tuple[type, ...] = (SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap, threading.local)
 _HOLDERS += (WeakKeyDictionary, WeakValueDictionary)
-_WRITES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
+_BUFFERS: tuple[type, ...] = (bytearray, array, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure)
 _MAKES = frozenset(("__init__", "__new__", "__post_init__"))  # run where the class is named
-_MOST_OBJECTS = 1000
-_MOST_ITEMS = 10_000
-_MOST_BYTES = 1 << 26
-MISSING = object()
-
-
-@functools.lru_cache(maxsize=1024)
-def _names(code: CodeType) -> frozenset[str]:
-    """Of globals and attributes, in the code and the functions in it."""
-    inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
-    return frozenset(code.co_names).union(*inner)
-
-
-@functools.lru_cache(maxsize=1024)
-def _globals_read(code: CodeType) -> frozenset[str]:
-    """The names of globals alone: an attribute may have the name of a global that the code does not read."""
-    own = [op.argval for op in dis.get_instructions(code) if op.opname in _READS]
-    return frozenset(own).union(*[_globals_read(part) for part in code.co_consts if isinstance(part, CodeType)])
-
-
-@functools.lru_cache(maxsize=1024)
-def _writes_globals(code: CodeType) -> bool:
-    inner = any(_writes_globals(part) for part in code.co_consts if isinstance(part, CodeType))
-    return inner or not _WRITES.isdisjoint(code.co_code[::2])
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_installed(root: str) -> bool:
-    """Whether a package was installed: then its functions and objects are not the user's to change."""
-    path = getattr(sys.modules.get(root), "__file__", None) or ""
-    return root in _OURS or "site-packages" in path or "dist-packages" in path
-
-
-def is_library(x: Any) -> bool:
-    """Whether an object was defined in an installed package."""
-    module = getattr(x, "__module__", None)
-    return isinstance(module, str) and _is_installed(module.partition(".")[0])
-
-
-class _Binding:
-    """A name that stands for an object: ``owner[name]``."""
-
-    def __init__(self, label: str, owner: Any, name: str) -> None:
-        self.label, self.owner, self.name = label, owner, name
-        self.before = self.now()
-
-    def now(self) -> Any:
-        return imported(self.owner.get(self.name, MISSING))
-
-    def changed(self) -> bool:
-        return self.differs(self.before)
-
-    def differs(self, state: Any) -> bool:
-        """Whether it is another than it was."""
-        return self.now() is not state
-
-    def put(self, value: Any) -> None:
-        if value is not MISSING:
-            self.owner[self.name] = value
-        else:
-            self.owner.pop(self.name, None)
-
-    def found(self) -> list[Any]:
-        return [self.now()]
-
-
-class _Cell(_Binding):
-    def now(self) -> Any:
-        try:
-            return self.owner.cell_contents
-        except ValueError:
-            return MISSING
-
-    def put(self, value: Any) -> None:
-        if value is not MISSING:
-            self.owner.cell_contents = value
-        else:
-            del self.owner.cell_contents
-
-
-class _Items(_Binding):
-    """What a list, dict, set or deque holds."""
-
-    def now(self) -> Any:
-        return list(self.owner.items() if isinstance(self.owner, dict) else self.owner)
-
-    def differs(self, state: Any) -> bool:
-        now = self.now()
-        if len(now) != len(state):
-            return True
-        if isinstance(self.owner, dict):
-            return any(a is not c or b is not d for (a, b), (c, d) in zip(now, state, strict=True))
-        return any(a is not b for a, b in zip(now, state, strict=True))
-
-    def put(self, value: Any) -> None:
-        self.owner.clear()
-        if isinstance(self.owner, dict):
-            for key, x in value:  # a Counter's update adds
-                self.owner[key] = x
-        elif isinstance(self.owner, set):
-            self.owner.update(value)
-        else:
-            self.owner.extend(value)
-
-    def found(self) -> list[Any]:
-        return [x for _, x in self.now()] if isinstance(self.owner, dict) else self.now()
-
-
-class _Class(_Items):
-    """The attributes of a class."""
-
-    def now(self) -> Any:
-        return list(vars(self.owner).items())
-
-    def differs(self, state: Any) -> bool:
-        now = self.now()
-        return len(now) != len(state) or any(a is not b for (_, a), (_, b) in zip(now, state, strict=True))
-
-    def put(self, value: Any) -> None:
-        before = dict(value)
-        for name, x in self.now():
-            if name not in before:
-                delattr(self.owner, name)
-            elif x is not before[name]:
-                setattr(self.owner, name, before[name])
-
-    def found(self) -> list[Any]:
-        return [x for _, x in self.now()]
-
-
-class _Slots(_Items):
-    """The attributes of an object whose class gives them places (``__slots__``)."""
-
-    def now(self) -> Any:
-        names = [name for part in type(self.owner).__mro__ for name in vars(part).get("__slots__", ())]
-        return [(name, getattr(self.owner, name)) for name in names if hasattr(self.owner, name)]
-
-    def differs(self, state: Any) -> bool:
-        now = self.now()
-        return len(now) != len(state) or any(a is not b for (_, a), (_, b) in zip(now, state, strict=True))
-
-    def put(self, value: Any) -> None:
-        before = dict(value)
-        for name, x in self.now():
-            if name not in before:
-                delattr(self.owner, name)
-            elif x is not before[name]:
-                object.__setattr__(self.owner, name, before[name])
-        for name in before.keys() - dict(self.now()).keys():
-            object.__setattr__(self.owner, name, before[name])
-
-    def found(self) -> list[Any]:
-        return [x for _, x in self.now()]
-
-
-class _Numbers(_Binding):
-    """What a `bytearray` or an `array.array` holds."""
-
-    def now(self) -> Any:
-        return bytes(self.owner)
-
-    def differs(self, state: Any) -> bool:
-        return bool(self.now() != state)
-
-    def put(self, value: Any) -> None:
-        del self.owner[:]
-        if isinstance(self.owner, bytearray):
-            self.owner.extend(value)
-        else:
-            self.owner.frombytes(value)
-
-    def found(self) -> list[Any]:
-        return []
-
-
-class _Context(_Binding):
-    """The value of a context variable."""
-
-    def now(self) -> Any:
-        return self.owner.get(MISSING)
-
-    def put(self, value: Any) -> None:
-        self.owner.set(value)
-
-
-class _Array(_Binding):
-    """The elements of an array; of a large one no more than a sum of them."""
-
-    def now(self) -> Any:
-        if self.owner.dtype.hasobject:
-            return self.owner.tolist()
-        if self.owner.nbytes > 1 << 20:
-            return zlib.crc32(np.ascontiguousarray(self.owner).view(np.uint8).data), self.owner.shape
-        return self.owner.tobytes(), self.owner.shape, self.owner.dtype
-
-    def differs(self, state: Any) -> bool:
-        return not same(self.now(), state)
-
-    def put(self, value: Any) -> None:
-        if isinstance(value, tuple) and len(value) == 3 and self.owner.flags.writeable:
-            self.owner[...] = np.frombuffer(value[0], value[2]).reshape(value[1])
-
-    def found(self) -> list[Any]:
-        return []
-
-
-def _is_plain(x: Any) -> bool:
-    """Whether a list or dict holds its items as C code reads them."""
-    if isinstance(x, dict):
-        return type(x).items is dict.items  # not an OrderedDict
-    return isinstance(x, list) and type(x).__iter__ is list.__iter__
+_MOST_OBJECTS = 20_000
+_MOST_OF_LIBRARIES = 1000
 
 
 class Watch:
@@ -272,65 +85,103 @@ class Watch:
     fn : callable
     instances : list
         Arguments that are objects, as the `self` of a method.
+    known : dict, optional
+        The elements of arrays as they were, by the id of the array.
 
     Attributes
     ----------
     fleeting : bool
         It can reach what may change without being seen.
+    overflown : bool
+        It can reach more than there is time to look at.
     """
 
-    def __init__(self, fn: Callable[..., Any], instances: list[Any]) -> None:
-        self.fleeting = False
-        self.globals_read: list[tuple[dict[str, Any], frozenset[str]]] = []
-        self._named: list[
-            tuple[FunctionType, frozenset[str]]
-        ] = []  # functions, and what globals and attributes they name
-        self._methods: dict[int, type] = {}  # by the id of a function of a class
-        self.instances: list[dict[str, Any]] = []  # their attributes
-        self.classes: list[type] = []
-        self.own: set[int] = set()  # places that the trace has changed, and that do not matter: memos, logs
+    def __init__(self, fn: Callable[..., Any], instances: list[Any], known: dict[int, bytes] | None = None) -> None:
+        self._known = known or {}
+        self.fleeting = self.overflown = False
         self.generators: list[Generator] = global_generators()
-        self.places: list[_Binding] = []
+        self.places: list[Place] = []
+        self._at: dict[int, list[Place]] = {}  # by the id of the object they belong to
+        self._functions: dict[int, FunctionType] = {}
+        self._reached: dict[int, list[tuple[str | None, int]]] = {}  # from one to others, by which name
         self._seen: dict[int, Any] = {id(generator.owner): generator.owner for generator in self.generators}
-        self._bytes = 0
-        self._pending: deque[tuple[str, Any]] = deque([("the function", fn)])
-        self._pending.extend(("an argument", x) for x in instances)
-        while self._pending and len(self._seen) < _MOST_OBJECTS:
+        self._of_libraries = 0
+        self._modules: set[int] = set()  # which a variable stands for
+        self._here = 0  # the id of what is looked at
+        self._pending: deque[tuple[str, Any]] = deque()
+        for label, x in (("the function", fn), *(("an argument", x) for x in instances)):
+            self._push(label, x)
+        while self._pending:
+            if len(self._seen) > _MOST_OBJECTS:
+                self.overflown = True
+                break
             label, x = self._pending.popleft()
+            self._here = id(x)
             with contextlib.suppress(Exception):  # of an object that does not like to be looked at
                 self._visit(label, x)
 
+    def _push(self, label: str, x: Any, name: str | None = None) -> None:
+        """To be looked at, as it can be read from what is looked at now; as an attribute, by this name."""
+        if type(x) in _ATOMS:
+            return
+        self._reached.setdefault(self._here, []).append((name, id(x)))
+        if id(x) not in self._seen:
+            self._pending.append((label, x))
+
+    def _add(self, place: Place) -> None:
+        self.places.append(place)
+        self._at.setdefault(self._here, []).append(place)
+
     def _visit(self, label: str, x: Any) -> None:
         kind = type(x)
-        if kind in _ATOMS or id(x) in self._seen:
-            if x is random or (kind is BuiltinFunctionType and not isinstance(x.__self__, ModuleType)):
-                self._add_generator(label, x)
+        if kind is BuiltinFunctionType or kind is _WRAPPER:
+            if not isinstance(x.__self__, ModuleType) and not self._add_generator(label, x):
+                self._push(label, x.__self__)
+            return
+        if id(x) in self._seen:
             return
         self._seen[id(x)] = x  # alive, so that the id stays its own
         if kind is FunctionType:
             self._function(label, x)
         elif issubclass(kind, np.ndarray):
-            self._array(label, x.view(np.ndarray))
+            self._array(label, x)
         elif issubclass(kind, (list, dict, set, deque)):
             self._items(label, x)
-            if kind not in (list, dict, set, deque):  # of a class of the user's, with attributes beside
+            if kind is defaultdict:
+                self._push(label, x.default_factory)
+            elif kind not in (list, dict, set, deque):  # of a class of the user's, with attributes beside
                 self._instance(label, x)
-        elif kind in (bytearray, array) and len(x) <= _MOST_ITEMS:
-            self.places.append(_Numbers(label, x, ""))
+        elif isinstance(x, _BUFFERS):
+            self._add(Memory(label, x))
         elif kind is ContextVar:
-            self._add(_Context(f"the context variable {x.name!r}", x, ""))
+            place = Context(f"the context variable {x.name!r}", x)
+            self._add(place)
+            self._push(place.label, place.before)
         elif kind in (tuple, frozenset):
-            self._pending.extend((label, item) for item in x)
+            for item in x:
+                self._push(label, item)
         elif kind is MethodType:
-            self._pending.extend(((label, x.__func__), (label, x.__self__)))
+            self._push(label, x.__func__)
+            self._push(label, x.__self__)
         elif issubclass(kind, functools.partial):
-            self._pending.extend((label, part) for part in (x.func, *x.args, *x.keywords.values()))
+            for part in (x.func, *x.args, *x.keywords.values()):
+                self._push(label, part)
         elif kind is CompiledFunction or kind is Op:
-            self._pending.append((label, x.__wrapped__))
-        elif kind in (Value, Tensor) or is_number(x) or self._add_generator(label, x):
+            self._push(label, x.__wrapped__, _NEVER if kind is Op else None)
+        elif kind is MappingProxyType or kind in _VIEWS:
+            for part in gc.get_referents(x.mapping if kind in _VIEWS else x):
+                self._push(label, part)
+        elif issubclass(kind, ref):
+            self._add(Referent(label, x))
+            self._push(label, x())
+        elif kind is Tensor:
+            self._array(label, x.detach().numpy())
+        elif kind is Value or is_number(x) or self._add_generator(label, x):
             pass
+        elif kind is ModuleType:
+            self._module(x)
         elif isinstance(x, type):
-            self._class(label, x)
+            self._class(x)
         elif issubclass(kind, Iterator):
             self.fleeting = True
         else:
@@ -343,117 +194,150 @@ class Watch:
         return generator is not None
 
     def _function(self, label: str, fn: Any) -> None:
-        code, is_users = fn.__code__, not is_library(fn)
-        for name, cell in zip(code.co_freevars, fn.__closure__ or (), strict=True):
-            self._add(_Cell(f"{name!r} of the closure of {fn.__qualname__}", cell, name))
-        if not is_users:
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+            place = Cell(f"{name!r} of the closure of {fn.__qualname__}", cell, name)
+            self._add(place)
+            if type(place.before) is not ModuleType:
+                self._push(place.label, place.before)
+        if is_library(fn):
             return
-        names = _names(code)
-        self.fleeting |= not _FLEETING.isdisjoint(names)
-        if not GAUSSIAN.isdisjoint(names):
+        found = facts(fn.__code__)
+        for cell in fn.__closure__ or ():
+            with contextlib.suppress(ValueError):  # empty
+                if type(cell.cell_contents) is ModuleType:
+                    self._global("a module", cell.cell_contents, found.names, set())
+        self._functions[id(fn)] = fn
+        self.fleeting |= not _FLEETING.isdisjoint(found.names)
+        if not GAUSSIAN.isdisjoint(found.names):
             for generator in self.generators:
                 generator.look_closely()
-        known, writes = fn.__globals__, _writes_globals(code)
-        self._named.append((fn, names))
-        self.globals_read.append((known, _globals_read(code)))
-        for name in names:
-            if writes:
-                self._add(_Binding(f"the global {name!r}", known, name))
-            elif name in known and type(value := imported(known[name])) not in _NOTHING:
-                self._pending.append((f"the global {name!r}", value))
+        known = fn.__globals__
+        if found.writes_globals:
+            for name in found.names:
+                self._add(Place(f"the global {name!r}", known, name))
+        for name in found.globals_read & known.keys():
+            self._global(f"the global {name!r}", imported(known[name]), found.names, set())
+        if "globals" in found.globals_read:
+            self._add(Items("a global", known))
+        if not _ENVIRONMENT.isdisjoint(found.names):
+            self._push("the environment", os.environ._data)  # type: ignore[attr-defined]  # the dict in it
         for value in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
-            self._visit(f"a default of {fn.__qualname__}", value)
-        self._items(f"an attribute of {fn.__qualname__}", fn.__dict__)
+            self._push(f"a default of {fn.__qualname__}", value)
+        self._add(Code(f"the code of {fn.__qualname__}", fn))
+        if fn.__kwdefaults__ is not None:
+            self._add(Items(f"a default of {fn.__qualname__}", fn.__kwdefaults__))
+        self._attributes(f"an attribute of {fn.__qualname__}", fn.__dict__)
 
-    def _add(self, place: _Binding) -> None:
-        self.places.append(place)
-        if place.before is not MISSING:
-            self._pending.append((place.label, place.before))
+    def _global(self, label: str, value: Any, names: frozenset[str], seen: set[int]) -> None:
+        """What a name stands for; of a module of the user's, no more than the code names."""
+        if type(value) is not ModuleType:
+            self._push(label, value)
+        elif value is random:
+            self._add_generator(label, value)
+        elif id(value) not in seen and not is_installed(value.__name__.partition(".")[0]):
+            seen.add(id(value))
+            self._modules.add(id(value))
+            self._push(label, value)
+            for name in names & vars(value).keys():
+                self._global(f"{value.__name__}.{name}", imported(vars(value)[name]), names, seen)
+
+    def _module(self, x: ModuleType) -> None:
+        if is_installed(x.__name__.partition(".")[0]):
+            return
+        label = f"an attribute of the module {x.__name__}"
+        self._add(Attributes(label, vars(x), ModuleType))
+        if id(x) not in self._modules:  # an attribute or item of something: who knows what is read of it
+            for name, item in [*vars(x).items()]:
+                self._push(label, imported(item), name)
+
+    def _attributes(self, label: str, held: dict[str, Any], kind: type = object) -> None:
+        if reads_itself(kind):
+            self._whole(label, held)
+            return
+        self._add(Attributes(label, held, kind))
+        for name, item in list(held.items()):
+            self._push(label, item, name)
 
     def _items(self, label: str, x: Any) -> None:
-        if len(x) > _MOST_ITEMS:
-            return
-        place = _Items(label, x, "")
-        self.places.append(place)
-        self._pending.extend((label, item) for item in place.found() if type(item) not in _ATOMS)
+        place = Items(label, x)
+        self._add(place)
+        for item in place.found():
+            self._push(label, item)
 
     def _array(self, label: str, x: Any) -> None:
-        self._bytes += x.nbytes
-        if self._bytes <= _MOST_BYTES:
-            self.places.append(_Array(label, x, ""))
+        place = Array(label, x if type(x) is np.ndarray else x.view(np.ndarray), self._known.get(id(x)))
+        self._add(place)
+        for item in place.found():
+            self._push(label, item)
+        if type(x) is not np.ndarray and type(held := getattr(x, "__dict__", None)) is dict:  # with a mask
+            self._whole(label, held)
 
-    def _class(self, label: str, x: type) -> None:
+    def _class(self, x: type) -> None:
         if is_library(x):
             return
-        self.classes.append(x)
-        place = _Class(f"an attribute of {x.__name__}", x, "")
-        self.places.append(place)
+        place = Class(f"an attribute of {x.__name__}", x)
+        self._add(place)
+        for part in (*x.__bases__, type(x)):
+            self._push(place.label, part)
         for name, value in place.before:
             if type(value) is property:
-                value = value.fget
-            elif isinstance(value, (staticmethod, classmethod)):
+                for accessor in (value.fget, value.fset):
+                    self._push(place.label, accessor, name)
+                continue
+            if isinstance(value, (staticmethod, classmethod)):
                 value = value.__func__
             elif name.startswith("__") and type(value) is not FunctionType:
                 continue
-            self._methods[id(value)] = x
-            self._pending.append((place.label, value))
+            by = x.__name__ if name in _MAKES else None if name.startswith("__") else name
+            self._push(place.label, value, by)
 
     def _instance(self, label: str, x: Any) -> None:
         attributes = getattr(x, "__dict__", None)
-        if is_library(type(x)) and not isinstance(x, _HOLDERS):
-            if type(attributes) is dict:
-                self.instances.append(attributes)
-            if callable(x) and (wrapped := getattr(x, "__wrapped__", None)) is not None:  # functools.lru_cache
-                self._pending.append((label, wrapped))
+        kind = type(x)
+        if is_library(kind) and not isinstance(x, _HOLDERS):
+            self._of_a_library(label, x, attributes)
             return
         if type(attributes) is dict:
-            self._seen[id(attributes)] = attributes
-            self.instances.append(attributes)
-            self._items(f"an attribute of a {type(x).__name__}", attributes)
-        if any("__slots__" in vars(part) for part in type(x).__mro__):
-            place = _Slots(f"an attribute of a {type(x).__name__}", x, "")
-            self.places.append(place)
-            self._pending.extend((label, item) for item in place.found())
-        self._pending.append((label, type(x)))
+            self._attributes(f"an attribute of a {kind.__name__}", attributes, kind)
+        if has_slots(kind):
+            self._slots(f"an attribute of a {kind.__name__}", x, whole=reads_itself(kind))  # type: ignore[arg-type]
+        self._push(label, kind)
+
+    def _of_a_library(self, label: str, x: Any, attributes: Any) -> None:
+        """An object of an installed package, which reads its own attributes whatever the user's code names."""
+        if callable(x) and (wrapped := getattr(x, "__wrapped__", None)) is not None:  # functools.lru_cache
+            self._push(label, wrapped)
+            return
+        root = type(x).__module__.partition(".")[0]
+        if root == "pyop" or root in sys.stdlib_module_names or self._of_libraries > _MOST_OF_LIBRARIES:
+            held = attributes if type(attributes) is dict else {}
+            self._add(Attributes(f"an attribute of a {type(x).__name__}", held, type(x)))
+            for item in held.values():
+                if type(item) in (FunctionType, MethodType):  # of a cached_property
+                    self._push(label, item)
+            return
+        self._of_libraries += 1
+        if type(attributes) is dict:
+            self._whole(f"an attribute of a {type(x).__name__}", attributes)
+        if has_slots(type(x)):
+            self._slots(f"an attribute of a {type(x).__name__}", x, whole=True)
+
+    def _whole(self, label: str, attributes: dict[str, Any]) -> None:
+        """Attributes that are read whatever the code names."""
+        self._add(Items(label, attributes))
+        for item in attributes.values():
+            self._push(label, item)
+
+    def _slots(self, label: str, x: Any, whole: bool) -> None:
+        place = Slots(label, x, whole)
+        self._add(place)
+        for name, item in place.before:
+            self._push(label, item, None if whole else name)
 
     # --- after a trace
 
-    def names(self) -> frozenset[str]:
-        """Of what the function may read: globals and attributes. A method counts if it is named, or Python calls it."""
-        found: frozenset[str] = frozenset()
-        waiting = list(self._named)
-        while ready := [names for fn, names in waiting if self._may_run(fn, found)]:
-            waiting = [(fn, names) for fn, names in waiting if not self._may_run(fn, found)]
-            found = found.union(*ready)
-        return found
-
-    def _may_run(self, fn: FunctionType, names: frozenset[str]) -> bool:
-        kind, name = self._methods.get(id(fn)), fn.__name__
-        if kind is None or name in names:
-            return True
-        return kind.__name__ in names if name in _MAKES else name.startswith("__")
-
-    def cells(self) -> list[_Binding]:
-        """The variables of closures."""
-        return [place for place in self.places if type(place) is _Cell and id(place) not in self.own]
-
-    def containers(self) -> list[_Binding]:
-        """Lists and dicts, but for the attributes of instances."""
-        own = {id(attributes) for attributes in self.instances}
-        lists = [place for place in self.places if type(place) is _Items and _is_plain(place.owner)]
-        return [place for place in lists if id(place.owner) not in own and id(place) not in self.own]
-
-    def arrays(self) -> list[_Binding]:
-        """Arrays that are not too large to be looked at."""
-        return [place for place in self.places if type(place) is _Array and id(place) not in self.own]
-
-    def changed(self) -> list[str]:
+    def changed(self) -> list[Place]:
         """What is not as it was, but for random numbers."""
-        found = self._changed()
-        self.own.update(map(id, found))
-        return [place.label for place in found]
-
-    def _changed(self) -> list[_Binding]:
         return [place for place in self.places if place.changed()]
 
     def drawn(self) -> list[str]:
@@ -462,9 +346,7 @@ class Watch:
 
     def left_behind(self) -> list[str]:
         """Where symbolic arrays were put that mean nothing after the trace."""
-        return [
-            place.label for place in self._changed() if any(type(x) is Value or is_number(x) for x in place.found())
-        ]
+        return [place.label for place in self.changed() if any(type(x) is Value or is_number(x) for x in place.found())]
 
     def generator_states(self) -> list[Any]:
         """Of the random numbers, as they are now."""
@@ -481,10 +363,14 @@ class Watch:
         """As it is now but for random numbers, for `restore`."""
         return [place.now() for place in self.places]
 
+    def differing(self, state: list[Any]) -> list[Place]:
+        """The places that hold something else than at `state`."""
+        return [place for place, held in zip(self.places, state, strict=True) if place.differs(held)]
+
     def restore(self, state: list[Any] | None = None) -> None:
         """As it was before the trace, or at `state`; what cannot be set stays."""
         if state is None:
-            places: list[_Binding | Generator] = [*self.places, *self.generators]
+            places: list[Place | Generator] = [*self.places, *self.generators]
             state = [place.before for place in places]
         else:
             places = [*self.places]
@@ -492,3 +378,58 @@ class Watch:
             if place.differs(value):
                 with contextlib.suppress(Exception):  # of classes that do not let it be set
                     place.put(value)
+
+    # --- for the calls to come
+
+    def read(self) -> tuple[list[int], frozenset[str] | None]:
+        """The ids of what the function may read, going by the names in its code; these names, or None for all."""
+        names: set[str] = set()
+        waiting: dict[str, list[int]] = {}
+        found: dict[int, None] = {}
+        pending = [0]
+        dynamic = False
+        while pending:
+            at = pending.pop()
+            if at in found:
+                continue
+            found[at] = None
+            code = facts(self._functions[at].__code__) if at in self._functions else None
+            new = frozenset[str]() if code is None else code.names - names
+            names |= new
+            if (code is not None and code.dynamic) or type(self._seen.get(at)) in _BY_NAME:
+                dynamic = True
+            for name in [*waiting] if dynamic else [*(new & waiting.keys())]:
+                pending.extend(waiting.pop(name))
+            for by, x in self._reached.get(at, ()):
+                if by is None or by in names or (dynamic and by is not _NEVER):
+                    pending.append(x)
+                elif by is not _NEVER:
+                    waiting.setdefault(by, []).append(x)
+        return [*found], None if dynamic else frozenset(names)
+
+    def readings(self, own: Own) -> Iterator[Reading]:
+        """What to compare at each call of a plan.
+
+        Parameters
+        ----------
+        own : Own
+            What the function itself changes.
+        """
+        found, names = self.read()
+        for at in found:
+            if at in self._functions:
+                yield from _globals(self._functions[at], own)
+            for place in self._at.get(at, ()):
+                with contextlib.suppress(Exception):  # as above
+                    if type(place) is not Cell or not is_fixed(place.now()):
+                        yield from [*own.readings(place, names)]
+
+
+def _globals(fn: FunctionType, own: Own) -> Iterator[Reading]:
+    known = fn.__globals__
+    for name in facts(fn.__code__).globals_read:
+        value = imported(known.get(name, MISSING))
+        if not is_fixed(value) and not own.counts(Place, known, name):
+            yield b"n", known, name, value, repr(name)
+        elif value is MISSING:
+            yield b"n", known, name, Ellipsis, repr(name)

@@ -7,14 +7,14 @@ it computes nothing yet, and a plan knows nothing of them later: it would go ano
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from .type_checks import functions_of, names_of
+from .code import facts
+from .type_checks import functions_of
 
 __all__ = ["refuse_error_handling"]
-
-_checked: dict[CodeType, str | None] = {}
 
 
 def refuse_error_handling(fn: Callable[..., Any]) -> None:
@@ -42,9 +42,7 @@ def refuse_error_handling(fn: Callable[..., Any]) -> None:
     """
     for function in functions_of(fn):
         code = function.__code__
-        if code not in _checked:
-            _checked[code] = _found(code)
-        if what := _checked[code]:
+        if what := _found(code):
             raise TypeError(
                 f"{function.__name__} ({code.co_filename}:{code.co_firstlineno}) {what}, which acts while the function "
                 "is traced and nothing is computed yet, and not when the plan runs: write it around the call of the "
@@ -52,25 +50,15 @@ def refuse_error_handling(fn: Callable[..., Any]) -> None:
             )
 
 
+@lru_cache(maxsize=1024)
 def _found(code: CodeType) -> str | None:
-    names, constants = set(names_of(code)), set(_texts(code))
+    names, constants = facts(code).names, facts(code).texts
     if "seterr" in names or "seterrcall" in names:
         return "calls np.seterr"
     if "errstate" in names and constants & {"raise", "call"}:
         return 'uses np.errstate with "raise" or "call"'
+    if "geterr" in names or "get_printoptions" in names:
+        return "reads settings of NumPy by np.geterr or np.get_printoptions"
     if "catch_warnings" in names and ("error" in constants or "record" in constants):
         return "makes errors of warnings, or records them"
     return None
-
-
-def _texts(code: CodeType) -> list[str]:
-    """Texts among its constants, keywords of calls included."""
-    found: list[str] = []
-    for constant in code.co_consts:
-        if isinstance(constant, str):
-            found.append(constant)
-        elif isinstance(constant, tuple):
-            found += [item for item in constant if isinstance(item, str)]
-        elif isinstance(constant, CodeType):
-            found += _texts(constant)
-    return found

@@ -107,9 +107,9 @@ def compile(
     arrays is done once, when the function is traced, and ``with np.errstate(...)`` belongs around the call. Random
     numbers are an argument, or drawn in a `pyop.op` with ``stateful=True``.
 
-    Globals, variables of the closure, attributes, items of lists and dicts and arrays (of 64 KiB together) that the
-    function reads are compared at every call: where one was changed, the function is traced again. Of a method, `self`
-    is static: there are plans for each instance, which they do not keep alive.
+    Globals, variables of the closure, attributes, items of containers and arrays that the function reads are compared
+    at every call: where one was changed, the function is traced again. Large arrays are better arguments, or read-only.
+    Of a method, `self` is static: there are plans for each instance, which they do not keep alive.
 
     Called with symbolic arrays, or inside ``with graph:``, the function itself runs, and becomes part of that graph. So
     it does, without specs, when called with containers that have rules of their own: subclasses of ndarray, pandas,

@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,9 @@ def global_generators() -> list[Generator]:
 
 def generator_of(label: str, x: Any) -> Generator | None:
     """Of an object that is a generator, a method of one, or the module ``random``; else None."""
-    x = random._inst if x is random else getattr(x, "__self__", x)
+    if type(x) in (BuiltinMethodType, MethodType):
+        x = x.__self__
+    x = random._inst if x is random else x
     if isinstance(x, random.Random):
         return Generator(label, x, x.getstate, x.setstate)
     if "numpy.random" not in sys.modules:

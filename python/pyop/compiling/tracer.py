@@ -23,7 +23,8 @@ from .captured import Watch
 from .error_checks import refuse_error_handling
 from .number import Number, Specialise, check_statics, is_number
 from .options import Options
-from .readings import Reading, readings
+from .own import Own
+from .places import Reading
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning
 from .same import same, same_graphs
@@ -43,6 +44,8 @@ class Tracer:
         self.options = options
         self.history = History(self.name)
         self.unread = unread(fn)
+        # Of arrays that the last trace has read, which plans hold but once.
+        self.elements: list[tuple[weakref.ref[np.ndarray[Any, Any]], bytes]] = []
         self.last: tuple[Any, weakref.ref[Plan], tuple[Reading, ...]] | None = None
 
     def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
@@ -77,10 +80,8 @@ class Tracer:
                 specialised |= needed.places
         places = [place for _, found in arguments for place in found]
         self._count(function, arguments, places, specialised, read)
-        # What it holds is empty, at most: its own __dict__.
-        whole = (
-            known is not None and not specialised and finish is None and all(r[0] == b"i" and not r[3] for r in read)
-        )
+        # What it has read beside is no more than the function itself.
+        whole = known is not None and not specialised and finish is None and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
         trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
         return plan, kinds, trees, keys, finish, read
@@ -88,9 +89,9 @@ class Tracer:
     def _traced_already(self, function: Any, known: Any) -> Plan | None:
         """The plan of the last trace if it does for this call too, as the arguments differ in what is not read.
 
-        The last trace has read nothing beside its arguments but what was empty, and still is.
+        The last trace has read nothing beside its arguments but the function itself, which still is the same.
         """
-        if self.last is None or self.last[0] != known or any(owner for _, owner, _, _ in self.last[2]):
+        if self.last is None or self.last[0] != known or not all(map(_still, self.last[2])):
             return None
         return self.last[1]() if function._counts()[2] else None  # else all are forgotten, to be made anew
 
@@ -130,7 +131,8 @@ class Tracer:
                 keys.append(place.key)
         graph: Graph | None = None
         try:
-            graph, result, watch = self._write_down(arguments, n, names, kinds)
+            graph, result, read = self._write_down(arguments, n, names, kinds)
+            self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
             if self._has_numbers(arguments, n, kinds):
                 check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name)
@@ -152,13 +154,21 @@ class Tracer:
         finally:
             if graph is not None:
                 self._finish(graph)
-        return plan, finish, b"".join(kinds), tuple(keys), readings(watch)
+        return plan, finish, b"".join(kinds), tuple(keys), read
 
     def _write_down(
         self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes]
-    ) -> tuple[Graph, Any, Watch]:
+    ) -> tuple[Graph, Any, tuple[Reading, ...]]:
         """The graph of one call and what the function returned, if every call writes down the same."""
-        watch = Watch(self.fn, [p.value for _, places in arguments for p in places if p.kind == b"i"])
+        instances = [p.value for _, places in arguments for p in places if p.kind == b"i"]
+        known = {id(owner): held for to, held in self.elements if (owner := to()) is not None}
+        watch, own = Watch(self.fn, instances, known), Own()
+        if watch.overflown:
+            raise TypeError(
+                f"{self._place()} can reach more than 20,000 objects beside its arguments, too many to look at each "
+                "call whether somebody has changed them: pass those that it reads as arguments, as arrays rather than "
+                "many small objects"
+            )
         try:
             graph, result = self._call(arguments, n, names, kinds)
         except Specialise:
@@ -171,8 +181,9 @@ class Tracer:
                 f"{self._place()} puts what it computes into {left[0]}, where a symbolic array would be left after the "
                 "trace: return it as a result instead"
             )
+        own.first(changed)
         if not (changed or drawn or watch.fleeting):
-            return graph, result, watch
+            return graph, result, tuple(watch.readings(own))
         # Does it matter? Another call must write down the same, and not draw the same numbers. Where other threads draw
         # meanwhile, only what is written down can tell.
         state, left = watch.state(), watch.generator_states()
@@ -183,8 +194,9 @@ class Tracer:
                 again, result_again = self._call(arguments, n, names, kinds)
             except Exception:
                 watch.restore()
-                raise self._refusal(changed or drawn) from None
+                raise self._refusal([place.label for place in changed] or drawn) from None
             self._finish(again)
+            own.again(watch.places, state)
             moved = watch.drawn()
             if moved and attempt == 0 and same(watch.generator_states(), left):
                 watch.restore()
@@ -194,13 +206,14 @@ class Tracer:
                 )
             if not same_graphs(graph, result, again, result_again):
                 watch.restore()
-                raise self._refusal(changed)
+                raise self._refusal([place.label for place in changed])
             if drawn and not moved:
                 watch.restore_generators(left)
             if not (drawn and moved):
                 break
         watch.restore(state)
-        return graph, result, watch
+        # What the trace has made is looked at, too.
+        return graph, result, tuple((Watch(self.fn, instances, known) if changed else watch).readings(own))
 
     def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:
         """Whether the function was given Numbers that it reads."""
@@ -256,7 +269,7 @@ class Tracer:
         self, function: Any, arguments: Any, places: list[Place], specialised: set[int], read: tuple[Reading, ...]
     ) -> None:
         entries: dict[str, tuple[str, str | Spec]] = {
-            repr(name): ("captured", f"{id(value):x}") for _, _, name, value in read
+            label: ("captured", f"{_identity(value):x}") for _, _, _, value, label in read
         }
         for k, place in enumerate(places):
             entries[place.path] = _variety(place, place.kind == b"n" and k in specialised)
@@ -288,6 +301,21 @@ def _check_container(tree: Any, places: list[Place], leaves: list[Any], argument
         f"{name} changes what its argument '{root(places[0].path)}' holds, and the caller's {type(argument).__name__} "
         "would stay as it is: make a new one, and return it"
     )
+
+
+def _still(reading: Reading) -> bool:
+    """Whether a function, or its attributes, are what they were."""
+    kind, owner, _, value, _ = reading
+    if kind == b"z":
+        return bool(len(owner) == value)
+    now = (owner.__code__, owner.__defaults__, owner.__kwdefaults__)
+    return all((Ellipsis if a is None else a) is b for a, b in zip(now, value, strict=True))
+
+
+def _identity(value: Any) -> int:
+    if isinstance(value, tuple):
+        return hash(tuple(map(id, value)))
+    return hash(value) if isinstance(value, bytes) else id(value)
 
 
 def _has_numbers(tree: Any) -> bool:

@@ -135,7 +135,7 @@ def functions_of(fn: Any) -> Iterator[FunctionType]:
     while pending and len(seen) < 200:
         function = pending.pop()
         while not isinstance(function, (FunctionType, Op)):  # what an op calls is called with arrays
-            inner = function.__func__ if type(function) is MethodType else getattr(function, "__wrapped__", None)
+            inner = function.__func__ if type(function) is MethodType else _wrapped(function)
             if inner is None or inner is function:
                 break
             function = inner
@@ -157,6 +157,13 @@ def functions_of(fn: Any) -> Iterator[FunctionType]:
             named = function.__globals__.get(name)
             if isinstance(named, FunctionType) and named.__module__ == module:
                 pending.append(named)
+
+
+def _wrapped(x: Any) -> Any:
+    try:
+        return getattr(x, "__wrapped__", None)
+    except Exception:  # of an object that does not like to be looked at
+        return None
 
 
 def _asks_us(function: FunctionType) -> bool:

@@ -6,18 +6,15 @@ first call and as np.float64 later, and one trace does for both.
 
 from __future__ import annotations
 
-import opcode
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
 from .arguments import Argument
+from .code import variables
 
 __all__ = ["signature", "unread"]
 
-_LOCALS = frozenset(opcode.haslocal)
-# Newer releases put two variables into one instruction.
-_PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST") > 1)
 # What gives a function, or those that it calls, its variables by their names.
 _SEE_ALL = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "inspect", "evaluate"))
 _NOTHING: frozenset[int] = frozenset()
@@ -48,12 +45,7 @@ def unread(fn: Any) -> frozenset[int]:
 def _unread(code: CodeType) -> frozenset[int]:
     if not _SEE_ALL.isdisjoint(code.co_names):
         return _NOTHING
-    read: set[int] = set()
-    found = code.co_code
-    for at in range(0, len(found), 2):
-        op, k = found[at], found[at + 1]
-        if op in _LOCALS:
-            read |= {k >> 4, k & 15} if op in _PAIRS else {k}
+    read = variables(code)
     names = code.co_varnames[: min(code.co_argcount, 256)]
     return frozenset(k for k, name in enumerate(names) if k not in read and name not in code.co_cellvars)
 

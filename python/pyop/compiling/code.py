@@ -1,0 +1,93 @@
+"""What the code of a function says, read once: names, constants, instructions; those of the functions in it, too.
+
+Who asks: `captured` (what the function may read), `type_checks` and `error_checks` (what no stand-in can answer),
+`unread` (arguments that make no difference).
+"""
+
+from __future__ import annotations
+
+import dis
+import opcode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+
+__all__ = ["Facts", "Instruction", "codes", "facts", "instructions", "variables"]
+
+Instruction = dis.Instruction
+
+_NOISE = frozenset(("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RESUME", "COPY_FREE_VARS"))
+_DYNAMIC = frozenset(("getattr", "hasattr", "vars", "__dict__", "dir", "eval", "exec", "asdict", "astuple", "fields"))
+_DYNAMIC |= {"__getattribute__", "getmembers", "getattr_static", "__slots__", "deepcopy", "replace", "attrgetter"}
+_DYNAMIC |= {"methodcaller"}
+_READS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
+_WRITES = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL"))
+_LOCALS = frozenset(opcode.haslocal)
+# Newer releases put two variables into one instruction.
+_PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST") > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Of a code object and those in it."""
+
+    names: frozenset[str]  # of globals and attributes
+    globals_read: frozenset[str]  # an attribute may have the name of a global that the code does not read
+    writes_globals: bool
+    texts: frozenset[str]  # among its constants, keywords of calls included
+    dynamic: bool  # it may read attributes whose names do not stand in it
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """The code, and that of the functions, classes and comprehensions in it."""
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from codes(part)
+
+
+@lru_cache(maxsize=256)
+def instructions(code: CodeType) -> tuple[Instruction, ...]:
+    """Those that do something, of this code alone."""
+    return tuple(op for op in dis.get_instructions(code) if op.opname not in _NOISE)
+
+
+@lru_cache(maxsize=2048)
+def facts(code: CodeType) -> Facts:
+    """Return what can be said of a code object without running it.
+
+    Examples
+    --------
+    >>> from pyop.compiling.code import facts
+    >>> found = facts((lambda x: [abs(k.real) for k in x.parts("all")]).__code__)
+    >>> sorted(found.names), sorted(found.globals_read), found.texts
+    (['abs', 'parts', 'real'], ['abs'], frozenset({'all'}))
+    """
+    names: set[str] = set()
+    read: set[str] = set()
+    texts: set[str] = set()
+    writes = matches = False
+    for part in codes(code):
+        names.update(part.co_names)
+        if part.co_names:
+            for op in dis.get_instructions(part):
+                if op.opname in _READS:
+                    read.add(op.argval)
+                writes |= op.opname in _WRITES
+                matches |= op.opname == "MATCH_CLASS"
+        for constant in part.co_consts:
+            found = constant if isinstance(constant, tuple) else (constant,)
+            texts.update(x for x in found if isinstance(x, str))
+    dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
+    return Facts(frozenset(names), frozenset(read), writes, frozenset(texts), dynamic)
+
+
+def variables(code: CodeType) -> frozenset[int]:
+    """The places of local variables that it reads or writes."""
+    found: set[int] = set()
+    raw = code.co_code
+    for op, k in zip(raw[::2], raw[1::2], strict=True):
+        if op in _LOCALS:
+            found |= {k >> 4, k & 15} if op in _PAIRS else {k}
+    return frozenset(found)

@@ -1,0 +1,54 @@
+"""What belongs to the user and what to installed packages, whose state is their own business."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+import threading
+import types
+from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .places import MISSING
+
+__all__ = ["has_slots", "is_fixed", "is_installed", "is_library", "reads_itself"]
+
+_OURS = frozenset(("numpy", "scipy", "pyop", "builtins")) | sys.stdlib_module_names
+# Attributes that nobody but the user's code reads.
+_BARE = frozenset((object, SimpleNamespace, argparse.Namespace, threading.local))
+_BARE_MODULES = frozenset(("abc", "typing", "enum", "collections.abc", "typing_extensions", "builtins"))
+
+
+@functools.lru_cache(maxsize=4096)
+def is_installed(root: str) -> bool:
+    """Whether a package was installed: then its functions and objects are not the user's to change."""
+    path = getattr(sys.modules.get(root), "__file__", None) or ""
+    return root in _OURS or "site-packages" in path or "dist-packages" in path
+
+
+def is_library(x: Any) -> bool:
+    """Whether an object was defined in an installed package."""
+    module = getattr(x, "__module__", None)
+    if module == "types" and getattr(types, getattr(x, "__name__", ""), None) is not x:  # dataclasses.make_dataclass
+        return False
+    return isinstance(module, str) and is_installed(module.partition(".")[0])
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether nobody binds the name of it anew: a module, a function or class of a library."""
+    if value is MISSING or value is Ellipsis or isinstance(value, (ModuleType, BuiltinFunctionType, np.ufunc)):
+        return True
+    return isinstance(value, (type, FunctionType)) and is_library(value)
+
+
+@functools.lru_cache(maxsize=1024)
+def reads_itself(kind: type) -> bool:
+    """Whether code of a library reads the attributes of its instances, a base class of the user's for one."""
+    return any(part not in _BARE and part.__module__ not in _BARE_MODULES and is_library(part) for part in kind.__mro__)
+
+
+def has_slots(kind: type) -> bool:
+    return any("__slots__" in vars(part) for part in kind.__mro__)
