@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 namespace pyop {
 
@@ -72,6 +73,21 @@ bool same_buffer(PyObject* owner, PyObject* bytes) {
     PyBuffer_Release(&view);
     return same;
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // CPython 3.12 and 3.13 still count
+// A number that no dict, or no class, had before this one was last changed; 0 where the interpreter does not tell: of
+// dicts from CPython 3.14 on, and of those of instances that share their keys.
+uint64_t version_of(PyObject* owner) {
+    if (PyType_Check(owner)) return reinterpret_cast<const PyTypeObject*>(owner)->tp_version_tag;
+#if PY_VERSION_HEX < 0x030E0000
+    const auto* d = reinterpret_cast<const PyDictObject*>(owner);
+    return d->ma_values ? 0 : d->ma_version_tag;
+#else
+    return 0;
+#endif
+}
+#pragma GCC diagnostic pop
 
 // What `value` is where there is nothing.
 PyObject* or_null(PyObject* value) { return value == Py_Ellipsis ? nullptr : value; }
@@ -155,16 +171,27 @@ int same_elements(PyArrayObject* owner, PyObject* bytes) {
 
 int Captured::set(PyObject* readings) {
     std::vector<Row> rows;
+    std::vector<Owner> owners;
+    std::unordered_map<PyObject*, size_t> places;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(readings); ++k) {
         PyObject* row = PyTuple_GET_ITEM(readings, k);
         if (!is_row(row)) {
             PyErr_Format(PyExc_TypeError, "not a reading: %R", row);
             return -1;
         }
-        rows.push_back({static_cast<ReadingKind>(PyBytes_AS_STRING(PyTuple_GET_ITEM(row, 0))[0]),
-                        PyTuple_GET_ITEM(row, 1), PyTuple_GET_ITEM(row, 2), PyTuple_GET_ITEM(row, 3)});
+        const Row read{static_cast<ReadingKind>(PyBytes_AS_STRING(PyTuple_GET_ITEM(row, 0))[0]),
+                       PyTuple_GET_ITEM(row, 1), PyTuple_GET_ITEM(row, 2), PyTuple_GET_ITEM(row, 3)};
+        if (read.kind != ReadingKind::Name && read.kind != ReadingKind::Size && read.kind != ReadingKind::Type &&
+            !(read.kind == ReadingKind::Items && PyDict_Check(read.owner))) {
+            rows.push_back(read);
+            continue;
+        }
+        const size_t place = places.try_emplace(read.owner, owners.size()).first->second;
+        if (place == owners.size()) owners.push_back({read.owner, {}});
+        owners[place].rows.push_back(read);
     }
     readings_ = Ref::borrow(readings);
+    owners_ = std::move(owners);
     rows_ = std::move(rows);
     return 0;
 }
@@ -199,7 +226,18 @@ bool Captured::holds(const Row& row) {
     return false;
 }
 
-bool Captured::compare() const { return std::all_of(rows_.begin(), rows_.end(), holds); }
+bool Captured::holds(const Owner& owner) {
+    const uint64_t version = version_of(owner.owner);
+    if (PYOP_LIKELY(version && version == owner.version)) return true;
+    if (!std::all_of(owner.rows.begin(), owner.rows.end(), [](const Row& row) { return holds(row); })) return false;
+    owner.version = version_of(owner.owner);  // that of a class is given at a look-up
+    return true;
+}
+
+bool Captured::compare() const {
+    return std::all_of(owners_.begin(), owners_.end(), [](const Owner& owner) { return holds(owner); }) &&
+           std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return holds(row); });
+}
 
 int Captured::traverse(visitproc visit, void* arg) const {
     Py_VISIT(readings_.get());

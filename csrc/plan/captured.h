@@ -3,7 +3,8 @@
 //
 // A plan has the numbers of the trace in it: of globals, variables of the closure, attributes, items of containers,
 // elements of arrays. A call of the compiled function compares them by address, and memory by its bytes, so that a
-// plan made for others is dropped and the function traced again. No Python code runs in that.
+// plan made for others is dropped and the function traced again. No Python code runs in that. What is in one dict or
+// class is looked up again only once the interpreter says that this has changed, where it does say so.
 //
 // Threads: attached only; the GIL guards it.
 #pragma once
@@ -36,7 +37,7 @@ class Captured {
     // `readings`: a tuple of (kind, owner, key, value, label), as python/pyop/compiling/places.py makes them. -1 with
     // the error set if it is none.
     int set(PyObject* readings);
-    PYOP_INLINE bool unchanged() const { return rows_.empty() || compare(); }
+    PYOP_INLINE bool unchanged() const { return (owners_.empty() && rows_.empty()) || compare(); }
     int traverse(visitproc visit, void* arg) const;
 
   private:
@@ -44,11 +45,19 @@ class Captured {
         ReadingKind kind;
         PyObject *owner, *key, *value;  // borrowed from `readings_`
     };
+    // What is read of one dict or class.
+    struct Owner {
+        PyObject* owner;
+        std::vector<Row> rows;
+        mutable uint64_t version = 0;  // of it when they were the same
+    };
     static bool holds(const Row& row);
+    static bool holds(const Owner& owner);
     bool compare() const;
 
     Ref readings_;
-    std::vector<Row> rows_;
+    std::vector<Owner> owners_;
+    std::vector<Row> rows_;  // the others
 };
 
 // The elements of an array as they lie, or in C order where they do not lie together. Null with the error set.
