@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyop.dims import Dim, DimTooLarge, add, broadcast_shapes, floordiv, mul, prod, same, sub
-from pyop.spec import Spec
+from pyop.declare.dims import Dim, DimTooLarge, add, broadcast_shapes, floordiv, mul, prod, same, sub
+from pyop.declare.spec import Spec
 
 n, m, k = Dim("n"), Dim("m"), Dim("k")
 NAMES = ("n", "m", "k")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyop.signature import Signature
-from pyop.spec import Spec
+from pyop.declare.signature import Signature
+from pyop.declare.spec import Spec
 
 GOOD = [
     "float64[n, m+1], T[*batch, 2*(n-1)//3] -> T[*batch], i8[k!], str[_!]",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyop.parameters import Parameters
+from pyop.declare.parameters import Parameters
 
 
 class _Class:

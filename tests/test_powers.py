@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop.powers import power_of
+from pyop.graph.powers import power_of
 
 NUMBERS = [
     2.0,

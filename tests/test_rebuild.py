@@ -9,8 +9,8 @@ import pytest
 
 import pyop
 from pyop._tree import flatten
-from pyop.dim import Dim
-from pyop.rebuild import CallOnTree, call_on_tree, call_with_sizes
+from pyop.declare.dim import Dim
+from pyop.declare.rebuild import CallOnTree, call_on_tree, call_with_sizes
 
 Pair = namedtuple("Pair", "left right")
 A, B = np.arange(3.0), np.ones(2)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numpy_cases import Case, cases
 
 from pyop import rules
-from pyop.dims import Dim
+from pyop.declare.dims import Dim
+from pyop.declare.spec import Spec
 from pyop.rules import ufuncs
 from pyop.rules.indexing import getitem
-from pyop.spec import Spec
 
 NAMES = {5: Dim("n"), 7: Dim("m")}
 SIZES = {"n": 5, "m": 7}

@@ -14,8 +14,8 @@ from numpy_cases import Case
 from test_rules import compare, infer
 
 from pyop import rules
-from pyop.dims import Dim
-from pyop.spec import Spec
+from pyop.declare.dims import Dim
+from pyop.declare.spec import Spec
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 DTYPES = ["f8", "f8", "f4", "f2", "i8", "i4", "i2", "u1", "u8", "?", "c16", "c8", "O", "m8[s]", "M8[s]", "U2"]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyop.binding import Kind, Step
-from pyop.dims import Dim
-from pyop.signature import Signature
-from pyop.spec import Spec
+from pyop.declare.binding import Kind, Step
+from pyop.declare.dims import Dim
+from pyop.declare.signature import Signature
+from pyop.declare.spec import Spec
 
 S = Spec.parse
 

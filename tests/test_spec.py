@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyop.dims import Dim
-from pyop.spec import Late, Spec, Variadic
+from pyop.declare.dims import Dim
+from pyop.declare.spec import Late, Spec, Variadic
 
 n, m = Dim("n"), Dim("m")
 

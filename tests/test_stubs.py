@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop import _core, value_refusals
+from pyop import _core
+from pyop.graph import value_refusals
 
 STUB = Path(pyop.__file__).with_name("_core.pyi")
 

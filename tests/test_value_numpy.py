@@ -12,7 +12,7 @@ from numpy_cases import A, B, Case, V, cases, i
 
 import pyop
 from pyop import Spec
-from pyop.dims import Dim
+from pyop.declare.dims import Dim
 
 NAMES = {5: Dim("n"), 7: Dim("m")}
 

@@ -1,7 +1,7 @@
 // graph/graph.h: Graph, the nodes of a computation in creation order. Append-only.
 //
 // The C++ class holds the data; GraphObject is its Python object (`pyop._core.GraphBase`, which
-// python/pyop/graph.py extends). Values, nodes' handles and plans keep the Python object alive, so that the
+// python/pyop/graph/graph.py extends). Values, nodes' handles and plans keep the Python object alive, so that the
 // cycle collector sees every edge: function → graph → node → function is collected.
 //
 // Threads: attached only; the GIL guards it.

@@ -1,4 +1,4 @@
-// graph/graph_type.cpp: GraphBase, the Python object of a Graph. python/pyop/graph.py extends it with
+// graph/graph_type.cpp: GraphBase, the Python object of a Graph. python/pyop/graph/graph.py extends it with
 // everything that need not be fast.
 #include "array/call/checked_call.h"
 #include "array/protocol/scalar_operator.h"

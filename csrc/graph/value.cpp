@@ -96,7 +96,7 @@ PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* i
         return nullptr;
     }
     Ref text = Ref::steal(value_repr(self));
-    Ref module = text ? Ref::steal(PyImport_ImportModule("pyop.value_refusals")) : Ref();
+    Ref module = text ? Ref::steal(PyImport_ImportModule("pyop.graph.value_refusals")) : Ref();
     Ref storing = module ? Ref::steal(PyObject_CallMethod(module.get(), "text_of_store", "O", text.get())) : Ref();
     if (!storing) return nullptr;
     if (storing.get() != Py_None)
@@ -117,11 +117,11 @@ constexpr const char* kWrapOrStack =
 PyObject* value_array(PyObject* self, PyObject*, PyObject*) { return needs_number(self, "the array", kWrapOrStack); }
 PyObject* value_complex(PyObject* self, PyObject*) { return needs_number(self, "complex()", kWrap); }
 
-// Whether what the caller's Python code is doing is an operator and no call: python/pyop/operands.py. -1: error set.
+// Whether what the caller's Python code is doing is an operator and no call: python/pyop/graph/operands.py. -1: error set.
 int is_written_as_operator() {
     static PyObject* function = nullptr;  // for the life of the process
     if (!function) {
-        Ref module = Ref::steal(PyImport_ImportModule("pyop.operands"));
+        Ref module = Ref::steal(PyImport_ImportModule("pyop.graph.operands"));
         function = module ? PyObject_GetAttrString(module.get(), "is_written_as_operator") : nullptr;
         if (!function) return -1;
     }
@@ -280,7 +280,7 @@ int value_init(PyObject* module) {
     methods.insert(methods.end() - 1, more.begin(), more.end());
     slots.push_back({Py_tp_methods, methods.data()});
     slots.push_back({0, nullptr});
-    // Not immutable: python/pyop/value_methods.py adds the ndarray methods.
+    // Not immutable: python/pyop/graph/value_methods.py adds the ndarray methods.
     PyType_Spec spec = {"pyop._core.Value", sizeof(ValueObject), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
     value_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));

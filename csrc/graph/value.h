@@ -47,7 +47,7 @@ PyObject* node_handle_new(PyObject* graph, uint32_t index);
 // array_function(func, types, args, kwargs), getitem(value, key), told once by python/pyop/__init__.py.
 void set_array_hooks(PyObject* array_ufunc, PyObject* array_function, PyObject* getitem);
 
-// in_place(operator, value, other) of python/pyop/in_place.py: the Value that `value` becomes by an augmented
+// in_place(operator, value, other) of python/pyop/graph/in_place.py: the Value that `value` becomes by an augmented
 // assignment.
 void set_in_place_hook(PyObject* in_place);
 

@@ -66,11 +66,11 @@ PyObject* operator_power(PyObject* a, PyObject* number) {
                    static_cast<PyObject*>(nullptr));
 }
 
-// The ufunc that NumPy's ** is for an array of this dtype and this number (python/pyop/powers.py), or None.
+// The ufunc that NumPy's ** is for an array of this dtype and this number (python/pyop/graph/powers.py), or None.
 Ref power_of(PyArray_Descr* descr, PyObject* number) {
     static PyObject* function = nullptr;  // for the life of the process
     if (!function) {
-        Ref module = Ref::steal(PyImport_ImportModule("pyop.powers"));
+        Ref module = Ref::steal(PyImport_ImportModule("pyop.graph.powers"));
         function = module ? PyObject_GetAttrString(module.get(), "power_of") : nullptr;
         if (!function) return {};
     }

@@ -16,7 +16,7 @@ namespace {
 template <size_t n>
 PyObject* function(const char (&name)[n], PyObject*& kept) {
     if (!kept) {
-        Ref module = Ref::steal(PyImport_ImportModule("pyop.value_sequence"));
+        Ref module = Ref::steal(PyImport_ImportModule("pyop.graph.value_sequence"));
         kept = module ? PyObject_GetAttrString(module.get(), name) : nullptr;
     }
     return kept;

@@ -166,7 +166,7 @@ PyType_Slot op_slots[] = {
     {0, nullptr},
 };
 
-// Not immutable: python/pyop/op.py adds the cold methods.
+// Not immutable: python/pyop/ops/op.py adds the cold methods.
 PyType_Spec op_type_spec = {"pyop._core.Op", sizeof(OpObject), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, op_slots};
 

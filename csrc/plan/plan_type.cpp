@@ -257,7 +257,7 @@ PyMethodDef plan_methods[] = {
     {"_owners", plan_owners, METH_NOARGS,
      "_owners(): for each result, whose memory it shows as the graph was written, and whose when equal nodes are one\n"
      "(None for what was computed at compile); numbers that are equal for the same."},
-    {"_facts", plan_facts, METH_NOARGS, "_facts(): what became of each node; see python/pyop/explain.py."},
+    {"_facts", plan_facts, METH_NOARGS, "_facts(): what became of each node; see python/pyop/graph/explain.py."},
     {},
 };
 

@@ -20,26 +20,26 @@ import os
 
 from . import _core, autograd, contrib, debug
 from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Tensor, Value, __version__
-from .array_protocol import array_function, array_ufunc
 from .autograd import Function, enable_grad, no_grad
 from .check import check
 from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .config import build_config, get_include
-from .dims import Dim
-from .explain import Explanation
+from .declare.dims import Dim
+from .declare.signature import Signature
+from .declare.spec import Spec
 from .gradients.rule import defjvp, defvjp
 from .gradients.saved import saved
 from .gradients.stop import stop_gradient
-from .graph import Graph, trace
-from .in_place import in_place
-from .op import Op, op
+from .gradients.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
+from .graph.array_protocol import array_function, array_ufunc
+from .graph.explain import Explanation
+from .graph.graph import Graph, trace
+from .graph.in_place import in_place
+from .graph.value_methods import getitem, install
+from .ops.op import Op, op
+from .ops.py_func import numpy_function, py_func
 from .profile import Profile, profile
-from .py_func import numpy_function, py_func
 from .saving import load, pickles
-from .signature import Signature
-from .spec import Spec
-from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
-from .value_methods import getitem, install
 
 __all__ = [
     "CompiledFunction",

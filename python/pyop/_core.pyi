@@ -12,11 +12,11 @@ from ._core_autograd import *  # noqa: F403
 from ._core_value import Value as Value
 from ._tree import TreeDef
 from .compiling import CacheInfo
-from .dims import Dim
-from .explain import Explanation
-from .graph import Graph
-from .signature import Signature
-from .spec import Spec
+from .declare.dims import Dim
+from .declare.signature import Signature
+from .declare.spec import Spec
+from .graph.explain import Explanation
+from .graph.graph import Graph
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core import Node
-from .dims import Dim
-from .spec import Spec
+from .declare.dims import Dim
+from .declare.spec import Spec
 
 @final
 class Value:
@@ -114,7 +114,7 @@ class Value:
     @property
     def device(self) -> str: ...
     def __len__(self) -> int: ...
-    # what ndarray has, and what python/pyop/value_methods.py makes of it
+    # what ndarray has, and what python/pyop/graph/value_methods.py makes of it
     @property
     def T(self) -> Value: ...
     @property

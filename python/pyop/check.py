@@ -16,8 +16,8 @@ import numpy as np
 
 from ._core import Op
 from ._tree import flatten, map_leaves
-from .dim import Dim
-from .spec import Spec
+from .declare.dim import Dim
+from .declare.spec import Spec
 
 __all__ = ["Finding", "Report", "check", "example_of"]
 
@@ -224,7 +224,7 @@ class _Checks:
         return None
 
     def graph(self) -> str | None:
-        from .graph import trace
+        from .graph.graph import trace
 
         if self.writes:
             return "the op writes into its arguments"
@@ -281,7 +281,7 @@ class _Checks:
 
     def _compare(self, f: Callable[..., Any], points: list[Any], tangents: list[Any], gradient: Any) -> None:
         from .gradients.table import NoRule
-        from .transforms import jvp, vjp
+        from .gradients.transforms import jvp, vjp
 
         step = STEP if all(x.dtype.itemsize >= 8 for x in points) else 1e-3
         up = f(*[np.asarray(x + step * t, x.dtype) for x, t in zip(points, tangents, strict=True)])

@@ -7,11 +7,11 @@ from typing import Any
 
 from ._core import Node
 from ._tree import flatten
-from .contracts import ResultForm
-from .parameters import default_name
-from .py_func import make_function_op, output_spec
-from .rebuild import CallOnTree, call_on_tree
-from .spec import Spec
+from .declare.contracts import ResultForm
+from .declare.parameters import default_name
+from .declare.rebuild import CallOnTree, call_on_tree
+from .declare.spec import Spec
+from .ops.py_func import make_function_op, output_spec
 
 __all__ = ["py_func"]
 

@@ -12,7 +12,7 @@ import pytest
 from numpy_cases import cases
 
 import pyop
-from pyop import forms
+from pyop.graph import forms
 
 ZERO_D, ONE, VECTOR = np.array(2.0), np.float64(2.0), np.arange(1.0, 4.0)
 COMPLEX = np.array(1 + 2j)

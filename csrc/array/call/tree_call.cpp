@@ -200,7 +200,7 @@ PyMemberDef members[] = {
 PyType_Slot slots[] = {
     {Py_tp_doc,
      const_cast<char*>("fn(*args, **kwargs), where (args, kwargs) is rebuilt from arrays and static leaves.\n\n"
-                       "Made by `pyop.rebuild.call_on_tree`. Compares by what it does.")},
+                       "Made by `pyop.declare.rebuild.call_on_tree`. Compares by what it does.")},
     {Py_tp_new, reinterpret_cast<void*>(tree_new)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_repr, reinterpret_cast<void*>(tree_repr)},

@@ -2,7 +2,7 @@
 //
 // The core passes arrays as a flat list. A CallOnTree puts them, and the static arguments, where the function has
 // them, and replaces symbolic sizes by numbers taken from the shapes of arrays. It never changes once it is made.
-// python/pyop/rebuild.py makes them.
+// python/pyop/declare/rebuild.py makes them.
 #pragma once
 
 #include <vector>

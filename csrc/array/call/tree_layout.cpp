@@ -134,7 +134,7 @@ Ref array_mark() {
 int lay_out_tree(PyObject* pattern, PyObject* places, PyObject* carriers, Layout& layout) {
     PyObject *args, *kwargs;
     if (!PyArg_ParseTuple(pattern, "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return -1;
-    Ref dims = PyDict_GET_SIZE(carriers) ? Ref::steal(PyImport_ImportModule("pyop.dim")) : Ref::borrow(Py_None);
+    Ref dims = PyDict_GET_SIZE(carriers) ? Ref::steal(PyImport_ImportModule("pyop.declare.dim")) : Ref::borrow(Py_None);
     Ref dim_type = dims && dims.get() != Py_None ? Ref::steal(PyObject_GetAttrString(dims.get(), "Dim")) : dims;
     if (!dim_type) return -1;
     Reader reader(places, layout, dim_type.get());

@@ -1,6 +1,6 @@
 // array/contract/contract.h: Contract, what a function declares about its arrays, in the form that a call checks.
 //
-// A Contract is an immutable Python object built from Signature.encode() (python/pyop/signature.py, which
+// A Contract is an immutable Python object built from Signature.encode() (python/pyop/declare/signature.py, which
 // documents the encoding). Ops, nodes and plans share it by reference; pointer equality means equality,
 // because the Python side interns them.
 #pragma once

@@ -9,10 +9,10 @@ import numpy as np
 from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten
-from ..calls import apply
+from ..declare.spec import Spec
 from ..gradients import table
+from ..graph.calls import apply
 from ..refusals import call_watched, refusal
-from ..spec import Spec
 
 __all__ = ["FunctionCall", "apply_symbolic"]
 
@@ -51,7 +51,7 @@ class _Ctx:
 def _results(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The specs of what forward returns, found by calling it with Values of a graph of its own; one unknown array
     where it does not work on Values."""
-    from ..graph import trace
+    from ..graph.graph import trace
 
     leaves, tree = flatten(args)
     which = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Value)]

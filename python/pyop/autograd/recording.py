@@ -17,9 +17,9 @@ from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import TreeDef, flatten
 from ..containers import check_operands
+from ..declare.rebuild import replaced
 from ..gradients import table
 from ..gradients.listed import pull, push
-from ..rebuild import replaced
 from ..refusals import noting, refusal
 from .kept import give_back, keep
 from .writes import changing, into

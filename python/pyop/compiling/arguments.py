@@ -9,10 +9,10 @@ import numpy as np
 
 from .._core import InputError, own_rules
 from .._tree import TreeDef, flatten
-from ..contracts import OutMode
-from ..parameters import Parameters, default_name
-from ..spec import Spec
-from ..spec_tree import make_inputs
+from ..declare.contracts import OutMode
+from ..declare.parameters import Parameters, default_name
+from ..declare.spec import Spec
+from ..declare.spec_tree import make_inputs
 from .statics import static_key
 
 __all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "root"]

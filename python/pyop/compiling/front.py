@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from .._core import CompiledFunction
-from ..parameters import default_name
+from ..declare.parameters import default_name
 from .arguments import Arguments
 from .options import Options
 from .tracer import Tracer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._core import CompiledFunction
-from ..graph import Graph
+from ..graph.graph import Graph
 
 __all__ = ["CacheInfo"]
 

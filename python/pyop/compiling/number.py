@@ -18,11 +18,11 @@ import numpy as np
 
 from .. import rules
 from .._core import GraphBase, Value, set_number_call
-from ..array_protocol import to_specs
-from ..dims import Dim
-from ..rebuild import CallOnTree
-from ..sizes import apply
-from ..spec import Spec
+from ..declare.dims import Dim
+from ..declare.spec import Spec
+from ..graph.array_protocol import to_specs
+from ..graph.node_call import layers
+from ..graph.sizes import apply
 
 __all__ = ["Number", "Specialise", "specialise"]
 
@@ -176,11 +176,9 @@ def check_statics(graph: GraphBase) -> None:
     """
     for index in range(len(graph)):
         node = graph[index]
-        function: Any = node.function
         places = frozenset() if node._form is None else _places_in(node._form[1])
-        while isinstance(function, CallOnTree):
-            places |= _places_in(function.leaves)
-            function = function.fn
+        for function in layers(node.function):
+            places |= _places_in(getattr(function, "leaves", ()))
         if places:
             raise Specialise(places)
 

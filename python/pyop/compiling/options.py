@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graph import Graph
+from ..graph.graph import Graph
 
 __all__ = ["Options"]
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from .._core import Plan, Value
 from .._tree import TreeDef, flatten
-from ..dims import Dim
-from ..graph import Graph
-from ..sizes import apply
-from ..spec import Spec
+from ..declare.dims import Dim
+from ..declare.spec import Spec
+from ..graph.graph import Graph
+from ..graph.sizes import apply
 from .arguments import NUMBERS, STATIC_TYPES
 from .number import Number, is_number
 

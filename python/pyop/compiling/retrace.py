@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..spec import Spec
+from ..declare.spec import Spec
 
 __all__ = ["History", "RetraceWarning"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._tree import TreeDef, flatten
-from ..rebuild import unflatten_each
+from ..declare.rebuild import unflatten_each
 from .table import NoRule, Rule
 
 __all__ = ["PullBack", "PushForward"]

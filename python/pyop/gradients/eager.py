@@ -16,7 +16,7 @@ from .. import _core
 from .._core import Tensor, Value
 from .._tree import TreeDef, flatten, map_leaves
 from ..containers import check_rules, plain_array
-from ..rebuild import unflatten_each
+from ..declare.rebuild import unflatten_each
 from . import table
 from .opened import check_examples
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._core import Value
-from ..dims import Extent, same
+from ..declare.dims import Extent, same
+from ..declare.spec import Spec
 from ..rules import rule as spec_rule
-from ..spec import Spec
 from .scalar import Scalar
 
 __all__ = [

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Value
+from . import table
 from .fit import broadcast_like, fit_dtype, shape_of
 from .listed import push
-from .reverse import call_of, carries, in_graph, needed, refuse, rule_of
+from .reverse import call_of, carries, in_graph, needed, refuse
 
 __all__ = ["forward"]
 
@@ -38,7 +39,7 @@ def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequenc
         if not any(value._key in known for value in node.inputs):
             continue
         call = call_of(node)
-        rule = rule_of(node, call)
+        rule = table.lookup(call.function)
         results = node.outputs
         if rule is None:
             if any(map(carries, results)):
@@ -46,8 +47,9 @@ def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequenc
             continue
         if not rule.differentiable:
             continue
-        argnums = tuple([k for k, leaf in enumerate(call.leaves) if type(leaf) is Value and leaf._key in known])
-        given = tuple([known[call.leaves[k]._key] for k in argnums])
+        leaves = table.leaves(call.args, call.kwargs)
+        argnums = tuple([k for k, leaf in enumerate(leaves) if type(leaf) is Value and leaf._key in known])
+        given = tuple([known[leaves[k]._key] for k in argnums])
         single = len(results) == 1 and not call.of_one
         found = push(rule, argnums, given, call.packed(results), call.args, call.kwargs)
         for value, t in zip(results, (found,) if single else found or (None,) * len(results), strict=True):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core import Node, Value
+from .._core import Value
 from .._tree import flatten
 from ..autograd.batched import is_batched, level_of, one_by_one
 from ..containers import plain_array
-from ..graph import Graph
+from ..graph.graph import Graph
+from ..graph.node_call import add, record_of
 
 __all__ = ["Inlined"]
 
@@ -42,33 +43,13 @@ class Inlined:
         new: dict[int, Any] = {}
         for value, array in zip(inputs, arrays, strict=True):
             new[value._key] = array if isinstance(array, Value) else target.constant(plain_array(array, "an argument"))
+
+        def value_at(index: int, output: int) -> Any:
+            return new[self.graph._value(index, output)._key]
+
         for node in self.graph.nodes:
             if node.kind != "input":
-                self._write(node, target, new)
+                written = add(target, record_of(node), value_at)
+                new.update({old._key: value for old, value in zip(node.outputs, written.outputs, strict=True)})
         leaves, structure = flatten(self.graph.outputs)
         return structure.unflatten([new[leaf._key] for leaf in leaves])
-
-    def _write(self, node: Node, target: Any, new: dict[int, Any]) -> None:
-        if node.kind == "constant":
-            (value,) = node.outputs
-            new[value._key] = target.constant(self.graph.run(value))
-            return
-        form: dict[str, Any] = {}
-        if node._form is not None:
-            order, statics, names = node._form
-            form = {"order": order, "statics": statics, "kwnames": names}
-        written = target._add_call(
-            fn=node.function,
-            inputs=tuple([new[value._key] for value in node.inputs]),
-            name=node.name,
-            specs=[value.spec for value in node.outputs],
-            contract=node.contract,
-            stateful=node.stateful,
-            of_scalars=node._of_scalars,
-            scalar=next((value._is_scalar for value in node.outputs if value.shape == ()), None),
-            lends=node._lends,
-            **form,
-        )
-        target._set_origin(written.index, node.origin)
-        for old, value in zip(node.outputs, written.outputs, strict=True):
-            new[old._key] = value

@@ -7,8 +7,8 @@ from typing import Any
 
 from .._core import Value, set_identity
 from ..containers import plain_array
-from ..forms import pass_on
-from ..spec import Spec
+from ..declare.spec import Spec
+from ..graph.forms import pass_on
 from .fit import primitive
 from .rule import linear
 

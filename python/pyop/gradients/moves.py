@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._core import set_like_functions, set_put_function
-from ..dims import prod
-from ..spec import Spec
+from ..declare.dims import prod
+from ..declare.spec import Spec
 from .fit import broadcast_like, conj, dtype_of, primitive, shape_of
 from .rule import structural
 

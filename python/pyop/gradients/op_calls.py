@@ -62,8 +62,8 @@ class _Call:
     def _trace(self, arrays: tuple[Any, ...]) -> None:
         """Fail if the rule takes numbers out of its arguments (``x.tolist()``): Tensors would allow that, and the
         derivative would be lost."""
-        from ..graph import trace
-        from ..spec import Spec
+        from ..declare.spec import Spec
+        from ..graph.graph import trace
 
         specs = tuple([Spec.of(x.numpy() if type(x) is Tensor else np.asarray(x)) for x in arrays])
         if self.gradient.traced.get(self) != specs:

@@ -8,15 +8,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import calls
 from .._core import Op, Tensor, Value
 from .._tree import TreeDef, flatten
-from ..abstract import AbstractRule, AndContext
-from ..contracts import new_contract
-from ..parameters import Parameters, check_by_name
-from ..rebuild import unflatten_each
-from ..signature import Signature
-from ..spec import Spec
+from ..declare.abstract import AbstractRule, AndContext
+from ..declare.contracts import new_contract
+from ..declare.parameters import Parameters, check_by_name
+from ..declare.rebuild import unflatten_each
+from ..declare.signature import Signature
+from ..declare.spec import Spec
+from ..graph import calls
 from . import differences, saved
 from .fit import conj, dtype_of, fit_dtype, shape_of
 from .op_calls import Backward, Forward, JacobianOf

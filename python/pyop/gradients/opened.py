@@ -9,8 +9,8 @@ import numpy as np
 
 from .._core import Tensor, Value, graph_being_built
 from .._tree import TreeDef, flatten
-from ..dims import same
-from ..rebuild import unflatten_each
+from ..declare.dims import same
+from ..declare.rebuild import unflatten_each
 from ..refusals import call_watched
 from .fit import broadcast_like, conj, shape_of
 from .forward import forward

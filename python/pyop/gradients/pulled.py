@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core, calls
+from .. import _core
 from .._core import Tensor
-from ..spec import Spec
+from ..declare.spec import Spec
+from ..graph import calls
 from .table import Pullback, Rule
 
 if TYPE_CHECKING:

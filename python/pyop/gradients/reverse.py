@@ -9,77 +9,21 @@ import numpy as np
 
 from .._core import Node, Value
 from ..containers import plain_array
-from ..dim import Dim
-from ..rebuild import CallForOne, CallOnTree, call_with_sizes
+from ..declare.dim import Dim
+from ..graph import node_call
+from ..graph.node_call import NodeCall
 from . import table
 from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
 from .listed import pull
 from .scalar import Scalar
 from .table import Rule
 
-__all__ = ["Call", "backward", "call_of", "carries", "needed", "refuse", "rule_of"]
+__all__ = ["backward", "call_of", "carries", "needed", "refuse"]
 
 
-class Call:
-    """One node as the call it makes: the function of NumPy, and its arguments with Values in them.
-
-    Attributes
-    ----------
-    func : object
-        The key of its rule.
-    args, kwargs : tuple, dict
-    leaves : list
-        As `table.leaves` has them.
-    of_one : bool
-        The function returns a container of one array.
-    """
-
-    __slots__ = ("args", "func", "kwargs", "leaves", "of_one")
-
-    def __init__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], of_one: bool = False) -> None:
-        self.func = func
-        self.args = args
-        self.kwargs = kwargs
-        self.leaves = table.leaves(args, kwargs)
-        self.of_one = of_one
-
-    def packed(self, results: tuple[Any, ...]) -> Any:
-        """Results, or what belongs to them, as the function returns them."""
-        return results if len(results) != 1 or self.of_one else results[0]
-
-
-def call_of(node: Node) -> Call:
-    """What a node calls, with what wraps nested arguments and symbolic sizes taken off."""
-    func: Any = node.function
-    if node.contract is not None:
-        func = node.contract.gradient or func
-    values = node.inputs
-    args: tuple[Any, ...] = values
-    kwargs: dict[str, Any] = {}
-    form = node._form
-    if form is not None:
-        order, statics, names = form
-        items = [values[code] if code >= 0 else statics[~code] for code in order]
-        if names:
-            kwargs = dict(zip(names, items[-len(names) :], strict=True))
-            items = items[: -len(names)]
-        args = tuple(items)
-    of_one = isinstance(func, CallForOne)
-    if of_one:
-        func = func.fn
-    if isinstance(func, CallOnTree):
-        given = iter(args)
-        leaves = [next(given) if leaf is CallOnTree.ARRAY else leaf for leaf in func.leaves]
-        args, kwargs = func.tree.unflatten(leaves)
-        func = func.fn
-    if func is call_with_sizes:
-        func, args, kwargs = args[:3]
-    return Call(func, args, kwargs, of_one)
-
-
-def rule_of(node: Node, call: Call) -> Rule | None:
-    """The gradient rule of what a node calls."""
-    return table.lookup(call.func)
+def call_of(node: Node) -> NodeCall:
+    """What a node calls, as the table of rules knows it: an op's function by its gradient."""
+    return node_call.call_of(node, function=node.contract and node.contract.gradient)
 
 
 def needed(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[Node]:
@@ -134,13 +78,13 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
     wanted = {value._key for value in inputs}
     active = {value._key for value in inputs}
     nodes = needed(outputs, inputs) if outputs else []
-    ways: list[tuple[Node, Call, Rule | None]] = []
+    ways: list[tuple[Node, NodeCall, Rule | None]] = []
     for node in nodes:
         which = tuple(k for k, value in enumerate(node.inputs) if value._key in active)
         if not which:
             continue
         call = call_of(node)
-        rule = rule_of(node, call)
+        rule = table.lookup(call.function)
         if rule is not None and not rule.differentiable:
             continue
         carrying = [value._key for value in node.outputs if carries(value)]
@@ -154,7 +98,8 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             continue
         if rule is None:
             refuse(node, call)
-        argnums = tuple([k for k, leaf in enumerate(call.leaves) if type(leaf) is Value and leaf._key in active])
+        leaves = table.leaves(call.args, call.kwargs)
+        argnums = tuple([k for k, leaf in enumerate(leaves) if type(leaf) is Value and leaf._key in active])
         ans: Any = call.packed(results)
         ct: Any = call.packed(cts)
         if isinstance(ans, Value):
@@ -168,14 +113,14 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
         parts = pull(rule, argnums, ans, call.args, call.kwargs)(_lent(ct))
         for k, part in zip(argnums, parts, strict=True):
             if part is not None:
-                _accumulate(pending, call.leaves[k], part)
+                _accumulate(pending, leaves[k], part)
     return [_laid_out(pending.get(value._key), value) if value._key in wanted else None for value in inputs]
 
 
-def refuse(node: Node, call: Call) -> NoReturn:
+def refuse(node: Node, call: NodeCall) -> NoReturn:
     """Raise what a node without a rule gives."""
     if node.contract is None:
-        table.missing(call.func, f" (in node {node.name!r}, created at {node.origin})")
+        table.missing(call.function, f" (in node {node.name!r}, created at {node.origin})")
     table.missing_of_op(node.name, node.contract, f" (created at {node.origin})")
 
 

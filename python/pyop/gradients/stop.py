@@ -6,8 +6,8 @@ from typing import Any
 
 from .._core import Tensor, Value, set_identity
 from .._tree import map_leaves
-from ..forms import pass_on
-from ..spec import Spec
+from ..declare.spec import Spec
+from ..graph.forms import pass_on
 from .fit import primitive
 from .rule import zero
 

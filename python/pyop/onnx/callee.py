@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..parameters import Parameters
+from ..declare.parameters import Parameters
 
 __all__ = ["Callee", "declared_statics", "read_callee", "static_names", "write_callee"]
 

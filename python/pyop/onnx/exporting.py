@@ -11,13 +11,12 @@ import numpy as np
 
 from .._core import GraphError, Node, Value
 from .._core import __version__ as pyop_version
-from ..dims import Dim
-from ..graph import Graph
-from ..in_place import InPlace
-from ..saving.parts import declared_spec
-from ..spec import Spec
+from ..declare.dims import Dim
+from ..declare.spec import Spec
+from ..graph.graph import Graph
+from ..graph.in_place import InPlace
+from ..graph.node_call import NodeCall, call_of, declared_spec
 from . import reexport
-from .described import Call, call_of
 from .elements import STRING, code_of
 from .embedded import Embedded
 from .held import HeldModel
@@ -372,9 +371,9 @@ class Writer:
         self.order.written(node)
         self._describe(node)
 
-    def _standard(self, node: Node, call: Call) -> None:
+    def _standard(self, node: Node, call: NodeCall) -> None:
         outputs = tuple(self.operand(value) for value in node.outputs)
-        emitter = Emitter(self, self.names[node.index, 0], call.carriers, outputs)
+        emitter = Emitter(self, self.names[node.index, 0], call.carriers or {}, outputs)
         results = emit(emitter, call.function, call.args, call.kwargs)
         if len(results) != len(outputs):
             raise NotStandard(f"{len(results)} results where the node has {len(outputs)}")
@@ -466,7 +465,7 @@ class Writer:
         return reexport.settle(self, bodies)
 
 
-def _computed(call: Call) -> Call:
+def _computed(call: NodeCall) -> NodeCall:
     """For an augmented assignment the operator, if one gives its bits: results are cast to the dtype of their node."""
     dtypes = [x.dtype for x in call.args if isinstance(x, Operand)]
     known = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes)

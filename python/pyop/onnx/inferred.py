@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..dims import Dim
+from ..declare.dims import Dim
 from .elements import dtype_of
 from .standard import OPSET
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .._core import Value
 from .._tree import TreeDef
-from ..graph import Graph
+from ..graph.graph import Graph
 from .boxes import Unboxing
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ class LoadedGraph(Graph):
 
 
 def _unpickled(name: str, records: Any, outputs: Any, held: HeldModel) -> Graph:
-    from ..saving.parts import Parts, Record, put_into
+    from ..graph.node_call import Record
+    from ..saving.parts import Parts, put_into
 
     parts = Parts(name, tuple(Record(*record) for record in records), outputs)
     made = put_into(LoadedGraph(name=name), parts)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
-from ..dims import Dim
-from ..spec import Spec
+from ..declare.dims import Dim
+from ..declare.spec import Spec
 from . import native_axes  # noqa: F401  for its rules
 from .attributes import DOMAIN, Port, node_label, printable
 from .elements import dtype_of, name_of

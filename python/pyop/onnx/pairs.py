@@ -6,8 +6,8 @@ from typing import Any
 
 from .._core import Node
 from ..gradients.op_calls import Backward
-from ..graph import Graph
-from .described import call_of
+from ..graph.graph import Graph
+from ..graph.node_call import call_of
 
 __all__ = ["calls_of_gradients"]
 

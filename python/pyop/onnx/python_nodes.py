@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .._core import Node
-from ..contracts import OutMode
+from ..declare.contracts import OutMode
+from ..declare.spec import Spec
 from ..gradients.op_calls import Backward
-from ..in_place import InPlace
+from ..graph.in_place import InPlace
+from ..graph.node_call import NodeCall, call_of
 from ..saving.references import op_of_function
-from ..spec import Spec
 from .attributes import DOMAIN, KEYWORDS
 from .callee import Callee, declared_statics, write_callee
-from .described import Call, call_of
 from .python_op import has_flat_results
 from .registry import path_of
 from .standard import NotStandard, Operand
@@ -28,14 +28,14 @@ __all__ = ["forward_of", "write"]
 _INT64 = range(-(2**63), 2**63)
 
 
-def write(w: Writer, node: Node, call: Call, inputs: list[Operand], reason: str) -> None:
+def write(w: Writer, node: Node, call: NodeCall, inputs: list[Operand], reason: str) -> None:
     """One node that calls Python.
 
     Parameters
     ----------
     w : Writer
     node : Node
-    call : Call
+    call : NodeCall
     inputs : list of Operand
         Of the node, in its order.
     reason : str
@@ -50,7 +50,7 @@ def write(w: Writer, node: Node, call: Call, inputs: list[Operand], reason: str)
 
 
 class _Call:
-    def __init__(self, w: Writer, node: Node, call: Call, inputs: list[Operand], reason: str) -> None:
+    def __init__(self, w: Writer, node: Node, call: NodeCall, inputs: list[Operand], reason: str) -> None:
         self.w = w
         self.node = node
         self.call = call

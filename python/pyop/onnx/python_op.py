@@ -14,8 +14,8 @@ import numpy as np
 
 from .._core import Contract, InputError, Op, OutputError
 from .._tree import flatten
+from ..declare.spec import Spec
 from ..gradients.saved import collect_if_any
-from ..spec import Spec
 from .attributes import Backward, Forward, Port
 from .boxes import box
 from .callee import static_names

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Op
-from ..contracts import OutMode
+from ..declare.contracts import OutMode
 from .embedded import Embedded
 from .trust import Trust, import_path
 

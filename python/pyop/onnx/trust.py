@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Op
+from ..saving.moved import current
 
 __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 
@@ -35,11 +36,11 @@ __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 # else; so do the primitives of pyop.gradients and the functions of pyop.scipy, which are known by their rules.
 _WITH_RULES = ("pyop.gradients.", "pyop.scipy.")
 _INTERNAL = (
-    "pyop.array_protocol._leaves_of",
+    "pyop.graph.array_protocol._leaves_of",
     "pyop.compiling.results._second",
     "pyop.gradients.shapes._pad_with_zeros",
-    "pyop.rebuild.call_with_sizes",
-    "pyop.value_methods._getitem_with_bounds",
+    "pyop.declare.rebuild.call_with_sizes",
+    "pyop.graph.value_methods._getitem_with_bounds",
 )
 
 # Modules of which every function does; scipy.special is one of ufuncs, which are allowed as such.
@@ -93,6 +94,7 @@ def import_path(path: str, trust: Trust) -> Any:
     """The object of an import path, or a str that says why there is none."""
     if trust.level == "none":
         return 'nothing is looked up with trust="none"'
+    path = current(path)
     parts = path.split(".")
     if len(path) > 1000 or not all(part.isidentifier() for part in parts) or len(parts) < 2:
         return "the name is no import path"

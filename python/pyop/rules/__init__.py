@@ -7,7 +7,7 @@ A call that cannot work raises what NumPy raises.
 
 >>> import numpy as np
 >>> from pyop import rules
->>> from pyop.spec import Spec
+>>> from pyop.declare.spec import Spec
 >>> str(rules.lookup(np.sum)(Spec.parse("int32[n, 3]"), axis=0))
 'int64[3]'
 """
@@ -22,8 +22,8 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from .._core import Value
+from ..declare.spec import Spec
 from ..refusals import refusal
-from ..spec import Spec
 
 __all__ = ["infer", "lookup", "names", "rule"]
 

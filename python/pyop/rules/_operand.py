@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dims import Dim, Extent
-from ..spec import Optional, Spec, Variadic
+from ..declare.dims import Dim, Extent
+from ..declare.spec import Optional, Spec, Variadic
 
 DType = np.dtype[Any]
 Shape = tuple[Extent, ...] | None

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ..dims import Dim, Extent, add, broadcast_shapes, floordiv, mul, prod, same, sub
+from ..declare.dims import Dim, Extent, add, broadcast_shapes, floordiv, mul, prod, same, sub
+from ..declare.spec import Spec
 from ..refusals import refusal
-from ..spec import Spec
 from ._operand import Operand, Shape, extents
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..spec import Spec
+from ..declare.spec import Spec
 from . import rule
 from ._operand import Shape, operand
 from ._shape import (

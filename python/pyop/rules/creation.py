@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Extent
-from ..spec import Spec
+from ..declare.dims import Extent
+from ..declare.spec import Spec
 from . import rule
 from ._operand import DType, Shape, one, operand, probe
 from ._shape import axis_of, broadcast, prod, shape_argument

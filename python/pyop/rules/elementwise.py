@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..declare.spec import Spec
 from ..refusals import refusal
-from ..spec import Spec
 from . import rule
 from ._operand import BOOL, one, operand, probe
 from ._shape import broadcast

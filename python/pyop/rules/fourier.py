@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy import fft
 
-from ..dims import Extent
-from ..spec import Spec
+from ..declare.dims import Extent
+from ..declare.spec import Spec
 from . import rule
 from ._operand import DType, Operand, one, operand, probe
 from ._shape import add, axis_of, floordiv, ints, mul, replaced, sub, unknown

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Extent
+from ..declare.dims import Extent
 from ._operand import Shape
 from ._shape import axis_of, broadcast, merge
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Dim, Extent
-from ..spec import Spec
+from ..declare.dims import Dim, Extent
+from ..declare.spec import Spec
 from . import settled_spec
 from ._operand import DType, Operand, Shape, operand
 from ._shape import broadcast, least, minus, same
@@ -28,7 +28,7 @@ def getitem(array: Any, key: Any) -> Spec:
     Examples
     --------
     >>> from pyop.rules.indexing import getitem
-    >>> from pyop.spec import Spec
+    >>> from pyop.declare.spec import Spec
     >>> str(getitem(Spec.parse("float64[n, 4, 5]"), (..., slice(1, None), 0)))
     'float64[n,3]'
     """

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Extent
-from ..spec import Spec
+from ..declare.dims import Extent
+from ..declare.spec import Spec
 from . import rule
 from ._operand import operand
 from ._shape import add, axis_of, ints, mul, prod, replaced, same, sub, unknown

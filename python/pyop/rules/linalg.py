@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy import linalg
 
-from ..dims import Extent
-from ..spec import Spec
+from ..declare.dims import Extent
+from ..declare.spec import Spec
 from . import rule
 from ._operand import INTP, DType, Operand, Sample, Shape, one, operand, probe, probe_all
 from ._shape import axes_of, axis_of, broadcast, dropped, full, merge, prod, reduced, same

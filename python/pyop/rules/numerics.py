@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Extent
+from ..declare.dims import Extent
+from ..declare.spec import Spec
 from ..refusals import refusal
-from ..spec import Spec
 from . import rule
 from ._operand import Operand, Shape, one, operand, probe
 from ._shape import add, axes_of, axis_of, broadcast, dropped, ints, minus, prod, replaced, sub

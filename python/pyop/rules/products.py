@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Extent
-from ..spec import Spec
+from ..declare.dims import Extent
+from ..declare.spec import Spec
 from . import rule, ufuncs
 from ._operand import Operand, Sample, Shape, one, operand, probe
 from ._shape import axis_of, broadcast, dropped, merge, mul, prod, same

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..spec import Spec
+from ..declare.spec import Spec
 from . import rule
 from ._operand import BOOL, INTP, DType, Operand, one, operand, probe
 from ._shape import add, axis_of, prod, reduced, replaced

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Extent
-from ..spec import Spec
+from ..declare.dims import Extent
+from ..declare.spec import Spec
 from . import rule
 from ._operand import INTP, Operand, Shape, one, operand, probe
 from ._shape import add, axis_of, broadcast, dropped, floordiv, mul, prod, replaced, same, shape_argument, unknown

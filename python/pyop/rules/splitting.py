@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Extent
+from ..declare.dims import Extent
+from ..declare.spec import Spec
 from ..refusals import refusal
-from ..spec import Spec
 from . import rule
 from ._operand import Operand, operand
 from ._shape import axis_of, dropped, floordiv, replaced

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..declare.spec import Spec
 from ..refusals import refusal
-from ..spec import Spec
 from . import refuse_out, settle
 from ._operand import BOOL, DType, Operand, Shape, one, operand, operands, probe
 from ._shape import axis_of, broadcast, reduced, replaced
@@ -39,7 +39,7 @@ def infer(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str,
     --------
     >>> import numpy as np
     >>> from pyop.rules import ufuncs
-    >>> from pyop.spec import Spec
+    >>> from pyop.declare.spec import Spec
     >>> str(ufuncs.infer(np.add, "__call__", (Spec.parse("float32[n, 1]"), Spec.parse("int16[3]")), {}))
     'float32[n,3]'
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..graph import Graph
+from ..graph.graph import Graph
 
 __all__ = ["load"]
 

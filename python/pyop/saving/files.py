@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from .._core import CallOnTree, Contract, Node, Op, __version__
-from ..graph import Graph
+from ..graph.graph import Graph
+from ..graph.node_call import Record
 from ..onnx import exporting
 from ..onnx.embedded import Embedded
 from ..onnx.held import HeldModel, describe, read_description
@@ -27,7 +28,7 @@ from ..onnx.model_file import save_model
 from ..onnx.registry import Table
 from ..onnx.trust import Trust, import_path
 from .digest import digest
-from .parts import Parts, Record, parts_of, put_into, put_together
+from .parts import Parts, parts_of, put_into, put_together
 from .references import declared_by_op, found_at
 from .values import Reader, Writer
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from .. import _core
 from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Value
-from ..graph import Graph
-from ..rebuild import CallForOne, CallOnTrees, call_on_tree
+from ..declare.rebuild import CallForOne, CallOnTrees, call_on_tree
+from ..graph.graph import Graph
+from . import moved
 from .references import by_path, declared_by_op, found_at, op_of_function, op_of_gradient
 
 __all__ = ["install"]
@@ -61,7 +62,8 @@ class _Mark:
 
 
 def _reduce_graph(graph: Graph) -> Any:
-    from .parts import Record, parts_of
+    from ..graph.node_call import Record
+    from .parts import parts_of
 
     _install_gradients()
     parts = parts_of(graph)
@@ -72,7 +74,8 @@ def _reduce_graph(graph: Graph) -> Any:
 
 
 def _graph(name: str, records: Any, outputs: Any) -> Graph:
-    from .parts import Parts, Record, put_together
+    from ..graph.node_call import Record
+    from .parts import Parts, put_together
 
     return put_together(Parts(name, tuple(Record(*record) for record in records), outputs))
 
@@ -109,7 +112,7 @@ def _contract_of_saving(gradient: Any) -> Any:
 def _contract(
     signature: Any, form: int, mutates: int, out_mode: int, text: bool, abstract: Any, gradient: Any
 ) -> Contract:
-    from ..contracts import OutMode, ResultForm, make_contract, new_contract
+    from ..declare.contracts import OutMode, ResultForm, make_contract, new_contract
 
     if abstract is not None or gradient is not None:
         return new_contract(signature, abstract, ResultForm(form), mutates, OutMode(out_mode), text, gradient)
@@ -201,6 +204,7 @@ def _install_gradients() -> None:
 
 def install() -> None:
     """Teach pickle and copy what pyop's types are."""
+    moved.install()
     graph_type: Any = Graph
     graph_type.__reduce__ = _reduce_graph
     graph_type.__deepcopy__ = _deepcopy_graph

@@ -7,7 +7,7 @@ from typing import Any
 from ..compiling.number import OnNumbers
 from ..gradients.differences import PullBack, PushForward
 from ..gradients.op_calls import Backward, Forward, JacobianOf
-from ..in_place import InPlace
+from ..graph.in_place import InPlace
 
 __all__ = ["ARGUMENTS"]
 

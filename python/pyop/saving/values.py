@@ -17,14 +17,14 @@ import numpy as np
 
 from .._core import CallOnTree, Contract, Op
 from .._tree import TreeDef, flatten
-from ..abstract import AbstractRule
-from ..contracts import OutMode, ResultForm, make_contract, new_contract
-from ..dims import Dim
+from ..declare.abstract import AbstractRule
+from ..declare.contracts import OutMode, ResultForm, make_contract, new_contract
+from ..declare.dims import Dim
+from ..declare.marks import Broadcast, Late, Mark, Optional, Variadic
+from ..declare.rebuild import CallForOne, CallOnTrees, call_on_tree
+from ..declare.signature import Signature
+from ..declare.spec import Spec
 from ..gradients.op_rule import OpGradient
-from ..marks import Broadcast, Late, Mark, Optional, Variadic
-from ..rebuild import CallForOne, CallOnTrees, call_on_tree
-from ..signature import Signature
-from ..spec import Spec
 from .instances import check_key, make_dataclass, make_named
 from .references import found_at, op_of_function, op_of_gradient, path_of_op
 from .trees import has_dataclass, read_steps, write_steps

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..declare.spec import Spec
 from ..gradients import table
 from ..gradients.fit import fit
 from ..gradients.rule import PerArgument, unknown
 from ..rules import rule as spec_rule
 from ..rules._operand import one, operand, probe
 from ..rules._shape import broadcast
-from ..spec import Spec
 
 __all__ = ["by_factors", "elementwise_spec", "mirrored", "rest_of"]
 

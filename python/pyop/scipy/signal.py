@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.signal as _signal
 
-from ..dims import add
+from ..declare.dims import add
+from ..declare.spec import Spec
 from ..gradients.fit import conj, shape_of
 from ..gradients.rule import structural
 from ..gradients.table import NoRule
 from ..rules._operand import one, operand, probe
-from ..spec import Spec
 from ._mirror import mirrored, rest_of
 
 __all__ = ["convolve"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.special as _special
 
+from ..declare.spec import Spec
 from ..gradients import table
 from ..gradients.fit import conj, fit, is_complex
 from ..gradients.reductions import expanded
@@ -14,7 +15,6 @@ from ..gradients.rule import PerArgument, structural
 from ..gradients.table import NoRule
 from ..rules._operand import one, operand, probe
 from ..rules._shape import broadcast, reduced
-from ..spec import Spec
 from ._mirror import by_factors, elementwise_spec, mirrored, rest_of
 
 __all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]

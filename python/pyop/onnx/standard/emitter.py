@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...dim import Quotient
-from ...dims import Dim
+from ...declare.dim import Quotient
+from ...declare.dims import Dim
 from ..elements import code_of
 
 __all__ = ["OPSET", "Emitter", "NotStandard", "Operand"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dims import same
+from ...declare.dims import same
 from . import standard
 from .elementwise import same_dtype, truth
 from .emitter import Emitter, NotStandard, Operand

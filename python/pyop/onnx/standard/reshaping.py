@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dims import Dim
+from ...declare.dims import Dim
 from . import standard
 from .elementwise import same_dtype
 from .emitter import Emitter, NotStandard, Operand

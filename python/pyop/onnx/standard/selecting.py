@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dims import Dim
+from ...declare.dims import Dim
 from . import standard
 from .emitter import Emitter, NotStandard, Operand
 from .indexing import gather, is_array, pick

@@ -1,0 +1,1 @@
+"""What a function declares of the arrays it takes and returns: sizes, specs, signatures, contracts."""

@@ -1,0 +1,168 @@
+"""Callables that put flat arguments back into the containers a function takes.
+
+The core passes arrays as a flat list. Where a function takes them inside tuples, lists or dicts, what the core calls
+is one of these. They compare by what they do, so that equal calls are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from types import MethodType
+from typing import Any
+
+from .._core import CallOnTree
+from .._tree import TreeDef
+from .dim import Dim
+
+__all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes", "replaced", "unflatten_each"]
+
+
+def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
+    """Arguments of a NumPy function with every object in them changed: in tuples, lists, dicts and slices too."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind([replaced(item, change) for item in x])
+    if kind is dict:
+        return {key: replaced(item, change) for key, item in x.items()}
+    if kind is slice:
+        return slice(replaced(x.start, change), replaced(x.stop, change), replaced(x.step, change))
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return kind(*[replaced(item, change) for item in x])
+    return change(x)
+
+
+def unflatten_each(trees: Iterable[TreeDef], leaves: Sequence[Any]) -> list[Any]:
+    """One object a tree, from the leaves of all of them."""
+    found, start = [], 0
+    for tree in trees:
+        found.append(tree.unflatten(leaves[start : start + tree.num_leaves]))
+        start += tree.num_leaves
+    return found
+
+
+def call_on_tree(fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...]) -> CallOnTree:
+    """``fn(*args, **kwargs)`` where ``(args, kwargs)`` is rebuilt from arrays and static leaves.
+
+    Parameters
+    ----------
+    fn : callable
+    tree : TreeDef
+        The structure of ``(args, kwargs)``.
+    leaves : tuple
+        One entry a leaf: a static object, or `CallOnTree.ARRAY` where the next array stands.
+
+    Returns
+    -------
+    CallOnTree
+    """
+    places: list[Any] = []
+
+    def placed(leaf: Any) -> Any:
+        if leaf is not CallOnTree.ARRAY:
+            return leaf
+        places.append(object())
+        return places[-1]
+
+    pattern = tree.unflatten([placed(leaf) for leaf in leaves])
+    key = (id(fn), tree, tuple(map(_static_key, leaves)))
+    callee, carriers = fn, {}
+    if fn is call_with_sizes:
+        callee, args, kwargs, carriers = pattern[0]
+        pattern = (args, kwargs)
+    return CallOnTree(fn, tree, leaves, key, callee, pattern, tuple(places), carriers)
+
+
+def call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: dict[str, tuple[Any, int]]) -> Any:
+    """``func(*args, **kwargs)`` with numbers in the place of symbolic sizes.
+
+    `carriers` says where they are found: an array and which of its axes has the size of this name.
+    """
+    env: dict[str, int | Dim] = {name: int(array.shape[axis]) for name, (array, axis) in carriers.items()}
+
+    def number(x: Any) -> Any:
+        if isinstance(x, Dim):
+            return x.evaluate(env)
+        if type(x) in (tuple, list):
+            return type(x)(number(item) for item in x)
+        if isinstance(x, dict):
+            return {key: number(item) for key, item in x.items()}
+        if isinstance(x, slice):
+            return slice(number(x.start), number(x.stop), number(x.step))
+        return x
+
+    return func(*number(args), **number(kwargs))
+
+
+class CallOnTrees:
+    """``fn(tree, tree, ...)``: each positional argument is rebuilt from a run of the arrays.
+
+    Parameters
+    ----------
+    fn : callable
+    trees : tuple of TreeDef
+        The structure of each positional argument.
+    """
+
+    __slots__ = ("fn", "trees")
+
+    _pyop_merge_by_value = True
+
+    def __init__(self, fn: Callable[..., Any], trees: tuple[TreeDef, ...]) -> None:
+        self.fn = fn
+        self.trees = trees
+
+    def __call__(self, *arrays: Any, **static: Any) -> Any:
+        return self.fn(*unflatten_each(self.trees, arrays), **static)
+
+    def bind(self, instance: Any) -> CallOnTrees:
+        """The same for a method of an instance."""
+        return CallOnTrees(MethodType(self.fn, instance), self.trees)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallOnTrees) and self.fn == other.fn and self.trees == other.trees
+
+    def __hash__(self) -> int:
+        return hash((self.fn, self.trees))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.fn!r})"
+
+
+class CallForOne:
+    """``fn(*args, **kwargs)[0]``, for a function that returns a tuple or list of one.
+
+    Parameters
+    ----------
+    fn : callable
+    """
+
+    __slots__ = ("fn",)
+
+    _pyop_merge_by_value = True
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def __call__(self, *arguments: Any, **static: Any) -> Any:
+        (result,) = self.fn(*arguments, **static)
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallForOne) and self.fn == other.fn
+
+    def __hash__(self) -> int:
+        return hash((CallForOne, self.fn))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.fn!r})"
+
+
+def _static_key(leaf: Any) -> Any:
+    """Equal for leaves that no function can tell apart; by identity where that is not certain."""
+    if isinstance(leaf, float):
+        return float, leaf.hex()
+    if leaf is None or type(leaf) in (int, bool, str, bytes, type(Ellipsis)):
+        return type(leaf), leaf
+    if type(leaf) is slice:
+        return slice, _static_key(leaf.start), _static_key(leaf.stop), _static_key(leaf.step)
+    return id(leaf)

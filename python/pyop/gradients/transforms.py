@@ -1,0 +1,480 @@
+"""Transformations of functions: `grad` and its relatives.
+
+A transformed function is a Python function again. Called with Values it adds nodes to their graph, so it can be traced,
+compiled and transformed again; called with arrays it runs at once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from .._core import Op, Tensor, Value, graph_being_built
+from .._tree import flatten
+from ..compiling.type_checks import refuse_exact_types
+from ..containers import plain_array
+
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
+
+Argnums = int | tuple[int, ...]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+    """The gradient of a function that returns a single real number.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays or trees of arrays; returns a real array of shape ``()``.
+    argnums : int or tuple of int
+        The positional arguments to differentiate with respect to.
+    has_aux : bool
+        `f` returns ``(number, aux)``; `aux` is passed on as it is.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. Returns the gradient: a tree like the argument, each leaf with dtype and shape of the
+        argument's; a tuple of them if `argnums` is one; ``(gradient, aux)`` with `has_aux`.
+        Of a complex argument ``z`` it is ``df/d re(z) + 1j * df/d im(z)``, which points uphill.
+
+    Raises
+    ------
+    TypeError
+        The result is not a single real number, an argument has no real or complex dtype, or a function on the way has
+        no gradient rule.
+
+    See Also
+    --------
+    value_and_grad : the value as well, at no extra cost.
+    jacobian : for results that are arrays.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.grad(lambda x: np.sum(np.sin(x) * x))(np.zeros(2))
+    array([0., 0.])
+    """
+    both = value_and_grad(f, argnums, has_aux=has_aux)
+
+    @_in_the_place_of(both)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+    """What a function returns, together with its gradient.
+
+    Parameters
+    ----------
+    f, argnums, has_aux
+        As for `grad`.
+
+    Returns
+    -------
+    callable
+        Returns ``(value, gradient)``, or ``((value, aux), gradient)``.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> plan = pyop.trace(pyop.value_and_grad(lambda x: np.sum(x * x)), "float64[n]").compile()
+    >>> plan(np.ones(3))
+    (array(3.), array([2., 2., 2.]))
+    """
+    f = _as_function(f)
+
+    @_in_the_place_of(f)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        if not _symbolic(args, kwargs):
+            if _is_graph(f):
+                return _run(both, args, kwargs)
+            return _value_and_grad_now(f, args, kwargs, argnums, has_aux)
+        from . import opened, reverse
+
+        call = opened.Opened(f, args, kwargs, argnums)
+        value = call.result[0] if has_aux else call.result
+        opened.check_scalar(f, value)
+        cts = [None] * len(call.inputs)
+        if isinstance(value, Value):
+            cts = reverse.backward([value], [reverse.ones_like(value)], call.inputs)
+        return call.result, call.like_arguments(cts)
+
+    return both
+
+
+def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """What a function returns, and the function that takes cotangents of it to cotangents of the arguments.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays or trees of arrays.
+    *primals : tree of array
+        The arguments, all of real or complex numbers.
+    has_aux : bool
+        `f` returns ``(result, aux)``.
+
+    Returns
+    -------
+    value : tree of array
+    pullback : callable
+        Takes a tree like `value`, in which None stands for zero; returns one tree for each of `primals`.
+    aux : object
+        With `has_aux` only.
+
+    Raises
+    ------
+    TypeError
+        An argument of integers, or a function without a gradient rule on the way.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> value, pullback = pyop.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    >>> value, pullback(np.array([1.0, 10.0]))
+    (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
+    """
+    f = _as_function(f)
+    examples = _has_examples(primals)
+    if not examples and not _symbolic(primals, {}) and not _is_graph(f):
+        from .eager import Run
+
+        refuse_exact_types(f)
+        run = Run(f, primals, {}, tuple(range(len(primals))))
+        if has_aux:
+            return run.out(run.result[0]), run.pullback(run.result[0]), run.out(run.result[1])
+        return run.out(run.result), run.pullback(run.result)
+    if examples or not _symbolic(primals, {}):
+        result = f(*primals)
+
+        def pullback(ct: Any) -> Any:
+            def pulled(ct: Any, *primals: Any) -> Any:
+                return vjp(f, *primals, has_aux=has_aux)[1](ct)
+
+            return (_one_by_one if examples else _run)(pulled, (ct, *primals), {})
+
+        return (result[0], pullback, result[1]) if has_aux else (result, pullback)
+    from .opened import Opened
+
+    call = Opened(f, primals, {}, tuple(range(len(primals))))
+    value = call.result[0] if has_aux else call.result
+    return (value, call.pullback(value), call.result[1]) if has_aux else (value, call.pullback(value))
+
+
+def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What a function returns, and how this changes when the arguments change along tangents.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays or trees of arrays.
+    primals : tuple
+        The arguments.
+    tangents : tuple
+        As `primals`; None for an argument that stays as it is.
+
+    Returns
+    -------
+    value, tangent : tree of array
+
+    Raises
+    ------
+    TypeError
+        A tangent does not fit its argument, or a function on the way has no rule for forward mode.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.jvp(np.square, (np.array([1.0, 2.0]),), (np.array([1.0, 0.5]),))
+    (array([1., 4.]), array([2., 2.]))
+    """
+    f = _as_function(f)
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
+        raise TypeError("jvp takes a tuple of arguments and a tuple of as many tangents: jvp(f, (x,), (t,))")
+    if _has_examples((primals, tangents)):
+        pushed: tuple[Any, Any] = _one_by_one(functools.partial(jvp, f), (primals, tangents), {})
+        return pushed
+    if not _symbolic((primals, tangents), {}):
+        if not _is_graph(f):
+            from . import eager
+
+            refuse_exact_types(f)
+            return eager.jvp(f, primals, tangents)
+        which = tuple(k for k, t in enumerate(tangents) if t is not None)
+
+        def both(*given: Any) -> Any:
+            full: list[Any] = [None] * len(primals)
+            for k, t in zip(which, given[len(primals) :], strict=True):
+                full[k] = t
+            return jvp(f, given[: len(primals)], tuple(full))
+
+        found: tuple[Any, Any] = _run(both, (*primals, *(tangents[k] for k in which)), {})
+        return found
+    from .opened import Opened
+
+    numbers = tuple(k for k, t in enumerate(tangents) if t is not None)
+    call = Opened(f, primals, {}, numbers, also=tangents)
+    return call.result, call.push_forward([tangents[k] for k in numbers])
+
+
+def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse") -> Callable[..., Any]:
+    """All partial derivatives of a function's results by its arguments.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays or trees of arrays.
+    argnums : int or tuple of int
+        The positional arguments to differentiate by.
+    mode : {"reverse", "forward"}
+        One pass for each element of the results, or one for each element of the arguments: take the smaller number.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. For a result of shape ``r`` and an argument of shape ``a`` an array of shape ``r + a``;
+        where they are trees, a tree like the result of trees like the argument. For complex numbers, where `f` is
+        holomorphic, its derivative.
+
+    Raises
+    ------
+    TypeError
+        As for `vjp`; or, in a graph, a size that is not a number when the graph is built.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.jacobian(lambda x: np.cumprod(x))(np.array([2.0, 3.0]))
+    array([[1., 0.],
+           [3., 2.]])
+    """
+    f = _as_function(f)
+    if mode not in ("reverse", "forward"):
+        raise ValueError(f"mode is 'reverse' or 'forward', got {mode!r}")
+
+    @_in_the_place_of(f)
+    def derivatives(*args: Any, **kwargs: Any) -> Any:
+        if not _symbolic(args, kwargs):
+            if _is_graph(f):
+                return _run(derivatives, args, kwargs)
+            return _jacobian_now(f, args, kwargs, argnums, mode)
+        from .opened import Opened
+
+        return Opened(f, args, kwargs, argnums).jacobian(mode)
+
+    return derivatives
+
+
+def hessian(f: Any, argnums: int = 0) -> Callable[..., Any]:
+    """The second derivatives of a function that returns a single real number.
+
+    Forward over reverse: one pass for each element of the argument.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        As for `grad`.
+    argnums : int
+        The argument to differentiate by, twice.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. For an argument of shape ``a`` an array of shape ``a + a``.
+
+    See Also
+    --------
+    hvp : products with the Hessian, at the cost of a few gradients.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.hessian(lambda x: np.prod(x))(np.array([2.0, 3.0]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    first = grad(f, argnums)
+    forward = jacobian(first, argnums, mode="forward")
+    reverse = jacobian(first, argnums)
+
+    @_in_the_place_of(forward)
+    def second(*args: Any, **kwargs: Any) -> Any:
+        if _symbolic(args, kwargs) or _is_graph(first):
+            return forward(*args, **kwargs)
+        return reverse(*args, **kwargs)  # the function runs once
+
+    return second
+
+
+def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    """The product of the Hessian of a function with a vector, without the Hessian.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        As for `grad`; differentiated by its first argument.
+    primals, tangents : tuple
+        The arguments, and the vector: as for `jvp`.
+
+    Returns
+    -------
+    tree of array
+        Like the first argument.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),))
+    array([ 6., 12.])
+    """
+    gradient = grad(f)
+    if _symbolic((primals, tangents), {}) or _is_graph(gradient):
+        return jvp(gradient, primals, tangents)[1]
+    # The Hessian is symmetric, so that its rows will do, and no function on the way needs a rule for forward mode.
+    count = sum(t is not None for t in tangents)
+    if count != 1 or tangents[0] is None:
+        raise TypeError("hvp takes one tangent, that of the first argument; None for all others")
+    return vjp(lambda x: gradient(x, *primals[1:]), primals[0])[1](tangents[0])[0]
+
+
+def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+    """A function of batches, from a function of single examples.
+
+    Elementwise functions, reductions and matrix products run once on the whole batch, a `Function` by its rule for
+    batches; anything else runs for one example after the other.
+
+    Parameters
+    ----------
+    f : callable or Graph
+        Of arrays, Tensors or Values; functions that other transformations have made included.
+    in_dims : int, None or tuple
+        Which axis of each argument is that of the batch; None for an argument that is the same for all.
+    out_dims : int or tuple
+        Where that axis goes in the results.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    ValueError
+        No argument has a batch, or the batches are of different sizes.
+    TypeError
+        In a graph: the number of examples is not known, and a function on the way needs it.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> pyop.vmap(pyop.grad(lambda x: np.sum(x**2)))(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[2., 4.],
+           [6., 8.]])
+    """
+    from ..autograd.vmap import vmap as batched
+
+    return batched(_as_function(f), in_dims, out_dims)
+
+
+def _as_function(f: Any) -> Callable[..., Any]:
+    """A function, or a Graph as one."""
+    if type(f) in (FunctionType, Op):
+        return f  # type: ignore[no-any-return]
+    from ..graph.graph import Graph
+
+    if isinstance(f, Graph):
+        from .inline import Inlined
+
+        return Inlined(f)
+    if not callable(f):
+        raise TypeError(f"expected a function of arrays or a Graph, got {type(f).__name__} {f!r:.80}")
+    return f  # type: ignore[no-any-return]
+
+
+def _symbolic(args: Any, kwargs: Any) -> bool:
+    """Whether a call adds to a graph: a Value is among the arguments, or a graph is being built, whose Values the
+    function may hold."""
+    return graph_being_built() is not None or any(isinstance(leaf, Value) for leaf in flatten((args, kwargs))[0])
+
+
+def _has_examples(tree: Any) -> bool:
+    """Whether one of a batch's examples, as a function under `vmap` sees them, is among the leaves."""
+    from ..autograd.batched import is_batched
+
+    return any(is_batched(leaf) for leaf in flatten(tree)[0])
+
+
+def _one_by_one(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    from ..autograd.batched import level_of, one_by_one
+
+    return one_by_one(function, args, kwargs, level_of((args, kwargs)))
+
+
+def _in_the_place_of(f: Callable[..., Any]) -> Callable[[Function], Function]:
+    """What `functools.wraps` does; and what was made of a Graph remembers it."""
+
+    def mark(made: Function) -> Function:
+        @functools.wraps(f, updated=())
+        def transformed(*args: Any, **kwargs: Any) -> Any:
+            if _has_examples((args, kwargs)):
+                return _one_by_one(transformed, args, kwargs)
+            return made(*args, **kwargs)
+
+        transformed._pyop_graph = _is_graph(f)  # type: ignore[attr-defined]
+        return transformed  # type: ignore[return-value]
+
+    return mark
+
+
+def _is_graph(f: Any) -> bool:
+    """Whether a function is a Graph, or was made of one: such is differentiated as a graph, also at arrays."""
+    return getattr(f, "_pyop_graph", False) is True
+
+
+def _value_and_grad_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, has_aux: bool) -> Any:
+    from . import eager, opened
+
+    refuse_exact_types(f)
+    run = eager.Run(f, args, kwargs, argnums)
+    value = run.result[0] if has_aux else run.result
+    opened.check_scalar(f, value)
+    seed = np.ones((), value.dtype) if isinstance(value, Tensor) else None
+    return run.out(run.result), run.like_arguments(run.pull([value], [seed]))
+
+
+def _jacobian_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, mode: str) -> Any:
+    from . import eager
+
+    refuse_exact_types(f)
+    if mode == "reverse":
+        run = eager.Run(f, args, kwargs, argnums)
+        return run.jacobian()
+    return eager.forward_jacobian(f, args, kwargs, argnums)
+
+
+def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Trace a function for arguments of these dtypes and shapes, and run it on them."""
+    from ..graph.graph import trace
+
+    leaves, structure = flatten(args)
+    which = [k for k, leaf in enumerate(leaves) if leaf is not None]
+    arrays = [plain_array(leaves[k], "an argument") for k in which]
+    if not arrays:
+        raise TypeError("a derivative needs arguments: the function was called without any")
+
+    def on_arrays(*given: Any) -> Any:
+        full = list(leaves)
+        for k, value in zip(which, given, strict=True):
+            full[k] = value
+        return f(*structure.unflatten(full), **kwargs)
+
+    graph = trace(on_arrays, *arrays)
+    return graph.run(feeds=dict(zip(graph.inputs, arrays, strict=True)))

@@ -1,0 +1,304 @@
+"""NumPy's functions on Values: each call becomes a node, or is answered from what is known of the Values.
+
+`array_ufunc` and `array_function` are what ``Value.__array_ufunc__`` and ``Value.__array_function__`` call. The specs
+of the results come from `pyop.rules`; a function without a rule gives one Value of which nothing is known.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import rules
+from .._core import Value
+from .._tree import flatten
+from ..containers import check_operands
+from ..declare.dims import Dim, prod
+from ..declare.rebuild import replaced
+from ..declare.spec import Spec
+from ..refusals import refusal
+from .composed import COMPOSED
+from .forms import is_scalar
+from .sizes import apply, holds
+from .views import share
+
+__all__ = ["array_function", "array_ufunc", "to_specs"]
+
+
+def to_specs(x: Any) -> Any:
+    """The same arguments with a Spec in place of each Value."""
+    return replaced(x, _to_spec)
+
+
+def _to_spec(x: Any) -> Any:
+    return x.spec if isinstance(x, Value) else x
+
+
+def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ufunc, or one of its methods, on Values: a node of the graph they belong to.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+    method : str
+        ``"__call__"``, ``"reduce"``, ``"accumulate"``, ``"reduceat"``, ``"outer"``; ``"at"`` is refused.
+    inputs : tuple
+    kwargs : dict
+
+    Returns
+    -------
+    Value or tuple of Value
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float64[n, 3]")
+    >>> np.multiply(x, 2).shape, np.add.reduce(x, axis=1).ndim
+    ((Dim('n'), 3), 1)
+    """
+    from ..rules import ufuncs  # on first use: `import pyop` stays light
+
+    check_operands(f"{_called(ufunc)} of a Value", inputs, kwargs)
+    if any(_is_foreign(item) for item in inputs):
+        return NotImplemented
+    if not isinstance(ufunc, np.ufunc):
+        from . import foreign_ufuncs
+
+        if method != "__call__":
+            raise TypeError(f"{method} of {ufunc!r} cannot be a node: it is no ufunc of NumPy")
+        return foreign_ufuncs.call(ufunc, inputs, kwargs)
+    _refuse_plain_out(ufunc, method, kwargs.get("out"))
+    specs = ufuncs.infer(ufunc, method, to_specs(inputs), to_specs(kwargs) if kwargs else kwargs)
+    kwargs = {key: value for key, value in kwargs.items() if key != "out"}
+    return apply(_bound(ufunc, method), inputs, kwargs, specs, name=_ufunc_name(ufunc, method), scalar=True)
+
+
+def _refuse_plain_out(ufunc: np.ufunc, method: str, out: Any) -> None:
+    """A Value that is to go into an array of the function's own."""
+    if any(issubclass(type(item), np.ndarray) for item in (out or ())):
+        name = _ufunc_name(ufunc, method)
+        raise refusal(
+            f"`a += value` (or another augmented assignment, or np.{name}(..., out=a)) at {Value._here()} writes "
+            "Values into a plain array, which has no place for what is known only when the graph runs: write "
+            "`a = a + value`, which makes a Value; a captured array can be returned, and written by the caller"
+        )
+
+
+def array_function(
+    func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A function of NumPy on Values: a node, or an answer where shapes and dtypes are enough for one.
+
+    Parameters
+    ----------
+    func : callable
+    types : iterable of type
+        The types among the arguments that take part in NumPy's protocol.
+    args : tuple
+    kwargs : dict
+
+    Returns
+    -------
+    object
+        Values in the container that NumPy would return arrays in, or a plain Python object.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float32[n, 3]")
+    >>> str(np.mean(x, axis=0).spec), np.shape(x)
+    ('float32[3]', (Dim('n'), 3))
+    """
+    check_operands(f"{_name(func)} of a Value", args, kwargs)
+    if not all(issubclass(kind, (Value, np.ndarray)) for kind in types):
+        return NotImplemented
+    refused = _REFUSED.get(func)
+    if refused is not None:
+        raise refusal(f"{_name(func)} {refused}")
+    answer = _ANSWERED.get(func)
+    if answer is not None:
+        return answer(func, *args, **kwargs)
+    if kwargs.get("overwrite_input"):
+        raise refusal(
+            f"{_name(func)}(overwrite_input=True) writes into its argument, and a Value is immutable: leave it away"
+        )
+    composed = COMPOSED.get(func)
+    if composed is not None:
+        result = composed(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    found = rules.lookup(func)
+    if found is None:
+        if kwargs.get("out") is not None:
+            rules.refuse_out()
+        specs: Any = Spec()
+    else:
+        specs = found(*to_specs(args), **to_specs(kwargs))
+    if not holds((args, kwargs), Value):
+        raise refusal(
+            f"{_name(func)}(like=...) of a Value: call it without like= and use the array in the graph as it is"
+        )
+    name = _name(func).removeprefix("np.")
+    scalar = is_scalar(func, args, kwargs)
+    if isinstance(specs, (tuple, list)) and not all(isinstance(spec, Spec) for spec in specs):
+        made = apply(_leaves_of, (func, args, kwargs), {}, specs, name=name, scalar=scalar)
+    else:
+        made = apply(func, args, kwargs, specs, name=name, scalar=scalar)
+    share(func, args, kwargs, made, found is not None)
+    return made
+
+
+def _leaves_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Containers in the container that a function returns, flattened for the node."""
+    return tuple(flatten(func(*args, **kwargs))[0])
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether an operand of another library has a say in ufuncs itself."""
+    return not issubclass(type(x), (Value, Dim, np.ndarray, np.generic)) and hasattr(type(x), "__array_ufunc__")
+
+
+@lru_cache(maxsize=1024)
+def _bound(ufunc: np.ufunc, method: str) -> Any:
+    # One object for each method, so that equal nodes are seen to have the same callable.
+    return ufunc if method == "__call__" else getattr(ufunc, method)
+
+
+def _called(ufunc: Any) -> str:
+    return f"np.{ufunc.__name__}" if isinstance(ufunc, np.ufunc) else repr(ufunc)
+
+
+def _ufunc_name(ufunc: np.ufunc, method: str) -> str:
+    return ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+
+
+@lru_cache(maxsize=1024)
+def _name(func: Callable[..., Any]) -> str:
+    module = getattr(func, "__module__", "") or ""
+    prefix = module.removeprefix("numpy").lstrip(".")
+    inner = f"{prefix}." if prefix in ("linalg", "fft") else ""
+    return f"np.{inner}{getattr(func, '__name__', repr(func))}"
+
+
+# --- answered at once
+
+
+def _unknown(func: Callable[..., Any], what: str) -> NoReturn:
+    raise refusal(
+        f"{_name(func)} of a Value whose {what} is not known when the graph is built: declare it in the spec of the "
+        "input, or do this inside a pyop.op, which is called with arrays"
+    )
+
+
+def _shape(func: Any, a: Any) -> tuple[Any, ...]:
+    found: tuple[Any, ...] | None = a.shape
+    if found is None:
+        _unknown(func, "shape")
+    return found
+
+
+def _ndim(func: Any, a: Any) -> int:
+    return len(_shape(func, a))
+
+
+def _size(func: Any, a: Any, axis: Any = None) -> int | Dim:
+    shape = _shape(func, a)
+    if axis is not None:
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        shape = tuple(shape[operator.index(k)] for k in axes)
+    size = prod(shape)
+    if size is None:
+        _unknown(func, "size")
+    return size
+
+
+def _dtype(func: Any, a: Any) -> np.dtype[Any]:
+    found: np.dtype[Any] | None = a.dtype
+    if found is None:
+        _unknown(func, "dtype")
+    return found
+
+
+def _of_dtypes(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Functions that look at dtypes alone take a dtype as well as an array."""
+    return func(*(_dtype(func, arg) if isinstance(arg, Value) else arg for arg in args), **kwargs)
+
+
+def _min_scalar_type(func: Any, a: Any) -> np.dtype[Any]:
+    if _ndim(func, a) == 0:
+        raise refusal(
+            "np.min_scalar_type of a single number looks at its value, which a Value has only when its graph runs"
+        )
+    return _dtype(func, a)
+
+
+def _of_stand_ins(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Functions that look at dtype and shape alone: given arrays of these, which take no memory."""
+    return func(*(_stand_in(func, arg) for arg in args), **kwargs)
+
+
+def _stand_in(func: Any, a: Any) -> Any:
+    if not isinstance(a, Value):
+        return a
+    shape = _shape(func, a)
+    if not all(isinstance(size, int) for size in shape):
+        _unknown(func, "shape")
+    return np.broadcast_to(np.empty((), _dtype(func, a)), shape)
+
+
+def _by_dtype(func: Any, *args: Any) -> Any:
+    return func(*(np.empty(0, _dtype(func, arg)) if isinstance(arg, Value) else arg for arg in args))
+
+
+_ANSWERED: dict[Any, Callable[..., Any]] = {
+    np.shape: _shape,
+    np.ndim: _ndim,
+    np.size: _size,
+    np.result_type: _of_dtypes,
+    np.can_cast: _of_dtypes,
+    np.min_scalar_type: _min_scalar_type,
+    np.common_type: _by_dtype,
+    np.iscomplexobj: _by_dtype,
+    np.isrealobj: _by_dtype,
+    np.tril_indices_from: _of_stand_ins,
+    np.triu_indices_from: _of_stand_ins,
+    np.diag_indices_from: _of_stand_ins,
+    np.einsum_path: _of_stand_ins,
+}
+
+# --- refused
+
+_WRITES = "writes into its argument, and a Value is immutable: "
+_FILES = (
+    "needs numbers, which a Value has only when its graph runs: save what g.run(...) or a compiled plan returns, "
+    "or do it inside a pyop.op with stateful=True"
+)
+_TEXT = (
+    "needs numbers, which a Value has only when its graph runs: print what g.run(...) returns, "
+    "or str(value) to see what is known"
+)
+_MEMORY = "asks about memory, and a Value has none until its graph runs: call it on the arrays that g.run(...) returns"
+
+_REFUSED: dict[Any, str] = {
+    np.copyto: _WRITES + "use np.where(mask, src, dst), or np.broadcast_to(src, dst.shape)",
+    np.put: _WRITES + "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
+    np.place: _WRITES + "use np.where(mask, vals, arr), or a pyop.op that writes into a copy and returns it",
+    np.putmask: _WRITES + "use np.where(mask, values, a)",
+    np.fill_diagonal: _WRITES + "use np.where(np.eye(*a.shape, dtype=bool), val, a)",
+    np.put_along_axis: _WRITES + "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
+    np.save: _FILES,
+    np.savez: _FILES,
+    np.savez_compressed: _FILES,
+    np.savetxt: _FILES,
+    np.array_repr: _TEXT,
+    np.array_str: _TEXT,
+    np.array2string: _TEXT,
+    np.shares_memory: _MEMORY,
+    np.may_share_memory: _MEMORY,
+}

@@ -1,0 +1,61 @@
+"""Functions of NumPy that are a few simpler ones: on Values they become the nodes of those, which run as native loops.
+
+Each does what NumPy's own code does with arrays, in the same order, so the bits and the warnings are the same. It gives
+`NotImplemented` for what it does not know how to do; then the function becomes one node, and is called as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+
+__all__ = ["COMPOSED"]
+
+
+def _is_axis(a: Any, axis: Any) -> bool:
+    """Whether something is a Value of known dtype and rank, and has an axis."""
+    return (
+        isinstance(a, Value)
+        and a.dtype is not None
+        and a.shape is not None
+        and type(axis) is int
+        and -len(a.shape) <= axis < len(a.shape)
+    )
+
+
+def _along(a: Any, axis: int, part: slice) -> Any:
+    index = [slice(None)] * len(a.shape)
+    index[axis] = part
+    return a[tuple(index)]
+
+
+def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
+    if prepend is not np._NoValue or append is not np._NoValue or type(n) is not int or n < 1 or not _is_axis(a, axis):
+        return NotImplemented
+    subtract = np.not_equal if a.dtype == np.bool_ else np.subtract
+    for _ in range(n):
+        a = subtract(_along(a, axis, slice(1, None)), _along(a, axis, slice(None, -1)))
+    return a
+
+
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    if not _is_axis(y, axis):
+        return NotImplemented
+    if x is None:
+        step = dx
+    elif len(y.shape) == 1 and _is_axis(x, -1) and len(x.shape) == 1:
+        step = np.diff(x)
+    else:
+        return NotImplemented
+    pairs = np.add(_along(y, axis, slice(1, None)), _along(y, axis, slice(None, -1)))
+    return np.sum(step * pairs / 2.0, axis)
+
+
+COMPOSED: dict[Any, Callable[..., Any]] = {
+    np.diff: _diff,
+    np.trapezoid: _trapezoid,
+}

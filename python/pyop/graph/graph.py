@@ -1,0 +1,456 @@
+"""`Graph`: a computation written down, to be run in parts or compiled as a whole; and `trace`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import _core
+from .._core import GraphBase, GraphError, Node, Plan, Value
+from .._tree import TreeDef, flatten
+from ..declare.parameters import Parameters, check_name, default_name
+from ..declare.spec import Spec
+from ..refusals import call_watched, note_call
+
+__all__ = ["Graph", "trace"]
+
+_SINGLE, _TUPLE, _LIST, _TREE = range(4)
+_REMEMBERED_PLANS = 128
+
+
+class Graph(GraphBase):
+    """Nodes in creation order, with named inputs and a tree of outputs.
+
+    Inside ``with graph:`` every call of an op adds a node to it; so does any call on one of its Values.
+
+    Parameters
+    ----------
+    name : str, optional
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> with pyop.Graph(name="g") as g:
+    ...     x = g.input("float64[n]", name="x")
+    ...     k = g.constant(2.0)
+    ...     g.output({"r": np.sum(x * k)})
+    >>> g.run(feeds={x: np.arange(3.0)})
+    {'r': array(6.)}
+    >>> plan = g.compile()
+    >>> plan(np.ones(4))
+    {'r': array(8.)}
+    """
+
+    __slots__ = ("__weakref__", "_kept", "_name", "_outputs", "_plans")
+
+    _name: str
+    # Where the outputs are, not Values: those would keep the graph alive in a cycle.
+    _outputs: tuple[list[tuple[int, int | None]], TreeDef] | None
+    _plans: dict[Any, Plan]
+    # What the functions of nodes need to be alive and do not own.
+    _kept: list[Any]
+
+    def __init__(self, name: str = "graph") -> None:
+        self._name = check_name(name)
+        self._outputs = None
+        self._plans = {}
+        self._kept = []
+
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        return self._name
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, in creation order."""
+        return tuple(self[i] for i in range(len(self)))
+
+    @property
+    def outputs(self) -> Any:
+        """The tree of output Values; None if there is none yet."""
+        if self._outputs is None:
+            return None
+        leaves, structure = self._output_leaves()
+        return structure.unflatten(leaves)
+
+    def _keep(self, owner: Any) -> None:
+        if not any(item is owner for item in self._kept):
+            self._kept.append(owner)
+
+    def input(self, spec: Any = None, name: str | None = None) -> Value:
+        """A Value to be fed when the graph runs.
+
+        Parameters
+        ----------
+        spec : str, dtype, Spec or array, optional
+            What may be fed: anything that `Spec.make` takes. Names of sizes are shared by all inputs of the graph.
+        name : str, optional
+            For feeding by name; made unique.
+
+        Returns
+        -------
+        Value
+
+        Examples
+        --------
+        >>> import pyop
+        >>> g = pyop.Graph()
+        >>> g.input("float64[n, 3]", name="x")
+        <pyop.Value 'x' float64[n,3]>
+        """
+        return self._add_input(as_input_spec(spec), "input" if name is None else check_name(name))
+
+    def constant(self, value: Any, name: str | None = None) -> Value:
+        """A Value that is known now. The array is copied, so that later changes of it do not matter.
+
+        Parameters
+        ----------
+        value : array_like
+            Text keeps its NULs.
+        name : str, optional
+            Made unique.
+
+        Returns
+        -------
+        Value
+
+        Examples
+        --------
+        >>> import pyop
+        >>> g = pyop.Graph()
+        >>> g.run(g.constant([1, 2]))
+        array([1, 2])
+        """
+        if isinstance(value, Value):
+            raise TypeError(f"{value!r} is symbolic; only concrete values can be constants")
+        return self._add_constant(_constant_array(value), "constant" if name is None else check_name(name))
+
+    def _constant_output(self, leaf: Any) -> Value:
+        held = getattr(leaf, "__dict__", None)
+        keeps = isinstance(held, dict) and any(type(x) is Value for x in held.values())
+        if keeps or isinstance(leaf, dict | set | frozenset | deque):
+            raise TypeError(
+                f"{self._name} returned an object of type {type(leaf).__name__}: return arrays and numbers, in tuples, "
+                "lists, dicts, named tuples or dataclasses"
+            )
+        return self.constant(leaf)
+
+    def output(self, tree: Any) -> None:
+        """Declare what the graph as a whole computes, once.
+
+        Parameters
+        ----------
+        tree : tree of Value
+            Tuple, list, dict, named tuple or dataclass of Values; arrays and numbers in it become constants.
+
+        Raises
+        ------
+        GraphError
+            The graph has outputs already, or a Value belongs to another graph.
+
+        Examples
+        --------
+        >>> import pyop
+        >>> g = pyop.Graph()
+        >>> x = g.input("float64[n]")
+        >>> g.output({"double": 2.0 * x, "one": 1})
+        >>> g.run(feeds={x: [1.0, 2.0]})
+        {'double': array([2., 4.]), 'one': array(1)}
+        """
+        if self._outputs is not None:
+            raise GraphError(f"graph {self._name!r} has outputs already; run other fetches with g.run(fetches, feeds)")
+        leaves, structure = flatten(tree)
+        leaves = [leaf if isinstance(leaf, Value | Node) else self._constant_output(leaf) for leaf in leaves]
+        for leaf in leaves:
+            if leaf.graph is not self:
+                late = leaf._kept_text() if isinstance(leaf, Value) else None
+                raise GraphError(late or f"{leaf!r} belongs to {leaf.graph!r} and cannot be an output of {self!r}")
+        places: list[tuple[int, int | None]] = [
+            (x.node.index, x.output_index) if isinstance(x, Value) else (x.index, None) for x in leaves
+        ]
+        self._outputs = (places, structure)
+
+    def run(self, fetches: Any = None, feeds: Mapping[Any, Any] | None = None, threads: int = 1) -> Any:
+        """Compute what is fetched, and only what that needs.
+
+        Parameters
+        ----------
+        fetches : tree of Value or Node, optional
+            The outputs of the graph by default. A Node runs and gives None.
+        feeds : mapping of Value (or name of an input) to array, optional
+            Any Value can be fed; what computes it then does not run.
+        threads : int
+            Up to so many threads run independent nodes.
+
+        Returns
+        -------
+        tree of ndarray
+            As `fetches`.
+
+        Examples
+        --------
+        >>> import numpy as np, pyop
+        >>> g = pyop.Graph()
+        >>> x = g.input("float64[n]")
+        >>> y = x + 1.0
+        >>> g.run([y, y * y], {x: [1.0, 2.0]})
+        [array([2., 3.]), array([4., 9.])]
+        """
+        leaves, structure = self._fetches(fetches)
+        names, arrays = self._feeds({} if feeds is None else feeds)
+        key = (tuple(map(_key, leaves)), structure, tuple(map(_key, names)), threads)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._compile(leaves, structure, names, whole=False, threads=threads)
+            while len(self._plans) >= _REMEMBERED_PLANS:
+                self._plans.pop(next(iter(self._plans)), None)
+            self._plans[key] = plan
+        return plan(*arrays)
+
+    @staticmethod
+    def passes() -> dict[str, str]:
+        """What compiling does to a graph: the name of each pass and what it does, in order.
+
+        Returns
+        -------
+        dict of str to str
+            Any of the names can be given to ``compile(disable=[...])``.
+
+        Examples
+        --------
+        >>> import pyop
+        >>> list(pyop.Graph.passes())[:3]
+        ['prune', 'merge', 'fold']
+        """
+        return _core.passes()
+
+    def save(self, path: Any, *, embed: bool = False) -> None:
+        """Write the graph into a file, so that `pyop.load` makes the same graph of it.
+
+        The file is an ONNX model, for other tools to show; functions are stored by their import path. Needs the
+        ``onnx`` package: ``pip install 'pyop-core[onnx]'``.
+
+        Parameters
+        ----------
+        path : path
+        embed : bool
+            Store functions that have no import path, and static arguments of other types than NumPy's and Python's
+            own, by value, with cloudpickle. Who loads them must trust the file:
+            ``pyop.load(path, trust="pickles")``.
+
+        Raises
+        ------
+        ValueError
+            A function or a static argument cannot be stored; the message names the node.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import numpy as np, pyop
+        >>> path = os.path.join(tempfile.mkdtemp(), "graph.onnx")
+        >>> pyop.trace(lambda x: np.sum(x), "float64[n]").save(path)
+        >>> pyop.load(path).compile()(np.ones(3))
+        array(3.)
+        """
+        from ..saving.files import save
+
+        save(self, path, embed)
+
+    def compile(
+        self,
+        threads: int = 1,
+        optimize: bool = True,
+        *,
+        disable: Iterable[str] = (),
+        precision: Literal["exact", "fast"] = "exact",
+    ) -> Plan:
+        """The whole graph as a callable of its inputs.
+
+        Also runs the stateful nodes that no output needs.
+
+        Parameters
+        ----------
+        threads : int
+            Up to so many threads run independent nodes of one call.
+        optimize : bool
+            Without it the graph runs as it was written, each node by a call of its function; only what nothing needs
+            is left out.
+        disable : iterable of str
+            Passes to leave out, by name (see `passes`): to find the one that makes a wrong result.
+        precision : {"exact", "fast"}
+            ``"fast"`` lets exp, log, sin, cos, tan, tanh, power and their like run vectorised, with results up to
+            4 units in the last place away from the exact ones; ``"exact"`` gives NumPy's own bits.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        GraphError
+            The graph has neither outputs nor stateful nodes.
+
+        Examples
+        --------
+        >>> import numpy as np, pyop
+        >>> plan = pyop.trace(lambda x: np.sin(x) + np.sin(x), "float64[n]").compile()
+        >>> plan.report()["merged"], plan(np.zeros(2))
+        (1, array([0., 0.]))
+        """
+        if precision not in ("exact", "fast"):
+            raise ValueError(f"precision must be 'exact' or 'fast', not {precision!r}")
+        if isinstance(disable, str):
+            raise TypeError(f"disable takes several names of passes: disable=[{disable!r}]")
+        disabled = tuple(disable) if optimize else tuple(name for name in self.passes() if name != "prune")
+        if self._outputs is None:
+            if not any(node.stateful for node in self.nodes):
+                raise GraphError(
+                    f"graph {self._name!r} has no outputs and no stateful nodes: declare outputs with g.output(...)"
+                )
+            leaves, structure = flatten(())
+        else:
+            leaves, structure = self._output_leaves()
+        return self._compile(
+            leaves, structure, self.inputs, whole=True, threads=threads, disable=disabled, fast=precision == "fast"
+        )
+
+    def _compile(
+        self,
+        leaves: list[Any],
+        structure: TreeDef,
+        feeds: Iterable[Value],
+        *,
+        whole: bool,
+        threads: int,
+        disable: tuple[str, ...] = (),
+        fast: bool = False,
+    ) -> Plan:
+        form = _SINGLE
+        if not structure.is_leaf and (leaves or self._outputs is not None or not whole):
+            flat = structure.unflatten(leaves)
+            is_flat = type(flat) in (tuple, list) and all(isinstance(part, Value | Node) for part in flat)
+            form = (_TUPLE if type(flat) is tuple else _LIST) if is_flat else _TREE
+        return _core.compile(
+            self, tuple(leaves), tuple(feeds), form, structure if form == _TREE else None, whole, disable, threads, fast
+        )
+
+    def _output_leaves(self) -> tuple[list[Any], TreeDef]:
+        assert self._outputs is not None
+        places, structure = self._outputs
+        return [self[node] if output is None else self._value(node, output) for node, output in places], structure
+
+    def _fetches(self, fetches: Any) -> tuple[list[Any], TreeDef]:
+        if fetches is None:
+            if self._outputs is None:
+                raise GraphError(f"graph {self._name!r} has no outputs: say what to fetch, g.run(fetches, feeds)")
+            return self._output_leaves()
+        leaves, structure = flatten(fetches)
+        for leaf in leaves:
+            if not isinstance(leaf, Value | Node):
+                raise TypeError(
+                    f"a fetch must be a Value or a Node of the graph, got {type(leaf).__name__} {leaf!r:.80}"
+                )
+        return leaves, structure
+
+    def _feeds(self, feeds: Mapping[Any, Any]) -> tuple[list[Value], list[Any]]:
+        if not isinstance(feeds, Mapping):
+            raise TypeError(f"feeds must map Values (or names of inputs) to arrays, got {type(feeds).__name__}")
+        by_name = {value.name: value for value in self.inputs} if any(isinstance(key, str) for key in feeds) else {}
+        values = []
+        for key in feeds:
+            if isinstance(key, str):
+                if key not in by_name:
+                    raise GraphError(f"graph {self._name!r} has no input {key!r}; it has {sorted(by_name)}")
+                key = by_name[key]
+            if not isinstance(key, Value):
+                raise TypeError(
+                    f"only a Value, or the name of an input, can be fed, not {type(key).__name__} {key!r:.80}"
+                )
+            values.append(key)
+        if len({_key(value) for value in values}) != len(values):
+            raise GraphError("a Value is fed twice")
+        return values, list(feeds.values())
+
+    def __repr__(self) -> str:
+        return f"<pyop.Graph {self._name!r} of {len(self)} nodes>"
+
+
+def _key(fetch: Any) -> Any:
+    return fetch._key if isinstance(fetch, Value) else fetch
+
+
+def as_input_spec(spec: Any) -> Spec:
+    """The spec of an input: text, dtype, `Spec` or an example array; "string" as TensorFlow has it."""
+    if spec is None:
+        return Spec()
+    if isinstance(spec, str) and spec == "string":
+        return Spec(np.dtype(object))
+    return Spec.of(spec) if isinstance(spec, np.ndarray | np.generic) else Spec.make(spec)
+
+
+def _constant_array(value: Any) -> np.ndarray[Any, Any]:
+    _core.check_nothing_lost(value)
+    array = np.asarray(value)
+    if (
+        array.dtype.kind == "O" and (rules := _core.own_rules(value)) is not None
+    ):  # sparse: NumPy knows no numbers in it
+        raise TypeError(rules)
+    if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+        # NumPy's own string types cut trailing NULs; objects do not.
+        objects = np.array(value, dtype=object)
+        if any(item[-1:] in ("\0", b"\0") for item in objects.flat):
+            return objects
+    return array
+
+
+def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Graph:
+    """Write down what a function does, by calling it once with Values.
+
+    Parameters
+    ----------
+    fn : callable
+        Called with one Value for each spec; what it returns becomes the outputs of the graph.
+    *specs : tree of spec
+        One for each positional argument: text, dtype, `Spec` or an example array.
+    name : str, optional
+        Of the graph; the function's by default.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> g = pyop.trace(lambda x, y: np.dot(np.sin(x), y), "float64[n]", "float64[n]")
+    >>> g.run(feeds={"x": np.zeros(2), "y": np.ones(2)})
+    array(0.)
+    """
+    if not callable(fn):
+        raise TypeError(f"trace takes a callable, got {type(fn).__name__} {fn!r:.80}")
+    from ..compiling.error_checks import refuse_error_handling
+    from ..compiling.type_checks import refuse_exact_types
+
+    graph = Graph(name=check_name(name) if name is not None else default_name(fn))
+    names = Parameters.of(fn).arrays
+    with graph:
+        arguments = [_inputs_of(graph, spec, names[k] if k < len(names) else "input") for k, spec in enumerate(specs)]
+        try:
+            refuse_exact_types(fn)
+            refuse_error_handling(fn)
+            result = call_watched(fn, tuple(arguments), {})
+        except Exception as error:
+            note_call(error, f"pyop.trace called {graph.name}")
+            raise
+    if result is not None:
+        graph.output(result)
+    return graph
+
+
+def _inputs_of(graph: Graph, spec: Any, name: str) -> Any:
+    leaves, structure = flatten(spec)
+    return structure.unflatten([graph.input(leaf, name=name) for leaf in leaves])

@@ -1,0 +1,215 @@
+"""Augmented assignment on Values, where it takes more than the ufunc's node: ``float32 += float64``, ``complex *=``,
+``**=``, ``@=``, operands whose dtype or shape is not known.
+
+The dtype and shape are the target's, and NumPy's errors are raised where it has them. Such a node copies its target and
+runs NumPy's own operator on the copy.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core import Tensor, Value
+from ..declare.dims import Dim, same
+from ..refusals import refusal
+from ..rules._operand import operand
+from .sizes import apply
+
+__all__ = ["InPlace", "in_place"]
+
+_UFUNCS: dict[str, np.ufunc] = {
+    "iadd": np.add,
+    "isub": np.subtract,
+    "imul": np.multiply,
+    "itruediv": np.true_divide,
+    "ifloordiv": np.floor_divide,
+    "imod": np.remainder,
+    "ipow": np.power,
+    "imatmul": np.matmul,
+    "ilshift": np.left_shift,
+    "irshift": np.right_shift,
+    "iand": np.bitwise_and,
+    "ixor": np.bitwise_xor,
+    "ior": np.bitwise_or,
+}
+
+
+class InPlace:
+    """``operator.iadd(target.copy(), other)`` and its kin.
+
+    Parameters
+    ----------
+    method : str
+        The name of the function in `operator`.
+    """
+
+    __slots__ = ("method", "operator")
+
+    _pyop_merge_by_value = True
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+        self.operator: Callable[[Any, Any], Any] = getattr(operator, method)
+
+    @property
+    def ufunc(self) -> np.ufunc:
+        """What it computes, apart from the dtype of the result."""
+        return _UFUNCS[self.method]
+
+    def __call__(self, target: Any, other: Any) -> Any:
+        return self.operator(np.array(target, order="K"), other)
+
+    @property
+    def __name__(self) -> str:
+        return self.method
+
+    @property
+    def _pyop_gradient_rule(self) -> Any:
+        from ..gradients import table
+
+        return table.lookup(_UFUNCS[self.method])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InPlace) and self.method == other.method
+
+    def __hash__(self) -> int:
+        return hash((InPlace, self.method))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InPlace, (self.method,)
+
+    def __repr__(self) -> str:
+        return f"InPlace({self.method!r})"
+
+
+def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
+    """The Value that an array becomes by an augmented assignment.
+
+    Parameters
+    ----------
+    method : str
+        ``"iadd"``, ``"ipow"``, …: the name of the function in `operator`.
+    symbol : str
+        ``"+="``, ``"**="``, …: for messages.
+    target : Value
+        What NumPy has there is an array.
+    other : object
+
+    Returns
+    -------
+    Value or NotImplemented
+
+    Raises
+    ------
+    TypeError, ValueError
+        What NumPy raises; or a refusal, where something else shows the memory of the target.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float32[3]")
+    >>> y = x * 1
+    >>> y += np.ones(3)
+    >>> y.dtype
+    dtype('float32')
+    """
+    from ..compiling.number import is_number
+    from ..rules import ufuncs
+
+    if is_number(other):
+        return _with_number(method, symbol, target, other)
+    if isinstance(other, Tensor):
+        raise refusal(
+            f"`{symbol}` of a Value and a Tensor: a Tensor is recorded as it is computed, a Value when its graph runs; "
+            "pass the Tensor as an argument"
+        )
+    hook = getattr(type(other), "__array_ufunc__", _ABSENT)
+    if hook is None:
+        return NotImplemented
+    if hook is not _ABSENT and not issubclass(type(other), (Value, np.ndarray, np.generic)):
+        raise refusal(
+            f"`{symbol}` of a Value and a {type(other).__name__}, which computes by rules of its own: write "
+            f"`x = x {symbol[:-1]} y`, which makes what those say"
+        )
+    if not (hook is not _ABSENT or isinstance(other, (int, float, complex, np.generic, list, tuple, Dim, str, bytes))):
+        return NotImplemented
+    if method == "imatmul":
+        _check_matrix_product(target, other)
+    ufunc = _UFUNCS[method]
+    _check_dtype(ufunc, target, other)  # before the shapes, as NumPy does
+    found = ufuncs.infer(ufunc, "__call__", (target.spec, _to_spec(other)), {})
+    _check_shape(ufunc, target, found)
+    target._check_writable(symbol)
+    # An array of no dimension stays one, where an operator gives a scalar.
+    real = target.ndim != 0 and target.dtype is not None and target.dtype.kind in "iuf"
+    if method == "ipow" and real and found == target.spec and (_is_number(other) or _is_flat(other)):
+        return operator.pow(target, other)
+    return apply(InPlace(method), (target, other), {}, target.spec, name=ufunc.__name__, scalar=False)
+
+
+_ABSENT = object()
+
+
+def _to_spec(x: Any) -> Any:
+    from .array_protocol import to_specs
+
+    return to_specs(x)
+
+
+def _is_flat(x: Any) -> bool:
+    """Whether it is a Value beside which NumPy lays out a new array as it does the target."""
+    return isinstance(x, Value) and x.ndim is not None and x.ndim < 2
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) in (int, float, complex)
+
+
+def _with_number(method: str, symbol: str, target: Any, other: Any) -> Any:
+    """By a Python number that is not known yet."""
+    from ..compiling.number import specialise
+
+    if target.dtype is None or target.dtype.kind not in "biuf" or method == "ipow" or not target.ndim:
+        specialise(other)
+    _check_dtype(_UFUNCS[method], target, other._kind(1))
+    target._check_writable(symbol)
+    made = getattr(operator, method.replace("i", "", 1))(target, other)
+    if not isinstance(made, Value) or made.spec != target.spec:
+        specialise(other)
+    return made
+
+
+def _check_matrix_product(target: Any, other: Any) -> None:
+    if operand(target.spec).ndim == 0 or operand(_to_spec(other)).ndim in (0, 1):
+        raise ValueError(
+            "inplace matrix multiplication requires the first operand to have at least one and the second at least "
+            "two dimensions."
+        )
+
+
+def _check_dtype(ufunc: np.ufunc, target: Any, other: Any) -> None:
+    """NumPy's error where the result cannot be cast to the target's dtype."""
+    part = operand(_to_spec(other))
+    kinds = "biufc"
+    if part.dtype is None or target.dtype is None or part.kind not in kinds or target.dtype.kind not in kinds:
+        return
+    ufunc.resolve_dtypes((target.dtype, part.weak or part.dtype, target.dtype))
+
+
+def _check_shape(ufunc: np.ufunc, target: Any, found: Any) -> None:
+    """NumPy's error where the result has another shape than the target."""
+    have, want = operand(found).shape, operand(target.spec).shape
+    if have is None or want is None:
+        return
+    if len(have) != len(want) or any(same(m, n) is False for m, n in zip(have, want, strict=True)):
+        shapes = tuple(
+            "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")" for shape in (want, have)
+        )
+        raise ValueError(
+            f"non-broadcastable output operand with shape {shapes[0]} doesn't match the broadcast shape {shapes[1]}"
+        )

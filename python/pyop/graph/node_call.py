@@ -1,0 +1,217 @@
+"""Which call a node of a graph makes: read without its wrappers, kept as data, and made again in another graph.
+
+What the core calls may stand in wrappers (`pyop.declare.rebuild`) that put arrays into containers, sizes into
+arguments, or take one result out of its container. `call_of` takes them off; `record_of` and `add` copy a node,
+wrappers and all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._core import CallOnTree, Contract, GraphBase, Node, Value
+from ..declare.rebuild import CallForOne, CallOnTrees, call_with_sizes, unflatten_each
+from ..declare.spec import Spec
+
+__all__ = ["NodeCall", "Record", "add", "call_of", "declared_spec", "layers", "record_of", "unwrapped"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCall:
+    """``function(*args, **kwargs)``, with one object for each input of the node among the arguments.
+
+    Attributes
+    ----------
+    function : callable
+    args, kwargs : tuple, dict
+    inputs : sequence
+        Those objects.
+    of_one : bool
+        The function returns a container of one array.
+    carriers : dict of str to (object, int), or None
+        Where symbolic sizes among the arguments find their numbers: an input and its axis.
+    """
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    inputs: Sequence[Any] = field(repr=False)
+    of_one: bool = False
+    carriers: dict[str, tuple[Any, int]] | None = None
+
+    @property
+    def nested(self) -> bool:
+        """Whether inputs stand inside containers among the arguments, or sizes have to be put in."""
+        return self.carriers is not None or _any_inside((*self.args, *self.kwargs.values()), self.inputs)
+
+    def packed(self, results: tuple[Any, ...]) -> Any:
+        """Return results, or what belongs to them, as the function returns them."""
+        return results if len(results) != 1 or self.of_one else results[0]
+
+
+def call_of(node: Node, inputs: Sequence[Any] | None = None, function: Any = None) -> NodeCall:
+    """Return the call that a node makes.
+
+    Parameters
+    ----------
+    node : Node
+    inputs : sequence, optional
+        What stands for its inputs; the Values by default.
+    function : callable, optional
+        Instead of what the node calls, with the arguments as the node has them.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> g = pyop.trace(lambda x: np.concatenate([x, x], axis=0), "float64[n]")
+    >>> call = call_of(g[1], ["a", "b"])
+    >>> call.function is np.concatenate, call.args, call.kwargs, call.nested
+    (True, (['a', 'b'],), {'axis': 0}, True)
+    """
+    inputs = node.inputs if inputs is None else inputs
+    args, kwargs = _arguments(node, inputs)
+    carriers = None
+    of_one = False
+    for fn in layers(function or node.function):
+        if isinstance(fn, CallForOne):
+            of_one = True
+        elif isinstance(fn, CallOnTree):
+            given = iter(args)
+            args, inner = fn.tree.unflatten([next(given) if x is CallOnTree.ARRAY else x for x in fn.leaves])
+            kwargs = {**inner, **kwargs}
+        elif isinstance(fn, CallOnTrees):
+            args = tuple(unflatten_each(fn.trees, args))
+    if fn is call_with_sizes:
+        fn, args, kwargs, carriers = args
+    return NodeCall(fn, tuple(args), dict(kwargs), inputs, of_one, carriers)
+
+
+def _arguments(node: Node, inputs: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if node._form is None:
+        return tuple(inputs), {}
+    order, statics, names = node._form
+    items = [inputs[code] if code >= 0 else statics[~code] for code in order]
+    cut = len(items) - len(names or ())
+    return tuple(items[:cut]), dict(zip(names or (), items[cut:], strict=True))
+
+
+def _any_inside(arguments: Sequence[Any], arrays: Sequence[Any]) -> bool:
+    """Whether an argument is a container with arrays in it."""
+    known = set(map(id, arrays))
+
+    def holds(part: Any) -> bool:
+        if id(part) in known:
+            return True
+        if isinstance(part, dict):
+            return any(map(holds, part.values()))
+        if isinstance(part, list | tuple):
+            return any(map(holds, part))
+        return any(holds(getattr(part, name)) for name in getattr(type(part), "__dataclass_fields__", ()))
+
+    return any(id(x) not in known and holds(x) for x in arguments)
+
+
+def layers(fn: Any) -> Iterator[Any]:
+    """Iterate over what a node calls and what is inside it, the function itself last."""
+    yield fn
+    while isinstance(fn, CallForOne | CallOnTree | CallOnTrees):
+        fn = fn.fn
+        yield fn
+
+
+def unwrapped(fn: Any) -> Any:
+    """Return the function inside what a node calls."""
+    (*_, inside) = layers(fn)
+    return inside
+
+
+# --- nodes as data
+
+
+@dataclass(frozen=True)
+class Record:
+    """One node as it was created: what a record leaves out every copy of a graph loses."""
+
+    kind: str
+    name: str
+    specs: tuple[Spec, ...]
+    array: Any = None
+    fn: Any = None
+    inputs: tuple[tuple[int, int], ...] = ()
+    contract: Contract | None = None
+    form: tuple[tuple[int, ...], tuple[Any, ...], tuple[str, ...] | None] | None = None
+    stateful: bool = False
+    lends: bool = True
+    of_scalars: bool = False
+    scalar: bool | None = None  # whether its results of no dimension are scalars
+    origin: str | None = None  # where it was created; None: here
+
+
+def record_of(node: Node) -> Record:
+    """Return the record of a node."""
+    specs = tuple(declared_spec(value) for value in node.outputs)
+    if node.kind == "constant":
+        graph: Any = node.outputs[0].graph
+        return Record("constant", node.name, specs, array=graph.run(node.outputs[0]), origin=node.origin)
+    scalar = next((value._is_scalar for value in node.outputs if value.shape == () or value.shape is None), None)
+    if node.kind == "input":
+        return Record("input", node.name, specs, scalar=scalar, origin=node.origin)
+    return Record(
+        "py",
+        node.name,
+        specs,
+        fn=node.function,
+        inputs=tuple((value.node.index, value.output_index) for value in node.inputs),
+        contract=node.contract,
+        form=node._form,
+        stateful=node.stateful,
+        lends=node._lends,
+        of_scalars=node._of_scalars,
+        scalar=scalar,
+        origin=node.origin,
+    )
+
+
+def declared_spec(value: Value) -> Spec:
+    """Return the spec of a Value; of text of any length, which is no dtype, that it is text."""
+    spec = value.spec
+    return spec if value._text is None else Spec(np.dtype(value._text), spec.shape)
+
+
+def add(graph: GraphBase, record: Record, value_at: Callable[[int, int], Any]) -> Node:
+    """Create the node of a record in a graph.
+
+    Parameters
+    ----------
+    graph : GraphBase
+    record : Record
+    value_at : callable
+        Gives the Value of this graph for a node and output of the record's.
+    """
+    if record.kind == "input":
+        made = graph._add_input(record.specs[0], record.name, bool(record.scalar)).node
+    elif record.kind == "constant":
+        made = graph._add_constant(record.array, record.name).node
+    else:
+        order, statics, kwnames = record.form or (None, None, None)
+        made = graph._add_call(
+            record.fn,
+            tuple(value_at(node, output) for node, output in record.inputs),
+            record.name,
+            specs=record.specs,
+            contract=record.contract,
+            order=order,
+            statics=statics,
+            kwnames=kwnames,
+            stateful=record.stateful,
+            lends=record.lends,
+            of_scalars=record.of_scalars,
+            scalar=record.scalar,
+        )
+    if record.origin is not None:
+        graph._set_origin(made.index, record.origin)
+    return made

@@ -1,0 +1,29 @@
+"""What stands to the left of an operator: NumPy's scalars do not say that they were asked by an operator."""
+
+from __future__ import annotations
+
+import opcode
+import sys
+
+__all__ = ["is_written_as_operator"]
+
+
+def is_written_as_operator() -> bool:
+    """Whether the calling Python code is at an operator, and not at a call.
+
+    ``np.float64(2) ** y`` and ``np.power(np.float64(2), y)`` both come as a call of the ufunc, but NumPy computes
+    the first with its arithmetic of scalars.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from pyop.graph.operands import is_written_as_operator
+    >>> is_written_as_operator()
+    False
+    """
+    frame = sys._getframe(1)
+    name = opcode.opname[frame.f_code.co_code[frame.f_lasti]]
+    return name.startswith(("BINARY_", "COMPARE_OP", "INPLACE_"))

@@ -1,0 +1,123 @@
+"""Symbolic sizes among the arguments of a call: ``x.reshape(x.shape[0], -1)``, ``np.broadcast_to(y, x.shape)``.
+
+A `Dim` has no number when the graph is built. A call that is given one becomes a node that is also given an array whose
+shape has the size in it, and puts the number in the `Dim`'s place when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._core import Value
+from ..declare.dims import Dim
+from ..declare.rebuild import call_with_sizes
+from . import calls
+
+__all__ = ["apply", "holds"]
+
+
+def apply(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    specs: Any,
+    *,
+    name: str,
+    scalar: bool | None = None,
+) -> Any:
+    """As `pyop.graph.calls.apply`, with Dims among the arguments.
+
+    Parameters
+    ----------
+    func : callable
+    args : tuple
+    kwargs : dict
+    specs : tree of Spec
+    name : str
+    scalar : bool, optional
+
+    Returns
+    -------
+    tree of Value
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float64[n, 3]")
+    >>> y = np.broadcast_to(x[0], (2, *x.shape))
+    >>> str(y.spec), g.run(y, {x: np.ones((4, 3))}).shape
+    ('float64[2,n,3]', (2, 4, 3))
+    """
+    if not holds((args, kwargs), Dim):
+        return calls.apply(func, args, kwargs, specs, name=name, scalar=scalar)
+    dims = [leaf for leaf in _leaves((args, kwargs)) if isinstance(leaf, Dim)]
+    names = sorted({name for dim in dims for name in dim.names})
+    carriers = {size: _carrier(size, args, kwargs, name) for size in names}
+    return calls.apply(call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name, scalar=scalar)
+
+
+def holds(x: Any, kind: type) -> bool:
+    """Whether something of this type lies inside nested tuples, lists, dicts and slices."""
+    found = type(x)
+    if found is kind:
+        return True
+    items: Any = ()
+    if found is tuple or found is list or isinstance(x, (tuple, list)):
+        items = x
+    elif isinstance(x, dict):
+        items = x.values()
+    elif found is slice:
+        items = (x.start, x.stop, x.step)
+    else:
+        return isinstance(x, kind)
+    for item in items:  # noqa: SIM110 (any() of a generator costs more)
+        if holds(item, kind):
+            return True
+    return False
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if isinstance(x, (tuple, list)):
+        for item in x:
+            yield from _leaves(item)
+    elif isinstance(x, dict):
+        for item in x.values():
+            yield from _leaves(item)
+    elif isinstance(x, slice):
+        yield from (x.start, x.stop, x.step)
+    else:
+        yield x
+
+
+def _carrier(size: str, args: Any, kwargs: Any, name: str) -> tuple[Any, int]:
+    """A Value and which of its axes has this size."""
+    graph = None
+    for value in _leaves((args, kwargs)):
+        if not isinstance(value, Value):
+            continue
+        graph = value.graph
+        axis = _axis(value, size)
+        if axis is not None:
+            return value, axis
+    for value in () if graph is None else _inputs(graph):
+        axis = _axis(value, size)
+        if axis is not None:
+            return value, axis
+    raise TypeError(
+        f"{name} was given the size {size}, but no input of the graph has an axis of just this size to take the number "
+        f"from: give an input the shape [{size}], or compute in a pyop.op, which is called with arrays"
+    )
+
+
+def _inputs(graph: Any) -> list[Any]:
+    found = graph.inputs
+    return list(found.values()) if isinstance(found, dict) else list(found)
+
+
+def _axis(value: Any, size: str) -> int | None:
+    for axis, extent in enumerate(value.shape or ()):
+        if isinstance(extent, Dim) and extent.name == size:
+            return axis
+    return None

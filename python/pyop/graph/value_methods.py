@@ -1,0 +1,345 @@
+"""What a Value has of an ndarray's methods and attributes: each one a NumPy function of the same name, or an error that
+says what to do instead.
+
+The C++ type `Value` holds what every call needs; `install` adds the rest when pyop is imported.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..declare.dims import Dim, Extent, mul, prod
+from ..declare.spec import Spec
+from ..refusals import refusal
+from . import value_refusals
+from .array_protocol import to_specs
+from .forms import is_scalar
+from .sizes import apply
+from .value_refusals import refuse_write
+from .views import share
+
+__all__ = ["getitem", "install"]
+
+# Methods that take what the function of the same name takes after the array.
+_FUNCTIONS = (
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum"),
+    *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel"),
+    *("repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take"),
+    *("trace", "var"),
+)
+
+
+def install(value_type: type) -> None:
+    """Add the ndarray surface to the Value type.
+
+    Parameters
+    ----------
+    value_type : type
+
+    Examples
+    --------
+    >>> import pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float64[n, 4]")
+    >>> x.T.shape, x.sum(axis=1).shape, x[:, None, 1:3].shape
+    ((4, Dim('n')), (Dim('n'),), (Dim('n'), 1, 2))
+    """
+    for name in _FUNCTIONS:
+        _add(value_type, name, _function(name, getattr(np, name)))
+    for name in value_refusals.ERRORS:
+        _add(value_type, name, value_refusals.method(name))
+    for method in (*_METHODS, *value_refusals.METHODS):
+        _add(value_type, method.__name__, method)
+    for name, getter in _PROPERTIES.items():
+        setattr(value_type, name, property(getter, doc=getter.__doc__))
+    for name in value_refusals.ATTRIBUTES:
+        setattr(value_type, name, property(value_refusals.attribute(name)))
+    for name in ("__pandas_priority__", "__array_priority__"):  # containers of pandas leave operators and ufuncs to us
+        setattr(value_type, name, 100_000)
+
+
+def _add(value_type: type, name: str, method: Callable[..., Any]) -> None:
+    method.__name__ = name
+    method.__qualname__ = f"Value.{name}"
+    setattr(value_type, name, method)
+
+
+def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__doc__ = f"As `numpy.{name}` of this Value."
+    return method
+
+
+# --- methods whose arguments differ from the function's
+
+
+def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+    """As `numpy.reshape`; sizes may be given one by one, and may be Dims."""
+    return np.reshape(self, _one_or_many(shape, "reshape"), order)
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """As `numpy.transpose`; axes may be given one by one."""
+    return np.transpose(self, _one_or_many(axes, None))
+
+
+def _one_or_many(items: tuple[Any, ...], needed_by: str | None) -> Any:
+    if not items:
+        if needed_by is None:
+            return None
+        raise TypeError(f"Value.{needed_by}() needs a shape")
+    return items[0] if len(items) == 1 else items
+
+
+def flatten(self: Any, order: Any = "C") -> Any:
+    """A copy of the elements in one dimension; see `numpy.ravel`, which may give the memory of `self` itself."""
+    return np.copy(np.ravel(self, order))
+
+
+def copy(self: Any, order: Any = "C") -> Any:
+    """As `numpy.copy`; a scalar's copy is a scalar."""
+    if self._is_scalar:
+        return self
+    return np.copy(self, order)
+
+
+def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    """As `numpy.clip`."""
+    return np.clip(self, min, max, out, **kwargs)
+
+
+def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """As `numpy.compress`."""
+    return np.compress(condition, self, axis, out)
+
+
+def choose(self: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    """As `numpy.choose`."""
+    return np.choose(self, choices, out, mode)
+
+
+def conj(self: Any) -> Any:
+    """As `numpy.conjugate`; of real numbers, the Value itself, as ndarray has it."""
+    if self.dtype is not None and self.dtype.kind in "biuf":
+        return self
+    made = np.conjugate(self)
+    if self.dtype is None:
+        made._may_show((self,))
+    return made
+
+
+def conjugate(self: Any) -> Any:
+    """As `conj`."""
+    return conj(self)
+
+
+def astype(
+    self: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """The elements converted to another dtype."""
+    target = np.dtype(dtype)
+    if self.dtype is not None and not np.can_cast(self.dtype, target, casting):
+        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")
+    kept = target if target.kind not in "US" else np.dtype(target.kind)
+    # A length of text that NumPy works out, and an order that only memory has, are left to the run.
+    if not copy and self.dtype == target and order in ("K", "A"):
+        return self
+    args = (self, target, order, casting, subok, copy)
+    made = apply(np.ndarray.astype, args, {}, Spec(kept, self.spec.shape), name="astype", scalar=self._is_scalar)
+    if self.dtype is None or self.dtype == target:
+        share(np.ndarray.astype, args, {}, made)
+    return made
+
+
+def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
+    """The bytes of the elements read as another dtype; without one, the Value itself."""
+    if type is not None:
+        raise refusal(
+            f"Value.view(type=...): a Value stays a Value, it cannot become a {type!r}; use a pyop.op, which is "
+            "called with arrays"
+        )
+    if dtype is None:
+        return self
+    target = np.dtype(dtype)
+    shape: Any = self.shape
+    if shape is not None and (self.dtype is None or self.dtype.itemsize != target.itemsize):
+        if not shape:
+            raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+        shape = (*shape[:-1], _resized(shape[-1], self.dtype, target))
+    made = apply(np.ndarray.view, (self, target), {}, Spec(target, shape), name="view", scalar=self._is_scalar)
+    share(np.ndarray.view, (self, target), {}, made)
+    return made
+
+
+def _resized(size: Extent, old: np.dtype[Any] | None, new: np.dtype[Any]) -> Extent:
+    if old is None or not old.itemsize or not new.itemsize:
+        return None
+    if old.itemsize % new.itemsize == 0:
+        return mul(size, old.itemsize // new.itemsize)
+    if isinstance(size, int):
+        if size * old.itemsize % new.itemsize:
+            raise ValueError(
+                "When changing to a larger dtype, its size must be a divisor of the total size in bytes "
+                "of the last axis of the array."
+            )
+        return size * old.itemsize // new.itemsize
+    return None
+
+
+def byteswap(self: Any, inplace: bool = False) -> Any:
+    """The elements with their bytes in the other order."""
+    if inplace:
+        raise refuse_write("Value.byteswap(inplace=True)", "write x = x.byteswap(), which returns a new one")
+    return apply(np.ndarray.byteswap, (self,), {}, self.spec, name="byteswap", scalar=self._is_scalar)
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The Value itself: there is no device but ``"cpu"``."""
+    if stream is not None or device != "cpu":
+        raise ValueError(f'Unsupported device: {device!r}. Only "cpu" is allowed.')
+    return self
+
+
+def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
+    """NumPy, whose functions take Values."""
+    return np
+
+
+# --- indexing and iteration
+
+
+def getitem(self: Any, key: Any) -> Any:
+    """Indexing as NumPy's, basic and advanced; Values may stand in the index."""
+    from ..rules import indexing  # on first use: `import pyop` stays light
+
+    spec = indexing.getitem(self.spec, to_specs(key))
+    if _has_value_bound(key):
+        made = apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem", scalar=False)
+    else:
+        scalar = is_scalar(operator.getitem, (self, key), {})
+        made = apply(operator.getitem, (self, key), {}, spec, name="getitem", scalar=scalar)
+    share(operator.getitem, (self, key), {}, made)
+    return made
+
+
+def _has_value_bound(key: Any) -> bool:
+    """Whether a slice has a bound that the graph computes."""
+    items = key if isinstance(key, tuple) else (key,)
+    return any(
+        isinstance(item, slice) and any(isinstance(to_specs(b), Spec) for b in (item.start, item.stop, item.step))
+        for item in items
+    )
+
+
+def _spelled(key: Any) -> Any:
+    """Slices as tuples of three, in which the graph finds the Values; anything else as a tuple of one."""
+    items = key if isinstance(key, tuple) else (key,)
+    return tuple((item.start, item.stop, item.step) if isinstance(item, slice) else (item,) for item in items)
+
+
+def _getitem_with_bounds(array: Any, key: Any) -> Any:
+    return array[tuple(slice(*item) if len(item) == 3 else item[0] for item in key)]
+
+
+def __reversed__(self: Any) -> Iterator[Any]:
+    """The Values along the first axis, from the last."""
+    return iter([*self][::-1])
+
+
+def __round__(self: Any, ndigits: int | None = None) -> Any:
+    """As `numpy.round`, of a scalar; an array has no such method in every release of NumPy."""
+    if not self._is_scalar and not hasattr(np.ndarray, "__round__"):
+        raise TypeError("type numpy.ndarray doesn't define __round__ method: use np.round(x)")
+    if self._is_scalar and ndigits is None:
+        raise refusal(
+            "round(x) of a scalar is a Python int, which a Value gives only when its graph runs: use np.round(x)"
+        )
+    return np.round(self, 0 if ndigits is None else ndigits)
+
+
+def __copy__(self: Any) -> Any:
+    """As `copy`."""
+    return copy(self, "K")
+
+
+def __deepcopy__(self: Any, memo: Any) -> Any:
+    """As `copy`."""
+    return copy(self, "K")
+
+
+_METHODS: tuple[Callable[..., Any], ...] = (
+    *(__round__, __copy__, __deepcopy__, __array_namespace__, to_device, byteswap),
+    *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, astype, view),
+    __reversed__,
+)
+
+
+# --- attributes
+
+
+def _transposed(self: Any) -> Any:
+    """The Value with its axes reversed."""
+    return np.transpose(self)
+
+
+def _matrix_transposed(self: Any) -> Any:
+    """The Value with its last two axes exchanged."""
+    return np.matrix_transpose(self)
+
+
+def _real(self: Any) -> Any:
+    """The real part."""
+    return np.real(self)
+
+
+def _imag(self: Any) -> Any:
+    """The imaginary part."""
+    return np.imag(self)
+
+
+def _size(self: Any) -> Extent:
+    """The number of elements: an int, a Dim, or None if it is not known."""
+    return None if self.shape is None else prod(self.shape)
+
+
+def _itemsize(self: Any) -> int | None:
+    """Bytes of one element; None if the dtype is not known."""
+    return None if self.dtype is None else int(self.dtype.itemsize)
+
+
+def _device(self: Any) -> str:
+    """As NumPy has it."""
+    return "cpu"
+
+
+def _nbytes(self: Any) -> int | Dim | None:
+    """Bytes of all elements: an int, a Dim, or None if it is not known."""
+    return mul(_size(self), _itemsize(self))
+
+
+def _set_shape(self: Any) -> Any:
+    """Not for a Value: TensorFlow's tensors have it, NumPy's arrays do not."""
+    raise AttributeError(
+        "Value.set_shape: a shape is declared where the Value is made, and then checked in every run: "
+        "Tout='float32[28,28,3]' in py_func and numpy_function, output_shapes= in contrib.py_func, or the spec of an "
+        "op's output or an input"
+    )
+
+
+_PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "T": _transposed,
+    "mT": _matrix_transposed,
+    "real": _real,
+    "imag": _imag,
+    "size": _size,
+    "itemsize": _itemsize,
+    "nbytes": _nbytes,
+    "device": _device,
+    "set_shape": _set_shape,
+}

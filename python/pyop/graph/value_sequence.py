@@ -1,0 +1,107 @@
+"""``len``, iteration and ``in`` of a Value, called by the slots of the type (csrc/graph/value_sequence.cpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..refusals import refusal
+
+__all__ = ["contains", "iterate", "length"]
+
+
+def length(value: Any) -> int:
+    """The first size, if it is a number when the graph is built.
+
+    Parameters
+    ----------
+    value : Value
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import pyop
+    >>> len(pyop.Graph().input("float64[3, n]"))
+    3
+    """
+    if value._is_scalar:
+        _check_text(value, "len()")
+        raise TypeError(f"object of type {_type(value)} has no len()")
+    return _first_size(value, "len()", "len() of unsized object")
+
+
+def iterate(value: Any) -> Iterator[Any]:
+    """The Values along the first axis, if its size is a number when the graph is built.
+
+    Parameters
+    ----------
+    value : Value
+
+    Returns
+    -------
+    iterator of Value
+
+    Examples
+    --------
+    >>> import pyop
+    >>> [row.spec for row in pyop.Graph().input("float64[2, n]")]
+    [Spec('float64[n]'), Spec('float64[n]')]
+    """
+    if value._is_scalar:
+        _check_text(value, "iteration")
+        raise TypeError(f"{_type(value)} object is not iterable")
+    return iter([value[k] for k in range(_first_size(value, "iteration", "iteration over a 0-d array"))])
+
+
+def contains(value: Any, item: Any) -> bool:
+    """An error: it needs numbers; of a scalar NumPy's own.
+
+    Parameters
+    ----------
+    value : Value
+    item : object
+
+    Examples
+    --------
+    >>> import pyop
+    >>> 1.0 in pyop.Graph().input("float64[3]")
+    Traceback (most recent call last):
+    TypeError: 'in' needs numbers, and a Value has no numbers until its graph runs: use np.any(...
+    """
+    if value._is_scalar:
+        _check_text(value, "'in'")
+        raise TypeError(f"argument of type {_type(value)} is not iterable")
+    raise refusal(
+        "'in' needs numbers, and a Value has no numbers until its graph runs: use np.any(value == item), or np.isin, "
+        "which give Values"
+    )
+
+
+def _type(value: Any) -> str:
+    return f"'numpy.{value.__class__.__name__}'"
+
+
+def _check_text(value: Any, what: str) -> None:
+    """Scalars of text and records have parts, which are not known."""
+    if value.dtype is None or value.dtype.kind in "USVO":
+        raise refusal(
+            f"{what} of {value!r}: a scalar of numbers has no parts, one of text has, and a Value has no numbers until "
+            "its graph runs: use a pyop.op, which is called with arrays"
+        )
+
+
+def _first_size(value: Any, what: str, without: str) -> int:
+    shape = value.shape
+    if shape == ():
+        raise TypeError(without)
+    size = None if shape is None else shape[0]
+    if not isinstance(size, int):
+        known = "not known" if size is None else f"symbolic ({size})"
+        raise refusal(
+            f"{what} of {value!r}: its first size is {known} when the graph is built; "
+            "declare a number in the spec of the input, or use a NumPy function over the axis instead of a loop"
+        )
+    return size

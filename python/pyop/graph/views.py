@@ -1,0 +1,116 @@
+"""Which functions of NumPy return an array that they are given, or a view of one, so that no write to either is lost.
+
+`share` tells the Values that a call has made whose memory they show. What is not here makes arrays of its own;
+tests/silence/test_views.py asks NumPy about every function that has a rule.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from .._tree import flatten
+from .forms import found
+
+__all__ = ["share"]
+
+_VIEWS = found(
+    *("reshape", "ravel", "transpose", "permute_dims", "matrix_transpose", "linalg.matrix_transpose", "swapaxes"),
+    *("moveaxis", "rollaxis", "squeeze", "expand_dims", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays"),
+    *("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack", "flip", "fliplr", "flipud", "rot90"),
+    *("real", "imag", "real_if_close", "trim_zeros", "ix_", "apply_over_axes", "polyder", "polyint", "diff"),
+    *("linalg.matrix_power",),
+) | {np.ndarray.view}
+_READ_ONLY = found("broadcast_to", "diagonal", "linalg.diagonal", "diag", "lib.stride_tricks.sliding_window_view")
+
+
+def share(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], made: Any, known: bool = True
+) -> None:
+    """Tell the results of a call whose memory they show.
+
+    Parameters
+    ----------
+    func : callable
+    args, kwargs : tuple, dict
+        Of the call.
+    made : tree of Value
+        What it has made.
+    known : bool
+        Whether `func` is known; else its results may be anything that it was given.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float64[3]")
+    >>> y = x * 2
+    >>> v = np.reshape(y, (3, 1))
+    >>> y += 1
+    Traceback (most recent call last):
+    TypeError: `+=` at ...
+    """
+    if not known:
+        bases = list(_arrays((args, kwargs)))
+        for value in flatten(made)[0]:
+            value._may_show(tuple(bases), False)
+        return
+    read_only = func in _READ_ONLY
+    if not (read_only or func in _VIEWS or _is_view(func, args, kwargs)):
+        return
+    bases = list(_arrays((args, kwargs) if func is not operator.getitem else args[0]))
+    captured = any(not isinstance(base, Value) for base in bases)
+    for value in flatten(made)[0]:
+        if value._is_scalar:
+            continue
+        if captured or len(bases) > 1:
+            value._may_show(tuple(bases), captured)
+        elif bases:
+            value._show(bases[0], read_only)
+        if func is np.imag and (value.dtype is None or bases[0].dtype is None or bases[0].dtype.kind != "c"):
+            value._set_read_only()
+
+
+def _is_view(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether it depends on the arguments of the call, and is so."""
+    if func is operator.getitem:
+        return is_basic(args[1])
+    if func is np.ndarray.astype:
+        return len(args) > 5 and not args[5]
+    if func is getattr(np, "astype", None):
+        return not kwargs.get("copy", True)
+    if func is np.meshgrid:
+        return not kwargs.get("copy", True)
+    if func is np.einsum:
+        return sum(isinstance(x, (Value, np.ndarray)) for x in args) == 1
+    return False
+
+
+def is_basic(key: Any) -> bool:
+    """Whether indexing by this key gives a view: nothing in it selects elements one by one."""
+    for item in key if isinstance(key, tuple) else (key,):
+        if type(item) is Value:
+            if item.shape is None or item.dtype is None:
+                continue  # it may be an integer
+            if item.shape != () or item.dtype.kind == "b":
+                return False
+        elif isinstance(item, list):
+            return all(isinstance(name, str) for name in item) and bool(item)
+        elif isinstance(item, (bool, np.bool_, tuple)) or (isinstance(item, np.ndarray) and item.shape != ()):
+            return False
+    return True
+
+
+def _arrays(x: Any) -> Iterator[Any]:
+    """The Values and arrays in nested containers."""
+    if isinstance(x, (tuple, list)):
+        for item in x:
+            yield from _arrays(item)
+    elif isinstance(x, dict):
+        yield from _arrays(tuple(x.values()))
+    elif type(x) is Value or isinstance(x, np.ndarray):
+        yield x

@@ -1,0 +1,111 @@
+"""Where the modules and functions are now that saved files and pickles name by earlier paths.
+
+A file of `Graph.save` asks `current`. A pickle imports what it names by itself, so `install` adds a finder for modules
+that are no longer there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from operator import attrgetter
+from types import ModuleType
+from typing import Any
+
+__all__ = ["MOVED", "current", "install"]
+
+# Modules, or functions of modules that were taken apart: the earlier path, and that of today.
+MOVED: dict[str, str] = {
+    "pyop.abstract": "pyop.declare.abstract",
+    "pyop.binding": "pyop.declare.binding",
+    "pyop.contracts": "pyop.declare.contracts",
+    "pyop.dim": "pyop.declare.dim",
+    "pyop.dims": "pyop.declare.dims",
+    "pyop.dtype_text": "pyop.declare.dtype_text",
+    "pyop.infer": "pyop.declare.infer",
+    "pyop.marks": "pyop.declare.marks",
+    "pyop.parameters": "pyop.declare.parameters",
+    "pyop.rebuild": "pyop.declare.rebuild",
+    "pyop.signature": "pyop.declare.signature",
+    "pyop.signature_text": "pyop.declare.signature_text",
+    "pyop.spec": "pyop.declare.spec",
+    "pyop.spec_text": "pyop.declare.spec_text",
+    "pyop.spec_tree": "pyop.declare.spec_tree",
+    "pyop.array_protocol": "pyop.graph.array_protocol",
+    "pyop.calls": "pyop.graph.calls",
+    "pyop.composed": "pyop.graph.composed",
+    "pyop.explain": "pyop.graph.explain",
+    "pyop.foreign_ufuncs": "pyop.graph.foreign_ufuncs",
+    "pyop.forms": "pyop.graph.forms",
+    "pyop.in_place": "pyop.graph.in_place",
+    "pyop.operands": "pyop.graph.operands",
+    "pyop.powers": "pyop.graph.powers",
+    "pyop.sizes": "pyop.graph.sizes",
+    "pyop.value_methods": "pyop.graph.value_methods",
+    "pyop.value_refusals": "pyop.graph.value_refusals",
+    "pyop.value_sequence": "pyop.graph.value_sequence",
+    "pyop.views": "pyop.graph.views",
+    "pyop.op_gradients": "pyop.ops.op_gradients",
+    "pyop.transforms": "pyop.gradients.transforms",
+}
+
+
+def current(path: str) -> str:
+    """Return the path of today for one that a file names.
+
+    Examples
+    --------
+    >>> current("numpy.sin")
+    'numpy.sin'
+    """
+    home, rest = path, ""
+    while home:
+        if home in MOVED:
+            return MOVED[home] + rest
+        home, dot, name = home.rpartition(".")
+        rest = f"{dot}{name}{rest}"
+    return path
+
+
+class _Finder:
+    """Finds modules under their earlier names; asked after all others, so that it answers for none that exists."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        if name in MOVED or any(old.rpartition(".")[0] == name for old in MOVED):
+            loader: Any = _Loader
+            return ModuleSpec(name, loader)
+        return None
+
+
+class _Loader:
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        name = module.__name__
+        if name in MOVED:
+            sys.modules[name] = importlib.import_module(MOVED[name])  # which the import system takes instead
+        else:
+            module.__getattr__ = _getter(name)  # type: ignore[method-assign]
+
+
+def _getter(module: str) -> Any:
+    def get(attribute: str) -> Any:
+        home, _, name = MOVED.get(f"{module}.{attribute}", "").rpartition(".")
+        if not home:
+            raise AttributeError(f"module {module!r} has no attribute {attribute!r}", name=attribute)
+        return attrgetter(name)(importlib.import_module(home))
+
+    return get
+
+
+def install() -> None:
+    """Let pickles find what they name by earlier paths."""
+    finder: Any = _Finder
+    if finder not in sys.meta_path:
+        sys.meta_path.append(finder)
