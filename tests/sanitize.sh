@@ -27,9 +27,10 @@ esac
     -Ccmake.define.PYOP_TESTS=ON -Ccmake.define.PYOP_SANITIZE="$flags"
 
 if [ $# -eq 0 ]; then
-    set -- tests/lifetime tests/cpp tests/test_concurrency.py tests/test_native_groups.py tests/test_recycle.py
+    set -- tests/lifetime tests/cpp tests/plan/test_concurrency.py tests/plan/test_native_groups.py tests/array/test_recycle.py
     if [ "$kind" = address ]; then
-        set -- "$@" tests/test_native_{reductions,gufuncs,loops,joins}.py tests/test_{views,pool,kernels,plan}.py \
+        set -- "$@" tests/plan/test_native_{reductions,gufuncs,loops,joins}.py tests/plan/test_{views,plan}.py \
+            tests/array/test_pool.py tests/kernels/test_kernels.py \
             tests/compiling
     fi
 fi

@@ -6,7 +6,7 @@
 // So every function has a range of ordinary arguments; the others (also NaN) go through the scalar function of libm,
 // whose values and flags are NumPy's, and of what libmvec raises nothing is kept.
 //
-// The error is measured in tests/test_kernels.py; the ranges below are those for which it holds.
+// The error is measured in tests/kernels/test_kernels.py; the ranges below are those for which it holds.
 #include <cmath>  // ::sin and the like
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #include <dlfcn.h>  // dlopen, dlsym

@@ -1,5 +1,5 @@
 // tests/cpp/kernels.cpp: kernels called on arrays from Python, at every level that this processor has
-// (tests/test_kernels.py).
+// (tests/kernels/test_kernels.py).
 #include <cfenv>   // std::fetestexcept, std::feclearexcept
 #include <chrono>  // std::chrono::steady_clock
 #include <cmath>   // std::erf, std::erfc

@@ -1,4 +1,4 @@
-// tests/cpp/results.cpp: pooled arrays and recycled results, for tests/test_pool.py.
+// tests/cpp/results.cpp: pooled arrays and recycled results, for tests/array/test_pool.py.
 #include <vector>  // std::vector
 
 #include "array/memory/pool.h"

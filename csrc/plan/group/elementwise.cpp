@@ -124,7 +124,7 @@ bool is_exact_in(PyObject* number, PyArray_Descr* d) {
 bool is_number(PyObject* o) { return is_python_number(o) || scalar_dtype(o); }
 
 // Whether NumPy's operator between scalars gives the bits and the floating-point flags of the ufunc's loop, so that
-// the words of its warnings are all that is different. tests/test_scalar_operators.py holds every other one apart.
+// the words of its warnings are all that is different. tests/plan/test_scalar_operators.py holds every other one apart.
 bool same_for_scalars(std::string_view ufunc, PyArray_Descr* computed_in) {
     enum : unsigned { Integer = 1, Half = 2, Real = 4, Complex = 8, Bool = 16 };
     struct Row {

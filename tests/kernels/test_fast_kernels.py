@@ -1,6 +1,7 @@
 """The functions of precision="fast": their error in units of the last place, special values and flags.
 
-``pytest -m campaign`` sweeps densely; ``python tests/test_fast_kernels.py`` prints the table of docs/performance.md.
+``pytest -m campaign`` sweeps densely; ``python tests/kernels/test_fast_kernels.py`` prints the table of
+docs/performance.md.
 """
 
 from __future__ import annotations
