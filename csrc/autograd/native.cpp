@@ -177,6 +177,12 @@ static int take_operands(Native which, NativeOperand* operands, int n) {
         if (check_view(o.tensor) < 0) return -1;
         o.recorded = autograd_state.recording && o.tensor->requires_grad && rule.derivatives[i].by;
     }
+    for (int i = 0; which == Native::Matmul && i < n; ++i) {
+        const NativeOperand& o = operands[i];
+        if (!o.tensor && !is_exact_array(o.given)) return 0;
+        const int ndim = PyArray_NDIM(o.tensor ? o.tensor->data : as_array(o.given));
+        if (ndim < 1 || ndim > 2) return 0;
+    }
     return 1;
 }
 
@@ -186,7 +192,7 @@ int native_record(Native which, PyObject* a, PyObject* b, const Ref& numbers, Py
     return taken <= 0 ? taken : native_finish(which, operands, 2, Ref::borrow(numbers.get()), nullptr, result);
 }
 
-int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
+int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result, bool scalars) {
     Ufunc& u = native_ufuncs[static_cast<int>(which)];
     NativeOperand operands[2] = {{a}, {b}};
     const int n = b ? 2 : 1;
@@ -194,17 +200,10 @@ int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result) {
     if (const int taken = take_operands(which, operands, n); taken <= 0) return taken;
     // The exponent is a number; NumPy refuses some, and special cases of others are the operator's.
     if (which == Native::Power && !PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
-    if (which == Native::Matmul) {
-        for (const NativeOperand& o : operands) {
-            if (!o.tensor && !is_exact_array(o.given)) return 0;
-            const int ndim = PyArray_NDIM(o.tensor ? o.tensor->data : as_array(o.given));
-            if (ndim < 1 || ndim > 2) return 0;
-        }
-    }
     auto numbers = [](const NativeOperand& o) { return o.tensor ? as_object(o.tensor->data) : o.given; };
     return native_finish(which, operands, n,
-                         ufunc_call(u, Ref::borrow(numbers(operands[0])), b ? numbers(operands[1]) : nullptr), nullptr,
-                         result);
+                         ufunc_call(u, Ref::borrow(numbers(operands[0])), b ? numbers(operands[1]) : nullptr, scalars),
+                         nullptr, result);
 }
 
 int native_power(PyObject* a, PyObject* b, PyObject*& result) {

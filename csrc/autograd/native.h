@@ -54,8 +54,8 @@ Native native_of_ufunc(PyObject* ufunc);
 Native native_of_function(PyObject* function);
 
 // The operation on `a` and `b` (null if it takes one operand), one of them a Tensor: 1 with the result, a Tensor; 0 if
-// it has to go the general way; -1 with the error set.
-int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result);
+// it has to go the general way; -1 with the error set. `scalars`: by an operator between scalars.
+int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result, bool scalars = false);
 
 // The same where the numbers of the result are known: what an operator in place has made.
 int native_record(Native which, PyObject* a, PyObject* b, const Ref& numbers, PyObject*& result);

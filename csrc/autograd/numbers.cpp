@@ -3,10 +3,12 @@
 
 #include <cmath>  // std::isfinite
 #include <cstring>  // std::memcpy
+#include <string>
 
 #include "array/loop/fp_flags.h"
 #include "array/loop/ufunc_errors.h"
 #include "array/memory/pool.h"
+#include "array/protocol/scalar_operator.h"
 
 namespace pyop {
 
@@ -73,9 +75,12 @@ StridedLoop* loop_of(Ufunc& u, int type) {
     return known.state == Ufunc::Loop::Found ? &known.loop : nullptr;
 }
 
-Ref through_numpy(const Ufunc& u, PyObject* a, PyObject* b, PyObject* out) {
+Ref through_numpy(const Ufunc& u, PyObject* a, PyObject* b, PyObject* out, bool scalars = false) {
     PyObject* args[] = {a, b ? b : out, out};
     const size_t n = 1 + (b != nullptr) + (out != nullptr);
+    if (scalars) {
+        if (PyObject* does = scalar_operator(u.object)) return Ref::steal(vectorcall_new(does, args, n));
+    }
     return Ref::steal(vectorcall_new(u.object, args, n));
 }
 
@@ -90,11 +95,12 @@ int ufunc_find(Ufunc& u, PyObject* numpy, const char* name) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-Ref ufunc_call(Ufunc& u, Ref a, PyObject* b) {
+Ref ufunc_call(Ufunc& u, Ref a, PyObject* b, bool scalars) {
     Common common;
-    if (!take(a.get(), common) || (b && !take(b, common)) || !common.type) return through_numpy(u, a.get(), b, nullptr);
+    if (!take(a.get(), common) || (b && !take(b, common)) || !common.type)
+        return through_numpy(u, a.get(), b, nullptr, scalars);
     StridedLoop* loop = loop_of(u, common.type);
-    if (!loop) return PyErr_Occurred() ? Ref() : through_numpy(u, a.get(), b, nullptr);
+    if (!loop) return PyErr_Occurred() ? Ref() : through_numpy(u, a.get(), b, nullptr, scalars);
 
     double spare[2];
     PyObject* inputs[] = {a.get(), b};
@@ -108,7 +114,7 @@ Ref ufunc_call(Ufunc& u, Ref a, PyObject* b) {
         } else {
             data[i] = reinterpret_cast<char*>(&spare[i]);
             strides[i] = 0;
-            if (!put_number(inputs[i], common.type, data[i])) return through_numpy(u, a.get(), b, nullptr);
+            if (!put_number(inputs[i], common.type, data[i])) return through_numpy(u, a.get(), b, nullptr, scalars);
         }
     }
     const bool reuse = is_ours_alone(a.get()) && PyArray_SAMESHAPE(as_array(a.get()), common.shaped);
@@ -124,7 +130,8 @@ Ref ufunc_call(Ufunc& u, Ref a, PyObject* b) {
     if ((*loop)(data, n, strides) < 0) return PyErr_Occurred() ? Ref() : through_numpy(u, a.get(), b, nullptr);
     if (const int flags = all_fp_errors()) {
         clear_all_fp_errors();
-        if (!loop->ignores_flags() && report_fp_errors(u.name, flags) < 0) return {};
+        const std::string name = std::string(scalars ? kScalarPrefix : "") + u.name;
+        if (!loop->ignores_flags() && report_fp_errors(name.c_str(), flags) < 0) return {};
     }
     return out;
 }

@@ -24,8 +24,9 @@ struct Ufunc {
 int ufunc_find(Ufunc& u, PyObject* numpy, const char* name);
 
 // The ufunc of arrays and numbers; `b` is null if it takes one. If nobody else has `a`, its memory may be the result's.
-// An exact ndarray or a NumPy scalar; empty with the error set.
-Ref ufunc_call(Ufunc& u, Ref a, PyObject* b);
+// `scalars`: it was written as an operator between scalars. An exact ndarray or a NumPy scalar; empty with the error
+// set.
+Ref ufunc_call(Ufunc& u, Ref a, PyObject* b, bool scalars = false);
 
 // Nobody else can see the memory of `array`, a reference we own.
 PYOP_INLINE bool is_ours_alone(PyObject* array) {

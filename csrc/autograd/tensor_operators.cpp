@@ -79,7 +79,8 @@ constexpr Native native_of(Operator which) {
 PyObject* recorded(Operator which, PyObject* a, PyObject* b) {
     if (const Native native = native_of(which); native != Native::None) {
         PyObject* made = nullptr;
-        const int done = guarded([&] { return native_call(native, a, b, made); }, -1);
+        const bool scalars = is_scalar(a) && (!b || is_scalar(b));
+        const int done = guarded([&] { return native_call(native, a, b, made, scalars); }, -1);
         if (done) return made;
     }
     PyObject* call = support("operator");

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -69,6 +70,11 @@ def noting(kind: type[Exception]) -> Iterator[None]:
 _ABOUT_TYPES = (TypeError, AttributeError, BufferError, struct.error)
 
 
+_INSTEAD = (
+    "write it with functions of whole arrays, or use a pyop.op that goes through the elements and returns a new array"
+)
+
+
 def note_call(error: BaseException, call: str) -> None:
     """Add to an error what was being traced or recorded, and a remedy if it is another library that wants an array.
 
@@ -90,12 +96,23 @@ def note_call(error: BaseException, call: str) -> None:
     text = f"while {call}"
     if "no numbers until its graph runs" in str(error):
         text += "; an argument that decides what the function does must be static=, or a Python number"
+    elif type(error) is TypeError and "cannot be written back to" in str(error):  # np.nditer asks nobody for writing
+        text += f", at {_line_of(error)}; np.nditer needs memory, and what stands for an array has none: {_INSTEAD}"
     elif isinstance(error, _ABOUT_TYPES) and not isinstance(error, PyopError):
         text += (
             "; a part that needs the numbers or the memory of an array belongs into an op: declare it with @pyop.op "
             "and call that"
         )
     error.add_note(text)
+
+
+def _line_of(error: BaseException) -> str:
+    """Where the caller's own code raised it."""
+    line = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if not frame.f_globals.get("__name__", "").startswith(__package__):
+            line = f"{frame.f_code.co_filename}:{number}"
+    return line
 
 
 # What pyop.scipy has, by the module of SciPy (or the package) and the name of the function there.

@@ -475,6 +475,12 @@ def _joined(one: Any, column: list[Any], level: int, name: str) -> Any:
     """The results of all examples as one; what is no array has to be the same for all."""
     if issubclass(type(one), (np.ndarray, np.generic, Tensor, Value)) or is_batched(one):
         check_rules(f"what {name} gives for an example under vmap", one)
+        if one.shape is None:
+            raise refusal(
+                f"{name} gives an array under vmap whose shape is not known when the graph is built (created at "
+                f"{one.node.origin}): do this inside a pyop.op that declares the shape of its result, or compute what "
+                "vmap gives without pyop.compile"
+            )
         if len({tuple(x.shape) for x in column}) > 1:
             raise refusal(
                 f"{name} gives arrays of other shapes for the examples under vmap, {column[0].shape} and "

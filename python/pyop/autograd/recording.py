@@ -366,8 +366,18 @@ def operator(name: str, *operands: Any) -> Any:
     return call(ufunc, _OF_SCALARS.get(name, ufunc) if all(map(_is_scalar, operands)) else ufunc, operands, {})
 
 
-# Where NumPy's scalars give other bits than its loops.
-_OF_SCALARS = {"multiply": _operator.mul, "absolute": _operator.abs}
+# NumPy's scalars give other bits than its loops, and other words in warnings.
+_OF_SCALARS: dict[str, Callable[..., Any]] = {
+    "add": _operator.add,
+    "subtract": _operator.sub,
+    "multiply": _operator.mul,
+    "true_divide": _operator.truediv,
+    "floor_divide": _operator.floordiv,
+    "remainder": _operator.mod,
+    "divmod": divmod,
+    "negative": _operator.neg,
+    "absolute": _operator.abs,
+}
 
 
 def _is_scalar(x: Any) -> bool:
@@ -395,6 +405,8 @@ def _power(a: Any, b: Any) -> tuple[np.ufunc, tuple[Any, ...]]:
 def record_in_place(name: str, a: Any, b: Any, numbers: Any) -> Any:
     """What an operator in place has made of the numbers of `a`: the result of the operator."""
     ufunc, operands = _power(a, b) if name == "power" else (getattr(np, name), (a, b))
+    if ufunc is np.matmul and np.ndim(b) > max(a.ndim, 2):
+        operands = (a, np.squeeze(b, tuple(range(np.ndim(b) - max(a.ndim, 2)))))  # of size 1: NumPy has left them out
     return _finished(ufunc, numbers, operands, {})
 
 

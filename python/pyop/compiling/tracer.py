@@ -142,13 +142,6 @@ class Tracer:
                 apart = Apart.make(plan)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
         except Exception as error:
-            if type(error) is TypeError and "cannot be written back to" in str(error):  # np.nditer asks no Value
-                error = TypeError(
-                    "np.nditer needs the memory of an array, and a Value has none until its graph runs: write it with "
-                    "functions of whole arrays, or use a pyop.op that goes through the elements and returns a new array"
-                )
-                note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
-                raise error from None
             note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
             raise
         finally:

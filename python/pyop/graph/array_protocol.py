@@ -189,17 +189,18 @@ def _name(func: Callable[..., Any]) -> str:
 # --- answered at once
 
 
-def _unknown(func: Callable[..., Any], what: str) -> NoReturn:
+def _unknown(func: Callable[..., Any], what: str, a: Any) -> NoReturn:
     raise refusal(
-        f"{_name(func)} of a Value whose {what} is not known when the graph is built: declare it in the spec of the "
-        "input, or do this inside a pyop.op, which is called with arrays"
+        f"{_name(func)} of a Value whose {what} is not known when the graph is built (node {a.node.name!r}, created "
+        f"at {a.node.origin}): declare it in the spec of the input, or do this inside a pyop.op, which is "
+        "called with arrays"
     )
 
 
 def _shape(func: Any, a: Any) -> tuple[Any, ...]:
     found: tuple[Any, ...] | None = a.shape
     if found is None:
-        _unknown(func, "shape")
+        _unknown(func, "shape", a)
     return found
 
 
@@ -214,14 +215,14 @@ def _size(func: Any, a: Any, axis: Any = None) -> int | Dim:
         shape = tuple(shape[operator.index(k)] for k in axes)
     size = prod(shape)
     if size is None:
-        _unknown(func, "size")
+        _unknown(func, "size", a)
     return size
 
 
 def _dtype(func: Any, a: Any) -> np.dtype[Any]:
     found: np.dtype[Any] | None = a.dtype
     if found is None:
-        _unknown(func, "dtype")
+        _unknown(func, "dtype", a)
     return found
 
 
@@ -248,7 +249,7 @@ def _stand_in(func: Any, a: Any) -> Any:
         return a
     shape = _shape(func, a)
     if not all(isinstance(size, int) for size in shape):
-        _unknown(func, "shape")
+        _unknown(func, "shape", a)
     return np.broadcast_to(np.empty((), _dtype(func, a)), shape)
 
 

@@ -140,6 +140,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
         return NotImplemented
     if method == "imatmul":
         _check_matrix_product(target, other)
+        other = _without_leading(symbol, target, other)
     ufunc = _UFUNCS[method]
     _check_dtype(ufunc, target, other)  # before the shapes, as NumPy does
     found = ufuncs.infer(ufunc, "__call__", (target.spec, _to_spec(other)), {})
@@ -190,6 +191,22 @@ def _check_matrix_product(target: Any, other: Any) -> None:
             "inplace matrix multiplication requires the first operand to have at least one and the second at least "
             "two dimensions."
         )
+
+
+def _without_leading(symbol: str, target: Any, other: Any) -> Any:
+    """The matrices without axes of size 1 that the target does not have: NumPy leaves them out."""
+    sizes = operand(_to_spec(other)).shape
+    if sizes is None or target.ndim is None or len(sizes) <= max(target.ndim, 2):
+        return other
+    leading = sizes[: len(sizes) - max(target.ndim, 2)]
+    if all(same(n, 1) for n in leading):
+        return np.squeeze(other, tuple(range(len(leading))))
+    if any(same(n, 1) is False for n in leading):
+        return other  # NumPy's error
+    raise refusal(
+        f"`{symbol}` of arrays with {target.ndim} and {len(sizes)} axes, of which NumPy leaves out those of size 1, "
+        f"and here that size is not known: write `x = (x {symbol[:-1]} y)[0]`, or declare the size"
+    )
 
 
 def _check_dtype(ufunc: np.ufunc, target: Any, other: Any) -> None:

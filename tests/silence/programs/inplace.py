@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from . import REGISTERED, program
+from . import REGISTERED, program, smooth
 
 OPERATORS = {
     "iadd": operator.iadd,
@@ -367,3 +367,24 @@ def argument_of_no_dimension_copied_and_written_twice(x):
     y += 1
     y += 1
     return z > 1, z
+
+
+@smooth("f8[2,2]")
+def product_by_a_stack_of_one(x):
+    y = x * 2.0
+    y @= x[None]
+    return y
+
+
+@smooth("f8[3,2,2]")
+def product_of_a_stack(x):
+    y = x * 2.0
+    y @= x[0]
+    return y
+
+
+@smooth("f8[2]")
+def product_of_a_row_by_a_stack_of_one(x):
+    y = x * 2.0
+    y @= np.outer(x, x)[None, None]
+    return y
