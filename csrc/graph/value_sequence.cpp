@@ -12,7 +12,7 @@ StandIn value_stand_in;
 
 namespace {
 
-// A function of pyop/value_sequence.py, kept for the life of the process; null with an error set.
+// A function of pyop/graph/value_sequence.py, kept for the life of the process; null with an error set.
 template <size_t n>
 PyObject* function(const char (&name)[n], PyObject*& kept) {
     if (!kept) {
