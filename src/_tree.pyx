@@ -260,6 +260,30 @@ cdef bint _contains(object tree, object kind, int depth) except -1:
     return False
 
 
+def leaf_types(tree):
+    """The types of the leaves of a tree, as a set.
+
+    Examples
+    --------
+    >>> leaf_types({"a": 1, "b": [2, (3,)]})
+    {<class 'int'>}
+    """
+    cdef set found = set()
+    _add_types(tree, found, 0)
+    return found
+
+
+cdef int _add_types(object tree, set found, int depth) except -1:
+    cdef Kind container = _kind_of(tree)
+    if container == LEAF:
+        found.add(type(tree))
+        return 0
+    _check_depth(depth)
+    for child in _children_of(tree, container, _keys_of(tree, container)):
+        _add_types(child, found, depth + 1)
+    return 0
+
+
 cdef bint _match(TreeDef structure, object tree, list leaves, bint ordered) except -1:
     cdef Kind kind = structure.kind
     cdef tuple children = structure.children

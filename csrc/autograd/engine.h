@@ -25,6 +25,7 @@ struct RunOptions {
     bool accumulate = true;  // into .grad of leaves; else the gradients of `inputs` are returned
     bool allow_unused = false;
     bool zeros_for_unused = false;
+    bool arrays = false;  // are returned, and no Tensors; not with create_graph
 };
 
 class Run {

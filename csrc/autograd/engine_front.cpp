@@ -1,5 +1,6 @@
 // autograd/engine_front.cpp: what backward() and grad() are asked for, and what they return.
 #include "autograd/engine.h"
+#include "autograd/numbers.h"
 #include "autograd/state.h"
 #include "runtime/errors.h"
 
@@ -46,14 +47,14 @@ Ref checked_seed(TensorObject* output, PyObject* seed, Py_ssize_t index, bool te
     return name ? fit_gradient(std::move(array), *info, tensors, false, "seed", name.get(), index) : Ref();
 }
 
-// A Tensor of its own for what a run captured.
-Ref result_of(Ref gradient) {
-    if (is_tensor(gradient.get())) return gradient;
+// What a run captured, as the caller's own.
+Ref result_of(Ref gradient, const RunOptions& options) {
+    if (is_tensor(gradient.get()) && !options.arrays) return gradient;
+    if (is_tensor(gradient.get())) gradient = Ref::borrow(as_object(as_tensor(gradient.get())->data));
     // Memory that somebody else refers to (the seed, a saved array) is not given away.
-    Ref array = uniquely_owned(gradient.get()) && !PyArray_BASE(as_array(gradient.get()))
-                    ? std::move(gradient)
-                    : Ref::steal(PyArray_NewCopy(as_array(gradient.get()), NPY_KEEPORDER));
-    if (!array) return {};
+    Ref array = is_ours_alone(gradient.get()) ? std::move(gradient)
+                                              : Ref::steal(PyArray_NewCopy(as_array(gradient.get()), NPY_KEEPORDER));
+    if (!array || options.arrays) return array;
     return Ref::steal(as_object(tensor_new_steal(as_array(array.release()))));
 }
 
@@ -71,7 +72,7 @@ Ref unused(TensorObject* input, Py_ssize_t index, const RunOptions& options) {
     if (options.zeros_for_unused) {
         ArrayInfo* info = tensor_info(input);
         Ref zeros = info ? zeros_like_info(*info) : Ref();
-        return zeros ? result_of(std::move(zeros)) : Ref();
+        return zeros ? result_of(std::move(zeros), options) : Ref();
     }
     if (options.allow_unused) return Ref::borrow(Py_None);
     PyErr_Format(PyExc_RuntimeError,
@@ -116,8 +117,8 @@ PyObject* run_backward(PyObject* const* outputs, PyObject* const* seeds, size_t 
     if (!results) return nullptr;
     for (Py_ssize_t i = 0; i < wanted; ++i) {
         Ref gradient = run.take_captured(static_cast<size_t>(i));
-        Ref item =
-            gradient ? result_of(std::move(gradient)) : unused(as_tensor(PyTuple_GET_ITEM(inputs, i)), i, options);
+        Ref item = gradient ? result_of(std::move(gradient), options)
+                            : unused(as_tensor(PyTuple_GET_ITEM(inputs, i)), i, options);
         if (!item) return nullptr;
         PyTuple_SET_ITEM(results.get(), i, item.release());
     }

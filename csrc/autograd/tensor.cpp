@@ -30,6 +30,7 @@ TensorObject* tensor_new_steal(PyArrayObject* array) {
     t->is_view = false;
     t->is_scalar = false;
     t->is_argument = false;
+    t->is_opened = false;
     t->tracked = false;
     return t;
 }

@@ -60,6 +60,7 @@ struct TensorObject {
     bool is_view;  // of the memory of another Tensor, with a history of its own
     bool is_scalar;  // NumPy would have a scalar here, and no array of no dimension
     bool is_argument;  // of a function that a transformation is running
+    bool is_opened;  // made by a transformation for an argument: nobody else asks for derivatives by it
     bool tracked;  // known to the collector
 };
 

@@ -211,6 +211,12 @@ int set_argument(PyObject* self, PyObject* value, void*) {
     return tensor_set_argument(as_tensor(self), value == Py_True);
 }
 
+PyObject* get_opened(PyObject* self, void*) { return PyBool_FromLong(as_tensor(self)->is_opened); }
+int set_opened(PyObject* self, PyObject* value, void*) {
+    as_tensor(self)->is_opened = value == Py_True;
+    return 0;
+}
+
 // What a function that asks with isinstance() would find: it must not go another way than with arrays.
 PyObject* get_class(PyObject* self, void*) {
     TensorObject* t = as_tensor(self);
@@ -383,6 +389,7 @@ PyGetSetDef getset[] = {
     {"_guarded", get_guarded, nullptr, "Whether its memory is also that of something recorded.", nullptr},
     {"_scalar", get_scalar, set_scalar, "Whether NumPy would have a scalar here.", nullptr},
     {"_argument", get_argument, set_argument, "Whether it is an argument of a function being differentiated.", nullptr},
+    {"_opened", get_opened, set_opened, "Whether a transformation has made it for an argument.", nullptr},
     {"_tangent", get_tangent, nullptr, "The tangent that moves along with it here, or None.", nullptr},
     {"shape", get_of_array, nullptr, "As of an array.", const_cast<char*>("shape")},
     {"dtype", get_of_array, nullptr, "As of an array.", const_cast<char*>("dtype")},

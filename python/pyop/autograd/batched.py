@@ -17,7 +17,7 @@ from ..containers import check_operands, check_rules
 from ..refusals import refusal
 from .out_argument import out_of
 
-__all__ = ["Batched", "BatchedArray", "BatchedScalar", "is_batched", "level_of", "one_by_one"]
+__all__ = ["EXAMPLES", "Batched", "BatchedArray", "BatchedScalar", "is_batched", "level_of", "one_by_one"]
 
 _NEW = "which makes a new array"
 _TAKE = "take numbers from what vmap returns, choose by value with np.where, or write a loop over the examples"
@@ -369,7 +369,8 @@ for _name, _sign, _function in (
 ):
     setattr(Batched, f"__i{_name.rstrip('_')}__", _in_place(_sign, getattr(operator, _name), _function))
 
-_core.set_batched_type((BatchedArray, BatchedScalar))
+EXAMPLES = (BatchedArray, BatchedScalar)
+_core.set_batched_type(EXAMPLES)
 
 
 def is_batched(x: Any) -> TypeGuard[Batched]:

@@ -64,7 +64,7 @@ def push_forward(
 
 def _open(leaves: list[Any], argnums: tuple[int, ...], others: tuple[Any, ...] = ()) -> list[Value]:
     graph = next(leaf for leaf in (*leaves, *others) if isinstance(leaf, Value)).graph
-    return [open_value(graph, leaves[k], f"argument {k}") for k in argnums]
+    return [open_value(graph, leaves[k], k) for k in argnums]
 
 
 def _call(f: Callable[..., Any], args: Any, kwargs: Any, new: dict[int, Any]) -> Any:

@@ -12,7 +12,7 @@ from ..graph.forms import pass_on
 from .fit import primitive
 from .rule import linear
 
-__all__ = ["argument", "open_value"]
+__all__ = ["argument", "check_has_gradient", "open_value"]
 
 
 @primitive(lambda x: x if isinstance(x, Spec) else Spec.of(x))
@@ -26,16 +26,22 @@ pass_on(argument)
 linear(argument, lambda ct, ans, x: ct, ("x",))
 
 
-def open_value(graph: Any, leaf: Any, what: str) -> Value:
-    """A Value that stands for an argument and for nothing else."""
-    if not isinstance(leaf, Value):
-        leaf = graph.constant(plain_array(leaf, "an argument"))
+def check_has_gradient(leaf: Any, k: int) -> None:
+    """Refuse a leaf of argument `k` that is no array of real or complex numbers."""
     dtype = leaf.dtype
     if dtype is not None and dtype.kind not in "fc":
+        what = leaf.spec if isinstance(leaf, Value) else f"{dtype}{list(leaf.shape)}"
         raise TypeError(
-            f"{what} is {leaf.spec}, and only arrays of real or complex numbers have gradients: convert it with "
+            f"argument {k} is {what}, and only arrays of real or complex numbers have gradients: convert it with "
             ".astype(float), or leave it out of argnums"
         )
+
+
+def open_value(graph: Any, leaf: Any, k: int) -> Value:
+    """A Value that stands for a leaf of argument `k` and for nothing else."""
+    if not isinstance(leaf, Value):
+        leaf = graph.constant(plain_array(leaf, "an argument"))
+    check_has_gradient(leaf, k)
     made = argument(leaf)
     assert isinstance(made, Value)
     made._show(leaf)  # the function is given the array of its caller

@@ -1,153 +1,200 @@
-"""A call of a function on Values, with its chosen arguments replaced by Values of their own; and its derivatives."""
+"""A function with some of its arguments replaced by what derivatives are taken by: what all transformations rest on.
+
+There are two kinds: `Eager` at arrays, where Tensors stand in their place, and `Symbolic` in a graph, where Values do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._core import Tensor, Value, graph_being_built
+from .._core import Tensor, Value
 from .._tree import TreeDef, flatten
+from ..autograd.batched import is_batched
+from ..containers import check_rules
 from ..declare.dims import same
 from ..declare.rebuild import unflatten_each
-from ..refusals import call_watched
-from .fit import broadcast_like, conj, shape_of
-from .forward import forward
-from .marker import open_value
-from .reverse import backward
+from .fit import conj, shape_of
 
-__all__ = ["Opened", "check_examples", "check_scalar"]
+__all__ = ["Argnums", "Chosen", "Opened", "check_examples", "check_like", "check_scalar"]
+
+Argnums = int | tuple[int, ...]
 
 
-class Opened:
-    """``f(*args, **kwargs)`` in a graph.
+class Chosen:
+    """The arguments of a call that it is differentiated by.
+
+    Parameters
+    ----------
+    args : tuple
+        The positional arguments of the call.
+    argnums : int or tuple of int
+
+    Attributes
+    ----------
+    inputs : list
+        Their leaves, or what stands in the place of these.
+    trees : list of TreeDef
+        The structure of each of them.
+    """
+
+    def __init__(self, args: tuple[Any, ...], argnums: Argnums) -> None:
+        self.single = isinstance(argnums, int)
+        self.which = (argnums,) if isinstance(argnums, int) else argnums
+        self.inputs: list[Any] = []
+        self.trees: list[TreeDef] = []
+        self.flat = True
+        for k in self.which:
+            if not -len(args) <= k < len(args):
+                raise TypeError(f"argnums={argnums}, but the function was called with {len(args)} positional arguments")
+            leaves, tree = flatten(args[k])
+            self.inputs += [self.open(leaf, k) for leaf in leaves]
+            self.trees.append(tree)
+            self.flat = self.flat and tree.is_leaf
+
+    def open(self, leaf: Any, k: int) -> Any:
+        """What stands in the place of a leaf of argument `k`."""
+        return leaf
+
+    def replaced(self, args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments of the call with these leaves."""
+        full = list(args)
+        for k, part in zip(self.which, inputs if self.flat else unflatten_each(self.trees, inputs), strict=True):
+            full[k] = part
+        return tuple(full)
+
+    def like_arguments(self, parts: list[Any]) -> Any:
+        """One array for each input in the containers of the arguments."""
+        found = parts if self.flat else unflatten_each(self.trees, parts)
+        return found[0] if self.single else tuple(found)
+
+    def forward_jacobian(self, inputs: list[Any], push: Callable[[list[Any]], Any], result: Callable[[], Any]) -> Any:
+        """A tree like the result of trees like the arguments, by one pass forward an element of the arguments.
+
+        Parameters
+        ----------
+        inputs : list of array
+        push : callable
+            The tangent of the result, for one tangent (or None) an input.
+        result : callable
+            The result, where there are no elements.
+        """
+        structure: Any = None
+        columns: list[list[Any]] = []  # by input, and by leaf of the result
+        for n, x in enumerate(inputs):
+            shape = _numbers(x)
+            found = []
+            for index in np.ndindex(shape):
+                t = np.zeros(shape, x.dtype)
+                t[index] = 1
+                parts, structure = flatten(push([t if k == n else None for k in range(len(inputs))]))
+                found.append(parts)
+            if found:
+                columns.append(
+                    [_stacked(column, shape, _numbers(column[0]), -1) for column in zip(*found, strict=True)]
+                )
+            else:
+                leaves, structure = flatten(result())
+                columns.append([np.zeros(_numbers(y) + shape, x.dtype) for y in leaves])
+        rows = [self.like_arguments(list(row)) for row in zip(*columns, strict=True)]
+        return structure.unflatten(rows)
+
+
+class Opened(Chosen):
+    """``f(*args, **kwargs)``, with its chosen arguments opened.
 
     Parameters
     ----------
     f : callable
     args, kwargs : tuple, dict
-        With at least one Value among them, or among `also`.
     argnums : int or tuple of int
         The positional arguments to differentiate by.
 
     Attributes
     ----------
-    inputs : list of Value
-        What stands for the leaves of these arguments.
+    inputs : list
+        What stands in the place of the leaves of these arguments.
     result : tree
         What `f` returned.
     """
 
-    def __init__(
-        self,
-        f: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        argnums: int | tuple[int, ...],
-        also: Any = (),
-    ) -> None:
-        self.single = isinstance(argnums, int)
-        given = (leaf.graph for leaf in flatten((args, kwargs, also))[0] if isinstance(leaf, Value))
-        graph = next(given, None) or graph_being_built()
-        replaced = list(args)
-        self.inputs: list[Value] = []
-        self.trees: list[TreeDef] = []
-        for k in (argnums,) if isinstance(argnums, int) else argnums:
-            if not -len(args) <= k < len(args):
-                raise TypeError(f"argnums={argnums}, but the function was called with {len(args)} positional arguments")
-            leaves, tree = flatten(args[k])
-            values = [open_value(graph, leaf, f"argument {k}") for leaf in leaves]
-            self.inputs += values
-            self.trees.append(tree)
-            replaced[k] = tree.unflatten(values)
-        self.result = call_watched(f, tuple(replaced), kwargs)
-        check_examples(self.result)
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> None:
+        super().__init__(args, argnums)
+        self.result: Any = self.call(f, self.replaced(args, self.inputs), kwargs)
+        self.leaves, self.structure = flatten(self.result)
+        check_examples(self.leaves)
 
-    def like_arguments(self, parts: list[Any]) -> Any:
-        """One array for each input, None for zeros, in the containers of the arguments."""
-        full = [np.zeros_like(x) if part is None else part for part, x in zip(parts, self.inputs, strict=True)]
-        return self._packed(full)
+    def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns for opened arguments."""
+        raise NotImplementedError
 
-    def _packed(self, parts: list[Any]) -> Any:
-        found = unflatten_each(self.trees, parts)
-        return found[0] if self.single else tuple(found)
+    def out(self, tree: Any) -> Any:
+        """A part of the result as the caller gets it."""
+        return tree
+
+    def seed(self, value: Any) -> Any:
+        """The cotangent one of a single number; None for one that does not depend on the inputs."""
+        raise NotImplementedError
+
+    def pull(self, outputs: list[Any], cts: list[Any]) -> list[Any]:
+        """One cotangent an input, for cotangents of leaves of the result, in which None stands for zero."""
+        raise NotImplementedError
+
+    @staticmethod
+    def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        """As `pyop.jvp`."""
+        raise NotImplementedError
+
+    @staticmethod
+    def jacobian_forward(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> Any:
+        """As ``pyop.jacobian(f, argnums, mode="forward")``."""
+        raise NotImplementedError
+
+    def lent(self, leaf: Any) -> Any:
+        """A leaf of the result, which the caller may write into."""
+        return leaf
 
     def pullback(self, value: Any) -> Callable[[Any], Any]:
-        """From cotangents of `value`, a part of the result, to those of the arguments."""
-        leaves, structure = flatten(value)
-        leaves = [leaf._lent() if type(leaf) is Value else leaf for leaf in leaves]  # the caller may write his
+        """From cotangents of `value`, a part of the result, to those of the arguments; as often as wanted."""
+        leaves, structure = (self.leaves, self.structure) if value is self.result else flatten(value)
+        leaves = [self.lent(leaf) for leaf in leaves]
 
-        def pull(ct: Any) -> Any:
+        def pullback(ct: Any) -> Any:
             cts = structure.flatten_up_to(ct)
             for y, c in zip(leaves, cts, strict=True):
-                _check_shape(c, y, "a cotangent", "what it belongs to")
-            pairs = [(y, c) for y, c in zip(leaves, cts, strict=True) if isinstance(y, Value)]
-            found = backward([y for y, _ in pairs], [c for _, c in pairs], self.inputs)
-            return self.like_arguments(found)
+                check_like("a cotangent", c, y, "what it belongs to")
+            return self.like_arguments(self.pull(leaves, cts))
 
-        return pull
+        return pullback
 
-    def push_forward(self, tangents: list[Any]) -> Any:
-        """The tangent of the result, for one tangent an argument."""
-        given: list[Any] = []
-        for tree, tangent in zip(self.trees, tangents, strict=True):
-            given += tree.flatten_up_to(tangent)
-        for x, t in zip(self.inputs, given, strict=True):
-            _check_shape(t, x, "a tangent", "its argument")
-        leaves, structure = flatten(self.result)
-        values = [y for y in leaves if isinstance(y, Value)]
-        found = iter(forward(values, self.inputs, given))
-        return structure.unflatten([_or_zeros(next(found) if isinstance(y, Value) else None, y) for y in leaves])
-
-    def jacobian(self, mode: str) -> Any:
-        """A tree like the result of trees like the arguments."""
-        leaves, structure = flatten(self.result)
-        if mode == "forward":
-            columns = [self._columns(x, leaves) for x in self.inputs]
-            rows = [[column[k] for column in columns] for k in range(len(leaves))]
-        else:
-            rows = [self._rows(y) for y in leaves]
-        return structure.unflatten([self._packed(row) for row in rows])
+    def jacobian(self) -> Any:
+        """A tree like the result of trees like the arguments, by one pass backwards an element of the result."""
+        return self.structure.unflatten([self.like_arguments(self._rows(y)) for y in self.leaves])
 
     def _rows(self, y: Any) -> list[Any]:
-        """The Jacobians of one result, by one pass backwards an element."""
-        if not isinstance(y, Value):
-            return [np.zeros(np.shape(y) + _numbers(x), x.dtype) for x in self.inputs]
         shape = _numbers(y)
-        dtype = y.dtype if y.dtype is not None and y.dtype.kind in "fc" else np.dtype(np.float64)
-        found = []
-        for index in np.ndindex(shape):
-            ct = np.zeros(shape, dtype)
-            ct[index] = 1
-            parts = backward([y], [y.graph.constant(ct)], self.inputs)
-            # A cotangent is the conjugate of the derivative of a holomorphic function.
-            found.append(
-                [_or_zeros(None if p is None else conj(p), x) for p, x in zip(parts, self.inputs, strict=True)]
-            )
-        if not found:
-            return [np.zeros(shape + _numbers(x), dtype) for x in self.inputs]
-        return [_stacked([row[k] for row in found], shape, _numbers(x), 0) for k, x in enumerate(self.inputs)]
-
-    def _columns(self, x: Value, leaves: list[Any]) -> list[Any]:
-        """The Jacobians by one argument, by one pass forward an element."""
-        shape = _numbers(x)
-        found = []
-        for index in np.ndindex(shape):
-            t = np.zeros(shape, x.dtype)
-            t[index] = 1
-            tangents = [x.graph.constant(t) if value is x else None for value in self.inputs]
-            values = [y for y in leaves if isinstance(y, Value)]
-            parts = iter(forward(values, self.inputs, tangents))
-            found.append([_or_zeros(next(parts) if isinstance(y, Value) else None, y) for y in leaves])
-        if not found:
-            return [np.zeros(_numbers(y) + shape) for y in leaves]
-        return [_stacked([row[k] for row in found], shape, _numbers(y), -1) for k, y in enumerate(leaves)]
+        rows = []
+        if isinstance(y, (Value, Tensor)):
+            dtype = y.dtype if y.dtype is not None and y.dtype.kind in "fc" else np.dtype(np.float64)
+            for index in np.ndindex(shape):
+                ct = np.zeros(shape, dtype)
+                ct[index] = 1
+                # A cotangent is the conjugate of the derivative of a holomorphic function.
+                rows.append([conj(part) for part in self.pull([y], [ct])])
+        if not rows:
+            return [np.zeros(shape + _numbers(x), x.dtype) for x in self.inputs]
+        return [_stacked([row[k] for row in rows], shape, _numbers(x), 0) for k, x in enumerate(self.inputs)]
 
 
-def _check_shape(x: Any, like: Any, what: str, whose: str) -> None:
+def check_like(what: str, x: Any, like: Any, whose: str) -> None:
+    """Refuse a cotangent or tangent of another shape than what it belongs to."""
+    if x is None:
+        return
+    check_rules(what, x)
     have, want = shape_of(x), shape_of(like)
-    if x is None or have is None or want is None:
+    if have == want or have is None or want is None:
         return
     if len(have) != len(want) or any(same(m, n) is False for m, n in zip(have, want, strict=True)):
         raise TypeError(f"{what} has shape {have}, but {whose} {want}")
@@ -162,27 +209,21 @@ def _numbers(x: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _stacked(parts: list[Any], lead: tuple[int, ...], rest: tuple[int, ...], axis: int) -> Any:
+def _stacked(parts: Sequence[Any], lead: tuple[int, ...], rest: tuple[int, ...], axis: int) -> Any:
     stacked = np.stack(parts, axis=axis)
     return stacked if len(lead) == 1 else np.reshape(stacked, lead + rest if axis == 0 else rest + lead)
 
 
-def _or_zeros(part: Any, like: Any) -> Any:
-    if part is None:
-        return np.zeros_like(like)
-    return part if shape_of(part) == shape_of(like) else broadcast_like(part, like)
-
-
-def check_examples(result: Any) -> None:
+def check_examples(leaves: list[Any]) -> None:
     """Under vmap arguments are differentiated by one example at a time: in what the function returns there is a batch
     only if it came in by another way, and with it nothing is known of the arguments any more."""
-    from ..autograd.batched import is_batched
-
-    if any(map(is_batched, flatten(result)[0])):
-        raise TypeError(
-            "the function that is differentiated holds examples of a batch that are not among its arguments: pass them "
-            "as arguments, and say with argnums what to differentiate by (with None for their tangents in pyop.jvp)"
-        )
+    for leaf in leaves:
+        if is_batched(leaf):
+            raise TypeError(
+                "the function that is differentiated holds examples of a batch that are not among its arguments: pass "
+                "them as arguments, and say with argnums what to differentiate by (with None for their tangents in "
+                "pyop.jvp)"
+            )
 
 
 def check_scalar(f: Callable[..., Any], value: Any) -> None:

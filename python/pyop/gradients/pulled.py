@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
-from .._core import Tensor
 from ..declare.spec import Spec
 from ..graph import calls
 from .table import Pullback, Rule
 
 if TYPE_CHECKING:
-    from .eager import Run
+    from .eager import Eager
 
 __all__ = ["pull_in_graph"]
 
 
-def pull_in_graph(run: Run, outputs: list[Any], cts: list[Any]) -> list[Any]:
+def pull_in_graph(run: Eager, outputs: list[Any], cts: list[Any]) -> list[Any]:
     """One gradient an input of `run`, for cotangents of `outputs` with Values among them."""
     if run.nested:
         raise TypeError(
@@ -41,7 +39,7 @@ def _applied(function: _Linear, arrays: Any) -> list[Any]:
 class _Linear:
     """What takes cotangents of results to those of arguments (`back`), or tangents of arguments to those of results."""
 
-    def __init__(self, run: Run, outputs: list[Any], inputs: list[Any], back: bool) -> None:
+    def __init__(self, run: Eager, outputs: list[Any], inputs: list[Any], back: bool) -> None:
         self.run = run
         self.outputs = outputs
         self.inputs = inputs
@@ -50,23 +48,14 @@ class _Linear:
         self.__name__ = "pullback" if back else "push_forward"
 
     def __call__(self, *arrays: Any) -> Any:
-        found = self.run.pull(self.outputs, arrays) if self.back else self._pushed(arrays)
+        found = self.run.pull(self.outputs, list(arrays)) if self.back else self._pushed(arrays)
         return found[0] if len(found) == 1 else tuple(found)
 
     def _pushed(self, tangents: Any) -> list[Any]:
         """The pullback of the pullback."""
-        from .eager import gradients
+        from .eager import push_by_pullbacks
 
-        seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in self.outputs]
-
-        def twice() -> Any:
-            cts = gradients(self.outputs, seeds, self.inputs, True)
-            return gradients(cts, tangents, seeds, True)
-
-        found = _core.call_recording(True, twice, (), {})
-        return [
-            np.zeros(y.shape, y.dtype) if t is None else t.numpy() for t, y in zip(found, self.outputs, strict=True)
-        ]
+        return [t.numpy() for t in push_by_pullbacks(self.outputs, list(tangents), self.inputs)]
 
     @property
     def _pyop_gradient_rule(self) -> Rule:

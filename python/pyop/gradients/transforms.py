@@ -9,19 +9,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-import numpy as np
-
-from .._core import Op, Tensor, Value, graph_being_built
-from .._tree import flatten
+from .._core import Op, Value, graph_being_built
+from .._tree import flatten, leaf_types
+from ..autograd.batched import EXAMPLES, level_of, one_by_one
+from ..autograd.vmap import vmap as batched
 from ..compiling.type_checks import refuse_exact_types
 from ..containers import plain_array
+from ..graph.graph import Graph, trace
+from .eager import Eager
+from .inline import Inlined
+from .opened import Argnums, Opened, check_scalar
+from .symbolic import Symbolic
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
-
-Argnums = int | tuple[int, ...]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
@@ -60,12 +62,12 @@ def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[...
     >>> pyop.grad(lambda x: np.sum(np.sin(x) * x))(np.zeros(2))
     array([0., 0.])
     """
-    both = value_and_grad(f, argnums, has_aux=has_aux)
+    f = _as_function(f)
 
-    @_in_the_place_of(both)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+    @_transformation(f)
+    def gradient(kind: type[Opened], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        call, found = _gradient(kind, f, args, kwargs, argnums, has_aux)
+        return (found, call.out(call.result[1])) if has_aux else found
 
     return gradient
 
@@ -92,21 +94,10 @@ def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Ca
     """
     f = _as_function(f)
 
-    @_in_the_place_of(f)
-    def both(*args: Any, **kwargs: Any) -> Any:
-        if not _symbolic(args, kwargs):
-            if _is_graph(f):
-                return _run(both, args, kwargs)
-            return _value_and_grad_now(f, args, kwargs, argnums, has_aux)
-        from . import opened, reverse
-
-        call = opened.Opened(f, args, kwargs, argnums)
-        value = call.result[0] if has_aux else call.result
-        opened.check_scalar(f, value)
-        cts = [None] * len(call.inputs)
-        if isinstance(value, Value):
-            cts = reverse.backward([value], [reverse.ones_like(value)], call.inputs)
-        return call.result, call.like_arguments(cts)
+    @_transformation(f)
+    def both(kind: type[Opened], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        call, found = _gradient(kind, f, args, kwargs, argnums, has_aux)
+        return call.out(call.result), found
 
     return both
 
@@ -144,30 +135,21 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
     """
     f = _as_function(f)
-    examples = _has_examples(primals)
-    if not examples and not _symbolic(primals, {}) and not _is_graph(f):
-        from .eager import Run
-
-        refuse_exact_types(f)
-        run = Run(f, primals, {}, tuple(range(len(primals))))
-        if has_aux:
-            return run.out(run.result[0]), run.pullback(run.result[0]), run.out(run.result[1])
-        return run.out(run.result), run.pullback(run.result)
-    if examples or not _symbolic(primals, {}):
+    kind = _kind(f, primals)
+    if kind is None:
         result = f(*primals)
 
-        def pullback(ct: Any) -> Any:
-            def pulled(ct: Any, *primals: Any) -> Any:
-                return vjp(f, *primals, has_aux=has_aux)[1](ct)
+        def pulled(ct: Any, *primals: Any) -> Any:
+            return vjp(f, *primals, has_aux=has_aux)[1](ct)
 
-            return (_one_by_one if examples else _run)(pulled, (ct, *primals), {})
+        def pullback(ct: Any) -> Any:
+            return _indirectly(pulled, (ct, *primals), {})
 
         return (result[0], pullback, result[1]) if has_aux else (result, pullback)
-    from .opened import Opened
-
-    call = Opened(f, primals, {}, tuple(range(len(primals))))
-    value = call.result[0] if has_aux else call.result
-    return (value, call.pullback(value), call.result[1]) if has_aux else (value, call.pullback(value))
+    call = kind(f, primals, {}, tuple(range(len(primals))))
+    if has_aux:
+        return call.out(call.result[0]), call.pullback(call.result[0]), call.out(call.result[1])
+    return call.out(call.result), call.pullback(call.result)
 
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -200,30 +182,13 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     f = _as_function(f)
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
         raise TypeError("jvp takes a tuple of arguments and a tuple of as many tangents: jvp(f, (x,), (t,))")
-    if _has_examples((primals, tangents)):
-        pushed: tuple[Any, Any] = _one_by_one(functools.partial(jvp, f), (primals, tangents), {})
-        return pushed
-    if not _symbolic((primals, tangents), {}):
-        if not _is_graph(f):
-            from . import eager
-
-            refuse_exact_types(f)
-            return eager.jvp(f, primals, tangents)
-        which = tuple(k for k, t in enumerate(tangents) if t is not None)
-
-        def both(*given: Any) -> Any:
-            full: list[Any] = [None] * len(primals)
-            for k, t in zip(which, given[len(primals) :], strict=True):
-                full[k] = t
-            return jvp(f, given[: len(primals)], tuple(full))
-
-        found: tuple[Any, Any] = _run(both, (*primals, *(tangents[k] for k in which)), {})
-        return found
-    from .opened import Opened
-
-    numbers = tuple(k for k, t in enumerate(tangents) if t is not None)
-    call = Opened(f, primals, {}, numbers, also=tangents)
-    return call.result, call.push_forward([tangents[k] for k in numbers])
+    kind = _kind(f, primals, tangents)
+    found: tuple[Any, Any] = (
+        _indirectly(functools.partial(jvp, f), (primals, tangents), {})
+        if kind is None
+        else kind.jvp(f, primals, tangents)
+    )
+    return found
 
 
 def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse") -> Callable[..., Any]:
@@ -261,15 +226,11 @@ def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"
     if mode not in ("reverse", "forward"):
         raise ValueError(f"mode is 'reverse' or 'forward', got {mode!r}")
 
-    @_in_the_place_of(f)
-    def derivatives(*args: Any, **kwargs: Any) -> Any:
-        if not _symbolic(args, kwargs):
-            if _is_graph(f):
-                return _run(derivatives, args, kwargs)
-            return _jacobian_now(f, args, kwargs, argnums, mode)
-        from .opened import Opened
-
-        return Opened(f, args, kwargs, argnums).jacobian(mode)
+    @_transformation(f)
+    def derivatives(kind: type[Opened], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if mode == "forward":
+            return kind.jacobian_forward(f, args, kwargs, argnums)
+        return kind(f, args, kwargs, argnums).jacobian()
 
     return derivatives
 
@@ -306,11 +267,10 @@ def hessian(f: Any, argnums: int = 0) -> Callable[..., Any]:
     forward = jacobian(first, argnums, mode="forward")
     reverse = jacobian(first, argnums)
 
-    @_in_the_place_of(forward)
-    def second(*args: Any, **kwargs: Any) -> Any:
-        if _symbolic(args, kwargs) or _is_graph(first):
-            return forward(*args, **kwargs)
-        return reverse(*args, **kwargs)  # the function runs once
+    @_transformation(first)
+    def second(kind: type[Opened], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # At arrays the function runs once in reverse mode, and for each element of the argument in forward mode.
+        return (reverse if kind is Eager else forward)(*args, **kwargs)
 
     return second
 
@@ -337,7 +297,10 @@ def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     array([ 6., 12.])
     """
     gradient = grad(f)
-    if _symbolic((primals, tangents), {}) or _is_graph(gradient):
+    kind = _kind(gradient, primals, tangents)
+    if kind is None:
+        return _indirectly(functools.partial(hvp, f), (primals, tangents), {})
+    if kind is not Eager:
         return jvp(gradient, primals, tangents)[1]
     # The Hessian is symmetric, so that its rows will do, and no function on the way needs a rule for forward mode.
     count = sum(t is not None for t in tangents)
@@ -379,8 +342,6 @@ def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
     array([[2., 4.],
            [6., 8.]])
     """
-    from ..autograd.vmap import vmap as batched
-
     return batched(_as_function(f), in_dims, out_dims)
 
 
@@ -388,50 +349,11 @@ def _as_function(f: Any) -> Callable[..., Any]:
     """A function, or a Graph as one."""
     if type(f) in (FunctionType, Op):
         return f  # type: ignore[no-any-return]
-    from ..graph.graph import Graph
-
     if isinstance(f, Graph):
-        from .inline import Inlined
-
         return Inlined(f)
     if not callable(f):
         raise TypeError(f"expected a function of arrays or a Graph, got {type(f).__name__} {f!r:.80}")
     return f  # type: ignore[no-any-return]
-
-
-def _symbolic(args: Any, kwargs: Any) -> bool:
-    """Whether a call adds to a graph: a Value is among the arguments, or a graph is being built, whose Values the
-    function may hold."""
-    return graph_being_built() is not None or any(isinstance(leaf, Value) for leaf in flatten((args, kwargs))[0])
-
-
-def _has_examples(tree: Any) -> bool:
-    """Whether one of a batch's examples, as a function under `vmap` sees them, is among the leaves."""
-    from ..autograd.batched import is_batched
-
-    return any(is_batched(leaf) for leaf in flatten(tree)[0])
-
-
-def _one_by_one(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    from ..autograd.batched import level_of, one_by_one
-
-    return one_by_one(function, args, kwargs, level_of((args, kwargs)))
-
-
-def _in_the_place_of(f: Callable[..., Any]) -> Callable[[Function], Function]:
-    """What `functools.wraps` does; and what was made of a Graph remembers it."""
-
-    def mark(made: Function) -> Function:
-        @functools.wraps(f, updated=())
-        def transformed(*args: Any, **kwargs: Any) -> Any:
-            if _has_examples((args, kwargs)):
-                return _one_by_one(transformed, args, kwargs)
-            return made(*args, **kwargs)
-
-        transformed._pyop_graph = _is_graph(f)  # type: ignore[attr-defined]
-        return transformed  # type: ignore[return-value]
-
-    return mark
 
 
 def _is_graph(f: Any) -> bool:
@@ -439,31 +361,29 @@ def _is_graph(f: Any) -> bool:
     return getattr(f, "_pyop_graph", False) is True
 
 
-def _value_and_grad_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, has_aux: bool) -> Any:
-    from . import eager, opened
+# --- where a transformation does its work
 
+
+def _kind(f: Any, *arguments: Any) -> type[Opened] | None:
+    """How a function is differentiated where it is called with these arguments: at once, on Tensors or on Values; None
+    where that is `_indirectly`. It is on Values if one is among the arguments, or if a graph is being built, whose
+    Values the function may hold."""
+    types = leaf_types(arguments)
+    if not types.isdisjoint(EXAMPLES):
+        return None
+    if Value in types or graph_being_built() is not None:
+        return Symbolic
+    if _is_graph(f):
+        return None
     refuse_exact_types(f)
-    run = eager.Run(f, args, kwargs, argnums)
-    value = run.result[0] if has_aux else run.result
-    opened.check_scalar(f, value)
-    seed = np.ones((), value.dtype) if isinstance(value, Tensor) else None
-    return run.out(run.result), run.like_arguments(run.pull([value], [seed]))
+    return Eager
 
 
-def _jacobian_now(f: Any, args: Any, kwargs: Any, argnums: Argnums, mode: str) -> Any:
-    from . import eager
-
-    refuse_exact_types(f)
-    if mode == "reverse":
-        run = eager.Run(f, args, kwargs, argnums)
-        return run.jacobian()
-    return eager.forward_jacobian(f, args, kwargs, argnums)
-
-
-def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Trace a function for arguments of these dtypes and shapes, and run it on them."""
-    from ..graph.graph import trace
-
+def _indirectly(transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a transformation gives for one example of a batch after the other, or by a graph that is traced for the
+    arguments."""
+    if not leaf_types((args, kwargs)).isdisjoint(EXAMPLES):
+        return one_by_one(transformed, args, kwargs, level_of((args, kwargs)))
     leaves, structure = flatten(args)
     which = [k for k, leaf in enumerate(leaves) if leaf is not None]
     arrays = [plain_array(leaves[k], "an argument") for k in which]
@@ -474,7 +394,32 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
         full = list(leaves)
         for k, value in zip(which, given, strict=True):
             full[k] = value
-        return f(*structure.unflatten(full), **kwargs)
+        return transformed(*structure.unflatten(full), **kwargs)
 
     graph = trace(on_arrays, *arrays)
     return graph.run(feeds=dict(zip(graph.inputs, arrays, strict=True)))
+
+
+def _transformation(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function in the place of `f`, of what makes its derivative where and how `_kind` says."""
+
+    def mark(made: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f, updated=())
+        def transformed(*args: Any, **kwargs: Any) -> Any:
+            kind = _kind(f, args, kwargs)
+            return _indirectly(transformed, args, kwargs) if kind is None else made(kind, args, kwargs)
+
+        transformed._pyop_graph = _is_graph(f)  # type: ignore[attr-defined]
+        return transformed
+
+    return mark
+
+
+def _gradient(
+    kind: type[Opened], f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, aux: Any
+) -> tuple[Opened, Any]:
+    """The call, and the gradient of the number that it has returned (beside something else: `aux`)."""
+    call = kind(f, args, kwargs, argnums)
+    value = call.result[0] if aux else call.result
+    check_scalar(f, value)
+    return call, call.like_arguments(call.pull([value], [call.seed(value)]))

@@ -1,0 +1,10 @@
+// autograd/transformations.h: the engine as pyop.vjp and its kin use it; the functions are Python's.
+#pragma once
+
+#include "runtime/python.h"
+
+namespace pyop {
+
+int transformations_init(PyObject* module);
+
+}  // namespace pyop

@@ -1,0 +1,92 @@
+"""Derivatives in a graph: the function adds its nodes to it, and its derivatives are further nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core import Value, graph_being_built
+from .._tree import flatten
+from ..refusals import call_watched
+from .fit import broadcast_like, shape_of
+from .forward import forward
+from .marker import open_value
+from .opened import Argnums, Opened, check_like
+from .reverse import backward, ones_like
+
+__all__ = ["Symbolic"]
+
+
+class Symbolic(Opened):
+    """``f(*args, **kwargs)`` in a graph, with Values of their own for the leaves of its chosen arguments.
+
+    Parameters
+    ----------
+    f, args, kwargs, argnums
+        As for `Opened`.
+    also : tree
+        What may have the Value that tells the graph, where no argument has.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, also: Any = ()
+    ) -> None:
+        given = (leaf.graph for leaf in flatten((args, kwargs, also))[0] if isinstance(leaf, Value))
+        self.graph = next(given, None) or graph_being_built()
+        super().__init__(f, args, kwargs, argnums)
+
+    def open(self, leaf: Any, k: int) -> Value:
+        """A Value that stands for a leaf of argument `k` and for nothing else."""
+        return open_value(self.graph, leaf, k)
+
+    def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns; refusals in it are raised, even if it catches them."""
+        return call_watched(f, args, kwargs)
+
+    def seed(self, value: Any) -> Any:
+        """The cotangent one."""
+        return ones_like(value) if isinstance(value, Value) else None
+
+    def lent(self, leaf: Any) -> Any:
+        """A Value of which another handle stays as it is."""
+        return leaf._lent() if type(leaf) is Value else leaf
+
+    def pull(self, outputs: list[Any], cts: list[Any]) -> list[Any]:
+        """One cotangent an input."""
+        pairs = [(y, c) for y, c in zip(outputs, cts, strict=True) if isinstance(y, Value)]
+        found = backward([y for y, _ in pairs], [c for _, c in pairs], self.inputs)
+        return [np.zeros_like(x) if part is None else part for part, x in zip(found, self.inputs, strict=True)]
+
+    def push(self, tangents: list[Any]) -> Any:
+        """The tangent of the result, for one tangent an input."""
+        values = [y for y in self.leaves if isinstance(y, Value)]
+        found = iter(forward(values, self.inputs, tangents))
+        parts = [_full(next(found) if isinstance(y, Value) else None, y) for y in self.leaves]
+        return self.structure.unflatten(parts)
+
+    @staticmethod
+    def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        """As `pyop.jvp`."""
+        which = tuple(k for k, t in enumerate(tangents) if t is not None)
+        call = Symbolic(f, primals, {}, which, also=tangents)
+        given: list[Any] = []
+        for k, tree in zip(which, call.trees, strict=True):
+            given += tree.flatten_up_to(tangents[k])
+        for x, t in zip(call.inputs, given, strict=True):
+            check_like("a tangent", t, x, "its argument")
+        return call.result, call.push(given)
+
+    @staticmethod
+    def jacobian_forward(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> Any:
+        """As ``pyop.jacobian(f, argnums, mode="forward")``."""
+        call = Symbolic(f, args, kwargs, argnums)
+        return call.forward_jacobian(call.inputs, call.push, lambda: call.result)
+
+
+def _full(part: Any, like: Any) -> Any:
+    """A tangent in the shape of what it belongs to, zeros for None."""
+    if part is None:
+        return np.zeros_like(like)
+    return part if shape_of(part) == shape_of(like) else broadcast_like(part, like)
