@@ -68,6 +68,15 @@ PyObject* call_without_tangents(PyObject*, PyObject* given) {
     return call.run();
 }
 
+PyObject* call_quietly(PyObject*, PyObject* given) {
+    Call call;
+    if (!PyArg_ParseTuple(given, "OO!O!:call_quietly", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type, &call.kwargs))
+        return nullptr;
+    const Recording off(false);
+    const Within still(autograd_state.still, newest_run());
+    return call.run();
+}
+
 PyObject* forward_running(PyObject*, PyObject*) { return PyBool_FromLong(is_moving(autograd_state.forward)); }
 
 PyObject* forward_runs(PyObject*, PyObject*) { return PyLong_FromLong(going_on); }
@@ -99,6 +108,9 @@ PyObject* take_tangent(PyObject*, PyObject* o) {
 PyMethodDef functions[] = {
     {"call_without_tangents", call_without_tangents, METH_VARARGS,
      "call_without_tangents(fn, args, kwargs): where no tangent moves along."},
+    {"call_quietly", call_quietly, METH_VARARGS,
+     "call_quietly(fn, args, kwargs): on arrays, what a function does inside being its own business: nothing is "
+     "recorded, and no tangent moves along."},
     {"call_moving", call_moving, METH_VARARGS, "call_moving(fn, args, kwargs): in a run forward."},
     {"forward_running", forward_running, METH_NOARGS,
      "forward_running(): whether this thread is in a run forward whose tangents move."},

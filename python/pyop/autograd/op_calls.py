@@ -7,12 +7,12 @@ from typing import Any
 
 from .. import _core
 from .._core import FunctionClass, Op, Tensor
-from .._tree import flatten, map_leaves
+from .._tree import flatten, leaf_types, map_leaves
 from ..gradients import saved, table
 from ..gradients.table import NoRule
 from ..refusals import noting, refusal
 from . import recording
-from .batched import is_batched, level_of, one_by_one
+from .batched import EXAMPLES, level_of, one_by_one
 
 __all__ = ["call_op", "call_rule"]
 
@@ -27,9 +27,38 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     NoRule
         A gradient would have to go through an op that has no rule.
     """
-    if any(is_batched(leaf) for leaf in flatten((args, kwargs))[0]):
+    if not leaf_types((args, kwargs)).isdisjoint(EXAMPLES):
         return one_by_one(op, args, kwargs, level_of((args, kwargs)))
-    args, kwargs = _by_position(op, args, kwargs)
+    if kwargs:
+        args, kwargs = _by_position(op, args, kwargs)
+        _check_keywords(op, kwargs)
+    leaves, tree = flatten(args)
+    arrays = tree.unflatten([x.numpy() if type(x) is Tensor else x for x in leaves])
+    if not recording.followed(leaves):
+        return _wrapped(_core.call_quietly(op, arrays, kwargs))
+    gradient: Any = op.contract.gradient
+    rule: table.Rule | None = table.lookup(op.__wrapped__) if gradient is None else gradient.rule
+    if rule is None:
+        result = _core.call_quietly(op, arrays, kwargs)
+        if not any(recording.may_vary(x) for x in flatten(result)[0]):
+            return _wrapped(result)
+        with noting(NoRule):
+            table.missing_of_op(op.name, op.contract)
+    assert rule is not None
+    if gradient is not None and gradient.saves:
+        result, residuals = saved.collect(
+            gradient.fn, op.name, arrays, kwargs, lambda *a, **k: _core.call_quietly(op, a, k)
+        )
+        rule = _WithContext(rule, saved.Context(residuals).array())
+    else:
+        result = _core.call_quietly(op, arrays, kwargs)
+    found, structure = flatten(result)
+    made = _recorded(op.name, rule, args, kwargs, leaves + flatten(list(kwargs.values()))[0], found)
+    return made[0] if structure.is_leaf else structure.unflatten(made)
+
+
+def _check_keywords(op: Op, kwargs: dict[str, Any]) -> None:
+    """Refuse what would be lost of a recorded call."""
     if kwargs.get("out") is not None:
         raise refusal(f"out= of op {op.name!r} is not recorded: leave it out, or pass arrays (t.numpy())")
     for name, static in kwargs.items():
@@ -38,30 +67,6 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 f"{name}= of op {op.name!r} is static, a constant of the call, and no gradient goes to it: declare it "
                 f"as an input, with a spec, or pass pyop.stop_gradient({name}) as a number"
             )
-    gradient: Any = op.contract.gradient
-    leaves = flatten(args)[0]
-    wanted = _core.is_recording() and any(type(x) is Tensor and x.requires_grad for x in leaves)
-    moving = _core.forward_runs() > 0 and any(type(x) is Tensor and x._tangent is not None for x in leaves)
-    if not wanted and not moving:
-        return _wrapped(_quietly(op, *_arrays(args), **kwargs))
-    rule: table.Rule | None = table.lookup(op.__wrapped__) if gradient is None else gradient.rule
-    if rule is None:
-        result = _quietly(op, *_arrays(args), **kwargs)
-        if not any(recording.may_vary(x) for x in flatten(result)[0]):
-            return _wrapped(result)
-        with noting(NoRule):
-            table.missing_of_op(op.name, op.contract)
-    assert rule is not None
-    if gradient is not None and gradient.saves:
-        result, residuals = saved.collect(
-            gradient.fn, op.name, _arrays(args), kwargs, lambda *a, **k: _quietly(op, *a, **k)
-        )
-        rule = _WithContext(rule, saved.Context(residuals).array())
-    else:
-        result = _quietly(op, *_arrays(args), **kwargs)
-    found, structure = flatten(result)
-    made = _recorded(op.name, rule, args, kwargs, found)
-    return structure.unflatten(made)
 
 
 def call_rule(function: Callable[..., Any], arrays: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -72,7 +77,9 @@ def call_rule(function: Callable[..., Any], arrays: tuple[Any, ...], kwargs: dic
     except NoRule as error:
         rule = _Refusing(error)  # its derivative may never be asked for
     several = isinstance(result, (tuple, list))
-    made = _recorded(function.__name__, rule, arrays, kwargs, list(result) if several else [result])
+    made = _recorded(
+        function.__name__, rule, arrays, kwargs, table.leaves(arrays, kwargs), list(result) if several else [result]
+    )
     return tuple(made) if several else made[0]
 
 
@@ -122,11 +129,6 @@ def _by_position(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     return tuple(found), rest
 
 
-def _quietly(op: Op, *args: Any, **kwargs: Any) -> Any:
-    """The op on arrays: what it does inside is its own business."""
-    return _core.call_recording(False, _core.call_without_tangents, (op, args, kwargs), {})
-
-
 def _arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
     found: tuple[Any, ...] = map_leaves(lambda x: x.numpy() if type(x) is Tensor else x, args)
     return found
@@ -136,19 +138,14 @@ def _wrapped(result: Any) -> Any:
     return map_leaves(Tensor, result)
 
 
-def _recorded(name: str, rule: table.Rule, args: tuple[Any, ...], kwargs: dict[str, Any], results: list[Any]) -> Any:
+def _recorded(
+    name: str, rule: table.Rule, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], results: list[Any]
+) -> list[Any]:
     """The results as Tensors, with their history and their tangents."""
-    leaves = table.leaves(args, kwargs)
-    positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
-    moving = [k for k in positions if leaves[k]._tangent is not None] if _core.forward_runs() > 0 else []
-    result = tuple(results) if len(results) != 1 else results[0]
-    if _core.is_recording() and any(leaves[k].requires_grad for k in positions):
-        function = _classes.get(name)
-        if function is None:
-            function = _classes[name] = recording.class_of(name)
-        made = recording.record(function, rule, args, kwargs, leaves, positions, result)
-    else:
-        made = _wrapped(result)
-    if moving:
-        recording.push_forward(rule, moving, leaves, made, args, kwargs)
+    function = _classes.get(name)
+    if function is None:
+        function = _classes[name] = recording.class_of(name)
+    made = recording.followed_result(
+        function, rule, args, kwargs, leaves, tuple(results) if len(results) != 1 else results[0]
+    )
     return list(made) if isinstance(made, (tuple, list)) else [made]

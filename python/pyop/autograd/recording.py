@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._core import FunctionClass, Tensor, Value
-from .._tree import TreeDef, flatten
+from .._tree import flatten
 from ..containers import check_operands
 from ..declare.rebuild import replaced
 from ..gradients import table
@@ -26,7 +26,7 @@ from .writes import changing, into
 
 __all__ = [
     *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "put_back"),
-    *("may_vary", "record_in_place", "spread", "to_arrays"),
+    *("class_of", "followed", "followed_result", "may_vary", "record_in_place", "spread", "to_arrays"),
 ]
 
 _classes: dict[Any, FunctionClass] = {}
@@ -191,14 +191,10 @@ def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 def _finished(key: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call as Tensors, with their history and their tangents."""
-    record, forward = _core.is_recording(), _core.forward_runs()
-    if not record and not forward:
+    if not _core.is_recording() and not _core.forward_runs():
         return _wrapped(result)
     leaves = table.leaves(args, kwargs)
-    positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
-    wanted = record and any(leaves[k].requires_grad for k in positions)
-    moving = [k for k in positions if leaves[k]._tangent is not None] if forward else []
-    if not (wanted or moving) or not may_vary(result):
+    if not followed(leaves) or not may_vary(result):
         return _wrapped(result)
     rule = table.lookup(key)
     if rule is None:
@@ -213,37 +209,28 @@ def _finished(key: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, An
             "that returns numbers and has a rule, or differentiate the compiled function (pyop.compile(pyop.grad(f)))",
             table.NoRule,
         )
-    made = _record(key, rule, args, kwargs, leaves, positions, result) if wanted else _wrapped(result)
-    if moving:
-        push_forward(rule, moving, leaves, made, args, kwargs)
-    return made
-
-
-def _record(
-    key: Any,
-    rule: table.Rule,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    leaves: list[Any],
-    positions: list[int],
-    result: Any,
-) -> Any:
     function = _classes.get(key)
     if function is None:
         function = _classes[key] = _class_of(key)
-    return record(function, rule, args, kwargs, leaves, positions, result)
+    return followed_result(function, rule, args, kwargs, leaves, result)
 
 
-def record(
+def followed(leaves: list[Any]) -> bool:
+    """Whether a call with these leaves among its arguments is recorded, or moves tangents along."""
+    if _core.is_recording() and [x for x in leaves if type(x) is Tensor and x.requires_grad]:
+        return True
+    return bool(_core.forward_runs() and [x for x in leaves if type(x) is Tensor and x._tangent is not None])
+
+
+def followed_result(
     function: FunctionClass,
     rule: table.Rule,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     leaves: list[Any],
-    positions: list[int],
     result: Any,
 ) -> Any:
-    """What a call has returned, as Tensors with one node behind them.
+    """What a call has returned, as Tensors with their history (one node) and their tangents.
 
     Parameters
     ----------
@@ -252,34 +239,41 @@ def record(
     rule : Rule
         Of the derivative.
     args, kwargs, leaves : tuple, dict, list
-        The call, and its `table.leaves`, in which the Tensors are replaced by None.
-    positions : list of int
-        Which leaves are Tensors.
+        The call, and its `table.leaves`.
     result : array, or tuple or list of arrays
     """
+    positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
     tensors = tuple([leaves[k] for k in positions])
+    if _core.is_recording() and [x for x in tensors if x.requires_grad]:
+        made = _record(function, rule, args, kwargs, leaves, positions, tensors, result)
+    else:
+        made = _wrapped(result)
+    if _core.forward_runs():
+        moving = [k for k in positions if leaves[k]._tangent is not None]
+        if moving:
+            push_forward(rule, moving, leaves, made, args, kwargs)
+    return made
+
+
+def _record(
+    function: FunctionClass,
+    rule: table.Rule,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    leaves: list[Any],
+    positions: list[int],
+    tensors: tuple[Any, ...],
+    result: Any,
+) -> Any:
     # A list of results (np.split) or a named tuple (np.linalg.eigh) is a tuple to the node.
     several = isinstance(result, (tuple, list))
-    arrays = (
-        tuple([np.asarray(r) if isinstance(r, np.generic) else r for r in result]) if several else np.asarray(result)
-    )
-    tree = None
+    arrays = tuple([np.asarray(r) if isinstance(r, np.generic) else r for r in result]) if several else result
     given = (*args, *kwargs.values())
-    if len(leaves) != len(given) or any(isinstance(a, (tuple, list, dict)) for a in given):
-        tree = flatten(list(given))[1]
-    for k in positions:
-        leaves[k] = None
-    leaves = list(map(keep, leaves))
-    attributes = {
-        "rule": rule,
-        "leaves": leaves,
-        "positions": positions,
-        "tree": tree,
-        "count": len(args),
-        "names": tuple(kwargs),
-        "several": several,
-    }
-    made = function._record(tensors, arrays, attributes)
+    nested = len(leaves) != len(given) or [a for a in given if isinstance(a, (tuple, list, dict))]
+    tree = flatten(list(given))[1] if nested else None
+    kept = [None if type(leaf) is Tensor else keep(leaf) for leaf in leaves]
+    call = (rule, kept, positions, tree, len(args), tuple(kwargs), several)
+    made = function._record(tensors, arrays if several else np.asarray(result), {"call": call})
     for one, found in zip(made, result, strict=True) if several else ((made, result),):
         if isinstance(found, np.generic):
             one._scalar = True
@@ -299,26 +293,21 @@ def class_of(name: str) -> FunctionClass:
     return FunctionClass(None, name, None, None, _backward, None, (), None, -1, False, True, False)
 
 
-def _rebuilt(ctx: Any, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    tree: TreeDef | None = ctx.tree
-    arguments = leaves if tree is None else tree.unflatten(leaves)
-    return tuple(arguments[: ctx.count]), dict(zip(ctx.names, arguments[ctx.count :], strict=True))
-
-
 def _backward(ctx: Any, *gradients: Any) -> Any:
-    if all(g is None for g in gradients):
-        return (None,) * len(ctx.positions)
+    rule, kept, positions, tree, count, names, several = ctx.call
+    if not [g for g in gradients if g is not None]:
+        return (None,) * len(positions)
     saved = ctx.saved_tensors
-    positions: list[int] = ctx.positions
-    leaves = list(map(give_back, ctx.leaves))
+    leaves = list(map(give_back, kept))
     for k, value in zip(positions, saved, strict=False):
         leaves[k] = value
-    args, kwargs = _rebuilt(ctx, leaves)
+    arguments = leaves if tree is None else tree.unflatten(leaves)
+    args, kwargs = tuple(arguments[:count]), dict(zip(names, arguments[count:], strict=True))
     needs = ctx.needs_input_grad
     argnums = tuple([k for k, need in zip(positions, needs, strict=True) if need])
-    several = ctx.several
     ans = saved[len(positions) :] if several else saved[len(positions)]
-    found = iter(pull(ctx.rule, argnums, ans, args, kwargs)(gradients if several else gradients[0]))
+    back = rule.vjp(argnums, ans, args, kwargs) if tree is None else pull(rule, argnums, ans, args, kwargs)
+    found = iter(back(gradients if several else gradients[0]))
     return tuple([_as_gradient(next(found)) if need else None for need in needs])
 
 
@@ -330,8 +319,6 @@ def push_forward(
     rule: table.Rule, moving: list[int], leaves: list[Any], made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """Tangents for what a call returned."""
-    if any(leaf is None for leaf in leaves):
-        leaves = table.leaves(args, kwargs)
     arguments = tuple([leaves[k] for k in moving])
     tangents = tuple([x._tangent for x in arguments])
     history = _core.is_recording() and any(

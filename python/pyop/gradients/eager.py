@@ -33,15 +33,16 @@ def _is_nested(kinds: set[type]) -> bool:
 
 def _open(leaf: Any, k: int) -> Tensor:
     """A Tensor that stands for a leaf of argument `k` and for nothing else."""
+    if type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
+        return Tensor(leaf, requires_grad=True)
     if type(leaf) is Tensor:
         check_has_gradient(leaf, k)
         alias: Tensor = Alias.apply(leaf)
         return alias if alias.requires_grad else alias.requires_grad_()
-    array = leaf if type(leaf) is np.ndarray else plain_array(leaf, f"argument {k}")
+    array = plain_array(leaf, f"argument {k}")
     check_has_gradient(array, k)
     made = Tensor(array, requires_grad=True)
-    if array is not leaf:
-        made._scalar = not isinstance(leaf, np.ndarray)
+    made._scalar = not isinstance(leaf, np.ndarray)
     return made
 
 

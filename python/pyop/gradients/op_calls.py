@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core import Tensor, Value
+from .._core import Tensor, Value, read_only
 from .fit import fit_dtype, shape_of
 from .rule import Composite
 from .saved import residuals_of
@@ -71,16 +71,9 @@ class _Call:
             self.gradient.traced[self] = specs
 
 
-def _read_only(x: Any) -> Any:
-    """An argument, a result or a cotangent is that of other calls too: a rule that wrote into it (``ct *= 2``) would
-    change their derivatives."""
-    if type(x) is np.ndarray and x.flags.writeable:
-        x = x.view()
-        x.flags.writeable = False
-    return x
-
-
 def _called(rule: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """What a rule returns for arrays that are those of other calls too: if it wrote into them (``ct *= 2``), it would
+    change their derivatives, so they are read-only."""
     try:
         return rule(*args, **keywords)
     except ValueError as error:
@@ -111,8 +104,20 @@ class Backward(_Call):
     def __call__(self, *arrays: Any) -> Any:
         g = self.gradient
         assert g.vjp_fn is not None
-        arrays = tuple(map(_read_only, arrays))
-        cts, inputs = arrays[: self.n_out], arrays[self.n_out : self.n_out + self.n_in]
+        arrays = read_only(arrays)
+        inputs = arrays[self.n_out : self.n_out + self.n_in]
+        if self.n_out == 1 and g.in_trees is None is g.out_tree and g.abstract is None and not g.vjp_wants:
+            found = _called(g.vjp_fn, arrays, {})
+        else:
+            found = self._called_with(g, inputs, arrays)
+        parts = self._flat(found)
+        if len(self.argnums) == 1:
+            (k,) = self.argnums
+            return self._checked(parts[k], inputs[k], k)
+        return tuple([self._checked(parts[k], inputs[k], k) for k in self.argnums])
+
+    def _called_with(self, g: OpGradient, inputs: tuple[Any, ...], arrays: tuple[Any, ...]) -> Any:
+        """The rule called with containers, and with the keywords that it takes."""
         rest = arrays[self.n_out + self.n_in :]
         keywords = g.keywords(g.vjp_wants, self.statics)
         form = g.results_of(inputs, self.statics)
@@ -124,10 +129,7 @@ class Backward(_Call):
             keywords["needs"] = tuple(k in needed for k in range(count))
         if g.saves:
             keywords["saved"] = residuals_of(rest[-1], g.name)
-        found = _called(g.vjp_fn, (_packed(form, cts), *g.unpack_arguments(inputs)), keywords)
-        parts = self._flat(found)
-        results = tuple([self._checked(parts[k], inputs[k], k) for k in self.argnums])
-        return results[0] if len(results) == 1 else results
+        return _called(g.vjp_fn, (_packed(form, arrays[: self.n_out]), *g.unpack_arguments(inputs)), keywords)
 
     def _flat(self, found: Any) -> list[Any]:
         g = self.gradient
@@ -147,6 +149,8 @@ class Backward(_Call):
     def _checked(self, part: Any, like: Any, k: int) -> Any:
         if part is None:
             return np.zeros_like(like)
+        if type(part) is type(like) is np.ndarray and part.dtype is like.dtype and part.shape == like.shape:
+            return part
         if not hasattr(part, "shape"):
             part = np.asarray(part)
         have, want = shape_of(part), shape_of(like)
@@ -208,7 +212,7 @@ class Forward(_Call):
     def __call__(self, *arrays: Any) -> Any:
         g = self.gradient
         assert g.jvp_fn is not None
-        arrays = tuple(map(_read_only, arrays))
+        arrays = read_only(arrays)
         keywords = g.keywords(g.jvp_wants, self.statics)
         form = g.results_of(arrays[self.n_in : 2 * self.n_in], self.statics)
         if "out" in g.jvp_wants:

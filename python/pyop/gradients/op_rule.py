@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core import Op, Tensor, Value
-from .._tree import TreeDef, flatten
+from .._tree import TreeDef, flatten, leaf_types
 from ..declare.abstract import AbstractRule, AndContext
 from ..declare.contracts import new_contract
 from ..declare.parameters import Parameters, check_by_name
@@ -53,10 +53,11 @@ class OpGradient:
         self.fallback: str | None = None
         self.saving: tuple[Any, Any, Spec] | None = None
         self.traced: dict[Any, Any] = {}  # calls of rules that are known to work on Values, with the specs
+        self.calls: dict[Any, Backward] = {}  # of the rule, without static arguments
         self.rule = OpRule(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = vars(self) | {"traced": {}}
+        state = vars(self) | {"traced": {}, "calls": {}}
         del state["rule"]
         if self.saving is not None:
             state["saving"] = ()  # holds a contract that holds this
@@ -64,6 +65,7 @@ class OpGradient:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.abstract = None  # states of before an abstract rule was kept
+        self.calls = {}
         vars(self).update(state)
         self.rule = OpRule(self)
         if self.saving is not None:
@@ -117,6 +119,8 @@ class OpGradient:
 
     def keywords(self, wants: tuple[str, ...], statics: dict[str, Any]) -> dict[str, Any]:
         """The static parameters that a rule takes: those of the call, and the op's defaults for the rest."""
+        if not wants:
+            return {}
         found = {key: statics[key] for key in wants if key in statics}
         missing = [key for key in wants if key not in found and key not in _KEYWORDS]
         if missing:
@@ -126,6 +130,16 @@ class OpGradient:
                 for key in missing
                 if key in parameters and parameters[key].default is not inspect.Parameter.empty
             }
+        return found
+
+    def backward(self, argnums: tuple[int, ...], n_out: int, n_in: int, statics: dict[str, Any]) -> Backward:
+        """The call of the vjp rule for these arguments."""
+        if statics:
+            return Backward(self, argnums, n_out, n_in, statics)
+        key = argnums, n_out, n_in
+        found = self.calls.get(key)
+        if found is None:
+            found = self.calls[key] = Backward(self, argnums, n_out, n_in, {})
         return found
 
     def statics(self) -> tuple[str, ...]:
@@ -202,7 +216,7 @@ class OpRule(Rule):
             if g.fallback is not None:
                 full = [np.zeros_like(y) if c is None else c for c, y in zip(cts, outs, strict=True)]
                 call = differences.PullBack(g.fn, g.name, g.in_trees, g.fallback, argnums, len(outs), kwargs)
-                return _as_tuple(_apply(call, (*full, *flat), [_spec_like(flat[k]) for k in argnums], f"{g.name}_fd"))
+                return _as_tuple(_apply(call, (*full, *flat), [flat[k] for k in argnums], f"{g.name}_fd"))
             return self._missing("reverse mode", "vjp")
 
         return pullback
@@ -215,14 +229,13 @@ class OpRule(Rule):
         if g.jvp_fn is not None or (g.fallback is not None and not g.jacs):
             full = [given.get(k) for k in range(len(flat))]
             full = [np.zeros_like(x) if t is None else t for t, x in zip(full, flat, strict=True)]
-            specs = [_spec_like(y) for y in outs]
             if g.jvp_fn is not None:
                 extra = tuple(outs) if "out" in g.jvp_wants else ()
                 call: Any = Forward(g, len(flat), kwargs)
-                found = _as_tuple(_apply(call, (*full, *flat, *extra), specs, f"{g.name}_jvp"))
+                found = _as_tuple(_apply(call, (*full, *flat, *extra), outs, f"{g.name}_jvp"))
             else:
                 call = differences.PushForward(g.fn, g.name, g.in_trees, g.fallback or "fd", kwargs)
-                found = _as_tuple(_apply(call, (*full, *flat), specs, f"{g.name}_fd"))
+                found = _as_tuple(_apply(call, (*full, *flat), outs, f"{g.name}_fd"))
         elif g.jacs:
             found = tuple([self._pushed(j, given, flat, outs, kwargs) for j in range(len(outs))])
         else:
@@ -252,15 +265,21 @@ class OpRule(Rule):
         extra = tuple(outs) if "out" in g.vjp_wants else ()
         if g.saves:
             if context is None:  # called without one: the forward function is run again for its residuals
-                again = _apply(g.with_context, tuple(flat), [*map(_spec_like, outs), g.saving[2]], g.name, kwargs)  # type: ignore[index]
+                again = _apply(g.with_context, tuple(flat), [*outs, g.saving[2]], g.name, kwargs)  # type: ignore[index]
                 context = again[-1]
             extra += (context,)
         which = argnums
         if g.vjp is not None and g.vjp.contract.gradient is not None:
             which = tuple(k for k, x in enumerate(flat) if (dtype_of(x) or np.dtype(float)).kind in "fc")
-        call = Backward(g, which, len(outs), len(flat), kwargs)
-        found = _as_tuple(_apply(call, (*full, *flat, *extra), [_spec_like(flat[k]) for k in which], f"{g.name}_vjp"))
-        return tuple([found[which.index(k)] for k in argnums])
+        found = _as_tuple(
+            _apply(
+                g.backward(which, len(outs), len(flat), kwargs),
+                (*full, *flat, *extra),
+                [flat[k] for k in which],
+                f"{g.name}_vjp",
+            )
+        )
+        return found if which is argnums else tuple([found[which.index(k)] for k in argnums])
 
     def _jacobian(self, j: int, k: int, flat: Any, outs: Any, kwargs: Any) -> tuple[Any, Any]:
         found = self.gradient.jacs.get((j, self.gradient.argument_of(k)))
@@ -326,12 +345,14 @@ def _transposed_times(jacobian: Any, structure: Any, ct: Any, x: Any) -> Any:
     return reshape_like(put(conj(jacobian) * np.ravel(ct)[rows], np.ravel(x), columns), x)
 
 
-def _apply(fn: Any, arrays: tuple[Any, ...], specs: list[Spec], name: str, kwargs: Any = None) -> Any:
-    """A call as a node where Values are among the arrays, at once where there are none."""
-    if any(isinstance(x, Value) for x in arrays):
-        tree = specs[0] if len(specs) == 1 else tuple(specs)
-        return calls.apply(fn, arrays, kwargs or {}, tree, name=name)
-    if any(type(x) is Tensor for x in arrays):
+def _apply(fn: Any, arrays: tuple[Any, ...], like: list[Any], name: str, kwargs: Any = None) -> Any:
+    """A call as a node where Values are among the arrays, at once where there are none. Its results have these specs,
+    or those of these arrays."""
+    kinds = leaf_types(arrays)
+    if Value in kinds:
+        specs = [x if isinstance(x, Spec) else _spec_like(x) for x in like]
+        return calls.apply(fn, arrays, kwargs or {}, specs[0] if len(specs) == 1 else tuple(specs), name=name)
+    if Tensor in kinds:
         from ..autograd.op_calls import call_rule
 
         return call_rule(fn, arrays, kwargs or {})

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._core import Tensor, Value
 from .._tree import TreeDef, flatten
-from ..autograd.batched import is_batched
+from ..autograd.batched import EXAMPLES
 from ..containers import check_rules
 from ..declare.dims import same
 from ..declare.rebuild import unflatten_each
@@ -190,7 +190,7 @@ class Opened(Chosen):
 
 def check_like(what: str, x: Any, like: Any, whose: str) -> None:
     """Refuse a cotangent or tangent of another shape than what it belongs to."""
-    if x is None:
+    if x is None or (type(x) is np.ndarray and type(like) is Tensor and x.shape == like.shape):
         return
     check_rules(what, x)
     have, want = shape_of(x), shape_of(like)
@@ -218,7 +218,7 @@ def check_examples(leaves: list[Any]) -> None:
     """Under vmap arguments are differentiated by one example at a time: in what the function returns there is a batch
     only if it came in by another way, and with it nothing is known of the arguments any more."""
     for leaf in leaves:
-        if is_batched(leaf):
+        if type(leaf) in EXAMPLES:
             raise TypeError(
                 "the function that is differentiated holds examples of a batch that are not among its arguments: pass "
                 "them as arguments, and say with argnums what to differentiate by (with None for their tangents in "
