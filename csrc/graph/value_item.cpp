@@ -1,5 +1,6 @@
 // graph/value_item.cpp: the commonest indices, an integer or a slice of numbers, without the rules of Python
-// (python/pyop/rules/indexing.py), which take twenty times as long: most of the time of tracing short functions.
+// (python/pyop/functions/indexing/spec.py), which take twenty times as long: most of the time of tracing short
+// functions.
 #include "graph/value_item.h"
 
 #include "graph/build.h"

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy_cases import Case, cases
 
-from pyop import rules
+from pyop import functions as rules
 from pyop.declare.dims import Dim
 from pyop.declare.spec import Spec
-from pyop.rules import ufuncs
-from pyop.rules.indexing import getitem
+from pyop.functions import ufuncs
+from pyop.functions.indexing.spec import getitem
 
 NAMES = {5: Dim("n"), 7: Dim("m")}
 SIZES = {"n": 5, "m": 7}

@@ -13,7 +13,7 @@ import pytest
 from numpy_cases import Case
 from test_rules import compare, infer
 
-from pyop import rules
+from pyop import functions as rules
 from pyop.declare.dims import Dim
 from pyop.declare.spec import Spec
 

@@ -156,7 +156,7 @@ PARTS = {
 @pytest.mark.parametrize("name", PARTS)
 def test_adjoint_of_an_index(name):
     """The gradient of what reads a part is zero elsewhere: the native step does what its function does."""
-    from pyop.gradients.moves import put
+    from pyop.gradients.adjoints import put
 
     def f(x):
         part = PARTS[name](x)

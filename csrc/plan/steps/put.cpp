@@ -19,7 +19,7 @@ namespace {
 
 constexpr npy_intp kReleaseBytes = 1 << 18;
 
-PyObject* put_function = nullptr;  // of python/pyop/gradients/moves.py, for the life of the process
+PyObject* put_function = nullptr;  // of python/pyop/gradients/adjoints.py, for the life of the process
 
 // Copies an array into a view of the same shape, line by line.
 void copy_into(const ArrayView& to, PyArrayObject* from) {

@@ -31,9 +31,9 @@ StepMaker make_fill_step;
 // Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/compiling/number.py.
 void set_number_call(PyObject* type);
 
-// Told once by Python: functions of python/pyop/gradients/moves.py.
+// Told once by Python: functions of python/pyop/gradients/adjoints.py.
 void set_like_functions(PyObject* broadcast_like, PyObject* reshape_like, PyObject* count);
-// And `put` of moves.py.
+// And `put` of adjoints.py.
 void set_put_function(PyObject* put);
 
 // Asks the makers that the request's passes allow, one after the other.

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import rules
+from .. import functions as rules
 from .._core import GraphBase, Value, set_number_call
 from ..declare.dims import Dim
 from ..declare.spec import Spec
@@ -237,7 +237,7 @@ def _python_call(func: Any, args: tuple[Any, ...]) -> Any:
     """A node that calls the function with Python numbers, as the traced function would."""
     samples = tuple(x._kind(1) if is_number(x) else x for x in args)
     if isinstance(func, np.ufunc):
-        from ..rules import ufuncs  # on first use: `import pyop` stays light
+        from ..functions import ufuncs  # on first use: `import pyop` stays light
 
         specs = ufuncs.infer(func, "__call__", to_specs(samples), {})
     else:

@@ -15,9 +15,9 @@ from .._core import Plan, Tensor, Value, graph_being_built, has_own_rules
 from .._tree import contains, flatten
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
+from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.graph import Graph
 from ..refusals import call_watched, note_call, refusal
-from ..rules import joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from .arguments import NUMBERS, Argument, Arguments, Place, root
 from .captured import Watch
 from .error_checks import refuse_error_handling

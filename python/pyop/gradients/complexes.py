@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .fit import conj, dtype_of, fit, is_complex
 from .rule import composite, linear, structural, zero
+from .unbroadcast import conj, dtype_of, fit, is_complex
 
 
 def _real(x: Any) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 
 from .._core import Value
 from . import table
-from .fit import broadcast_like, fit_dtype, shape_of
 from .listed import push
 from .reverse import call_of, carries, in_graph, needed, refuse
+from .unbroadcast import broadcast_like, fit_dtype, shape_of
 
 __all__ = ["forward"]
 

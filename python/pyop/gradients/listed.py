@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .._core import Tensor, Value
-from .fit import broadcast_like, fit_dtype, shape_of
 from .scalar import Scalar
 from .table import Pullback, Rule
+from .unbroadcast import broadcast_like, fit_dtype, shape_of
 
 __all__ = ["pull", "push", "stacked"]
 

@@ -9,8 +9,8 @@ from .._core import Value, set_identity
 from ..containers import plain_array
 from ..declare.spec import Spec
 from ..graph.forms import pass_on
-from .fit import primitive
 from .rule import linear
+from .unbroadcast import primitive
 
 __all__ = ["argument", "check_has_gradient", "open_value"]
 

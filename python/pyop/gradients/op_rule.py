@@ -18,9 +18,9 @@ from ..declare.signature import Signature
 from ..declare.spec import Spec
 from ..graph import calls
 from . import differences, saved
-from .fit import conj, dtype_of, fit_dtype, shape_of
 from .op_calls import Backward, Forward, JacobianOf
 from .table import NoRule, Pullback, Rule
+from .unbroadcast import conj, dtype_of, fit_dtype, shape_of
 
 __all__ = ["OpGradient", "OpRule"]
 
@@ -325,7 +325,7 @@ class OpRule(Rule):
             elif structure == "diagonal":
                 part = jacobian * t
             else:
-                from .moves import put
+                from .adjoints import put
 
                 rows, columns = (np.asarray(part) for part in structure)
                 part = put(jacobian * np.ravel(t)[columns], np.ravel(outs[j]), rows)
@@ -339,7 +339,7 @@ def _transposed_times(jacobian: Any, structure: Any, ct: Any, x: Any) -> Any:
         return np.tensordot(ct, conj(jacobian), len(shape_of(ct) or ()))
     if structure == "diagonal":
         return ct * conj(jacobian)
-    from .moves import put, reshape_like
+    from .adjoints import put, reshape_like
 
     rows, columns = (np.asarray(part) for part in structure)
     return reshape_like(put(conj(jacobian) * np.ravel(ct)[rows], np.ravel(x), columns), x)

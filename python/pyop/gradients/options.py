@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .fit import is_complex
 from .table import NoRule, name_of
+from .unbroadcast import is_complex
 
 __all__ = ["OPTIONS", "check_options", "computed_with", "refuse_narrowing"]
 

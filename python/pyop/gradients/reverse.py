@@ -13,10 +13,10 @@ from ..declare.dim import Dim
 from ..graph import node_call
 from ..graph.node_call import NodeCall
 from . import table
-from .fit import broadcast_like, dtype_of, fit_dtype, shape_of
 from .listed import pull
 from .scalar import Scalar
 from .table import Rule
+from .unbroadcast import broadcast_like, dtype_of, fit_dtype, shape_of
 
 __all__ = ["backward", "call_of", "carries", "needed", "refuse"]
 

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import table
-from .fit import conj, fit, fit_dtype, is_complex, is_zero, shape_of, shrink
 from .options import OPTIONS, check_options, computed_with
 from .table import NoRule, Place, Pullback, Rule, name_of
+from .unbroadcast import conj, fit, fit_dtype, is_complex, is_zero, shape_of, shrink
 
 __all__ = [
     "PerArgument",
@@ -399,7 +399,7 @@ def outer_of(ufunc: Any) -> Rule:
 
 def movement(func: Any, position: int = 0, names: Sequence[str] = ()) -> None:
     """A function that copies, drops, repeats or moves the elements of one argument, and adds nothing but zeros."""
-    from .moves import move_back
+    from .adjoints import move_back
 
     def vjp(ct: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
         return move_back(func, position, ct, args, kwargs)

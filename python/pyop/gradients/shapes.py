@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._core import Tensor
-from .fit import fit, shape_of
-from .moves import move_back, reshape_like
+from .adjoints import move_back, reshape_like
 from .rule import composite, linear, movement, structural, zero
 from .table import NoRule
+from .unbroadcast import fit, shape_of
 
 
 def _in_order(a: Any, order: Any, what: str) -> Any:

@@ -8,8 +8,8 @@ from .._core import Tensor, Value, set_identity
 from .._tree import map_leaves
 from ..declare.spec import Spec
 from ..graph.forms import pass_on
-from .fit import primitive
 from .rule import zero
+from .unbroadcast import primitive
 
 __all__ = ["stop_gradient", "stopped"]
 

@@ -22,26 +22,13 @@ import numpy as np
 
 from .._core import Op
 from .._tree import flatten
+from ..functions import families
 
 __all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "missing_of_op", "places", "replaced"]
 
 Pullback = Callable[[Any], tuple[Any, ...]]
 R = TypeVar("R", bound="Rule")
 
-_FAMILIES = (
-    "primitives",
-    "elementwise",
-    "reductions",
-    "complexes",
-    "shapes",
-    "indexing",
-    "joining",
-    "products",
-    "linalg",
-    "fourier",
-    "order",
-    "numerics",
-)
 _rules: dict[Any, Rule] = {}
 _loaded = False
 _special = False
@@ -249,8 +236,8 @@ def _load_special() -> bool:
     if _special or "scipy.special" not in sys.modules:
         return False
     _special = True
-    for family in ("special", "special_orders", "distributions"):
-        importlib.import_module(f"{__package__}.{family}")
+    families.load("grad", families.OF_SCIPY)
+    importlib.import_module("pyop.functions.special.orders")
     return True
 
 
@@ -322,5 +309,6 @@ def _load() -> None:
     # On first use: most programs that import pyop never ask for a gradient.
     global _loaded
     _loaded = True
-    for family in _FAMILIES:
+    families.load("grad")
+    for family in ("complexes", "shapes"):
         importlib.import_module(f"{__package__}.{family}")

@@ -1,7 +1,7 @@
 """NumPy's functions on Values: each call becomes a node, or is answered from what is known of the Values.
 
 `array_ufunc` and `array_function` are what ``Value.__array_ufunc__`` and ``Value.__array_function__`` call. The specs
-of the results come from `pyop.rules`; a function without a rule gives one Value of which nothing is known.
+of the results come from `pyop.functions`; a function without a rule gives one Value of which nothing is known.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import rules
+from .. import functions as rules
 from .._core import Value
 from .._tree import flatten
 from ..containers import check_operands
@@ -61,7 +61,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     >>> np.multiply(x, 2).shape, np.add.reduce(x, axis=1).ndim
     ((Dim('n'), 3), 1)
     """
-    from ..rules import ufuncs  # on first use: `import pyop` stays light
+    from ..functions import ufuncs  # on first use: `import pyop` stays light
 
     check_operands(f"{_called(ufunc)} of a Value", inputs, kwargs)
     if any(_is_foreign(item) for item in inputs):

@@ -15,8 +15,8 @@ import numpy as np
 
 from .._core import Tensor, Value
 from ..declare.dims import Dim, same
+from ..functions.operand import operand
 from ..refusals import refusal
-from ..rules._operand import operand
 from .sizes import apply
 
 __all__ = ["InPlace", "in_place"]
@@ -119,7 +119,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     dtype('float32')
     """
     from ..compiling.number import is_number
-    from ..rules import ufuncs
+    from ..functions import ufuncs
 
     if is_number(other):
         return _with_number(method, symbol, target, other)

@@ -216,7 +216,7 @@ def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
 
 def getitem(self: Any, key: Any) -> Any:
     """Indexing as NumPy's, basic and advanced; Values may stand in the index."""
-    from ..rules import indexing  # on first use: `import pyop` stays light
+    from ..functions.indexing import spec as indexing  # on first use: `import pyop` stays light
 
     spec = indexing.getitem(self.spec, to_specs(key))
     if _has_value_bound(key):

@@ -34,7 +34,7 @@ __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 
 # Functions of pyop itself that stand in nodes. They compute on arrays or call what else the model names, and nothing
 # else; so do the primitives of pyop.gradients and the functions of pyop.scipy, which are known by their rules.
-_WITH_RULES = ("pyop.gradients.", "pyop.scipy.")
+_WITH_RULES = ("pyop.functions.", "pyop.gradients.", "pyop.scipy.")
 _INTERNAL = (
     "pyop.graph.array_protocol._leaves_of",
     "pyop.compiling.results._second",
@@ -160,7 +160,7 @@ def _refused(found: Any, module: str, trust: Trust) -> str | None:
 
 def is_known_numpy(found: Any) -> bool:
     """Whether this is a NumPy function of which pyop knows that it computes and nothing else."""
-    from .. import rules
+    from .. import functions as rules
 
     if found in (operator.pow, operator.getitem) or found in _METHODS:
         return True
@@ -181,7 +181,7 @@ def _is_internal(found: Any) -> bool:
     """Whether this is one of them: by where it was made, not by the path that led to it."""
     if not isinstance(found, FunctionType):
         return False
-    from .. import rules
+    from .. import functions as rules
 
     if f"{found.__module__}.{found.__qualname__}" in _INTERNAL:
         return True

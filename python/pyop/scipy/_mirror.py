@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..declare.spec import Spec
+from ..functions import rule as spec_rule
+from ..functions.operand import one, operand, probe
+from ..functions.shape import broadcast
 from ..gradients import table
-from ..gradients.fit import fit
 from ..gradients.rule import PerArgument, unknown
-from ..rules import rule as spec_rule
-from ..rules._operand import one, operand, probe
-from ..rules._shape import broadcast
+from ..gradients.unbroadcast import fit
 
 __all__ = ["by_factors", "elementwise_spec", "mirrored", "rest_of"]
 

@@ -13,12 +13,12 @@ import numpy as np
 import scipy.linalg as _linalg
 
 from ..declare.spec import Spec
+from ..functions.linalg.grad import h, mm
+from ..functions.operand import Operand, Sample, operand, probe
+from ..functions.shape import broadcast
 from ..gradients import table
-from ..gradients.fit import conj, fit, is_complex, shape_of
-from ..gradients.linalg import h, mm
 from ..gradients.rule import PerArgument, composite
-from ..rules._operand import Operand, Sample, operand, probe
-from ..rules._shape import broadcast
+from ..gradients.unbroadcast import conj, fit, is_complex, shape_of
 from ._mirror import mirrored, rest_of
 
 __all__ = ["cho_factor", "cho_solve", "expm", "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm"]

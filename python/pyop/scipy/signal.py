@@ -9,10 +9,10 @@ import scipy.signal as _signal
 
 from ..declare.dims import add
 from ..declare.spec import Spec
-from ..gradients.fit import conj, shape_of
+from ..functions.operand import one, operand, probe
 from ..gradients.rule import structural
 from ..gradients.table import NoRule
-from ..rules._operand import one, operand, probe
+from ..gradients.unbroadcast import conj, shape_of
 from ._mirror import mirrored, rest_of
 
 __all__ = ["convolve"]

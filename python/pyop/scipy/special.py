@@ -8,13 +8,13 @@ import numpy as np
 import scipy.special as _special
 
 from ..declare.spec import Spec
+from ..functions.operand import one, operand, probe
+from ..functions.reductions.grad import expanded
+from ..functions.shape import broadcast, reduced
 from ..gradients import table
-from ..gradients.fit import conj, fit, is_complex
-from ..gradients.reductions import expanded
 from ..gradients.rule import PerArgument, structural
 from ..gradients.table import NoRule
-from ..rules._operand import one, operand, probe
-from ..rules._shape import broadcast, reduced
+from ..gradients.unbroadcast import conj, fit, is_complex
 from ._mirror import by_factors, elementwise_spec, mirrored, rest_of
 
 __all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...functions import families
 from .emitter import OPSET, Emitter, NotStandard, Operand
 
 __all__ = ["OPSET", "Emitter", "NotStandard", "Operand", "emit", "has_rule", "standard"]
@@ -22,18 +23,6 @@ __all__ = ["OPSET", "Emitter", "NotStandard", "Operand", "emit", "has_rule", "st
 R = TypeVar("R", bound=Callable[..., Any])
 
 _rules: dict[Any, tuple[Callable[..., Any], inspect.Signature]] = {}
-_families = (
-    "elementwise",
-    "formulas",
-    "gradients",
-    "indexing",
-    "joining",
-    "products",
-    "quotients",
-    "reductions",
-    "reshaping",
-    "selecting",
-)
 
 
 def standard(*functions: Any) -> Callable[[R], R]:
@@ -50,8 +39,9 @@ def standard(*functions: Any) -> Callable[[R], R]:
 
 @cache
 def _load() -> None:
-    for family in _families:
-        importlib.import_module(f"{__name__}.{family}")
+    families.load("onnx")
+    for part in ("onnx_formulas", "onnx_quotients"):
+        importlib.import_module(f"pyop.functions.elementwise.{part}")
 
 
 def has_rule(function: Any) -> bool:

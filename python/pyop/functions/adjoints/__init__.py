@@ -1,0 +1,1 @@
+"""adjoints: what this room holds."""

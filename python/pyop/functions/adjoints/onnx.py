@@ -1,0 +1,132 @@
+"""Functions of pyop's own gradient rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...gradients.adjoints import _count, _move_back, _reshape_like, part_of, put
+from ...gradients.marker import argument
+from ...gradients.stop import stopped
+from ...gradients.unbroadcast import _cast_like, _fit_like, broadcast_like
+from ...onnx.standard import emit, standard
+from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ..elementwise.onnx import same_dtype
+from ..reductions.onnx import count
+from ..selecting.onnx import getitem
+
+__all__: list[str] = []
+
+
+@standard(argument)
+@standard(stopped)
+def _identity(e: Emitter, x: Any) -> Operand:
+    return e.operand(x)
+
+
+@standard(broadcast_like)
+def _broadcast_like(e: Emitter, x: Any, like: Any) -> Operand:
+    return e.add("Expand", *same_dtype(e, (x,)), e.add("Shape", e.operand(like), dtype=np.int64))
+
+
+@standard(_fit_like)
+def _fitted(e: Emitter, ct: Any, ans: Any, like: Any) -> Operand:
+    (x,) = same_dtype(e, (ct,))
+    whole, like = e.operand(ans), e.operand(like)
+    lead = whole.ndim - like.ndim
+    x = e.add("Expand", x, e.add("Shape", whole, dtype=np.int64))
+    if lead > 0:
+        x = e.add("ReduceSum", x, e.ints(list(range(lead))), keepdims=0)
+    if not like.ndim or (like.shape and all(isinstance(size, int) and size != 1 for size in like.shape)):
+        return x
+    # Where the argument has one element: summing over one element does no harm.
+    ones = e.add("Equal", e.add("Shape", like, dtype=np.int64), e.constant(1, np.int64), dtype=bool)
+    axes = e.add("Reshape", e.add("NonZero", ones, dtype=np.int64), e.ints([-1]))
+    return e.add("ReduceSum", x, axes, keepdims=1, noop_with_empty_axes=1)
+
+
+@standard(_cast_like)
+def _cast(e: Emitter, ct: Any, like: Any) -> Operand:
+    like = e.operand(like)
+    if like.dtype is None or like.dtype.kind != "f":
+        raise NotStandard(f"a cotangent of {like.dtype}")
+    return e.cast(e.operand(ct), like.dtype)
+
+
+@standard(_reshape_like)
+def _reshaped(e: Emitter, x: Any, like: Any, order: Any = "C") -> Operand:
+    if order != "C":
+        raise NotStandard(f"order={order!r}")
+    return e.add("Reshape", e.operand(x), e.add("Shape", e.operand(like), dtype=np.int64), allowzero=1)
+
+
+@standard(_count)
+def _counted(e: Emitter, a: Any, axis: Any) -> Operand:
+    x = e.operand(a)
+    if x.dtype is None or x.dtype.kind == "c":
+        raise NotStandard("complex numbers")
+    return e.cast(count(e, x, axis), x.dtype if x.dtype.kind == "f" else np.float64)
+
+
+def _numbers(e: Emitter, like: Operand, start: int) -> Operand:
+    """The numbers of all elements, in the shape of an array."""
+    total = e.add("Size", like, dtype=np.int64)
+    stop = e.add("Add", total, e.constant(start, np.int64)) if start else total
+    numbers = e.add("Range", e.constant(start, np.int64), stop, e.constant(1, np.int64))
+    return e.add("Reshape", numbers, e.add("Shape", like, dtype=np.int64), allowzero=1).like(like)
+
+
+def _added(e: Emitter, ct: Operand, places: Operand, size: Operand) -> Operand:
+    """A vector of zeros, with numbers added at places."""
+    zeros = e.add("ConstantOfShape", e.add("Reshape", size, e.ints([1])), dtype=ct.dtype, value=_zero(ct.dtype))
+    flat = e.ints([-1])
+    places, ct = e.add("Reshape", places, flat), e.add("Reshape", ct, flat)
+    return e.add("ScatterElements", zeros, places, ct, axis=0, reduction="add")
+
+
+@standard(put)
+def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
+    """The places are those that the index picks of the numbers of all elements."""
+    (ct,) = same_dtype(e, (ct,))
+    like = e.operand(like)
+    if ct.dtype.kind not in "fiu":
+        raise NotStandard(f"an array of {ct.dtype}")
+    picked = getitem(e, _numbers(e, like, 0), key)
+    given = e.add("Expand", ct, e.add("Shape", picked, dtype=np.int64))
+    added = _added(e, given, picked, e.add("Size", like, dtype=np.int64))
+    return e.add("Reshape", added, e.add("Shape", like, dtype=np.int64), allowzero=1)
+
+
+@standard(_move_back)
+def _moved_back(e: Emitter, ct: Any, like: Any, func: Any, before: Any, after: Any, kwargs: Any) -> Operand:
+    """The function is run on the numbers of all elements; where it puts zeros instead, the number is 0."""
+    (ct,) = same_dtype(e, (ct,))
+    like = e.operand(like)
+    if ct.dtype.kind not in "fiu":
+        raise NotStandard(f"an array of {ct.dtype}")
+    (places,) = emit(e, func, (*before, _numbers(e, like, 1), *after), kwargs)
+    one = e.constant(1, np.int64)
+    given = e.add("Expand", ct, e.add("Shape", places, dtype=np.int64))
+    added = _added(e, given, places, e.add("Add", e.add("Size", like, dtype=np.int64), one))
+    added = e.add("Slice", added, e.ints([1]), e.ints([2**62]), e.ints([0]))
+    return e.add("Reshape", added, e.add("Shape", like, dtype=np.int64), allowzero=1)
+
+
+@standard(part_of)
+def _part_of(e: Emitter, ct: Any, arrays: Any, axis: Any, k: Any) -> Operand:
+    x = e.operand(ct)
+    axis = int(axis) % x.ndim
+    sizes = [e.add("Shape", e.operand(a), dtype=np.int64, start=axis, end=axis + 1) for a in arrays[: k + 1]]
+    start = e.ints([0])
+    for size in sizes[:-1]:
+        start = e.add("Add", start, size)
+    return e.add("Slice", x, start, e.add("Add", start, sizes[-1]), e.ints([axis]))
+
+
+def _zero(dtype: Any) -> Any:
+    from onnx import helper
+
+    from ...onnx.elements import code_of
+
+    return helper.make_tensor("value", code_of(dtype), [1], np.zeros(1, dtype))

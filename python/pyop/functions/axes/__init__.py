@@ -1,0 +1,1 @@
+"""axes: what this room holds."""

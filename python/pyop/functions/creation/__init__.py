@@ -1,0 +1,1 @@
+"""creation: what this room holds."""

@@ -1,0 +1,1 @@
+"""distributions: what this room holds."""

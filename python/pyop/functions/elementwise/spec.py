@@ -1,0 +1,151 @@
+"""Elementwise functions that are not ufuncs: the shape of the argument, a dtype of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...declare.spec import Spec
+from ...refusals import refusal
+from .. import rule
+from ..operand import BOOL, one, operand, probe
+from ..shape import broadcast
+
+
+def _mapped(func: Any) -> None:
+    @rule(func)
+    def rule_(x: Any, out: Any = None) -> Spec:
+        part = operand(x)
+        return Spec(probe(func, one(part)), part.shape)
+
+
+for _name in ("fix", "isneginf", "isposinf", "sinc", "i0"):
+    _mapped(getattr(np, _name))
+
+
+def _parts(func: Any) -> None:
+    @rule(func)
+    def rule_(val: Any) -> Spec:
+        part = operand(val)
+        return Spec(probe(func, one(part)), part.shape)
+
+
+for _name in ("real", "imag"):
+    _parts(getattr(np, _name))
+
+
+@rule(np.iscomplex, np.isreal)
+def _is_real(x: Any) -> Spec:
+    part = operand(x)
+    return Spec(None if part.kind in ("", "O") else BOOL, part.shape)
+
+
+@rule(np.angle)
+def _angle(z: Any, deg: Any = False) -> Spec:
+    part = operand(z)
+    return Spec(probe(np.angle, one(part), bool(deg)), part.shape)
+
+
+@rule(np.real_if_close)
+def _real_if_close(a: Any, tol: Any = 100) -> Spec:
+    part = operand(a)
+    # Complex input comes back real or complex, as its values say.
+    return Spec(None if part.kind in ("", "c", "O") else probe(np.real_if_close, one(part)), part.shape)
+
+
+@rule(np.round, np.around)
+def _round(a: Any, decimals: Any = 0, out: Any = None) -> Spec:
+    part = operand(a)
+    return Spec(probe(np.round, one(part), 1 if isinstance(decimals, Spec) else decimals), part.shape)
+
+
+@rule(np.clip)
+def _clip(
+    a: Any,
+    a_min: Any = np._NoValue,
+    a_max: Any = np._NoValue,
+    out: Any = None,
+    *,
+    min: Any = np._NoValue,
+    max: Any = np._NoValue,
+    **kwargs: Any,
+) -> Spec:
+    low = min if a_min is np._NoValue else a_min
+    high = max if a_max is np._NoValue else a_max
+    bounds = [operand(item) for item in (low, high) if item is not None and item is not np._NoValue]
+    part = operand(a)
+    given = [None if item is None or item is np._NoValue else one(operand(item)) for item in (low, high)]
+    return Spec(probe(np.clip, one(part), *given), broadcast(part, *bounds))
+
+
+@rule(np.nan_to_num)
+def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Spec:
+    if copy is not True and not copy:
+        raise refusal("np.nan_to_num(copy=False) writes into its argument, and a Value is immutable: leave copy= away")
+    part = operand(x)
+    return Spec(part.dtype, part.shape)
+
+
+@rule(np.isclose)
+def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Spec:
+    return Spec(BOOL, broadcast(*(operand(item).shape for item in (a, b, rtol, atol))))
+
+
+@rule(np.allclose)
+def _allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Spec:
+    broadcast(operand(a), operand(b))
+    return Spec(BOOL, ())
+
+
+@rule(np.array_equal)
+def _array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Spec:
+    return Spec(BOOL, ())
+
+
+@rule(np.array_equiv)
+def _array_equiv(a1: Any, a2: Any) -> Spec:
+    return Spec(BOOL, ())
+
+
+@rule(np.unwrap)
+def _unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Spec:
+    part = operand(p)
+    return Spec(probe(np.unwrap, one(part), period=one(period)), part.shape)
+
+
+@rule("is_busday")
+def _is_busday(
+    dates: Any, weekmask: Any = "1111100", holidays: Any = None, busdaycal: Any = None, out: Any = None
+) -> Spec:
+    return Spec(BOOL, operand(dates).shape)
+
+
+@rule("busday_count")
+def _busday_count(
+    begindates: Any,
+    enddates: Any,
+    weekmask: Any = "1111100",
+    holidays: Any = (),
+    busdaycal: Any = None,
+    out: Any = None,
+) -> Spec:
+    return Spec(np.int64, broadcast(operand(begindates), operand(enddates)))
+
+
+@rule("busday_offset")
+def _busday_offset(
+    dates: Any,
+    offsets: Any,
+    roll: Any = "raise",
+    weekmask: Any = "1111100",
+    holidays: Any = None,
+    busdaycal: Any = None,
+    out: Any = None,
+) -> Spec:
+    return Spec(np.dtype("datetime64[D]"), broadcast(operand(dates), operand(offsets)))
+
+
+@rule("datetime_as_string")
+def _datetime_as_string(arr: Any, unit: Any = None, timezone: Any = "naive", casting: Any = "same_kind") -> Spec:
+    return Spec(np.dtype(str), operand(arr).shape)

@@ -1,0 +1,49 @@
+"""The families of functions that pyop knows: one folder each, in which the rules of its functions stand side by side.
+
+========= ========================================================
+file      says of each function
+========= ========================================================
+spec.py   what it returns: dtypes and shapes, from its arguments
+grad.py   how derivatives pass through it
+onnx.py   which operators of ONNX do the same
+========= ========================================================
+
+A kind of rules is imported when the first rule of that kind is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+__all__ = ["FAMILIES", "OF_SCIPY", "load"]
+
+FAMILIES = {
+    "adjoints": "grad onnx",
+    "axes": "spec",
+    "creation": "spec",
+    "elementwise": "spec grad onnx",
+    "fourier": "spec grad",
+    "indexing": "grad onnx",
+    "inserting": "spec",
+    "joining": "spec grad onnx",
+    "linalg": "spec grad",
+    "numerics": "spec grad",
+    "polynomials": "spec",
+    "products": "spec grad onnx",
+    "reductions": "spec grad onnx",
+    "reshaping": "spec onnx",
+    "selecting": "spec onnx",
+    "sets": "spec",
+    "sorting": "spec grad",
+    "splitting": "spec",
+    "statistics": "spec",
+}
+# Rules of functions of scipy.special, which is imported with them.
+OF_SCIPY = {"distributions": "grad", "special": "grad"}
+
+
+def load(kind: str, families: dict[str, str] = FAMILIES) -> None:
+    """Import the rules of one kind: "spec", "grad" or "onnx"."""
+    for family, kinds in families.items():
+        if kind in kinds.split():
+            importlib.import_module(f"{__package__}.{family}.{kind}")

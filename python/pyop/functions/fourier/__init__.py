@@ -1,0 +1,1 @@
+"""fourier: what this room holds."""

@@ -1,0 +1,130 @@
+"""Fourier transforms: linear, and the adjoint of each is one of the others.
+
+A transform divides by nothing, by the square root of the length, or by the length; its adjoint is the conjugate one
+that does the same, which NumPy names from the other end: "backward" for "forward".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...gradients.adjoints import resize_like
+from ...gradients.rule import composite, linear, structural
+from ...gradients.unbroadcast import primitive, shape_of
+
+_OTHER: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _complex(back: Any) -> Any:
+    def vjp(ct: Any, ans: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+        found = back(ct, None, axis, _OTHER[norm])
+        return found if n is None else resize_like(found, a, (axis,))
+
+    return vjp
+
+
+def _complex_n(back: Any, default: Any) -> Any:
+    def vjp(ct: Any, ans: Any, a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Any:
+        found = back(ct, None, axes, _OTHER[norm])
+        if s is None:
+            return found
+        return resize_like(found, a, tuple(range(-len(s), 0)) if axes is None else tuple(axes))
+
+    return vjp
+
+
+linear(np.fft.fft, _complex(np.fft.ifft))
+linear(np.fft.ifft, _complex(np.fft.fft))
+linear(np.fft.fftn, _complex_n(np.fft.ifftn, None))
+linear(np.fft.ifftn, _complex_n(np.fft.fftn, None))
+linear(np.fft.fft2, _complex_n(np.fft.ifft2, (-2, -1)))
+linear(np.fft.ifft2, _complex_n(np.fft.fft2, (-2, -1)))
+
+
+# --- of real arrays: half of the coefficients say it all
+
+
+def _rfft(ct: Any, ans: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    size = (shape_of(a) or (None,))[axis] if n is None else n
+    found = np.real(
+        _full_inverse(ct, a, axis, _OTHER[norm])
+        if not isinstance(size, int)
+        else np.fft.ifft(ct, size, axis, _OTHER[norm])
+    )
+    return found if n is None else resize_like(found, a, (axis,))
+
+
+@primitive(lambda ct, like, axis, norm: type(like)(ct.dtype, like.shape))
+def _full_inverse(ct: Any, like: Any, axis: Any, norm: Any) -> Any:
+    return np.fft.ifft(ct, np.shape(like)[axis], axis, norm)
+
+
+structural(
+    _full_inverse,
+    (lambda ct, ans, x, like, axis, norm: resize_like(np.fft.fft(ct, None, axis, _OTHER[norm]), x, (axis,)), None),
+    ("same", None),
+    ("ct", "like"),
+)
+
+
+@primitive(lambda x, like, axis: x)
+def _doubled(x: Any, like: Any, axis: Any) -> Any:
+    """Twice the coefficients that stand for two: all but the first and, of an even length, the last."""
+    size = np.shape(like)[axis]
+    weights = np.full(np.shape(x)[axis], 2.0, x.real.dtype)
+    weights[0] = 1.0
+    if size % 2 == 0:
+        weights[-1] = 1.0
+    return x * np.expand_dims(weights, tuple(k for k in range(np.ndim(x)) if k != axis % np.ndim(x)))
+
+
+structural(_doubled, (lambda ct, ans, x, like, axis: _doubled(ct, like, axis), None), ("same", None), ("x", "like"))
+
+
+def _irfft(ct: Any, ans: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    found = _doubled(np.fft.rfft(ct, None, axis, _OTHER[norm]), ct, axis)
+    return found if n is None else resize_like(found, a, (axis,))
+
+
+linear(np.fft.rfft, _rfft)
+linear(np.fft.irfft, _irfft)
+
+
+@composite(np.fft.hfft)
+def _hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    return np.fft.irfft(np.conjugate(a), n, axis, _OTHER[norm])
+
+
+@composite(np.fft.ihfft)
+def _ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    return np.conjugate(np.fft.rfft(a, n, axis, _OTHER[norm]))
+
+
+def _sizes(a: Any, s: Any, axes: Any) -> tuple[list[Any], list[int]]:
+    if axes is None:
+        axes = range(-len(s), 0) if s is not None else range(-len(shape_of(a) or ()), 0)
+    axes = list(axes)
+    return ([None] * len(axes) if s is None else list(s)), axes
+
+
+def _rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    sizes, axes = _sizes(a, s, axes)
+    found = np.fft.rfft(a, sizes[-1], axes[-1], norm)
+    for size, axis in zip(sizes[:-1], axes[:-1], strict=True):
+        found = np.fft.fft(found, size, axis, norm)
+    return found
+
+
+def _irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    sizes, axes = _sizes(a, s, axes)
+    for size, axis in zip(sizes[:-1], axes[:-1], strict=True):
+        a = np.fft.ifft(a, size, axis, norm)
+    return np.fft.irfft(a, sizes[-1], axes[-1], norm)
+
+
+composite(np.fft.rfftn)(_rfftn)
+composite(np.fft.irfftn)(_irfftn)
+composite(np.fft.rfft2)(lambda a, s=None, axes=(-2, -1), norm=None, out=None: _rfftn(a, s, axes, norm))
+composite(np.fft.irfft2)(lambda a, s=None, axes=(-2, -1), norm=None, out=None: _irfftn(a, s, axes, norm))

@@ -1,0 +1,1 @@
+"""indexing: what this room holds."""

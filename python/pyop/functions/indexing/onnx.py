@@ -1,0 +1,157 @@
+"""Indices that are arrays: of integers, of truth values, several at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...declare.dims import same
+from ...onnx.standard import standard
+from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ..elementwise.onnx import same_dtype, truth
+
+__all__ = ["gather", "is_array", "pick"]
+
+
+def is_array(key: Any) -> bool:
+    """Whether an index is an array."""
+    return isinstance(key, Operand | np.ndarray | list)
+
+
+def gather(e: Emitter, x: Operand, index: Any, axis: int) -> Operand:
+    """The elements at some places of one axis."""
+    places = _places(e, index)
+    made = e.add("Gather", x, places, axis=axis)
+    return made.with_rank(x.ndim - 1 + places.ndim) if x.shape is not None and places.shape is not None else made
+
+
+def _places(e: Emitter, index: Any) -> Operand:
+    index = e.operand(index)
+    if index.dtype is None or index.dtype.kind not in "iu" or index.dtype == np.uint64:
+        raise NotStandard(f"an index of {index.dtype}")
+    return index if index.dtype in (np.int32, np.int64) else e.cast(index, np.int64)
+
+
+def pick(e: Emitter, x: Operand, keys: list[Any], basic: Any) -> Operand:
+    """What an index with arrays picks.
+
+    Parameters
+    ----------
+    keys : list
+        One for each axis: a slice, an integer or an array.
+    basic : callable
+        Does the slices.
+    """
+    masks = [e.operand(k) for k in keys if is_array(k) and _is_mask(e.operand(k))]
+    if masks:
+        return _masked(e, x, keys, masks)
+    # Integers beside arrays are arrays, in where NumPy puts the axes too.
+    at = [k for k, key in enumerate(keys) if not isinstance(key, slice)]
+    if len(at) == 1:
+        x = basic(e, x, [slice(None) if k in at else key for k, key in enumerate(keys)])
+        return gather(e, x, keys[at[0]], at[0])
+    places = [e.cast(_places(e, keys[k]), np.int64) for k in at]
+    x = basic(e, x, [slice(None) if k in at else key for k, key in enumerate(keys)])
+    rank = max(index.ndim for index in places)
+    if len({index.shape for index in places}) > 1 or None in (places[0].shape or ()):
+        nothing = [e.add("Sub", index, index) for index in places]
+        total = nothing[0]
+        for zeros in nothing[1:]:
+            total = e.add("Add", total, zeros)
+        places = [e.add("Add", index, total) for index in places]
+    columns = e.add("Concat", *(e.add("Unsqueeze", index, e.ints([rank])) for index in places), axis=rank)
+    order = at + [k for k in range(x.ndim) if k not in at]
+    if order != sorted(order):
+        x = e.add("Transpose", x, perm=order).with_rank(x.ndim)
+    picked = e.add("GatherND", x, columns)
+    first = at[0] if at == list(range(at[0], at[0] + len(at))) else 0
+    rest = x.ndim - len(at)
+    if first:
+        perm = [*range(rank, rank + first), *range(rank), *range(rank + first, rank + rest)]
+        picked = e.add("Transpose", picked, perm=perm)
+    return picked.with_rank(rank + rest)
+
+
+def _is_mask(index: Operand) -> bool:
+    return index.dtype is not None and index.dtype.kind == "b"
+
+
+def _masked(e: Emitter, x: Operand, keys: list[Any], masks: list[Operand]) -> Operand:
+    """One mask among full slices."""
+    if len(masks) > 1 or any(not is_array(k) and k != slice(None) for k in keys) or sum(map(is_array, keys)) > 1:
+        raise NotStandard("a mask beside other indices")
+    (mask,) = masks
+    axis = next(k for k, key in enumerate(keys) if is_array(key))
+    spare = mask.ndim - 1
+    if mask.ndim == 0 or axis + mask.ndim > x.ndim:
+        raise NotStandard("a mask of no axes, or of too many")
+    if spare:
+        shape = e.add("Shape", x, dtype=np.int64)
+        ends = [
+            e.add("Slice", shape, e.ints([start]), e.ints([stop]), e.ints([0]))
+            for start, stop in ((0, axis), (axis + mask.ndim, x.ndim))
+        ]
+        whole = e.add("Concat", ends[0], e.ints([-1]), ends[1], axis=0)
+        x = e.add("Reshape", x, whole).with_rank(x.ndim - spare)
+        mask = e.add("Reshape", mask, e.ints([-1]))
+    return e.add("Compress", x, mask, axis=axis).with_rank(x.ndim)
+
+
+@standard(np.compress, np.extract)
+def _compress(e: Emitter, condition: Any, a: Any, axis: Any = None, out: None = None) -> Operand:
+    x = e.operand(a)
+    mask = truth(e, e.operand(condition))
+    if axis is None:
+        return e.add("Compress", e.add("Reshape", x, e.ints([-1])), e.add("Reshape", mask, e.ints([-1])), axis=0)
+    return e.add("Compress", x, mask, axis=int(axis))
+
+
+@standard(np.take_along_axis)
+def _take_along_axis(e: Emitter, arr: Any, indices: Any, axis: Any = -1) -> Operand:
+    x, places = e.operand(arr), _places(e, indices)
+    if axis is None:
+        x, axis = e.add("Reshape", x, e.ints([-1])), 0
+        return e.add("GatherElements", x, places, axis=0)
+    axis = int(axis) % x.ndim
+    if x.shape is None or places.shape is None or len(x.shape) != len(places.shape):
+        raise NotStandard("indices of another rank")
+    if any(k != axis and same(m, n) is not True for k, (m, n) in enumerate(zip(x.shape, places.shape, strict=True))):
+        raise NotStandard("indices that are broadcast")
+    return e.add("GatherElements", x, places, axis=axis)
+
+
+# --- the places of what is not zero
+
+
+@standard(np.argwhere)
+def _argwhere(e: Emitter, a: Any) -> Operand:
+    x = e.operand(a)
+    return e.add("Transpose", e.add("NonZero", truth(e, x), dtype=np.int64), perm=[1, 0])
+
+
+@standard(np.flatnonzero)
+def _flatnonzero(e: Emitter, a: Any) -> Operand:
+    flat = e.add("Reshape", truth(e, e.operand(a)), e.ints([-1]))
+    return e.add("Reshape", e.add("NonZero", flat, dtype=np.int64), e.ints([-1]))
+
+
+def nonzero(e: Emitter, a: Any) -> list[Operand]:
+    """One vector of places an axis."""
+    x = e.operand(a)
+    if x.ndim == 0:
+        raise NotStandard("places in a number")
+    found = e.add("NonZero", truth(e, x), dtype=np.int64)
+    rows = e.add_many("Split", x.ndim, found, axis=0, num_outputs=x.ndim) if x.ndim > 1 else [found]
+    return [e.add("Squeeze", row, e.ints([0])) for row in rows]
+
+
+standard(np.nonzero)(nonzero)
+
+
+@standard(np.where)
+def _where(e: Emitter, condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    if x is None and y is None:
+        return nonzero(e, condition)
+    x, y = same_dtype(e, (x, y))
+    return e.add("Where", truth(e, e.operand(condition)), x, y, dtype=x.dtype)

@@ -1,0 +1,1 @@
+"""inserting: what this room holds."""

@@ -1,0 +1,1 @@
+"""joining: what this room holds."""

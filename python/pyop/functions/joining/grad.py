@@ -1,0 +1,277 @@
+"""Putting arrays together, and taking them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._tree import flatten
+from ...gradients import table
+from ...gradients.adjoints import along, part_of, reshape_like
+from ...gradients.rule import PerArgument
+from ...gradients.table import NoRule, Place, Pullback, Rule, name_of
+from ...gradients.unbroadcast import fit, fit_dtype, shape_of
+
+
+class Join(Rule):
+    """A function of a sequence of arrays, by the part of the cotangent that belongs to each.
+
+    ``part(ct, k, arrays, **kwargs)`` gives that of array `k`, which is then brought to its shape.
+    """
+
+    def __init__(self, func: Any, part: Callable[..., Any], names: tuple[str, ...]) -> None:
+        super().__init__(func)
+        self.part = part
+        self.names = names
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return "arrays" if parameter in (0, self.names[0]) else ""
+
+    def _of_one(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether the arrays to join are the rows of one."""
+        return not isinstance(self._bound(args, kwargs)[self.names[0]], (tuple, list))
+
+    def _joined(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self._bound(args, kwargs)
+        return self.func(_rows(bound.pop(self.names[0]), self.func), **bound)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        return {**dict(zip(self.names, args, strict=False)), **kwargs}
+
+    def _offsets(self, argnums: tuple[int, ...], args: Any, kwargs: Any) -> list[int]:
+        where = table.places(args, kwargs)
+        found: list[int] = []
+        for k in argnums:
+            place: Place = where[k]
+            if place.argument not in (0, self.names[0]):
+                raise NoRule(f"{name_of(self.func)} has no gradient rule for its argument {place.argument!r}")
+            found.append(place.offset)
+        return found
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        if self._of_one(args, kwargs):
+            from ...gradients.accumulate import pullback_of
+
+            found: Pullback = pullback_of(self._joined, argnums, args, kwargs)
+            return found
+        bound = self._bound(args, kwargs)
+        arrays = list(bound.pop(self.names[0]))
+        offsets = self._offsets(argnums, args, kwargs)
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            return tuple(
+                [fit_dtype(reshape_like(self.part(ct, k, arrays, **bound), arrays[k]), arrays[k]) for k in offsets]
+            )
+
+        return pullback
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._of_one(args, kwargs):
+            from ...gradients.accumulate import push_forward
+
+            return push_forward(self._joined, argnums, tangents, args, kwargs)
+        bound = self._bound(args, kwargs)
+        given = dict(zip(self._offsets(argnums, args, kwargs), tangents, strict=True))
+        arrays = [given[k] if k in given else np.zeros_like(a) for k, a in enumerate(bound.pop(self.names[0]))]
+        return self.func(arrays, **bound)
+
+
+def _rows(a: Any, func: Any) -> list[Any]:
+    size = (shape_of(a) or (None,))[0]
+    if not isinstance(size, int):
+        raise NoRule(
+            f"{name_of(func)} of the rows of one array needs their number when the graph is built: declare it in the "
+            "spec of the input, or use np.reshape"
+        )
+    return [a[k] for k in range(size)]
+
+
+def _ndim(a: Any) -> int:
+    shape = shape_of(a)
+    if shape is None:
+        raise NoRule("joining arrays of unknown rank has no gradient rule: declare the rank in the spec of the input")
+    return len(shape)
+
+
+def _concatenated(ct: Any, k: int, arrays: list[Any], axis: Any = 0, **kw: Any) -> Any:
+    if axis is None:
+        arrays, axis = [np.ravel(a) for a in arrays], 0
+    sizes = [(shape_of(a) or (None,))[axis] for a in arrays[: k + 1]]
+    if all(isinstance(size, int) for size in sizes):
+        start = sum(sizes[:k])
+        return ct[along(axis, slice(start, start + sizes[k]))]
+    return part_of(ct, arrays, axis, k)
+
+
+def _stacked(ct: Any, k: int, arrays: list[Any], axis: Any = 0, **kw: Any) -> Any:
+    return ct[along(axis, k)]
+
+
+def _with_at_least(ndim: int, axis: int) -> Callable[..., Any]:
+    grow = np.atleast_2d if ndim == 2 else np.atleast_3d
+
+    def part(ct: Any, k: int, arrays: list[Any], **kw: Any) -> Any:
+        return _concatenated(ct, k, [grow(a) for a in arrays], axis)
+
+    return part
+
+
+def _side_by_side(ct: Any, k: int, arrays: list[Any], **kw: Any) -> Any:
+    grown = [np.atleast_1d(a) for a in arrays]
+    return _concatenated(ct, k, grown, 0 if _ndim(grown[0]) == 1 else 1)
+
+
+def _as_columns(ct: Any, k: int, arrays: list[Any], **kw: Any) -> Any:
+    return _concatenated(ct, k, [np.transpose(np.atleast_2d(a)) if _ndim(a) < 2 else a for a in arrays], 1)
+
+
+# fmt: off
+table.add(Join(np.concatenate, _concatenated, ("arrays", "axis", "out")))
+table.add(Join(np.stack, _stacked, ("arrays", "axis", "out")))
+table.add(Join(np.vstack, _with_at_least(2, 0), ("tup",)))
+table.add(Join(np.hstack, _side_by_side, ("tup",)))
+table.add(Join(np.dstack, _with_at_least(3, 2), ("tup",)))
+table.add(Join(np.column_stack, _as_columns, ("tup",)))
+# fmt: on
+
+
+def _append_part(position: int) -> Callable[..., Any]:
+    def vjp(ct: Any, ans: Any, arr: Any, values: Any, axis: Any = None) -> Any:
+        return reshape_like(_concatenated(ct, position, [arr, values], axis), (arr, values)[position])
+
+    return vjp
+
+
+table.add(
+    PerArgument(
+        np.append,
+        (_append_part(0), _append_part(1)),
+        (
+            lambda t, ans, arr, values, axis=None: np.append(t, np.zeros_like(values), axis),
+            lambda t, ans, arr, values, axis=None: np.append(np.zeros_like(arr), t, axis),
+        ),
+        ("arr", "values"),
+    )
+)
+
+
+class Block(Rule):
+    """np.block: concatenations of concatenations."""
+
+    def _made(self, tree: Any) -> Any:
+        depth = 0
+        inner = tree
+        while isinstance(inner, list):
+            depth, inner = depth + 1, inner[0]
+        ndim = max([depth, *(_ndim(leaf) for leaf in flatten(tree)[0])])
+
+        def build(item: Any, level: int) -> Any:
+            if not isinstance(item, list):
+                shape = (1,) * (ndim - _ndim(item))
+                return np.expand_dims(item, tuple(range(len(shape)))) if shape else item
+            return np.concatenate([build(x, level + 1) for x in item], axis=ndim - depth + level)
+
+        return build(tree, 0)
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        from ...gradients.accumulate import pullback_of
+
+        found: Pullback = pullback_of(self._made, argnums, args, kwargs)
+        return found
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from ...gradients.accumulate import push_forward
+
+        return push_forward(self._made, argnums, tangents, args, kwargs)
+
+
+table.add(Block(np.block))
+
+
+class Take(Rule):
+    """A function that returns several arrays, linear in its one argument: by what puts the cotangents together."""
+
+    def __init__(self, func: Any, join: Callable[..., Any]) -> None:
+        super().__init__(func)
+        self.join = join
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return "array" if parameter == 0 else ""
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        if not isinstance(ans, (tuple, list)):
+            ans = (ans,)
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            cts = ct if isinstance(ct, (tuple, list)) else (ct,)
+            full = [np.zeros_like(part) if c is None else c for c, part in zip(cts, ans, strict=True)]
+            return (fit_dtype(self.join(full, *args, **kwargs), args[0]),)
+
+        return pullback
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        found = self.func(tangents[0], *args[1:], **kwargs)
+        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
+
+
+def _join_split(cts: Any, ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    return np.concatenate(cts, axis=axis)
+
+
+# fmt: off
+table.add(Take(np.split, _join_split))
+table.add(Take(np.array_split, _join_split))
+table.add(Take(np.vsplit, lambda cts, ary, sections: np.concatenate(cts, axis=0)))
+table.add(Take(np.hsplit, lambda cts, ary, sections: np.concatenate(cts, axis=0 if _ndim(ary) == 1 else 1)))
+table.add(Take(np.dsplit, lambda cts, ary, sections: np.concatenate(cts, axis=2)))
+if hasattr(np, "unstack"):  # NumPy 2.1
+    table.add(Take(np.unstack, lambda cts, x, axis=0: np.stack(cts, axis=axis)))
+# fmt: on
+
+
+class Each(Rule):
+    """A function that returns one array for each of its arguments, made of this argument alone."""
+
+    def __init__(self, func: Any, back: Callable[..., Any]) -> None:
+        super().__init__(func)
+        self.back = back
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return "array" if isinstance(parameter, int) else ""
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            cts, parts = (ct, ans) if isinstance(ans, (tuple, list)) else ((ct,), (ans,))
+            return tuple([None if cts[k] is None else self.back(cts[k], parts[k], k, args, **kwargs) for k in argnums])
+
+        return pullback
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = dict(zip(argnums, tangents, strict=True))
+        found = self.func(*[given[k] if k in given else np.zeros_like(a) for k, a in enumerate(args)], **kwargs)
+        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
+
+
+def _mesh_back(
+    ct: Any, part: Any, k: int, args: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> Any:
+    axis = 1 - k if indexing == "xy" and k < 2 and len(args) > 1 else k
+    summed = ct if sparse else np.sum(ct, axis=tuple(j for j in range(len(args)) if j != axis))
+    return fit_dtype(reshape_like(summed, args[k]), args[k])
+
+
+table.add(Each(np.broadcast_arrays, lambda ct, part, k, args, subok=False: fit(ct, args[k], part)))
+table.add(Each(np.meshgrid, _mesh_back))
+
+
+class Atleast(Each):
+    """As `Each`; of one argument the result is a bare array."""
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.func(tangents[0]) if len(args) == 1 else super().jvp(argnums, tangents, ans, args, kwargs)
+
+
+for _atleast in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
+    table.add(Atleast(_atleast, lambda ct, part, k, args: fit_dtype(reshape_like(ct, args[k]), args[k])))

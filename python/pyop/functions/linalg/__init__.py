@@ -1,0 +1,1 @@
+"""linalg: what this room holds."""

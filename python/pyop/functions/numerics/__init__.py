@@ -1,0 +1,1 @@
+"""numerics: what this room holds."""

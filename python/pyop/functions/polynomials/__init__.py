@@ -1,0 +1,1 @@
+"""polynomials: what this room holds."""

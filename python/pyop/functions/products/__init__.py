@@ -1,0 +1,1 @@
+"""products: what this room holds."""

@@ -1,0 +1,373 @@
+"""Products of matrices and tensors.
+
+Each is linear in every factor: its tangent is the product with the tangent in the factor's place, and the cotangent of
+a factor is a product of the cotangent with the conjugates of the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...gradients import table
+from ...gradients.adjoints import reshape_like
+from ...gradients.rule import PerArgument, composite, structural
+from ...gradients.table import NoRule, Pullback, Rule
+from ...gradients.unbroadcast import Shape, broadcast_like, conj, fit, fit_dtype, shape_of
+
+
+def _ndim(a: Any, what: str) -> int:
+    shape = shape_of(a)
+    if shape is None:
+        raise NoRule(f"{what} has no gradient rule for an array of unknown rank: declare the rank in its spec")
+    return len(shape)
+
+
+def _h(a: Any) -> Any:
+    return conj(np.swapaxes(a, -1, -2))
+
+
+def _both(func: Any, left: Any, right: Any, names: tuple[str, str] = ("a", "b")) -> None:
+    structural(func, (left, right), ("same", "same"), names)
+
+
+# --- matmul
+
+
+def _without_axes(name: str, rule: Any) -> Any:
+    """The rule of a gufunc whose core dimensions are the last ones."""
+
+    def checked(ct: Any, ans: Any, *args: Any, axes: Any = None, **kw: Any) -> Any:
+        if axes is not None:
+            raise NoRule(f"np.{name}(axes=...) has no gradient rule: move the axes yourself")
+        return rule(ct, ans, *args, **kw)
+
+    return checked
+
+
+def _matmul_left(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
+    m, n = _ndim(a, "np.matmul"), _ndim(b, "np.matmul")
+    if n == 1:
+        return fit(ct * conj(b) if m == 1 else ct[..., None] * conj(b), a)
+    if m == 1:
+        return fit(np.matmul(conj(b), ct[..., None])[..., 0], a)
+    return fit(np.matmul(ct, _h(b)), a)
+
+
+def _matmul_right(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
+    m, n = _ndim(a, "np.matmul"), _ndim(b, "np.matmul")
+    if m == 1:
+        return fit(conj(a) * ct if n == 1 else conj(a)[:, None] * ct[..., None, :], b)
+    if n == 1:
+        return fit(np.matmul(_h(a), ct[..., None])[..., 0], b)
+    return fit(np.matmul(_h(a), ct), b)
+
+
+def _dot_left(ct: Any, ans: Any, a: Any, b: Any, out: Any = None) -> Any:
+    m, n = _ndim(a, "np.dot"), _ndim(b, "np.dot")
+    if not m or not n:
+        return fit(ct * conj(b), a, ans)
+    return _matmul_left(ct, ans, a, b) if n < 3 else _tensordot_left(ct, ans, a, b, (-1, -2))
+
+
+def _dot_right(ct: Any, ans: Any, a: Any, b: Any, out: Any = None) -> Any:
+    m, n = _ndim(a, "np.dot"), _ndim(b, "np.dot")
+    if not m or not n:
+        return fit(conj(a) * ct, b, ans)
+    return (
+        _matmul_right(ct, ans, a, b) if m < 3 and n < 3 else _tensordot_right(ct, ans, a, b, (-1, -2 if n > 1 else -1))
+    )
+
+
+# --- tensordot
+
+
+def _contracted(axes: Any, m: int, n: int) -> tuple[list[int], list[int]]:
+    if isinstance(axes, int):
+        return list(range(m - axes, m)), list(range(axes))
+    first, second = axes
+    first = [first] if isinstance(first, int) else list(first)
+    second = [second] if isinstance(second, int) else list(second)
+    return [k % m for k in first], [k % n for k in second]
+
+
+def _tensordot_left(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
+    m, n = _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot")
+    first, second = _contracted(axes, m, n)
+    free_a, free_b = [k for k in range(m) if k not in first], [k for k in range(n) if k not in second]
+    found = np.tensordot(ct, conj(b), (tuple(range(len(free_a), len(free_a) + len(free_b))), tuple(free_b)))
+    # Its axes are the free ones of a, then the contracted ones in the order in which they stand in b.
+    order = free_a + [first[second.index(k)] for k in sorted(second)]
+    return np.transpose(found, tuple(order.index(k) for k in range(m)))
+
+
+def _tensordot_right(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
+    m, n = _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot")
+    first, second = _contracted(axes, m, n)
+    free_a, free_b = [k for k in range(m) if k not in first], [k for k in range(n) if k not in second]
+    found = np.tensordot(conj(a), ct, (tuple(free_a), tuple(range(len(free_a)))))
+    order = [second[first.index(k)] for k in sorted(first)] + free_b
+    return np.transpose(found, tuple(order.index(k) for k in range(n)))
+
+
+def _inner_left(ct: Any, ans: Any, a: Any, b: Any) -> Any:
+    if not _ndim(a, "np.inner") or not _ndim(b, "np.inner"):
+        return fit(ct * conj(b), a, ans)
+    return _tensordot_left(ct, ans, a, b, (-1, -1))
+
+
+def _inner_right(ct: Any, ans: Any, a: Any, b: Any) -> Any:
+    if not _ndim(a, "np.inner") or not _ndim(b, "np.inner"):
+        return fit(conj(a) * ct, b, ans)
+    return _tensordot_right(ct, ans, a, b, (-1, -1))
+
+
+def _vecdot_left(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
+    return fit(np.expand_dims(conj(ct), -1 if axis is None else int(axis)) * x2, x1)
+
+
+def _vecdot_right(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
+    return fit(np.expand_dims(ct, -1 if axis is None else int(axis)) * x1, x2)
+
+
+# fmt: off
+_both(np.matmul, _without_axes("matmul", _matmul_left), _without_axes("matmul", _matmul_right), ("x1", "x2"))
+_both(np.dot, _dot_left, _dot_right)
+_both(np.tensordot, _tensordot_left, _tensordot_right)
+_both(np.inner, _inner_left, _inner_right)
+_both(np.outer, lambda ct, ans, a, b, out=None: reshape_like(np.matmul(ct, conj(np.ravel(b))), a),
+      lambda ct, ans, a, b, out=None: reshape_like(np.matmul(conj(np.ravel(a)), ct), b))
+structural(np.vdot, (lambda ct, ans, a, b: reshape_like(conj(ct) * b, a),
+                     lambda ct, ans, a, b: reshape_like(ct * a, b)),
+           (lambda t, ans, a, b: np.vdot(t, b), lambda t, ans, a, b: np.vdot(a, t)), ("a", "b"))
+if hasattr(np, "vecdot"):
+    _both(np.vecdot, _without_axes("vecdot", _vecdot_left), _without_axes("vecdot", _vecdot_right), ("x1", "x2"))
+if hasattr(np, "matvec"):  # NumPy 2.2
+    _both(np.matvec,
+          _without_axes("matvec", lambda ct, ans, a, x, **kw: fit(ct[..., :, None] * conj(x)[..., None, :], a)),
+          _without_axes("matvec", lambda ct, ans, a, x, **kw: fit(np.matvec(_h(a), ct), x)), ("x1", "x2"))
+    # vecmat conjugates the vector.
+    _both(np.vecmat, _without_axes("vecmat", lambda ct, ans, x, a, **kw: fit(np.matvec(a, conj(ct)), x)),
+          _without_axes("vecmat", lambda ct, ans, x, a, **kw: fit(x[..., :, None] * ct[..., None, :], a)),
+          ("x1", "x2"))
+# fmt: on
+for _name in ("matmul", "outer", "tensordot", "vecdot"):
+    if hasattr(np.linalg, _name) and (_rule := table.lookup(getattr(np, _name))) and isinstance(_rule, PerArgument):
+        table.add(PerArgument(getattr(np.linalg, _name), _rule.vjps, _rule.jvps, _rule.names, _rule.fits))
+
+
+# --- einsum
+
+
+class Einsum(Rule):
+    """``np.einsum(subscripts, *operands)``: for each operand an einsum with the cotangent in its place."""
+
+    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        if not isinstance(parameter, int):
+            return ""
+        if isinstance(args[0], str):
+            return "array" if parameter else ""
+        return "array" if parameter % 2 == 0 and parameter + 1 < len(args) else ""
+
+    def _parse(self, args: tuple[Any, ...]) -> tuple[list[str], str, tuple[Any, ...]]:
+        """The subscripts of the operands, those of the result, and the operands."""
+        if not isinstance(args[0], str):
+            pairs = len(args) // 2
+            args = (_subscripts(args), *args[: 2 * pairs : 2])
+        text = args[0].replace(" ", "")
+        operands = args[1:]
+        left, arrow, right = text.partition("->")
+        inputs = left.split(",")
+        if not arrow:
+            letters = left.replace(",", "").replace("...", "")
+            right = ("..." if "..." in left else "") + "".join(c for c in sorted(set(letters)) if letters.count(c) == 1)
+        return inputs, right, operands
+
+    def _operands(self, argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
+        """Which operand each leaf is."""
+        where = table.places(args, kwargs)
+        first = 1 if isinstance(args[0], str) else 0
+        found = []
+        for k in argnums:
+            place = where[k].argument
+            if not isinstance(place, int):
+                raise NoRule(f"np.einsum has no gradient rule for its argument {place!r}")
+            found.append(place - 1 if first else place // 2)
+        return found
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        inputs, output, operands = self._parse(args)
+        which = self._operands(argnums, args, kwargs)
+        if any("..." in text for text in inputs):
+            inputs, output = _spelled_out(inputs, output, operands)
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            return tuple([fit_dtype(_einsum_back(ct, k, inputs, output, operands), operands[k]) for k in which])
+
+        return pullback
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inputs, output, operands = self._parse(args)
+        text = f"{','.join(inputs)}->{output}"
+        options = {key: value for key, value in kwargs.items() if key != "out"}
+        total = None
+        for k, t in zip(self._operands(argnums, args, kwargs), tangents, strict=True):
+            part = np.einsum(text, *operands[:k], t, *operands[k + 1 :], **options)
+            total = part if total is None else total + part
+        return total
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _subscripts(args: tuple[Any, ...]) -> str:
+    """The text for subscripts that are given as lists: ``einsum(a, [0, 1], b, [1])``."""
+
+    def text(items: Any) -> str:
+        return "".join("..." if item is Ellipsis else _LETTERS[item] for item in items)
+
+    pairs = len(args) // 2
+    inputs = ",".join(text(args[2 * k + 1]) for k in range(pairs))
+    return inputs if len(args) % 2 == 0 else f"{inputs}->{text(args[-1])}"
+
+
+def _spelled_out(inputs: list[str], output: str, operands: tuple[Any, ...]) -> tuple[list[str], str]:
+    """Letters in the place of ``...``, where the ranks are known."""
+    shapes = [shape_of(x) for x in operands]
+    if any(shape is None for shape in shapes):
+        return inputs, output
+    counts = [len(shape or ()) - len(text.replace("...", "")) for text, shape in zip(inputs, shapes, strict=True)]
+    longest = max([count for text, count in zip(inputs, counts, strict=True) if "..." in text])
+    used = set("".join(inputs) + output)
+    spare = [c for c in _LETTERS if c not in used][:longest]
+    if len(spare) < longest:
+        return inputs, output
+    dots = "".join(spare)
+    found = [text.replace("...", dots[longest - n :] if n else "") for text, n in zip(inputs, counts, strict=True)]
+    return found, output.replace("...", dots)
+
+
+def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: tuple[Any, ...]) -> Any:
+    operand = operands[k]
+    others = [(text, conj(x)) for j, (text, x) in enumerate(zip(inputs, operands, strict=True)) if j != k]
+    target = inputs[k]
+    letters = target.replace("...", "")
+    unique = "".join(dict.fromkeys(letters))
+    reachable = output + "".join(text for text, _ in others)
+    kept = "".join(c for c in unique if c in reachable)
+    dots = "..." if "..." in target else ""
+    source = "..." if "..." in reachable else ""
+    terms = ",".join([output, *(text for text, _ in others)])
+    found = np.einsum(f"{terms}->{source}{kept}", ct, *(x for _, x in others))
+    if unique == letters and kept == unique:
+        before, _, _ = target.partition("...")
+        if dots and before:  # the axes of `...` stand between letters
+            found = _without_extra(found, operand)
+            found = _moved(found, operand, len(before), len(kept))
+        return fit(_like_operand(found, operand), operand)
+    if dots:
+        raise NoRule(f"np.einsum: the gradient of operand {target!r}, which repeats or drops letters beside '...'")
+    sizes: Shape = shape_of(operand)
+    if sizes is None:
+        raise NoRule("np.einsum has no gradient rule for an array of unknown rank: declare the rank in its spec")
+    # A letter that no other term has was summed: the same everywhere along it. One that stands twice took a diagonal.
+    missing = [unique.index(c) for c in unique if c not in kept]
+    for axis in missing:
+        found = np.expand_dims(found, axis)
+    if unique == letters:
+        return broadcast_like(found, operand)
+    index = "".join(unique)
+    diagonal = np.einsum(f"{letters}->{index}", operand)  # only for its shape
+    spread = broadcast_like(found, diagonal)
+    for c in unique:
+        if letters.count(c) > 1:
+            size = sizes[letters.index(c)]
+            if not isinstance(size, int):
+                raise NoRule(f"np.einsum: the gradient of {target!r} needs the size of {c!r} to be a number")
+    eyes = [
+        (c + c.upper() * 0, np.eye(int(sizes[letters.index(c)])))  # type: ignore[arg-type]
+        for c in unique
+        if letters.count(c) > 1
+    ]
+    return _onto_diagonal(spread, letters, unique, [eye for _, eye in eyes])
+
+
+def _like_operand(found: Any, operand: Any) -> Any:
+    """The gradient laid along axes where the other operands had one element."""
+    have, want = shape_of(found), shape_of(operand)
+    if have is None or want is None or len(have) < len(want):
+        return found
+    extra = len(have) - len(want)
+    if not any(m == 1 and n != 1 for m, n in zip(have[extra:], want, strict=True)):
+        return found
+    return found + np.zeros_like(operand)
+
+
+def _onto_diagonal(x: Any, letters: str, unique: str, eyes: list[Any]) -> Any:
+    """An array of axes `unique` laid on the diagonal of one of axes `letters`."""
+    spare = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ".translate({ord(c): None for c in letters}))
+    target = ""
+    terms = [unique]
+    factors: list[Any] = [x]
+    doubled = iter(eyes)
+    eye_of = {c: next(doubled) for c in unique if letters.count(c) > 1}
+    seen: set[str] = set()
+    for c in letters:
+        if c not in seen:
+            seen.add(c)
+            target += c
+            continue
+        fresh = next(spare)
+        target += fresh
+        terms.append(c + fresh)
+        factors.append(eye_of[c])
+    return np.einsum(f"{','.join(terms)}->{target}", *factors)
+
+
+def _without_extra(found: Any, operand: Any) -> Any:
+    """The leading axes summed that other operands have in ``...`` and this one has not."""
+    have, want = shape_of(found), shape_of(operand)
+    extra = 0 if have is None or want is None else len(have) - len(want)
+    return np.sum(found, axis=tuple(range(extra))) if extra > 0 else found
+
+
+def _moved(found: Any, operand: Any, front: int, letters: int) -> Any:
+    """The axes of letters that stand before ``...`` brought to the front."""
+    dots = len(shape_of(found) or ()) - letters
+    return np.moveaxis(found, tuple(range(dots, dots + front)), tuple(range(front)))
+
+
+table.add(Einsum(np.einsum))
+
+
+# --- by what they are made of
+
+
+@composite(np.kron)
+def _kron(a: Any, b: Any) -> Any:
+    ndim = max(_ndim(a, "np.kron"), _ndim(b, "np.kron"))
+    a = a[(None,) * (ndim - _ndim(a, "np.kron"))] if _ndim(a, "np.kron") < ndim else a
+    b = b[(None,) * (ndim - _ndim(b, "np.kron"))] if _ndim(b, "np.kron") < ndim else b
+    pairs = np.expand_dims(a, tuple(range(1, 2 * ndim, 2))) * np.expand_dims(b, tuple(range(0, 2 * ndim, 2)))
+    shape = tuple(m * n for m, n in zip(np.shape(a), np.shape(b), strict=True))
+    return np.reshape(pairs, shape)
+
+
+@composite(np.cross)
+def _cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
+    if (np.shape(a)[-1], np.shape(b)[-1]) != (3, 3):
+        raise NoRule(
+            "np.cross has a gradient rule for vectors of three components: pass them with a third one of zero, or use "
+            "a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]"
+        )
+    x, y = [a[..., k] for k in range(3)], [b[..., k] for k in range(3)]
+    parts = [x[(k + 1) % 3] * y[(k + 2) % 3] - x[(k + 2) % 3] * y[(k + 1) % 3] for k in range(3)]
+    return np.stack(parts, axis=axisc)
+
+
+if hasattr(np.linalg, "cross"):
+    composite(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: _cross(x1, x2, axis=axis))

@@ -1,0 +1,267 @@
+"""Sums of products: dot, tensordot, einsum, kron, cross, trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...declare.dims import Extent
+from ...declare.spec import Spec
+from .. import rule, ufuncs
+from ..operand import Operand, Sample, Shape, one, operand, probe
+from ..selecting.spec import diagonal_shape
+from ..shape import axis_of, broadcast, dropped, merge, mul, prod, same
+
+
+def _pair_dtype(func: Any, a: Operand, b: Operand) -> Any:
+    return probe(func, one(a), one(b))
+
+
+def _contracted(a: Shape, b: Shape, axis: int, what: str) -> Shape:
+    """The last axis of ``a`` summed against an axis of ``b``."""
+    if a is None or b is None:
+        return None
+    if not a or not b:
+        return a + b
+    k = axis if len(b) > 1 else 0
+    merge(
+        a[-1],
+        b[k],
+        f"{what}: shapes {_text(a)} and {_text(b)} not aligned: "
+        f"{a[-1]} (dim {len(a) - 1}) != {b[k]} (dim {k % len(b)})",
+    )
+    return a[:-1] + dropped(b, k % len(b))
+
+
+def _text(shape: tuple[Extent, ...]) -> str:
+    return "(" + ",".join("?" if size is None else str(size) for size in shape) + ("," if len(shape) == 1 else "") + ")"
+
+
+@rule(np.dot)
+def _dot(a: Any, b: Any, out: Any = None) -> Spec:
+    left, right = operand(a), operand(b)
+    return Spec(_pair_dtype(np.dot, left, right), _contracted(left.shape, right.shape, -2, "np.dot"))
+
+
+@rule(np.inner)
+def _inner(a: Any, b: Any, /) -> Spec:
+    left, right = operand(a), operand(b)
+    return Spec(_pair_dtype(np.inner, left, right), _contracted(left.shape, right.shape, -1, "np.inner"))
+
+
+@rule(np.vdot)
+def _vdot(a: Any, b: Any, /) -> Spec:
+    left, right = operand(a), operand(b)
+    if left.shape is not None and right.shape is not None:
+        merge(prod(left.shape), prod(right.shape), "cannot multiply vectors of different sizes in np.vdot")
+    return Spec(_pair_dtype(np.vdot, left, right), ())
+
+
+@rule(np.outer)
+def _outer(a: Any, b: Any, out: Any = None) -> Spec:
+    left, right = operand(a), operand(b)
+    sizes = tuple(None if part.shape is None else prod(part.shape) for part in (left, right))
+    return Spec(_pair_dtype(np.outer, left, right), sizes)
+
+
+@rule("linalg.outer")
+def _vector_outer(x1: Any, x2: Any, /) -> Spec:
+    for part in (operand(x1), operand(x2)):
+        if part.ndim not in (None, 1):
+            raise ValueError("Input arrays must be one-dimensional, but they are not")
+    return _outer(x1, x2)
+
+
+@rule("linalg.matmul")
+def _matmul(x1: Any, x2: Any, /) -> Any:
+    return ufuncs.infer(np.matmul, "__call__", (x1, x2), {})
+
+
+@rule("linalg.vecdot")
+def _vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+    return ufuncs.infer(np.vecdot, "__call__", (x1, x2), {"axis": axis})
+
+
+@rule("tensordot", "linalg.tensordot")
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Spec:
+    left, right = operand(a), operand(b)
+    dtype = _pair_dtype(np.outer, left, right)
+    dtype = probe(np.tensordot, one(left), one(right), 0) if dtype is not None else None
+    if left.shape is None or right.shape is None:
+        return Spec(dtype, None)
+    if isinstance(axes, (int, np.integer)):
+        if axes > min(len(left.shape), len(right.shape)):
+            raise ValueError("shape-mismatch for sum: more axes to sum over than an array has")
+        first = tuple(range(len(left.shape) - axes, len(left.shape)))
+        second = tuple(range(axes))
+    else:
+        first, second = (tuple(item) if isinstance(item, (list, tuple)) else (item,) for item in axes)
+        if len(first) != len(second):
+            raise ValueError("shape-mismatch for sum")
+        first = tuple(axis_of(k, len(left.shape)) for k in first)
+        second = tuple(axis_of(k, len(right.shape)) for k in second)
+    for i, j in zip(first, second, strict=True):
+        merge(left.shape[i], right.shape[j], f"shape-mismatch for sum over axis {i} of a and axis {j} of b")
+    return Spec(dtype, dropped(left.shape, *first) + dropped(right.shape, *second))
+
+
+@rule(np.kron)
+def _kron(a: Any, b: Any) -> Spec:
+    left, right = operand(a), operand(b)
+    dtype = _pair_dtype(np.kron, left, right)
+    if left.shape is None or right.shape is None:
+        return Spec(dtype, None)
+    ndim = max(len(left.shape), len(right.shape))
+    first = (1,) * (ndim - len(left.shape)) + left.shape
+    second = (1,) * (ndim - len(right.shape)) + right.shape
+    return Spec(dtype, tuple(mul(m, n) for m, n in zip(first, second, strict=True)))
+
+
+def _crossed(a: Any, b: Any, axisa: int, axisb: int, axisc: int, *, three: bool) -> Spec:
+    left, right = operand(a), operand(b)
+    dtype = probe(np.multiply, one(left), one(right))
+    if left.shape is None or right.shape is None:
+        return Spec(dtype, None)
+    if not left.shape or not right.shape:
+        raise ValueError("At least one array has zero dimension")
+    i, j = axis_of(axisa, len(left.shape)), axis_of(axisb, len(right.shape))
+    m, n = left.shape[i], right.shape[j]
+    for size in (m, n):
+        if isinstance(size, int) and size not in ((3,) if three else (2, 3)):
+            raise ValueError(
+                f"incompatible dimensions for cross product (must be {'3' if three else '2 or 3'}): {m} and {n}"
+            )
+    rest = broadcast(dropped(left.shape, i), dropped(right.shape, j))
+    if rest is None:
+        return Spec(dtype, None)
+    if m == 2 and n == 2:
+        return Spec(dtype, rest)
+    if m != 3 and n != 3 and not three:
+        return Spec(dtype, None)
+    k = axis_of(axisc, len(rest) + 1)
+    return Spec(dtype, (*rest[:k], 3, *rest[k:]))
+
+
+@rule(np.cross)
+def _cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Spec:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    return _crossed(a, b, axisa, axisb, axisc, three=False)
+
+
+@rule("linalg.cross")
+def _cross3(x1: Any, x2: Any, /, *, axis: Any = -1) -> Spec:
+    return _crossed(x1, x2, axis, axis, axis, three=True)
+
+
+@rule(np.trace)
+def _trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Spec:
+    return _traced(a, offset, axis1, axis2, dtype)
+
+
+@rule("linalg.trace")
+def _stacked_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Spec:
+    return _traced(x, offset, -2, -1, dtype)
+
+
+def _traced(a: Any, offset: Any, axis1: Any, axis2: Any, dtype: Any) -> Spec:
+    part = operand(a)
+    shape = diagonal_shape(part.shape, offset, axis1, axis2)
+    kind = None if dtype is None else np.dtype(dtype)
+    return Spec(probe(np.trace, one(part, 2), dtype=kind), None if shape is None else shape[:-1])
+
+
+@rule(np.einsum)
+def _einsum(
+    *operands: Any, out: Any = None, dtype: Any = None, order: Any = "K", casting: Any = "safe", optimize: Any = False
+) -> Spec:
+    text, arrays = _subscripts(operands)
+    parts = [operand(item) for item in arrays]
+    result = None
+    if dtype is not None:
+        result = np.dtype(dtype)
+    elif all(part.dtype is not None for part in parts):
+        result = probe(np.einsum, ",".join("a" * len(parts)) + "->", *(Sample(part.dtype, (1,)) for part in parts))
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(parts):
+        raise ValueError(
+            "more operands provided to einstein sum function than specified in the subscripts string"
+            if len(terms) < len(parts)
+            else "fewer operands provided to einstein sum function than specified in the subscripts string"
+        )
+    sizes: dict[str, Extent] = {}
+    loops: list[Shape] = []
+    for k, (term, part) in enumerate(zip(terms, parts, strict=True)):
+        _read(term, part.shape, k, sizes, loops)
+    loop = broadcast(*loops) if loops else ()
+    labels = right if arrow else _implicit(left)
+    if "..." not in labels:
+        return Spec(result, tuple(sizes[label] for label in _known(labels, sizes)))
+    before, after = (tuple(sizes[label] for label in _known(half, sizes)) for half in labels.split("..."))
+    return Spec(result, None if loop is None else before + loop + after)
+
+
+def _subscripts(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """Both spellings of einsum as one: the text of subscripts, and the arrays."""
+    if not args:
+        raise ValueError("must specify the einstein sum subscripts string and at least one operand")
+    if isinstance(args[0], str):
+        return args[0].replace(" ", ""), list(args[1:])
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+    def text(labels: Any) -> str:
+        return "".join("..." if label is Ellipsis else alphabet[int(label)] for label in labels)
+
+    pairs = len(args) // 2
+    result = ",".join(text(args[2 * k + 1]) for k in range(pairs))
+    if len(args) % 2:
+        result += "->" + text(args[-1])
+    return result, [args[2 * k] for k in range(pairs)]
+
+
+def _read(term: str, shape: Shape, k: int, sizes: dict[str, Extent], loops: list[Shape]) -> None:
+    """Bind the labels of one operand to the sizes of its axes."""
+    before, dots, after = term.partition("...")
+    if shape is None:
+        for label in before + after:
+            sizes.setdefault(label, None)
+        loops.extend([None] if dots else [])
+        return
+    named = len(before) + len(after)
+    if named > len(shape) or (named < len(shape) and not dots):
+        raise ValueError(
+            f"operand {k} has {len(shape)} dimensions, which does not match the subscripts {term!r} of einsum"
+        )
+    if dots:
+        loops.append(shape[len(before) : len(shape) - len(after)])
+    axes = shape[: len(before)] + shape[len(shape) - len(after) :]
+    for label, size in zip(before + after, axes, strict=True):
+        have = sizes.get(label, 1)
+        if label not in sizes or same(have, 1):
+            sizes[label] = size
+        elif not same(size, 1):
+            # One stretches to any size, so a label is as long as its longest axis.
+            if isinstance(have, int) and isinstance(size, int) and have != size:
+                raise ValueError(
+                    f"operands could not be broadcast together: label {label!r} is {have} and {size} in einsum"
+                )
+            if isinstance(size, int):
+                sizes[label] = size
+            elif not isinstance(have, int) and not same(have, size):
+                sizes[label] = None
+
+
+def _implicit(left: str) -> str:
+    letters = left.replace("...", "").replace(",", "")
+    return ("..." if "..." in left else "") + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+
+
+def _known(labels: str, sizes: dict[str, Extent]) -> str:
+    for label in labels:
+        if label not in sizes:
+            raise ValueError(
+                f"einstein sum subscripts string included output subscript '{label}' which never appeared in an input"
+            )
+    return labels

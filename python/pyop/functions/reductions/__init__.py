@@ -1,0 +1,1 @@
+"""reductions: what this room holds."""

@@ -1,0 +1,1 @@
+"""reshaping: what this room holds."""

@@ -1,0 +1,1 @@
+"""selecting: what this room holds."""

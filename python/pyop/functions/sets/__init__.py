@@ -1,0 +1,1 @@
+"""sets: what this room holds."""

@@ -1,0 +1,1 @@
+"""sorting: what this room holds."""

@@ -1,0 +1,1 @@
+"""special: what this room holds."""

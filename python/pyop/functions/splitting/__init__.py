@@ -1,0 +1,1 @@
+"""splitting: what this room holds."""

@@ -1,0 +1,1 @@
+"""statistics: what this room holds."""

@@ -1,0 +1,276 @@
+"""Medians, quantiles, weighted means, covariances, histograms."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...declare.dims import Extent
+from ...declare.spec import Spec
+from ...refusals import refusal
+from .. import rule
+from ..operand import FLOAT, INTP, DType, Operand, Sample, Shape, one, operand, probe
+from ..shape import add, axis_of, broadcast, concrete, full, least, reduced
+
+_func: Any
+
+
+def _medians(func: Any) -> None:
+    @rule(func)
+    def rule_(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False) -> Spec:
+        part = operand(a)
+        dtype = None if part.kind == "O" else probe(func, one(part))
+        return Spec(dtype, reduced(part.shape, axis, keepdims))
+
+
+for _func in (np.median, np.nanmedian):
+    _medians(_func)
+
+
+def _plain(part: Operand, q: Operand, axis: Any) -> bool:
+    """Whether a nanquantile is what it says: of nothing NumPy answers with nanmean, which knows nothing of q, and it
+    moves the axes of a q of several dimensions one by one."""
+    if part.kind not in ("f", "i", "u") or axis == ():
+        return False
+    return q.ndim == 0 or (q.ndim == 1 and full(part.shape))
+
+
+def _quantiles(func: Any, top: int) -> None:
+    def rule_(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: Any = False,
+        method: Any = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+        interpolation: Any = None,
+    ) -> Spec:
+        part, at = operand(a), operand(q)
+        if func in (np.nanquantile, np.nanpercentile) and not _plain(part, at, axis):
+            return Spec()
+        if not isinstance(q, Spec):
+            values = np.asarray(q)
+            if values.dtype.kind in "biuf" and not np.all((values >= 0) & (values <= top)):
+                kind, bounds = ("Percentiles", "[0, 100]") if top == 100 else ("Quantiles", "[0, 1]")
+                raise ValueError(f"{kind} must be in the range {bounds}")
+        options: dict[str, Any] = {} if weights is None else {"weights": one(weights), "axis": 0}
+        # The number of dimensions of q decides whether its dtype counts.
+        dtype = (
+            None
+            if at.shape is None or part.kind == "O"
+            else probe(func, one(part), one(at, len(at.shape)), method=method, **options)
+        )
+        if func in (np.nanquantile, np.nanpercentile) and not full(part.shape):
+            dtype = dtype if dtype == probe(np.nanmean, one(part)) else None
+        rest = reduced(part.shape, axis, keepdims)
+        return Spec(dtype, None if at.shape is None or rest is None else at.shape + rest)
+
+    rule(func)(rule_)
+
+
+for _func, _top in ((np.quantile, 1), (np.nanquantile, 1), (np.percentile, 100), (np.nanpercentile, 100)):
+    _quantiles(_func, _top)
+
+
+@rule(np.average)
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Any:
+    part = operand(a)
+    options = {} if weights is None else {"weights": one(weights)}
+    dtype = probe(np.average, one(part), **options)
+    if weights is not None:
+        _weights(part.shape, operand(weights).shape, axis)
+    result = Spec(dtype, reduced(part.shape, axis, keepdims))
+    return (result, result) if returned else result
+
+
+def _weights(shape: Shape, weights: Shape, axis: Any) -> None:
+    known, given = concrete(shape), concrete(weights)
+    if known is None or given is None or known == given:
+        return
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    if given != tuple(known[axis_of(k, len(known))] for k in axes):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+
+
+def _rows(part: Operand, rowvar: Any) -> Extent:
+    """How many variables ``cov`` sees in an argument."""
+    if part.shape is None:
+        return None
+    if len(part.shape) < 2:
+        return 1
+    rows, columns = part.shape
+    if rowvar:
+        return rows
+    # Whether a matrix of one row is turned, too, depends on the release of NumPy.
+    return columns if isinstance(rows, int) and rows != 1 else None
+
+
+def _covariance(func: Any, m: Any, y: Any, rowvar: Any, dtype: Any) -> Spec:
+    parts = [operand(m)] + ([] if y is None else [operand(y)])
+    for part in parts:
+        if part.ndim is not None and part.ndim > 2:
+            raise ValueError("m has more than 2 dimensions" if part is parts[0] else "y has more than 2 dimensions")
+    options = {} if dtype is None else {"dtype": np.dtype(dtype)}
+    samples = [Sample(part.dtype, (2,)) for part in parts]
+    result = probe(func, *samples, **options)
+    if _rows(parts[0], rowvar) == 0:
+        return Spec(FLOAT, (0, 0))  # of no variables there is no matrix, whatever y is
+    if result != FLOAT and not least(_rows(parts[0], rowvar)):
+        result = None
+    count: Extent = 0
+    for part in parts:
+        rows = _rows(part, rowvar)
+        count = add(count, rows)
+    if len(parts) == 1 and parts[0].ndim is None:
+        return Spec(result, None)
+    if count == 1:
+        return Spec(result, ())
+    return Spec(result, (count, count) if isinstance(count, int) else None)
+
+
+@rule(np.cov)
+def _cov(
+    m: Any,
+    y: Any = None,
+    rowvar: Any = True,
+    bias: Any = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Spec:
+    return _covariance(np.cov, m, y, rowvar, dtype)
+
+
+@rule(np.corrcoef)
+def _corrcoef(x: Any, y: Any = None, rowvar: Any = True, *args: Any, dtype: Any = None, **kwargs: Any) -> Spec:
+    return _covariance(np.corrcoef, x, y, rowvar, dtype)
+
+
+def _bin_count(bins: Any) -> Extent:
+    """How many bins a ``bins`` argument asks for, or None where the data decide."""
+    if isinstance(bins, str):
+        return None
+    part = operand(bins)
+    if isinstance(bins, Spec):
+        return None if not part.shape or not isinstance(part.shape[0], int) else part.shape[0] - 1
+    return operator.index(bins) if part.shape == () else len(bins) - 1
+
+
+def _edges_dtype(a: Operand, bins: Any, range: Any) -> DType | None:
+    given = operand(bins) if not isinstance(bins, str) else None
+    if given is not None and given.shape != ():
+        return given.dtype if given.shape else None
+    if range is not None:
+        return probe(np.histogram_bin_edges, one(a), bins=2, range=(0, 1)) if a.dtype is not None else None
+    return probe(np.histogram_bin_edges, one(a), bins=2)
+
+
+@rule(np.histogram)
+def _histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Spec, Spec]:
+    part = operand(a)
+    count = _bin_count(bins)
+    counts: DType | None = INTP
+    if density:
+        counts = FLOAT
+    elif weights is not None:
+        counts = operand(weights).dtype
+    edges = _histogram_edges(a, bins, range)
+    return Spec(None if part.dtype is None and density else counts, (count,)), edges
+
+
+@rule(np.histogram_bin_edges)
+def _histogram_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Spec:
+    count = _bin_count(bins)
+    return Spec(_edges_dtype(operand(a), bins, range), (None if count is None else count + 1,))
+
+
+@rule(np.histogram2d)
+def _histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Spec, Spec, Spec]:
+    both = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else (bins, bins)
+    counts = [_bin_count(item) for item in both]
+    edges = [None if count is None else count + 1 for count in counts]
+    return (
+        Spec(FLOAT, tuple(counts)),
+        Spec(_grid_dtype(both[0], x, range), (edges[0],)),
+        Spec(_grid_dtype(both[1], y, range), (edges[1],)),
+    )
+
+
+@rule(np.histogramdd)
+def _histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Spec, Any]:
+    axes: Extent
+    if isinstance(sample, (list, tuple)):
+        axes = len(sample)
+    else:
+        part = operand(sample)
+        axes = part.shape[1] if part.ndim == 2 and part.shape else 1 if part.ndim == 1 else None
+    if not isinstance(axes, int):
+        raise refusal(
+            "np.histogramdd returns edges for each column of its sample, and their number is not known when the "
+            "graph is built; declare the number of columns"
+        )
+    each = list(bins) if isinstance(bins, (list, tuple)) else [bins] * axes
+    if len(each) != axes:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    counts = [_bin_count(item) for item in each]
+    edges = [Spec(None, (add(count, 1),)) for count in counts]
+    container: Any = type(np.histogramdd(np.ones((1, 1)), 1)[1])
+    return Spec(FLOAT, tuple(counts)), container(edges)
+
+
+def _grid_dtype(bins: Any, x: Any, range: Any) -> DType | None:
+    given = operand(bins)
+    if given.shape:
+        return given.dtype
+    if given.shape is None or range is not None:
+        return None
+    return probe(np.histogram_bin_edges, one(x), bins=2)
+
+
+@rule(np.bincount)
+def _bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Spec:
+    part = operand(x)
+    if part.ndim is not None and part.ndim != 1:
+        raise ValueError(
+            "object of too small depth for desired array" if part.ndim == 0 else "object too deep for desired array"
+        )
+    if part.kind not in ("", "b", "i", "u", "O"):
+        raise TypeError(f"Cannot cast array data from {part.dtype!r} to dtype('int64') according to the rule 'safe'")
+    return Spec(INTP if weights is None else FLOAT, (None,))
+
+
+@rule(np.digitize)
+def _digitize(x: Any, bins: Any, right: Any = False) -> Spec:
+    edges = operand(bins)
+    if edges.ndim is not None and edges.ndim != 1:
+        raise ValueError(
+            "object of too small depth for desired array" if edges.ndim == 0 else "object too deep for desired array"
+        )
+    return Spec(INTP, operand(x).shape)
+
+
+@rule(np.interp)
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Spec:
+    at, grid, values = operand(x), operand(xp), operand(fp)
+    for part in (grid, values):
+        if part.ndim is not None and part.ndim != 1:
+            raise ValueError(
+                "Data points must be 1-D sequences" if period is not None else "object too deep for desired array"
+            )
+    broadcast(grid.shape, grid.shape)
+    return Spec(probe(np.interp, one(at), one(grid), one(values)), at.shape)

@@ -1,0 +1,230 @@
+"""Functions that rules need and NumPy does not have: mostly adjoints of what moves elements about.
+
+Each is a `primitive`, so that it can be a node of a graph, and each has a rule, so that derivatives can be taken again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core import set_like_functions, set_put_function
+from ..declare.dims import prod
+from ..declare.spec import Spec
+from .rule import structural
+from .unbroadcast import broadcast_like, conj, dtype_of, primitive, shape_of
+
+__all__ = ["count", "move_back", "part_of", "put", "recurrence", "reshape_like", "resize_like", "shift"]
+
+
+def _like(x: Any, like: Any) -> Spec:
+    shape = like.shape if isinstance(like, Spec) else np.shape(like)
+    return Spec(x.dtype if isinstance(x, Spec) else np.asarray(x).dtype, shape)
+
+
+@primitive(lambda x, like, order="C": _like(x, like))
+def _reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
+    """`x` in the shape of `like`."""
+    return np.reshape(x, np.shape(like), order=order)
+
+
+structural(
+    _reshape_like, (lambda ct, ans, x, like, order="C": reshape_like(ct, x, order), None), ("same", None), ("x", "like")
+)
+
+
+def reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
+    """`x` in the shape of `like`; nothing is done where that is known to be its own."""
+    have, want = shape_of(x), shape_of(like)
+    if have is not None and have == want and None not in have:
+        return x
+    return _reshape_like(x, like) if order == "C" else _reshape_like(x, like, order)
+
+
+# --- indexing
+
+
+def _is_basic(key: Any) -> bool:
+    items = key if isinstance(key, tuple) else (key,)
+    return all(
+        item is None
+        or item is Ellipsis
+        or (issubclass(type(item), (slice, int, np.integer)) and type(item) is not bool)
+        for item in items
+    )
+
+
+@primitive(lambda ct, like, key: _like(ct, like))
+def put(ct: Any, like: Any, key: Any) -> Any:
+    """Zeros in the shape of `like`, with `ct` added at ``[key]``: the adjoint of indexing."""
+    ct = np.asarray(ct)
+    out = np.zeros(np.shape(like), ct.dtype)
+    if _is_basic(key):
+        out[key] = ct
+    elif issubclass(type(key), np.ndarray) and key.dtype == bool:
+        out[key] = ct  # a mask picks no element twice
+    else:
+        np.add.at(out, key, ct)
+    return out
+
+
+structural(put, (lambda ct, ans, x, like, key: ct[key], None, None), ("same", None, None), ("ct", "like", "key"))
+
+
+# --- anything that only moves elements
+
+
+@primitive(lambda ct, like, func, before, after, kwargs: _like(ct, like))
+def _move_back(ct: Any, like: Any, func: Any, before: Any, after: Any, kwargs: Any) -> Any:
+    shape = np.shape(like)
+    numbers = np.arange(1, int(np.prod(shape, dtype=np.int64)) + 1).reshape(shape)
+    # Where it puts zeros instead of elements, the number is 0.
+    where = func(*before, numbers, *after, **kwargs).ravel()
+    ct = np.asarray(ct)
+    flat = ct.ravel()
+    size = numbers.size + 1
+    if ct.dtype.kind == "c":
+        sums = np.bincount(where, flat.real, size) + 1j * np.bincount(where, flat.imag, size)
+    elif ct.dtype.kind == "f" and ct.dtype.itemsize <= 8:
+        sums = np.bincount(where, flat, size)
+    else:
+        sums = np.zeros(size, ct.dtype)
+        np.add.at(sums, where, flat)
+    return sums[1:].reshape(shape).astype(ct.dtype, copy=False)
+
+
+structural(
+    _move_back,
+    (lambda ct, ans, x, like, func, before, after, kwargs: func(*before, ct, *after, **kwargs), *(None,) * 5),
+    ("same", *(None,) * 5),
+    ("ct", "like", "func", "before", "after", "kwargs"),
+)
+
+
+def move_back(func: Callable[..., Any], position: int, ct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The adjoint of a function that copies, drops or repeats elements of one argument: it is run on their numbers."""
+    return _move_back(ct, args[position], func, args[:position], args[position + 1 :], kwargs)
+
+
+# --- parts of what was joined
+
+
+@primitive(lambda ct, arrays, axis, k: _like(ct, arrays[k]))
+def part_of(ct: Any, arrays: Any, axis: int, k: int) -> Any:
+    """The part of `ct` where array `k` of `arrays` came to lie when they were joined along `axis`."""
+    start = sum(np.shape(a)[axis] for a in arrays[:k])
+    index: list[Any] = [slice(None)] * np.ndim(ct)
+    index[axis] = slice(start, start + np.shape(arrays[k])[axis])
+    return ct[tuple(index)]
+
+
+def _part_of_adjoint(ct: Any, ans: Any, x: Any, arrays: Any, axis: int, k: int) -> Any:
+    return np.concatenate([ct if i == k else np.zeros_like(a) for i, a in enumerate(arrays)], axis=axis)
+
+
+structural(part_of, (_part_of_adjoint, None, None, None), ("same", None, None, None), ("ct", "arrays", "axis", "k"))
+
+
+@primitive(lambda x, like, axes: _like(x, like))
+def resize_like(x: Any, like: Any, axes: Any) -> Any:
+    """`x` cut off, or continued with zeros, at the end of some axes, to the sizes that `like` has there."""
+    x = np.asarray(x)
+    want = np.shape(like)
+    x = x[tuple(slice(want[k] if k in _positive(axes, x.ndim) else None) for k in range(x.ndim))]
+    widths = [(0, max(want[k] - x.shape[k], 0) if k in _positive(axes, x.ndim) else 0) for k in range(x.ndim)]
+    return np.pad(x, widths) if any(after for _, after in widths) else x
+
+
+def _positive(axes: Any, ndim: int) -> tuple[int, ...]:
+    return tuple(axis % ndim for axis in axes)
+
+
+structural(
+    resize_like, (lambda ct, ans, x, like, axes: resize_like(ct, x, axes), None, None), ("same", None, None), ("x",)
+)
+
+
+# --- numbers of elements
+
+
+def _count_spec(a: Any, axis: Any) -> Spec:
+    dtype = a.dtype if isinstance(a, Spec) else np.asarray(a).dtype
+    real = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.float64
+    return Spec(real if isinstance(dtype, np.dtype) and dtype.kind != "c" else None, ())
+
+
+@primitive(_count_spec)
+def _count(a: Any, axis: Any) -> Any:
+    shape = np.shape(a)
+    axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    dtype = dtype_of(a)
+    return np.asarray(
+        np.prod([shape[k] for k in axes]), np.finfo(dtype).dtype if dtype is not None and dtype.kind in "fc" else float
+    )
+
+
+def count(a: Any, axis: Any = None) -> Any:
+    """How many elements lie along axes: an int where that is known, else a number that is counted at run."""
+    shape = shape_of(a)
+    if shape is not None:
+        axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        size = prod([shape[k] for k in axes])
+        if isinstance(size, int):
+            return size
+    return _count(a, axis)
+
+
+structural(_count, (None, None), (None, None), ("a", "axis"))
+set_like_functions(broadcast_like, _reshape_like, _count)
+set_put_function(put)
+
+
+# --- along an axis
+
+
+def along(axis: int, item: Any) -> tuple[Any, ...]:
+    """An index that applies `item` to one axis."""
+    return (slice(None),) * axis + (item,) if axis >= 0 else (Ellipsis, item) + (slice(None),) * (-axis - 1)
+
+
+def shift(a: Any, axis: int, fill: float) -> Any:
+    """`a` moved one on along an axis, with `fill` at the beginning."""
+    first = np.full_like(a[along(axis, slice(0, 1))], fill)
+    return np.concatenate([first, a[along(axis, slice(0, -1))]], axis=axis)
+
+
+@primitive(lambda c, x, axis: Spec(np.result_type(c.dtype, x.dtype) if _known(c, x) else None, x.shape))
+def recurrence(c: Any, x: Any, axis: int) -> Any:
+    """``s[k] = c[k] + x[k] * s[k - 1]`` along an axis: what running products and their adjoints are made of."""
+    c, x = np.moveaxis(np.asarray(c), axis, 0), np.moveaxis(np.asarray(x), axis, 0)
+    out = np.array(np.broadcast_to(c, x.shape), np.result_type(c, x))
+    for k in range(1, len(out)):
+        out[k] += x[k] * out[k - 1]
+    return np.moveaxis(out, 0, axis)
+
+
+def _known(c: Any, x: Any) -> bool:
+    return isinstance(c, Spec) and isinstance(x, Spec) and all(isinstance(s.dtype, np.dtype) for s in (c, x))
+
+
+def _backwards(ct: Any, x: Any, axis: int) -> Any:
+    """The adjoint of `recurrence` in `c`: the same from the end, each step with the factor of the one after it."""
+    return np.flip(recurrence(np.flip(ct, axis), shift(np.flip(conj(x), axis), axis, 0.0), axis), axis)
+
+
+structural(
+    recurrence,
+    (
+        lambda ct, ans, c, x, axis: _backwards(ct, x, axis),
+        lambda ct, ans, c, x, axis: _backwards(ct, x, axis) * conj(shift(ans, axis, 0.0)),
+        None,
+    ),
+    (
+        lambda t, ans, c, x, axis: recurrence(t, x, axis),
+        lambda t, ans, c, x, axis: recurrence(t * shift(ans, axis, 0.0), x, axis),
+        None,
+    ),
+    ("c", "x", "axis"),
+)

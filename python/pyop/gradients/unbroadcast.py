@@ -1,0 +1,242 @@
+"""Cotangents brought to dtype and shape of what they belong to, for arrays and for Values whose sizes may be unknown.
+
+Where shapes are known the answer is a few NumPy calls, or nothing. Where they are not, it is one call of a function
+that looks when it runs; such functions are made by `primitive`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._core import Value
+from ..declare.dims import Extent, same
+from ..declare.spec import Spec
+from ..functions import rule as spec_rule
+from .scalar import Scalar
+
+__all__ = [
+    "broadcast_like",
+    "conj",
+    "dtype_of",
+    "fit",
+    "fit_dtype",
+    "is_complex",
+    "is_zero",
+    "number_of",
+    "primitive",
+    "shape_of",
+    "shrink",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+Shape = tuple[Extent, ...] | None
+# Asked of the type: a Tensor or Value says of itself that it is what it stands for.
+_NUMBERS = (int, float, complex)
+_PLAIN = (*_NUMBERS, np.generic)
+
+
+def primitive(infer: Callable[..., Any]) -> Callable[[F], F]:
+    """A function of arrays that takes part in NumPy's protocol as NumPy's own functions do.
+
+    Parameters
+    ----------
+    infer : callable
+        The spec of the result, from the arguments with a Spec in place of each Value.
+    """
+
+    def make(function: F) -> F:
+        @functools.wraps(function)
+        def public(*args: Any, **kwargs: Any) -> Any:
+            for argument in args:
+                hook = _hook(argument)
+                if hook is not None:
+                    return hook(public, (type(argument),), args, kwargs)
+                if type(argument) is tuple or type(argument) is list:
+                    for item in argument:
+                        hook = _hook(item)
+                        if hook is not None:
+                            return hook(public, (type(item),), args, kwargs)
+            return function(*args, **kwargs)
+
+        spec_rule(public)(infer)
+        return public  # type: ignore[return-value]
+
+    return make
+
+
+def _hook(x: Any) -> Any:
+    if type(x) is np.ndarray or issubclass(type(x), _PLAIN):
+        return None
+    return getattr(x, "__array_function__", None)
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a cotangent or tangent is left out because it is zero."""
+    return x is None
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape of an array, a Value or a number; None if it is not known."""
+    found: Shape = x.shape if hasattr(x, "shape") else np.shape(x)
+    return found
+
+
+def dtype_of(x: Any) -> np.dtype[Any] | None:
+    """The dtype of an array or Value; None if it is not known, and for Python numbers, which have none of their own."""
+    return getattr(x, "dtype", None)
+
+
+def is_complex(x: Any) -> bool | None:
+    """Whether something has complex elements; None if it is not known."""
+    dtype = dtype_of(x)
+    if dtype is not None:
+        return dtype.kind == "c"
+    return issubclass(type(x), complex) if issubclass(type(x), _NUMBERS) else None
+
+
+def number_of(x: Any) -> Any:
+    """The number an argument is, if it is a single one and known: a Python number, or a constant of the graph."""
+    if issubclass(type(x), _NUMBERS):
+        return x
+    if isinstance(x, Value) and x.shape == () and x.node.kind == "constant":
+        return x.graph.run(x).item()
+    return None
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate; of real numbers these themselves."""
+    return x if issubclass(type(x), float) or is_complex(x) is False else np.conjugate(x)
+
+
+def fit_dtype(ct: Any, like: Any, ans: Any = None) -> Any:
+    """A cotangent in the dtype of its argument: the real part of a complex one for a real argument."""
+    if ct is None:
+        return None
+    target = dtype_of(like)
+    if target is None:
+        return np.real(ct) if issubclass(type(like), float) and is_complex(ct) else ct
+    have = dtype_of(ct)
+    if have is target or target.kind not in "fc":
+        return ct
+    if have is None:
+        return ct if issubclass(type(ct), (int, float)) else _cast_like(ct, like)
+    if have.kind == "c" and target.kind == "f":
+        ct = np.real(ct)
+    return ct if dtype_of(ct) == target else ct.astype(target)
+
+
+def fit(ct: Any, like: Any, ans: Any = None) -> Any:
+    """A cotangent of `ans` in dtype and shape of an argument that was broadcast to it.
+
+    Parameters
+    ----------
+    ct : array
+        Its shape broadcasts to that of `ans`.
+    like : array
+        The argument.
+    ans : array, optional
+        What the argument was broadcast to; what `ct` has the shape of by default.
+    """
+    if ct is None:
+        return None
+    have, want = shape_of(ct), shape_of(like)
+    full = have if ans is None else shape_of(ans)
+    if not (have == want == full) or have is None or None in have:
+        ct = _fit_shape(ct, have, like, want, ct if ans is None else ans, full)
+    return fit_dtype(ct, like)
+
+
+def shrink(ct: Any, like: Any, ans: Any) -> Any:
+    """As `fit`, but what is smaller than an argument of the result's shape may stay so: it broadcasts to it."""
+    if ct is None:
+        return None
+    want, full = shape_of(like), shape_of(ans)
+    if want is not None and want == full and None not in want:
+        return fit_dtype(ct, like)
+    return fit(ct.array() if isinstance(ct, Scalar) else ct, like, ans)
+
+
+def _fit_shape(ct: Any, have: Shape, like: Any, want: Shape, ans: Any, full: Shape) -> Any:
+    plan = None if have is None or want is None or full is None else _plan(have, want, full)
+    if plan is None:
+        return _fit_like(ct, ans, like)
+    lead, kept, grows = plan
+    if not lead and not kept:
+        return broadcast_like(ct, like) if grows else ct
+    if grows:
+        ct = broadcast_like(ct, ans)
+    if kept:
+        ct = np.sum(ct, axis=kept, keepdims=True)
+    return np.sum(ct, axis=tuple(range(lead))) if lead else ct
+
+
+def _plan(
+    have: tuple[Extent, ...], want: tuple[Extent, ...], full: tuple[Extent, ...]
+) -> tuple[int, tuple[int, ...], bool] | None:
+    """How many leading axes to sum, which others, and whether to broadcast first; None if that is not known."""
+    lead = len(full) - len(want)
+    missing = len(full) - len(have)
+    if lead < 0 or missing < 0:
+        return None
+    kept = []
+    grows = missing > 0
+    for axis, size in enumerate(full):
+        h = have[axis - missing] if axis >= missing else 1
+        w = want[axis - lead] if axis >= lead else size
+        if same(h, size) is not True:
+            if h != 1:
+                return None
+            grows = True
+        if axis >= lead and same(w, size) is not True:
+            if w != 1:
+                return None
+            kept.append(axis)
+    return lead, tuple(kept), grows
+
+
+# --- functions that look when they run
+
+
+def _spec_like(ct: Any, like: Any) -> Spec:
+    dtype = dtype_of(ct) if isinstance(ct, Spec) else getattr(np.asarray(ct), "dtype", None)
+    return Spec(
+        dtype if isinstance(dtype, np.dtype) else None, like.shape if isinstance(like, Spec) else np.shape(like)
+    )
+
+
+@primitive(_spec_like)
+def broadcast_like(x: Any, like: Any) -> Any:
+    """`x` broadcast to the shape of `like`."""
+    return np.broadcast_to(x, np.shape(like))
+
+
+def _spec_of_like(ct: Any, ans: Any, like: Any) -> Spec:
+    return _spec_like(ct, like)
+
+
+@primitive(_spec_of_like)
+def _fit_like(ct: Any, ans: Any, like: Any) -> Any:
+    """`ct`, which broadcasts to `ans`, summed over the axes along which `like` was broadcast to `ans`."""
+    ct = np.broadcast_to(ct, np.shape(ans))
+    want = np.shape(like)
+    lead = ct.ndim - len(want)
+    if lead > 0:
+        ct = ct.sum(axis=tuple(range(lead)))
+    kept = tuple(k for k, (m, n) in enumerate(zip(ct.shape, want, strict=True)) if n == 1 != m)
+    return ct.sum(axis=kept, keepdims=True) if kept else ct
+
+
+def _dtype_like(ct: Any, like: Any) -> Spec:
+    known = like.dtype if isinstance(like, Spec) else np.asarray(like).dtype
+    known = known if isinstance(known, np.dtype) and known.kind in "fc" else None
+    return Spec(known, ct.shape if isinstance(ct, Spec) else np.shape(ct))
+
+
+@primitive(_dtype_like)
+def _cast_like(ct: Any, like: Any) -> Any:
+    """`ct` in the dtype of `like`, if that is one of real or complex numbers."""
+    return fit_dtype(np.asarray(ct), np.asarray(like))
