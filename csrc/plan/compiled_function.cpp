@@ -118,8 +118,9 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
     }
     ++f.misses;
     PyObject *plan, *kinds, *trees, *keys, *finish, *readings;
-    if (!PyArg_ParseTuple(made.get(), "O!SO!O!OO!", plan_type, &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type,
-                          &keys, &finish, &PyTuple_Type, &readings))
+    int identity;
+    if (!PyArg_ParseTuple(made.get(), "O!SO!O!OO!p", plan_type, &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type,
+                          &keys, &finish, &PyTuple_Type, &readings, &identity))
         return nullptr;
     // Another thread, or the function itself, may have been as quick.
     guard = f.guards->find(hash, call, leaves, status);
@@ -129,6 +130,7 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
     guard = gone ? make_guard(call, kinds, trees, keys, gone.get(), f.declared) : nullptr;
     if (!guard) return nullptr;
     guard->hash = hash;
+    if (identity) guard->identity = true, guard->flat = false;
     guard->plan = Ref::borrow(plan);
     if (guard->captured.set(readings) < 0) return nullptr;
     if (finish != Py_None) {

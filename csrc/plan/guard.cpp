@@ -72,8 +72,22 @@ int fits_leaf(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
             return same_static(o, leaf);
         case LeafKind::Instance:
             return same_instance(o, leaf);
+        case LeafKind::Repeat:
+            return 1;  // see fits_identity
     }
     return 0;
+}
+
+// Which leaves are one array, and which are not.
+bool fits_identity(const Guard& guard, const std::vector<PyObject*>& leaves) {
+    for (size_t k = 0; k < leaves.size(); ++k) {
+        const LeafGuard& leaf = guard.leaves[k];
+        if (leaf.kind == LeafKind::Repeat && leaves[k] != leaves[leaf.same_as]) return false;
+        if ((leaf.kind != LeafKind::Array && leaf.kind != LeafKind::Declared) || !is_exact_array(leaves[k])) continue;
+        const auto end = leaves.begin() + static_cast<std::ptrdiff_t>(k);
+        if (std::find(leaves.begin(), end, leaves[k]) != end) return false;
+    }
+    return true;
 }
 
 bool same_names(PyObject* a, PyObject* b) {
@@ -148,6 +162,10 @@ class GuardMaker {
             case LeafKind::Instance:
                 if (!hold_weakly(o, leaf)) return -1;
                 break;
+            case LeafKind::Repeat:
+                leaf.same_as = static_cast<uint32_t>(PyLong_AsUnsignedLong(key));
+                if (leaf.same_as >= guard_.leaves.size()) return changed();
+                break;
         }
         const bool fed = kind == LeafKind::Array || kind == LeafKind::Declared || kind == LeafKind::Number;
         if (fed) guard_.feeds.push_back(static_cast<uint32_t>(guard_.leaves.size()));
@@ -208,7 +226,7 @@ int fits(const Guard& guard, const Call& call, Leaves& leaves) {
             if (same <= 0) return same;
         }
     }
-    return 1;
+    return !guard.identity || fits_identity(guard, leaves.items);
 }
 
 PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number) {

@@ -3,11 +3,13 @@
 //
 // What is compared, leaf by leaf of the arguments:
 //
-//     array      an exact ndarray: dtype and shape; the plan takes it
-//     declared   anything that is not symbolic: the plan checks it itself, its inputs being declared
-//     number     a Python number or a scalar of NumPy of exactly this type; the plan takes it, whatever its value
-//     static     an equal object of the same type: the plan was made for this value
-//     instance   the same object, held weakly: the `self` of a method
+//   array       an exact ndarray: dtype and shape; the plan takes it
+//   declared    anything that is not symbolic: the plan checks it itself, its inputs being declared
+//   number      an instance of exactly this type (Python's numbers, NumPy's scalars): the plan takes it, whatever its
+//               value
+//   static      an equal object of the same type: the plan was made for this value
+//   instance    the same object: the `self` of a method, held weakly
+//   repeat      the array that another leaf is, in functions that ask for that (compiling/identity.py)
 //
 // Threads: attached only; the GIL guards all of it. Comparing may run Python code (`__eq__`, attributes of a
 // dataclass), which may call the function again, or clear it, and so change the table: whoever walks the table watches
@@ -25,13 +27,14 @@
 
 namespace pyop {
 
-enum class LeafKind : char { Array = 'a', Declared = 'd', Number = 'n', Static = 's', Instance = 'i' };
+enum class LeafKind : char { Array = 'a', Declared = 'd', Number = 'n', Static = 's', Instance = 'i', Repeat = 'r' };
 
 struct LeafGuard {
     LeafKind kind;
     bool weak = false;        // Instance: `expected` is a weak reference
     int ndim = 0;             // Array
     uint32_t first_dim = 0;   // into Guard::dims
+    uint32_t same_as = 0;     // Repeat: a leaf before it
     PyObject* expected = nullptr;  // borrowed from Guard::owned: dtype, type or object
     int type_num = NPY_NOTYPE;     // Number: of a Python number, as an array
     PyObject* key = nullptr;       // borrowed, may be null: a static value compares by its key
@@ -51,6 +54,7 @@ struct Guard {
     std::vector<npy_intp> dims;
     std::vector<uint32_t> feeds;   // the leaves the plan takes, in its order
     std::vector<Ref> owned;
+    bool identity = false;         // leaves that are no Repeat are different arrays
     bool any_number = false;       // some leaf is a Python number
     mutable std::vector<ResultRecycler> recyclers;  // by leaf: the arrays Python numbers are put in
     Ref names;                     // of keyword arguments: a tuple, or null

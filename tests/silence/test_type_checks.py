@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import numbers
+import operator
 import sys
 import types
 import typing
@@ -254,3 +255,83 @@ def test_an_item_of_a_plain_array_is_refused_by_name():
     value = pyop.Graph().input("float64[3]")
     with pytest.raises(TypeError, match=r"np\.stack"):
         one(value)
+
+
+HELD = np.ones(3)
+KINDS = (typing.Iterable, typing.Sized)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x * (2 if x is y else 3),
+        lambda x, y: x * (2 if id(x) == id(y) else 3),
+        lambda x, y: x * len({id(x), id(y)}),
+        lambda x, y: x * (2 if operator.is_not(x, y) else 3),
+        lambda x, y: x * (2 if any(y is k for k in [x]) else 3),
+        lambda x, y: (lambda d: x * (2 if d["x"] is d["y"] else 3))({"x": x, "y": y}),
+    ],
+)
+def test_one_array_given_twice_is_one(f):
+    compiled, other = pyop.compile(f), X + 1
+    declared = pyop.compile(f, "float64[n]", "float64[n]")
+    for pair in ((X, X), (X, other), (other, other), (other, X), (X, X)):
+        np.testing.assert_array_equal(compiled(*pair), f(*pair))
+        np.testing.assert_array_equal(declared(*pair), f(*pair))
+    assert compiled.cache_info().plans == 2
+
+
+def test_one_array_in_a_container_is_one():
+    compiled = pyop.compile(f := lambda a, b: a["x"] * (2 if a["x"] is b[1] else 3) + b[0])
+    other = X + 1
+    for given in (({"x": X}, [X, X]), ({"x": X}, [X, other]), ({"x": other}, [X, other]), ({"x": X}, [other, X])):
+        np.testing.assert_array_equal(compiled(*given), f(*given))
+
+
+def test_one_plan_does_where_nobody_asks():
+    compiled = pyop.compile(lambda x, y=None: x * 2 if y is None else x * y)
+    compiled(X, X), compiled(X, X + 1)
+    assert compiled.cache_info().plans == 1
+
+
+def test_an_array_that_is_held_is_no_argument():
+    with pytest.raises(TypeError, match=r"compares 'HELD', an array that it holds, by `is`.*static argument"):
+        pyop.compile(lambda x: x * (2 if x is HELD else 3))(X)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * (2 if all(isinstance(x, kind) for kind in KINDS) else 3),
+        lambda x, kinds=(typing.Iterable,): x * (2 if isinstance(x, kinds[0]) else 3),
+        lambda x: (lambda kind: x * (2 if isinstance(x, kind) else 3))(typing.Sized),
+    ],
+)
+def test_classes_of_typing_in_tables_and_variables_are_refused(f):
+    with pytest.raises(TypeError, match=r"class of typing.*write isinstance\(x, collections\.abc\.Iterable\)"):
+        pyop.compile(f)(X)
+
+
+def test_each_function_is_asked_for_what_it_holds():
+    def made(kind):
+        return lambda x: x * (2 if type(x) is kind else 3)
+
+    agrees(made(dict), X)
+    with pytest.raises(TypeError, match=r"write isinstance\(x, np\.ndarray\)"):
+        pyop.compile(made(np.ndarray))(X)
+
+
+def test_methods_and_functions_of_other_modules_are_asked():
+    module = types.ModuleType("pyop_test_module")
+    exec("import numpy\ndef helper(x):\n    return x * (2 if type(x) is numpy.ndarray else 3)", vars(module))
+
+    class Model:
+        def helper(self, x):
+            return x * (2 if type(x) is np.ndarray else 3)
+
+        def run(self, x):
+            return self.helper(x)
+
+    for f in (lambda x: module.helper(x), Model().run, lambda x, model=Model(): model.run(x)):  # noqa: B008
+        with pytest.raises(TypeError, match=r"write isinstance\(x, np\.ndarray\)"):
+            pyop.compile(f)(X)

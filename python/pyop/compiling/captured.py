@@ -67,6 +67,9 @@ _FLEETING = frozenset(
 ) | {"perf_counter", "perf_counter_ns", "monotonic", "now", "today", "utcnow", "process_time", "globals"}
 _BY_NAME: tuple[type, ...] = (operator.attrgetter, operator.methodcaller)
 _ENVIRONMENT = frozenset(("environ", "getenv"))
+# NumPy's settings are context variables, of which its functions give copies.
+_SETTINGS = frozenset(("geterr", "geterrcall", "get_printoptions"))
+_SETTINGS_HELD = (("numpy._core.umath", "_extobj_contextvar"), ("numpy._core.printoptions", "format_options"))
 _NEVER = "what an op calls"  # which runs with the plan, and not when it is traced
 # Of the standard library, but made to hold what is the user's.
 _HOLDERS: tuple[type, ...] = (SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap, threading.local)
@@ -221,6 +224,9 @@ class Watch:
             self._add(Items("a global", known))
         if not _ENVIRONMENT.isdisjoint(found.names):
             self._push("the environment", os.environ._data)  # type: ignore[attr-defined]  # the dict in it
+        if not _SETTINGS.isdisjoint(found.names):
+            for module, name in _SETTINGS_HELD:
+                self._push("a setting of NumPy", getattr(sys.modules.get(module), name, None))
         for value in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self._push(f"a default of {fn.__qualname__}", value)
         self._add(Code(f"the code of {fn.__qualname__}", fn))
@@ -406,6 +412,11 @@ class Watch:
                 elif by is not _NEVER:
                     waiting.setdefault(by, []).append(x)
         return [*found], None if dynamic else frozenset(names)
+
+    def functions(self) -> list[FunctionType]:
+        """Those of the user's that may run; of the special methods, none but calls."""
+        found = [self._functions[at] for at in self.read()[0] if at in self._functions]
+        return [fn for fn in found if not fn.__name__.startswith("__") or fn.__name__ == "__call__"]
 
     def readings(self, own: Own) -> Iterator[Reading]:
         """What to compare at each call of a plan.

@@ -6,23 +6,25 @@ it computes nothing yet, and a plan knows nothing of them later: it would go ano
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from .code import facts
-from .type_checks import functions_of
+from .functions import functions_of
 
 __all__ = ["refuse_error_handling"]
 
 
-def refuse_error_handling(fn: Callable[..., Any]) -> None:
+def refuse_error_handling(fn: Callable[..., Any], others: Iterable[FunctionType] = ()) -> None:
     """Raise if a function lets NumPy raise or call for floating-point errors, or reads warnings.
 
     Parameters
     ----------
     fn : callable
+    others : iterable of function
+        What else it may call, if somebody has looked.
 
     Raises
     ------
@@ -40,7 +42,7 @@ def refuse_error_handling(fn: Callable[..., Any]) -> None:
     Traceback (most recent call last):
     TypeError: f (<...
     """
-    for function in functions_of(fn):
+    for function in dict.fromkeys((*functions_of(fn), *others)):
         code = function.__code__
         if what := _found(code):
             raise TypeError(
@@ -57,8 +59,6 @@ def _found(code: CodeType) -> str | None:
         return "calls np.seterr"
     if "errstate" in names and constants & {"raise", "call"}:
         return 'uses np.errstate with "raise" or "call"'
-    if "geterr" in names or "get_printoptions" in names:
-        return "reads settings of NumPy by np.geterr or np.get_printoptions"
     if "catch_warnings" in names and ("error" in constants or "record" in constants):
         return "makes errors of warnings, or records them"
     return None

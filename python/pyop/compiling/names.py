@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import types
 from typing import Any
 
-__all__ = ["imported"]
+__all__ = ["imported", "value_of"]
 
 _LAZY: Any = getattr(types, "LazyImportType", None)  # CPython 3.15
 
@@ -25,3 +26,15 @@ def imported(x: Any) -> Any:
         return x.resolve()
     except ImportError:  # the function's own business, if it comes to that name
         return x
+
+
+def value_of(op: Any, function: types.FunctionType) -> Any:
+    """What the name in an instruction of a function stands for; None if that is not known."""
+    if op.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        return imported(function.__globals__.get(op.argval, getattr(builtins, str(op.argval), None)))
+    if op.opname == "LOAD_DEREF" and op.argval in function.__code__.co_freevars:
+        try:
+            return (function.__closure__ or ())[function.__code__.co_freevars.index(op.argval)].cell_contents
+        except (ValueError, IndexError):
+            return None
+    return None

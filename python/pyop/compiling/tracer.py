@@ -21,6 +21,8 @@ from ..refusals import call_watched, note_call, refusal
 from .arguments import NUMBERS, Argument, Arguments, Place, root
 from .captured import Watch
 from .error_checks import refuse_error_handling
+from .functions import functions_of
+from .identity import compares_objects
 from .number import Number, Specialise, check_statics, is_number
 from .options import Options
 from .own import Own
@@ -45,11 +47,12 @@ class Tracer:
         self.history = History(self.name)
         self.unread = unread(fn)
         # Of arrays that the last trace has read, which plans hold but once.
+        self.identity = False  # whether the function may ask if two arguments are one array
         self.elements: list[tuple[weakref.ref[np.ndarray[Any, Any]], bytes]] = []
         self.last: tuple[Any, weakref.ref[Plan], tuple[Reading, ...]] | None = None
 
     def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
-        """A call that fits no guard: ``(result,)``, or ``(plan, kinds, trees, keys, finish, readings)`` for a guard."""
+        """A call that fits no guard: ``(result,)``, or what a guard is made of (guard_of of compiled_function.cpp)."""
         positional, keywords = args[:n], dict(zip(names or (), args[n:], strict=True))
         if self.arguments.takes_any and out is None and any(_has_rules(x) for x in args):
             return (self.fn(*positional, **keywords),)
@@ -69,7 +72,8 @@ class Tracer:
         if plan is not None and self.last is not None:
             places = [place for _, found in arguments for place in found]
             trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
-            return plan, b"".join(p.kind for p in places), trees, tuple(p.key for p in places), None, self.last[2]
+            kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
+            return plan, kinds, trees, keys, None, self.last[2], False
         while True:
             try:
                 plan, finish, kinds, keys, read = self._trace(arguments, n, names or (), specialised)
@@ -81,10 +85,11 @@ class Tracer:
         places = [place for _, found in arguments for place in found]
         self._count(function, arguments, places, specialised, read)
         # What it has read beside is no more than the function itself.
-        whole = known is not None and not specialised and finish is None and all(row[0] in b"fz" for row in read)
+        simple = not (self.identity or specialised or finish is not None)
+        whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
         trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
-        return plan, kinds, trees, keys, finish, read
+        return plan, kinds, trees, keys, finish, read, self.identity
 
     def _traced_already(self, function: Any, known: Any) -> Plan | None:
         """The plan of the last trace if it does for this call too, as the arguments differ in what is not read.
@@ -131,7 +136,7 @@ class Tracer:
                 keys.append(place.key)
         graph: Graph | None = None
         try:
-            graph, result, read = self._write_down(arguments, n, names, kinds)
+            graph, result, read = self._write_down(arguments, n, names, kinds, keys)
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
             if self._has_numbers(arguments, n, kinds):
                 check_statics(graph)
@@ -150,7 +155,7 @@ class Tracer:
         return plan, finish, b"".join(kinds), tuple(keys), read
 
     def _write_down(
-        self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes]
+        self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]
     ) -> tuple[Graph, Any, tuple[Reading, ...]]:
         """The graph of one call and what the function returned, if every call writes down the same."""
         instances = [p.value for _, places in arguments for p in places if p.kind == b"i"]
@@ -162,8 +167,14 @@ class Tracer:
                 "call whether somebody has changed them: pass those that it reads as arguments, as arrays rather than "
                 "many small objects"
             )
+        functions = watch.functions()
+        refuse_exact_types(self.fn, functions)
+        refuse_error_handling(self.fn, functions)
+        if compares_objects([*functions_of(self.fn), *functions]):
+            self.identity = True
+            kinds[:] = _repeats(arguments, kinds, keys)
         try:
-            graph, result = self._call(arguments, n, names, kinds)
+            graph, result = self._call(arguments, n, names, kinds, keys)
         except Specialise:
             watch.restore()  # there will be another trace
             raise
@@ -184,7 +195,7 @@ class Tracer:
             watch.restore_generators()
         for attempt in range(6):
             try:
-                again, result_again = self._call(arguments, n, names, kinds)
+                again, result_again = self._call(arguments, n, names, kinds, keys)
             except Exception:
                 watch.restore()
                 raise self._refusal([place.label for place in changed] or drawn) from None
@@ -228,18 +239,23 @@ class Tracer:
             "pass what changes as an argument and return what it becomes, or do it in a pyop.op(..., stateful=True)"
         )
 
-    def _call(self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes]) -> tuple[Graph, Any]:
-        refuse_exact_types(self.fn)
-        refuse_error_handling(self.fn)
+    def _call(
+        self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]
+    ) -> tuple[Graph, Any]:
         graph = Graph(name=check_name(self.name))
         given: list[Any] = []
         handed: list[list[Any]] = []
+        stand_ins: list[Any] = []
         number = 0
         with graph:
             for tree, places in arguments:
                 leaves = []
                 for place in places:
-                    leaves.append(_stand_in(graph, place, kinds[number], number))
+                    if kinds[number] == b"r":
+                        leaves.append(stand_ins[keys[number]])
+                    else:
+                        leaves.append(_stand_in(graph, place, kinds[number], number))
+                    stand_ins.append(leaves[-1])
                     number += 1
                 given.append(tree.unflatten(leaves))
                 handed.append(leaves)
@@ -330,6 +346,19 @@ def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
     if kind == b"n" and type(place.value) in NUMBERS:
         return Number(type(place.value), value, frozenset((number,)))
     return value
+
+
+def _repeats(arguments: list[Argument], kinds: list[bytes], keys: list[Any]) -> list[bytes]:
+    """The kinds of the leaves, and in `keys` which leaf another one repeats, being the same array."""
+    first: dict[int, int] = {}
+    found = []
+    for k, place in enumerate(place for _, places in arguments for place in places):
+        is_array = kinds[k] in (b"a", b"d") and type(place.value) is np.ndarray
+        at = first.setdefault(id(place.value), k) if is_array else k
+        found.append(kinds[k] if at == k else b"r")
+        if at != k:
+            keys[k] = at
+    return found
 
 
 def _input_name(path: str) -> str:

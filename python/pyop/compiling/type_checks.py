@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import builtins
 import collections.abc
-import dis
-import os
+import contextlib
+import sys
 import typing
 import weakref
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from .._core import Op
-from .names import imported
+from .code import facts, instructions
+from .functions import functions_of
+from .names import imported, value_of
 
-__all__ = ["asks_types_of_numbers", "functions_of", "names_of", "refuse_exact_types"]
+__all__ = ["asks_types_of_numbers", "refuse_exact_types"]
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_CLOSURE")
-_NOT_SEEN = ("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RESUME", "COPY_FREE_VARS")
 # Between type(x) and the comparison stands no more than np.ndarray, or a tuple of such, and no other comparison.
 _NEAR = 24
 # isinstance(x, typing.Iterable) asks type(x) alone, and a Protocol of a method without a slot finds it there.
@@ -34,6 +35,10 @@ _BY_TYPE: tuple[Any, ...] = (
     *(typing.Iterable, typing.Sized, typing.Container, typing.Collection, typing.Hashable),
     *(typing.SupportsComplex, typing.SupportsRound),
 )
+_BY_TYPE_NAMES = frozenset(
+    ("Iterable", "Sized", "Container", "Collection", "Hashable", "SupportsComplex", "SupportsRound")
+)
+_TABLES = (tuple, list, set, frozenset, dict)
 _ABSTRACT: tuple[Any, ...] = (
     *(collections.abc.Iterable, collections.abc.Sized, collections.abc.Container, collections.abc.Collection),
     collections.abc.Hashable,
@@ -41,18 +46,17 @@ _ABSTRACT: tuple[Any, ...] = (
 _OF_THE_TYPE = ("__name__", "__qualname__", "__module__")
 _NAMES = {"numpy", "ndarray", *(t.__name__ for t in np.sctypeDict.values())}
 
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-
-_checked: dict[CodeType, str | None] = {}
 _passed: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 
 
-def refuse_exact_types(fn: Callable[..., Any]) -> None:
+def refuse_exact_types(fn: Callable[..., Any], others: Iterable[FunctionType] | None = None) -> None:
     """Raise if a function compares the exact type of something with one of NumPy's.
 
     Parameters
     ----------
     fn : callable
+    others : iterable of function, optional
+        What else it may call, if somebody has looked.
 
     Raises
     ------
@@ -68,17 +72,43 @@ def refuse_exact_types(fn: Callable[..., Any]) -> None:
     Traceback (most recent call last):
     TypeError: `type(x) is np.ndarray` at <...
     """
-    if type(fn) is Op or (type(fn) is FunctionType and fn in _passed):
+    if type(fn) is Op or (others is None and type(fn) is FunctionType and fn in _passed):
         return
-    for function in functions_of(fn):
-        code = function.__code__
-        if code not in _checked:
-            _checked[code] = next(_found(code, function), None)
-        message = _checked[code]
-        if message is not None:
+    functions = dict.fromkeys((*functions_of(fn), *(others or ())))
+    for function in functions:
+        for message in _found(function.__code__, function):
             raise TypeError(message)
+    if any(_asks_kinds(function) for function in functions):
+        for function in functions:
+            if _names_by_type(function):
+                raise TypeError(_by_type(f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"))
     if type(fn) is FunctionType:
         _passed.add(fn)
+
+
+def _asks_kinds(function: FunctionType) -> bool:
+    return not facts(function.__code__).globals_read.isdisjoint(("isinstance", "issubclass"))
+
+
+def _names_by_type(function: FunctionType) -> bool:
+    """Whether a function names a class that asks type(x) alone, or has it in a table."""
+    found = facts(function.__code__)
+    named = [imported(function.__globals__.get(name)) for name in found.globals_read]
+    if any(x is typing for x in named) and not found.names.isdisjoint(_BY_TYPE_NAMES):
+        return True
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # empty
+            named.append(cell.cell_contents)
+    named.extend((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
+    return any(_is_by_type(x) or (type(x) in _TABLES and any(map(_is_by_type, x))) for x in named)
+
+
+def _is_by_type(x: Any) -> bool:
+    if any(x is kind for kind in _BY_TYPE):
+        return True
+    # The Protocols of CPython 3.12 look for methods in the class, where what stands for a scalar has those of arrays.
+    is_protocol = isinstance(x, type) and sys.version_info >= (3, 12) and getattr(x, "_is_runtime_protocol", False)
+    return is_protocol and x.__module__ not in ("typing", "collections.abc")
 
 
 def asks_types_of_numbers(fn: Callable[..., Any]) -> bool:
@@ -99,7 +129,7 @@ def asks_types_of_numbers(fn: Callable[..., Any]) -> bool:
 
 
 def _may_compare(function: FunctionType) -> bool:
-    names = frozenset(names_of(function.__code__))
+    names = facts(function.__code__).names
     if "type" not in names or function.__globals__.get("type", type) is not type:
         return False
     if not names.isdisjoint(_NUMBER_NAMES):
@@ -122,61 +152,10 @@ def _exact(line: str) -> str:
 
 def _by_type(line: str) -> str:
     return (
-        f"isinstance() with a class of typing at {line} asks type(x), which is none of NumPy's while a function is "
-        "traced or differentiated: write isinstance(x, collections.abc.Iterable), or another of collections.abc, "
-        "numbers or NumPy, which ask what x stands for"
+        f"isinstance() with a class of typing (or a Protocol) at {line} asks type(x), which is none of NumPy's while "
+        "a function is traced or differentiated: write isinstance(x, collections.abc.Iterable), or another of "
+        "collections.abc, numbers or NumPy, which ask what x stands for"
     )
-
-
-def functions_of(fn: Any) -> Iterator[FunctionType]:
-    """The function, and those that it names: in its closure, and in its module."""
-    pending: list[Any] = [fn]
-    seen: set[FunctionType] = set()
-    while pending and len(seen) < 200:
-        function = pending.pop()
-        while not isinstance(function, (FunctionType, Op)):  # what an op calls is called with arrays
-            inner = function.__func__ if type(function) is MethodType else _wrapped(function)
-            if inner is None or inner is function:
-                break
-            function = inner
-        if not isinstance(function, FunctionType) or function in seen or _asks_us(function):
-            continue
-        seen.add(function)
-        ours = function.__code__.co_filename.startswith(_PACKAGE)  # what a transformation has made of a function
-        if not ours:
-            yield function
-        for cell in function.__closure__ or ():
-            try:
-                pending.append(cell.cell_contents)
-            except ValueError:
-                continue
-        if ours:
-            continue
-        module = function.__module__
-        for name in names_of(function.__code__):
-            named = function.__globals__.get(name)
-            if isinstance(named, FunctionType) and named.__module__ == module:
-                pending.append(named)
-
-
-def _wrapped(x: Any) -> Any:
-    try:
-        return getattr(x, "__wrapped__", None)
-    except Exception:  # of an object that does not like to be looked at
-        return None
-
-
-def _asks_us(function: FunctionType) -> bool:
-    """Whether it is a function of NumPy or SciPy, which ask what stands for an array by their protocols."""
-    return (function.__module__ or "").partition(".")[0] in ("numpy", "scipy")
-
-
-def names_of(code: CodeType) -> Iterator[str]:
-    """The names of globals and attributes that it reads, nested functions included."""
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from names_of(inner)
 
 
 def _may_ask(code: CodeType, function: FunctionType) -> bool:
@@ -191,18 +170,16 @@ def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
     """The error of what it compares so."""
     if not _may_ask(code, function):
         return
-    ops = [op for op in dis.get_instructions(code) if op.opname not in _NOT_SEEN]
+    ops = instructions(code)
     line = code.co_firstlineno
     start = 0  # of what is compared
     for k, op in enumerate(ops):
         line = _line(op) or line
         if "JUMP" in op.opname:
             start = k + 1
-        asked = _value(op, function)
+        asked = value_of(op, function)
         if asked is isinstance or asked is issubclass:
             given = _arguments(ops[k + 1 : k + 1 + _NEAR], function)
-            if asked is isinstance and any(value is t for value in given for t in _BY_TYPE):
-                yield _by_type(f"{code.co_filename}:{line}")
             if asked is issubclass and any(value is type for value in given) and any(map(_tells, given)):
                 yield _exact(f"{code.co_filename}:{line}")
         if op.opname not in ("IS_OP", "CONTAINS_OP") and not (op.opname == "COMPARE_OP" and "=" in str(op.argval)):
@@ -223,14 +200,14 @@ def _line(op: Any) -> int | None:
     return None if positions is None else positions.lineno
 
 
-def _calls_type(ops: list[Any], function: FunctionType) -> bool:
+def _calls_type(ops: Sequence[Any], function: FunctionType) -> bool:
     for k, op in enumerate(ops):
-        if op.opname == "LOAD_GLOBAL" and op.argval == "type" and _value(op, function) is type:
+        if op.opname == "LOAD_GLOBAL" and op.argval == "type" and value_of(op, function) is type:
             return any(later.opname.startswith("CALL") and later.arg == 1 for later in ops[k:])
     return False
 
 
-def _compares_names(ops: list[Any]) -> bool:
+def _compares_names(ops: Sequence[Any]) -> bool:
     """Whether type(x).__name__ is compared with a name that NumPy's types may have."""
     if not any(op.argval == name for op in ops for name in _OF_THE_TYPE):
         return False
@@ -239,7 +216,7 @@ def _compares_names(ops: list[Any]) -> bool:
     return not named or not _NAMES.isdisjoint(named)
 
 
-def _arguments(ops: list[Any], function: FunctionType) -> list[Any]:
+def _arguments(ops: Sequence[Any], function: FunctionType) -> list[Any]:
     """What is named up to the call of two arguments."""
     given: list[Any] = []
     for k, op in enumerate(ops):
@@ -259,24 +236,12 @@ def _is_type(x: Any) -> bool:
     return isinstance(x, type) and issubclass(x, (np.ndarray, np.generic))
 
 
-def _loaded(ops: list[Any], k: int, function: FunctionType) -> Any:
+def _loaded(ops: Sequence[Any], k: int, function: FunctionType) -> Any:
     """What a name, or an attribute of a module, stands for."""
     op = ops[k]
     if op.opname in _LOADS:
-        return _value(op, function)
+        return value_of(op, function)
     if op.opname != "LOAD_ATTR" or k == 0:
         return None
     module = _loaded(ops, k - 1, function)
     return getattr(module, op.argval, None) if isinstance(module, ModuleType) else None
-
-
-def _value(op: Any, function: FunctionType) -> Any:
-    """What a name stands for."""
-    if op.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-        return imported(function.__globals__.get(op.argval, getattr(builtins, str(op.argval), None)))
-    if op.opname == "LOAD_DEREF" and op.argval in function.__code__.co_freevars:
-        try:
-            return (function.__closure__ or ())[function.__code__.co_freevars.index(op.argval)].cell_contents
-        except (ValueError, IndexError):
-            return None
-    return None

@@ -1,0 +1,73 @@
+"""``a is b`` of two arguments: whether they are one array is asked of each call, if the function may ask it.
+
+An argument given twice is one symbolic array, and such a call has a plan of its own. Most functions never ask, and one
+plan does for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from .code import Instruction, codes, facts, instructions
+from .names import value_of
+
+__all__ = ["compares_objects"]
+
+_OPERATORS = frozenset(("is_", "is_not"))  # of the module operator
+_CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT")
+
+
+def compares_objects(functions: Iterable[FunctionType]) -> bool:
+    """Return whether one of the functions may ask if two arrays are the same object.
+
+    Parameters
+    ----------
+    functions : iterable of function
+
+    Raises
+    ------
+    TypeError
+        One compares with an array that it holds, which nothing that stands for an argument ever is.
+
+    Examples
+    --------
+    >>> from pyop.compiling.identity import compares_objects
+    >>> compares_objects([lambda a, b: a if a is b else b]), compares_objects([lambda a: a is None])
+    (True, False)
+    """
+    asked = [_asks(function) for function in functions]  # all of them, as one may be refused
+    return any(asked)
+
+
+def _asks(function: FunctionType) -> bool:
+    names = facts(function.__code__)
+    if "id" in names.globals_read or not _OPERATORS.isdisjoint(names.names):
+        return True
+    found = False
+    for code in codes(function.__code__):
+        ops = instructions(code)
+        for k, op in enumerate(ops):
+            if op.opname == "IS_OP" and k >= 2 and not _is_plain(ops[: k - 1], ops[k - 1], function):
+                alone = ops[k - 1].opname.startswith("LOAD_") and ops[k - 1].opname != "LOAD_ATTR"
+                found = found or not (alone and _is_plain(ops[: k - 2], ops[k - 2], function))
+    return found
+
+
+def _is_plain(before: tuple[Instruction, ...], op: Instruction, function: FunctionType) -> bool:
+    """Whether an operand is known, and no array."""
+    if op.opname in _CONSTANTS:
+        return True
+    value = value_of(op, function)
+    if op.opname == "LOAD_ATTR" and before:
+        owner = value_of(before[-1], function)
+        value = getattr(owner, str(op.argval), None) if isinstance(owner, (ModuleType, type)) else None
+    if isinstance(value, np.ndarray):
+        raise TypeError(
+            f"{function.__name__} ({function.__code__.co_filename}:{function.__code__.co_firstlineno}) compares "
+            f"{op.argval!r}, an array that it holds, by `is`, and no argument is that array while the function is "
+            "traced: pass what is to be decided as a static argument, or compare before the call"
+        )
+    return value is not None
