@@ -34,7 +34,7 @@ enum class ReadingKind : char {
 
 class Captured {
   public:
-    // `readings`: a tuple of (kind, owner, key, value, label), as python/pyop/compiling/places.py makes them. -1 with
+    // `readings`: a tuple of (kind, owner, key, value, label), as python/pyop/tracing/places.py makes them. -1 with
     // the error set if it is none.
     int set(PyObject* readings);
     PYOP_INLINE bool unchanged() const { return (owners_.empty() && rows_.empty()) || compare(); }

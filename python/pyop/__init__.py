@@ -33,13 +33,15 @@ from .gradients.stop import stop_gradient
 from .gradients.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.explain import Explanation
-from .graph.graph import Graph, trace
+from .graph.graph import Graph
 from .graph.in_place import in_place
 from .graph.value_methods import getitem, install
+from .ops import op_gradients as _op_gradients  # noqa: F401 - gives Op its methods
 from .ops.op import Op, op
 from .ops.py_func import numpy_function, py_func
 from .profile import Profile, profile
 from .saving import load, pickles
+from .tracing.trace import trace
 
 __all__ = [
     "CompiledFunction",

@@ -224,7 +224,7 @@ class _Checks:
         return None
 
     def graph(self) -> str | None:
-        from .graph.graph import trace
+        from .tracing.trace import trace
 
         if self.writes:
             return "the op writes into its arguments"

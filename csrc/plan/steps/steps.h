@@ -28,7 +28,7 @@ StepMaker make_put_step;
 StepMaker make_like_step;
 StepMaker make_fill_step;
 
-// Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/compiling/number.py.
+// Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/graph/number.py.
 void set_number_call(PyObject* type);
 
 // Told once by Python: functions of python/pyop/gradients/adjoints.py.

@@ -51,7 +51,7 @@ class _Ctx:
 def _results(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The specs of what forward returns, found by calling it with Values of a graph of its own; one unknown array
     where it does not work on Values."""
-    from ..graph.graph import trace
+    from ..tracing.trace import trace
 
     leaves, tree = flatten(args)
     which = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Value)]

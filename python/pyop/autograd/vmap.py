@@ -137,7 +137,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
     """
 
     def batched(*args: Any) -> Any:
-        from ..compiling.type_checks import refuse_exact_types
+        from ..tracing.type_checks import refuse_exact_types
 
         refuse_exact_types(func)
         dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)

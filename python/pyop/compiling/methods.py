@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._core import CompiledFunction
+from ..declare.references import by_path, found_at, own_attributes
 from ..graph.graph import Graph
+from .front import _compile
 
 __all__ = ["CacheInfo"]
 
@@ -57,9 +59,6 @@ def _graph(self: CompiledFunction, *args: Any, **kwargs: Any) -> Graph:
 
 def _reduce(self: CompiledFunction) -> Any:
     """Pickled by import path, as functions are, if one leads back; else by what it is made of, without its plans."""
-    from ..saving.references import by_path, found_at, own_attributes
-    from .front import _compile
-
     path: str | None = getattr(self, "__qualname__", None)
     if path is not None and found_at(f"{getattr(self, '__module__', None)}.{path}") is self and by_path(self) is self:
         return path

@@ -14,9 +14,9 @@ from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
 from ..graph.graph import Graph
+from ..graph.number import Number, is_number
 from ..graph.sizes import apply
 from .arguments import NUMBERS, STATIC_TYPES
-from .number import Number, is_number
 
 __all__ = ["Apart", "Both", "declare_outputs"]
 

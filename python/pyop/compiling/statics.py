@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import set_static_key
-from .number import Number
+from ..graph.number import Number
 
 __all__ = ["static_key"]
 

@@ -17,20 +17,20 @@ from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.graph import Graph
+from ..graph.number import Number, Specialise, check_statics, is_number
 from ..refusals import call_watched, note_call, refusal
+from ..tracing.captured import Watch
+from ..tracing.error_checks import refuse_error_handling
+from ..tracing.own import Own
+from ..tracing.places import Reading
+from ..tracing.same import same, same_graphs
+from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, root
-from .captured import Watch
-from .error_checks import refuse_error_handling
 from .functions import functions_of
 from .identity import compares_objects
-from .number import Number, Specialise, check_statics, is_number
 from .options import Options
-from .own import Own
-from .places import Reading
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning
-from .same import same, same_graphs
-from .type_checks import asks_types_of_numbers, refuse_exact_types
 from .unread import signature, unread
 
 __all__ = ["Tracer"]

@@ -10,8 +10,8 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..tracing.code import variables
 from .arguments import Argument
-from .code import variables
 
 __all__ = ["signature", "unread"]
 

@@ -63,7 +63,7 @@ class _Call:
         """Fail if the rule takes numbers out of its arguments (``x.tolist()``): Tensors would allow that, and the
         derivative would be lost."""
         from ..declare.spec import Spec
-        from ..graph.graph import trace
+        from ..tracing.trace import trace
 
         specs = tuple([Spec.of(x.numpy() if type(x) is Tensor else np.asarray(x)) for x in arrays])
         if self.gradient.traced.get(self) != specs:

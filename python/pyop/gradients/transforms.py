@@ -15,9 +15,10 @@ from .._core import Op, Value, graph_being_built
 from .._tree import flatten, leaf_types
 from ..autograd.batched import EXAMPLES, level_of, one_by_one
 from ..autograd.vmap import vmap as batched
-from ..compiling.type_checks import refuse_exact_types
 from ..containers import plain_array
-from ..graph.graph import Graph, trace
+from ..graph.graph import Graph
+from ..tracing.trace import trace
+from ..tracing.type_checks import refuse_exact_types
 from .eager import Eager
 from .inline import Inlined
 from .opened import Argnums, Opened, check_scalar

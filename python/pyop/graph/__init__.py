@@ -7,7 +7,7 @@ __all__: list[str] = []
 
 def __getattr__(name: str) -> Any:
     # Pickles of earlier versions name the class here.
-    if name not in {"Graph", "trace"}:
+    if name != "Graph":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     from . import graph
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._core import Node, Plan
-from ..compiling.number import OnNumbers
 from ..declare.parameters import default_name
 from .node_call import unwrapped
+from .number import OnNumbers
 
 __all__ = ["Explanation", "Line", "NodeFate"]
 

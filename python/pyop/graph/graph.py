@@ -1,21 +1,20 @@
-"""`Graph`: a computation written down, to be run in parts or compiled as a whole; and `trace`."""
+"""`Graph`: a computation written down, to be run in parts or compiled as a whole."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from .. import _core
 from .._core import GraphBase, GraphError, Node, Plan, Value
 from .._tree import TreeDef, flatten
-from ..declare.parameters import Parameters, check_name, default_name
+from ..declare.parameters import check_name
 from ..declare.spec import Spec
-from ..refusals import call_watched, note_call
 
-__all__ = ["Graph", "trace"]
+__all__ = ["Graph"]
 
 _SINGLE, _TUPLE, _LIST, _TREE = range(4)
 _REMEMBERED_PLANS = 128
@@ -224,41 +223,13 @@ class Graph(GraphBase):
         --------
         >>> import pyop
         >>> list(pyop.Graph.passes())[:3]
-        ['prune', 'merge', 'fold']
+        ['prune', 'merge', 'casts']
         """
         return _core.passes()
 
-    def save(self, path: Any, *, embed: bool = False) -> None:
-        """Write the graph into a file, so that `pyop.load` makes the same graph of it.
+    if TYPE_CHECKING:  # which `saving` gives the class
 
-        The file is an ONNX model, for other tools to show; functions are stored by their import path. Needs the
-        ``onnx`` package: ``pip install 'pyop-core[onnx]'``.
-
-        Parameters
-        ----------
-        path : path
-        embed : bool
-            Store functions that have no import path, and static arguments of other types than NumPy's and Python's
-            own, by value, with cloudpickle. Who loads them must trust the file:
-            ``pyop.load(path, trust="pickles")``.
-
-        Raises
-        ------
-        ValueError
-            A function or a static argument cannot be stored; the message names the node.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import numpy as np, pyop
-        >>> path = os.path.join(tempfile.mkdtemp(), "graph.onnx")
-        >>> pyop.trace(lambda x: np.sum(x), "float64[n]").save(path)
-        >>> pyop.load(path).compile()(np.ones(3))
-        array(3.)
-        """
-        from ..saving.files import save
-
-        save(self, path, embed)
+        def save(self, path: Any, *, embed: bool = False) -> None: ...
 
     def compile(
         self,
@@ -405,52 +376,3 @@ def _constant_array(value: Any) -> np.ndarray[Any, Any]:
         if any(item[-1:] in ("\0", b"\0") for item in objects.flat):
             return objects
     return array
-
-
-def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Graph:
-    """Write down what a function does, by calling it once with Values.
-
-    Parameters
-    ----------
-    fn : callable
-        Called with one Value for each spec; what it returns becomes the outputs of the graph.
-    *specs : tree of spec
-        One for each positional argument: text, dtype, `Spec` or an example array.
-    name : str, optional
-        Of the graph; the function's by default.
-
-    Returns
-    -------
-    Graph
-
-    Examples
-    --------
-    >>> import numpy as np, pyop
-    >>> g = pyop.trace(lambda x, y: np.dot(np.sin(x), y), "float64[n]", "float64[n]")
-    >>> g.run(feeds={"x": np.zeros(2), "y": np.ones(2)})
-    array(0.)
-    """
-    if not callable(fn):
-        raise TypeError(f"trace takes a callable, got {type(fn).__name__} {fn!r:.80}")
-    from ..compiling.error_checks import refuse_error_handling
-    from ..compiling.type_checks import refuse_exact_types
-
-    graph = Graph(name=check_name(name) if name is not None else default_name(fn))
-    names = Parameters.of(fn).arrays
-    with graph:
-        arguments = [_inputs_of(graph, spec, names[k] if k < len(names) else "input") for k, spec in enumerate(specs)]
-        try:
-            refuse_exact_types(fn)
-            refuse_error_handling(fn)
-            result = call_watched(fn, tuple(arguments), {})
-        except Exception as error:
-            note_call(error, f"pyop.trace called {graph.name}")
-            raise
-    if result is not None:
-        graph.output(result)
-    return graph
-
-
-def _inputs_of(graph: Graph, spec: Any, name: str) -> Any:
-    leaves, structure = flatten(spec)
-    return structure.unflatten([graph.input(leaf, name=name) for leaf in leaves])

@@ -17,6 +17,8 @@ from .._core import Tensor, Value
 from ..declare.dims import Dim, same
 from ..functions.operand import operand
 from ..refusals import refusal
+from .array_protocol import to_specs
+from .number import is_number, specialise
 from .sizes import apply
 
 __all__ = ["InPlace", "in_place"]
@@ -118,8 +120,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     >>> y.dtype
     dtype('float32')
     """
-    from ..compiling.number import is_number
-    from ..functions import ufuncs
+    from ..rules import ufuncs
 
     if is_number(other):
         return _with_number(method, symbol, target, other)
@@ -143,7 +144,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
         other = _without_leading(symbol, target, other)
     ufunc = _UFUNCS[method]
     _check_dtype(ufunc, target, other)  # before the shapes, as NumPy does
-    found = ufuncs.infer(ufunc, "__call__", (target.spec, _to_spec(other)), {})
+    found = ufuncs.infer(ufunc, "__call__", (target.spec, to_specs(other)), {})
     _check_shape(ufunc, target, found)
     target._check_writable(symbol)
     # An array of no dimension stays one, where an operator gives a scalar.
@@ -154,12 +155,6 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
 
 
 _ABSENT = object()
-
-
-def _to_spec(x: Any) -> Any:
-    from .array_protocol import to_specs
-
-    return to_specs(x)
 
 
 def _is_flat(x: Any) -> bool:
@@ -173,8 +168,6 @@ def _is_number(x: Any) -> bool:
 
 def _with_number(method: str, symbol: str, target: Any, other: Any) -> Any:
     """By a Python number that is not known yet."""
-    from ..compiling.number import specialise
-
     if target.dtype is None or target.dtype.kind not in "biuf" or method == "ipow" or not target.ndim:
         specialise(other)
     _check_dtype(_UFUNCS[method], target, other._kind(1))
@@ -186,7 +179,7 @@ def _with_number(method: str, symbol: str, target: Any, other: Any) -> Any:
 
 
 def _check_matrix_product(target: Any, other: Any) -> None:
-    if operand(target.spec).ndim == 0 or operand(_to_spec(other)).ndim in (0, 1):
+    if operand(target.spec).ndim == 0 or operand(to_specs(other)).ndim in (0, 1):
         raise ValueError(
             "inplace matrix multiplication requires the first operand to have at least one and the second at least "
             "two dimensions."
@@ -211,7 +204,7 @@ def _without_leading(symbol: str, target: Any, other: Any) -> Any:
 
 def _check_dtype(ufunc: np.ufunc, target: Any, other: Any) -> None:
     """NumPy's error where the result cannot be cast to the target's dtype."""
-    part = operand(_to_spec(other))
+    part = operand(to_specs(other))
     kinds = "biufc"
     if part.dtype is None or target.dtype is None or part.kind not in kinds or target.dtype.kind not in kinds:
         return

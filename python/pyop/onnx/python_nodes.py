@@ -8,12 +8,12 @@ import numpy as np
 
 from .._core import Node
 from ..declare.contracts import OutMode
+from ..declare.references import op_of_function
 from ..declare.spec import Spec
 from ..functions.elementwise.onnx import loop_dtypes
 from ..gradients.op_calls import Backward
 from ..graph.in_place import InPlace
 from ..graph.node_call import NodeCall, call_of
-from ..saving.references import op_of_function
 from .attributes import DOMAIN, KEYWORDS
 from .callee import Callee, declared_statics, write_callee
 from .python_op import has_flat_results

@@ -13,9 +13,9 @@ from ..declare.abstract import AbstractRule
 from ..declare.contracts import make_contract, new_contract
 from ..declare.parameters import Parameters, check_by_name, check_name, default_name
 from ..declare.rebuild import CallOnTrees
+from ..declare.references import by_path, own_attributes, path_of_op
 from ..declare.signature import Signature
 from ..declare.spec import Spec
-from .op_gradients import declare_fallback, jac, jvp, vjp
 
 __all__ = ["Op", "op"]
 
@@ -167,7 +167,7 @@ def _declare(
         if (value := getattr(fn, attribute, None)) is not None:
             setattr(made, attribute, value)
     if grad is not None:
-        declare_fallback(made, grad)
+        made._declare_fallback(grad)
     return made
 
 
@@ -262,8 +262,6 @@ def _bound_name(self: Op) -> str | None:
 
 def _reduce(self: Op) -> Any:
     """Pickled by import path, as functions and methods are, if one leads back to the op; else by what it is made of."""
-    from ..saving.references import by_path, own_attributes, path_of_op
-
     name = _bound_name(self)
     if name is not None:
         return getattr, (self.__wrapped__.__self__, name)
@@ -351,12 +349,9 @@ def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
-# The type itself comes from the core, without these.
+# The type itself comes from the core, without these and those of `op_gradients`.
 _METHODS = {
     "abstract": _abstract,
-    "vjp": vjp,
-    "jvp": jvp,
-    "jac": jac,
     "__reduce__": _reduce,
     "__copy__": _copy,
     "__deepcopy__": _deepcopy,

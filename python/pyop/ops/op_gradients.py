@@ -10,8 +10,10 @@ import numpy as np
 from .._core import Op
 from ..declare.contracts import new_contract
 from ..declare.parameters import Parameters
+from ..gradients.op_rule import OpGradient
+from .op import op
 
-__all__ = ["declare_fallback", "jac", "jvp", "vjp"]
+__all__ = ["jac", "jvp", "vjp"]
 
 
 def vjp(self: Op, rule: Callable[..., Any]) -> Op:
@@ -48,8 +50,6 @@ def vjp(self: Op, rule: Callable[..., Any]) -> Op:
     >>> pyop.grad(dot)(np.zeros(2), np.array([1.0, 2.0]))
     array([1., 2.])
     """
-    from .op import op
-
     gradient = _gradient_of(self)
     gradient.vjp_wants = gradient.wants(rule, "vjp")
     gradient.vjp_fn = rule
@@ -92,8 +92,6 @@ def jvp(self: Op, rule: Callable[..., Any]) -> Op:
     >>> pyop.jvp(cube, (np.array([2.0]),), (np.array([1.0]),))[1]
     array([12.])
     """
-    from .op import op
-
     gradient = _gradient_of(self)
     gradient.jvp_wants = gradient.wants(rule, "jvp")
     gradient.jvp_fn = rule
@@ -157,7 +155,7 @@ def jac(
     return register if rule is None else register(rule)
 
 
-def declare_fallback(self: Op, grad: str) -> None:
+def _declare_fallback(self: Op, grad: str) -> None:
     """What ``pyop.op(grad="fd")`` and ``grad="cs"`` mean."""
     if grad not in ("fd", "cs"):
         raise ValueError(f'grad is "fd" (central differences) or "cs" (complex step), got {grad!r:.80}')
@@ -166,8 +164,6 @@ def declare_fallback(self: Op, grad: str) -> None:
 
 def _gradient_of(self: Op) -> Any:
     """The `OpGradient` of an op; made, with a contract of the op's own that holds it, when it is first asked for."""
-    from ..gradients.op_rule import OpGradient
-
     if self.contract.gradient is None:
         parameters = Parameters.of(self.__wrapped__)
         abstract = vars(self).get("_abstract_rule")
@@ -192,3 +188,7 @@ def _make_saving(self: Op, gradient: Any) -> None:
     if self.contract.mutates:
         raise TypeError(f"op {self.name!r} writes into its arguments, so its gradient rule cannot take saved=")
     gradient.keep_residuals()
+
+
+for _method in (vjp, jvp, jac, _declare_fallback):
+    setattr(Op, _method.__name__, _method)

@@ -54,3 +54,39 @@ def load(
     from .files import load as load_file
 
     return load_file(path, functions, trust, modules)
+
+
+def save(graph: Graph, path: Any, *, embed: bool = False) -> None:
+    """Write the graph into a file, so that `pyop.load` makes the same graph of it.
+
+    The file is an ONNX model, for other tools to show; functions are stored by their import path. Needs the
+    ``onnx`` package: ``pip install 'pyop-core[onnx]'``.
+
+    Parameters
+    ----------
+    path : path
+    embed : bool
+        Store functions that have no import path, and static arguments of other types than NumPy's and Python's
+        own, by value, with cloudpickle. Who loads them must trust the file:
+        ``pyop.load(path, trust="pickles")``.
+
+    Raises
+    ------
+    ValueError
+        A function or a static argument cannot be stored; the message names the node.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, pyop
+    >>> path = os.path.join(tempfile.mkdtemp(), "graph.onnx")
+    >>> pyop.trace(lambda x: np.sum(x), "float64[n]").save(path)
+    >>> pyop.load(path).compile()(np.ones(3))
+    array(3.)
+    """
+    from .files import save as save_file
+
+    save_file(graph, path, embed)
+
+
+Graph.save = save  # type: ignore[method-assign, assignment]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._core import CallOnTree, Contract, Node, Op, __version__
+from ..declare.references import declared_by_op, found_at
 from ..graph.graph import Graph
 from ..graph.node_call import Record
 from ..onnx import exporting
@@ -29,7 +30,6 @@ from ..onnx.registry import Table
 from ..onnx.trust import Trust, import_path
 from .digest import digest
 from .parts import Parts, parts_of, put_into, put_together
-from .references import declared_by_op, found_at
 from .values import Reader, Writer
 
 __all__ = ["FORMAT", "load", "save"]

@@ -18,6 +18,14 @@ __all__ = ["MOVED", "current", "install"]
 
 # Modules, or functions of modules that were taken apart: the earlier path, and that of today.
 MOVED: dict[str, str] = {
+    "pyop.compiling.type_checks": "pyop.tracing.type_checks",
+    "pyop.compiling.error_checks": "pyop.tracing.error_checks",
+    "pyop.compiling.names": "pyop.tracing.names",
+    "pyop.compiling.captured": "pyop.tracing.captured",
+    "pyop.compiling.generators": "pyop.tracing.generators",
+    "pyop.compiling.same": "pyop.tracing.same",
+    "pyop.compiling.number": "pyop.graph.number",
+    "pyop.saving.references": "pyop.declare.references",
     "pyop.abstract": "pyop.declare.abstract",
     "pyop.binding": "pyop.declare.binding",
     "pyop.contracts": "pyop.declare.contracts",

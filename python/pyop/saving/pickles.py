@@ -15,9 +15,9 @@ from typing import Any
 from .. import _core
 from .._core import CallOnTree, Contract, FunctionClass, Node, Op, Plan, Value
 from ..declare.rebuild import CallForOne, CallOnTrees, call_on_tree
+from ..declare.references import by_path, declared_by_op, found_at, op_of_function, op_of_gradient
 from ..graph.graph import Graph
 from . import moved
-from .references import by_path, declared_by_op, found_at, op_of_function, op_of_gradient
 
 __all__ = ["install"]
 

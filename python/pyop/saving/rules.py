@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compiling.number import OnNumbers
 from ..gradients.differences import PullBack, PushForward
 from ..gradients.op_calls import Backward, Forward, JacobianOf
 from ..graph.in_place import InPlace
+from ..graph.number import OnNumbers
 
 __all__ = ["ARGUMENTS"]
 

@@ -22,11 +22,11 @@ from ..declare.contracts import OutMode, ResultForm, make_contract, new_contract
 from ..declare.dims import Dim
 from ..declare.marks import Broadcast, Late, Mark, Optional, Variadic
 from ..declare.rebuild import CallForOne, CallOnTrees, call_on_tree
+from ..declare.references import found_at, op_of_function, op_of_gradient, path_of_op
 from ..declare.signature import Signature
 from ..declare.spec import Spec
 from ..gradients.op_rule import OpGradient
 from .instances import check_key, make_dataclass, make_named
-from .references import found_at, op_of_function, op_of_gradient, path_of_op
 from .trees import has_dataclass, read_steps, write_steps
 
 __all__ = ["Reader", "Writer"]

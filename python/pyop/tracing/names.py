@@ -16,7 +16,7 @@ def imported(x: Any) -> Any:
 
     Examples
     --------
-    >>> from pyop.compiling.names import imported
+    >>> from pyop.tracing.names import imported
     >>> imported(2.0)
     2.0
     """

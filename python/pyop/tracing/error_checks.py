@@ -34,7 +34,7 @@ def refuse_error_handling(fn: Callable[..., Any], others: Iterable[FunctionType]
     Examples
     --------
     >>> import numpy as np
-    >>> from pyop.compiling.error_checks import refuse_error_handling
+    >>> from pyop.tracing.error_checks import refuse_error_handling
     >>> def f(x):
     ...     with np.errstate(divide="raise"):
     ...         return 1 / x

@@ -66,7 +66,7 @@ def refuse_exact_types(fn: Callable[..., Any], others: Iterable[FunctionType] | 
     Examples
     --------
     >>> import numpy as np
-    >>> from pyop.compiling.type_checks import refuse_exact_types
+    >>> from pyop.tracing.type_checks import refuse_exact_types
     >>> refuse_exact_types(lambda x: x if isinstance(x, np.ndarray) else x.array)
     >>> refuse_exact_types(lambda x: x if type(x) is np.ndarray else x.array)
     Traceback (most recent call last):
@@ -119,7 +119,7 @@ def asks_types_of_numbers(fn: Callable[..., Any]) -> bool:
 
     Examples
     --------
-    >>> from pyop.compiling.type_checks import asks_types_of_numbers
+    >>> from pyop.tracing.type_checks import asks_types_of_numbers
     >>> asks_types_of_numbers(lambda x, t: x * t if type(t) is float else x)
     True
     >>> asks_types_of_numbers(lambda x, t: x * t if isinstance(t, float) else x)

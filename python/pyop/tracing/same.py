@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core import GraphBase, Value, own_rules
 from .._tree import flatten
-from .number import is_number
+from ..graph.number import is_number
 
 __all__ = ["same", "same_graphs"]
 
@@ -28,7 +28,7 @@ def same(a: Any, b: Any, depth: int = 0) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from pyop.compiling.same import same
+    >>> from pyop.tracing.same import same
     >>> same([np.ones(2), {"k": 0.0}], [np.ones(2), {"k": 0.0}]), same(0.0, -0.0), same(1, True)
     (True, False, False)
     """

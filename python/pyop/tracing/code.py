@@ -59,7 +59,7 @@ def facts(code: CodeType) -> Facts:
 
     Examples
     --------
-    >>> from pyop.compiling.code import facts
+    >>> from pyop.tracing.code import facts
     >>> found = facts((lambda x: [abs(k.real) for k in x.parts("all")]).__code__)
     >>> sorted(found.names), sorted(found.globals_read), found.texts
     (['abs', 'parts', 'real'], ['abs'], frozenset({'all'}))

@@ -33,11 +33,11 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 import numpy as np
 
 from .._core import CompiledFunction, Op, Tensor, Value
+from ..graph.number import is_number
 from .code import facts
 from .generators import GAUSSIAN, Generator, generator_of, global_generators
 from .libraries import has_slots, is_fixed, is_installed, is_library, reads_itself
 from .names import imported
-from .number import is_number
 from .own import Own
 from .places import (
     MISSING,

@@ -20,9 +20,9 @@ from .. import functions as rules
 from .._core import GraphBase, Value, set_number_call
 from ..declare.dims import Dim
 from ..declare.spec import Spec
-from ..graph.array_protocol import to_specs
-from ..graph.node_call import layers
-from ..graph.sizes import apply
+from .array_protocol import to_specs
+from .node_call import layers
+from .sizes import apply
 
 __all__ = ["Number", "Specialise", "specialise"]
 
