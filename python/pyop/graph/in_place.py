@@ -188,7 +188,7 @@ def _check_matrix_product(target: Any, other: Any) -> None:
 
 def _without_leading(symbol: str, target: Any, other: Any) -> Any:
     """The matrices without axes of size 1 that the target does not have: NumPy leaves them out."""
-    sizes = operand(_to_spec(other)).shape
+    sizes = operand(to_specs(other)).shape
     if sizes is None or target.ndim is None or len(sizes) <= max(target.ndim, 2):
         return other
     leading = sizes[: len(sizes) - max(target.ndim, 2)]
