@@ -9,7 +9,7 @@
 //               value
 //   static      an equal object of the same type: the plan was made for this value
 //   instance    the same object: the `self` of a method, held weakly
-//   repeat      the array that another leaf is, in functions that ask for that (compiling/identity.py)
+//   repeat      the array that another leaf is, in functions that ask for that (python/pyop/tracing/identity.py)
 //
 // Threads: attached only; the GIL guards all of it. Comparing may run Python code (`__eq__`, attributes of a
 // dataclass), which may call the function again, or clear it, and so change the table: whoever walks the table watches

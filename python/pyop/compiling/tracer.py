@@ -21,13 +21,13 @@ from ..graph.number import Number, Specialise, check_statics, is_number
 from ..refusals import call_watched, note_call, refusal
 from ..tracing.captured import Watch
 from ..tracing.error_checks import refuse_error_handling
+from ..tracing.functions import functions_of
+from ..tracing.identity import compares_objects
 from ..tracing.own import Own
 from ..tracing.places import Reading
 from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, root
-from .functions import functions_of
-from .identity import compares_objects
 from .options import Options
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning

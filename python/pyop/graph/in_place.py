@@ -120,7 +120,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     >>> y.dtype
     dtype('float32')
     """
-    from ..rules import ufuncs
+    from ..functions import ufuncs
 
     if is_number(other):
         return _with_number(method, symbol, target, other)

@@ -34,7 +34,7 @@ def compares_objects(functions: Iterable[FunctionType]) -> bool:
 
     Examples
     --------
-    >>> from pyop.compiling.identity import compares_objects
+    >>> from pyop.tracing.identity import compares_objects
     >>> compares_objects([lambda a, b: a if a is b else b]), compares_objects([lambda a: a is None])
     (True, False)
     """
