@@ -37,13 +37,17 @@ _loaded = False
 _homes = {
     "axes": "transpose moveaxis swapaxes expand_dims squeeze",
     "creation": "zeros_like ones_like empty_like full_like copy linspace meshgrid",
+    "diagonals": "diagonal diag tril triu trace",
     "elementwise": "real imag angle round around clip nan_to_num isclose allclose array_equal",
-    "joining": "concatenate vstack hstack dstack column_stack stack block append tile",
+    "indexing": "nonzero take take_along_axis",
+    "inserting": "tile repeat pad",
+    "joining": "concatenate vstack hstack dstack column_stack stack block append",
     "numerics": "diff gradient trapezoid convolve",
-    "products": "dot inner vdot outer tensordot kron cross trace einsum",
+    "products": "dot inner vdot outer tensordot kron cross einsum",
     "reductions": "sum prod max min amax amin std var mean all any argmax argmin ptp count_nonzero cumsum cumprod",
     "reshaping": "reshape ravel resize broadcast_to broadcast_arrays atleast_1d flip roll",
-    "selecting": "where nonzero take take_along_axis select piecewise compress searchsorted diagonal diag tril triu",
+    "selecting": "where select piecewise compress",
+    "sorting": "searchsorted sort argsort",
 }
 
 

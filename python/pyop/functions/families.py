@@ -19,27 +19,28 @@ __all__ = ["FAMILIES", "OF_SCIPY", "load"]
 
 FAMILIES = {
     "adjoints": "grad onnx",
-    "axes": "spec",
-    "creation": "spec",
+    "axes": "spec grad onnx",
+    "creation": "spec grad onnx",
+    "diagonals": "spec grad onnx",
     "elementwise": "spec grad onnx",
     "fourier": "spec grad",
-    "indexing": "grad onnx",
-    "inserting": "spec",
+    "indexing": "spec grad onnx",
+    "inserting": "spec grad onnx",
     "joining": "spec grad onnx",
-    "linalg": "spec grad",
+    "linalg": "spec grad onnx",
     "numerics": "spec grad",
-    "polynomials": "spec",
+    "polynomials": "spec grad",
     "products": "spec grad onnx",
     "reductions": "spec grad onnx",
-    "reshaping": "spec onnx",
-    "selecting": "spec onnx",
-    "sets": "spec",
+    "reshaping": "spec grad onnx",
+    "selecting": "spec grad onnx",
+    "sets": "spec grad",
     "sorting": "spec grad",
-    "splitting": "spec",
-    "statistics": "spec",
+    "splitting": "spec grad onnx",
+    "statistics": "spec grad onnx",
 }
-# Rules of functions of scipy.special, which is imported with them.
-OF_SCIPY = {"distributions": "grad", "special": "grad"}
+# Of scipy.special, which is imported with them.
+OF_SCIPY = {"distributions": "grad", "special": "grad onnx"}
 
 
 def load(kind: str, families: dict[str, str] = FAMILIES) -> None:

@@ -12,7 +12,6 @@ Where an argument stands is told by the number of its leaf: see `leaves`.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinMethodType
@@ -237,7 +236,6 @@ def _load_special() -> bool:
         return False
     _special = True
     families.load("grad", families.OF_SCIPY)
-    importlib.import_module("pyop.functions.special.orders")
     return True
 
 
@@ -310,5 +308,3 @@ def _load() -> None:
     global _loaded
     _loaded = True
     families.load("grad")
-    for family in ("complexes", "shapes"):
-        importlib.import_module(f"{__package__}.{family}")

@@ -10,7 +10,6 @@ from .._core import Node
 from ..declare.contracts import OutMode
 from ..declare.references import op_of_function
 from ..declare.spec import Spec
-from ..functions.elementwise.onnx import loop_dtypes
 from ..gradients.op_calls import Backward
 from ..graph.in_place import InPlace
 from ..graph.node_call import NodeCall, call_of
@@ -19,6 +18,7 @@ from .callee import Callee, declared_statics, write_callee
 from .python_op import has_flat_results
 from .registry import path_of
 from .standard import NotStandard, Operand
+from .standard.ufuncs import loop_dtypes
 
 if TYPE_CHECKING:
     from .exporting import Writer

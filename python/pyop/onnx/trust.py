@@ -38,7 +38,7 @@ _WITH_RULES = ("pyop.functions.", "pyop.gradients.", "pyop.scipy.")
 _INTERNAL = (
     "pyop.graph.array_protocol._leaves_of",
     "pyop.compiling.results._second",
-    "pyop.gradients.shapes._pad_with_zeros",
+    "pyop.functions.inserting.grad.pad_with_zeros",
     "pyop.declare.rebuild.call_with_sizes",
     "pyop.graph.value_methods._getitem_with_bounds",
 )

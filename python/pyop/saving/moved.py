@@ -71,6 +71,7 @@ MOVED: dict[str, str] = {
     "pyop.gradients.products": "pyop.functions.products.grad",
     "pyop.gradients.reductions": "pyop.functions.reductions.grad",
     "pyop.gradients.special": "pyop.functions.special.grad",
+    "pyop.gradients.shapes._pad_with_zeros": "pyop.functions.inserting.grad.pad_with_zeros",
     "pyop.gradients.special_orders": "pyop.functions.special.orders",
     "pyop.rules": "pyop.functions",
     "pyop.rules._operand": "pyop.functions.operand",

@@ -1,1 +1,1 @@
-"""adjoints: what this room holds."""
+"""Functions that gradient rules put into graphs (`pyop.gradients.adjoints`), with rules of their own."""

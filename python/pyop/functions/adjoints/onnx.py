@@ -12,9 +12,9 @@ from ...gradients.stop import stopped
 from ...gradients.unbroadcast import _cast_like, _fit_like, broadcast_like
 from ...onnx.standard import emit, standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
-from ..elementwise.onnx import same_dtype
+from ...onnx.standard.ufuncs import same_dtype
+from ..indexing.onnx import getitem
 from ..reductions.onnx import count
-from ..selecting.onnx import getitem
 
 __all__: list[str] = []
 

@@ -1,1 +1,1 @@
-"""axes: what this room holds."""
+"""Axes exchanged, added and dropped: transpose, moveaxis, swapaxes, expand_dims, squeeze."""

@@ -1,1 +1,1 @@
-"""distributions: what this room holds."""
+"""Distributions of scipy.special and their inverses: ndtr, gammainc, betainc."""

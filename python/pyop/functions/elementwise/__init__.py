@@ -1,1 +1,1 @@
-"""elementwise: what this room holds."""
+"""Elementwise functions, ufuncs and others: add, exp, clip, round, nan_to_num."""

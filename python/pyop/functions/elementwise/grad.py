@@ -1,4 +1,4 @@
-"""Ufuncs, by what a tangent `t` of each argument becomes."""
+"""Ufuncs, by what a tangent `t` of each argument becomes; elementwise functions that are no ufuncs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.rule import derivatives_of, elementwise, structural, zero
+from ...gradients.rule import derivatives_of, elementwise, linear, structural, zero
 from ...gradients.unbroadcast import broadcast_like, conj, fit, is_complex, number_of
 
 LN2 = float(np.log(2.0))
@@ -52,7 +52,6 @@ elementwise(np.reciprocal, lambda t, ans, x: -t * ans * ans)
 elementwise(np.square, lambda t, ans, x: t * (2 * x))
 elementwise(np.sqrt, lambda t, ans, x: 0.5 * t / ans)
 elementwise(np.cbrt, lambda t, ans, x: t / (3 * ans * ans))
-
 elementwise(np.exp, lambda t, ans, x: t * ans)
 elementwise(np.exp2, lambda t, ans, x: t * (LN2 * ans))
 elementwise(np.expm1, lambda t, ans, x: t * (ans + 1))
@@ -62,7 +61,6 @@ elementwise(np.log10, lambda t, ans, x: t / (LN10 * x))
 elementwise(np.log1p, lambda t, ans, x: t / (x + 1))
 elementwise(np.logaddexp, lambda t, ans, x, y: t * np.exp(x - ans), lambda t, ans, x, y: t * np.exp(y - ans))
 elementwise(np.logaddexp2, lambda t, ans, x, y: t * np.exp2(x - ans), lambda t, ans, x, y: t * np.exp2(y - ans))
-
 elementwise(np.sin, lambda t, ans, x: t * np.cos(x))
 elementwise(np.cos, lambda t, ans, x: -t * np.sin(x))
 elementwise(np.tan, lambda t, ans, x: t * (1 + ans * ans))
@@ -80,7 +78,6 @@ elementwise(np.hypot, lambda t, ans, x, y: t * x / ans, lambda t, ans, x, y: t *
 for _ufunc, _factor in ((np.degrees, 180 / np.pi), (np.rad2deg, 180 / np.pi), (np.radians, np.pi / 180),
                         (np.deg2rad, np.pi / 180)):
     elementwise(_ufunc, float(_factor))
-
 elementwise(np.fabs, lambda t, ans, x: t * np.sign(x))
 for _ufunc in (np.maximum, np.minimum, np.fmax, np.fmin):
     elementwise(_ufunc, lambda t, ans, x, y: t * _share(x, y, ans), lambda t, ans, x, y: t * _share(y, x, ans))
@@ -90,13 +87,11 @@ elementwise(np.remainder, 1, lambda t, ans, x, y: -t * np.floor(x / y))
 elementwise(np.ldexp, lambda t, ans, x, i: t * np.ldexp(1.0, i), None)
 elementwise(np.nextafter, 1, None)
 elementwise(np.heaviside, None, lambda t, ans, x, h: t * (x == 0))
-
 # Not holomorphic: with a vjp and a jvp of their own.
 structural(np.absolute, (lambda ct, ans, x: ct * np.sign(x),),
            (lambda t, ans, x: t * np.sign(x) if is_complex(x) is False else np.real(conj(np.sign(x)) * t),), ("x",))
 structural(np.sign, (lambda ct, ans, x: _turn(ct, ans, x),), (_turn,), ("x",))
 structural(np.conjugate, (lambda ct, ans, x: conj(ct),), (lambda t, ans, x: conj(t),), ("x",))
-
 # More than one result.
 structural(np.modf, (lambda ct, ans, x: ct[0],), (lambda t, ans, x: (t, None),), ("x",))
 structural(np.frexp, (lambda ct, ans, x: None if ct[0] is None else np.ldexp(ct[0], -ans[1]),),
@@ -105,7 +100,6 @@ structural(np.divmod, (lambda ct, ans, x, y: fit(ct[1], x, ans[1]),
                        lambda ct, ans, x, y: None if ct[1] is None else fit(-ct[1] * ans[0], y, ans[1])),
            (lambda t, ans, x, y: (None, broadcast_like(t, ans[1])), lambda t, ans, x, y: (None, -t * ans[0])),
            ("x1", "x2"))
-
 zero(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.spacing, np.signbit,
      np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
      np.isfinite, np.isinf, np.isnan, np.isnat,
@@ -114,7 +108,6 @@ zero(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.spacing, np.signb
 # fmt: on
 if hasattr(np, "bitwise_count"):
     zero(np.bitwise_count)
-
 # What an operator adds to a graph where the dtypes are not known.
 for _operator, _ufunc in (
     (operator.add, np.add),
@@ -131,3 +124,93 @@ structural(
     operator.abs, (lambda ct, ans, x: ct * np.sign(x),), (lambda t, ans, x: np.real(conj(np.sign(x)) * t),), ("x",)
 )
 zero(operator.floordiv, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+
+
+def _angle(ct: Any, ans: Any, z: Any, deg: Any = False) -> Any:
+    return 1j * (ct * (180 / np.pi if deg else 1.0)) * z / _real(conj(z) * z)
+
+
+def _angle_tangent(t: Any, ans: Any, z: Any, deg: Any = False) -> Any:
+    return np.imag(conj(z) * t) * (180 / np.pi if deg else 1.0) / _real(conj(z) * z)
+
+
+def _real(x: Any) -> Any:
+    return x if is_complex(x) is False else np.real(x)
+
+
+def _clip(ct: Any, ans: Any, a: Any, *bounds: Any, **kw: Any) -> Any:
+    return ct * (a == ans)
+
+
+def _bound(t: Any, ans: Any, a: Any, bound: Any) -> Any:
+    return t * np.logical_and(ans == bound, a != ans)
+
+
+def _lower(t: Any, ans: Any, a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
+           max: Any = None, **kw: Any) -> Any:  # fmt: skip
+    upper = max if _absent(a_max) else a_max
+    # Where the bounds are equal the upper one is taken, as minimum(maximum(a, lower), upper) does.
+    t = t if _absent(upper) else t * (ans != upper)
+    return _bound(t, ans, a, min if _absent(a_min) else a_min)
+
+
+def _upper(t: Any, ans: Any, a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
+           max: Any = None, **kw: Any) -> Any:  # fmt: skip
+    return _bound(t, ans, a, max if _absent(a_max) else a_max)
+
+
+def _given(args: Any, kw: Any, k: int) -> Any:
+    return args[k] if k < len(args) else kw[("a", "a_min", "a_max")[k]]
+
+
+def _absent(x: Any) -> bool:
+    return x is None or x is np._NoValue
+
+
+def _sinc(t: Any, ans: Any, x: Any) -> Any:
+    # Beside zero what is left of the difference is rounding: there by its series, which has derivatives at zero too.
+    beside = np.absolute(x) < 0.05
+    square = np.pi**2 * x * x
+    series = -(np.pi**2) * x * (1 / 3 - square * (1 / 30 - square * (1 / 840 - square / 45360)))
+    away = np.where(beside, 1, x)
+    return t * np.where(beside, series, (np.cos(np.pi * x) - ans) / away)
+
+
+structural(np.real, (lambda ct, ans, val: ct,), (lambda t, ans, val: np.real(t),), ("val",))
+structural(np.imag, (lambda ct, ans, val: 1j * ct,), (lambda t, ans, val: np.imag(t),), ("val",))
+structural(np.angle, (_angle,), (_angle_tangent,), ("z", "deg"))
+linear(np.real_if_close, lambda ct, ans, a, tol=100: ct)
+structural(
+    np.clip,
+    (
+        lambda ct, ans, *args, **kw: fit(_clip(ct, ans, *args, **kw), args[0], ans),
+        lambda ct, ans, *args, **kw: fit(_lower(ct, ans, *args, **kw), _given(args, kw, 1), ans),
+        lambda ct, ans, *args, **kw: fit(_upper(ct, ans, *args, **kw), _given(args, kw, 2), ans),
+        None,
+        lambda ct, ans, *args, **kw: fit(_lower(ct, ans, *args, **kw), kw["min"], ans),
+        lambda ct, ans, *args, **kw: fit(_upper(ct, ans, *args, **kw), kw["max"], ans),
+    ),
+    (_clip, _lower, _upper, None, _lower, _upper),
+    ("a", "a_min", "a_max", "out", "min", "max"),
+)
+structural(
+    np.nan_to_num,
+    (lambda ct, ans, x, *args, **kw: np.where(np.isfinite(x), ct, 0),),
+    (lambda t, ans, x, *args, **kw: np.where(np.isfinite(x), t, 0),),
+    ("x",),
+)
+structural(np.sinc, (lambda ct, ans, x: conj(_sinc(conj(ct), ans, x)),), (_sinc,), ("x",))
+structural(np.unwrap, (lambda ct, ans, p, *args, **kw: ct,), (lambda t, ans, p, *args, **kw: t,), ("p",))
+zero(
+    np.round,
+    np.around,
+    np.fix,
+    np.iscomplex,
+    np.isreal,
+    np.isposinf,
+    np.isneginf,
+    np.isclose,
+    np.allclose,
+    np.array_equal,
+    np.array_equiv,
+)

@@ -14,10 +14,7 @@ import numpy as np
 from ...onnx.standard import standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
 from ...onnx.standard.formula import Formula
-from .onnx import emit_ufunc, loop_dtypes
-
-__all__: list[str] = []
-
+from ...onnx.standard.ufuncs import emit_ufunc, loop_dtypes
 
 Maker = Callable[..., Formula]
 

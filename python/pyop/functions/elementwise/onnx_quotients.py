@@ -9,9 +9,7 @@ import numpy as np
 from ...onnx.standard import standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
 from ...onnx.standard.formula import Formula
-from .onnx import loop_dtypes
-
-__all__: list[str] = []
+from ...onnx.standard.ufuncs import loop_dtypes
 
 
 def _given(e: Emitter, ufunc: np.ufunc, x: Any, y: Any) -> tuple[Operand, Operand]:

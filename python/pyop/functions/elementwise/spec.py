@@ -1,4 +1,4 @@
-"""Elementwise functions that are not ufuncs: the shape of the argument, a dtype of their own."""
+"""Elementwise functions that are no ufuncs (`pyop.functions.ufuncs` has those); bits in bytes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...declare.dims import Extent
 from ...declare.spec import Spec
 from ...refusals import refusal
 from .. import rule
-from ..operand import BOOL, one, operand, probe
-from ..shape import broadcast
+from ..operand import BOOL, Operand, one, operand, probe
+from ..shape import add, axis_of, broadcast, floordiv, mul, prod, replaced
 
 
 def _mapped(func: Any) -> None:
@@ -149,3 +150,36 @@ def _busday_offset(
 @rule("datetime_as_string")
 def _datetime_as_string(arr: Any, unit: Any = None, timezone: Any = "naive", casting: Any = "same_kind") -> Spec:
     return Spec(np.dtype(str), operand(arr).shape)
+
+
+@rule(np.packbits)
+def _packbits(a: Any, /, axis: Any = None, bitorder: Any = "big") -> Spec:
+    part = operand(a)
+    if part.kind not in ("", "b", "i", "u"):
+        raise TypeError("Expected an input array of integer or boolean data type")
+    return _bits(part, axis, lambda size: floordiv(add(size, 7), 8))
+
+
+@rule(np.unpackbits)
+def _unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: Any = "big") -> Spec:
+    part = operand(a)
+    if part.dtype is not None and part.dtype != np.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+
+    def bits(size: Extent) -> Extent:
+        full = mul(size, 8)
+        if count is None:
+            return full
+        return int(count) if count >= 0 else add(full, int(count))
+
+    return _bits(part, axis, bits)
+
+
+def _bits(part: Operand, axis: Any, resize: Any) -> Spec:
+    if axis is None:
+        return Spec(np.uint8, (resize(None if part.shape is None else prod(part.shape)),))
+    if part.shape is None:
+        return Spec(np.uint8, None)
+    shape = part.shape or (1,)
+    k = axis_of(axis, len(shape))
+    return Spec(np.uint8, replaced(shape, k, resize(shape[k])))

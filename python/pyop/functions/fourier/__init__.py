@@ -1,1 +1,1 @@
-"""fourier: what this room holds."""
+"""np.fft."""

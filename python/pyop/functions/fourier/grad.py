@@ -44,8 +44,6 @@ linear(np.fft.ifft2, _complex_n(np.fft.fft2, (-2, -1)))
 
 
 # --- of real arrays: half of the coefficients say it all
-
-
 def _rfft(ct: Any, ans: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     size = (shape_of(a) or (None,))[axis] if n is None else n
     found = np.real(
@@ -128,3 +126,5 @@ composite(np.fft.rfftn)(_rfftn)
 composite(np.fft.irfftn)(_irfftn)
 composite(np.fft.rfft2)(lambda a, s=None, axes=(-2, -1), norm=None, out=None: _rfftn(a, s, axes, norm))
 composite(np.fft.irfft2)(lambda a, s=None, axes=(-2, -1), norm=None, out=None: _irfftn(a, s, axes, norm))
+linear(np.fft.fftshift, lambda ct, ans, x, axes=None: np.fft.ifftshift(ct, axes), ("x",))
+linear(np.fft.ifftshift, lambda ct, ans, x, axes=None: np.fft.fftshift(ct, axes), ("x",))

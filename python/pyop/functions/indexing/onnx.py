@@ -1,17 +1,16 @@
-"""Indices that are arrays: of integers, of truth values, several at once."""
+"""Parts of arrays by their places: basic indexing, indices that are arrays, take, nonzero."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from ...declare.dims import same
+from ...declare.dims import Dim, same
 from ...onnx.standard import standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
-from ..elementwise.onnx import same_dtype, truth
-
-__all__ = ["gather", "is_array", "pick"]
+from ...onnx.standard.ufuncs import truth
 
 
 def is_array(key: Any) -> bool:
@@ -98,15 +97,6 @@ def _masked(e: Emitter, x: Operand, keys: list[Any], masks: list[Operand]) -> Op
     return e.add("Compress", x, mask, axis=axis).with_rank(x.ndim)
 
 
-@standard(np.compress, np.extract)
-def _compress(e: Emitter, condition: Any, a: Any, axis: Any = None, out: None = None) -> Operand:
-    x = e.operand(a)
-    mask = truth(e, e.operand(condition))
-    if axis is None:
-        return e.add("Compress", e.add("Reshape", x, e.ints([-1])), e.add("Reshape", mask, e.ints([-1])), axis=0)
-    return e.add("Compress", x, mask, axis=int(axis))
-
-
 @standard(np.take_along_axis)
 def _take_along_axis(e: Emitter, arr: Any, indices: Any, axis: Any = -1) -> Operand:
     x, places = e.operand(arr), _places(e, indices)
@@ -122,8 +112,6 @@ def _take_along_axis(e: Emitter, arr: Any, indices: Any, axis: Any = -1) -> Oper
 
 
 # --- the places of what is not zero
-
-
 @standard(np.argwhere)
 def _argwhere(e: Emitter, a: Any) -> Operand:
     x = e.operand(a)
@@ -147,11 +135,99 @@ def nonzero(e: Emitter, a: Any) -> list[Operand]:
 
 
 standard(np.nonzero)(nonzero)
+_END = 2**62
 
 
-@standard(np.where)
-def _where(e: Emitter, condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    if x is None and y is None:
-        return nonzero(e, condition)
-    x, y = same_dtype(e, (x, y))
-    return e.add("Where", truth(e, e.operand(condition)), x, y, dtype=x.dtype)
+@standard(operator.getitem)
+def getitem(e: Emitter, a: Any, key: Any, /) -> Operand:
+    """Slices, integers, arrays of integers, a mask."""
+    x = e.operand(a)
+    ndim = x.ndim
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if any(isinstance(k, bool | np.bool_) for k in keys):
+        raise NotStandard("a truth value as an index")
+    used = sum(
+        e.operand(k).ndim if (is_array(k) and _is_mask(e.operand(k))) else 1
+        for k in keys
+        if k is not None and k is not Ellipsis
+    )
+    if not any(k is Ellipsis for k in keys):
+        keys.append(Ellipsis)
+    full: list[Any] = []
+    for k in keys:
+        full += [slice(None)] * (ndim - used) if k is Ellipsis else [k]
+    if not any(map(is_array, full)):
+        return _basic(e, x, full)
+    if any(k is None for k in full):
+        raise NotStandard("a new axis beside arrays as indices")
+    return pick(e, x, full, _basic)
+
+
+def _basic(e: Emitter, x: Operand, keys: list[Any]) -> Operand:
+    rank = sum(1 for k in keys if k is None or isinstance(k, slice))
+    starts, ends, axes, steps, dropped, added = [], [], [], [], [], []
+    axis = place = 0
+    for k in keys:
+        if k is None:
+            added.append(place)
+            place += 1
+            continue
+        if isinstance(k, slice):
+            if k != slice(None):
+                start, stop, step = _bounds(k)
+                starts.append(start)
+                ends.append(stop)
+                steps.append(step)
+                axes.append(axis)
+            place += 1
+        else:
+            starts.append(_index(k))
+            ends.append(_END if starts[-1] == -1 else starts[-1] + 1)
+            steps.append(1)
+            axes.append(axis)
+            dropped.append(axis)
+        axis += 1
+    if axes:
+        _in_bounds(x, axes, starts, dropped)
+        x = e.add("Slice", x, e.ints(starts), e.ints(ends), e.ints(axes), e.ints(steps))
+    if dropped:
+        x = e.add("Squeeze", x, e.ints(dropped))
+    if added:
+        x = e.add("Unsqueeze", x, e.ints(added))
+    return x.with_rank(rank) if axes or added else x
+
+
+def _in_bounds(x: Operand, axes: list[int], starts: list[Any], dropped: list[int]) -> None:
+    """An index past the end is an error in NumPy; Squeeze finds that too, as the slice is empty then."""
+    for axis, start in zip(axes, starts, strict=True):
+        size = None if x.shape is None else x.shape[axis]
+        if axis in dropped and isinstance(start, int) and isinstance(size, int) and not -size <= start < size:
+            raise NotStandard(f"index {start} of an axis of {size}")
+
+
+def _index(k: Any) -> Any:
+    if isinstance(k, Dim):
+        return k
+    try:
+        return operator.index(k)
+    except TypeError:
+        raise NotStandard(f"the index {k!r:.80}") from None
+
+
+def _bounds(k: slice) -> tuple[Any, Any, int]:
+    step = 1 if k.step is None else _index(k.step)
+    if not isinstance(step, int) or step == 0:
+        raise NotStandard("a step that is not known")
+    start = _index(k.start) if k.start is not None else (0 if step > 0 else -1)
+    stop = _index(k.stop) if k.stop is not None else (_END if step > 0 else -_END)
+    return start, stop, step
+
+
+@standard(np.take)
+def _take(e: Emitter, a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = "raise") -> Operand:
+    if mode != "raise":
+        raise NotStandard(f"mode={mode!r}")
+    x = e.operand(a)
+    if axis is None:
+        return gather(e, e.add("Reshape", x, e.ints([-1])).with_rank(1), indices, 0)
+    return gather(e, x, indices, int(axis))

@@ -1,4 +1,4 @@
-"""``a[key]``: slices, integers, new axes, integer arrays, masks, fields, in any mixture."""
+"""``a[key]``: slices, integers, new axes, integer arrays, masks, fields, in any mixture; take, nonzero and kin."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from ...declare.dims import Dim, Extent
 from ...declare.spec import Spec
-from .. import settled_spec
-from ..operand import DType, Operand, Shape, operand
-from ..shape import broadcast, least, minus, same
+from .. import rule, settled_spec
+from ..operand import INTP, DType, Operand, Shape, operand
+from ..shape import axis_of, broadcast, least, minus, replaced, same, shape_argument, unknown
 
 _TOO_MANY = "too many indices for array: array is {}-dimensional, but {} were indexed"
 
@@ -235,3 +235,94 @@ def broadcast_indices(shapes: list[Shape]) -> Shape:
         return broadcast(*shapes)
     except ValueError as error:
         raise IndexError("shape mismatch: indexing arrays could not be broadcast together") from error
+
+
+def _count_unknown(what: str) -> TypeError:
+    return TypeError(
+        f"{what} returns one array for each axis, and the number of axes is not known when the graph is built; "
+        "declare the rank of the Value, or wrap the call in a pyop.op that declares its outputs"
+    )
+
+
+@rule(np.nonzero)
+def nonzero(a: Any) -> tuple[Spec, ...]:
+    part = operand(a)
+    if part.ndim is None:
+        raise _count_unknown("np.nonzero")
+    if part.ndim == 0:
+        np.nonzero(np.ones(()))  # an error in newer releases of NumPy, one array in older ones
+    return (Spec(INTP, (None,)),) * max(part.ndim, 1)
+
+
+@rule(np.argwhere)
+def _argwhere(a: Any) -> Spec:
+    part = operand(a)
+    return Spec(INTP, (None, part.ndim))
+
+
+@rule(np.flatnonzero)
+def _flatnonzero(a: Any) -> Spec:
+    return Spec(INTP, (None,))
+
+
+@rule(np.take)
+def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Spec:
+    part, where = operand(a), operand(indices)
+    if part.shape is None and axis is not None:
+        return Spec(part.dtype, None)
+    if axis is None:
+        return Spec(part.dtype, where.shape)
+    assert part.shape is not None
+    shape = part.shape or (1,)
+    k = axis_of(axis, len(shape))
+    if where.shape is None:
+        return Spec(part.dtype, None)
+    return Spec(part.dtype, (*shape[:k], *where.shape, *shape[k + 1 :]))
+
+
+@rule(np.take_along_axis)
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Spec:
+    part, where = operand(arr), operand(indices)
+    if where.dtype is not None and where.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        return Spec(part.dtype, where.shape)
+    if part.shape is None or where.shape is None:
+        return Spec(part.dtype, unknown(part.ndim if where.shape is None else where.ndim))
+    if len(part.shape) != len(where.shape):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    k = axis_of(axis, len(part.shape))
+    try:
+        shape = broadcast(replaced(part.shape, k, 1), replaced(where.shape, k, 1))
+    except ValueError as error:
+        raise IndexError("shape mismatch: indexing arrays could not be broadcast together") from error
+    return Spec(part.dtype, None if shape is None else replaced(shape, k, where.shape[k]))
+
+
+@rule(np.ix_)
+def _ix(*args: Any) -> tuple[Spec, ...]:
+    specs = []
+    for k, arg in enumerate(args):
+        part = operand(arg)
+        if part.ndim is not None and part.ndim != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        size: Extent = None if part.shape is None or part.kind in ("b", "") else part.shape[0]
+        dtype = INTP if part.kind == "b" or (size == 0 and not isinstance(arg, Spec)) else part.dtype
+        specs.append(Spec(dtype, (1,) * k + (size,) + (1,) * (len(args) - k - 1)))
+    return tuple(specs)
+
+
+@rule(np.unravel_index)
+def _unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Spec, ...]:
+    sizes = shape_argument(shape)
+    if sizes is None:
+        raise _count_unknown("np.unravel_index")
+    return (Spec(INTP, operand(indices).shape),) * len(sizes)
+
+
+@rule(np.ravel_multi_index)
+def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Spec:
+    if isinstance(multi_index, (tuple, list)):
+        return Spec(INTP, broadcast(*(operand(item) for item in multi_index)))
+    part = operand(multi_index)
+    return Spec(INTP, None if part.shape is None else part.shape[1:])

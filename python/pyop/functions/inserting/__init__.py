@@ -1,1 +1,1 @@
-"""inserting: what this room holds."""
+"""Elements added, repeated and taken out: pad, repeat, tile, insert, delete."""

@@ -1,4 +1,4 @@
-"""Rows more and rows less: repeat, pad, insert, delete."""
+"""Rows more and rows less: repeat, tile, pad, insert, delete."""
 
 from __future__ import annotations
 
@@ -114,3 +114,14 @@ def _delete(arr: Any, obj: Any, axis: Any = None) -> Spec:
     if not isinstance(obj, Spec) and isinstance(size, int) and size <= _COUNTED:
         return Spec(part.dtype, replaced(shape, k, np.delete(np.empty(size, np.bool_), obj).size))
     return Spec(part.dtype, replaced(shape, k, None))
+
+
+@rule(np.tile)
+def _tile(A: Any, reps: Any) -> Spec:
+    part, counts = operand(A), ints(reps)
+    if part.shape is None or counts is None:
+        return Spec(part.dtype, None)
+    ndim = max(len(part.shape), len(counts))
+    counts = (1,) * (ndim - len(counts)) + counts
+    shape = (1,) * (ndim - len(part.shape)) + part.shape
+    return Spec(part.dtype, tuple(mul(size, count) for size, count in zip(shape, counts, strict=True)))

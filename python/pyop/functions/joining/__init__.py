@@ -1,1 +1,1 @@
-"""joining: what this room holds."""
+"""Arrays put together: concatenate, stack, block, append."""

@@ -1,4 +1,4 @@
-"""Putting arrays together, and taking them apart."""
+"""Arrays put together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...gradients import table
 from ...gradients.adjoints import along, part_of, reshape_like
 from ...gradients.rule import PerArgument
 from ...gradients.table import NoRule, Place, Pullback, Rule, name_of
-from ...gradients.unbroadcast import fit, fit_dtype, shape_of
+from ...gradients.unbroadcast import fit_dtype, shape_of
 
 
 class Join(Rule):
@@ -88,7 +88,7 @@ def _rows(a: Any, func: Any) -> list[Any]:
     return [a[k] for k in range(size)]
 
 
-def _ndim(a: Any) -> int:
+def rank_of(a: Any) -> int:
     shape = shape_of(a)
     if shape is None:
         raise NoRule("joining arrays of unknown rank has no gradient rule: declare the rank in the spec of the input")
@@ -120,11 +120,11 @@ def _with_at_least(ndim: int, axis: int) -> Callable[..., Any]:
 
 def _side_by_side(ct: Any, k: int, arrays: list[Any], **kw: Any) -> Any:
     grown = [np.atleast_1d(a) for a in arrays]
-    return _concatenated(ct, k, grown, 0 if _ndim(grown[0]) == 1 else 1)
+    return _concatenated(ct, k, grown, 0 if rank_of(grown[0]) == 1 else 1)
 
 
 def _as_columns(ct: Any, k: int, arrays: list[Any], **kw: Any) -> Any:
-    return _concatenated(ct, k, [np.transpose(np.atleast_2d(a)) if _ndim(a) < 2 else a for a in arrays], 1)
+    return _concatenated(ct, k, [np.transpose(np.atleast_2d(a)) if rank_of(a) < 2 else a for a in arrays], 1)
 
 
 # fmt: off
@@ -134,9 +134,9 @@ table.add(Join(np.vstack, _with_at_least(2, 0), ("tup",)))
 table.add(Join(np.hstack, _side_by_side, ("tup",)))
 table.add(Join(np.dstack, _with_at_least(3, 2), ("tup",)))
 table.add(Join(np.column_stack, _as_columns, ("tup",)))
+
+
 # fmt: on
-
-
 def _append_part(position: int) -> Callable[..., Any]:
     def vjp(ct: Any, ans: Any, arr: Any, values: Any, axis: Any = None) -> Any:
         return reshape_like(_concatenated(ct, position, [arr, values], axis), (arr, values)[position])
@@ -165,11 +165,11 @@ class Block(Rule):
         inner = tree
         while isinstance(inner, list):
             depth, inner = depth + 1, inner[0]
-        ndim = max([depth, *(_ndim(leaf) for leaf in flatten(tree)[0])])
+        ndim = max([depth, *(rank_of(leaf) for leaf in flatten(tree)[0])])
 
         def build(item: Any, level: int) -> Any:
             if not isinstance(item, list):
-                shape = (1,) * (ndim - _ndim(item))
+                shape = (1,) * (ndim - rank_of(item))
                 return np.expand_dims(item, tuple(range(len(shape)))) if shape else item
             return np.concatenate([build(x, level + 1) for x in item], axis=ndim - depth + level)
 
@@ -188,90 +188,3 @@ class Block(Rule):
 
 
 table.add(Block(np.block))
-
-
-class Take(Rule):
-    """A function that returns several arrays, linear in its one argument: by what puts the cotangents together."""
-
-    def __init__(self, func: Any, join: Callable[..., Any]) -> None:
-        super().__init__(func)
-        self.join = join
-
-    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        return "array" if parameter == 0 else ""
-
-    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-        if not isinstance(ans, (tuple, list)):
-            ans = (ans,)
-
-        def pullback(ct: Any) -> tuple[Any, ...]:
-            cts = ct if isinstance(ct, (tuple, list)) else (ct,)
-            full = [np.zeros_like(part) if c is None else c for c, part in zip(cts, ans, strict=True)]
-            return (fit_dtype(self.join(full, *args, **kwargs), args[0]),)
-
-        return pullback
-
-    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        found = self.func(tangents[0], *args[1:], **kwargs)
-        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
-
-
-def _join_split(cts: Any, ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
-    return np.concatenate(cts, axis=axis)
-
-
-# fmt: off
-table.add(Take(np.split, _join_split))
-table.add(Take(np.array_split, _join_split))
-table.add(Take(np.vsplit, lambda cts, ary, sections: np.concatenate(cts, axis=0)))
-table.add(Take(np.hsplit, lambda cts, ary, sections: np.concatenate(cts, axis=0 if _ndim(ary) == 1 else 1)))
-table.add(Take(np.dsplit, lambda cts, ary, sections: np.concatenate(cts, axis=2)))
-if hasattr(np, "unstack"):  # NumPy 2.1
-    table.add(Take(np.unstack, lambda cts, x, axis=0: np.stack(cts, axis=axis)))
-# fmt: on
-
-
-class Each(Rule):
-    """A function that returns one array for each of its arguments, made of this argument alone."""
-
-    def __init__(self, func: Any, back: Callable[..., Any]) -> None:
-        super().__init__(func)
-        self.back = back
-
-    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        return "array" if isinstance(parameter, int) else ""
-
-    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-        def pullback(ct: Any) -> tuple[Any, ...]:
-            cts, parts = (ct, ans) if isinstance(ans, (tuple, list)) else ((ct,), (ans,))
-            return tuple([None if cts[k] is None else self.back(cts[k], parts[k], k, args, **kwargs) for k in argnums])
-
-        return pullback
-
-    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = dict(zip(argnums, tangents, strict=True))
-        found = self.func(*[given[k] if k in given else np.zeros_like(a) for k, a in enumerate(args)], **kwargs)
-        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
-
-
-def _mesh_back(
-    ct: Any, part: Any, k: int, args: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> Any:
-    axis = 1 - k if indexing == "xy" and k < 2 and len(args) > 1 else k
-    summed = ct if sparse else np.sum(ct, axis=tuple(j for j in range(len(args)) if j != axis))
-    return fit_dtype(reshape_like(summed, args[k]), args[k])
-
-
-table.add(Each(np.broadcast_arrays, lambda ct, part, k, args, subok=False: fit(ct, args[k], part)))
-table.add(Each(np.meshgrid, _mesh_back))
-
-
-class Atleast(Each):
-    """As `Each`; of one argument the result is a bare array."""
-
-    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self.func(tangents[0]) if len(args) == 1 else super().jvp(argnums, tangents, ans, args, kwargs)
-
-
-for _atleast in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
-    table.add(Atleast(_atleast, lambda ct, part, k, args: fit_dtype(reshape_like(ct, args[k]), args[k])))

@@ -1,4 +1,4 @@
-"""Arrays put together: concatenate, stack, block, tile, repeat, pad, insert."""
+"""Arrays put together: concatenate, stack, block, append."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from .. import rule
 from ..operand import DType, Operand, Shape, one, operand, probe
-from ..shape import add, axis_of, ints, merge, mul, one_d, prod, replaced, three_d, two_d
-
-# np.delete with a list of rows is counted by doing it on as many booleans, up to this size.
-_COUNTED = 1 << 20
+from ..shape import add, axis_of, merge, one_d, prod, replaced, three_d, two_d
 
 
 def members(arrays: Any) -> list[Operand] | None:
@@ -194,14 +191,3 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Spec:
         sizes = [None if part.shape is None else prod(part.shape) for part in parts]
         return Spec(result, (add(*sizes),))
     return Spec(result, joined([part.shape for part in parts], axis))
-
-
-@rule(np.tile)
-def _tile(A: Any, reps: Any) -> Spec:
-    part, counts = operand(A), ints(reps)
-    if part.shape is None or counts is None:
-        return Spec(part.dtype, None)
-    ndim = max(len(part.shape), len(counts))
-    counts = (1,) * (ndim - len(counts)) + counts
-    shape = (1,) * (ndim - len(part.shape)) + part.shape
-    return Spec(part.dtype, tuple(mul(size, count) for size, count in zip(shape, counts, strict=True)))

@@ -1,1 +1,1 @@
-"""linalg: what this room holds."""
+"""np.linalg: decompositions, solutions, norms."""

@@ -12,7 +12,7 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from .. import rule
 from ..operand import INTP, DType, Operand, Sample, Shape, one, operand, probe, probe_all
-from ..products.spec import _contracted
+from ..products.spec import contracted
 from ..shape import axes_of, axis_of, broadcast, dropped, full, merge, prod, reduced, same
 
 
@@ -271,7 +271,7 @@ def _multi_dot(arrays: Any, *, out: Any = None) -> Spec:
     dtype = probe(linalg.multi_dot, tuple(Sample(part.dtype, (1, 1)) for part in parts))
     shape = parts[0].shape
     for part in parts[1:]:
-        shape = _contracted(shape, part.shape, -2, "np.linalg.multi_dot")
+        shape = contracted(shape, part.shape, -2, "np.linalg.multi_dot")
     return Spec(dtype, shape)
 
 

@@ -1,1 +1,1 @@
-"""numerics: what this room holds."""
+"""Functions of neighbours: diff, gradient, trapezoid, convolve, interp."""

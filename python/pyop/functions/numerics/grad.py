@@ -1,4 +1,4 @@
-"""Differences, interpolation, convolution and other numerical functions."""
+"""Differences, integrals, convolutions, interpolation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients import table
-from ...gradients.adjoints import along, count, reshape_like
+from ...gradients.adjoints import along, reshape_like
 from ...gradients.rule import composite, structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import conj, shape_of
@@ -92,8 +91,6 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
 
 
 # --- convolution
-
-
 def _sizes(a: Any, v: Any) -> tuple[int, int]:
     n, m = (shape_of(a) or (None,))[0], (shape_of(v) or (None,))[0]
     if not isinstance(n, int) or not isinstance(m, int):
@@ -139,94 +136,3 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     if mode == "same" and m > n:
         start = n + m - 1 - start - size  # NumPy exchanges the two, and turns the result round
     return full[start : start + size]
-
-
-# --- statistics and polynomials
-
-
-@composite(np.cov)
-def _cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
-         aweights: Any = None, *, dtype: Any = None) -> Any:  # fmt: skip
-    if fweights is not None or aweights is not None or y is not None:
-        raise NoRule(
-            "np.cov has a gradient rule for one array and no weights: use np.stack or np.concatenate for two, and "
-            "np.average for the means of weighted products"
-        )
-    x = np.atleast_2d(m)
-    x = x if rowvar or len(shape_of(m) or ()) == 1 else np.transpose(x)
-    x = x - np.mean(x, axis=1, keepdims=True)
-    free = (0 if bias else 1) if ddof is None else ddof
-    found = np.matmul(x, np.transpose(conj(x))) / (count(x, 1) - free)
-    return found[0, 0] if len(shape_of(m) or ()) == 1 else found
-
-
-@composite(np.corrcoef)
-def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, *args: Any, dtype: Any = None) -> Any:
-    c = _cov(x, y, rowvar)
-    if not shape_of(c):
-        return c / c
-    scale = np.sqrt(np.real(np.diag(c)))
-    return c / np.outer(scale, scale)
-
-
-@composite(np.polyval)
-def _polyval(p: Any, x: Any) -> Any:
-    count = (shape_of(p) or (None,))[0]
-    if not isinstance(count, int):
-        raise NoRule("the gradient of np.polyval needs the number of coefficients when the graph is built: declare it")
-    result = np.zeros_like(x)
-    for k in range(count):
-        result = result * x + p[k]
-    return result
-
-
-@composite(np.vander)
-def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    size = np.shape(x)[0] if N is None else N
-    powers = np.arange(size) if increasing else np.arange(size - 1, -1, -1)
-    return x[:, None] ** powers
-
-
-@composite(np.linspace)
-def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-              axis: int = 0, **kw: Any) -> Any:  # fmt: skip
-    if retstep:
-        raise NoRule("np.linspace(retstep=True) has no gradient rule: compute the step yourself")
-    steps = np.arange(num) / max(num - 1 if endpoint else num, 1)
-    lead = np.reshape(steps, (num,) + (1,) * len(shape_of(start - stop) or ()))
-    found = start + (stop - start) * lead
-    return found if axis == 0 else np.moveaxis(found, 0, axis)
-
-
-class _Counts(table.Rule):
-    """How many numbers lie between edges does not change with the numbers; edges that are computed from them do, and
-    so do weights and densities."""
-
-    def _check(self, argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        bins = args[1] if len(args) > 1 else kwargs.get("bins")
-        numbers = all(table.places(args, kwargs)[k].argument in (0, "a") for k in argnums)
-        if not numbers or not shape_of(bins) or kwargs.get("density") or (len(args) > 3 and args[3]):
-            raise NoRule(
-                f"np.{self.func.__name__} has a gradient rule for counts between edges that are given (bins=edges): "
-                "edges, weights and densities that depend on what is differentiated have none; give it "
-                "pyop.stop_gradient(a) where no derivative is wanted"
-            )
-
-    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> table.Pullback:
-        self._check(argnums, args, kwargs)
-        return lambda ct: (None,) * len(argnums)
-
-    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._check(argnums, args, kwargs)
-        return (None,) * len(ans) if isinstance(ans, tuple) else None
-
-
-for _function in (np.histogram, np.histogram_bin_edges):
-    table.add(_Counts(_function))
-
-structural(
-    np.bincount,
-    (None, lambda ct, ans, x, weights=None, minlength=0: ct[x]),
-    (None, lambda t, ans, x, weights=None, minlength=0: np.bincount(x, t, minlength)),
-    ("x", "weights"),
-)

@@ -1,4 +1,4 @@
-"""Differences, integrals, convolutions: functions of neighbours along an axis."""
+"""Differences, integrals, convolutions, interpolation: functions of neighbours along an axis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from ...refusals import refusal
 from .. import rule
-from ..operand import Operand, Shape, one, operand, probe
+from ..operand import Operand, Sample, Shape, one, operand, probe
 from ..shape import add, axes_of, axis_of, broadcast, dropped, ints, minus, prod, replaced, sub
 
 
@@ -105,7 +105,6 @@ def _spacing(x: Any) -> tuple[Operand, ...] | None:
 
 
 def _gradient_dtype(part: Operand, spacing: tuple[Operand, ...]) -> Any:
-    from ..operand import Sample
 
     return probe(np.gradient, Sample(part.dtype, (2,)), *(one(item, 0) for item in spacing))
 
@@ -183,3 +182,15 @@ _slid(np.correlate, "valid")
 def _apply_over_axes(func: Any, a: Any, axes: Any) -> Spec:
     part = operand(a)
     return Spec(None, None if part.ndim is None or ints(axes) is None else (None,) * part.ndim)
+
+
+@rule(np.interp)
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Spec:
+    at, grid, values = operand(x), operand(xp), operand(fp)
+    for part in (grid, values):
+        if part.ndim is not None and part.ndim != 1:
+            raise ValueError(
+                "Data points must be 1-D sequences" if period is not None else "object too deep for desired array"
+            )
+    broadcast(grid.shape, grid.shape)
+    return Spec(probe(np.interp, one(at), one(grid), one(values)), at.shape)

@@ -1,1 +1,1 @@
-"""polynomials: what this room holds."""
+"""Polynomials by their coefficients: polyval, polyfit, roots."""

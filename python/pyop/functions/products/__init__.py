@@ -1,1 +1,1 @@
-"""products: what this room holds."""
+"""Sums of products: dot, matmul, tensordot, einsum, outer, kron, cross."""

@@ -1,4 +1,4 @@
-"""Products of arrays, norms, and what stands on diagonals."""
+"""Products of arrays."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import numpy as np
 
 from ...onnx.standard import standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
-from ..elementwise.onnx import emit_ufunc, same_dtype
-from ..reductions.onnx import axes_of, reduced
-
-__all__: list[str] = []
+from ...onnx.standard.ufuncs import emit_ufunc, rule_of, same_dtype
 
 _EINSUM = (np.float16, np.float32, np.float64, np.int32, np.int64)
 
@@ -105,76 +102,10 @@ def _vecmat(e: Emitter, a: Any, b: Any, /) -> Operand:
     return e.add("Squeeze", emit_ufunc(e, np.matmul, (row, e.operand(b))), e.ints([-2]))
 
 
-@standard(np.trace)
-def _trace(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Operand:
-    found = _diagonal(e, a, offset, axis1, axis2)
-    if found.dtype.kind not in "f" and found.dtype != np.int64:
-        raise NotStandard(f"trace of {found.dtype}")
-    return e.add("ReduceSum", found, keepdims=0)
+standard(np.matmul)(rule_of(np.matmul))
 
 
-@standard(np.diagonal)
-def _diagonal(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Operand:
-    x = e.operand(a)
-    if x.ndim != 2 or (axis1, axis2) != (0, 1) or not isinstance(offset, int):
-        raise NotStandard("a diagonal of what is no matrix")
-    rows, columns = (e.add("Shape", x, dtype=np.int64, start=k, end=k + 1) for k in (0, 1))
-    down, right = max(-offset, 0), max(offset, 0)
-    count = e.add("Min", e.add("Sub", rows, e.ints([down])), e.add("Sub", columns, e.ints([right])))
-    count = e.add("Squeeze", e.add("Max", count, e.ints([0])), e.ints([0]))
-    numbers = e.add("Range", e.constant(0, np.int64), count, e.constant(1, np.int64))
-    numbers = e.add("Unsqueeze", numbers, e.ints([1]))
-    places = e.add("Concat", e.add("Add", numbers, e.ints([down])), e.add("Add", numbers, e.ints([right])), axis=1)
-    return e.add("GatherND", x, places).with_rank(1)
-
-
-# --- norms
-
-
-@standard(np.linalg.norm)
-def _norm(e: Emitter, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Operand:
-    a = _real(e, x)
-    axes = list(range(a.ndim)) if axis is None else axes_of(a, axis) or []
-    if ord is None or (ord == "fro" and len(axes) == 2):
-        return reduced(e, "ReduceL2", a, None if axis is None else tuple(axes), keepdims)
-    if isinstance(ord, str):
-        raise NotStandard(f"the norm {ord!r:.40}")
-    if len(axes) == 1:
-        return _vector_norm(e, a, ord, axes[0], keepdims)
-    if len(axes) != 2 or abs(ord) not in (1, np.inf):
-        raise NotStandard(f"the norm {ord!r:.40} of {len(axes)} axes")
-    first, last = axes if abs(ord) == 1 else axes[::-1]
-    sums = reduced(e, "ReduceL1", a, first, True).like(a)
-    found = reduced(e, "ReduceMax" if ord > 0 else "ReduceMin", sums, last, True)
-    return found if keepdims else e.add("Squeeze", found, e.ints(axes))
-
-
-@standard(np.linalg.vector_norm)
-def _flat_norm(e: Emitter, x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Operand:
-    a = _real(e, x)
-    if axis is None and not keepdims:
-        a, axis = e.add("Reshape", a, e.ints([-1])).with_rank(1), 0
-    if axis is None or isinstance(axis, tuple):
-        raise NotStandard("a norm over several axes")
-    return _vector_norm(e, a, ord, axis, keepdims)
-
-
-def _real(e: Emitter, x: Any) -> Operand:
-    a = e.operand(x)
-    if a.dtype is None or a.dtype.kind not in "biuf":
-        raise NotStandard(f"a norm of {a.dtype}")
-    return a if a.dtype.kind == "f" else e.cast(a, np.float64)
-
-
-def _vector_norm(e: Emitter, a: Operand, ord: Any, axis: Any, keepdims: Any) -> Operand:
-    if ord is None or ord in (1, 2):
-        return reduced(e, "ReduceL1" if ord == 1 else "ReduceL2", a, axis, keepdims)
-    if not isinstance(ord, int | float):
-        raise NotStandard(f"the norm {ord!r:.40}")
-    sizes = e.add("Abs", a).like(a)
-    if ord in (np.inf, -np.inf):
-        return reduced(e, "ReduceMax" if ord > 0 else "ReduceMin", sizes, axis, keepdims)
-    if ord == 0:
-        raise NotStandard("the number of elements that are not zero as a norm")
-    powers = e.add("Pow", sizes, e.constant(ord, a.dtype)).like(a)
-    return e.add("Pow", reduced(e, "ReduceSum", powers, axis, keepdims), e.constant(1 / ord, a.dtype))
+@standard(np.outer)
+def _outer(e: Emitter, a: Any, b: Any) -> Operand:
+    x, y = same_dtype(e, (e.operand(a), e.operand(b)))
+    return e.add("Mul", e.add("Reshape", x, e.ints([-1, 1])), e.add("Reshape", y, e.ints([1, -1])))

@@ -1,4 +1,4 @@
-"""Sums of products: dot, tensordot, einsum, kron, cross, trace."""
+"""Sums of products: dot, tensordot, einsum, kron, cross."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from .. import rule, ufuncs
 from ..operand import Operand, Sample, Shape, one, operand, probe
-from ..selecting.spec import diagonal_shape
 from ..shape import axis_of, broadcast, dropped, merge, mul, prod, same
 
 
@@ -18,7 +17,7 @@ def _pair_dtype(func: Any, a: Operand, b: Operand) -> Any:
     return probe(func, one(a), one(b))
 
 
-def _contracted(a: Shape, b: Shape, axis: int, what: str) -> Shape:
+def contracted(a: Shape, b: Shape, axis: int, what: str) -> Shape:
     """The last axis of ``a`` summed against an axis of ``b``."""
     if a is None or b is None:
         return None
@@ -41,13 +40,13 @@ def _text(shape: tuple[Extent, ...]) -> str:
 @rule(np.dot)
 def _dot(a: Any, b: Any, out: Any = None) -> Spec:
     left, right = operand(a), operand(b)
-    return Spec(_pair_dtype(np.dot, left, right), _contracted(left.shape, right.shape, -2, "np.dot"))
+    return Spec(_pair_dtype(np.dot, left, right), contracted(left.shape, right.shape, -2, "np.dot"))
 
 
 @rule(np.inner)
 def _inner(a: Any, b: Any, /) -> Spec:
     left, right = operand(a), operand(b)
-    return Spec(_pair_dtype(np.inner, left, right), _contracted(left.shape, right.shape, -1, "np.inner"))
+    return Spec(_pair_dtype(np.inner, left, right), contracted(left.shape, right.shape, -1, "np.inner"))
 
 
 @rule(np.vdot)
@@ -153,23 +152,6 @@ def _cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, ax
 @rule("linalg.cross")
 def _cross3(x1: Any, x2: Any, /, *, axis: Any = -1) -> Spec:
     return _crossed(x1, x2, axis, axis, axis, three=True)
-
-
-@rule(np.trace)
-def _trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Spec:
-    return _traced(a, offset, axis1, axis2, dtype)
-
-
-@rule("linalg.trace")
-def _stacked_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Spec:
-    return _traced(x, offset, -2, -1, dtype)
-
-
-def _traced(a: Any, offset: Any, axis1: Any, axis2: Any, dtype: Any) -> Spec:
-    part = operand(a)
-    shape = diagonal_shape(part.shape, offset, axis1, axis2)
-    kind = None if dtype is None else np.dtype(dtype)
-    return Spec(probe(np.trace, one(part, 2), dtype=kind), None if shape is None else shape[:-1])
 
 
 @rule(np.einsum)

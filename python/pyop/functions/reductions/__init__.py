@@ -1,1 +1,1 @@
-"""reductions: what this room holds."""
+"""Reductions along axes, whole and running: sum, prod, max, mean, std, argmax, cumsum, nansum."""

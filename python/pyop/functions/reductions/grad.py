@@ -63,9 +63,8 @@ def _narrow_sum(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, 
 
 spreading(np.sum, _sum, _sum_tangent, _narrow_sum, ("a",))
 
+
 # --- products
-
-
 def _axes(a: Any, axis: Any) -> tuple[int, ...]:
     if axis is None:
         shape = shape_of(a)
@@ -110,9 +109,8 @@ def _prod_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None,
 
 structural(np.prod, (_prod,), (_prod_tangent,), ("a",))
 
+
 # --- extremes: shared by elements that are equal
-
-
 def _shares(a: Any, best: Any, axis: Any, where: Any) -> Any:
     mask = a == best if where is True else np.logical_and(a == best, where)
     return mask / np.sum(mask, axis=axis, keepdims=True)
@@ -139,9 +137,8 @@ def _extreme_tangent(t: Any, ans: Any, a: Any, axis: Any = None, out: Any = None
 for _func in (np.max, np.min, np.amax, np.amin, np.nanmax, np.nanmin):
     structural(_func, (_extreme,), (_extreme_tangent,), ("a",))
 
+
 # --- moments
-
-
 def _number(a: Any, axis: Any, where: Any) -> Any:
     if where is True:
         return count(a, axis)
@@ -215,9 +212,8 @@ def _real(x: Any) -> Any:
 structural(np.var, (_var,), (_var_tangent,), ("a",))
 structural(np.std, (_std,), (_std_tangent,), ("a",))
 
+
 # --- running reductions
-
-
 def _flat(a: Any, axis: Any) -> tuple[Any, Any]:
     return (np.ravel(a), 0) if axis is None else (a, axis)
 
@@ -243,9 +239,8 @@ def _cumprod_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = No
 linear(np.cumsum, _cumsum)
 structural(np.cumprod, (_cumprod,), (_cumprod_tangent,), ("a",))
 
+
 # --- the methods of ufuncs, whose axis is 0 where none is given
-
-
 def _reduction(vjp: Any, tangent: Any, extreme: bool) -> tuple[Any, Any]:
     def given(axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> dict[str, Any]:
         more = {} if initial is np._NoValue or initial is None else {"initial": initial}
@@ -311,9 +306,8 @@ def _logsum_tangent(t: Any, ans: Any, a: Any, axis: Any = 0, dtype: Any = None, 
 
 structural((np.logaddexp, "reduce"), (_logsum,), (_logsum_tangent,), ("array",))
 
+
 # --- by what they are made of
-
-
 @composite(np.ptp)
 def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
@@ -369,19 +363,6 @@ def _nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: 
     return np.where(at_zero, 0, np.sqrt(np.where(at_zero, 1, variance)))
 
 
-@composite(np.average)
-def _average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Any:
-    if returned:
-        raise NoRule("np.average(returned=True) has no gradient rule: divide the two sums yourself")
-    if weights is None:
-        return np.mean(a, axis=axis, keepdims=keepdims)
-    if shape_of(weights) != shape_of(a) and isinstance(axis, int):
-        ndim = len(shape_of(a) or ())
-        weights = np.expand_dims(weights, tuple(k for k in range(ndim) if k != axis % ndim))
-    total = np.sum(broadcast_like(weights, a), axis=axis, keepdims=keepdims)
-    return np.sum(a * weights, axis=axis, keepdims=keepdims) / total
-
-
 def _with_initial(running: Any, first: float) -> Any:
     def function(
         x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False
@@ -398,5 +379,4 @@ def _with_initial(running: Any, first: float) -> Any:
 if hasattr(np, "cumulative_sum"):  # NumPy 2.1
     composite(np.cumulative_sum)(_with_initial(np.cumsum, 0.0))
     composite(np.cumulative_prod)(_with_initial(np.cumprod, 1.0))
-
 zero(np.any, np.all, np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.count_nonzero)

@@ -7,21 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...onnx.standard import standard
+from ...onnx.standard.axes import axes_of
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
-from ..elementwise.onnx import loop_dtypes, same_dtype, truth
-
-__all__ = ["axes_of", "count", "reduced"]
-
-
-def axes_of(x: Operand, axis: Any) -> list[int] | None:
-    """The axes, not negative; None for all."""
-    if axis is None:
-        return None
-    given = list(axis) if isinstance(axis, tuple) else [axis]
-    try:
-        return [int(k) % x.ndim for k in given]
-    except (TypeError, ZeroDivisionError):
-        raise NotStandard(f"axis={axis!r:.80}") from None
+from ...onnx.standard.ufuncs import loop_dtypes, truth
 
 
 def reduced(e: Emitter, op_type: str, x: Operand, axis: Any, keepdims: Any) -> Operand:
@@ -169,8 +157,6 @@ def _ptp(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any =
 
 
 # --- moments
-
-
 def _mean_dtype(x: Operand, dtype: Any) -> np.dtype[Any]:
     if dtype is not None:
         result: np.dtype[Any] = np.dtype(dtype)
@@ -191,7 +177,7 @@ def count(e: Emitter, x: Operand, axis: Any) -> Operand:
 
 
 @standard(np.mean)
-def _mean(
+def mean(
     e: Emitter,
     a: Any,
     axis: Any = None,
@@ -213,21 +199,6 @@ def _mean(
     return e.cast(e.add("Div", total, number), result)
 
 
-@standard(np.average)
-def _average(
-    e: Emitter, a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False
-) -> Operand:
-    if returned or keepdims:
-        raise NotStandard("an average with returned= or keepdims=")
-    if weights is None:
-        return _mean(e, a, axis)
-    x, w = same_dtype(e, (e.operand(a), e.operand(weights)))
-    if x.dtype.kind != "f" or x.shape is None or x.shape != w.shape:
-        raise NotStandard("weights of another shape")
-    total = reduced(e, "ReduceSum", e.add("Mul", x, w).like(x), axis, keepdims)
-    return e.add("Div", total, reduced(e, "ReduceSum", w, axis, keepdims))
-
-
 @standard(np.nansum)
 def _nansum(
     e: Emitter, a: Any, axis: Any = None, dtype: None = None, out: None = None, keepdims: Any = False
@@ -245,8 +216,8 @@ def _nanmean(
 ) -> Operand:
     x = e.operand(a)
     if x.dtype is None or x.dtype.kind != "f":
-        return _mean(e, a, axis, dtype, None, keepdims)
-    return _mean(e, x, axis, dtype, None, keepdims, where=e.add("Not", e.add("IsNaN", x, dtype=bool)).like(x))
+        return mean(e, a, axis, dtype, None, keepdims)
+    return mean(e, x, axis, dtype, None, keepdims, where=e.add("Not", e.add("IsNaN", x, dtype=bool)).like(x))
 
 
 def _variance(e: Emitter, a: Any, axis: Any, ddof: Any, keepdims: Any) -> Operand:

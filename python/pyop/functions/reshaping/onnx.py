@@ -1,4 +1,4 @@
-"""The same elements in another shape or order, joined or split."""
+"""The same elements in another shape or order."""
 
 from __future__ import annotations
 
@@ -6,19 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...declare.dims import Dim
 from ...onnx.standard import standard
+from ...onnx.standard.axes import axis_of
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
-from ..elementwise.onnx import same_dtype
-
-__all__ = ["axis_of", "reshape_to"]
-
-
-def axis_of(axis: Any, ndim: int) -> int:
-    try:
-        return int(axis) + ndim if int(axis) < 0 else int(axis)
-    except TypeError:
-        raise NotStandard(f"axis={axis!r:.80}") from None
+from ..axes.onnx import swapaxes
 
 
 def reshape_to(e: Emitter, x: Operand, shape: Any) -> Operand:
@@ -49,138 +40,10 @@ def _ravel(e: Emitter, a: Any, order: Any = "C") -> Operand:
     return e.add("Reshape", e.operand(a), e.ints([-1]))
 
 
-@standard(np.transpose)
-def _transpose(e: Emitter, a: Any, axes: Any = None) -> Operand:
-    x = e.operand(a)
-    if axes is not None:
-        axes = [axis_of(k, x.ndim) for k in axes]
-    return e.add("Transpose", x, perm=axes if axes is not None else list(range(x.ndim))[::-1])
-
-
-@standard(getattr(np, "matrix_transpose", None))
-def _matrix_transpose(e: Emitter, x: Any, /) -> Operand:
-    x = e.operand(x)
-    return _permuted(e, x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
-
-
-def _permuted(e: Emitter, x: Operand, order: list[int]) -> Operand:
-    return e.add("Transpose", x, perm=order).with_rank(len(order))
-
-
-@standard(np.swapaxes)
-def _swapaxes(e: Emitter, a: Any, axis1: Any, axis2: Any) -> Operand:
-    x = e.operand(a)
-    order = list(range(x.ndim))
-    one, two = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
-    order[one], order[two] = order[two], order[one]
-    return _permuted(e, x, order)
-
-
-@standard(np.moveaxis)
-def _moveaxis(e: Emitter, a: Any, source: Any, destination: Any) -> Operand:
-    x = e.operand(a)
-    sources = [axis_of(k, x.ndim) for k in (source if isinstance(source, tuple | list) else (source,))]
-    targets = [axis_of(k, x.ndim) for k in (destination if isinstance(destination, tuple | list) else (destination,))]
-    order = [k for k in range(x.ndim) if k not in sources]
-    for target, k in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, k)
-    return _permuted(e, x, order)
-
-
-@standard(np.expand_dims)
-def _expand_dims(e: Emitter, a: Any, axis: Any) -> Operand:
-    axes = list(axis) if isinstance(axis, tuple | list) else [axis]
-    return e.add("Unsqueeze", e.operand(a), e.ints(axes))
-
-
-@standard(np.squeeze)
-def _squeeze(e: Emitter, a: Any, axis: Any = None) -> Operand:
-    x = e.operand(a)
-    if axis is None:
-        if x.shape is None or not all(isinstance(size, int) for size in x.shape):
-            raise NotStandard("squeeze where a size is not known")
-        axis = tuple(k for k, size in enumerate(x.shape) if size == 1)
-        if not axis:
-            return x
-    return e.add("Squeeze", x, e.ints(list(axis) if isinstance(axis, tuple) else [axis]))
-
-
 @standard(np.broadcast_to)
 def _broadcast_to(e: Emitter, array: Any, shape: Any, subok: Any = False) -> Operand:
     sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     return e.add("Expand", e.operand(array), e.ints(sizes))
-
-
-@standard(np.concatenate)
-def _concatenate(e: Emitter, arrays: Any, /, axis: Any = 0, out: None = None) -> Operand:
-    if not isinstance(arrays, tuple | list):
-        raise NotStandard("concatenate of one array")
-    if axis is None:
-        xs = [e.add("Reshape", x, e.ints([-1])) for x in same_dtype(e, arrays)]
-        return e.add("Concat", *xs, axis=0)
-    return e.add("Concat", *same_dtype(e, arrays), axis=int(axis))
-
-
-@standard(np.stack)
-def _stack(e: Emitter, arrays: Any, axis: Any = 0, out: None = None) -> Operand:
-    if not isinstance(arrays, tuple | list):
-        raise NotStandard("stack of one array")
-    axes = e.ints([axis])
-    return e.add("Concat", *(e.add("Unsqueeze", x, axes) for x in same_dtype(e, arrays)), axis=int(axis))
-
-
-@standard(np.vstack)
-def _vstack(e: Emitter, tup: Any) -> Operand:
-    if not isinstance(tup, tuple | list):
-        raise NotStandard("vstack of one array")
-    return e.add("Concat", *(_at_least_2d(e, x) for x in same_dtype(e, tup)), axis=0)
-
-
-def _at_least_2d(e: Emitter, x: Operand) -> Operand:
-    return x if x.ndim >= 2 else e.add("Reshape", x, e.ints([1, -1]))
-
-
-@standard(np.hstack)
-def _hstack(e: Emitter, tup: Any) -> Operand:
-    if not isinstance(tup, tuple | list):
-        raise NotStandard("hstack of one array")
-    xs = [x if x.ndim else e.add("Reshape", x, e.ints([1])) for x in same_dtype(e, tup)]
-    return e.add("Concat", *xs, axis=0 if xs and (xs[0].shape is None or len(xs[0].shape) == 1) else 1)
-
-
-@standard(np.array_split)
-def _array_split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
-    return _pieces(e, ary, None, axis)
-
-
-@standard(np.hsplit)
-def _hsplit(e: Emitter, ary: Any, indices_or_sections: Any) -> list[Operand]:
-    return _pieces(e, ary, indices_or_sections, int(e.operand(ary).ndim > 1))
-
-
-@standard(np.vsplit)
-def _vsplit(e: Emitter, ary: Any, indices_or_sections: Any) -> list[Operand]:
-    return _pieces(e, ary, indices_or_sections, 0)
-
-
-@standard(np.split)
-def _split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
-    return _pieces(e, ary, indices_or_sections, axis)
-
-
-def _pieces(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
-    x = e.operand(ary)
-    axis = axis_of(axis, x.ndim)
-    count = len(e.outputs)
-    size = None if x.shape is None else x.shape[axis]
-    sizes = [None if out.shape is None else out.shape[axis] for out in e.outputs]
-    if all(isinstance(s, int) for s in sizes) and isinstance(size, int) and count:
-        return e.add_many("Split", count, x, e.ints(sizes), axis=axis)
-    if isinstance(indices_or_sections, int) and count == indices_or_sections:
-        whole = e.add("Shape", x, dtype=np.int64, start=axis, end=axis + 1)
-        part = e.add("Div", whole, e.ints([count]))
-        return e.add_many("Split", count, x, e.add("Concat", *[part] * count, axis=0), axis=axis)
-    raise NotStandard("a split at places that are not known")
 
 
 @standard(np.flip)
@@ -215,63 +78,55 @@ def _rot90(e: Emitter, m: Any, k: Any = 1, axes: Any = (0, 1)) -> Operand:
     turned = {0: lambda: x, 2: lambda: _flip(e, x, (0, 1))}
     if k % 2 == 0:
         return turned[k % 4]()
-    other = _swapaxes(e, _flip(e, x, 1) if k % 4 == 1 else x, 0, 1)
+    other = swapaxes(e, _flip(e, x, 1) if k % 4 == 1 else x, 0, 1)
     return other if k % 4 == 1 else _flip(e, other.like(x).with_rank(x.ndim), 1)
 
 
-@standard(np.rollaxis)
-def _rollaxis(e: Emitter, a: Any, axis: Any, start: Any = 0) -> Operand:
+@standard(np.roll)
+def _roll(e: Emitter, a: Any, shift: Any, axis: Any = None) -> Operand:
     x = e.operand(a)
-    axis, start = axis_of(axis, x.ndim), start + x.ndim if start < 0 else start
-    order = [k for k in range(x.ndim) if k != axis]
-    order.insert(start - 1 if axis < start else start, axis)
-    return _permuted(e, x, order)
+    if not isinstance(shift, int):
+        raise NotStandard("a roll along several axes")
+    if axis is None:
+        shape = e.add("Shape", x, dtype=np.int64)
+        return e.add("Reshape", _rolled(e, flat(e, x), shift, 0), shape, allowzero=1)
+    return _rolled(e, x, shift, axis_of(axis, x.ndim))
 
 
-@standard(np.tile)
-def _tile(e: Emitter, A: Any, reps: Any) -> Operand:
-    x = e.operand(A)
-    counts = list(reps) if isinstance(reps, tuple | list) else [reps]
-    if len(counts) > x.ndim:
-        x = e.add("Unsqueeze", x, e.ints(list(range(len(counts) - x.ndim))))
-    else:
-        counts = [1] * (x.ndim - len(counts)) + counts
-    return e.add("Tile", x, e.ints(counts))
+def _rolled(e: Emitter, x: Operand, shift: int, axis: int) -> Operand:
+    size = e.add("Shape", x, dtype=np.int64, start=axis, end=axis + 1)
+    count = e.add("Squeeze", size, e.ints([0]))
+    numbers = e.add("Range", e.constant(0, np.int64), count, e.constant(1, np.int64))
+    # An empty axis has no places, and a divisor of zero is none.
+    divisor = e.add("Max", count, e.constant(1, np.int64))
+    places = e.add("Mod", e.add("Sub", numbers, e.constant(shift, np.int64)), divisor)
+    return e.add("Gather", x, places, axis=axis)
 
 
-def _filled(e: Emitter, a: Any, value: Any, dtype: Any, shape: Any) -> Operand:
-    from onnx import helper
-
-    from ...onnx.elements import code_of
-
-    x = e.operand(a)
-    kind = np.dtype(dtype) if dtype is not None else x.dtype
-    if kind is None or kind.kind not in "biuf":
-        raise NotStandard(f"an array of {kind}")
-    if shape is not None:
-        raise NotStandard("shape=")
-    tensor = helper.make_tensor("value", code_of(kind), [1], np.full(1, value, kind))
-    return e.add("ConstantOfShape", e.add("Shape", x, dtype=np.int64), dtype=kind, value=tensor)
+def flat(e: Emitter, x: Operand) -> Operand:
+    return e.add("Reshape", x, e.ints([-1])).with_rank(1)
 
 
-@standard(np.zeros_like)
-def _zeros_like(
-    e: Emitter, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
-) -> Operand:
-    return _filled(e, a, 0, dtype, shape)
+@standard(np.atleast_1d)
+def _atleast_1d(e: Emitter, x: Any) -> Operand:
+    x = e.operand(x)
+    return x if x.ndim else e.add("Reshape", x, e.ints([1]))
 
 
-@standard(np.ones_like)
-def _ones_like(
-    e: Emitter, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
-) -> Operand:
-    return _filled(e, a, 1, dtype, shape)
+@standard(np.atleast_2d)
+def _atleast_2d(e: Emitter, x: Any) -> Operand:
+    x = e.operand(x)
+    return x if x.ndim > 1 else e.add("Reshape", x, e.ints([1, -1 if x.ndim else 1]))
 
 
-@standard(np.full_like)
-def _full_like(
-    e: Emitter, a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
-) -> Operand:
-    if isinstance(fill_value, Operand | Dim) or np.ndim(fill_value):
-        raise NotStandard("a fill value that is an array")
-    return _filled(e, a, fill_value, dtype, shape)
+@standard(np.broadcast_arrays)
+def _broadcast_arrays(e: Emitter, *args: Any, subok: Any = False) -> list[Operand]:
+    xs = [e.operand(x) for x in args]
+    # What all shapes become together is the shape of a sum.
+    total: Operand | None = None
+    for x in xs:
+        false = e.add("ConstantOfShape", e.add("Shape", x, dtype=np.int64), dtype=np.float32)
+        total = false if total is None else e.add("Add", total, false)
+    assert total is not None
+    shape = e.add("Shape", total, dtype=np.int64)
+    return [e.add("Expand", x, shape) for x in xs]

@@ -1,1 +1,1 @@
-"""selecting: what this room holds."""
+"""Elements by conditions: where, select, choose, compress, extract, piecewise."""

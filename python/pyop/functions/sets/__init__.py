@@ -1,1 +1,1 @@
-"""sets: what this room holds."""
+"""Arrays as sets: unique, isin, union1d."""

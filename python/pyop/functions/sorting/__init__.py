@@ -1,1 +1,1 @@
-"""sorting: what this room holds."""
+"""Sorting and searching: sort, argsort, partition, lexsort, searchsorted."""

@@ -1,4 +1,4 @@
-"""Sorting and partitioning."""
+"""Sorting and searching."""
 
 from __future__ import annotations
 
@@ -89,3 +89,15 @@ def _lexsort(keys: Any, axis: Any = -1) -> Spec:
 def _sort_complex(a: Any) -> Spec:
     part = operand(a)
     return Spec(probe(np.sort_complex, one(part)), part.shape)
+
+
+@rule(np.searchsorted)
+def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Spec:
+    part = operand(a)
+    if part.ndim is not None and part.ndim != 1:
+        raise ValueError(
+            "object too deep for desired array" if part.ndim else "object of too small depth for desired array"
+        )
+    if isinstance(side, str) and side not in ("left", "right"):
+        raise ValueError(f"search side must be 'left' or 'right' (got '{side}')")
+    return Spec(INTP, operand(v).shape)

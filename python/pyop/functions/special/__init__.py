@@ -1,1 +1,1 @@
-"""special: what this room holds."""
+"""The ufuncs of scipy.special."""

@@ -10,6 +10,7 @@ import scipy.special as sp
 from ...gradients.rule import elementwise, unknown, zero
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import is_complex
+from . import orders  # noqa: F401  the rest of the family
 
 PI = float(np.pi)
 TWO_OVER_SQRT_PI = float(2 / np.sqrt(np.pi))

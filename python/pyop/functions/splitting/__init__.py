@@ -1,1 +1,1 @@
-"""splitting: what this room holds."""
+"""An array in several parts: split, array_split, hsplit, unstack."""

@@ -1,1 +1,1 @@
-"""statistics: what this room holds."""
+"""Statistics: median, quantile, average, cov, corrcoef, histogram, bincount."""

@@ -12,7 +12,7 @@ from ...declare.spec import Spec
 from ...refusals import refusal
 from .. import rule
 from ..operand import FLOAT, INTP, DType, Operand, Sample, Shape, one, operand, probe
-from ..shape import add, axis_of, broadcast, concrete, full, least, reduced
+from ..shape import add, axis_of, concrete, full, least, reduced
 
 _func: Any
 
@@ -262,15 +262,3 @@ def _digitize(x: Any, bins: Any, right: Any = False) -> Spec:
             "object of too small depth for desired array" if edges.ndim == 0 else "object too deep for desired array"
         )
     return Spec(INTP, operand(x).shape)
-
-
-@rule(np.interp)
-def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Spec:
-    at, grid, values = operand(x), operand(xp), operand(fp)
-    for part in (grid, values):
-        if part.ndim is not None and part.ndim != 1:
-            raise ValueError(
-                "Data points must be 1-D sequences" if period is not None else "object too deep for desired array"
-            )
-    broadcast(grid.shape, grid.shape)
-    return Spec(probe(np.interp, one(at), one(grid), one(values)), at.shape)

@@ -7,7 +7,7 @@ PythonOp.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
 from collections.abc import Callable
 from functools import cache
@@ -40,8 +40,8 @@ def standard(*functions: Any) -> Callable[[R], R]:
 @cache
 def _load() -> None:
     families.load("onnx")
-    for part in ("onnx_formulas", "onnx_quotients"):
-        importlib.import_module(f"pyop.functions.elementwise.{part}")
+    if importlib.util.find_spec("scipy") is not None:
+        families.load("onnx", families.OF_SCIPY)
 
 
 def has_rule(function: Any) -> bool:

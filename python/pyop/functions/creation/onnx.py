@@ -1,0 +1,64 @@
+"""Arrays made in the likeness of others; copies and conversions of dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...declare.dims import Dim
+from ...onnx.standard import standard
+from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard.ufuncs import truth
+
+
+@standard(np.ndarray.astype)
+def _astype(
+    e: Emitter, a: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True
+) -> Operand:
+    x = e.operand(a)
+    target = np.dtype(dtype)
+    return truth(e, x) if target.kind == "b" else e.cast(x, dtype)
+
+
+@standard(np.copy, np.ascontiguousarray)
+def _copy(e: Emitter, a: Any, order: Any = "K", subok: Any = False) -> Operand:
+    return e.operand(a)
+
+
+def _filled(e: Emitter, a: Any, value: Any, dtype: Any, shape: Any) -> Operand:
+    from onnx import helper
+
+    from ...onnx.elements import code_of
+
+    x = e.operand(a)
+    kind = np.dtype(dtype) if dtype is not None else x.dtype
+    if kind is None or kind.kind not in "biuf":
+        raise NotStandard(f"an array of {kind}")
+    if shape is not None:
+        raise NotStandard("shape=")
+    tensor = helper.make_tensor("value", code_of(kind), [1], np.full(1, value, kind))
+    return e.add("ConstantOfShape", e.add("Shape", x, dtype=np.int64), dtype=kind, value=tensor)
+
+
+@standard(np.zeros_like)
+def _zeros_like(
+    e: Emitter, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
+) -> Operand:
+    return _filled(e, a, 0, dtype, shape)
+
+
+@standard(np.ones_like)
+def _ones_like(
+    e: Emitter, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
+) -> Operand:
+    return _filled(e, a, 1, dtype, shape)
+
+
+@standard(np.full_like)
+def _full_like(
+    e: Emitter, a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
+) -> Operand:
+    if isinstance(fill_value, Operand | Dim) or np.ndim(fill_value):
+        raise NotStandard("a fill value that is an array")
+    return _filled(e, a, fill_value, dtype, shape)

@@ -1,0 +1,1 @@
+"""Diagonals and triangles: diag, diagonal, trace, tril, triu."""

@@ -1,0 +1,50 @@
+"""Diagonals, traces and triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...onnx.standard import standard
+from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+
+
+@standard(np.trace)
+def _trace(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Operand:
+    found = _diagonal(e, a, offset, axis1, axis2)
+    if found.dtype.kind not in "f" and found.dtype != np.int64:
+        raise NotStandard(f"trace of {found.dtype}")
+    return e.add("ReduceSum", found, keepdims=0)
+
+
+@standard(np.diagonal)
+def _diagonal(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Operand:
+    x = e.operand(a)
+    if x.ndim != 2 or (axis1, axis2) != (0, 1) or not isinstance(offset, int):
+        raise NotStandard("a diagonal of what is no matrix")
+    rows, columns = (e.add("Shape", x, dtype=np.int64, start=k, end=k + 1) for k in (0, 1))
+    down, right = max(-offset, 0), max(offset, 0)
+    count = e.add("Min", e.add("Sub", rows, e.ints([down])), e.add("Sub", columns, e.ints([right])))
+    count = e.add("Squeeze", e.add("Max", count, e.ints([0])), e.ints([0]))
+    numbers = e.add("Range", e.constant(0, np.int64), count, e.constant(1, np.int64))
+    numbers = e.add("Unsqueeze", numbers, e.ints([1]))
+    places = e.add("Concat", e.add("Add", numbers, e.ints([down])), e.add("Add", numbers, e.ints([right])), axis=1)
+    return e.add("GatherND", x, places).with_rank(1)
+
+
+def _triangle(e: Emitter, m: Any, k: Any, upper: int) -> Operand:
+    x = e.operand(m)
+    if x.ndim < 2 or x.dtype is None or x.dtype.kind not in "biuf":
+        raise NotStandard("a triangle of what is no matrix")
+    return e.add("Trilu", x, e.constant(int(k), np.int64), upper=upper)
+
+
+@standard(np.triu)
+def _triu(e: Emitter, m: Any, k: Any = 0) -> Operand:
+    return _triangle(e, m, k, 1)
+
+
+@standard(np.tril)
+def _tril(e: Emitter, m: Any, k: Any = 0) -> Operand:
+    return _triangle(e, m, k, 0)
