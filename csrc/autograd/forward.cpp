@@ -182,6 +182,8 @@ int give_tangents(PyObject* outputs, PyObject* tangents, PyObject* const* argume
     return 0;
 }
 
+bool any_forward_run() { return going_on > 0; }
+
 int forward_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }
 
 }  // namespace pyop

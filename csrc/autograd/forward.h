@@ -42,6 +42,9 @@ int tensor_set_tangent(TensorObject* t, PyObject* tangent, ForwardRun* run);
 // results that were saved. -1 with the error set: the arguments' tangents are of two runs.
 int give_tangents(PyObject* outputs, PyObject* tangents, PyObject* const* arguments, Py_ssize_t n);
 
+// Whether runs are going on, on any thread.
+bool any_forward_run();
+
 int forward_init(PyObject* module);
 
 }  // namespace pyop

@@ -53,6 +53,11 @@ PyObject* function_apply_flat(PyObject* self, PyObject* const* args, Py_ssize_t 
 // (tensors, result, attributes): records a call that was made already. What a recorded NumPy call is.
 PyObject* function_record(PyObject* self, PyObject* const* args, Py_ssize_t n);
 
+// (fn, args, rule): calls a `fn` that returns one array on the arrays of Tensors and on arrays, and records that as
+// recording.py would. None, before `fn` is called, where it is not that plain: other arguments, nothing to record, a
+// run forward.
+PyObject* function_call_recorded(PyObject* self, PyObject* const* args, Py_ssize_t n);
+
 // One call of a Function, while forward and setup_context run.
 struct FunctionCall {
     FunctionClass* function;

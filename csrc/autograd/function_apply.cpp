@@ -1,5 +1,6 @@
 // autograd/function_apply.cpp: from the arguments of apply to what forward returns.
 #include "autograd/engine.h"
+#include "autograd/forward.h"
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
 #include "autograd/state.h"
@@ -281,6 +282,67 @@ PyObject* function_record(PyObject* self, PyObject* const* args, Py_ssize_t n) {
             return function_finish(call, Ref::borrow(args[1]));
         },
         static_cast<PyObject*>(nullptr));
+}
+
+namespace {
+
+constexpr npy_intp kCopied = 1 << 16;  // bytes: as recording.py keeps arrays of the caller (kept.py)
+
+bool is_copied(PyArrayObject* a) { return PyArray_ISWRITEABLE(a) && !PyDataType_REFCHK(PyArray_DESCR(a)); }
+
+// What a record keeps of an argument that is no Tensor: the caller may write into his array before backward.
+Ref kept(PyObject* argument) {
+    if (is_tensor(argument)) return Ref::borrow(Py_None);
+    if (!is_copied(as_array(argument))) return Ref::borrow(argument);
+    return Ref::steal(PyArray_NewCopy(as_array(argument), NPY_KEEPORDER));
+}
+
+}  // namespace
+
+PyObject* function_call_recorded(PyObject* self, PyObject* const* args, Py_ssize_t n) {
+    if (n != 3 || !PyTuple_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "_call(fn, tensors, rule)");
+        return nullptr;
+    }
+    const Py_ssize_t count = PyTuple_GET_SIZE(args[1]);
+    StackRefs<10> arrays(static_cast<size_t>(count) + 1);
+    bool recorded = false;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject* item = PyTuple_GET_ITEM(args[1], i);
+        if (is_tensor(item)) {
+            recorded |= as_tensor(item)->requires_grad;
+            item = as_object(as_tensor(item)->data);
+        } else if (!is_exact_array(item) || (is_copied(as_array(item)) && PyArray_NBYTES(as_array(item)) > kCopied)) {
+            Py_RETURN_NONE;
+        }
+        arrays[static_cast<size_t>(i) + 1] = Py_NewRef(item);
+    }
+    if (!recorded || !autograd_state.recording || any_forward_run()) Py_RETURN_NONE;
+    Ref result;
+    {
+        const Recording off(false);
+        result = Ref::steal(
+            vectorcall_new(args[0], arrays.data() + 1, static_cast<size_t>(count) | PY_VECTORCALL_ARGUMENTS_OFFSET));
+    }
+    if (result) result = to_array(result.get());
+    Ref positions = Ref::steal(PyList_New(0)), constants = Ref::steal(PyList_New(count));
+    Ref tensors = Ref::steal(PyList_New(0));
+    if (!result || !positions || !constants || !tensors) return nullptr;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject* item = PyTuple_GET_ITEM(args[1], i);
+        Ref position = Ref::steal(PyLong_FromSsize_t(i)), constant = kept(item);
+        if (!position || !constant) return nullptr;
+        if (is_tensor(item) &&
+            (PyList_Append(positions.get(), position.get()) < 0 || PyList_Append(tensors.get(), item) < 0))
+            return nullptr;
+        PyList_SET_ITEM(constants.get(), i, constant.release());
+    }
+    tensors = Ref::steal(PyList_AsTuple(tensors.get()));
+    Ref attributes = Ref::steal(
+        Py_BuildValue("{s(OOOOn()O)}", "call", args[2], constants.get(), positions.get(), Py_None, count, Py_False));
+    if (!attributes || !tensors) return nullptr;
+    PyObject* call[] = {tensors.get(), result.get(), attributes.get()};
+    return function_record(self, call, 3);
 }
 
 }  // namespace pyop

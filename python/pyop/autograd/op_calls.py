@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from .._core import FunctionClass, Op, Tensor
 from .._tree import flatten, leaf_types, map_leaves
@@ -17,6 +19,7 @@ from .batched import EXAMPLES, level_of, one_by_one
 __all__ = ["call_op", "call_rule"]
 
 _classes: dict[str, FunctionClass] = {}
+_classes_of_arrays: dict[str, FunctionClass] = {}
 
 
 def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -27,6 +30,14 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     NoRule
         A gradient would have to go through an op that has no rule.
     """
+    gradient: Any = op.contract.gradient
+    if gradient is not None and gradient.of_arrays and not kwargs:
+        function = _classes_of_arrays.get(op.name)
+        if function is None:
+            function = _classes_of_arrays[op.name] = recording.class_of(op.name, _backward)
+        made = function._call(op, args, gradient.rule)
+        if made is not None:
+            return made
     if not leaf_types((args, kwargs)).isdisjoint(EXAMPLES):
         return one_by_one(op, args, kwargs, level_of((args, kwargs)))
     if kwargs:
@@ -36,7 +47,6 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     arrays = tree.unflatten([x.numpy() if type(x) is Tensor else x for x in leaves])
     if not recording.followed(leaves):
         return _wrapped(_core.call_quietly(op, arrays, kwargs))
-    gradient: Any = op.contract.gradient
     rule: table.Rule | None = table.lookup(op.__wrapped__) if gradient is None else gradient.rule
     if rule is None:
         result = _core.call_quietly(op, arrays, kwargs)
@@ -81,6 +91,15 @@ def call_rule(function: Callable[..., Any], arrays: tuple[Any, ...], kwargs: dic
         function.__name__, rule, arrays, kwargs, table.leaves(arrays, kwargs), list(result) if several else [result]
     )
     return tuple(made) if several else made[0]
+
+
+def _backward(ctx: Any, ct: Any) -> Any:
+    """As `recording.backward`; at once for an op that was called with nothing but Tensors."""
+    rule, kept, positions, *_ = ctx.call
+    if type(ct) is not np.ndarray or len(kept) != len(positions) or False in ctx.needs_input_grad:
+        return recording.backward(ctx, ct)
+    *inputs, _ = ctx.saved_tensors
+    return rule.gradient.backward(tuple(range(len(inputs))), 1, len(inputs), {})(ct, *inputs)
 
 
 class _WithContext(table.Rule):
@@ -138,14 +157,18 @@ def _wrapped(result: Any) -> Any:
     return map_leaves(Tensor, result)
 
 
+def _class_of(name: str) -> FunctionClass:
+    function = _classes.get(name)
+    if function is None:
+        function = _classes[name] = recording.class_of(name)
+    return function
+
+
 def _recorded(
     name: str, rule: table.Rule, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], results: list[Any]
 ) -> list[Any]:
     """The results as Tensors, with their history and their tangents."""
-    function = _classes.get(name)
-    if function is None:
-        function = _classes[name] = recording.class_of(name)
     made = recording.followed_result(
-        function, rule, args, kwargs, leaves, tuple(results) if len(results) != 1 else results[0]
+        _class_of(name), rule, args, kwargs, leaves, tuple(results) if len(results) != 1 else results[0]
     )
     return list(made) if isinstance(made, (tuple, list)) else [made]

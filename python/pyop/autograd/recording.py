@@ -25,8 +25,8 @@ from .kept import give_back, keep
 from .writes import changing, into
 
 __all__ = [
-    *("array_function", "array_ufunc", "call", "getitem", "iterate", "operator", "outer", "power", "put_back"),
-    *("class_of", "followed", "followed_result", "may_vary", "record_in_place", "spread", "to_arrays"),
+    *("array_function", "array_ufunc", "backward", "call", "class_of", "followed", "followed_result", "getitem"),
+    *("iterate", "may_vary", "operator", "outer", "power", "put_back", "record_in_place", "spread", "to_arrays"),
 ]
 
 _classes: dict[Any, FunctionClass] = {}
@@ -287,13 +287,14 @@ def _class_of(key: Any) -> FunctionClass:
     return class_of(name)
 
 
-def class_of(name: str) -> FunctionClass:
+def class_of(name: str, back: Callable[..., Any] | None = None) -> FunctionClass:
     """The class of nodes for functions of a name."""
     name = name[:1].upper() + name[1:]
-    return FunctionClass(None, name, None, None, _backward, None, (), None, -1, False, True, False)
+    return FunctionClass(None, name, None, None, back or backward, None, (), None, -1, False, True, False)
 
 
-def _backward(ctx: Any, *gradients: Any) -> Any:
+def backward(ctx: Any, *gradients: Any) -> Any:
+    """The gradients of the arguments of a recorded call, by its rule."""
     rule, kept, positions, tree, count, names, several = ctx.call
     if not [g for g in gradients if g is not None]:
         return (None,) * len(positions)

@@ -60,6 +60,12 @@ def _depends_on_others(results: list[Any], inputs: list[Tensor]) -> bool:
     return _core.is_recording() and _core.depends_on_others(results, inputs)
 
 
+def _mark_arguments(tensors: Iterable[Tensor], running: bool) -> None:
+    """The function of a transformation that they are arguments of is running, or has ended."""
+    for tensor in tensors:
+        tensor._argument = running
+
+
 def _bare(tree: Any) -> Any:
     """Arrays in the place of Tensors."""
     if type(tree) is Tensor:
@@ -86,20 +92,16 @@ class Eager(Opened):
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> None:
         self.nested = _is_nested(leaf_types((args, kwargs)))
         super().__init__(f, args, kwargs, argnums)
-        for tensor in self.inputs:
-            tensor._argument = False
+        _mark_arguments(self.inputs, False)
         self.nested = self.nested or _depends_on_others(self.leaves, self.inputs)
         if self.nested:
             _note_opened(self.inputs)
 
-    def open(self, leaf: Any, k: int) -> Tensor:
-        """A Tensor that stands for a leaf of argument `k` and for nothing else."""
-        made = _open(leaf, k)
-        made._argument = True
-        return made
+    open = staticmethod(_open)
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, recorded."""
+        _mark_arguments(self.inputs, True)
         return _core.call_recorded(f, args, kwargs)
 
     def out(self, tree: Any) -> Any:

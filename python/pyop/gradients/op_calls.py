@@ -106,11 +106,8 @@ class Backward(_Call):
         assert g.vjp_fn is not None
         arrays = read_only(arrays)
         inputs = arrays[self.n_out : self.n_out + self.n_in]
-        if self.n_out == 1 and g.in_trees is None is g.out_tree and g.abstract is None and not g.vjp_wants:
-            found = _called(g.vjp_fn, arrays, {})
-        else:
-            found = self._called_with(g, inputs, arrays)
-        parts = self._flat(found)
+        found = _called(g.vjp_fn, arrays, {}) if g.of_arrays else self._called_with(g, inputs, arrays)
+        parts = found if type(found) is tuple and g.in_trees is None and len(found) == self.n_in else self._flat(found)
         if len(self.argnums) == 1:
             (k,) = self.argnums
             return self._checked(parts[k], inputs[k], k)

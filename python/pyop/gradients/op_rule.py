@@ -24,6 +24,7 @@ from .unbroadcast import conj, dtype_of, fit_dtype, shape_of
 
 __all__ = ["OpGradient", "OpRule"]
 
+_ARRAYS = frozenset((np.ndarray,))
 _KEYWORDS = ("saved", "needs", "out")
 _CONTEXT = Spec(np.int64, (1,))
 
@@ -54,6 +55,7 @@ class OpGradient:
         self.saving: tuple[Any, Any, Spec] | None = None
         self.traced: dict[Any, Any] = {}  # calls of rules that are known to work on Values, with the specs
         self.calls: dict[Any, Backward] = {}  # of the rule, without static arguments
+        self.of_arrays = False
         self.rule = OpRule(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -68,6 +70,7 @@ class OpGradient:
         self.calls = {}
         vars(self).update(state)
         self.rule = OpRule(self)
+        self.settle()
         if self.saving is not None:
             self.keep_residuals()
 
@@ -84,6 +87,7 @@ class OpGradient:
     def set_abstract(self, abstract: AbstractRule) -> None:
         """The results are what an abstract rule says."""
         self.abstract = abstract
+        self.settle()
         if self.saving is not None:
             self.keep_residuals()
 
@@ -131,6 +135,12 @@ class OpGradient:
                 if key in parameters and parameters[key].default is not inspect.Parameter.empty
             }
         return found
+
+    def settle(self) -> None:
+        """Note whether the op returns one array for arrays, and its vjp rule takes no more than these and a cotangent:
+        after a change to what is declared."""
+        plain = self.vjp_fn is not None and not self.vjp_wants and self.abstract is None
+        self.of_arrays = plain and self.out_specs is not None and self.out_tree is None and self.in_trees is None
 
     def backward(self, argnums: tuple[int, ...], n_out: int, n_in: int, statics: dict[str, Any]) -> Backward:
         """The call of the vjp rule for these arguments."""
@@ -203,6 +213,15 @@ class OpRule(Rule):
         return "array"
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        g = self.gradient
+        if type(ans) is np.ndarray and not kwargs and g.of_arrays and _ARRAYS.issuperset(map(type, args)):
+            call = g.backward(argnums, 1, len(args), {})
+            return lambda ct: (
+                _as_tuple(call(ct, *args)) if type(ct) is np.ndarray else self._pull(argnums, ans, args, kwargs)(ct)
+            )
+        return self._pull(argnums, ans, args, kwargs)
+
+    def _pull(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         g = self.gradient
         flat = flatten(args)[0]
         outs, context = self._split(ans, flat, kwargs)

@@ -53,6 +53,7 @@ def vjp(self: Op, rule: Callable[..., Any]) -> Op:
     gradient = _gradient_of(self)
     gradient.vjp_wants = gradient.wants(rule, "vjp")
     gradient.vjp_fn = rule
+    gradient.settle()
     if gradient.saves:
         _make_saving(self, gradient)
 
