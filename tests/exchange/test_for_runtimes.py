@@ -209,7 +209,7 @@ def an_earlier_model(names):
             attribute.s = b"dc"
         if attribute.name == "input_float_scalars":
             attribute.floats[:] = [0.5]
-    node.metadata_props[0].value = names
+    node.metadata_props.add(key="pyop.keywords", value=names)
     return model
 
 

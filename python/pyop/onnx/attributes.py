@@ -1,4 +1,4 @@
-"""The attributes of PythonOp and PythonOpGrad: read with every doubt, since a file may say anything, and written.
+"""The attributes of PythonOp and PythonOpGrad: read with every doubt, since a file may say anything.
 
 `Forward` and `Backward` are what a node says, checked. Nothing here runs or imports anything.
 """
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from .callee import read_callee
-from .elements import dtype_of, name_of
+from .elements import dtype_of, name_of, printable
 
 __all__ = [
+    "BACKWARD",
     "DOMAIN",
-    "FAMILIES",
+    "FORWARD",
     "KEYWORDS",
     "TEXT_AS_BYTES",
     "Backward",
     "Forward",
     "Port",
     "node_label",
-    "printable",
     "read_backward",
     "read_forward",
 ]
@@ -34,7 +34,7 @@ _FLOAT, _INT, _STRING, _FLOATS, _INTS = 1, 2, 3, 6, 7
 _KIND_NAMES = {_FLOAT: "FLOAT", _INT: "INT", _STRING: "STRING", _FLOATS: "FLOATS", _INTS: "INTS"}
 
 # Family of constants: the type of its buffer, and what makes a Python object of an item.
-FAMILIES: dict[str, tuple[int, Callable[[Any], Any]]] = {
+_FAMILIES: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "bool": (_INTS, bool),
     "int": (_INTS, int),
     "float": (_FLOATS, float),
@@ -52,7 +52,7 @@ _COMMON = {
     "comment": _STRING,
     "inplace": _INT,
 }
-_FORWARD = _COMMON | {
+FORWARD = _COMMON | {
     "input_convention": _STRING,
     "input_requires_grads": _INTS,
     "output_tensor_requires_grads": _INTS,
@@ -61,13 +61,13 @@ _FORWARD = _COMMON | {
     "bw_tensor_reuse_map": _INTS,
     "training_mode": _INT,
 }
-for _family, (_kind, _) in FAMILIES.items():
-    _FORWARD[f"input_{_family}_scalars"] = _kind
-    _FORWARD[f"input_{_family}_scalar_positions"] = _INTS
-    _FORWARD[f"input_{_family}_tuples"] = _kind
-    _FORWARD[f"input_{_family}_tuple_positions"] = _INTS
-    _FORWARD[f"input_{_family}_tuple_begins"] = _INTS
-_BACKWARD = _COMMON | {
+for _family, (_kind, _) in _FAMILIES.items():
+    FORWARD[f"input_{_family}_scalars"] = _kind
+    FORWARD[f"input_{_family}_scalar_positions"] = _INTS
+    FORWARD[f"input_{_family}_tuples"] = _kind
+    FORWARD[f"input_{_family}_tuple_positions"] = _INTS
+    FORWARD[f"input_{_family}_tuple_begins"] = _INTS
+BACKWARD = _COMMON | {
     "output_convention": _STRING,
     "output_tensor_requires_grads": _INTS,
 }
@@ -114,16 +114,14 @@ class Backward:
 
     label: str
     name: str
-    n_arguments: int
+    convention: str  # a letter for each argument of the function: d (tensor) or c (constant)
+    required: tuple[bool, ...]
     inputs: tuple[Port, ...]  # of the gradients that come in, without the context
     outputs: tuple[Port, ...]
     # For each output of the node, which entry of what the function returns it is; None: never computed.
-    entry_of: tuple[int | None, ...]
-
-
-def printable(text: object) -> str:
-    """A stranger's text, which must not speak to the terminal, or turn the direction of what follows."""
-    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)])
+    entry_of: tuple[int | None, ...] = ()
+    keywords: tuple[str, ...] | None = None
+    text_as_bytes: bool = False
 
 
 def node_label(node: Any) -> str:
@@ -246,7 +244,7 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
     ValueError
         The attributes are malformed; the message names node and attribute.
     """
-    reader = _Reader(node, _FORWARD)
+    reader = _Reader(node, FORWARD)
     if not node.input or not all(node.input):
         raise ValueError(f"{reader.label} must have tensor inputs, all of them given: it has {list(node.input)!r:.200}")
     if len(node.output) < 2:
@@ -335,7 +333,7 @@ def _constants(reader: _Reader, n_arguments: int, pointers: dict[int, Any] | Non
             reader.fail(attribute, f"two constants are to be argument {position}")
         found[position] = value
 
-    for family, (_, make) in FAMILIES.items():
+    for family, (_, make) in _FAMILIES.items():
         name = f"input_{family}_scalars"
         values, positions = reader.ints(name), reader.ints(f"input_{family}_scalar_positions")
         _same_length(reader, f"input_{family}_scalar_positions", positions, values, name)
@@ -396,12 +394,12 @@ def read_backward(node: Any) -> Backward:
     ValueError
         The attributes are malformed; the message names node and attribute.
     """
-    reader = _Reader(node, _BACKWARD)
+    reader = _Reader(node, BACKWARD)
     if not node.input or not node.input[0]:
         raise ValueError(f"{reader.label} must have the context as its first input")
     if not node.output:
         raise ValueError(f"{reader.label} must have outputs")
-    name = read_callee(reader.function_name()).path
+    callee = read_callee(reader.function_name())
     convention = reader.convention("output_convention")
     inputs = reader.ports("input", len(node.input) - 1, "inputs after the context")
     outputs = reader.ports("output", len(node.output), "outputs")
@@ -425,9 +423,12 @@ def read_backward(node: Any) -> Backward:
     reader.flag("safe_run_mode")
     return Backward(
         label=reader.label,
-        name=name,
-        n_arguments=len(convention),
+        name=callee.path,
+        convention=convention,
+        required=flags,
         inputs=inputs,
         outputs=outputs,
         entry_of=tuple(entries),
+        keywords=callee.keywords,
+        text_as_bytes=callee.text_as_bytes,
     )

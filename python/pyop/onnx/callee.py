@@ -50,7 +50,10 @@ def write_callee(callee: Callee) -> str:
         The name of the function would be taken for one with more in it.
     """
     if read_callee(callee.path).path != callee.path:
-        raise ValueError(f"{callee.path!r:.200} is no name for a function: it ends as if it named arguments")
+        raise ValueError(
+            f"{callee.path!r:.200} is no name for a function: it ends as if it named arguments; "
+            "give it another with export(..., names={function: name})"
+        )
     parts = [_BYTES] * callee.text_as_bytes + [f"{name}=" for name in callee.keywords or ()]
     return f"{callee.path}({', '.join(parts)})" if parts else callee.path
 

@@ -1,14 +1,18 @@
-"""Element types of tensors: what ONNX numbers them, what NumPy calls them."""
+"""Element types, sizes and contents of tensors: what ONNX calls them, what NumPy and pyop call them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
-__all__ = ["STRING", "code_of", "dtype_of", "name_of"]
+from ..declare.dims import Dim
+
+__all__ = ["STRING", "code_of", "dtype_of", "name_of", "printable", "size_of", "to_array"]
 
 STRING = 8
+_DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 _NAMES = {
     1: "float32",
@@ -84,3 +88,42 @@ def name_of(code: int) -> str:
         return str(dtype_of(code))
     except ValueError:
         return f"element type {code}"
+
+
+def printable(text: object) -> str:
+    """A stranger's text, which must not speak to the terminal, or turn the direction of what follows."""
+    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)])
+
+
+def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
+    """The array of a TensorProto.
+
+    Raises
+    ------
+    ValueError
+        Its bytes, dims and element type do not fit together.
+    """
+    from onnx import TensorProto, numpy_helper
+
+    if tensor.data_location == TensorProto.EXTERNAL:
+        raise ValueError(f"{what} is kept in another file: load the model by its path")
+    if any(size < 0 for size in tensor.dims):
+        raise ValueError(f"{what} has a negative size: {list(tensor.dims)!r:.80}")
+    try:
+        array = numpy_helper.to_array(tensor)
+    except Exception as error:
+        raise ValueError(f"{what} is no tensor: {type(error).__name__}: {printable(error):.300}") from error
+    return np.asarray(array)
+
+
+def size_of(dim: Any, what: str) -> int | Dim | None:
+    """A size of a TypeProto; None where it may be any."""
+    case = dim.WhichOneof("value")
+    if case == "dim_value":
+        if dim.dim_value < 0:
+            raise ValueError(f"{what} has the negative size {dim.dim_value}")
+        return int(dim.dim_value)
+    # Names that shape inference makes up mean nothing: it gives the same ones to unrelated sizes.
+    if case == "dim_param" and _DIM_NAME.match(dim.dim_param) and not dim.dim_param.startswith("PythonOp_unknown"):
+        return Dim(dim.dim_param)
+    return None

@@ -14,7 +14,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .loading import read_model
 from .python_op import PythonCall
 from .registry import Table
 from .trust import Trust
+
+if TYPE_CHECKING:
+    from .python_nodes import PythonNodes
 
 __all__ = ["register_extensions", "write_extension"]
 
@@ -44,48 +47,29 @@ _TYPES = {
 }
 
 
-def write_extension(call: Any) -> None:
-    """A call as an operator of onnxruntime-extensions."""
-    from onnx import helper
-
-    w, node = call.w, call.node
-    arguments, names = call.arguments()
-    attributes, tensors = call.attributes(arguments, names)
+def write_extension(nodes: PythonNodes, call: Any) -> None:
+    """Write a call as an operator of onnxruntime-extensions."""
     outputs = call.results()
-    if not outputs:
-        call.fail("it returns nothing, and an operator has at least one result")
-    ports = [call.port(f"output {k}", output) for k, output in enumerate(outputs)]
-    for what, codes in (
-        ("input", attributes["input_tensor_types"]),
-        ("output", [code for code, _ in ports]),
-    ):
-        for k, code in enumerate(codes):
-            if code not in _TYPES:
+    declared, tensors = call.declared(outputs)
+    for what, ports in (("input", declared.inputs), ("output", declared.outputs)):
+        for k, port in enumerate(ports):
+            if port.code not in _TYPES:
                 call.fail(f"{what} {k} is of an element type that onnxruntime-extensions cannot pass to Python")
-    function = call.name_of(call.function())
     described = {
-        "function": function,
-        "arguments": [None if a is not None and not isinstance(a, _CONSTANTS) else a for a in arguments],
-        "tensors": [not isinstance(a, _CONSTANTS) for a in arguments],
-        "keywords": list(names),
-        "inputs": [
-            list(pair) for pair in zip(attributes["input_tensor_types"], attributes["input_tensor_ranks"], strict=True)
-        ],
-        "outputs": [list(port) for port in ports],
+        "function": declared.name,
+        "arguments": list(declared.constants),
+        "tensors": [at is not None for at in declared.tensor_at],
+        "keywords": list(call.names),
+        "inputs": [[port.code, port.rank] for port in declared.inputs],
+        "outputs": [[port.code, port.rank] for port in declared.outputs],
     }
-    if call.takes_bytes(tensors):
+    if declared.text_as_bytes:
         described["text_as_bytes"] = True
     op_type = _operator_name(described)
-    w.extensions[op_type] = described
-    w.nodes.append(
-        helper.make_node(
-            op_type, [t.name for t in tensors], [o.name for o in outputs], name=w.node_name(node.name), domain=DOMAIN
-        )
-    )
-    w.uses_extension = True
-
-
-_CONSTANTS = (bool, int, float, tuple)
+    nodes.extensions[op_type] = described
+    nodes.builder.opsets.setdefault(DOMAIN, 1)
+    names = [tensor.name for tensor in tensors], [output.name for output in outputs]
+    nodes.builder.add(op_type, *names, call.node.name, domain=DOMAIN)
 
 
 def _operator_name(described: dict[str, Any]) -> str:

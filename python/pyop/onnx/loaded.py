@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from .. import _core
 from .._core import Value
@@ -11,10 +13,66 @@ from .._tree import TreeDef
 from ..graph.graph import Graph
 from .boxes import Unboxing
 
-if TYPE_CHECKING:
-    from .held import HeldModel
+__all__ = ["LoadedGraph", "ModelFacts"]
 
-__all__ = ["LoadedGraph"]
+
+@dataclass
+class ModelFacts:
+    """What a model says and the nodes of its graph do not."""
+
+    defaults: dict[str, Any] = field(default_factory=dict)  # arrays of inputs that need not be fed
+    fixed: dict[str, int] = field(default_factory=dict)  # inputs that became constants, and the index of the constant
+    # onnx.TypeProto of inputs and outputs of which a Spec says less, by node and output.
+    types: dict[tuple[int, int], Any] = field(default_factory=dict)
+
+    def description(self) -> dict[str, Any]:
+        """Return all of it as JSON has it, but for arrays."""
+        types = [[*place, base64.b85encode(kind.SerializeToString()).decode()] for place, kind in self.types.items()]
+        return {"defaults": self.defaults, "fixed": self.fixed, "types": types}
+
+    @classmethod
+    def described(cls, description: Mapping[str, Any]) -> ModelFacts:
+        """Return what has this description.
+
+        Raises
+        ------
+        ValueError
+            It is malformed.
+        """
+        from google.protobuf.message import DecodeError
+        from onnx import TypeProto
+
+        try:
+            return cls(
+                {str(name): array for name, array in description["defaults"].items()},
+                {str(name): int(index) for name, index in description["fixed"].items()},
+                {
+                    (int(node), int(output)): TypeProto.FromString(base64.b85decode(text))
+                    for node, output, text in description["types"]
+                },
+            )
+        except (KeyError, TypeError, AttributeError, DecodeError) as error:
+            raise ValueError(f"what the file says of the ONNX model is malformed: {error!r:.200}") from None
+
+    def check(self, outputs: list[int]) -> None:
+        """Hold it against a graph, of whose nodes it has the number of outputs.
+
+        Raises
+        ------
+        ValueError
+            It is of another graph.
+        """
+        for node, output in (*self.types, *((index, 0) for index in self.fixed.values())):
+            if not (0 <= node < len(outputs) and 0 <= output < outputs[node]):
+                raise ValueError(f"node {node} of the graph has no output {output}, of which the description speaks")
+
+    def __reduce__(self) -> Any:
+        return facts_of, (None, self.description())
+
+
+def facts_of(_home: Any, description: Mapping[str, Any]) -> ModelFacts:
+    """Return the facts of a pickle; those of earlier versions hold more, which the nodes hold themselves today."""
+    return ModelFacts.described(description)
 
 
 class LoadedGraph(Graph):
@@ -23,9 +81,13 @@ class LoadedGraph(Graph):
     More nodes can be added to it, ``with graph: ...``, and other outputs declared; it is exported and saved with them.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_facts",)
 
-    _held: HeldModel
+    _facts: ModelFacts
+
+    def type_of(self, value: Value) -> Any:
+        """Return the onnx.TypeProto of an input or output, where a Spec says less; else None."""
+        return self._facts.types.get((value.node.index, value.output_index))
 
     def output(self, tree: Any) -> None:
         """Declare what the graph computes, instead of the outputs that it has from its model.
@@ -54,29 +116,29 @@ class LoadedGraph(Graph):
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The arrays that the model has for inputs which need not be fed: those of ``load(..., overridable=...)``."""
-        return dict(self._held.defaults)
+        return dict(self._facts.defaults)
 
     def _feeds(self, feeds: Mapping[Any, Any]) -> tuple[list[Value], list[Any]]:
         if isinstance(feeds, Mapping):
-            fixed = self._held.fixed
+            fixed = self._facts.fixed
             known = {key for key in feeds if isinstance(key, str) and key in fixed}
             feeds = {self._value(fixed[key], 0) if key in known else key: array for key, array in feeds.items()}
-            missing = self._held.defaults.keys() - feeds.keys() if self._held.defaults else ()
+            missing = self._facts.defaults.keys() - feeds.keys() if self._facts.defaults else ()
             if missing:
                 given = {key._key for key in feeds if isinstance(key, Value)}
                 left = {value.name: value for value in self.inputs if value.name in missing and value._key not in given}
-                feeds = {**feeds, **{value: self._held.defaults[name] for name, value in left.items()}}
+                feeds = {**feeds, **{value: self._facts.defaults[name] for name, value in left.items()}}
         return super()._feeds(feeds)
 
     def __reduce__(self) -> Any:
         parts: Any = super().__reduce__()
-        return _unpickled, (*parts[1], self._held)
+        return _unpickled, (*parts[1], self._facts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
         from ..saving.parts import parts_of, put_into
 
         made = put_into(LoadedGraph(name=self.name), parts_of(self))
-        made._held = self._held
+        made._facts = self._facts
         memo[id(self)] = made
         return made
 
@@ -97,11 +159,11 @@ class LoadedGraph(Graph):
         return _core.compile(self, tuple(leaves), tuple(feeds), 3, unboxing, whole, disable, threads, fast)
 
 
-def _unpickled(name: str, records: Any, outputs: Any, held: HeldModel) -> Graph:
+def _unpickled(name: str, records: Any, outputs: Any, facts: ModelFacts) -> Graph:
     from ..graph.node_call import Record
     from ..saving.parts import Parts, put_into
 
     parts = Parts(name, tuple(Record(*record) for record in records), outputs)
     made = put_into(LoadedGraph(name=name), parts)
-    made._held = held
+    made._facts = facts
     return made

@@ -10,23 +10,20 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
-from ..declare.dims import Dim
 from ..declare.spec import Spec
 from . import native_axes  # noqa: F401  for its rules
-from .attributes import DOMAIN, Port, node_label, printable
-from .elements import dtype_of, name_of
+from .attributes import DOMAIN, Port, node_label
+from .elements import dtype_of, name_of, printable, size_of, to_array
 from .embedded import Embedded
-from .held import HeldModel, HeldNode
-from .loaded import LoadedGraph
+from .loaded import LoadedGraph, ModelFacts
 from .native import native_nodes
-from .reference import Reference, free_names
+from .reference import Reference
 from .registry import Table
 from .sparse import to_dense
+from .subgraphs import free_names
 from .trust import Trust
 
-__all__ = ["load", "read_model", "size_of", "to_array"]
-
-_DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+__all__ = ["load", "read_model"]
 
 
 def load(
@@ -70,7 +67,7 @@ def load(
     Graph
         Its inputs and outputs have the names of the model; the outputs are a dict. A sequence or map is fed in a
         `box`; a missing result is None. Nodes can be added to it, and ``graph.output`` replaces its outputs; `export`
-        and ``graph.save`` write back what the model had, with what was added.
+        and ``graph.save`` write it from its nodes.
 
     Raises
     ------
@@ -143,27 +140,6 @@ def _load_external(proto: Any, folder: str) -> None:
         raise ValueError(f"the model keeps tensors in other files, which are refused: {printable(error)}") from error
 
 
-def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
-    """The array of a TensorProto.
-
-    Raises
-    ------
-    ValueError
-        Its bytes, dims and element type do not fit together.
-    """
-    from onnx import TensorProto, numpy_helper
-
-    if tensor.data_location == TensorProto.EXTERNAL:
-        raise ValueError(f"{what} is kept in another file: load the model by its path")
-    if any(size < 0 for size in tensor.dims):
-        raise ValueError(f"{what} has a negative size: {list(tensor.dims)!r:.80}")
-    try:
-        array = numpy_helper.to_array(tensor)
-    except Exception as error:
-        raise ValueError(f"{what} is no tensor: {type(error).__name__}: {printable(error):.300}") from error
-    return np.asarray(array)
-
-
 class _Loader:
     def __init__(self, proto: Any, home: Reference, overridable: frozenset[str] | bool) -> None:
         self.proto = proto
@@ -174,8 +150,7 @@ class _Loader:
         self.declared: dict[str, Any] = {}
         name = proto.graph.name
         self.made = LoadedGraph(name=re.sub(r"[^A-Za-z0-9_.]", "_", name)[:200].lstrip("_") or "graph")
-        metadata = {entry.key: entry.value for entry in proto.metadata_props if not entry.key.startswith("pyop.")}
-        self.held = self.made._held = HeldModel(home, proto.ir_version, metadata)
+        self.facts = self.made._facts = ModelFacts()
 
     def graph(self) -> LoadedGraph:
         g = self.proto.graph
@@ -196,9 +171,9 @@ class _Loader:
                 array = _array_of(tensor, name)
                 self.define(name, self.made._add_constant(array, name or "constant"), "an initializer")
                 if name in inputs:
-                    self.held.fixed[name] = self.values[name].node.index
+                    self.facts.fixed[name] = self.values[name].node.index
             elif name in inputs and self._overridable(name):
-                self.held.defaults[self.values[name].name] = _array_of(tensor, name)
+                self.facts.defaults[self.values[name].name] = _array_of(tensor, name)
             else:
                 self.define(name, self.values[name], "an initializer")
         self._check_overridable(inputs & initializers.keys())
@@ -212,10 +187,10 @@ class _Loader:
             outputs[info.name] = self.values[info.name]
         if outputs:
             self.made.output(outputs)
-        for name, value in self.values.items():
-            kind = self.declared.get(name)
-            if kind is not None and kind.WhichOneof("value") is not None:
-                self.held.types.setdefault((value.node.index, value.output_index), _copy(kind))
+        for info in (*g.input, *g.output):
+            value = self.values[info.name]
+            if info.type.WhichOneof("value") is not None and (value.dtype is None or value.shape is None):
+                self.facts.types.setdefault((value.node.index, value.output_index), _copy(info.type))
         return self.made
 
     def _overridable(self, name: str) -> bool:
@@ -235,7 +210,6 @@ class _Loader:
             raise ValueError(f"{producer} is called {name!r:.80}, and so is {self.producers[name]}")
         self.values[name] = value
         self.producers[name] = producer
-        self.held.names.setdefault((value.node.index, value.output_index), name)
 
     def inputs(self, names: Iterable[str], label: str) -> list[Value]:
         found = []
@@ -335,16 +309,11 @@ class _Loader:
         self._python(node, declared.label, values, [Spec() for _ in declared.outputs])
 
     def _python(self, node: Any, label: str, values: list[Value], specs: list[Spec]) -> None:
-        call = self.home.call(node, (), tuple(spec.dtype for spec in specs))
+        call = self.home.one_result(self.home.call(node, (), ()), len(specs))
         made = self.made._add_call(call, tuple(values), self._name(node), specs=specs, stateful=True)
-        self.hold(node, made, dict(zip((name for name in node.input if name), values, strict=True)))
         for name, value in zip(node.output, made.outputs, strict=True):
             if name:
                 self.define(name, value, label)
-
-    def hold(self, node: Any, made: Any, read: dict[str, Value], native: bool = False) -> None:
-        places = tuple((name, value.node.index, value.output_index) for name, value in read.items())
-        self.held.nodes[made.index] = HeldNode(node, places, native)
 
     def constant(self, node: Any) -> None:
         label = node_label(node)
@@ -379,13 +348,8 @@ class _Loader:
         values = [self.values.get(name) if name else None for name in node.input]
         if any(value is None and name for value, name in zip(values, node.input, strict=True)):
             self.inputs([name for name in node.input if name], node_label(node))
-        before = len(self.made)
         with self.made:
-            made = native_nodes(node, values, self.home.opsets[""])
-        if made is not None and made[0].node.index >= before:  # otherwise its result is its input
-            read = {name: value for name, value in zip(node.input, values, strict=True) if value is not None}
-            self.hold(node, made[0].node, read, native=True)
-        return made
+            return native_nodes(node, values, self.home.opsets[""])
 
     def reference(self, node: Any, label: str) -> list[Value]:
         # What a graph inside the node reads is an input as well.
@@ -400,10 +364,9 @@ class _Loader:
             spec = None if kind is None else self.spec_of(kind, f"{name!r:.80}")
             # Only the dtype, which the call checks; what a model says of shapes is often out of date.
             specs.append(Spec() if spec is None else Spec(spec.dtype))
-        fn = self.home.call(node, names, tuple(spec.dtype for spec in specs))
+        fn = self.home.one_result(self.home.call(node, names, tuple(spec.dtype for spec in specs)), len(specs))
         stateful = self.home.stateful(node)
         made = self.made._add_call(fn, tuple(values), self._name(node), specs=specs, stateful=stateful)
-        self.hold(node, made, dict(zip(names, values, strict=True)))
         return list(made.outputs)
 
 
@@ -428,16 +391,3 @@ def _array_of(tensor: Any, name: str) -> np.ndarray[Any, Any]:
 
 def _port_spec(port: Port) -> Spec:
     return Spec(port.dtype, (None,) * port.rank)
-
-
-def size_of(dim: Any, what: str) -> int | Dim | None:
-    """A size of a TypeProto; None where it may be any."""
-    case = dim.WhichOneof("value")
-    if case == "dim_value":
-        if dim.dim_value < 0:
-            raise ValueError(f"{what} has the negative size {dim.dim_value}")
-        return int(dim.dim_value)
-    # Names that shape inference makes up mean nothing: it gives the same ones to unrelated sizes.
-    if case == "dim_param" and _DIM_NAME.match(dim.dim_param) and not dim.dim_param.startswith("PythonOp_unknown"):
-        return Dim(dim.dim_param)
-    return None

@@ -7,13 +7,9 @@ from that call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .._core import Node
+from .builder import ModelBuilder
 from .standard import Operand
-
-if TYPE_CHECKING:
-    from .exporting import Writer
 
 __all__ = ["Order"]
 
@@ -23,24 +19,26 @@ class Order:
 
     Parameters
     ----------
-    writer : Writer
+    builder : ModelBuilder
     """
 
-    def __init__(self, writer: Writer) -> None:
-        self.writer = writer
+    def __init__(self, builder: ModelBuilder) -> None:
+        self.builder = builder
         self.latest: int | None = None  # the call with effects that was written last
+        self.result = ""  # a tensor that it gives
         self.after: dict[int, int] = {}  # for each node the latest such call that must have run before it
 
     def before(self, node: Node, inputs: list[Operand]) -> list[Operand]:
-        """The inputs of a call, of which one depends on the call with effects before it, if none does anyway."""
+        """Return the inputs of a call, of which one depends on the call with effects before it, if none does anyway."""
         if not node.stateful or self.latest is None or self._reads(node) == self.latest or not inputs:
             return inputs
-        return [self.depend(inputs[0], self.writer.fresh(f"{inputs[0].name}_after")), *inputs[1:]]
+        return [self.depend(inputs[0], self.builder.fresh(f"{inputs[0].name}_after")), *inputs[1:]]
 
-    def written(self, node: Node) -> None:
+    def written(self, node: Node, result: str) -> None:
         """Take note of a call, once it is in the model."""
         if node.stateful and node.outputs:
-            self.latest = self.after[node.index] = node.index
+            self.latest, self.result = node.index, result
+            self.after[node.index] = node.index
         else:
             reads = self._reads(node)
             if reads is not None:
@@ -50,22 +48,14 @@ class Order:
         return max((self.after[v.node.index] for v in node.inputs if v.node.index in self.after), default=None)
 
     def depend(self, tensor: Operand, name: str) -> Operand:
-        """The same tensor under another name, there once the latest call with effects is done."""
-        assert self.latest is not None
-        w = self.writer
-        told = w.contexts.get(self.latest)
-        if told is None:
-            value = w.graph[self.latest].outputs[0]
-            told = self._node("Size", [w.operand(value).name], "size")
+        """Return the same tensor under another name, there once the latest call with effects is done."""
+        told = self._node("Size", [self.result], "size")
         zero = self._node("Sub", [told, told], "zero")
         shape = self._node("Add", [self._node("Shape", [tensor.name], "shape"), zero], "same_shape")
         self._node("Reshape", [tensor.name, shape], name, named=True)
         return Operand(name, tensor.dtype, tensor.shape)
 
     def _node(self, op_type: str, inputs: list[str], hint: str, named: bool = False) -> str:
-        from onnx import helper
-
-        w = self.writer
-        name = hint if named else w.fresh(f"order/{hint}")
-        w.nodes.append(helper.make_node(op_type, inputs, [name], name=w.node_name(f"order/{op_type}")))
+        name = hint if named else self.builder.fresh(f"order/{hint}")
+        self.builder.add(op_type, inputs, [name], f"order/{op_type}")
         return name

@@ -2,77 +2,140 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 
-from .._core import Node
+from .._core import Node, Value
 from ..declare.contracts import OutMode
 from ..declare.references import op_of_function
-from ..declare.spec import Spec
-from ..gradients.op_calls import Backward
+from ..gradients.op_calls import Backward as GradientNode
+from ..graph.graph import Graph
 from ..graph.in_place import InPlace
 from ..graph.node_call import NodeCall, call_of
-from .attributes import DOMAIN, KEYWORDS
-from .callee import Callee, declared_statics, write_callee
-from .python_op import has_flat_results
-from .registry import path_of
+from .attribute_writer import backward_attributes, forward_attributes, set_attributes, why_no_constant
+from .attributes import DOMAIN, Backward, Forward, Port
+from .builder import ModelBuilder, element_type
+from .callee import declared_statics
+from .extensions import write_extension
+from .pairs import calls_of_gradients
+from .python_op import GradientCall, PythonCall, has_flat_results
+from .registry import Table, path_of
 from .standard import NotStandard, Operand
 from .standard.ufuncs import loop_dtypes
 
-if TYPE_CHECKING:
-    from .exporting import Writer
-
-__all__ = ["forward_of", "write"]
-
-_INT64 = range(-(2**63), 2**63)
+__all__ = ["PythonNodes"]
 
 
-def write(w: Writer, node: Node, call: NodeCall, inputs: list[Operand], reason: str) -> None:
-    """One node that calls Python.
+class PythonNodes:
+    """The nodes of a model that call Python.
 
     Parameters
     ----------
-    w : Writer
-    node : Node
-    call : NodeCall
-    inputs : list of Operand
-        Of the node, in its order.
-    reason : str
-        Why no standard operator was taken; for errors.
-
-    Raises
-    ------
-    ValueError
-        PythonOp cannot express the call.
+    graph : Graph
+    builder : ModelBuilder
+    operand : callable
+        Gives the tensor of a Value.
+    dialect : str
+    given_names : dict of callable to str
     """
-    _Call(w, node, call, inputs, reason).write()
+
+    def __init__(
+        self,
+        graph: Graph,
+        builder: ModelBuilder,
+        operand: Callable[[Value], Operand],
+        dialect: str,
+        given_names: dict[Any, str],
+    ) -> None:
+        self.builder = builder
+        self.operand = operand
+        self.dialect = dialect
+        self.given_names = given_names
+        self.functions: dict[str, Any] = {}  # by the names that nodes have
+        self.extensions: dict[str, Any] = {}  # operators of onnxruntime-extensions, and what they stand for
+        self.calls = calls_of_gradients(graph)  # of gradient nodes, by their index
+        self.differentiated = {call.index for call in self.calls.values()}
+        self.contexts: dict[int, str] = {}  # of the calls, by their index
+        self.spent: set[str] = set()  # contexts that a gradient has taken
+
+    def write(self, node: Node, call: NodeCall, inputs: list[Operand], reason: str) -> None:
+        """Write one node.
+
+        Parameters
+        ----------
+        node : Node
+        call : NodeCall
+        inputs : list of Operand
+            Of the node, in its order.
+        reason : str
+            Why no standard operator was taken; for errors.
+
+        Raises
+        ------
+        ValueError
+            PythonOp cannot express the call.
+        """
+        made = _Call(self, node, call, inputs, reason)
+        if isinstance(call.function, PythonCall | GradientCall):
+            made.again(call.function)
+        elif isinstance(call.function, GradientNode):
+            made.gradient(call.function)
+        elif self.dialect == "extensions":
+            write_extension(self, made)
+        else:
+            made.python_op()
+
+    def add(self, op_type: str, attributes: dict[str, Any], inputs: list[str], outputs: list[Any], name: str) -> Any:
+        """Add a node; `outputs` are Operands, or names of which nothing is said."""
+        self.builder.opsets.setdefault(DOMAIN, 1)
+        names = [output if isinstance(output, str) else output.name for output in outputs]
+        made = self.builder.add(op_type, inputs, names, name, domain=DOMAIN)
+        set_attributes(made, attributes)
+        return made
+
+    def remember(self, name: str, function: Any) -> str | None:
+        """Take note of the function of a name; the other one that has it already, in words."""
+        known = self.functions.setdefault(name, function)
+        if known is function or known == function or getattr(known, "__wrapped__", None) is function:
+            return None
+        return (
+            f"two functions are called {name!r}: {known!r:.100} and {function!r:.100}; give them names with "
+            "export(..., names={function: name})"
+        )
+
+    def remember_read(self, name: str, table: Table) -> None:
+        """Take note of the function of a node that was read, if it is known.
+
+        Raises
+        ------
+        ValueError
+            Another one has the name.
+        """
+        found = table.known(name)
+        problem = None if found is None else self.remember(name, found.given)
+        if problem is not None:
+            raise ValueError(problem)
 
 
 class _Call:
-    def __init__(self, w: Writer, node: Node, call: NodeCall, inputs: list[Operand], reason: str) -> None:
+    """One call as a node."""
+
+    def __init__(self, w: PythonNodes, node: Node, call: NodeCall, inputs: list[Operand], reason: str) -> None:
         self.w = w
         self.node = node
         self.call = call
         self.inputs = inputs
         self.reason = reason
-        self.told: tuple[str, ...] | None = None  # names of the last arguments, which nothing else would tell
+        self.names: tuple[str, ...] = ()  # of the last arguments
+        self.told: tuple[str, ...] | None = None  # those that nothing else would tell
 
-    def fail(self, problem: str) -> NoReturn:
+    def fail(self, problem: object) -> NoReturn:
         raise ValueError(
             f"node {self.node.name!r} (created at {self.node.origin}) cannot be exported as a PythonOp: "
             f"{problem}{self.reason}"
         )
-
-    def write(self) -> None:
-        if isinstance(self.call.function, Backward):
-            self.gradient(self.call.function)
-        elif self.w.dialect == "extensions":
-            from .extensions import write_extension
-
-            write_extension(self)
-        else:
-            self.python_op()
 
     # --- names
 
@@ -98,22 +161,12 @@ class _Call:
             self.fail(
                 f"{function!r:.200} has no import path; give it a name with export(..., names={{function: name}})"
             )
-        known = w.functions.setdefault(given, function)
-        if known is not function and known != function and getattr(known, "__wrapped__", None) is not function:
-            self.fail(
-                f"two functions are called {given!r}: {known!r:.100} and {function!r:.100}; give them names with "
-                "export(..., names={function: name})"
-            )
+        problem = w.remember(given, function)
+        if problem is not None:
+            self.fail(problem)
         return given
 
-    def callee(self, function: Any, tensors: list[Operand]) -> str:
-        """The name for the node: of the function, and what must not get lost beside it."""
-        name = self.name_of(function)
-        try:
-            return write_callee(Callee(name, self.told, self.takes_bytes(tensors)))
-        except ValueError as error:
-            self.fail(f"{error}; give it another with export(..., names={{function: name}})")
-
+    @property
     def function(self) -> Any:
         """The function that a name is to lead to: of an op that saves residuals, the user's own."""
         gradient = _saving(self.node)
@@ -121,10 +174,10 @@ class _Call:
 
     # --- arguments
 
-    def arguments(self) -> tuple[list[Any], tuple[str, ...]]:
-        """Positional arguments, those by keyword last, and their names."""
+    def arguments(self) -> list[Any]:
+        """Positional arguments, those by keyword last."""
         beside = self.beside_the_function()
-        if beside is not None and not op_of_function(self.function()):
+        if beside is not None and not op_of_function(self.function):
             self.fail(f"it {beside}, which only an op that has an import path does")
         if self.call.nested:
             self.fail("arrays stand inside containers among its arguments, and PythonOp has flat arguments only")
@@ -135,17 +188,16 @@ class _Call:
             self.told = tuple(kwargs)
         if isinstance(self.call.function, np.ufunc) and not self.call.kwargs:
             args = self.with_arrays(self.call.function, args)
-        return [*args, *kwargs.values()], tuple(kwargs)
+        self.names = tuple(kwargs)
+        return [*args, *kwargs.values()]
 
     def statics(self, given: dict[str, Any]) -> dict[str, Any]:
         """Static arguments of an op: all, with defaults, or those that were given, by names that the node tells."""
         assert self.node.contract is not None
         inputs = self.node.contract.signature.inputs
-        every, implied = declared_statics(self.function(), given, None if inputs is None else len(inputs))
-        for name, value in every.items():
-            if name not in given and self.why_no_constant(name, value) is not None:
-                every, implied = given, False
-                break
+        every, implied = declared_statics(self.function, given, None if inputs is None else len(inputs))
+        if any(name not in given and why_no_constant(name, x, self.w.dialect) is not None for name, x in every.items()):
+            every, implied = given, False
         self.told = None if implied or not every else tuple(every)
         return every
 
@@ -174,13 +226,13 @@ class _Call:
         except NotStandard:
             return args
         return tuple(
-            Operand(self.w.initializer(np.asarray(x, dtype), f"{self.node.name}/constant"), dtype, ())
+            Operand(self.w.builder.initializer(np.asarray(x, dtype), f"{self.node.name}/constant"), dtype, ())
             if isinstance(x, float | complex | np.generic)
             else x
             for x, dtype in zip(args, loop, strict=False)
         )
 
-    def port(self, what: str, operand: Operand) -> tuple[int, int]:
+    def port(self, what: str, operand: Operand) -> Port:
         if operand.dtype is None:
             self.fail(f"the dtype of {what} is not known: declare it")
         if operand.shape is None or any(size is Ellipsis for size in operand.shape):
@@ -188,160 +240,115 @@ class _Call:
         contract = self.node.contract
         if operand.dtype.kind == "O" and (contract is None or not contract._parts[3]):
             self.fail(f"{what} has dtype object, and ONNX has no objects")
-        return self.w.code(operand.dtype, f"{what} of node {self.node.name!r}"), len(operand.shape)
+        try:
+            return Port(element_type(operand.dtype), len(operand.shape))
+        except ValueError as error:
+            raise ValueError(f"{what} of node {self.node.name!r} cannot be exported: {error}") from None
 
-    def attributes(self, arguments: list[Any], names: tuple[str, ...]) -> tuple[dict[str, Any], list[Operand]]:
-        """The attributes that say what the arguments are, and the tensors among them."""
-        tensors: list[Operand] = []
-        convention = ""
-        constants: dict[str, list[Any]] = {}
-        for k, argument in enumerate(arguments):
-            if isinstance(argument, Operand):
-                tensors.append(argument)
-                convention += "d"
-            else:
-                label = (
-                    f"argument {k}"
-                    if k < len(arguments) - len(names)
-                    else (f"argument {names[k - len(arguments) + len(names)]}=")
-                )
-                self.constant(label, argument, k, constants)
-                convention += "c"
-        if not tensors:
-            self.fail("it takes no array, and a PythonOp has at least one")
-        ports = [self.port(f"input {k}", tensor) for k, tensor in enumerate(tensors)]
-        found: dict[str, Any] = {
-            "input_convention": convention,
-            "input_tensor_types": [code for code, _ in ports],
-            "input_tensor_ranks": [rank for _, rank in ports],
-            **constants,
-        }
-        return found, tensors
-
-    def constant(self, label: str, value: Any, position: int, found: dict[str, list[Any]]) -> None:
-        problem = self.why_no_constant(label, value)
-        if problem is not None:
-            self.fail(problem)
-        if type(value) is tuple:
-            family = type(value[0]).__name__ if value else "int"
-            buffer = found.setdefault(f"input_{family}_tuples", [])
-            found.setdefault(f"input_{family}_tuple_positions", []).append(position)
-            found.setdefault(f"input_{family}_tuple_begins", []).append(len(buffer))
-            buffer += [int(item) for item in value] if family == "bool" else value
-        else:
-            family = type(value).__name__
-            found.setdefault(f"input_{family}_scalars", []).append(int(value) if family == "bool" else value)
-            found.setdefault(f"input_{family}_scalar_positions", []).append(position)
-
-    def why_no_constant(self, label: str, value: Any) -> str | None:
-        """Why a PythonOp cannot hold a value; None if it can."""
-        items = value if type(value) is tuple else (value,)
-        kinds = {type(item) for item in items}
-        if len(kinds) > 1 or not kinds <= {bool, int, float}:
-            return (
-                f"{label} is {type(value).__name__} {value!r:.80}, an object: PythonOp has bool, int and float "
-                "constants, and tuples of one of these; graph.save(path) keeps any"
-            )
-        return next((problem for item in items if (problem := self.why_not_exact(label, item)) is not None), None)
-
-    def why_not_exact(self, label: str, value: float) -> str | None:
-        if type(value) is bool and self.w.dialect == "name":
-            return f"{label} is {value!r}, and the dialect 'name' has no bool"
-        if type(value) is int and value not in _INT64:
-            return f"{label} is {value}, which int64 cannot hold"
-        if type(value) is float and self.w.dialect != "extensions":
-            with np.errstate(over="ignore"):
-                narrow = float(np.float32(value))
-            if narrow != value and value == value:
-                return (
-                    f"{label} is {value!r}, which float32 cannot hold (it would become {narrow!r}): pass it as "
-                    "an array, or save the graph with graph.save(path)"
-                )
-        return None
+    def ports(self, what: str, operands: list[Operand]) -> tuple[Port, ...]:
+        return tuple(self.port(f"{what} {k}", operand) for k, operand in enumerate(operands))
 
     # --- nodes
 
     def results(self) -> list[Operand]:
         """What the function returns: the residuals that a node gives out beside it stay in its context."""
         outputs = [self.w.operand(value) for value in self.node.outputs]
-        return outputs if _saving(self.node) is None else outputs[:-1]
+        outputs = outputs if _saving(self.node) is None else outputs[:-1]
+        if not outputs:
+            self.fail("it returns nothing, and a PythonOp has at least one result")
+        return outputs
+
+    def declared(self, outputs: list[Operand]) -> tuple[Forward, list[Operand]]:
+        """What a PythonOp is to say, and the tensors that it reads."""
+        arguments = self.arguments()
+        tensors = [x for x in arguments if isinstance(x, Operand)]
+        for k, x in enumerate(arguments):
+            label = k - len(arguments) + len(self.names)
+            what = f"argument {k}" if label < 0 else f"argument {self.names[label]}="
+            problem = None if isinstance(x, Operand) else why_no_constant(what, x, self.w.dialect)
+            if problem is not None:
+                self.fail(problem)
+        if not tensors:
+            self.fail("it takes no array, and a PythonOp has at least one")
+        contract, count = self.node.contract, iter(range(len(tensors)))
+        training = _saving(self.node) is not None or self.node.index in self.w.differentiated
+        mutates = 0 if contract is None else contract.mutates
+        made = Forward(
+            label="",
+            name=self.name_of(self.function),
+            tensor_at=tuple(next(count) if isinstance(x, Operand) else None for x in arguments),
+            constants=tuple(None if isinstance(x, Operand) else x for x in arguments),
+            inputs=self.ports("input", tensors),
+            outputs=self.ports("output", outputs),
+            needs_grad=tuple(
+                training and isinstance(x, Operand) and x.dtype is not None and x.dtype.kind in "fc" for x in arguments
+            ),
+            training=training,
+            written=frozenset(k for k in range(len(tensors)) if mutates >> k & 1),
+            reused=self.reused(mutates, tensors, outputs) if self.w.dialect == "func_name" else (),
+            keywords=self.told,
+            text_as_bytes=self.takes_bytes(tensors),
+        )
+        return made, tensors
 
     def python_op(self, again: bool = False) -> str:
         """The node; once more, if a further gradient needs a context of its own. The name of the context."""
-        w, node = self.w, self.node
-        arguments, names = self.arguments()
-        attributes, tensors = self.attributes(arguments, names)
+        w, node, builder = self.w, self.node, self.w.builder
         outputs = self.results()
+        declared, tensors = self.declared(outputs)
         gradient = _saving(node)
-        hint = f"{w.names[node.index, 0] if outputs else node.name}_ctx"
-        context = w.fresh(hint) if gradient is None or again else w.operand(node.outputs[-1]).name
+        saves = gradient is not None and not again
+        context = w.operand(node.outputs[-1]).name if saves else builder.fresh(f"{w.operand(node.outputs[0]).name}_ctx")
         if again:
-            outputs = [Operand(w.fresh(f"{output.name}_again"), output.dtype, output.shape) for output in outputs]
-        if not outputs:
-            self.fail("it returns nothing, and a PythonOp has at least one result")
-        if node.contract is not None and not has_flat_results(node.contract) and not op_of_function(self.function()):
+            outputs = [Operand(builder.fresh(f"{output.name}_again"), output.dtype, output.shape) for output in outputs]
+            self.describe(outputs, declared.outputs)
+        if node.contract is not None and not has_flat_results(node.contract) and not op_of_function(self.function):
             self.fail("its results stand in containers, which only an op that has an import path can take apart")
         if not again:
             w.contexts[node.index] = context
-        ports = [self.port(f"output {k}", output) for k, output in enumerate(outputs)]
-        attributes |= {
-            w.dialect: self.callee(self.function(), tensors),
-            "output_tensor_types": [code for code, _ in ports],
-            "output_tensor_ranks": [rank for _, rank in ports],
-            "input_requires_grads": self.requires_grads(arguments),
-            "training_mode": int(gradient is not None or _has_gradient(w, node)),
-        }
-        if node.contract is not None and node.contract.mutates:
-            if w.dialect == "func_name":
-                attributes["tensor_reuse_map"] = [-1, *self.reused(node.contract.mutates, tensors, outputs)]
-            else:
-                attributes["inplace"] = 1
-        made = _node(
-            "PythonOp",
-            [t.name for t in tensors],
-            [context, *(o.name for o in outputs)],
-            w.node_name(node.name),
-            attributes,
-        )
-        if names and self.told is None:
-            made.metadata_props.add(key=KEYWORDS, value=",".join(names))
-        w.nodes.append(made)
-        w.uses_extension = True
         # Nothing is said of the context: shape inference has it as of rank 0, and runtimes warn of what they find.
-        w.untold.add(context)
-        if again:
-            w.value_infos += [w.value_info(o.name, Spec(o.dtype, o.shape), o.name) for o in outputs]
+        builder.untold.add(context)
+        w.add("PythonOp", self.attributes(declared), [t.name for t in tensors], [context, *outputs], node.name)
         return context
 
-    def reused(self, mutates: int, tensors: list[Operand], outputs: list[Operand]) -> list[int]:
-        """For each result the argument in whose memory it is: of one that is written into, the only one like it."""
-        found = [-1] * len(outputs)
+    def attributes(self, declared: Forward | Backward) -> dict[str, Any]:
+        try:
+            if isinstance(declared, Forward):
+                return forward_attributes(declared, self.w.dialect)
+            return backward_attributes(declared, self.w.dialect)
+        except ValueError as error:
+            self.fail(error)
+
+    def describe(self, results: list[Operand], ports: tuple[Port, ...]) -> None:
+        """Say what the ports say of tensors that are no Values of the graph, or of which it knows less."""
+        from onnx import helper
+
+        for result, port in zip(results, ports, strict=True):
+            shape = [None] * port.rank if result.shape is None else list(result.shape)
+            sizes = [size if size is None or isinstance(size, int) else str(size) for size in shape]
+            self.w.builder.types.declare(result.name, helper.make_tensor_type_proto(port.code, sizes))
+
+    def reused(self, mutates: int, tensors: list[Operand], outputs: list[Operand]) -> tuple[tuple[int, int], ...]:
+        """The results that are in the memory of an argument: of one that is written into, the only one like it."""
+        found: dict[int, int] = {}
         for k, tensor in enumerate(tensors):
             if not mutates >> k & 1:
                 continue
-            alike = [
-                j
-                for j, output in enumerate(outputs)
-                if found[j] < 0 and (output.dtype, output.shape) == (tensor.dtype, tensor.shape)
-            ]
+            kind = tensor.dtype, tensor.shape
+            alike = [j for j, out in enumerate(outputs) if j not in found and (out.dtype, out.shape) == kind]
             if len(alike) != 1 or None in (tensor.shape or ()):
                 self.fail(
                     f"it writes into input {k} (mutates=), which the dialect 'func_name' can say of a result in its "
                     f"memory only, and {len(alike)} results have its dtype and shape; the dialect 'name' can say it"
                 )
             found[alike[0]] = k
-        return found
+        return tuple(sorted(found.items()))
 
-    def requires_grads(self, arguments: list[Any]) -> list[int]:
-        if not (_saving(self.node) or _has_gradient(self.w, self.node)):
-            return [0] * len(arguments)
-        return [int(isinstance(a, Operand) and a.dtype is not None and a.dtype.kind in "fc") for a in arguments]
-
-    def gradient(self, backward: Backward) -> None:
+    def gradient(self, backward: GradientNode) -> None:
         w, node = self.w, self.node
         if w.dialect == "extensions":
             self.fail("onnxruntime-extensions have no gradients")
-        forward = forward_of(w, node)
+        forward = w.calls.get(node.index)
         if forward is None or forward.index not in w.contexts:
             self.fail("its forward node is not in the graph")
         given = [w.operand(v) for v in forward.inputs]
@@ -353,33 +360,46 @@ class _Call:
                 self.fail("another gradient has taken the context of its call, which is stateful and runs once")
             context = call.python_op(again=True)
         w.spent.add(context)
-        arguments, _ = call.arguments()
-        name = call.callee(backward.gradient.fn, given)
+        arguments = call.arguments()
         tensors = [a for a in arguments if isinstance(a, Operand)]
-        convention = "".join("d" if isinstance(a, Operand) else "c" for a in arguments)
         cotangents = self.inputs[: backward.n_out]
         results = dict(zip(backward.argnums, (w.operand(v) for v in node.outputs), strict=True))
-        outs, required, types = [], [], []
-        for k, tensor in enumerate(tensors):
-            result = results.get(k)
-            required.append(int(result is not None))
-            if result is None:
-                result = Operand(w.fresh(f"{w.names[node.index, 0]}_unused"), tensor.dtype, tensor.shape)
-                w.value_infos.append(w.value_info(result.name, Spec(tensor.dtype, tensor.shape), result.name))
-            outs.append(result.name)
-            types.append(self.port(f"output {k}", result))
-        ports = [self.port(f"cotangent {k}", ct) for k, ct in enumerate(cotangents)]
-        attributes = {
-            w.dialect: name,
-            "output_convention": convention,
-            "input_tensor_types": [code for code, _ in ports],
-            "input_tensor_ranks": [rank for _, rank in ports],
-            "output_tensor_types": [code for code, _ in types],
-            "output_tensor_ranks": [rank for _, rank in types],
-            "output_tensor_requires_grads": required,
-        }
+        name = self.w.operand(node.outputs[0]).name
+        outs = [
+            results.get(k) or Operand(w.builder.fresh(f"{name}_unused"), tensor.dtype, tensor.shape)
+            for k, tensor in enumerate(tensors)
+        ]
+        declared = Backward(
+            label="",
+            name=call.name_of(backward.gradient.fn),
+            convention="".join("d" if isinstance(a, Operand) else "c" for a in arguments),
+            required=tuple(k in results for k in range(len(tensors))),
+            inputs=self.ports("cotangent", cotangents),
+            outputs=self.ports("output", outs),
+            keywords=call.told,
+            text_as_bytes=call.takes_bytes(given),
+        )
+        self.describe(outs, declared.outputs)
         read = [context, *(ct.name for ct in cotangents)]
-        w.nodes.append(_node("PythonOpGrad", read, outs, w.node_name(node.name), attributes))
+        w.add("PythonOpGrad", self.attributes(declared), read, list(outs), node.name)
+
+    def again(self, call: PythonCall | GradientCall) -> None:
+        """A node that was read, as it was, in the dialect that is asked for."""
+        w = self.w
+        if w.dialect == "extensions":
+            self.fail("it was read as one, and onnxruntime-extensions have operators of their own: use 'func_name'")
+        outputs = [w.operand(value) for value in self.node.outputs]
+        w.remember_read(call.name, call.table)
+        attributes = self.attributes(call.declared)
+        if isinstance(call, PythonCall):
+            w.builder.untold.add(outputs[0].name)
+            self.describe(outputs[1:], call.declared.outputs)
+            w.add("PythonOp", attributes, [x.name for x in self.inputs], list(outputs), self.node.name)
+        else:
+            given = iter(self.inputs)
+            read = [next(given).name, *("" if absent else next(given).name for absent in call.absent)]
+            self.describe(outputs, call.declared.outputs)
+            w.add("PythonOpGrad", attributes, read, list(outputs), self.node.name)
 
 
 def _hashable(function: Any) -> bool:
@@ -395,29 +415,3 @@ def _saving(node: Node) -> Any:
     gradient = None if node.contract is None else node.contract.gradient
     saving = None if gradient is None else gradient.saving
     return gradient if saving is not None and node.contract is saving[1] else None
-
-
-def _has_gradient(w: Writer, node: Node) -> bool:
-    """Whether a gradient node of the graph belongs to this call."""
-    return node.index in w.differentiated
-
-
-def forward_of(w: Writer, node: Node) -> Node | None:
-    """The call that a gradient node belongs to; None for other nodes."""
-    return w.calls_of_gradients.get(node.index)
-
-
-def _node(op_type: str, inputs: list[str], outputs: list[str], name: str, attributes: dict[str, Any]) -> Any:
-    from onnx import AttributeProto, helper
-
-    made = helper.make_node(op_type, inputs, outputs, name=name, domain=DOMAIN)
-    for key, value in attributes.items():
-        kind = None
-        if isinstance(value, list):
-            kind = (
-                AttributeProto.FLOATS
-                if key.startswith("input_float_") and key.endswith("s") and not key.endswith(("positions", "begins"))
-                else AttributeProto.INTS
-            )
-        made.attribute.append(helper.make_attribute(key, value, attr_type=kind))
-    return made

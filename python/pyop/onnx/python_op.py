@@ -123,11 +123,11 @@ class _Node:
         self.label = label
         self.__name__ = name.rpartition(".")[2] or name
         self.__qualname__ = self.__name__
-        self.origin: Any = None  # the model and the node, once they are known
+        self.home: Any = None  # the model and the node, once they are known
+        self.node: Any = None
 
     def __reduce__(self) -> Any:
-        home, node = self.origin
-        return _call_again, (home, node.op_type, node.SerializeToString())
+        return _call_again, (self.home, self.node.op_type, self.node.SerializeToString())
 
     def implementation(self) -> Implementation:
         return self.table.find(self.name, self.label)
@@ -365,7 +365,7 @@ class GradientCall(_Node):
         )
 
     def _entries(self, found: Implementation, context: Context, gradients: list[Any]) -> list[Any]:
-        count = self.declared.n_arguments
+        count = len(self.declared.convention)
         if found.function is not None:
             result = _function_backward(found.function, context, gradients, self.label)
         elif found.backward is not None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .._core import OutputError
-from .attributes import DOMAIN, node_label, printable, read_backward, read_forward
+from ..declare.rebuild import CallForOne
+from .attributes import DOMAIN, node_label, read_backward, read_forward
 from .boxes import box, unbox
+from .elements import printable
 from .python_op import GradientCall, PythonCall
 from .registry import Table
+from .subgraphs import inner_graphs, subgraphs
 
-__all__ = ["Reference", "ReferenceCall", "bound_names", "free_names", "inner_graphs", "rename_tensors", "subgraphs"]
+__all__ = ["Reference", "ReferenceCall"]
 
 # Not the same twice, or not safe to compute before anybody asks.
 _STATEFUL = frozenset(
@@ -93,7 +95,7 @@ class Reference:
         return self._function_evaluators
 
     def call(self, node: Any, names: tuple[str, ...], dtypes: tuple[Any, ...]) -> Any:
-        """What a node of a graph calls to do a node of the model.
+        """What does a node of the model, for `one_result` or as it is: it returns a tuple of results.
 
         Parameters
         ----------
@@ -108,28 +110,29 @@ class Reference:
         ValueError
             The node is malformed, or of an operator that the onnx package does not have.
         """
-        made: Any
         if node.domain == DOMAIN and node.op_type == "PythonOp":
-            made = self.python_call(node)
-        elif node.domain == DOMAIN and node.op_type == "PythonOpGrad":
-            made = self.gradient_call(node)
-        else:
-            made = ReferenceCall(self, node, names, dtypes)
-        # A single result is the result, whatever container it comes in.
-        return First(made) if len(dtypes) == 1 else made
+            return self.python_call(node)
+        if node.domain == DOMAIN and node.op_type == "PythonOpGrad":
+            return self.gradient_call(node)
+        return ReferenceCall(self, node, names, dtypes)
+
+    @staticmethod
+    def one_result(call: Any, count: int) -> Any:
+        """What a node of a graph calls: a single result is the result, whatever container it comes in."""
+        return CallForOne(call) if count == 1 else call
 
     def python_call(self, node: Any) -> PythonCall:
         """What a PythonOp does."""
         declared = read_forward(node, self.strict, self.pointers)
         call = PythonCall(declared, self.table)
-        call.origin = self, node
+        call.home, call.node = self, node
         return call
 
     def gradient_call(self, node: Any) -> GradientCall:
         """What a PythonOpGrad does."""
         call = GradientCall(read_backward(node), self.table)
         call.absent = tuple(not name for name in list(node.input)[1:])
-        call.origin = self, node
+        call.home, call.node = self, node
         return call
 
     def evaluate(self, node: Any, label: str) -> Any:
@@ -187,96 +190,7 @@ def _onnx_version() -> str:
     return str(onnx.__version__)
 
 
-def subgraphs(node: Any) -> list[Any]:
-    """The graphs among the attributes of a node."""
-    found = []
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            found.append(attribute.g)
-        found.extend(attribute.graphs)
-    return found
-
-
-def inner_graphs(node: Any) -> Iterator[Any]:
-    """The graphs inside a node, at any depth."""
-    for graph in subgraphs(node):
-        yield graph
-        for inner in graph.node:
-            yield from inner_graphs(inner)
-
-
-def _own_names(graph: Any) -> set[str]:
-    own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
-    return own | {sparse.values.name for sparse in graph.sparse_initializer}
-
-
-def free_names(node: Any) -> set[str]:
-    """What the graphs inside a node read of the graph around it."""
-    free: set[str] = set()
-    for graph in subgraphs(node):
-        own = _own_names(graph)
-        for inner in graph.node:
-            free |= ({name for name in inner.input if name} | free_names(inner)) - own
-            own |= set(inner.output)
-        free |= {info.name for info in graph.output} - own
-    return free
-
-
-def bound_names(node: Any) -> set[str]:
-    """What the graphs inside a node define."""
-    bound: set[str] = set()
-    for graph in inner_graphs(node):
-        bound |= _own_names(graph) | {name for inner in graph.node for name in inner.output if name}
-    return bound
-
-
-def rename_tensors(node: Any, names: Mapping[str, str], inner: Mapping[str, str]) -> None:
-    """Other names for the tensors of a node.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-    names : mapping of str to str
-        For what it reads of the graph around it, also in the graphs inside it.
-    inner : mapping of str to str
-        For what the graphs inside it define.
-    """
-    node.input[:] = [names.get(name, name) for name in node.input]
-    for graph in subgraphs(node):
-        own = _own_names(graph)
-        known = {name: new for name, new in names.items() if name not in own}
-        known |= {name: inner[name] for name in own if name in inner}
-        sparse = [tensor.values for tensor in graph.sparse_initializer]
-        for item in (*graph.input, *graph.initializer, *sparse):
-            item.name = inner.get(item.name, item.name)
-        for part in graph.node:
-            rename_tensors(part, known, inner)
-            for name in part.output:
-                known.pop(name, None)
-                if name in inner:
-                    known[name] = inner[name]
-            part.output[:] = [inner.get(name, name) for name in part.output]
-        for info in graph.value_info:
-            info.name = inner.get(info.name, info.name)
-        for info in graph.output:
-            info.name = known.get(info.name, info.name)
-
-
-class First:
-    """The one result of a call."""
-
-    __slots__ = ("__name__", "call")
-
-    def __init__(self, call: Any) -> None:
-        self.call = call
-        self.__name__ = call.__name__
-
-    def __reduce__(self) -> Any:
-        return First, (self.call,)
-
-    def __call__(self, *arrays: Any) -> Any:
-        (result,) = self.call(*arrays)
-        return result
+First = CallForOne  # in pickles of earlier versions
 
 
 class ReferenceCall:

@@ -32,6 +32,11 @@ class Implementation:
     op: Op | None = None
     plain: bool = False  # a callable and nothing else
 
+    @property
+    def given(self) -> Any:
+        """What it was made of, or would be."""
+        return self.op or self.function or (self.forward if self.backward is None else (self.forward, self.backward))
+
 
 _UFUNC_HOMES = ("numpy", "scipy.special", "scipy.special._ufuncs", "numpy.strings", "numpy._core.umath")
 

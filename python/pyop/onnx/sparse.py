@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .elements import to_array
+
 __all__ = ["dense_tensor", "to_dense"]
 
 # A few bytes may describe an array of any size: more than this only for as many times as many values.
@@ -21,8 +23,6 @@ def to_dense(sparse: Any, what: str) -> np.ndarray[Any, Any]:
     ValueError
         Values, indices and dims do not fit together, or the array would be out of all proportion.
     """
-    from .loading import to_array
-
     values = to_array(sparse.values, f"the values of {what}")
     indices = to_array(sparse.indices, f"the indices of {what}")
     dims = tuple(sparse.dims)

@@ -65,7 +65,7 @@ def _node(found: Any, node: Any) -> None:
 
 def _tensor(found: Any, tensor: Any) -> None:
     """By its elements: a tool may spell them in another way, or have read them from another file."""
-    from ..onnx.loading import to_array
+    from ..onnx.elements import to_array
 
     _add(found, "tensor", [tensor.name, tensor.data_type, list(tensor.dims)])
     try:

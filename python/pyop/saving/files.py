@@ -6,7 +6,6 @@ by the description alone, so that nothing is lost.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import json
 from collections.abc import Iterable, Mapping
@@ -15,96 +14,49 @@ from typing import Any
 
 import numpy as np
 
-from .._core import CallOnTree, Contract, Node, Op, __version__
-from ..declare.references import declared_by_op, found_at
+from .._core import CallOnTree, Contract, Op, __version__
+from ..declare.references import declared_by_op
 from ..graph.graph import Graph
 from ..graph.node_call import Record
-from ..onnx import exporting
+from ..onnx.elements import to_array
 from ..onnx.embedded import Embedded
-from ..onnx.held import HeldModel, describe, read_description
-from ..onnx.loaded import LoadedGraph
+from ..onnx.loaded import LoadedGraph, ModelFacts
 from ..onnx.loading import load as load_onnx
-from ..onnx.loading import read_model, to_array
+from ..onnx.loading import read_model
 from ..onnx.model_file import save_model
 from ..onnx.registry import Table
 from ..onnx.trust import Trust, import_path
+from . import onnx_nodes
 from .digest import digest
 from .parts import Parts, parts_of, put_into, put_together
+from .sketch import Sketch
 from .values import Reader, Writer
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 1
+FORMAT = 2  # 1: without nodes that were read from ONNX models, or with all of them in one list
 _KEY = "pyop.graph"
 _SOURCES = "pyop.sources"
 
 
-class _ModelWriter(exporting.Writer):
-    """As for an export, except that nothing is an error."""
-
-    def node(self, node: Node) -> None:
-        from onnx import helper
-
-        before = len(self.nodes), len(self.initializers)
-        try:
-            super().node(node)
-        except Exception:  # of objects of the user's among them; it is only for show
-            del self.nodes[before[0] :], self.initializers[before[1] :]
-            inputs = [self.names[value.node.index, value.output_index] for value in node.inputs]
-            outputs = [self.names[node.index, k] for k in range(len(node.outputs))]
-            op_type = getattr(node.function, "__name__", type(node.function).__name__)
-            self.nodes.append(helper.make_node(op_type, inputs, outputs, name=node.name, domain="pyop"))
-
-    def interface(self, name: str, spec: Any, what: str) -> Any:
-        return self.value_info(name, spec, what)
-
-    def value_info(self, name: str, spec: Any, what: str) -> Any:
-        from onnx import ValueInfoProto
-
-        try:
-            return super().value_info(name, spec, what)
-        except ValueError:
-            return ValueInfoProto(name=name)
-
-    def constant(self, node: Node) -> None:
-        with contextlib.suppress(Exception):  # it stands in the description then
-            super().constant(node)
-
-    def settle(self, bodies: list[Any]) -> int:
-        try:
-            return super().settle(bodies)
-        except ValueError:
-            return exporting.OPSET
-
-    def _needed(self) -> set[int]:
-        return set(range(len(self.graph)))
-
-
 def save(graph: Graph, path: Any, embed: bool = False) -> None:
     """See `Graph.save`."""
-    from onnx import helper
-
     if not isinstance(graph, Graph):
         raise TypeError(f"a Graph is saved, got {type(graph).__name__} {graph!r:.80}")
-    model_writer = _ModelWriter(graph, "func_name", {})
-    model_writer.write()
-    model = model_writer.model()
-    model.opset_import.append(helper.make_opsetid("pyop", 1))
-    # Those of a loaded model have names, which need not be import paths.
-    named = model_writer.functions if isinstance(graph, LoadedGraph) else {}
-    embedded = {name: fn for name, fn in named.items() if found_at(name) is not fn} if embed else {}
-    writer = Writer(embedded if embed else None)
+    sketch = Sketch(graph)
+    model = sketch.model()
+    writer = Writer({} if embed else None)
     stored = {tensor.name for tensor in model.graph.initializer}
-    description = _description(graph, writer, model_writer.names, stored) | {"describes": digest(model)}
+    description = _description(graph, writer, sketch.names, stored) | {"describes": digest(model)}
     model.metadata_props.add(key=_KEY, value=json.dumps(description))
     model.metadata_props.add(key=_SOURCES, value=json.dumps(_sources(writer.functions)))
-    model_writer.embedded().with_objects(embedded, writer.found_in).add_to(model)
+    kept = Embedded(pickle for home in writer.homes for pickle in home.table.embedded.pickles)
+    kept.with_objects(writer.embed or {}, writer.found_in).add_to(model)
     save_model(model, path)
 
 
 def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str], stored: set[str]) -> dict[str, Any]:
     parts = parts_of(graph)
-    held = graph._held.nodes if isinstance(graph, LoadedGraph) else {}
     nodes = []
     for k, record in enumerate(parts.records):
         entry: dict[str, Any] = {
@@ -121,8 +73,7 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
                 plain = record.array.dtype.kind in "biufc" and record.array.dtype.isnative
                 entry["array"] = names[k, 0] if plain and names[k, 0] in stored else writer.write(record.array)
             elif record.kind == "py":
-                # A node that was read from an ONNX model is made of that again.
-                entry["function"] = {"onnx": k} if k in held and not held[k].native else writer.write(record.fn)
+                entry["function"] = writer.write(record.fn)
                 entry["inputs"] = [list(place) for place in record.inputs]
                 op = declared_by_op(record.fn, record.contract)
                 entry["contract"] = {"contract_of": writer.op_path(op)} if op else writer.write(record.contract)
@@ -136,8 +87,13 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
     outputs = (
         None if parts.outputs is None else [[list(place) for place in parts.outputs[0]], writer.write(parts.outputs[1])]
     )
-    found = {"format": FORMAT, "pyop": __version__, "name": parts.name, "nodes": nodes, "outputs": outputs}
-    return found | {"onnx": describe(graph._held, writer)} if isinstance(graph, LoadedGraph) else found
+    found: dict[str, Any] = {"pyop": __version__, "name": parts.name, "nodes": nodes, "outputs": outputs}
+    if isinstance(graph, LoadedGraph):
+        facts = graph._facts.description()
+        found["facts"] = facts | {"defaults": writer.write(facts["defaults"])}
+    if writer.homes:
+        found["models"] = [onnx_nodes.describe_model(home, writer.write) for home in writer.homes]
+    return found | {"format": FORMAT if {"facts", "models"} & found.keys() else 1}
 
 
 def _sources(functions: dict[str, Any]) -> dict[str, str]:
@@ -172,13 +128,16 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
     if description.get("describes", _KEY) not in (_KEY, digest(model)):
         raise ValueError(
             "the model was changed after pyop saved it, and pyop's description of the graph, which pyop.load goes by, "
-            "was not: pyop.onnx.load reads the model as it is now; or change the graph and save it again"
+            "was not: pyop.onnx.load reads what is ONNX's in it as it is now; or change the graph and save it again"
         )
     table = Table(functions, Trust.make(trust, modules), Embedded.of(model))
     try:
         reader = Reader(_Resolver(table, functions or {}).find, table.trust.runs)
-        held = read_description(description["onnx"], table, reader) if "onnx" in description else None
-        return _graph(description, model, reader, held)
+        reader.homes += [onnx_nodes.read_model(one, table, reader.read) for one in description.get("models", ())]
+        earlier, calls = description.get("onnx"), {}
+        if earlier is not None:
+            calls = onnx_nodes.earlier_calls(earlier, onnx_nodes.read_model(earlier, table, reader.read))
+        return _graph(description, model, reader, calls)
     except (LookupError, ValueError) as error:
         if isinstance(error, KeyError | IndexError):
             raise ValueError(f"the description of the graph is malformed: {error!r:.200}") from None
@@ -216,7 +175,7 @@ class _Resolver:
         return self.found[path]
 
 
-def _graph(description: dict[str, Any], model: Any, reader: Reader, held: HeldModel | None) -> Graph:
+def _graph(description: dict[str, Any], model: Any, reader: Reader, earlier: dict[int, Any]) -> Graph:
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     records = []
     for k, entry in enumerate(description["nodes"]):
@@ -235,7 +194,7 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, held: HeldMo
             array = to_array(tensors[array], f"constant {name!r:.80}") if isinstance(array, str) else reader.read(array)
             records.append(Record("constant", name, specs, array=np.asarray(array), **kept))
         elif entry["kind"] == "py":
-            records.append(replace(_call(entry, name, specs, reader, k, held), **kept))
+            records.append(replace(_call(entry, name, specs, reader, k, earlier), **kept))
         else:
             raise ValueError(f"node {name!r:.80} is of the kind {entry['kind']!r:.80}, which there is not")
     outputs = None
@@ -250,11 +209,12 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, held: HeldMo
             raise ValueError(f"the outputs have {tree.num_leaves} places for {len(found)} results")
         outputs = (found, tree)
     parts = Parts(str(description["name"]), tuple(records), outputs)
-    if held is None:
+    facts = description.get("facts", description.get("onnx"))
+    if facts is None:
         return put_together(parts)
-    held.check([len(record.specs) for record in records], [record.inputs for record in records])
     graph = put_into(LoadedGraph(name=parts.name), parts)
-    graph._held = held
+    graph._facts = ModelFacts.described(facts | {"defaults": reader.read(facts["defaults"])})
+    graph._facts.check([len(record.specs) for record in records])
     return graph
 
 
@@ -272,12 +232,10 @@ def _misfit(fn: Any, contract: Any, n_inputs: int, given: int, n_outputs: int) -
 
 
 def _call(
-    entry: dict[str, Any], name: str, specs: tuple[Any, ...], reader: Reader, k: int, held: HeldModel | None
+    entry: dict[str, Any], name: str, specs: tuple[Any, ...], reader: Reader, k: int, earlier: dict[int, Any]
 ) -> Record:
-    if held is not None and k in held.nodes and not held.nodes[k].native:
-        fn: Any = held.call(k, tuple(spec.dtype for spec in specs))
-    else:
-        fn = reader.read(entry["function"])
+    dtypes = tuple(spec.dtype for spec in specs)
+    fn: Any = earlier[k](dtypes) if k in earlier else reader.read(entry["function"])
     if not callable(fn):
         raise ValueError(f"the function of node {name!r:.80} is {type(fn).__name__} {fn!r:.80}")
     form: Any = None

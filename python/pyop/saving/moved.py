@@ -96,6 +96,7 @@ MOVED: dict[str, str] = {
     "pyop.rules.splitting": "pyop.functions.splitting.spec",
     "pyop.rules.statistics": "pyop.functions.statistics.spec",
     "pyop.rules.ufuncs": "pyop.functions.ufuncs",
+    "pyop.onnx.held._unpickled": "pyop.onnx.loaded.facts_of",
 }
 
 
@@ -117,11 +118,11 @@ def current(path: str) -> str:
 
 
 class _Finder:
-    """Finds modules under their earlier names; asked after all others, so that it answers for none that exists."""
+    """Finds modules under their earlier names; asked first, as editable installs remember files that are gone."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        if name in MOVED or any(old.rpartition(".")[0] == name for old in MOVED):
+        if name.startswith("pyop.") and (name in MOVED or any(old.rpartition(".")[0] == name for old in MOVED)):
             loader: Any = _Loader
             return ModuleSpec(name, loader)
         return None
@@ -155,4 +156,4 @@ def install() -> None:
     """Let pickles find what they name by earlier paths."""
     finder: Any = _Finder
     if finder not in sys.meta_path:
-        sys.meta_path.append(finder)
+        sys.meta_path.insert(0, finder)

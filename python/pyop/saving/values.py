@@ -26,6 +26,7 @@ from ..declare.references import found_at, op_of_function, op_of_gradient, path_
 from ..declare.signature import Signature
 from ..declare.spec import Spec
 from ..gradients.op_rule import OpGradient
+from . import onnx_nodes
 from .instances import check_key, make_dataclass, make_named
 from .trees import has_dataclass, read_steps, write_steps
 
@@ -49,6 +50,7 @@ class Writer:
         self.functions: dict[str, Any] = {}
         self.node = ""  # whose objects are being written, for error texts
         self.found_in: dict[str, str] = {}  # of what is embedded
+        self.homes: list[Any] = []  # models that nodes were read from
 
     def write(self, x: Any) -> Any:
         """The JSON of an object.
@@ -88,6 +90,10 @@ class Writer:
         from .rules import ARGUMENTS
 
         kind = type(x)
+        if isinstance(x, onnx_nodes.CALLS):
+            if self.embed is not None:
+                self.embed |= {name: fn for name, fn in onnx_nodes.functions_of(x) if found_at(name) is not fn}
+            return {"onnx_node": onnx_nodes.write_node(self.homes, x, self.write)}
         if kind in ARGUMENTS:
             return {"made": [kind.__name__, [self.write(getattr(x, name)) for name in ARGUMENTS[kind]]]}
         if isinstance(x, tuple) and hasattr(x, "_fields"):
@@ -168,7 +174,7 @@ def _array(w: Writer, x: np.ndarray[Any, Any]) -> Any:
 
 
 def _dtype(w: Writer, x: np.dtype[Any]) -> Any:
-    if x.kind == "V" and x.names is None and issubclass(x.type, np.generic) and x.type is not np.void:
+    if x.isbuiltin == 2 and x.kind != "T":
         from ..onnx.elements import code_of
 
         return {"element": code_of(x)}  # bfloat16 and its like, which NumPy has no text for
@@ -275,6 +281,7 @@ class Reader:
         self.resolve = resolve
         self.may_run = may_run
         self._depth = 0
+        self.homes: list[Any] = []  # models that nodes were read from
         self.contracts: dict[str, Contract] = {}  # with rules; equal ones are one, or else no calls would be merged
 
     def read(self, x: Any) -> Any:
@@ -451,6 +458,7 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "named": _read_named,
     "novalue": lambda r, x: np._NoValue,
     "objects": _read_objects,
+    "onnx_node": lambda r, x: onnx_nodes.read_node(r.homes, x, r.read),
     "op": lambda r, x: r.op(x),
     "partial": lambda r, x: functools.partial(r.read(x[0]), *r.read(x[1]), **r.read(x[2])),
     "saving": lambda r, x: _read_saving(r, x)[0],

@@ -1,0 +1,234 @@
+"""A model under construction: names, operators, constants, and what is known of its tensors.
+
+Each is an object of its own; `ModelBuilder` holds them and makes the ModelProto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._core import __version__ as pyop_version
+from ..declare.dims import Dim
+from ..declare.spec import Spec
+from .elements import STRING, code_of, dtype_of, size_of
+from .standard import OPSET
+from .subgraphs import free_names
+
+__all__ = ["IR_VERSION", "ModelBuilder", "Names", "Types", "element_type", "tensor_type"]
+
+IR_VERSION = 10
+_SMALL = 1024  # bytes of constants: larger ones tell inference nothing but their type
+
+
+class Names:
+    """Names of one kind, each of which is given once."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def fresh(self, hint: str) -> str:
+        """Return a name that nothing else has, `hint` if possible."""
+        name, k = hint, 0
+        while name in self.taken or not name:
+            k += 1
+            name = f"{hint}_{k}"
+        self.taken.add(name)
+        return name
+
+
+class Types:
+    """What is known of the tensors: by declaration, else by ONNX's inference.
+
+    Parameters
+    ----------
+    builder : ModelBuilder
+    """
+
+    def __init__(self, builder: ModelBuilder) -> None:
+        self.builder = builder
+        self.known: dict[str, Any] = {}  # onnx.TypeProto
+        self._seen = 0  # how many nodes inference has gone through
+
+    def declare(self, name: str, kind: Any) -> None:
+        """Take note of the TypeProto of a tensor; None says nothing."""
+        if kind is not None and not _is_complete(self.known.get(name)):
+            self.known[name] = kind
+
+    def of(self, name: str) -> Any:
+        """Return the TypeProto of a tensor; None if nothing is known."""
+        if not _is_complete(self.known.get(name)) and self._seen < len(self.builder.nodes):
+            self._infer()
+        return self.known.get(name)
+
+    def dtype_and_shape(self, name: str) -> tuple[Any, tuple[Any, ...] | None]:
+        """Return the dtype and the shape of a tensor; None for what is not known."""
+        kind = self.of(name)
+        if kind is None or kind.WhichOneof("value") != "tensor_type":
+            return None, None
+        tensor = kind.tensor_type
+        try:
+            dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
+        except ValueError:
+            dtype = None
+        shape = tuple(size_of(dim, "a tensor") for dim in tensor.shape.dim) if tensor.HasField("shape") else None
+        return dtype, shape
+
+    def _infer(self) -> None:
+        """Look at the nodes that have been written since the last time."""
+        from onnx import helper, shape_inference
+
+        b = self.builder
+        nodes, self._seen = b.nodes[self._seen :], len(b.nodes)
+        made = {name for node in nodes for name in node.output}
+        read = {name for node in nodes for name in {*node.input, *free_names(node)}} - made
+        constants = [tensor for tensor in b.initializers if tensor.name in read]
+        for tensor in constants:
+            self.declare(tensor.name, helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims)))
+        graph = helper.make_graph(
+            nodes,
+            "g",
+            self.infos(sorted(read & self.known.keys())),
+            [],
+            initializer=[tensor for tensor in constants if tensor.ByteSize() <= _SMALL],
+            value_info=self.infos(sorted(made & self.known.keys())),
+        )
+        try:
+            found = shape_inference.infer_shapes(b.wrap(graph)).graph.value_info
+        except Exception:  # of many types: something that it cannot read, or of more than 2 GB
+            return
+        for info in found:
+            self.declare(info.name, info.type)
+
+    def infos(self, names: Iterable[str]) -> list[Any]:
+        """Return the ValueInfoProto of each tensor."""
+        from onnx import ValueInfoProto
+
+        return [ValueInfoProto(name=name, type=self.known.get(name)) for name in names]
+
+
+class ModelBuilder:
+    """The parts of a model.
+
+    Parameters
+    ----------
+    version : int
+        Of ONNX's operators.
+    """
+
+    def __init__(self, version: int = OPSET) -> None:
+        self.tensors = Names()
+        self.node_names = Names()
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self.types = Types(self)
+        self.untold: set[str] = set()  # tensors of which the model does not speak
+        self.opsets = {"": version}
+        self.functions: dict[tuple[str, str], Any] = {}
+        self._shared: dict[Any, str] = {}
+
+    def fresh(self, hint: str) -> str:
+        """Return a name for a tensor."""
+        return self.tensors.fresh(hint)
+
+    def add(self, op_type: str, inputs: list[str], outputs: list[str], name: str, **more: Any) -> Any:
+        """Add a node; its name is changed where another has it, as runtimes refuse two of one name."""
+        from onnx import helper
+
+        made = helper.make_node(op_type, inputs, outputs, name=self.node_names.fresh(name), **more)
+        self.nodes.append(made)
+        return made
+
+    def initializer(self, array: np.ndarray[Any, Any], hint: str) -> str:
+        """Return the name of a constant, shared between equal ones."""
+        shared = array.nbytes <= _SMALL and array.dtype != object
+        key = (array.dtype.str, array.shape, array.tobytes()) if shared else None
+        if key in self._shared:
+            return self._shared[key]
+        name = self.fresh(hint)
+        self.constant(array, name)
+        if key is not None:
+            self._shared[key] = name
+        return name
+
+    def constant(self, array: np.ndarray[Any, Any], name: str) -> None:
+        """Add a constant under a name."""
+        from onnx import numpy_helper
+
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+
+    def drop_initializers(self, count: int) -> None:
+        """Take back all but the first constants: nothing reads the others."""
+        unused = {tensor.name for tensor in self.initializers[count:]}
+        del self.initializers[count:]
+        self._shared = {key: name for key, name in self._shared.items() if name not in unused}
+
+    def wrap(self, graph: Any) -> Any:
+        """Return the model of a graph."""
+        from onnx import helper
+
+        opsets = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
+        return helper.make_model(
+            graph,
+            opset_imports=opsets,
+            functions=list(self.functions.values()),
+            ir_version=max(IR_VERSION, helper.find_min_ir_version_for(opsets, ignore_unknown=True)),
+            producer_name="pyop",
+            producer_version=pyop_version,
+        )
+
+    def model(self, name: str, inputs: list[Any], outputs: list[Any]) -> Any:
+        """Return the ModelProto.
+
+        Parameters
+        ----------
+        name : str
+        inputs, outputs : list of onnx.ValueInfoProto
+        """
+        from onnx import helper
+
+        ends = {info.name for info in (*inputs, *outputs)} | self.untold
+        made = [name for node in self.nodes for name in node.output if name in self.types.known and name not in ends]
+        graph = helper.make_graph(
+            self.nodes, name, inputs, outputs, initializer=self.initializers, value_info=self.types.infos(made)
+        )
+        return self.wrap(graph)
+
+
+def _is_complete(kind: Any) -> bool:
+    if kind is None or kind.WhichOneof("value") != "tensor_type":
+        return kind is not None
+    return kind.tensor_type.elem_type != 0 and bool(kind.tensor_type.HasField("shape"))
+
+
+def element_type(dtype: np.dtype[Any]) -> int:
+    """Return the element type of a dtype; objects are text, as the py_func family has it.
+
+    Raises
+    ------
+    ValueError
+        ONNX has none for it.
+    """
+    return STRING if dtype.kind in "OS" else code_of(dtype)
+
+
+def tensor_type(spec: Spec) -> Any:
+    """Return the TypeProto of a spec; None where ONNX has no words for it."""
+    from onnx import helper
+
+    if not isinstance(spec.dtype, np.dtype):
+        return None
+    try:
+        code = element_type(spec.dtype)
+    except ValueError:
+        return None
+    known = spec.shape is not None and spec.ndim is not None
+    return helper.make_tensor_type_proto(code, [_size(size) for size in spec.shape or ()] if known else None)
+
+
+def _size(size: Any) -> int | str | None:
+    if isinstance(size, int):
+        return size
+    return str(size) if isinstance(size, Dim) else None
