@@ -30,6 +30,7 @@ from .declare.spec import Spec
 from .gradients.rule import defjvp, defvjp
 from .gradients.saved import saved
 from .gradients.stop import stop_gradient
+from .gradients.table import NoRule
 from .gradients.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.explain import Explanation
@@ -51,6 +52,7 @@ __all__ = [
     "Graph",
     "GraphError",
     "InputError",
+    "NoRule",
     "Node",
     "Op",
     "OutputError",
@@ -110,6 +112,7 @@ for _public in (
     RetraceWarning,
     GraphError,
     InputError,
+    NoRule,
     OutputError,
     PyopError,
     Op,

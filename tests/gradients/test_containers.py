@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop.gradients.table import NoRule
+from pyop import NoRule
 
 X = np.array([0.4, -1.2, 0.7])
 LEFT = [1.0, 2.0, -0.5]

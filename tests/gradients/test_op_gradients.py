@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop.gradients.table import NoRule
+from pyop import NoRule
 
 
 def make(rule=None, **options):

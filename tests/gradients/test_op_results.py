@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pyop
+from pyop import NoRule
 from pyop._tree import flatten
-from pyop.gradients.table import NoRule
 
 Pair = collections.namedtuple("Pair", "a b")
 

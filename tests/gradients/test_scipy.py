@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop.gradients.table import NoRule
+from pyop import NoRule
 
 from .case import c, f, s, spd, well
 from .ways import Call, disagreements

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import pyop
+from pyop import NoRule
 from pyop._tree import flatten
 from pyop.gradients import table
-from pyop.gradients.table import NoRule
 
 STEPS = {8: 1e-6, 4: 2e-3}
 rng = np.random.default_rng(5)

@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 import pyop
-from pyop.gradients.table import NoRule
+from pyop import NoRule
 
 X = np.array([0.5, 1.25, 2.0])
 

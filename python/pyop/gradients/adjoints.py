@@ -5,7 +5,7 @@ Each is a `primitive`, so that it can be a node of a graph, and each has a rule,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ import numpy as np
 from .._core import set_like_functions, set_put_function
 from ..declare.dims import prod
 from ..declare.spec import Spec
-from .rule import structural
+from . import table
+from .rule import PerArgument, structural
 from .unbroadcast import broadcast_like, conj, dtype_of, primitive, shape_of
 
-__all__ = ["count", "move_back", "part_of", "put", "recurrence", "reshape_like", "resize_like", "shift"]
+__all__ = ["count", "move_back", "movement", "part_of", "put", "recurrence", "reshape_like", "resize_like", "shift"]
 
 
 def _like(x: Any, like: Any) -> Spec:
@@ -106,6 +107,16 @@ structural(
 def move_back(func: Callable[..., Any], position: int, ct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The adjoint of a function that copies, drops or repeats elements of one argument: it is run on their numbers."""
     return _move_back(ct, args[position], func, args[:position], args[position + 1 :], kwargs)
+
+
+def movement(func: Any, position: int = 0, names: Sequence[str] = ()) -> None:
+    """A function that copies, drops, repeats or moves the elements of one argument, and adds nothing but zeros."""
+
+    def vjp(ct: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
+        return move_back(func, position, ct, args, kwargs)
+
+    none = (None,) * position
+    table.add(PerArgument(func, (*none, vjp), (*none, "same"), names))
 
 
 # --- parts of what was joined

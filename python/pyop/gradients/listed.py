@@ -6,12 +6,12 @@ the call with the lists stacked: what it gives for a stacked argument is taken a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._core import Tensor, Value
+from .._tree import flatten
 from .scalar import Scalar
 from .table import Pullback, Rule
 from .unbroadcast import broadcast_like, fit_dtype, shape_of
@@ -128,8 +128,6 @@ def _settle(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _count(x: Any) -> int:
-    from .._tree import flatten
-
     return len(flatten(x)[0]) if isinstance(x, (tuple, list, dict)) else 1
 
 
@@ -156,8 +154,3 @@ def _tangent(x: Any, parts: dict[tuple[int, ...], Any], path: tuple[int, ...]) -
     if isinstance(x, (tuple, list)):
         return np.stack([_tangent(item, parts, (*path, k)) for k, item in enumerate(x)])
     return parts[path] if path in parts else np.zeros_like(x)
-
-
-def positions(names: Sequence[str], wanted: frozenset[str]) -> frozenset[int | str]:
-    """The parameters of some names, by position and by name."""
-    return frozenset([k for k, name in enumerate(names) if name in wanted]) | wanted

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Tensor, Value, read_only
-from .rule import Composite
+from .composite import Composite
 from .saved import residuals_of
 from .table import NoRule, Rule
 from .unbroadcast import fit_dtype, shape_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -11,16 +10,14 @@ import numpy as np
 from . import table
 from .options import OPTIONS, check_options, computed_with
 from .table import NoRule, Place, Pullback, Rule, name_of
-from .unbroadcast import conj, fit, fit_dtype, is_complex, is_zero, shape_of, shrink
+from .unbroadcast import conj, fit, fit_dtype, is_complex, is_zero, shrink
 
 __all__ = [
     "PerArgument",
-    "composite",
     "defjvp",
     "defvjp",
     "elementwise",
     "linear",
-    "movement",
     "structural",
     "unknown",
     "zero",
@@ -262,74 +259,6 @@ def _sum(a: Any, b: Any) -> Any:
     return b if is_zero(a) else a if is_zero(b) else a + b
 
 
-class Composite(Rule):
-    """A function by another one that computes the same and calls nothing but functions that have rules."""
-
-    def __init__(self, func: Any, made_of: Callable[..., Any]) -> None:
-        super().__init__(func)
-        self.made_of = made_of
-        self._parameters: tuple[str, ...] | None = None
-
-    def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        if isinstance(parameter, int):
-            if isinstance(self.func, np.ufunc):
-                return "array"
-            if self._parameters is None:
-                self._parameters = _positional(self.made_of)
-            if not self._parameters:
-                return ""
-            parameter = self._parameters[min(parameter, len(self._parameters) - 1)]
-        return "array" if parameter in _ARRAYS else "arrays" if parameter in _SEQUENCES else ""
-
-    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-        from .accumulate import pullback_of
-
-        self._check_call(args, kwargs)
-        found: Pullback = pullback_of(self.made_of, argnums, args, kwargs)
-        return found
-
-    def _check_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not kwargs:
-            return
-        try:
-            inspect.signature(self.made_of).bind(*args, **kwargs)
-        except TypeError as error:
-            name = name_of(self.func)
-            raise NoRule(
-                f"{name}({', '.join(f'{key}=...' for key in kwargs)}) has no gradient rule for these arguments "
-                f"({error}): leave away what its rule does not know, or give it one of your own with "
-                f"pyop.defvjp({name}, ...)"
-            ) from error
-
-    def jvp(
-        self,
-        argnums: tuple[int, ...],
-        tangents: tuple[Any, ...],
-        ans: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
-        from .accumulate import push_forward
-
-        self._check_call(args, kwargs)
-        return push_forward(self.made_of, argnums, tangents, args, kwargs)
-
-
-# What functions that are made of others call what they compute with.
-_ARRAYS = frozenset(
-    (
-        *("a", "b", "f", "m", "p", "q", "v", "x", "y", "x1", "x2", "xp", "fp", "ary", "default", "fill_value", "left"),
-        *("right", "start", "stop", "to_begin", "to_end", "append", "prepend", "weights", "varargs"),
-    )
-)
-_SEQUENCES = frozenset(("arrays", "choicelist", "choices"))
-
-
-def _positional(function: Callable[..., Any]) -> tuple[str, ...]:
-    parameters = inspect.signature(function).parameters.values()
-    return tuple([p.name for p in parameters if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD])
-
-
 class NotDifferentiable(Rule):
     """A function whose result does not change, or jumps, when its arguments change a little."""
 
@@ -373,39 +302,6 @@ def spreading(func: Any, vjp: Callable[..., Any], jvp: Any, narrow: Callable[...
     rule.narrow = PerArgument(func, (narrow,), None, names)
     rule.narrow.narrows = True
     table.add(rule)
-
-
-def composite(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Functions by another one that computes the same of functions that have rules."""
-
-    def register(made_of: Callable[..., Any]) -> Callable[..., Any]:
-        for func in functions:
-            table.add(Composite(func, made_of))
-        return made_of
-
-    return register
-
-
-def outer_of(ufunc: Any) -> Rule:
-    """The rule of a ufunc's method ``outer``: the ufunc itself on arrays with more axes."""
-
-    def outer(a: Any, b: Any, **kwargs: Any) -> Any:
-        b = np.asarray(b) if isinstance(b, (list, tuple)) else b
-        more = len(shape_of(b) or ())
-        return ufunc(np.expand_dims(a, tuple(range(-more, 0))) if more else a, b, **kwargs)
-
-    return Composite((ufunc, "outer"), outer)
-
-
-def movement(func: Any, position: int = 0, names: Sequence[str] = ()) -> None:
-    """A function that copies, drops, repeats or moves the elements of one argument, and adds nothing but zeros."""
-    from .adjoints import move_back
-
-    def vjp(ct: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
-        return move_back(func, position, ct, args, kwargs)
-
-    none = (None,) * position
-    table.add(PerArgument(func, (*none, vjp), (*none, "same"), names))
 
 
 def zero(*functions: Any) -> None:

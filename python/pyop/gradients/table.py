@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from .._core import Op
+from .._core import Op, PyopError
 from .._tree import flatten
 from ..functions import families
 
@@ -31,11 +31,22 @@ R = TypeVar("R", bound="Rule")
 _rules: dict[Any, Rule] = {}
 _loaded = False
 _special = False
+_outer_rule: Callable[[Any], Rule]
 
 
-class NoRule(TypeError):
-    """A function without a gradient rule, or used in a way its rule does not cover, stands between result and
-    argument."""
+class NoRule(PyopError, TypeError):
+    """Raised where a function without a gradient rule, or used in a way that its rule does not cover, stands between
+    result and argument.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> try:
+    ...     pyop.grad(np.i0)(1.0)
+    ... except pyop.NoRule as error:
+    ...     print(str(error)[:28])
+    np.i0 has no gradient rule:
+    """
 
 
 class Place(NamedTuple):
@@ -215,10 +226,14 @@ def lookup(func: Any) -> Rule | None:
     if found is None:
         found = _rule_of_its_own(key)
     if found is None and isinstance(key, tuple) and key[1:] == ("outer",):
-        from .rule import outer_of
-
-        found = _rules[key] = outer_of(key[0])
+        found = _rules[key] = _outer_rule(key[0])
     return found
+
+
+def set_outer_rule(make: Callable[[Any], Rule]) -> None:
+    """Tell how the rule of ``ufunc.outer`` is made of the ufunc: by an engine, so from above."""
+    global _outer_rule
+    _outer_rule = make
 
 
 def _rule_of_its_own(func: Any) -> Rule | None:

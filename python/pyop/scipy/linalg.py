@@ -17,7 +17,8 @@ from ..functions.linalg.grad import h, mm
 from ..functions.operand import Operand, Sample, operand, probe
 from ..functions.shape import broadcast
 from ..gradients import table
-from ..gradients.rule import PerArgument, composite
+from ..gradients.composite import composite
+from ..gradients.rule import PerArgument
 from ..gradients.unbroadcast import conj, fit, is_complex, shape_of
 from ._mirror import mirrored, rest_of
 

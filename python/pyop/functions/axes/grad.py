@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.adjoints import reshape_like
-from ...gradients.rule import linear, movement
+from ...gradients.adjoints import movement, reshape_like
+from ...gradients.rule import linear
 
 
 def _transpose(ct: Any, ans: Any, a: Any, axes: Any = None) -> Any:

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...gradients import table
 from ...gradients.adjoints import reshape_like
-from ...gradients.rule import composite, linear, structural, zero
+from ...gradients.composite import composite
+from ...gradients.rule import linear, structural, zero
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import fit_dtype, is_complex, shape_of
 from ..reshaping.grad import Each

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.rule import composite, linear, movement, zero
+from ...gradients.adjoints import movement
+from ...gradients.composite import composite
+from ...gradients.rule import linear, zero
 from ...gradients.unbroadcast import fit
 
 linear(np.tril, lambda ct, ans, m, k=0: fit(np.tril(ct, k), m), ("m",))

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import resize_like
-from ...gradients.rule import composite, linear, structural
+from ...gradients.composite import composite
+from ...gradients.rule import linear, structural
 from ...gradients.unbroadcast import primitive, shape_of
 
 _OTHER: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}

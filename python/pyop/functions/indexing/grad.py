@@ -6,8 +6,8 @@ import operator
 
 import numpy as np
 
-from ...gradients.adjoints import put
-from ...gradients.rule import linear, movement, zero
+from ...gradients.adjoints import movement, put
+from ...gradients.rule import linear, zero
 
 linear(operator.getitem, lambda ct, ans, x, key: put(ct, x, key), ("x",))
 movement(np.take, names=("a",))

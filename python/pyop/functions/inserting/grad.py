@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.adjoints import move_back
-from ...gradients.rule import linear, movement, structural
+from ...gradients.adjoints import move_back, movement
+from ...gradients.rule import linear, structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import shape_of
 

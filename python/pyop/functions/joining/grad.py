@@ -10,6 +10,7 @@ import numpy as np
 from ..._tree import flatten
 from ...gradients import table
 from ...gradients.adjoints import along, part_of, reshape_like
+from ...gradients.composite import pullback_of, push_forward
 from ...gradients.rule import PerArgument
 from ...gradients.table import NoRule, Place, Pullback, Rule, name_of
 from ...gradients.unbroadcast import fit_dtype, shape_of
@@ -52,10 +53,7 @@ class Join(Rule):
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         if self._of_one(args, kwargs):
-            from ...gradients.accumulate import pullback_of
-
-            found: Pullback = pullback_of(self._joined, argnums, args, kwargs)
-            return found
+            return pullback_of(self._joined, argnums, args, kwargs)
         bound = self._bound(args, kwargs)
         arrays = list(bound.pop(self.names[0]))
         offsets = self._offsets(argnums, args, kwargs)
@@ -69,8 +67,6 @@ class Join(Rule):
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._of_one(args, kwargs):
-            from ...gradients.accumulate import push_forward
-
             return push_forward(self._joined, argnums, tangents, args, kwargs)
         bound = self._bound(args, kwargs)
         given = dict(zip(self._offsets(argnums, args, kwargs), tangents, strict=True))
@@ -176,14 +172,9 @@ class Block(Rule):
         return build(tree, 0)
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-        from ...gradients.accumulate import pullback_of
-
-        found: Pullback = pullback_of(self._made, argnums, args, kwargs)
-        return found
+        return pullback_of(self._made, argnums, args, kwargs)
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from ...gradients.accumulate import push_forward
-
         return push_forward(self._made, argnums, tangents, args, kwargs)
 
 

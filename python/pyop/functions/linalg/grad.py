@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...gradients import table
-from ...gradients.rule import composite, structural, zero
+from ...gradients.composite import composite, pullback_of, push_forward
+from ...gradients.rule import structural, zero
 from ...gradients.table import NoRule, Pullback, Rule
 from ...gradients.unbroadcast import conj, fit, is_complex, primitive, shape_of
 
@@ -341,8 +342,6 @@ class _Lstsq(Rule):
         return x, np.sum(_real(conj(rest) * rest), axis=0, keepdims=_is_vector(b)), np.linalg.svd(a, compute_uv=False)
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-        from ...gradients.accumulate import pullback_of
-
         inner = pullback_of(self._parts, argnums, args, kwargs)
 
         def pullback(ct: Any) -> tuple[Any, ...]:
@@ -355,8 +354,6 @@ class _Lstsq(Rule):
         return pullback
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from ...gradients.accumulate import push_forward
-
         x, rest, values = push_forward(self._parts, argnums, tangents, args, kwargs)
         return x, None if rest is None else _if_present(rest, ans[1]), None, values
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.rule import composite
+from ...gradients.composite import composite
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import shape_of
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...gradients import table
 from ...gradients.adjoints import reshape_like
-from ...gradients.rule import PerArgument, composite, structural
+from ...gradients.composite import composite
+from ...gradients.rule import PerArgument, structural
 from ...gradients.table import NoRule, Pullback, Rule
 from ...gradients.unbroadcast import Shape, broadcast_like, conj, fit, fit_dtype, shape_of
 

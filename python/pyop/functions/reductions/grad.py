@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import along, count, recurrence, reshape_like, shift
+from ...gradients.composite import composite
 from ...gradients.options import refuse_narrowing
-from ...gradients.rule import composite, linear, spreading, structural, zero
+from ...gradients.rule import linear, spreading, structural, zero
 from ...gradients.scalar import Scalar
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, is_complex, shape_of

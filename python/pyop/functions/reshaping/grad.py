@@ -9,8 +9,8 @@ import numpy as np
 
 from ..._core import Tensor
 from ...gradients import table
-from ...gradients.adjoints import reshape_like
-from ...gradients.rule import linear, movement, structural, zero
+from ...gradients.adjoints import movement, reshape_like
+from ...gradients.rule import linear, structural, zero
 from ...gradients.table import NoRule, Pullback, Rule
 from ...gradients.unbroadcast import fit, fit_dtype
 

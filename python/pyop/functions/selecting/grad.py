@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.rule import composite, movement, structural
+from ...gradients.adjoints import movement
+from ...gradients.composite import composite
+from ...gradients.rule import structural
 from ...gradients.unbroadcast import fit
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...gradients import table
 from ...gradients.adjoints import along, count
-from ...gradients.rule import composite, structural, zero
+from ...gradients.composite import composite
+from ...gradients.rule import structural, zero
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, shape_of
 
