@@ -1,16 +1,11 @@
-// src/hooks.cpp: what the Python side tells the core once, at import.
+// src/hooks.cpp: small functions of the core that the Python side calls: graphs, containers, refusals, attributes.
 #include <numpy/random/bitgen.h>
 #include <pybind11/pybind11.h>
 
 #include "array/numpy.h"
 #include "array/protocol/containers.h"
 #include "graph/build.h"
-#include "graph/passes/rewrite.h"
-#include "graph/value_spec.h"
-#include "op/op.h"
 #include "plan/captured.h"
-#include "plan/guard.h"
-#include "plan/steps/steps.h"
 #include "runtime/origin.h"
 #include "runtime/refusal.h"
 #include "runtime/scoped_call.h"
@@ -18,45 +13,6 @@
 namespace py = pybind11;
 
 void register_hooks(py::module_& m) {
-    m.def(
-        "set_spec_classes", [](py::object spec, py::object dim) { pyop::set_spec_classes(spec.ptr(), dim.ptr()); },
-        py::arg("spec"), py::arg("dim"), "The classes of specs and symbolic sizes.");
-    m.def(
-        "set_array_hooks",
-        [](py::object ufunc, py::object function, py::object getitem) {
-            pyop::set_array_hooks(ufunc.ptr(), function.ptr(), getitem.ptr());
-        },
-        py::arg("array_ufunc"), py::arg("array_function"), py::arg("getitem"),
-        "What NumPy's protocols on a Value, and its index, call.");
-    m.def(
-        "set_in_place_hook", [](py::object in_place) { pyop::set_in_place_hook(in_place.ptr()); }, py::arg("in_place"),
-        "What an augmented assignment to a Value calls where it takes more than a node of its ufunc.");
-    m.def(
-        "set_recorded_call",
-        [](py::tuple types, py::object function) { pyop::set_recorded_call(types.ptr(), function.ptr()); },
-        py::arg("types"), py::arg("function"), "What is called for an op with such objects among its arguments.");
-    m.def(
-        "set_identity", [](py::object function) { pyop::set_identity(function.ptr()); }, py::arg("function"),
-        "The function that returns its argument.");
-    m.def(
-        "set_like_functions",
-        [](py::object broadcast, py::object reshape, py::object count) {
-            pyop::set_like_functions(broadcast.ptr(), reshape.ptr(), count.ptr());
-        },
-        py::arg("broadcast_like"), py::arg("reshape_like"), py::arg("count"),
-        "What gradient rules call where a size is not known.");
-    m.def(
-        "set_put_function", [](py::object put) { pyop::set_put_function(put.ptr()); }, py::arg("put"),
-        "The adjoint of indexing.");
-    m.def(
-        "set_number_call", [](py::object type) { pyop::set_number_call(type.ptr()); }, py::arg("type"),
-        "The class of functions that are called with Python numbers.");
-    m.def(
-        "set_static_key", [](py::object key, py::object number) { pyop::set_static_key(key.ptr(), number.ptr()); },
-        py::arg("key"), py::arg("number"), "How static values are compared, and the type of symbolic numbers.");
-    m.def(
-        "set_package_directory", [](py::str path) { pyop::set_package_directory(path.ptr()); }, py::arg("path"),
-        "The folder whose frames are not the user's.");
     m.def(
         "graph_being_built",
         [] {

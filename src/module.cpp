@@ -16,6 +16,7 @@
 #include "plan/plan.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
+#include "runtime/up_calls.h"
 
 namespace py = pybind11;
 
@@ -48,6 +49,7 @@ PYBIND11_MODULE(_core, m) {
     if (!in_main_interpreter()) throw py::import_error(NOT_HERE);
     require(pyop::reaper_init(module));
     require(pyop::errors_init(module));
+    require(pyop::up_calls_init(module));
     require(pyop::numpy_init());
     require(pyop::pool_init());
     require(pyop::contract_init(module));

@@ -6,6 +6,7 @@
 
 #include "profile/events.h"
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace py = pybind11;
 
@@ -72,7 +73,7 @@ PyObject* session_exit(PyObject* self, PyObject*) {
         [&]() -> PyObject* {
             const pyop::Recorded recorded = pyop::profile_stop(session_of(self).number);
             try {
-                py::handle(self).attr("_read")(as_dict(recorded));
+                py::handle(self).attr(py::handle(pyop::up_attributes._read))(as_dict(recorded));
             } catch (py::error_already_set& error) {
                 error.restore();
                 return nullptr;

@@ -13,14 +13,6 @@ namespace pyop {
 
 namespace {
 
-PyObject* set_batched_type(PyObject*, PyObject* types) {
-    PyObject *array, *scalar;
-    if (!PyArg_ParseTuple(types, "OO", &array, &scalar)) return nullptr;
-    Py_XSETREF(batched_types[0], Py_NewRef(array));
-    Py_XSETREF(batched_types[1], Py_NewRef(scalar));
-    Py_RETURN_NONE;
-}
-
 PyObject* run_backward_py(PyObject*, PyObject* args) {
     PyObject *outputs, *seeds, *inputs;
     int retain, create, accumulate, allow_unused, zeros;
@@ -48,8 +40,6 @@ PyObject* run_backward_py(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
-    {"set_batched_type", set_batched_type, METH_O,
-     "set_batched_type(types): the classes of what stands for them under vmap."},
     {"run_backward", run_backward_py, METH_VARARGS,
      "run_backward(outputs, seeds, inputs, retain_graph, create_graph, accumulate, allow_unused, zeros): the engine."},
     {},

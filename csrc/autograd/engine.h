@@ -100,7 +100,4 @@ int accumulate_gradient(TensorObject* t, Ref gradient, bool tensors);
 
 Ref zeros_like_info(const ArrayInfo& info);
 
-// Python's part: pyop.autograd._support, imported on first use. Borrowed; null with the error set.
-PyObject* support(const char* name);
-
 }  // namespace pyop

@@ -8,10 +8,9 @@
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
-
-PyObject* batched_types[2] = {nullptr, nullptr};  // for the life of the process
 
 namespace {
 
@@ -118,15 +117,14 @@ Ref call_forward(FunctionCall& call, PyObject** frame, PyObject* kwargs, PyObjec
     FunctionClass* f = call.function;
     Recording off(false);
     if (PYOP_UNLIKELY(tree != nullptr)) {
-        PyObject* helper = support("call_forward_tree");
         Ref arrays = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count)));
-        if (!helper || !arrays) return {};
+        if (!arrays) return {};
         for (size_t i = 0; i < call.count; ++i)
             PyTuple_SET_ITEM(arrays.get(), static_cast<Py_ssize_t>(i), Py_NewRef(call.arrays[i]));
         PyObject* args[] = {f->forward,           f->setup_context ? f->setup_context : Py_None,
                             as_object(call.node), tree,
                             arrays.get(),         kwargs ? kwargs : Py_None};
-        return Ref::steal(vectorcall_new(helper, args, 6));
+        return Ref::steal(vectorcall_new(up_calls.call_forward_tree, args, 6));
     }
     const bool split = f->setup_context != nullptr;
     PyObject** first = split ? frame + 2 : frame + 1;
@@ -187,9 +185,8 @@ PyObject* apply(FunctionClass* f, PyObject* const* args, size_t n, PyObject* kwa
 
 int remember_creation(GradNode* node) {
     NodeExtra* extra = grad_node_extra(node);
-    PyObject* creation = extra ? support("creation") : nullptr;
-    if (!creation) return -1;
-    Ref metadata = Ref::steal(vectorcall_new(creation, nullptr, 0));
+    if (!extra) return -1;
+    Ref metadata = Ref::steal(vectorcall_new(up_calls.creation, nullptr, 0));
     if (!metadata) return -1;
     Py_XSETREF(extra->metadata, metadata.release());
     return 0;
@@ -217,12 +214,12 @@ PyObject* function_apply(PyObject* self, PyObject* const* args, size_t nargsf, P
     if (PYOP_UNLIKELY(kwnames || shape != Shape::Flat)) {
         for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
             if (is_value(args[n + static_cast<size_t>(k)])) shape = std::max(shape, Shape::Symbolic);
-        PyObject* helper = support(shape == Shape::Batched    ? "apply_batched"
-                                   : shape == Shape::Symbolic ? "apply_symbolic"
-                                                              : "apply_general");
+        PyObject* apply = shape == Shape::Batched    ? up_calls.apply_batched
+                          : shape == Shape::Symbolic ? up_calls.apply_symbolic
+                                                     : up_calls.apply_general;
         Ref positional = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(n)));
         Ref keywords = Ref::steal(PyDict_New());
-        if (!helper || !positional || !keywords) return nullptr;
+        if (!positional || !keywords) return nullptr;
         for (size_t i = 0; i < n; ++i)
             PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
         for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k) {
@@ -230,7 +227,7 @@ PyObject* function_apply(PyObject* self, PyObject* const* args, size_t nargsf, P
                 return nullptr;
         }
         PyObject* call[] = {self, positional.get(), keywords.get()};
-        return vectorcall_new(helper, call, 3);
+        return vectorcall_new(apply, call, 3);
     }
     return guarded([&] { return apply(f, args, n, nullptr, nullptr); }, static_cast<PyObject*>(nullptr));
 }

@@ -11,6 +11,7 @@
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 #include "runtime/stack_array.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -167,9 +168,8 @@ int backward(GradNode* node, PyObject* const* arrived, PyObject** gradients, boo
     }
     if (PyList_CheckExact(result.get())) result = Ref::steal(PyList_AsTuple(result.get()));
     if (result && node->extra && node->extra->tree) {
-        PyObject* helper = support("flatten_gradients");
         PyObject* args[] = {node->extra->tree, result.get(), f->name};
-        result = helper ? Ref::steal(vectorcall_new(helper, args, 3)) : Ref();
+        result = Ref::steal(vectorcall_new(up_calls.flatten_gradients, args, 3));
     }
     if (!result) return -1;
     PyObject* single = result.get();
@@ -209,12 +209,11 @@ int backward(GradNode* node, PyObject* const* arrived, PyObject** gradients, boo
 }  // namespace
 
 int check_nan(GradNode* node, Py_ssize_t i, PyObject* gradient) {
-    PyObject* helper = support("check_nan");
     Ref name = grad_node_name(node);
     Ref index = Ref::steal(PyLong_FromSsize_t(i));
-    if (!helper || !name || !index) return -1;
+    if (!name || !index) return -1;
     PyObject* args[] = {name.get(), index.get(), gradient};
-    return Ref::steal(vectorcall_new(helper, args, 3)) ? 0 : -1;
+    return Ref::steal(vectorcall_new(up_calls.check_nan, args, 3)) ? 0 : -1;
 }
 
 int function_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep) {
@@ -250,13 +249,12 @@ Ref tangent_of(TensorObject* t, bool materialize, bool as_tensors) {
 }
 
 int set_tangents(FunctionCall& call, PyObject* outputs, Ref result) {
-    PyObject* helper = support("set_tangents");
     Ref arguments = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count)));
-    if (!helper || !arguments) return -1;
+    if (!arguments) return -1;
     for (size_t i = 0; i < call.count; ++i)
         PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), Py_NewRef(call.args[i]));
     PyObject* args[] = {outputs, result.get(), call.function->name, arguments.get()};
-    return Ref::steal(vectorcall_new(helper, args, 4)) ? 0 : -1;
+    return Ref::steal(vectorcall_new(up_calls.set_tangents, args, 4)) ? 0 : -1;
 }
 
 }  // namespace

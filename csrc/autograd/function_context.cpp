@@ -3,6 +3,7 @@
 #include "autograd/function.h"
 #include "autograd/state.h"
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -164,9 +165,8 @@ PyObject* by_argument(GradNode* node, Predicate&& predicate) {
     if (!tuple) return nullptr;
     for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, PyBool_FromLong(predicate(node->edges[i])));
     if (!node->extra || !node->extra->tree) return tuple.release();
-    PyObject* helper = support("any_by_argument");
     PyObject* args[] = {node->extra->tree, tuple.get()};
-    return helper ? vectorcall_new(helper, args, 2) : nullptr;
+    return vectorcall_new(up_calls.any_by_argument, args, 2);
 }
 
 PyObject* needs_input_grad(PyObject* self, void*) {

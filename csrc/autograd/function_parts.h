@@ -2,15 +2,14 @@
 #pragma once
 
 #include "autograd/function.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
-// The classes whose instances stand for arrays and scalars under vmap; set by Python, null until vmap is first used.
-extern PyObject* batched_types[2];
-
+// Whether it stands for an array or a scalar under vmap.
 inline bool is_batched(PyObject* o) {
     auto* type = reinterpret_cast<PyObject*>(Py_TYPE(o));
-    return type == batched_types[0] || type == batched_types[1];
+    return type == up_calls.batched_array || type == up_calls.batched_scalar;
 }
 
 // Under detect_anomaly: notes where the node was made.

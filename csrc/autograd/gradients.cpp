@@ -2,6 +2,7 @@
 #include "autograd/engine.h"
 #include "autograd/native.h"
 #include "autograd/state.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -32,18 +33,6 @@ Ref summed_to(Ref gradient, const ArrayInfo& info) {
 
 }  // namespace
 
-PyObject* support(const char* name) {
-    static PyObject* names = nullptr;  // for the life of the process
-    if (!names) {
-        Ref module = Ref::steal(PyImport_ImportModule("pyop.autograd._support"));
-        names = module ? PyObject_GetAttrString(module.get(), "__dict__") : nullptr;
-        if (!names) return nullptr;
-    }
-    PyObject* found = PyDict_GetItemString(names, name);
-    if (!found) PyErr_Format(PyExc_SystemError, "pyop.autograd._support has no %s", name);
-    return found;
-}
-
 Ref zeros_like_info(const ArrayInfo& info) {
     Py_INCREF(reinterpret_cast<PyObject*>(info.descr));
     return Ref::steal(PyArray_Zeros(info.ndim, info.shape, info.descr, 0));
@@ -56,21 +45,19 @@ Ref fit_gradient(Ref gradient, const ArrayInfo& info, bool tensors, bool take_re
         gradient = summed_to(std::move(gradient), info);
         if (!gradient || is_described_by(numbers(gradient.get()), info)) return gradient;
     }
-    PyObject* fit = support("fit_gradient");
     Ref shape = Ref::steal(PyTuple_New(info.ndim));
-    if (!fit || !shape) return {};
+    if (!shape) return {};
     for (int i = 0; i < info.ndim; ++i) PyTuple_SET_ITEM(shape.get(), i, PyLong_FromSsize_t(info.shape[i]));
     return Ref::steal(survive([&] {
-        return PyObject_CallFunction(fit, "OOOOOsOn", gradient.get(), shape.get(), info.descr,
+        return PyObject_CallFunction(up_calls.fit_gradient, "OOOOOsOn", gradient.get(), shape.get(), info.descr,
                                      tensors ? Py_True : Py_False, take_real ? Py_True : Py_False, what, name, index);
     }));
 }
 
 Ref add_gradients(Ref a, PyObject* b) {
     if (is_tensor(a.get()) || is_tensor(b)) {
-        PyObject* add = support("add_tensors");
         PyObject* args[] = {a.get(), b};
-        return add ? Ref::steal(vectorcall_new(add, args, 2)) : Ref();
+        return Ref::steal(vectorcall_new(up_calls.add_tensors, args, 2));
     }
     if (is_ours_alone(a.get())) {
         const int type = PyArray_DESCR(as_array(a.get()))->type_num;

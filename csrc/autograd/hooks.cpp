@@ -3,6 +3,7 @@
 
 #include "autograd/engine.h"
 #include "autograd/tensor_parts.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -51,9 +52,8 @@ PyObject* hook_add_new(PyObject*& slot, PyObject* hook) {
         return nullptr;
     }
     if (!slot && !(slot = PyDict_New())) return nullptr;
-    PyObject* add = support("add_hook");
     PyObject* args[] = {slot, hook};
-    return add ? vectorcall_new(add, args, 2) : nullptr;
+    return vectorcall_new(up_calls.add_hook, args, 2);
 }
 
 int run_hooks(PyObject* hooks, Ref& gradient, const ArrayInfo& info, bool tensors) {

@@ -5,6 +5,7 @@
 #include "autograd/engine.h"
 #include "autograd/native.h"
 #include "autograd/saved.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -77,9 +78,8 @@ Term transposed(const Term& x) {
 Term product(const Term& a, const Term& b) { return apply(Native::Matmul, a, &b); }
 Term outer(const Term& a, const Term& b) {
     if (!a.get() || !b.get()) return {};
-    PyObject* helper = support("outer");
     PyObject* args[] = {a.get(), b.get()};
-    return helper ? Term(Ref::steal(vectorcall_new(helper, args, 2))) : Term();
+    return Term(Ref::steal(vectorcall_new(up_calls.outer, args, 2)));
 }
 
 Term matmul_by_a(const Recorded& r, Term g) {
@@ -112,11 +112,10 @@ Term spread(const Recorded& r, Term g) {
     PyObject* axis = saved.get();
     if (!g.get() || (!axis && PyErr_Occurred())) return {};
     if (is_tensor(g.get())) {
-        PyObject* helper = support("spread");
         Ref shape = shape_of(info);
-        if (!helper || !shape) return {};
+        if (!shape) return {};
         PyObject* args[] = {g.get(), axis ? axis : Py_None, shape.get()};
-        return Term(Ref::steal(vectorcall_new(helper, args, 3)));
+        return Term(Ref::steal(vectorcall_new(up_calls.spread, args, 3)));
     }
     Ref array = to_array(g.get());
     if (array && axis) {
@@ -154,11 +153,10 @@ Term put_back(const Recorded& r, Term g) {
     const Term key = r.b();
     if (!key.get()) return {};
     if (is_tensor(g.get())) {
-        PyObject* helper = support("put_back");
         Ref shape = shape_of(info);
-        if (!helper || !shape) return {};
+        if (!shape) return {};
         PyObject* args[] = {g.get(), key.get(), shape.get(), reinterpret_cast<PyObject*>(info.descr)};
-        return Term(Ref::steal(vectorcall_new(helper, args, 4)));
+        return Term(Ref::steal(vectorcall_new(up_calls.put_back, args, 4)));
     }
     Ref zeros = zeros_like_info(info);
     if (!zeros || PyObject_SetItem(zeros.get(), key.get(), g.get()) < 0) return {};

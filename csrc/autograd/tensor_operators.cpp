@@ -12,6 +12,7 @@
 #include "graph/value.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -83,11 +84,10 @@ PyObject* recorded(Operator which, PyObject* a, PyObject* b) {
         const int done = guarded([&] { return native_call(native, a, b, made, scalars); }, -1);
         if (done) return made;
     }
-    PyObject* call = support("operator");
     Ref name = Ref::steal(PyUnicode_FromString(row_of(which).ufunc));
-    if (!call || !name) return nullptr;
+    if (!name) return nullptr;
     PyObject* args[] = {name.get(), a, b};
-    return vectorcall_new(call, args, b ? 3 : 2);
+    return vectorcall_new(up_calls.tensor_operator, args, b ? 3 : 2);
 }
 
 // A Tensor beside a Value is a constant of the graph, unless a gradient would have to go to it.
@@ -143,9 +143,8 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     const int done = guarded(
         [&] { return native == Native::Power ? native_power(a, b, made) : native_call(native, a, nullptr, made); }, -1);
     if (done) return made;
-    PyObject* call = support("power");
     PyObject* args[] = {a, b};
-    return call ? vectorcall_new(call, args, 2) : nullptr;
+    return vectorcall_new(up_calls.tensor_power, args, 2);
 }
 
 constexpr const char* kInPlaceText[] = {"+=", "-=", "*=", "%=", "", "<<=", ">>=", "&=", "^=", "|=", "//=", "/=", "@="};
@@ -224,27 +223,23 @@ int contains(PyObject* a, PyObject* item) {
 PyObject* subscript(PyObject* a, PyObject* key) {
     PyObject* made = nullptr;
     if (guarded([&] { return native_getitem(a, key, made); }, -1)) return made;
-    PyObject* call = support("getitem");
     PyObject* args[] = {a, key};
-    return call ? vectorcall_new(call, args, 2) : nullptr;
+    return vectorcall_new(up_calls.tensor_getitem, args, 2);
 }
 
 int assign(PyObject* a, PyObject* key, PyObject* value) {
-    PyObject* call = support("setitem");
     PyObject* args[] = {a, key, value};
-    if (!call) return -1;
     if (!value) {
         PyErr_SetString(PyExc_TypeError, "elements of a Tensor cannot be deleted");
         return -1;
     }
-    Ref done = Ref::steal(vectorcall_new(call, args, 3));
+    Ref done = Ref::steal(vectorcall_new(up_calls.tensor_setitem, args, 3));
     return done ? 0 : -1;
 }
 
 PyObject* iterate(PyObject* a) {
     if (as_tensor(a)->is_scalar) return no_sequence(a, "'%s' object is not iterable");
-    PyObject* call = support("iterate");
-    return call ? vectorcall_new(call, &a, 1) : nullptr;
+    return vectorcall_new(up_calls.tensor_iterate, &a, 1);
 }
 
 }  // namespace
@@ -295,8 +290,7 @@ PyObject* tensor_array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
             if (done) return made;
         }
     }
-    PyObject* call = support("array_ufunc");
-    return call ? survive([&] { return PyObject_Call(call, args, kwargs); }) : nullptr;
+    return survive([&] { return PyObject_Call(up_calls.tensor_array_ufunc, args, kwargs); });
 }
 
 // The value of a keyword that is the only one given, or null.
@@ -352,8 +346,7 @@ static int function_called(PyObject* args, PyObject*& made) {
 PyObject* tensor_array_function(PyObject*, PyObject* args) {
     PyObject* made = nullptr;
     if (guarded([&] { return function_called(args, made); }, -1)) return made;
-    PyObject* call = support("array_function");
-    return call ? survive([&] { return PyObject_Call(call, args, nullptr); }) : nullptr;
+    return survive([&] { return PyObject_Call(up_calls.tensor_array_function, args, nullptr); });
 }
 
 }  // namespace pyop

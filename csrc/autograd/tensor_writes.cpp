@@ -12,6 +12,7 @@
 #include "graph/value.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -65,11 +66,10 @@ PyObject* record(const char* ufunc, Native native, PyObject* a, PyObject* b, Ref
         const int done = guarded([&] { return native_record(native, a, b, numbers, made); }, -1);
         if (done) return made;
     }
-    PyObject* call = support("record_in_place");
     Ref name = Ref::steal(PyUnicode_FromString(ufunc));
-    if (!call || !name) return nullptr;
+    if (!name) return nullptr;
     PyObject* args[] = {name.get(), a, b, numbers.get()};
-    return vectorcall_new(call, args, 4);
+    return vectorcall_new(up_calls.record_in_place, args, 4);
 }
 
 }  // namespace
@@ -85,11 +85,10 @@ PyObject* refuse_numbers(const char* what) {
 }
 
 PyObject* refuse_write(const char* how, TensorObject* t, PyObject* other) {
-    PyObject* call = support("refuse_write");
     Ref name = Ref::steal(PyUnicode_FromString(how));
-    if (!call || !name) return nullptr;
+    if (!name) return nullptr;
     PyObject* args[] = {name.get(), as_object(t), other ? other : Py_None};
-    Ref none = Ref::steal(vectorcall_new(call, args, 3));
+    Ref none = Ref::steal(vectorcall_new(up_calls.refuse_write, args, 3));
     return nullptr;
 }
 

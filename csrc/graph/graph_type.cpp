@@ -280,6 +280,7 @@ PyType_Spec graph_spec = {"pyop._core.GraphBase", sizeof(GraphObject), 0,
 }  // namespace
 
 int graph_init(PyObject* module) {
+    if (value_spec_init() < 0) return -1;
     graph_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &graph_spec, nullptr));
     return graph_type ? PyModule_AddType(module, graph_type) : -1;
 }

@@ -8,6 +8,7 @@
 #include "array/contract/describe.h"
 #include "graph/build.h"
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -70,12 +71,12 @@ ValueSpec promise(const ArraySpec& spec, const Sizes& sizes) {
 // An abstract rule answers with the specs and the contract they make; a Signature with the specs.
 Ref ask(const Contract& c, PyObject* inputs, const CallForm* form, Ref* promised) {
     if (!c.abstract)
-        return Ref::steal(survive([&] { return PyObject_CallMethod(c.signature, "infer", "(O)", inputs); }));
+        return Ref::steal(survive([&] { return PyObject_CallMethodOneArg(c.signature, up_attributes.infer, inputs); }));
     Ref statics = static_dict_new(form);
-    Ref both =
-        statics
-            ? Ref::steal(survive([&] { return PyObject_CallMethod(c.abstract, "infer", "OO", inputs, statics.get()); }))
-            : Ref();
+    Ref both = statics ? Ref::steal(survive([&] {
+        return PyObject_CallMethodObjArgs(c.abstract, up_attributes.infer, inputs, statics.get(), nullptr);
+    }))
+                       : Ref();
     PyObject *specs, *contract;
     if (!both || !PyArg_ParseTuple(both.get(), "OO!", &specs, contract_type, &contract)) return {};
     if (promised) *promised = Ref::borrow(contract);

@@ -276,7 +276,7 @@ PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n,
     auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
     if (std::string_view(Py_TYPE(ufunc)->tp_name) != "numpy.ufunc" || n > kMaxInputs || n != u->nin || u->nout != 1 ||
         u->core_enabled)
-        return call_array_ufunc_hook(ufunc, inputs, n);
+        return array_ufunc_in_python(ufunc, inputs, n);
     Key key{ufunc, {}};
     bool any_number = false, known = true;
     for (Py_ssize_t i = 0; i < n; ++i) {
@@ -286,10 +286,10 @@ PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n,
     }
     PyObject* dtype = known ? result_dtype(key, n) : nullptr;
     ValueSpec spec;
-    if ((!dtype && !instead) || result_spec(inputs, n, dtype, spec) < 0) return call_array_ufunc_hook(ufunc, inputs, n);
+    if ((!dtype && !instead) || result_spec(inputs, n, dtype, spec) < 0) return array_ufunc_in_python(ufunc, inputs, n);
 
     PyObject* graph = graph_among(inputs, n);
-    if (!graph) return call_array_ufunc_hook(ufunc, inputs, n);  // no Value: its error says so
+    if (!graph) return array_ufunc_in_python(ufunc, inputs, n);  // no Value: its error says so
     std::vector<PyObject*> arrays;
     PyNode::Call call;
     call.lends = false;

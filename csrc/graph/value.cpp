@@ -7,16 +7,13 @@
 #include "graph/value_sequence.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
 PyTypeObject* value_type = nullptr;
 
 namespace {
-
-PyObject* array_ufunc_hook = nullptr;
-PyObject* array_function_hook = nullptr;
-PyObject* getitem_hook = nullptr;
 
 PyObject* value_name(PyObject* self, void*) {
     ValueObject* v = as_value(self);
@@ -96,8 +93,7 @@ PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* i
         return nullptr;
     }
     Ref text = Ref::steal(value_repr(self));
-    Ref module = text ? Ref::steal(PyImport_ImportModule("pyop.graph.value_refusals")) : Ref();
-    Ref storing = module ? Ref::steal(PyObject_CallMethod(module.get(), "text_of_store", "O", text.get())) : Ref();
+    Ref storing = text ? Ref::steal(PyObject_CallOneArg(up_calls.text_of_store, text.get())) : Ref();
     if (!storing) return nullptr;
     if (storing.get() != Py_None)
         refuse(PyExc_TypeError, "%U", storing.get());
@@ -117,15 +113,10 @@ constexpr const char* kWrapOrStack =
 PyObject* value_array(PyObject* self, PyObject*, PyObject*) { return needs_number(self, "the array", kWrapOrStack); }
 PyObject* value_complex(PyObject* self, PyObject*) { return needs_number(self, "complex()", kWrap); }
 
-// Whether what the caller's Python code is doing is an operator and no call: python/pyop/graph/operands.py. -1: error set.
+// Whether what the caller's Python code is doing is an operator and no call: python/pyop/graph/operands.py. -1: error
+// set.
 int is_written_as_operator() {
-    static PyObject* function = nullptr;  // for the life of the process
-    if (!function) {
-        Ref module = Ref::steal(PyImport_ImportModule("pyop.graph.operands"));
-        function = module ? PyObject_GetAttrString(module.get(), "is_written_as_operator") : nullptr;
-        if (!function) return -1;
-    }
-    Ref answer = Ref::steal(PyObject_CallNoArgs(function));
+    Ref answer = Ref::steal(PyObject_CallNoArgs(up_calls.is_written_as_operator));
     return answer ? answer.get() == Py_True : -1;
 }
 
@@ -152,17 +143,19 @@ PyObject* value_array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
     Ref empty = kwargs ? Ref::borrow(kwargs) : Ref::steal(PyDict_New());
     if (!inputs || !empty) return nullptr;
     (void)self;
-    return PyObject_CallFunctionObjArgs(array_ufunc_hook, ufunc, method, inputs.get(), empty.get(), nullptr);
+    return PyObject_CallFunctionObjArgs(up_calls.value_array_ufunc, ufunc, method, inputs.get(), empty.get(), nullptr);
 }
 
-PyObject* value_array_function(PyObject*, PyObject* args) { return PyObject_CallObject(array_function_hook, args); }
+PyObject* value_array_function(PyObject*, PyObject* args) {
+    return PyObject_CallObject(up_calls.value_array_function, args);
+}
 
 // A slot, and no method given to the type from Python: that would make the type a sequence in the eyes of NumPy, which
 // then hides our errors behind its own.
 PyObject* value_subscript(PyObject* self, PyObject* key) {
     Ref plain = Ref::steal(value_plain_item(self, key));
     if (!plain || plain.get() != Py_None) return plain.release();
-    return PyObject_CallFunctionObjArgs(getitem_hook, self, key, nullptr);
+    return PyObject_CallFunctionObjArgs(up_calls.value_getitem, self, key, nullptr);
 }
 
 int value_traverse(PyObject* self, visitproc visit, void* arg) {
@@ -257,18 +250,13 @@ PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags) {
     return reinterpret_cast<PyObject*>(v);
 }
 
-void set_array_hooks(PyObject* array_ufunc, PyObject* array_function, PyObject* getitem) {
-    Py_XSETREF(getitem_hook, Py_NewRef(getitem));
-    Py_XSETREF(array_ufunc_hook, Py_NewRef(array_ufunc));
-    Py_XSETREF(array_function_hook, Py_NewRef(array_function));
-}
-
-PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
+PyObject* array_ufunc_in_python(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
     Ref method = Ref::steal(PyUnicode_InternFromString("__call__"));
     Ref tuple = Ref::steal(PyTuple_New(n)), kwargs = Ref::steal(PyDict_New());
     if (!method || !tuple || !kwargs) return nullptr;
     for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(inputs[i]));
-    return PyObject_CallFunctionObjArgs(array_ufunc_hook, ufunc, method.get(), tuple.get(), kwargs.get(), nullptr);
+    return PyObject_CallFunctionObjArgs(up_calls.value_array_ufunc, ufunc, method.get(), tuple.get(), kwargs.get(),
+                                        nullptr);
 }
 
 int value_init(PyObject* module) {

@@ -43,15 +43,7 @@ PYOP_INLINE ValueObject* as_value(PyObject* o) { return reinterpret_cast<ValueOb
 PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags = 0);
 PyObject* node_handle_new(PyObject* graph, uint32_t index);
 
-// Python's side of array-like behaviour: array_ufunc(ufunc, method, inputs, kwargs) and
-// array_function(func, types, args, kwargs), getitem(value, key), told once by python/pyop/__init__.py.
-void set_array_hooks(PyObject* array_ufunc, PyObject* array_function, PyObject* getitem);
-
-// in_place(operator, value, other) of python/pyop/graph/in_place.py: the Value that `value` becomes by an augmented
-// assignment.
-void set_in_place_hook(PyObject* in_place);
-
-// `ufunc(*inputs)` as a node, when its specs can be had without Python; else through the hook. With `instead` the node
+// `ufunc(*inputs)` as a node, when its specs can be had without Python; else through Python. With `instead` the node
 // calls that, whose specs are those of the ufunc; a dtype that cannot be had is not known then.
 PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n, PyObject* instead = nullptr);
 
@@ -63,7 +55,7 @@ PyObject* operator_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t
 // Whether NumPy has a scalar in the place of this operand, or a Python number.
 bool stands_for_scalar(PyObject* operand);
 
-PyObject* call_array_ufunc_hook(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
+PyObject* array_ufunc_in_python(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n);
 
 // Appends Value's number and comparison slots (value_operators.cpp), those of augmented assignment
 // (value_in_place.cpp).

@@ -7,12 +7,11 @@
 #include "graph/storage.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
-
-PyObject* in_place_hook = nullptr;
 
 // For the life of the process.
 std::array<PyObject*, kOperators> ufuncs;
@@ -43,7 +42,7 @@ PyObject* moved(PyObject* value, PyObject* made) {
 }
 
 PyObject* by_rules(PyObject* value, PyObject* other, const char* method, const char* symbol) {
-    Ref made = Ref::steal(PyObject_CallFunction(in_place_hook, "ssOO", method, symbol, value, other));
+    Ref made = Ref::steal(PyObject_CallFunction(up_calls.value_in_place, "ssOO", method, symbol, value, other));
     if (!made || made.get() == Py_NotImplemented) return made.release();
     return moved(value, made.get());
 }
@@ -80,8 +79,6 @@ PyObject* in_place_power(PyObject* value, PyObject* other, PyObject* modulus) {
 }
 
 }  // namespace
-
-void set_in_place_hook(PyObject* in_place) { Py_XSETREF(in_place_hook, Py_NewRef(in_place)); }
 
 int value_in_place_slots(std::vector<PyType_Slot>& slots) {
     Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));

@@ -7,6 +7,7 @@
 #include "graph/build.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -68,13 +69,8 @@ PyObject* operator_power(PyObject* a, PyObject* number) {
 
 // The ufunc that NumPy's ** is for an array of this dtype and this number (python/pyop/graph/powers.py), or None.
 Ref power_of(PyArray_Descr* descr, PyObject* number) {
-    static PyObject* function = nullptr;  // for the life of the process
-    if (!function) {
-        Ref module = Ref::steal(PyImport_ImportModule("pyop.graph.powers"));
-        function = module ? PyObject_GetAttrString(module.get(), "power_of") : nullptr;
-        if (!function) return {};
-    }
-    return Ref::steal(PyObject_CallFunctionObjArgs(function, reinterpret_cast<PyObject*>(descr), number, nullptr));
+    return Ref::steal(
+        PyObject_CallFunctionObjArgs(up_calls.power_of, reinterpret_cast<PyObject*>(descr), number, nullptr));
 }
 
 // NumPy's ** is not np.power for some exponents: a float array squared is np.square, and so on. Which exponents

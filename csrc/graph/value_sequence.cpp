@@ -5,6 +5,7 @@
 #include "graph/value_sequence.h"
 
 #include "array/protocol/operators.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -12,33 +13,15 @@ StandIn value_stand_in;
 
 namespace {
 
-// A function of pyop/graph/value_sequence.py, kept for the life of the process; null with an error set.
-template <size_t n>
-PyObject* function(const char (&name)[n], PyObject*& kept) {
-    if (!kept) {
-        Ref module = Ref::steal(PyImport_ImportModule("pyop.graph.value_sequence"));
-        kept = module ? PyObject_GetAttrString(module.get(), name) : nullptr;
-    }
-    return kept;
-}
-
 Py_ssize_t length(PyObject* self) {
-    static PyObject* kept = nullptr;
-    PyObject* call = function("length", kept);
-    Ref size = call ? Ref::steal(PyObject_CallOneArg(call, self)) : Ref();
+    Ref size = Ref::steal(PyObject_CallOneArg(up_calls.value_length, self));
     return size ? PyLong_AsSsize_t(size.get()) : -1;
 }
 
-PyObject* iterate(PyObject* self) {
-    static PyObject* kept = nullptr;
-    PyObject* call = function("iterate", kept);
-    return call ? PyObject_CallOneArg(call, self) : nullptr;
-}
+PyObject* iterate(PyObject* self) { return PyObject_CallOneArg(up_calls.value_iterate, self); }
 
 int contains(PyObject* self, PyObject* item) {
-    static PyObject* kept = nullptr;
-    PyObject* call = function("contains", kept);
-    Ref found = call ? Ref::steal(PyObject_CallFunctionObjArgs(call, self, item, nullptr)) : Ref();
+    Ref found = Ref::steal(PyObject_CallFunctionObjArgs(up_calls.value_contains, self, item, nullptr));
     return found ? PyObject_IsTrue(found.get()) : -1;
 }
 

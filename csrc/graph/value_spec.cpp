@@ -4,14 +4,13 @@
 #include <string_view>
 
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
 
-// Process-wide and never freed: the classes, and the distinct symbolic sizes ever used.
-PyObject* spec_class = nullptr;
-PyObject* dim_class = nullptr;
+// Process-wide and never freed: the distinct symbolic sizes ever used.
 PyObject* dim_ids = nullptr;    // dict Dim -> index
 PyObject* dim_items = nullptr;  // list of Dim
 
@@ -34,15 +33,14 @@ uint32_t SpecTable::intern(ValueSpec spec) {
     return id;
 }
 
-void set_spec_classes(PyObject* spec, PyObject* dim) {
-    Py_XSETREF(spec_class, Py_NewRef(spec));
-    Py_XSETREF(dim_class, Py_NewRef(dim));
-    if (!dim_ids) dim_ids = PyDict_New();
-    if (!dim_items) dim_items = PyList_New(0);
+int value_spec_init() {
+    dim_ids = PyDict_New();
+    dim_items = PyList_New(0);
+    return dim_ids && dim_items ? 0 : -1;
 }
 
 bool is_dim(PyObject* object) {
-    return dim_class && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(dim_class));
+    return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(up_calls.dim_class));
 }
 
 PyObject* size_new(int64_t size) {
@@ -82,12 +80,13 @@ PyObject* shape_new(const ValueSpec& spec) {
 PyObject* spec_new(const ValueSpec& spec) {
     Ref shape = Ref::steal(shape_new(spec));
     if (!shape) return nullptr;
-    return PyObject_CallFunctionObjArgs(spec_class, spec.dtype ? spec.dtype.get() : Py_None, shape.get(), nullptr);
+    return PyObject_CallFunctionObjArgs(up_calls.spec_class, spec.dtype ? spec.dtype.get() : Py_None, shape.get(),
+                                        nullptr);
 }
 
 int spec_from_python(PyObject* spec, ValueSpec& out) {
-    Ref dtype = Ref::steal(PyObject_GetAttrString(spec, "dtype"));
-    Ref shape = dtype ? Ref::steal(PyObject_GetAttrString(spec, "shape")) : Ref();
+    Ref dtype = Ref::steal(PyObject_GetAttr(spec, up_attributes.dtype));
+    Ref shape = dtype ? Ref::steal(PyObject_GetAttr(spec, up_attributes.shape)) : Ref();
     if (!shape) return -1;
     out = {};
     if (PyArray_DescrCheck(dtype.get())) {

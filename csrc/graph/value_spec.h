@@ -45,8 +45,8 @@ class SpecTable {
     std::unordered_multimap<size_t, uint32_t> by_hash_;
 };
 
-// The Python classes Spec and Dim, told once by python/pyop/__init__.py.
-void set_spec_classes(PyObject* spec, PyObject* dim);
+// Makes the table of symbolic sizes.
+int value_spec_init();
 
 // Whether an object is a symbolic size.
 bool is_dim(PyObject* object);

@@ -50,9 +50,6 @@ PYOP_INLINE OpObject* as_op(PyObject* o) { return reinterpret_cast<OpObject*>(o)
 
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
 
-// Told once by Python: `function(op, args, kwargs)` is called where an object of one of `types` is among the arrays.
-void set_recorded_call(PyObject* types, PyObject* function);
-
 // The op of a bound method: same declaration, `instance` as self.
 PyObject* op_bind_instance_new(OpObject* op, PyObject* instance);
 

@@ -3,6 +3,7 @@
 
 #include "op/op.h"
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -101,8 +102,8 @@ int flatten_trees(const OpObject& op, BoundArguments& bound) {
     std::vector<PyObject*> flat;
     for (size_t k = 0; k < bound.arrays.size(); ++k) {
         PyObject* tree = PyTuple_GET_ITEM(op.arg_trees, static_cast<Py_ssize_t>(k));
-        Ref leaves =
-            Ref::steal(survive([&] { return PyObject_CallMethod(tree, "flatten_up_to", "(O)", bound.arrays[k]); }));
+        Ref leaves = Ref::steal(
+            survive([&] { return PyObject_CallMethodOneArg(tree, up_attributes.flatten_up_to, bound.arrays[k]); }));
         if (!leaves) {
             if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
             Ref why = pending_text();

@@ -11,6 +11,7 @@
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/stack_limit.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -86,14 +87,13 @@ PyObject* call_on_arrays(OpObject& op, const BoundArguments& bound) {
     return package_steal(*promised, results.data());
 }
 
-// What is called for an op with such objects among its arguments: Tensors, and examples under vmap.
-PyObject *recorded_types = nullptr, *recorded_call = nullptr;
-
+// Tensors, and examples under vmap.
 bool any_recorded(const BoundArguments& bound) {
     for (PyObject* array : bound.arrays) {
-        if (is_exact_array(array) || !recorded_types) continue;
-        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(recorded_types); ++k)
-            if (reinterpret_cast<PyObject*>(Py_TYPE(array)) == PyTuple_GET_ITEM(recorded_types, k)) return true;
+        if (is_exact_array(array)) continue;
+        PyObject* types = up_calls.recorded_types;
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(types); ++k)
+            if (reinterpret_cast<PyObject*>(Py_TYPE(array)) == PyTuple_GET_ITEM(types, k)) return true;
     }
     return false;
 }
@@ -104,7 +104,7 @@ PyObject* call_recorded(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObj
     for (Py_ssize_t k = 0; k < n; ++k) PyTuple_SET_ITEM(positional.get(), k, Py_NewRef(args[k]));
     for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
         if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(kwnames, k), args[n + k]) < 0) return nullptr;
-    return PyObject_CallFunctionObjArgs(recorded_call, reinterpret_cast<PyObject*>(&op), positional.get(),
+    return PyObject_CallFunctionObjArgs(up_calls.recorded_call, reinterpret_cast<PyObject*>(&op), positional.get(),
                                         keywords.get(), nullptr);
 }
 
@@ -179,11 +179,6 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
     return profiling() ? call_profiled(self, args, n, kwnames) : call(self, args, n, kwnames);
 }
 
-void set_recorded_call(PyObject* types, PyObject* function) {
-    Py_XSETREF(recorded_types, Py_NewRef(types));
-    Py_XSETREF(recorded_call, Py_NewRef(function));
-}
-
 PyObject* package_steal(const Contract& c, PyObject** items) {
     const Py_ssize_t n = c.n_out();
     if (c.form == ResultForm::Single && n == 1) return items[0];
@@ -198,7 +193,7 @@ PyObject* package_steal(const Contract& c, PyObject** items) {
             PyList_SET_ITEM(all.get(), k, items[k]);
     }
     if (!all || c.form != ResultForm::Tree) return all.release();
-    return survive([&] { return PyObject_CallMethod(c.tree, "unflatten", "(O)", all.get()); });
+    return survive([&] { return PyObject_CallMethodOneArg(c.tree, up_attributes.unflatten, all.get()); });
 }
 
 }  // namespace pyop

@@ -3,6 +3,7 @@
 #include "graph/storage.h"
 #include "op/op.h"
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -27,7 +28,7 @@ int refuse_symbolic_statics(const OpObject& op, const BoundArguments& bound) {
 // array more, the context, which the backward node reads. (fn, contract, spec of the context), or None.
 int with_context(const Contract& c, Ref& saving) {
     if (!c.gradient) return 0;
-    saving = Ref::steal(PyObject_GetAttrString(c.gradient, "saving"));
+    saving = Ref::steal(PyObject_GetAttr(c.gradient, up_attributes.saving));
     if (!saving) return -1;
     if (saving.get() == Py_None) {
         saving = Ref();

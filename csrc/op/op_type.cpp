@@ -2,6 +2,7 @@
 #include "array/call/checked_call.h"
 #include "op/op.h"
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -178,8 +179,8 @@ PyObject* op_bind_instance_new(OpObject* op, PyObject* instance) {
     OpObject& bound = *as_op(self);
     bound.vectorcall = op_vectorcall;
     bound.fn = PyMethod_New(op->fn, instance);
-    bound.call_fn =
-        op->call_fn == op->fn ? Py_XNewRef(bound.fn) : PyObject_CallMethod(op->call_fn, "bind", "(O)", instance);
+    bound.call_fn = op->call_fn == op->fn ? Py_XNewRef(bound.fn)
+                                          : PyObject_CallMethodOneArg(op->call_fn, up_attributes.bind, instance);
     bound.contract = Py_NewRef(op->contract);
     bound.signature = Py_NewRef(op->signature);
     bound.name = Py_NewRef(op->name);

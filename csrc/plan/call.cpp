@@ -17,6 +17,7 @@
 #include "runtime/reaper.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -77,7 +78,7 @@ PyObject* assemble(const PlanObject& plan, PyObject* const* outputs) {
             PyList_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf);
     }
     if (!leaves || plan.form != FetchForm::Tree) return leaves.release();
-    return survive([&] { return PyObject_CallMethod(plan.tree, "unflatten", "(O)", leaves.get()); });
+    return survive([&] { return PyObject_CallMethodOneArg(plan.tree, up_attributes.unflatten, leaves.get()); });
 }
 
 // --- out=

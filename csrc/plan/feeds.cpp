@@ -7,6 +7,7 @@
 #include "plan/execute.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -93,9 +94,10 @@ int check_exprs(const Program& p, PyObject* const* arrays, const Sizes& sizes) {
         if (!name || !size || PyDict_SetItem(env.get(), name.get(), size.get()) < 0) return -1;
     }
     for (const FeedExpr& e : p.feed_exprs) {
-        Ref want =
-            env ? Ref::steal(survive([&] { return PyObject_CallMethod(e.expr.get(), "evaluate", "(O)", env.get()); }))
-                : Ref();
+        Ref want = env ? Ref::steal(survive([&] {
+            return PyObject_CallMethodOneArg(e.expr.get(), up_attributes.evaluate, env.get());
+        }))
+                       : Ref();
         if (!want) return -1;
         if (!PyLong_Check(want.get())) continue;  // a name in it is bound by no input
         if (PyArray_NDIM(as_array(arrays[e.feed])) <= e.dim) continue;  // changed by another thread

@@ -5,18 +5,11 @@
 #include <cstring>
 
 #include "graph/value.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
-
-PyObject* static_key = nullptr;    // for the life of the process
-PyObject* number_type = nullptr;
-
-PyObject* match_name() {
-    static PyObject* name = PyUnicode_InternFromString("match");
-    return name;
-}
 
 // Python integers that an int64 can hold: larger ones are no numbers for a plan.
 bool is_int64(PyObject* o) {
@@ -31,7 +24,7 @@ int same_static(PyObject* a, const LeafGuard& leaf) {
     if (a == b) return 1;
     if (Py_TYPE(a) != Py_TYPE(b)) return 0;
     if (leaf.key) {
-        Ref key = Ref::steal(survive([&] { return PyObject_CallOneArg(static_key, a); }));
+        Ref key = Ref::steal(survive([&] { return PyObject_CallOneArg(up_calls.static_key, a); }));
         return key ? PyObject_RichCompareBool(key.get(), leaf.key, Py_EQ) : -1;
     }
     if (PyFloat_CheckExact(a)) {
@@ -65,7 +58,7 @@ int fits_leaf(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
         case LeafKind::Array:
             return same_array(o, leaf, guard);
         case LeafKind::Declared:
-            return !is_value(o) && reinterpret_cast<PyObject*>(Py_TYPE(o)) != number_type;
+            return !is_value(o) && reinterpret_cast<PyObject*>(Py_TYPE(o)) != up_calls.number_class;
         case LeafKind::Number:
             return reinterpret_cast<PyObject*>(Py_TYPE(o)) == leaf.expected && (!PyLong_CheckExact(o) || is_int64(o));
         case LeafKind::Static:
@@ -108,7 +101,7 @@ int flatten_into(const Guard::Argument& argument, PyObject* o, Leaves& leaves) {
     }
     PyObject* ordered = argument.ordered ? Py_True : Py_False;
     PyObject* given[] = {argument.tree, o, ordered};
-    Ref list = Ref::steal(PyObject_VectorcallMethod(match_name(), given, 3, nullptr));
+    Ref list = Ref::steal(PyObject_VectorcallMethod(up_attributes.match, given, 3, nullptr));
     if (!list) return -1;
     if (list.get() == Py_None) return 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) leaves.items.push_back(PyList_GET_ITEM(list.get(), i));
@@ -198,11 +191,6 @@ class GuardMaker {
 };
 
 }  // namespace
-
-void set_static_key(PyObject* function, PyObject* number) {
-    Py_XSETREF(static_key, Py_NewRef(function));
-    Py_XSETREF(number_type, Py_NewRef(number));
-}
 
 int Guard::traverse(visitproc visit, void* arg) const {
     for (const Ref& object : owned) Py_VISIT(object.get());

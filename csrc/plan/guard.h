@@ -109,9 +109,6 @@ PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number);
 std::shared_ptr<Guard> make_guard(const Call& call, PyObject* kinds, PyObject* trees, PyObject* keys, PyObject* gone,
                                   bool declared);
 
-// Told once by Python: how static values of containers are compared, key(value), and the type of the symbolic numbers.
-void set_static_key(PyObject* function, PyObject* number);
-
 // Calls that fit the same guard have the same hash. `statics` has a bit for each of the first 64 positional arguments
 // that is static; with `declared`, nothing else counts.
 uint64_t hash_call(const Call& call, uint64_t statics, bool declared);

@@ -11,6 +11,7 @@
 #include "plan/program.h"
 #include "plan/steps/steps.h"
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -109,7 +110,7 @@ class Lowering {
     npy_intp feed_dim(int64_t size, int d, std::unordered_map<int64_t, npy_intp>& symbols) {
         if (size >= kUnknownSize) return size;
         Ref dim = Ref::steal(size_new(size));
-        Ref name = dim ? Ref::steal(PyObject_GetAttrString(dim.get(), "name")) : Ref();
+        Ref name = dim ? Ref::steal(PyObject_GetAttr(dim.get(), up_attributes.name)) : Ref();
         if (!name) failed_ = true;
         if (!name || name.get() == Py_None) {
             p_.feed_exprs.push_back({p_.feeds.size() - 1, d, std::move(dim)});

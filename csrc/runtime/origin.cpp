@@ -3,16 +3,15 @@
 
 #include <frameobject.h>
 
+#include "runtime/up_calls.h"
+
 namespace pyop {
 
 namespace {
 
-PyObject* package_directory = nullptr;  // with a trailing separator; lives as long as the process
-PyObject* operators_file = nullptr;     // the end of the path of NumPy's mixin
-
 bool is_ours(PyCodeObject* code) {
-    if (!package_directory) return false;
-    Py_ssize_t hit = PyUnicode_Tailmatch(code->co_filename, package_directory, 0, PY_SSIZE_T_MAX, -1);
+    static PyObject* const operators_file = PyUnicode_InternFromString("numpy/lib/mixins.py");
+    Py_ssize_t hit = PyUnicode_Tailmatch(code->co_filename, up_calls.package_directory, 0, PY_SSIZE_T_MAX, -1);
     // The operators of what stands for an array under vmap.
     if (hit == 0) hit = PyUnicode_Tailmatch(code->co_filename, operators_file, 0, PY_SSIZE_T_MAX, 1);
     if (hit < 0) PyErr_Clear();
@@ -20,11 +19,6 @@ bool is_ours(PyCodeObject* code) {
 }
 
 }  // namespace
-
-void set_package_directory(PyObject* path) {
-    operators_file = PyUnicode_InternFromString("numpy/lib/mixins.py");
-    Py_XSETREF(package_directory, operators_file ? Py_NewRef(path) : nullptr);
-}
 
 Origin current_origin() {
     PyFrameObject* frame = PyEval_GetFrame();

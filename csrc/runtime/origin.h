@@ -23,7 +23,4 @@ Origin current_origin();
 // "file.py:12", or "an unknown place".
 Ref origin_text(const Origin& origin);
 
-// Tells the folder whose frames are pyop's own (the package directory, a str).
-void set_package_directory(PyObject* path);
-
 }  // namespace pyop

@@ -4,6 +4,7 @@
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
 #include "runtime/origin.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -72,8 +73,7 @@ PYOP_COLD void explain_by(PyObject* noted) {
 // Where a library asks that has a counterpart in pyop, the error names it: python/pyop/refusals.py.
 PYOP_COLD void name_remedy() {
     Ref error = take_pending();
-    Ref module = Ref::steal(PyImport_ImportModule("pyop.refusals"));
-    Ref remedy = module ? Ref::steal(PyObject_CallMethod(module.get(), "remedy_of_caller", nullptr)) : Ref();
+    Ref remedy = Ref::steal(PyObject_CallNoArgs(up_calls.remedy_of_caller));
     if (remedy && PyUnicode_Check(remedy.get())) {
         PyErr_Format(PyExc_TypeError, "%S; %U", error.get(), remedy.get());
         return;

@@ -16,9 +16,7 @@ array(0.)
 
 from __future__ import annotations
 
-import os
-
-from . import _core, autograd, contrib, debug
+from . import _core, autograd, contrib, debug, up_calls
 from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Tensor, Value, __version__
 from .autograd import Function, enable_grad, no_grad
 from .check import check
@@ -32,11 +30,9 @@ from .gradients.saved import saved
 from .gradients.stop import stop_gradient
 from .gradients.table import NoRule
 from .gradients.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
-from .graph.array_protocol import array_function, array_ufunc
 from .graph.explain import Explanation
 from .graph.graph import Graph
-from .graph.in_place import in_place
-from .graph.value_methods import getitem, install
+from .graph.value_methods import install
 from .ops import op_gradients as _op_gradients  # noqa: F401 - gives Op its methods
 from .ops.op import Op, op
 from .ops.py_func import numpy_function, py_func
@@ -94,11 +90,7 @@ __all__ = [
     "vmap",
 ]
 
-# What the core is told of its Python side, once.
-_core.set_package_directory(os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
-_core.set_spec_classes(Spec, Dim)
-_core.set_array_hooks(array_ufunc, array_function, getitem)
-_core.set_in_place_hook(in_place)
+up_calls.install()
 install(Value)
 pickles.install()
 for _stand_in in (Value, Tensor):

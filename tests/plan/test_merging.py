@@ -114,3 +114,17 @@ def test_results_that_are_two_arrays_as_written_are_two(threads: int) -> None:
     out = tuple(np.empty_like(a) for a in found)
     made(x, out=out)
     assert out[0].tolist() == out[1].tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+def test_the_marks_of_a_differentiation_leave_no_call() -> None:
+    @pyop.op("float64[] -> float64[]")
+    def opaque(x: Any) -> Any:
+        return x * 2.0
+
+    graph = pyop.trace(lambda x: pyop.grad(lambda y: pyop.stop_gradient(opaque(x)) * y)(x), "float64[]")
+    names = [node.name for node in graph.nodes]
+    assert any("stopped" in name for name in names)
+    assert any("argument" in name for name in names)
+    plan = graph.compile()
+    assert plan.report()["instructions"] == 1
+    assert plan(np.array(3.0)) == 6.0

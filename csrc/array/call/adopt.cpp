@@ -7,6 +7,7 @@
 #include "array/protocol/containers.h"
 #include "runtime/ensure_tuple.h"
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -201,8 +202,8 @@ PYOP_COLD Ref wrong_structure(const Caller& caller) {
 Ref split_result(const Contract& c, Ref result, const Caller& caller) {
     if (c.form == ResultForm::Tree) {
         if (result.get() == Py_None && c.n_out() == 0) return Ref::steal(PyTuple_New(0));
-        Ref leaves =
-            Ref::steal(survive([&] { return PyObject_CallMethod(c.tree, "flatten_up_to", "(O)", result.get()); }));
+        Ref leaves = Ref::steal(
+            survive([&] { return PyObject_CallMethodOneArg(c.tree, up_attributes.flatten_up_to, result.get()); }));
         if (!leaves) {
             close_coroutine(result.get());
             return PyErr_ExceptionMatches(PyExc_Exception) ? wrong_structure(caller) : Ref();

@@ -6,6 +6,7 @@
 #include "array/call/tree_layout.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -80,9 +81,10 @@ PyObject* call_opaque(const TreeCallObject& call, PyObject* const* arrays) {
         PyObject* leaf = PyTuple_GET_ITEM(call.leaves, i);
         PyList_SET_ITEM(leaves.get(), i, Py_NewRef(leaf == mark.get() ? *arrays++ : leaf));
     }
-    Ref both =
-        leaves ? Ref::steal(survive([&] { return PyObject_CallMethod(call.tree, "unflatten", "(O)", leaves.get()); }))
-               : Ref();
+    Ref both = leaves ? Ref::steal(survive([&] {
+        return PyObject_CallMethodOneArg(call.tree, up_attributes.unflatten, leaves.get());
+    }))
+                      : Ref();
     PyObject *args, *kwargs;
     if (!both || !PyArg_ParseTuple(both.get(), "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;
     return survive([&] { return PyObject_Call(call.fn, args, kwargs); });
@@ -235,7 +237,7 @@ int tree_call_init(PyObject* module) {
     Ref mark = tree_call_type ? array_mark() : Ref();
     auto* type = reinterpret_cast<PyObject*>(tree_call_type);
     if (!mark || PyObject_SetAttrString(type, "ARRAY", mark.get()) < 0 ||
-        PyObject_SetAttrString(type, "_pyop_merge_by_value", Py_True) < 0)
+        PyObject_SetAttr(type, up_attributes._pyop_merge_by_value, Py_True) < 0)
         return -1;
     return PyModule_AddType(module, tree_call_type);
 }

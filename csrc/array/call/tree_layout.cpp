@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -15,7 +16,7 @@ using Layout = TreeCallObject::Layout;
 
 class Reader {
   public:
-    Reader(PyObject* places, Layout& layout, PyObject* dim_type) : layout_(layout), dim_type_(dim_type) {
+    Reader(PyObject* places, Layout& layout) : layout_(layout) {
         layout.n_arrays = static_cast<uint32_t>(PyTuple_GET_SIZE(places));
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(places); ++k)
             place_of_[PyTuple_GET_ITEM(places, k)] = static_cast<uint32_t>(k);
@@ -83,7 +84,7 @@ class Reader {
             return read_items(TreeItem::Slice, parts, 3, item);
         }
         item.kind = TreeItem::Static;
-        if (layout_.carriers.empty() || reinterpret_cast<PyObject*>(Py_TYPE(o)) != dim_type_) return 0;
+        if (layout_.carriers.empty() || reinterpret_cast<PyObject*>(Py_TYPE(o)) != up_calls.dim_class) return 0;
         item.kind = TreeItem::Size;
         item.index = static_cast<uint32_t>(layout_.sizes.size());
         TreeCallObject::SizeUse& use = layout_.sizes.emplace_back();
@@ -113,7 +114,6 @@ class Reader {
     }
 
     Layout& layout_;
-    PyObject* dim_type_;
     std::unordered_map<PyObject*, uint32_t> place_of_;
     std::vector<bool> seen_;
 };
@@ -134,10 +134,7 @@ Ref array_mark() {
 int lay_out_tree(PyObject* pattern, PyObject* places, PyObject* carriers, Layout& layout) {
     PyObject *args, *kwargs;
     if (!PyArg_ParseTuple(pattern, "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return -1;
-    Ref dims = PyDict_GET_SIZE(carriers) ? Ref::steal(PyImport_ImportModule("pyop.declare.dim")) : Ref::borrow(Py_None);
-    Ref dim_type = dims && dims.get() != Py_None ? Ref::steal(PyObject_GetAttrString(dims.get(), "Dim")) : dims;
-    if (!dim_type) return -1;
-    Reader reader(places, layout, dim_type.get());
+    Reader reader(places, layout);
     if (reader.read_carriers(carriers) < 0) return -1;
     layout.positional.resize(static_cast<size_t>(PyTuple_GET_SIZE(args)));
     for (size_t i = 0; i < layout.positional.size(); ++i)

@@ -2,6 +2,7 @@
 #include "array/contract/size_poly.h"
 
 #include "runtime/ref.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -37,7 +38,7 @@ bool read_term(PyObject* term, PyObject* names, SizePoly::Term& out) {
 }  // namespace
 
 bool read_size_poly(PyObject* dim, PyObject* names, SizePoly& poly) {
-    Ref terms = Ref::steal(PyObject_GetAttrString(dim, "terms"));
+    Ref terms = Ref::steal(PyObject_GetAttr(dim, up_attributes.terms));
     bool read = terms && PyTuple_Check(terms.get());
     for (Py_ssize_t i = 0; read && i < PyTuple_GET_SIZE(terms.get()); ++i)
         read = read_term(PyTuple_GET_ITEM(terms.get(), i), names, poly.terms.emplace_back());

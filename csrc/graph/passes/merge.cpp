@@ -7,14 +7,13 @@
 #include <string_view>
 
 #include "graph/passes/rewrite.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
 
 constexpr npy_intp kSmallConstant = 1024;  // bytes: larger ones are not worth comparing
-
-PyObject* identity = nullptr;  // for ever
 
 size_t mix(size_t h, size_t v) {
     h = (h ^ v) * 0x9E3779B97F4A7C15ull;
@@ -25,7 +24,7 @@ size_t address(const void* p) { return reinterpret_cast<size_t>(p) >> 4; }
 // A bound method is a new object each time it is looked up: what it is bound to and its function identify it.
 // Callables that rebuild nested arguments (calls.py) say themselves when they are the same, by hash and ==.
 bool has_merge_key(PyObject* fn) {
-    return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fn)), "_pyop_merge_by_value");
+    return PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(fn)), up_attributes._pyop_merge_by_value);
 }
 
 // -1 with an error set on failure.
@@ -168,7 +167,8 @@ class Merger {
                            i);
         }
         const PyNode& call = r_.g.node_as<PyNode>(i);
-        if (call.fn() == identity && node.inputs().size() == 1 && r_.resolve(node.inputs()[0]).output == 0) {
+        if ((call.fn() == up_calls.opened || call.fn() == up_calls.stopped) && node.inputs().size() == 1 &&
+            r_.resolve(node.inputs()[0]).output == 0) {
             r_.same_as[i] = r_.resolve(node.inputs()[0]).node;
             ++r_.merged;
             return 0;
@@ -250,7 +250,5 @@ class Merger {
 }  // namespace
 
 int merge(Rewrite& r) { return Merger(r).run(); }
-
-void set_identity(PyObject* function) { identity = Py_NewRef(function); }
 
 }  // namespace pyop

@@ -58,9 +58,6 @@ void prune(Rewrite& r);
 // Returns -1 with an error set if comparing static arguments raised.
 int merge(Rewrite& r);
 
-// The function that returns its argument: merging lets a call of it be that argument.
-void set_identity(PyObject* function);
-
 // Computes stateless nodes whose inputs are all known, once for the life of the graph. An exception of the
 // user's function is an exception of compiling.
 int fold(Rewrite& r);

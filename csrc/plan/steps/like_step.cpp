@@ -8,13 +8,11 @@
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 #include "runtime/stack_array.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
-
-// Functions of python/pyop/gradients, for the life of the process.
-PyObject *broadcast_like = nullptr, *reshape_like = nullptr, *count = nullptr;
 
 PyObject* view_new(PyArrayObject* x, int ndim, const npy_intp* dims, const npy_intp* strides, int flags) {
     Py_INCREF(PyArray_DESCR(x));
@@ -125,19 +123,13 @@ int make_count(const Rewrite& r, uint32_t i, const PyNode& node, std::unique_ptr
 
 }  // namespace
 
-void set_like_functions(PyObject* broadcast, PyObject* reshape, PyObject* number) {
-    broadcast_like = Py_NewRef(broadcast);
-    reshape_like = Py_NewRef(reshape);
-    count = Py_NewRef(number);
-}
-
 int make_like_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
-    if (node.fn() == count && count) return make_count(r, i, node, step);
+    if (node.fn() == up_calls.count_along) return make_count(r, i, node, step);
     if (node.form() || node.inputs().size() != 2 || node.n_outputs() != 1) return 0;
-    if (node.fn() == broadcast_like)
+    if (node.fn() == up_calls.broadcast_like)
         step = std::make_unique<BroadcastStep>(Members::of_node(r.g, i));
-    else if (node.fn() == reshape_like)
+    else if (node.fn() == up_calls.reshape_like)
         step = std::make_unique<ReshapeStep>(Members::of_node(r.g, i));
     return 0;
 }

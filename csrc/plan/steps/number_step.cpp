@@ -9,12 +9,11 @@
 #include "graph/argument.h"
 #include "graph/passes/rewrite.h"
 #include "plan/steps/steps.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
-
-PyObject* call_type = nullptr;  // the class OnNumbers; for the life of the process
 
 enum class Arithmetic { Add, Subtract, Multiply, Divide, FloorDivide, Remainder, Power, Negative, Positive, Absolute };
 constexpr std::array<const char*, 10> kNames = {"add", "sub", "mul", "truediv", "floordiv",
@@ -168,12 +167,10 @@ bool read_operand(const Rewrite& r, const PyNode& node, size_t position, Operand
 
 }  // namespace
 
-void set_number_call(PyObject* type) { Py_XSETREF(call_type, Py_NewRef(type)); }
-
 int make_number_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
-    if (reinterpret_cast<PyObject*>(Py_TYPE(node.fn())) != call_type || node.n_outputs() != 1) return 0;
-    Ref function = Ref::steal(PyObject_GetAttrString(node.fn(), "fn"));
+    if (reinterpret_cast<PyObject*>(Py_TYPE(node.fn())) != up_calls.number_call || node.n_outputs() != 1) return 0;
+    Ref function = Ref::steal(PyObject_GetAttr(node.fn(), up_attributes.fn));
     if (!function) return -1;
     const std::optional<Arithmetic> does = arithmetic_of(function.get());
     if (!does) return PyErr_Occurred() ? -1 : 0;
@@ -181,7 +178,7 @@ int make_number_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     if (result.ndim != 0 || !result.descr() || result.descr()->type_num != NPY_DOUBLE) return 0;
     const size_t n = *does < Arithmetic::Negative ? 2 : 1;
     if (n_arguments(node) != n || (node.form() && node.form()->n_keywords())) return 0;
-    Ref numbers = Ref::steal(PyObject_GetAttrString(node.fn(), "numbers"));
+    Ref numbers = Ref::steal(PyObject_GetAttr(node.fn(), up_attributes.numbers));
     if (!numbers) return -1;
     if (!PyTuple_Check(numbers.get()) || PyTuple_GET_SIZE(numbers.get()) != static_cast<Py_ssize_t>(n)) return 0;
     std::array<Operand, 2> operands;

@@ -12,14 +12,13 @@
 #include "plan/steps/view_reading.h"
 #include "runtime/attach.h"
 #include "runtime/stack_array.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
 
 constexpr npy_intp kReleaseBytes = 1 << 18;
-
-PyObject* put_function = nullptr;  // of python/pyop/gradients/adjoints.py, for the life of the process
 
 // Copies an array into a view of the same shape, line by line.
 void copy_into(const ArrayView& to, PyArrayObject* from) {
@@ -92,14 +91,12 @@ class PutStep final : public NativeStep {
 
 }  // namespace
 
-void set_put_function(PyObject* put) { put_function = Py_NewRef(put); }
-
 int make_put_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
-    if (!put_function || !is_plain_call(node) || node.n_outputs() != 1) return 0;
+    if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     const NodeCall call(node);
     std::vector<NodeArgument> given;
-    if (call.fn() != put_function || !call.bind({"ct", "like", "key"}, given)) return 0;
+    if (call.fn() != up_calls.put || !call.bind({"ct", "like", "key"}, given)) return 0;
     if (given[0].input < 0 || given[1].input < 0 || given[2].computed() || !given[2].value) return 0;
     auto made = std::make_unique<PutStep>(Members::of_node(r.g, i));
     made->source = static_cast<size_t>(given[0].input);

@@ -28,14 +28,6 @@ StepMaker make_put_step;
 StepMaker make_like_step;
 StepMaker make_fill_step;
 
-// Told once by Python: the class of functions on Python numbers, OnNumbers of python/pyop/graph/number.py.
-void set_number_call(PyObject* type);
-
-// Told once by Python: functions of python/pyop/gradients/adjoints.py.
-void set_like_functions(PyObject* broadcast_like, PyObject* reshape_like, PyObject* count);
-// And `put` of adjoints.py.
-void set_put_function(PyObject* put);
-
 // Asks the makers that the request's passes allow, one after the other.
 int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);
 

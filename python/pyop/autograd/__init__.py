@@ -20,15 +20,13 @@ Tensor([3., 3.])
 
 from __future__ import annotations
 
-from .._core import GradNode, Tensor, set_recorded_call
+from .._core import GradNode, Tensor
 from .anomaly import detect_anomaly
-from .batched import BatchedArray, BatchedScalar
 from .derivatives import backward, grad
 from .forward import jvp
 from .function import Function, once_differentiable
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .op_calls import call_op
 from .tensor import install
 from .vmap import vmap
 
@@ -53,4 +51,3 @@ __all__ = [
 ]
 
 install(Tensor)
-set_recorded_call((Tensor, BatchedArray, BatchedScalar), call_op)

@@ -1,4 +1,4 @@
-"""What the core calls by name (`support` in csrc/autograd): the rare and the general parts of autograd."""
+"""The rare and the general parts of autograd, which the core calls (up_calls.py)."""
 
 from __future__ import annotations
 
@@ -11,48 +11,19 @@ import numpy as np
 from .. import _core
 from .._core import FunctionClass, Tensor
 from .._tree import TreeDef, contains, flatten
-from .in_graphs import apply_symbolic
 from .linear import Cast, Sum, SumTo, cast, sum_to
-from .recording import (
-    array_function,
-    array_ufunc,
-    getitem,
-    iterate,
-    operator,
-    outer,
-    power,
-    put_back,
-    record_in_place,
-    spread,
-)
-from .vmap import apply_batched
-from .writes import refuse_write, setitem
 
 __all__ = [
     "add_hook",
     "add_tensors",
     "any_by_argument",
-    "apply_batched",
     "apply_general",
-    "apply_symbolic",
-    "array_function",
-    "array_ufunc",
     "call_forward_tree",
     "check_nan",
     "creation",
     "fit_gradient",
     "flatten_gradients",
-    "getitem",
-    "iterate",
-    "operator",
-    "outer",
-    "power",
-    "put_back",
-    "record_in_place",
-    "refuse_write",
     "set_tangents",
-    "setitem",
-    "spread",
 ]
 
 

@@ -370,7 +370,6 @@ for _name, _sign, _function in (
     setattr(Batched, f"__i{_name.rstrip('_')}__", _in_place(_sign, getattr(operator, _name), _function))
 
 EXAMPLES = (BatchedArray, BatchedScalar)
-_core.set_batched_type(EXAMPLES)
 
 
 def is_batched(x: Any) -> TypeGuard[Batched]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core import set_static_key
-from ..graph.number import Number
-
 __all__ = ["static_key"]
 
 
@@ -24,6 +21,3 @@ def static_key(value: Any) -> Any:
     if kind is frozenset:
         return kind, frozenset(map(static_key, value))
     return kind, value
-
-
-set_static_key(static_key, Number)

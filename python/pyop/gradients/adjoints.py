@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core import set_like_functions, set_put_function
 from ..declare.dims import prod
 from ..declare.spec import Spec
 from . import table
 from .rule import PerArgument, structural
-from .unbroadcast import broadcast_like, conj, dtype_of, primitive, shape_of
+from .unbroadcast import conj, dtype_of, primitive, shape_of
 
 __all__ = ["count", "move_back", "movement", "part_of", "put", "recurrence", "reshape_like", "resize_like", "shift"]
 
@@ -188,8 +187,6 @@ def count(a: Any, axis: Any = None) -> Any:
 
 
 structural(_count, (None, None), (None, None), ("a", "axis"))
-set_like_functions(broadcast_like, _reshape_like, _count)
-set_put_function(put)
 
 
 # --- along an axis

@@ -32,6 +32,8 @@ _CONTEXT = Spec(np.int64, (1,))
 class OpGradient:
     """What an op says of its derivatives. Held by its Contract, which is how a node of a graph has it."""
 
+    saving: tuple[Any, Any, Spec] | None = None  # read by the core, which adds the node
+
     def __init__(self, op: Op) -> None:
         self.name = op.name
         self.fn: Callable[..., Any] = op.__wrapped__
@@ -52,7 +54,6 @@ class OpGradient:
         self.jvp_wants: tuple[str, ...] = ()
         self.jacs: dict[tuple[int, int], tuple[Callable[..., Any], Any]] = {}
         self.fallback: str | None = None
-        self.saving: tuple[Any, Any, Spec] | None = None
         self.traced: dict[Any, Any] = {}  # calls of rules that are known to work on Values, with the specs
         self.calls: dict[Any, Backward] = {}  # of the rule, without static arguments
         self.of_arrays = False

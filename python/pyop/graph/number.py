@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import functions as rules
-from .._core import GraphBase, Value, set_number_call
+from .._core import GraphBase, Value
 from ..declare.dims import Dim
 from ..declare.spec import Spec
 from .array_protocol import to_specs
@@ -400,4 +400,3 @@ def _install() -> None:
 
 
 _install()
-set_number_call(OnNumbers)

@@ -1,0 +1,108 @@
+// runtime/up_calls.h: every call that C++ makes up to pyop's own Python, and every attribute that it asks of its
+// objects.
+//
+// C++ reads a slot: `up_calls.power_of`. python/pyop/up_calls.py fills all of them in one place when pyop is imported;
+// one that is missing there, or is not in this list, is an error of that import. What a user hands over (functions,
+// rules, hooks) is no up-call, nor is what NumPy and the standard library have.
+//
+// Threads: attached only. The slots are filled once and never emptied.
+#pragma once
+
+#include "runtime/python.h"
+
+// X(name, files that read it, what it is)
+// clang-format off
+#define PYOP_UP_CALLS(X)                                                                                               \
+    X(package_directory, "runtime/origin.cpp", "str: the folder whose frames are not the user's, with its last separator") \
+    X(remedy_of_caller, "runtime/refusal.cpp", "() -> str | None: what to write instead of the library that asks")        \
+                                                                                                                          \
+    X(spec_class, "graph/value_spec.cpp", "type: Spec")                                                                   \
+    X(dim_class, "array/call/tree_layout.cpp graph/value_spec.cpp", "type: Dim")                                          \
+    X(value_array_ufunc, "graph/value.cpp", "(ufunc, method, inputs, kwargs): NumPy's protocol of ufuncs on Values")      \
+    X(value_array_function, "graph/value.cpp", "(function, types, args, kwargs): NumPy's protocol of functions on Values") \
+    X(value_getitem, "graph/value.cpp", "(value, key): value[key], beyond integers and slices")                           \
+    X(value_in_place, "graph/value_in_place.cpp", "(method, symbol, value, other): `value += other` beyond a ufunc's node") \
+    X(value_length, "graph/value_sequence.cpp", "(value) -> int: len(value)")                                             \
+    X(value_iterate, "graph/value_sequence.cpp", "(value) -> iterator: iter(value)")                                      \
+    X(value_contains, "graph/value_sequence.cpp", "(value, item) -> bool: item in value")                                 \
+    X(text_of_store, "graph/value.cpp", "(text) -> str | None: the error where NumPy stores a Value in an array")         \
+    X(is_written_as_operator, "graph/value.cpp", "() -> bool: whether the caller's code is at an operator, and no call")  \
+    X(power_of, "graph/value_operators.cpp", "(dtype, number) -> ufunc | None: the ufunc that ** is for that exponent")   \
+    X(opened, "graph/passes/merge.cpp", "(x) -> x: the start of a differentiation, which merging takes out")              \
+    X(stopped, "graph/passes/merge.cpp", "(x) -> x: where no derivative passes, which merging takes out")                 \
+                                                                                                                          \
+    X(broadcast_like, "plan/steps/like_step.cpp", "(x, like): x in the shape of `like`; a step knows it")                 \
+    X(reshape_like, "plan/steps/like_step.cpp", "(x, like): the elements of x in the shape of `like`; a step knows it")   \
+    X(count_along, "plan/steps/like_step.cpp", "(a, axis): how many elements; a step knows it")                           \
+    X(put, "plan/steps/put.cpp", "(ct, like, key): the adjoint of like[key]; a step knows it")                            \
+    X(number_call, "plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; a step knows it")         \
+    X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
+    X(number_class, "plan/guard.cpp", "type: Number, which stands for a Python number while a function is traced")        \
+                                                                                                                          \
+    X(recorded_types, "op/op_call.cpp", "tuple of types: an op is recorded where one is among its arguments")             \
+    X(recorded_call, "op/op_call.cpp", "(op, args, kwargs): the op called on arrays, and recorded")                       \
+                                                                                                                          \
+    X(batched_array, "autograd/function_parts.h", "type: what stands for an array under vmap")                            \
+    X(batched_scalar, "autograd/function_parts.h", "type: what stands for a scalar under vmap")                           \
+    X(apply_general, "autograd/function_apply.cpp", "(function, args, kwargs): Function.apply on containers")             \
+    X(apply_symbolic, "autograd/function_apply.cpp", "(function, args, kwargs): Function.apply on Values")                \
+    X(apply_batched, "autograd/function_apply.cpp", "(function, args, kwargs): Function.apply under vmap")                \
+    X(call_forward_tree, "autograd/function_apply.cpp", "(forward, setup_context, ctx, tree, arrays, kwargs)")            \
+    X(creation, "autograd/function_apply.cpp", "() -> dict: the lines that record a node, under detect_anomaly")          \
+    X(flatten_gradients, "autograd/function_backward.cpp", "(tree, gradients, name) -> tuple, for arguments in containers") \
+    X(check_nan, "autograd/function_backward.cpp", "(name, index, gradient): an error if it has a NaN")                   \
+    X(set_tangents, "autograd/function_backward.cpp", "(outputs, tangents, name, arguments): what jvp returned")          \
+    X(any_by_argument, "autograd/function_context.cpp", "(tree, flags) -> tuple: one flag an argument")                   \
+    X(fit_gradient, "autograd/gradients.cpp", "(gradient, shape, dtype, tensors, take_real, what, name, index)")          \
+    X(add_tensors, "autograd/gradients.cpp", "(a, b): two gradients, one a Tensor")                                       \
+    X(add_hook, "autograd/hooks.cpp", "(hooks, hook) -> handle")                                                          \
+    X(outer, "autograd/native_rules.cpp", "(a, b): the derivative of a product of vectors and matrices")                  \
+    X(spread, "autograd/native_rules.cpp", "(gradient, axis, shape): the derivative of a sum, recorded")                  \
+    X(put_back, "autograd/native_rules.cpp", "(gradient, key, shape, dtype): the derivative of x[key], recorded")         \
+    X(tensor_operator, "autograd/tensor_operators.cpp", "(name of a ufunc, a[, b]): an operator that is not built in")    \
+    X(tensor_power, "autograd/tensor_operators.cpp", "(a, b): a ** b beyond plain exponents")                             \
+    X(tensor_getitem, "autograd/tensor_operators.cpp", "(a, key): a[key], beyond what is built in")                       \
+    X(tensor_setitem, "autograd/tensor_operators.cpp", "(a, key, value): a[key] = value")                                 \
+    X(tensor_iterate, "autograd/tensor_operators.cpp", "(a) -> iterator")                                                 \
+    X(tensor_array_ufunc, "autograd/tensor_operators.cpp", "(self, ufunc, method, *inputs, **kwargs): NumPy's protocol")  \
+    X(tensor_array_function, "autograd/tensor_operators.cpp", "(self, function, types, args, kwargs): NumPy's protocol")  \
+    X(record_in_place, "autograd/tensor_writes.cpp", "(name of a ufunc, a, b, numbers): `a += b`, already computed")      \
+    X(refuse_write, "autograd/tensor_writes.cpp", "(how, tensor, other): raises, and says what to write instead")
+
+// X(name, files that read it, of what)
+#define PYOP_UP_ATTRIBUTES(X)                                                                                             \
+    X(dtype, "graph/value_spec.cpp", "Spec")                                                                              \
+    X(shape, "graph/value_spec.cpp", "Spec")                                                                              \
+    X(terms, "array/contract/size_poly.cpp", "Dim: ((atoms of a product, factor), …)")                                    \
+    X(name, "plan/lower.cpp", "Dim: its name, or None for an expression")                                                 \
+    X(evaluate, "plan/feeds.cpp", "Dim: (sizes by name) -> int, or a Dim where one is missing")                           \
+    X(infer, "graph/infer.cpp", "Signature: (specs) -> specs. Abstract rules: (specs, statics) -> (specs, contract)")     \
+    X(flatten_up_to, "array/call/adopt.cpp op/op_bind.cpp", "TreeDef: (tree) -> leaves, by the structure of the TreeDef") \
+    X(unflatten, "array/call/tree_call.cpp op/op_call.cpp plan/call.cpp", "TreeDef: (leaves) -> tree")                    \
+    X(match, "plan/guard.cpp", "TreeDef: (tree, ordered) -> leaves, or None for another structure")                       \
+    X(bind, "op/op_type.cpp", "CallOnTrees: (instance) -> the same for a bound method")                                   \
+    X(saving, "op/op_symbolic.cpp", "OpGradient: (function, contract, spec) that also gives the residuals, or None")      \
+    X(fn, "plan/steps/number_step.cpp", "OnNumbers: the function")                                                        \
+    X(numbers, "plan/steps/number_step.cpp", "OnNumbers: which arguments are numbers")                                    \
+    X(_pyop_merge_by_value, "graph/passes/merge.cpp array/call/tree_call.cpp", "classes of callables that compare by ==") \
+    X(_read, "src/profile.cpp", "Profile: (events): what a profile has recorded, when it ends")
+// clang-format on
+
+namespace pyop {
+
+#define PYOP_UP_SLOT(name, files, meaning) PyObject* name;
+struct UpCalls {
+    PYOP_UP_CALLS(PYOP_UP_SLOT)
+};
+struct UpAttributes {
+    PYOP_UP_ATTRIBUTES(PYOP_UP_SLOT)
+};
+#undef PYOP_UP_SLOT
+
+extern UpCalls up_calls;  // None until they are installed, so that a call too early is an error and no crash
+extern UpAttributes up_attributes;  // their names, interned
+
+// Adds install_up_calls(calls, attributes) and up_calls() to the module.
+int up_calls_init(PyObject* module);
+
+}  // namespace pyop
