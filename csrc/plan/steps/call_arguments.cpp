@@ -4,37 +4,18 @@
 #include <algorithm>
 #include <string>
 
+#include "plan/steps/node_call.h"
+
 namespace pyop {
 
 bool CallArguments::bind(const PyNode& node, std::span<const std::string_view> parameters) {
     items_ = {};
-    const CallForm* form = node.form();
-    const size_t n = form ? form->order.size() : node.inputs().size();
-    const size_t n_keywords = form ? static_cast<size_t>(form->n_keywords()) : 0;
-    const auto star = std::find(parameters.begin(), parameters.end(), "*");
-    const auto n_positional = static_cast<size_t>(star - parameters.begin());
-    for (size_t a = 0; a < n; ++a) {
-        size_t place = a;
-        if (a >= n - n_keywords) {
-            PyObject* key = PyTuple_GET_ITEM(form->kwnames.get(), static_cast<Py_ssize_t>(a - (n - n_keywords)));
-            Py_ssize_t length;
-            const char* text = PyUnicode_AsUTF8AndSize(key, &length);
-            if (!text) {
-                PyErr_Clear();
-                return false;
-            }
-            const std::string_view name(text, static_cast<size_t>(length));
-            place = static_cast<size_t>(std::find(parameters.begin(), parameters.end(), name) - parameters.begin());
-            if (place == parameters.size()) return false;
-        } else if (place >= n_positional) {
-            return false;
-        }
-        if (place >= kMax || items_[place].given()) return false;
-        const int32_t code = form ? form->order[a] : static_cast<int32_t>(a);
-        if (code >= 0)
-            items_[place].input = code;
-        else
-            items_[place].fixed = PyTuple_GET_ITEM(form->statics.get(), ~code);
+    std::vector<NodeArgument> found;
+    if (!NodeCall(node).bind(parameters, found)) return false;
+    for (size_t k = 0; k < found.size(); ++k) {
+        if (!found[k].given()) continue;
+        if (k >= kMax || found[k].nested) return false;
+        items_[k] = {static_cast<int32_t>(found[k].input), found[k].value};
     }
     return true;
 }

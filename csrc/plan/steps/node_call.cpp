@@ -1,6 +1,8 @@
 // plan/steps/node_call.cpp: what a node calls, seen through the wrappers that rebuild nested arguments.
 #include "plan/steps/node_call.h"
 
+#include <algorithm>
+
 namespace pyop {
 
 namespace {
@@ -57,16 +59,21 @@ NodeArgument NodeCall::argument_of(const TreeItem& item) const {
     return argument;
 }
 
-bool NodeCall::bind(std::initializer_list<const char*> parameters, std::vector<NodeArgument>& arguments) const {
-    if (positional_.size() > parameters.size()) return false;
+bool NodeCall::bind(std::span<const std::string_view> parameters, std::vector<NodeArgument>& arguments) const {
+    const auto place_of = [&](std::string_view name) {
+        return static_cast<size_t>(std::find(parameters.begin(), parameters.end(), name) - parameters.begin());
+    };
+    if (positional_.size() > place_of("*")) return false;
     arguments.assign(positional_.begin(), positional_.end());
     arguments.resize(parameters.size());
     for (const auto& [name, argument] : keywords_) {
-        size_t k = 0;
-        for (const char* parameter : parameters) {
-            if (PyUnicode_CompareWithASCIIString(name, parameter) == 0) break;
-            ++k;
+        Py_ssize_t length;
+        const char* text = PyUnicode_AsUTF8AndSize(name, &length);
+        if (!text) {
+            PyErr_Clear();
+            return false;
         }
+        const size_t k = place_of({text, static_cast<size_t>(length)});
         if (k == parameters.size() || arguments[k].given()) return false;
         arguments[k] = argument;
     }

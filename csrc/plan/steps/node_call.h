@@ -2,6 +2,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "array/call/tree_call.h"
@@ -31,8 +33,12 @@ class NodeCall {
     static PyObject* function_of(const PyNode& node);
     // How nested arguments and symbolic sizes are put in; null if there are none.
     const TreeCallObject::Layout* layout() const { return layout_; }
-    // The arguments in the order of these parameters. False if the call has any other.
-    bool bind(std::initializer_list<const char*> parameters, std::vector<NodeArgument>& arguments) const;
+    // The arguments in the order of these parameters; what stands behind "*" can only be a keyword. False if the call
+    // has any other.
+    bool bind(std::span<const std::string_view> parameters, std::vector<NodeArgument>& arguments) const;
+    bool bind(std::initializer_list<std::string_view> parameters, std::vector<NodeArgument>& arguments) const {
+        return bind(std::span(parameters.begin(), parameters.size()), arguments);
+    }
 
   private:
     NodeArgument argument_of(const TreeItem& item) const;

@@ -363,7 +363,7 @@ bool getitem(Reading& r) {  // a, key
 
 struct ViewFunction {
     const char* path;  // below numpy; or a function of the module operator
-    std::initializer_list<const char*> parameters;
+    std::initializer_list<std::string_view> parameters;
     bool (*read)(Reading&);
 };
 const ViewFunction kFunctions[] = {
