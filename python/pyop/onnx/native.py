@@ -14,6 +14,7 @@ import numpy as np
 
 from .._core import Value
 from .elements import dtype_of
+from .standard.ufuncs import LOGICAL, SIMPLE
 
 __all__ = ["native_nodes"]
 
@@ -35,46 +36,14 @@ _FLOATS = frozenset("f")
 _INTEGERS = frozenset("iu")
 _ANY = frozenset("fiub")
 
+# Ufuncs that are operators of ONNX, but not these ones alone, or not to the bit of the reference implementation.
+_NOT_ALONE = {
+    *(np.fabs, np.isinf, np.matmul, np.maximum, np.minimum, np.positive, np.power, np.reciprocal, np.rint),
+}
 # Operators that are a ufunc of arrays of one dtype: the ufunc, and the kinds of dtype it is right for.
 _UFUNCS: dict[str, tuple[Any, frozenset[str]]] = {
-    "Abs": (np.absolute, _NUMBERS),
-    "Add": (np.add, _NUMBERS),
-    "Acos": (np.arccos, _FLOATS),
-    "Acosh": (np.arccosh, _FLOATS),
-    "And": (np.logical_and, frozenset("b")),
-    "Asin": (np.arcsin, _FLOATS),
-    "Asinh": (np.arcsinh, _FLOATS),
-    "Atan": (np.arctan, _FLOATS),
-    "Atanh": (np.arctanh, _FLOATS),
-    "BitwiseAnd": (np.bitwise_and, _INTEGERS),
-    "BitwiseNot": (np.invert, _INTEGERS),
-    "BitwiseOr": (np.bitwise_or, _INTEGERS),
-    "BitwiseXor": (np.bitwise_xor, _INTEGERS),
-    "Ceil": (np.ceil, _FLOATS),
-    "Cos": (np.cos, _FLOATS),
-    "Cosh": (np.cosh, _FLOATS),
-    "Div": (np.divide, _FLOATS),
-    "Equal": (np.equal, _ANY),
-    "Exp": (np.exp, _FLOATS),
-    "Floor": (np.floor, _FLOATS),
-    "Greater": (np.greater, _NUMBERS),
-    "GreaterOrEqual": (np.greater_equal, _NUMBERS),
-    "IsNaN": (np.isnan, _FLOATS),
-    "Less": (np.less, _NUMBERS),
-    "LessOrEqual": (np.less_equal, _NUMBERS),
-    "Log": (np.log, _FLOATS),
-    "Mul": (np.multiply, _NUMBERS),
-    "Neg": (np.negative, _NUMBERS - {"u"}),
-    "Not": (np.logical_not, frozenset("b")),
-    "Or": (np.logical_or, frozenset("b")),
-    "Sign": (np.sign, _NUMBERS),
-    "Sin": (np.sin, _FLOATS),
-    "Sinh": (np.sinh, _FLOATS),
-    "Sqrt": (np.sqrt, _FLOATS),
-    "Sub": (np.subtract, _NUMBERS),
-    "Tan": (np.tan, _FLOATS),
-    "Tanh": (np.tanh, _FLOATS),
-    "Xor": (np.logical_xor, frozenset("b")),
+    **{op_type: (ufunc, frozenset(kinds)) for ufunc, (op_type, kinds) in SIMPLE.items() if ufunc not in _NOT_ALONE},
+    **{LOGICAL[ufunc]: (ufunc, frozenset("b")) for ufunc in LOGICAL if ufunc.__name__.startswith("logical_")},
 }
 
 

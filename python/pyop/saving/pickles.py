@@ -19,7 +19,7 @@ from ..declare.references import by_path, declared_by_op, found_at, op_of_functi
 from ..graph.graph import Graph
 from . import moved
 
-__all__ = ["install"]
+__all__ = ["contract_of_parts", "install"]
 
 
 class _Function:
@@ -98,7 +98,7 @@ def _reduce_contract(contract: Contract) -> Any:
         op = by_path(op_of_gradient(gradient))
         if op is not None and op.contract is contract:
             return _contract_of_op, (op,)
-    return _contract, (contract.signature, form, mutates, out_mode, text, abstract, gradient)
+    return contract_of_parts, (contract.signature, form, mutates, out_mode, text, abstract, gradient)
 
 
 def _contract_of_op(op: Op) -> Contract:
@@ -109,9 +109,10 @@ def _contract_of_saving(gradient: Any) -> Any:
     return gradient.saving[1]
 
 
-def _contract(
+def contract_of_parts(
     signature: Any, form: int, mutates: int, out_mode: int, text: bool, abstract: Any, gradient: Any
 ) -> Contract:
+    """Return the contract of these parts; equal ones without rules are one."""
     from ..declare.contracts import OutMode, ResultForm, make_contract, new_contract
 
     if abstract is not None or gradient is not None:
@@ -121,6 +122,9 @@ def _contract(
     )
 
 
+_contract = contract_of_parts  # in pickles of earlier versions
+
+
 def _reduce_tree_call(call: CallOnTree) -> Any:
     marked = tuple(_Mark if leaf is CallOnTree.ARRAY else leaf for leaf in call.leaves)
     return _tree_call, (_Function(call.fn), call.tree, marked)
@@ -128,14 +132,6 @@ def _reduce_tree_call(call: CallOnTree) -> Any:
 
 def _tree_call(fn: Any, tree: Any, leaves: tuple[Any, ...]) -> CallOnTree:
     return call_on_tree(fn, tree, tuple(CallOnTree.ARRAY if leaf is _Mark else leaf for leaf in leaves))
-
-
-def _reduce_trees_call(call: CallOnTrees) -> Any:
-    return CallOnTrees, (_Function(call.fn), call.trees)
-
-
-def _reduce_one_call(call: CallForOne) -> Any:
-    return CallForOne, (_Function(call.fn),)
 
 
 def _reduce_plan(plan: Plan) -> Any:
@@ -214,9 +210,9 @@ def install() -> None:
     plan_type.__copy__ = _itself
     plan_type.__deepcopy__ = _itself_deep
     reducers: dict[Any, Any] = {
-        CallForOne: _reduce_one_call,
+        CallForOne: lambda call: (CallForOne, (_Function(call.fn),)),
         CallOnTree: _reduce_tree_call,
-        CallOnTrees: _reduce_trees_call,
+        CallOnTrees: lambda call: (CallOnTrees, (_Function(call.fn), call.trees)),
         Contract: _reduce_contract,
         FunctionClass: _reduce_function,
     }

@@ -18,7 +18,6 @@ import numpy as np
 from .._core import CallOnTree, Contract, Op
 from .._tree import TreeDef, flatten
 from ..declare.abstract import AbstractRule
-from ..declare.contracts import OutMode, ResultForm, make_contract, new_contract
 from ..declare.dims import Dim
 from ..declare.marks import Broadcast, Late, Mark, Optional, Variadic
 from ..declare.rebuild import CallForOne, CallOnTrees, call_on_tree
@@ -28,6 +27,7 @@ from ..declare.spec import Spec
 from ..gradients.op_rule import OpGradient
 from . import onnx_nodes
 from .instances import check_key, make_dataclass, make_named
+from .pickles import contract_of_parts
 from .trees import has_dataclass, read_steps, write_steps
 
 __all__ = ["Reader", "Writer"]
@@ -376,16 +376,12 @@ def _read_type(r: Reader, name: Any) -> type:
 
 def _read_contract(r: Reader, x: Any) -> Contract:
     signature, form, mutates, out_mode, text, rule, gradient = x
-    declared = r.read(signature), ResultForm(form), int(mutates), OutMode(out_mode), bool(text)
-    if rule is None and gradient is None:
-        return make_contract(
-            declared[0], form=declared[1], mutates=declared[2], out_mode=declared[3], text_as_utf8=declared[4]
-        )
     key = json.dumps(x)
     if key not in r.contracts:
         abstract = None if rule is None else AbstractRule(r.read(rule[0]), str(rule[1]))
         found = None if gradient is None else _read_gradient(r, gradient)
-        r.contracts[key] = new_contract(declared[0], abstract, *declared[1:], found)
+        parts = r.read(signature), form, int(mutates), out_mode, bool(text), abstract, found
+        r.contracts[key] = contract_of_parts(*parts)
     return r.contracts[key]
 
 
