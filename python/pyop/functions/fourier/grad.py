@@ -45,6 +45,8 @@ linear(np.fft.ifft2, _complex_n(np.fft.fft2, (-2, -1)))
 
 
 # --- of real arrays: half of the coefficients say it all
+
+
 def _rfft(ct: Any, ans: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     size = (shape_of(a) or (None,))[axis] if n is None else n
     found = np.real(

@@ -112,6 +112,8 @@ def _take_along_axis(e: Emitter, arr: Any, indices: Any, axis: Any = -1) -> Oper
 
 
 # --- the places of what is not zero
+
+
 @standard(np.argwhere)
 def _argwhere(e: Emitter, a: Any) -> Operand:
     x = e.operand(a)

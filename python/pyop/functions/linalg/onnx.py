@@ -11,8 +11,9 @@ from ...onnx.standard.axes import axes_of
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
 from ..reductions.onnx import reduced
 
-
 # --- norms
+
+
 @standard(np.linalg.norm)
 def _norm(e: Emitter, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Operand:
     a = _real(e, x)

@@ -92,6 +92,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
 
 
 # --- convolution
+
+
 def _sizes(a: Any, v: Any) -> tuple[int, int]:
     n, m = (shape_of(a) or (None,))[0], (shape_of(v) or (None,))[0]
     if not isinstance(n, int) or not isinstance(m, int):

@@ -66,6 +66,8 @@ spreading(np.sum, _sum, _sum_tangent, _narrow_sum, ("a",))
 
 
 # --- products
+
+
 def _axes(a: Any, axis: Any) -> tuple[int, ...]:
     if axis is None:
         shape = shape_of(a)
@@ -112,6 +114,8 @@ structural(np.prod, (_prod,), (_prod_tangent,), ("a",))
 
 
 # --- extremes: shared by elements that are equal
+
+
 def _shares(a: Any, best: Any, axis: Any, where: Any) -> Any:
     mask = a == best if where is True else np.logical_and(a == best, where)
     return mask / np.sum(mask, axis=axis, keepdims=True)
@@ -140,6 +144,8 @@ for _func in (np.max, np.min, np.amax, np.amin, np.nanmax, np.nanmin):
 
 
 # --- moments
+
+
 def _number(a: Any, axis: Any, where: Any) -> Any:
     if where is True:
         return count(a, axis)
@@ -215,6 +221,8 @@ structural(np.std, (_std,), (_std_tangent,), ("a",))
 
 
 # --- running reductions
+
+
 def _flat(a: Any, axis: Any) -> tuple[Any, Any]:
     return (np.ravel(a), 0) if axis is None else (a, axis)
 
@@ -242,6 +250,8 @@ structural(np.cumprod, (_cumprod,), (_cumprod_tangent,), ("a",))
 
 
 # --- the methods of ufuncs, whose axis is 0 where none is given
+
+
 def _reduction(vjp: Any, tangent: Any, extreme: bool) -> tuple[Any, Any]:
     def given(axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> dict[str, Any]:
         more = {} if initial is np._NoValue or initial is None else {"initial": initial}
@@ -309,6 +319,8 @@ structural((np.logaddexp, "reduce"), (_logsum,), (_logsum_tangent,), ("array",))
 
 
 # --- by what they are made of
+
+
 @composite(np.ptp)
 def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -30,86 +31,35 @@ def _kept(e: Emitter, x: Operand, where: Any, other: Any) -> Operand:
     return e.add("Where", mask, x, e.constant(other, x.dtype), dtype=x.dtype).like(x)
 
 
-def _sum(
-    e: Emitter,
-    ufunc: np.ufunc,
-    op_type: str,
-    a: Any,
-    axis: Any,
-    dtype: Any,
-    keepdims: Any,
-    initial: Any,
-    where: Any,
-) -> Operand:
-    x = e.operand(a)
-    if x.dtype is None:
-        raise NotStandard("the dtype of the argument is not known")
-    result = np.dtype(dtype) if dtype is not None else ufunc.reduce(np.empty(0, x.dtype)).dtype
-    if result.kind not in "iuf":
-        raise NotStandard(f"{ufunc.__name__}.reduce of {x.dtype}")
-    x = _kept(e, e.cast(x, result), where, ufunc.identity)
-    found = reduced(e, op_type, x, axis, keepdims)
-    if initial == ufunc.identity:
-        return found
-    if not isinstance(initial, int | float):
-        raise NotStandard("initial= that is an array")
-    return e.add("Add" if ufunc is np.add else "Mul", found, e.constant(initial, result))
+def _summing(ufunc: np.ufunc, op_type: str, default_axis: int | None) -> Any:
+    """The rule of a sum or product: of the function, and of the method of the ufunc, whose axis is 0 by default."""
+    identity = ufunc.identity
+
+    def rule(
+        e: Emitter, a: Any, axis: Any = default_axis, dtype: Any = None, out: None = None, keepdims: Any = False,
+        initial: Any = identity, where: Any = True,
+    ) -> Operand:  # fmt: skip
+        x = e.operand(a)
+        if x.dtype is None:
+            raise NotStandard("the dtype of the argument is not known")
+        result = np.dtype(dtype) if dtype is not None else ufunc.reduce(np.empty(0, x.dtype)).dtype
+        if result.kind not in "iuf":
+            raise NotStandard(f"{ufunc.__name__}.reduce of {x.dtype}")
+        found = reduced(e, op_type, _kept(e, e.cast(x, result), where, identity), axis, keepdims)
+        if initial == identity:
+            return found
+        if not isinstance(initial, int | float):
+            raise NotStandard("initial= that is an array")
+        return e.add("Add" if ufunc is np.add else "Mul", found, e.constant(initial, result))
+
+    return rule
 
 
-@standard(np.sum)
-def _np_sum(
-    e: Emitter,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: Any = False,
-    initial: Any = 0,
-    where: Any = True,
-) -> Operand:
-    return _sum(e, np.add, "ReduceSum", a, axis, dtype, keepdims, initial, where)
-
-
-@standard(np.prod)
-def _np_prod(
-    e: Emitter,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: Any = False,
-    initial: Any = 1,
-    where: Any = True,
-) -> Operand:
-    return _sum(e, np.multiply, "ReduceProd", a, axis, dtype, keepdims, initial, where)
-
-
-@standard(np.add.reduce)
-def _add_reduce(
-    e: Emitter,
-    a: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: Any = False,
-    initial: Any = 0,
-    where: Any = True,
-) -> Operand:
-    return _sum(e, np.add, "ReduceSum", a, axis, dtype, keepdims, initial, where)
-
-
-@standard(np.multiply.reduce)
-def _multiply_reduce(
-    e: Emitter,
-    a: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: Any = False,
-    initial: Any = 1,
-    where: Any = True,
-) -> Operand:
-    return _sum(e, np.multiply, "ReduceProd", a, axis, dtype, keepdims, initial, where)
+_sum = _summing(np.add, "ReduceSum", None)
+standard(np.sum)(_sum)
+standard(np.prod)(_summing(np.multiply, "ReduceProd", None))
+standard(np.add.reduce)(_summing(np.add, "ReduceSum", 0))
+standard(np.multiply.reduce)(_summing(np.multiply, "ReduceProd", 0))
 
 
 def _extremum(e: Emitter, op_type: str, a: Any, axis: Any, keepdims: Any, initial: Any = None) -> Operand:
@@ -134,20 +84,6 @@ def _min(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any =
     return _extremum(e, "ReduceMin", a, axis, keepdims, initial)
 
 
-@standard(np.maximum.reduce)
-def _maximum_reduce(
-    e: Emitter, a: Any, axis: Any = 0, dtype: None = None, out: None = None, keepdims: Any = False
-) -> Operand:
-    return _extremum(e, "ReduceMax", a, axis, keepdims)
-
-
-@standard(np.minimum.reduce)
-def _minimum_reduce(
-    e: Emitter, a: Any, axis: Any = 0, dtype: None = None, out: None = None, keepdims: Any = False
-) -> Operand:
-    return _extremum(e, "ReduceMin", a, axis, keepdims)
-
-
 @standard(np.ptp)
 def _ptp(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Operand:
     x = e.operand(a)
@@ -157,6 +93,8 @@ def _ptp(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any =
 
 
 # --- moments
+
+
 def _mean_dtype(x: Operand, dtype: Any) -> np.dtype[Any]:
     if dtype is not None:
         result: np.dtype[Any] = np.dtype(dtype)
@@ -205,9 +143,9 @@ def _nansum(
 ) -> Operand:
     x = e.operand(a)
     if x.dtype is None or x.dtype.kind != "f":
-        return _np_sum(e, a, axis, dtype, None, keepdims)
+        return _sum(e, a, axis, dtype, None, keepdims)
     there = e.add("Not", e.add("IsNaN", x, dtype=bool)).like(x)
-    return _np_sum(e, _kept(e, x, there, 0), axis, dtype, None, keepdims)
+    return _sum(e, _kept(e, x, there, 0), axis, dtype, None, keepdims)
 
 
 @standard(np.nanmean)
@@ -220,75 +158,38 @@ def _nanmean(
     return mean(e, x, axis, dtype, None, keepdims, where=e.add("Not", e.add("IsNaN", x, dtype=bool)).like(x))
 
 
-def _variance(e: Emitter, a: Any, axis: Any, ddof: Any, keepdims: Any) -> Operand:
+@standard(np.var)
+def _var(
+    e: Emitter, a: Any, axis: Any = None, dtype: None = None, out: None = None, ddof: Any = 0, keepdims: Any = False, *,
+    correction: Any = None,
+) -> Operand:  # fmt: skip
+    if dtype is not None:
+        raise NotStandard("dtype=")
+    ddof = ddof if correction is None else correction
     x = e.operand(a)
     result = _mean_dtype(x, None)
-    dtype = np.dtype(np.float32) if result.itemsize < 4 else result
-    x = e.cast(x, dtype)
+    wide = np.dtype(np.float32) if result.itemsize < 4 else result
+    x = e.cast(x, wide)
     deviation = e.add("Sub", x, reduced(e, "ReduceMean", x, axis, True)).like(x)
     squares = e.add("Mul", deviation, deviation).like(x)
     if ddof == 0:
         return e.cast(reduced(e, "ReduceMean", squares, axis, keepdims), result)
     if not isinstance(ddof, int | float):
         raise NotStandard("ddof= that is an array")
-    number = e.add("Sub", e.cast(count(e, x, axis), dtype), e.constant(ddof, dtype))
-    number = e.add("Max", number, e.constant(0, dtype))
+    number = e.add("Sub", e.cast(count(e, x, axis), wide), e.constant(ddof, wide))
+    number = e.add("Max", number, e.constant(0, wide))
     return e.cast(e.add("Div", reduced(e, "ReduceSum", squares, axis, keepdims), number), result)
 
 
-@standard(np.var)
-def _var(
-    e: Emitter,
-    a: Any,
-    axis: Any = None,
-    dtype: None = None,
-    out: None = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    correction: Any = None,
-) -> Operand:
-    if dtype is not None:
-        raise NotStandard("dtype=")
-    ddof = ddof if correction is None else correction
-    return _variance(e, a, axis, ddof, keepdims)
-
-
 @standard(np.std)
-def _std(
-    e: Emitter,
-    a: Any,
-    axis: Any = None,
-    dtype: None = None,
-    out: None = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    correction: Any = None,
-) -> Operand:
-    if dtype is not None:
-        raise NotStandard("dtype=")
-    ddof = ddof if correction is None else correction
-    return e.add("Sqrt", _variance(e, a, axis, ddof, keepdims))
+@wraps(_var)
+def _std(e: Emitter, *args: Any, **kwargs: Any) -> Operand:
+    return e.add("Sqrt", _var(e, *args, **kwargs))
 
 
 def _truth(e: Emitter, op_type: str, a: Any, axis: Any, keepdims: Any) -> Operand:
     x = e.operand(a)
     return reduced(e, op_type, truth(e, x).like(x), axis, keepdims)
-
-
-@standard(np.logical_or.reduce)
-def _or_reduce(
-    e: Emitter, a: Any, axis: Any = 0, dtype: None = None, out: None = None, keepdims: Any = False
-) -> Operand:
-    return _truth(e, "ReduceMax", a, axis, keepdims)
-
-
-@standard(np.logical_and.reduce)
-def _and_reduce(
-    e: Emitter, a: Any, axis: Any = 0, dtype: None = None, out: None = None, keepdims: Any = False
-) -> Operand:
-    return _truth(e, "ReduceMin", a, axis, keepdims)
 
 
 @standard(np.count_nonzero)
@@ -305,6 +206,23 @@ def _any(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any =
 @standard(np.all)
 def _all(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Operand:
     return _truth(e, "ReduceMin", a, axis, keepdims)
+
+
+def _of_method(rule: Any) -> Any:
+    """The rule of a ufunc's method ``reduce``, by that of the function: its axis is 0 by default."""
+
+    def of_method(
+        e: Emitter, a: Any, axis: Any = 0, dtype: None = None, out: None = None, keepdims: Any = False
+    ) -> Operand:
+        return rule(e, a, axis, keepdims=keepdims)
+
+    return of_method
+
+
+standard(np.maximum.reduce)(_of_method(_max))
+standard(np.minimum.reduce)(_of_method(_min))
+standard(np.logical_or.reduce)(_of_method(_any))
+standard(np.logical_and.reduce)(_of_method(_all))
 
 
 def _argument(e: Emitter, op_type: str, a: Any, axis: Any, keepdims: Any) -> Operand:

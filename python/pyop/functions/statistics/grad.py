@@ -13,8 +13,9 @@ from ...gradients.rule import structural, zero
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, shape_of
 
-
 # --- statistics and polynomials
+
+
 @composite(np.cov)
 def _cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
          aweights: Any = None, *, dtype: Any = None) -> Any:  # fmt: skip
