@@ -213,6 +213,7 @@ FUNCTIONS = {
         [M3],
     ),
     "diagonals": (lambda x: (np.diagonal(x), np.diagonal(x, 1), np.trace(x), np.diagonal(x, -5)), [M3]),
+    "powers at equal steps": (lambda x: np.logspace(x[0], x[1, 0], 4, base=2.0), [M3]),
     "select": (lambda x: (np.select([x > 1, x < 0], [x, x * 2], 0.5), np.round(x, 2), x.clip(0)), [M3]),
     "powers of integers": (lambda x: (x**2, x**5, x**8), ["int32[n]"]),
     "narrow integers": (

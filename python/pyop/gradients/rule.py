@@ -18,9 +18,9 @@ __all__ = [
     "defvjp",
     "elementwise",
     "linear",
+    "nondifferentiable",
     "structural",
     "unknown",
-    "zero",
 ]
 
 _REMEDY = ": keep it constant, or give the function a rule of your own with pyop.defvjp"
@@ -304,7 +304,7 @@ def spreading(func: Any, vjp: Callable[..., Any], jvp: Any, narrow: Callable[...
     table.add(rule)
 
 
-def zero(*functions: Any) -> None:
+def nondifferentiable(*functions: Any) -> None:
     """Functions that are constant wherever they have a derivative."""
     for func in functions:
         table.add(NotDifferentiable(func))

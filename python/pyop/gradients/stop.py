@@ -8,7 +8,7 @@ from .._core import Tensor, Value
 from .._tree import map_leaves
 from ..declare.spec import Spec
 from ..graph.forms import pass_on
-from .rule import zero
+from .rule import nondifferentiable
 from .unbroadcast import primitive
 
 __all__ = ["stop_gradient", "stopped"]
@@ -21,7 +21,7 @@ def stopped(x: Any) -> Any:
 
 
 pass_on(stopped)
-zero(stopped)
+nondifferentiable(stopped)
 
 
 def stop_gradient(x: Any) -> Any:

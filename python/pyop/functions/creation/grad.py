@@ -9,7 +9,7 @@ import numpy as np
 from ...gradients import table
 from ...gradients.adjoints import reshape_like
 from ...gradients.composite import composite
-from ...gradients.rule import linear, structural, zero
+from ...gradients.rule import linear, nondifferentiable, structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import fit_dtype, is_complex, shape_of
 from ..reshaping.grad import Each
@@ -26,7 +26,7 @@ structural(np.ndarray.astype, (lambda ct, ans, x, *args, **kw: ct,), (_astype,),
 if hasattr(np, "astype"):
     structural(np.astype, (lambda ct, ans, x, *args, **kw: ct,), (_astype,), ("x", "dtype"))
 linear(np.copy, lambda ct, ans, a, *args, **kw: ct)
-zero(np.zeros_like, np.ones_like, np.empty_like)
+nondifferentiable(np.zeros_like, np.ones_like, np.empty_like)
 
 
 @composite(np.full_like)
@@ -61,3 +61,11 @@ def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retst
     lead = np.reshape(steps, (num,) + (1,) * len(shape_of(start - stop) or ()))
     found = start + (stop - start) * lead
     return found if axis == 0 else np.moveaxis(found, 0, axis)
+
+
+@composite(np.logspace)
+def _logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
+              axis: int = 0) -> Any:  # fmt: skip
+    if shape_of(base) != ():
+        raise NoRule("np.logspace has a gradient rule for one base: use base ** np.linspace(...) for several")
+    return np.power(base, _linspace(start, stop, num, endpoint, axis=axis))

@@ -9,7 +9,7 @@ import numpy as np
 from ...declare.dims import Dim
 from ...onnx.standard import standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
-from ...onnx.standard.ufuncs import truth
+from ...onnx.standard.ufuncs import same_dtype, truth
 
 
 @standard(np.ndarray.astype)
@@ -62,3 +62,14 @@ def _full_like(
     if isinstance(fill_value, Operand | Dim) or np.ndim(fill_value):
         raise NotStandard("a fill value that is an array")
     return _filled(e, a, fill_value, dtype, shape)
+
+
+@standard(np.logspace)
+def _logspace(e: Emitter, start: Any, stop: Any, num: Any = 50, endpoint: Any = True, base: Any = 10.0) -> Operand:
+    if not isinstance(num, int) or not isinstance(base, int | float):
+        raise NotStandard("a number of points, or a base, that is not known")
+    low, high, radix = same_dtype(e, (start, stop, float(base)))
+    steps = np.arange(num) / max(num - 1 if endpoint else num, 1)
+    grid = e.constant(steps.reshape(num, *(1,) * max(low.ndim, high.ndim)), low.dtype)
+    powers = e.add("Add", low, e.add("Mul", e.add("Sub", high, low), grid))
+    return e.add("Pow", radix, powers, dtype=low.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...gradients.adjoints import movement
 from ...gradients.composite import composite
-from ...gradients.rule import linear, zero
+from ...gradients.rule import linear, nondifferentiable
 from ...gradients.unbroadcast import fit
 
 linear(np.tril, lambda ct, ans, m, k=0: fit(np.tril(ct, k), m), ("m",))
@@ -26,4 +26,4 @@ def _trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any =
 if hasattr(np.linalg, "diagonal"):
     composite(np.linalg.trace)(lambda x, *, offset=0, dtype=None: np.sum(np.diagonal(x, offset, -2, -1), axis=-1))
     composite(np.linalg.diagonal)(lambda x, *, offset=0: np.diagonal(x, offset, -2, -1))
-zero(np.tril_indices_from, np.triu_indices_from)
+nondifferentiable(np.tril_indices_from, np.triu_indices_from)

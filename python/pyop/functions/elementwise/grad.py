@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.rule import derivatives_of, elementwise, linear, structural, zero
+from ...gradients.rule import derivatives_of, elementwise, linear, nondifferentiable, structural
 from ...gradients.unbroadcast import broadcast_like, conj, fit, is_complex, number_of
 
 LN2 = float(np.log(2.0))
@@ -100,14 +100,14 @@ structural(np.divmod, (lambda ct, ans, x, y: fit(ct[1], x, ans[1]),
                        lambda ct, ans, x, y: None if ct[1] is None else fit(-ct[1] * ans[0], y, ans[1])),
            (lambda t, ans, x, y: (None, broadcast_like(t, ans[1])), lambda t, ans, x, y: (None, -t * ans[0])),
            ("x1", "x2"))
-zero(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.spacing, np.signbit,
+nondifferentiable(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.spacing, np.signbit,
      np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
      np.isfinite, np.isinf, np.isnan, np.isnat,
      np.logical_and, np.logical_or, np.logical_not, np.logical_xor,
      np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift, np.gcd, np.lcm)
 # fmt: on
 if hasattr(np, "bitwise_count"):
-    zero(np.bitwise_count)
+    nondifferentiable(np.bitwise_count)
 # What an operator adds to a graph where the dtypes are not known.
 for _operator, _ufunc in (
     (operator.add, np.add),
@@ -123,7 +123,7 @@ for _operator, _ufunc in (
 structural(
     operator.abs, (lambda ct, ans, x: ct * np.sign(x),), (lambda t, ans, x: np.real(conj(np.sign(x)) * t),), ("x",)
 )
-zero(operator.floordiv, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+nondifferentiable(operator.floordiv, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 
 
 def _angle(ct: Any, ans: Any, z: Any, deg: Any = False) -> Any:
@@ -201,7 +201,7 @@ structural(
 )
 structural(np.sinc, (lambda ct, ans, x: conj(_sinc(conj(ct), ans, x)),), (_sinc,), ("x",))
 structural(np.unwrap, (lambda ct, ans, p, *args, **kw: ct,), (lambda t, ans, p, *args, **kw: t,), ("p",))
-zero(
+nondifferentiable(
     np.round,
     np.around,
     np.fix,

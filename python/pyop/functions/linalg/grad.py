@@ -14,7 +14,7 @@ import numpy as np
 
 from ...gradients import table
 from ...gradients.composite import composite, pullback_of, push_forward
-from ...gradients.rule import structural, zero
+from ...gradients.rule import nondifferentiable, structural
 from ...gradients.table import NoRule, Pullback, Rule
 from ...gradients.unbroadcast import conj, fit, is_complex, primitive, shape_of
 
@@ -151,7 +151,7 @@ structural(np.linalg.det, (lambda ct, ans, a: (ct * conj(ans))[..., None, None] 
 structural(np.linalg.slogdet, (_slogdet,), (_slogdet_tangent,), ("a",))
 structural(np.linalg.cholesky, (_cholesky,), (_cholesky_tangent,), ("a",))
 structural(np.linalg.pinv, (_pinv,), (_pinv_tangent,), ("a",))
-zero(np.linalg.matrix_rank)
+nondifferentiable(np.linalg.matrix_rank)
 # fmt: on
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...gradients.adjoints import along, count, recurrence, reshape_like, shift
 from ...gradients.composite import composite
 from ...gradients.options import refuse_narrowing
-from ...gradients.rule import linear, spreading, structural, zero
+from ...gradients.rule import linear, nondifferentiable, spreading, structural
 from ...gradients.scalar import Scalar
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, is_complex, shape_of
@@ -392,4 +392,4 @@ def _with_initial(running: Any, first: float) -> Any:
 if hasattr(np, "cumulative_sum"):  # NumPy 2.1
     composite(np.cumulative_sum)(_with_initial(np.cumsum, 0.0))
     composite(np.cumulative_prod)(_with_initial(np.cumprod, 1.0))
-zero(np.any, np.all, np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.count_nonzero)
+nondifferentiable(np.any, np.all, np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.count_nonzero)

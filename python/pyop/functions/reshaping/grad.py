@@ -10,7 +10,7 @@ import numpy as np
 from ..._core import Tensor
 from ...gradients import table
 from ...gradients.adjoints import movement, reshape_like
-from ...gradients.rule import linear, structural, zero
+from ...gradients.rule import linear, nondifferentiable, structural
 from ...gradients.table import NoRule, Pullback, Rule
 from ...gradients.unbroadcast import fit, fit_dtype
 
@@ -61,7 +61,7 @@ linear(np.flipud, lambda ct, ans, m: np.flipud(ct), ("m",))
 linear(np.rot90, lambda ct, ans, m, k=1, axes=(0, 1): np.rot90(ct, -k, axes), ("m",))
 linear(np.roll, _roll)
 movement(np.resize, names=("a",))
-zero(np.shape, np.ndim, np.size)
+nondifferentiable(np.shape, np.ndim, np.size)
 
 
 class Each(Rule):

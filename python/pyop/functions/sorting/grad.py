@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import reshape_like
-from ...gradients.rule import structural, zero
+from ...gradients.rule import nondifferentiable, structural
 
 
 def _rank(a: Any, axis: int) -> Any:
@@ -45,4 +45,4 @@ structural(
     (lambda t, ans, a, kth, axis=-1, *args, **kw: _forth(t, ans, a, axis), None),
     ("a", "kth", "axis"),
 )
-zero(np.argsort, np.argpartition, np.lexsort, np.searchsorted)
+nondifferentiable(np.argsort, np.argpartition, np.lexsort, np.searchsorted)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from ...gradients.rule import elementwise, unknown, zero
+from ...gradients.rule import elementwise, nondifferentiable, unknown
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import is_complex
 from . import orders  # noqa: F401  the rest of the family
@@ -112,4 +112,4 @@ if hasattr(sp, "softplus"):
 elementwise(sp.spence, lambda t, ans, z: t * np.log(z) / (1 - z))
 # fmt: on
 
-zero(sp.round, sp.gammasgn)
+nondifferentiable(sp.round, sp.gammasgn)

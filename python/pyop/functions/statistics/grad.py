@@ -9,7 +9,7 @@ import numpy as np
 from ...gradients import table
 from ...gradients.adjoints import along, count
 from ...gradients.composite import composite
-from ...gradients.rule import structural, zero
+from ...gradients.rule import nondifferentiable, structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, shape_of
 
@@ -72,7 +72,7 @@ structural(
     (None, lambda t, ans, x, weights=None, minlength=0: np.bincount(x, t, minlength)),
     ("x", "weights"),
 )
-zero(np.digitize)
+nondifferentiable(np.digitize)
 
 
 def _count(a: Any, axis: int) -> int:
