@@ -10,7 +10,7 @@ import numpy as np
 from . import table
 from .options import OPTIONS, check_options, computed_with
 from .table import NoRule, Place, Pullback, Rule, name_of
-from .unbroadcast import conj, fit, fit_dtype, is_complex, is_zero, shrink
+from .unbroadcast import conj, fit_dtype, is_complex, is_zero, unbroadcast, unbroadcast_loosely
 
 __all__ = [
     "PerArgument",
@@ -74,7 +74,7 @@ class Elementwise(Rule):
                 [
                     None
                     if derivatives[k] is None
-                    else shrink(_adjoint(_known(self.func, derivatives, k), ct, ans, given), args[k], ans)
+                    else unbroadcast_loosely(_adjoint(_known(self.func, derivatives, k), ct, ans, given), args[k], ans)
                     for k in argnums
                 ]
             )
@@ -98,7 +98,7 @@ class Elementwise(Rule):
             if d is not None:
                 part = _times(d, tangent, ans, args)
                 total = part if total is None else total + part
-        return None if total is None else fit(total, ans, ans)
+        return None if total is None else unbroadcast(total, ans, ans)
 
 
 def _times(derivative: Derivative, t: Any, ans: Any, args: tuple[Any, ...]) -> Any:
@@ -373,6 +373,6 @@ def _define(func: Any, functions: Sequence[Any], kind: str) -> None:
     if type(found) is PerArgument:
         rule = PerArgument(func, found.vjps, found.jvps, found.names, found.fits)
     else:
-        rule = PerArgument(func, None, None, (), fit)
+        rule = PerArgument(func, None, None, (), unbroadcast)
     setattr(rule, kind, tuple(functions))
     table.add(rule)

@@ -22,14 +22,14 @@ __all__ = [
     "broadcast_like",
     "conj",
     "dtype_of",
-    "fit",
     "fit_dtype",
     "is_complex",
     "is_zero",
     "number_of",
     "primitive",
     "shape_of",
-    "shrink",
+    "unbroadcast",
+    "unbroadcast_loosely",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -129,7 +129,7 @@ def fit_dtype(ct: Any, like: Any, ans: Any = None) -> Any:
     return ct if dtype_of(ct) == target else ct.astype(target)
 
 
-def fit(ct: Any, like: Any, ans: Any = None) -> Any:
+def unbroadcast(ct: Any, like: Any, ans: Any = None) -> Any:
     """A cotangent of `ans` in dtype and shape of an argument that was broadcast to it.
 
     Parameters
@@ -150,14 +150,14 @@ def fit(ct: Any, like: Any, ans: Any = None) -> Any:
     return fit_dtype(ct, like)
 
 
-def shrink(ct: Any, like: Any, ans: Any) -> Any:
-    """As `fit`, but what is smaller than an argument of the result's shape may stay so: it broadcasts to it."""
+def unbroadcast_loosely(ct: Any, like: Any, ans: Any) -> Any:
+    """As `unbroadcast`, but what is smaller than an argument of the result's shape may stay so: it broadcasts to it."""
     if ct is None:
         return None
     want, full = shape_of(like), shape_of(ans)
     if want is not None and want == full and None not in want:
         return fit_dtype(ct, like)
-    return fit(ct.array() if isinstance(ct, Scalar) else ct, like, ans)
+    return unbroadcast(ct.array() if isinstance(ct, Scalar) else ct, like, ans)
 
 
 def _fit_shape(ct: Any, have: Shape, like: Any, want: Shape, ans: Any, full: Shape) -> Any:

@@ -14,7 +14,7 @@ from ..functions.operand import one, operand, probe
 from ..functions.shape import broadcast
 from ..gradients import table
 from ..gradients.rule import PerArgument, unknown
-from ..gradients.unbroadcast import fit
+from ..gradients.unbroadcast import unbroadcast
 
 __all__ = ["by_factors", "elementwise_spec", "mirrored", "rest_of"]
 
@@ -92,7 +92,7 @@ def by_factors(public: Callable[..., Any], names: Sequence[str], factors: Sequen
         return lambda t, ans, *args, **kwargs: t * factor(ans, *args, **kwargs)
 
     rules = tuple(map(rule_of, factors))
-    table.add(PerArgument(public, rules, rules, names, fit))
+    table.add(PerArgument(public, rules, rules, names, unbroadcast))
 
 
 def rest_of(module: Any) -> Callable[[str], Any]:

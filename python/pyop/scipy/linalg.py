@@ -19,7 +19,7 @@ from ..functions.shape import broadcast
 from ..gradients import table
 from ..gradients.composite import composite
 from ..gradients.rule import PerArgument
-from ..gradients.unbroadcast import conj, fit, is_complex, shape_of
+from ..gradients.unbroadcast import conj, is_complex, shape_of, unbroadcast
 from ._mirror import mirrored, rest_of
 
 __all__ = ["cho_factor", "cho_solve", "expm", "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm"]
@@ -28,7 +28,7 @@ __getattr__ = rest_of(_linalg)
 
 
 def _rules(public: Any, vjps: Any, jvps: Any, names: tuple[str, ...]) -> None:
-    table.add(PerArgument(public, vjps, jvps, names, lambda ct, like, ans: fit(ct, like)))
+    table.add(PerArgument(public, vjps, jvps, names, lambda ct, like, ans: unbroadcast(ct, like)))
 
 
 def _small(part: Operand) -> Sample:

@@ -14,7 +14,7 @@ from ..functions.shape import broadcast, reduced
 from ..gradients import table
 from ..gradients.rule import PerArgument, structural
 from ..gradients.table import NoRule
-from ..gradients.unbroadcast import conj, fit, is_complex
+from ..gradients.unbroadcast import conj, is_complex, unbroadcast
 from ._mirror import by_factors, elementwise_spec, mirrored, rest_of
 
 __all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]
@@ -81,7 +81,7 @@ table.add(
         (_logsumexp_vjp(False), None, _logsumexp_vjp(True)),
         (_logsumexp_jvp(False), None, _logsumexp_jvp(True)),
         ("a", "axis", "b"),
-        lambda ct, like, ans: fit(ct, like),
+        lambda ct, like, ans: unbroadcast(ct, like),
     )
 )
 

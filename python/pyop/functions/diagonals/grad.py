@@ -9,10 +9,10 @@ import numpy as np
 from ...gradients.adjoints import movement
 from ...gradients.composite import composite
 from ...gradients.rule import linear, nondifferentiable
-from ...gradients.unbroadcast import fit
+from ...gradients.unbroadcast import unbroadcast
 
-linear(np.tril, lambda ct, ans, m, k=0: fit(np.tril(ct, k), m), ("m",))
-linear(np.triu, lambda ct, ans, m, k=0: fit(np.triu(ct, k), m), ("m",))
+linear(np.tril, lambda ct, ans, m, k=0: unbroadcast(np.tril(ct, k), m), ("m",))
+linear(np.triu, lambda ct, ans, m, k=0: unbroadcast(np.triu(ct, k), m), ("m",))
 movement(np.diag, names=("v",))
 movement(np.diagflat, names=("v",))
 movement(np.diagonal, names=("a",))

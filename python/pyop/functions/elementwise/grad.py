@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...gradients.rule import derivatives_of, elementwise, linear, nondifferentiable, structural
-from ...gradients.unbroadcast import broadcast_like, conj, fit, is_complex, number_of
+from ...gradients.unbroadcast import broadcast_like, conj, is_complex, number_of, unbroadcast
 
 LN2 = float(np.log(2.0))
 LN10 = float(np.log(10.0))
@@ -96,8 +96,8 @@ structural(np.conjugate, (lambda ct, ans, x: conj(ct),), (lambda t, ans, x: conj
 structural(np.modf, (lambda ct, ans, x: ct[0],), (lambda t, ans, x: (t, None),), ("x",))
 structural(np.frexp, (lambda ct, ans, x: None if ct[0] is None else np.ldexp(ct[0], -ans[1]),),
            (lambda t, ans, x: (np.ldexp(t, -ans[1]), None),), ("x",))
-structural(np.divmod, (lambda ct, ans, x, y: fit(ct[1], x, ans[1]),
-                       lambda ct, ans, x, y: None if ct[1] is None else fit(-ct[1] * ans[0], y, ans[1])),
+structural(np.divmod, (lambda ct, ans, x, y: unbroadcast(ct[1], x, ans[1]),
+                       lambda ct, ans, x, y: None if ct[1] is None else unbroadcast(-ct[1] * ans[0], y, ans[1])),
            (lambda t, ans, x, y: (None, broadcast_like(t, ans[1])), lambda t, ans, x, y: (None, -t * ans[0])),
            ("x1", "x2"))
 nondifferentiable(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.spacing, np.signbit,
@@ -183,12 +183,12 @@ linear(np.real_if_close, lambda ct, ans, a, tol=100: ct)
 structural(
     np.clip,
     (
-        lambda ct, ans, *args, **kw: fit(_clip(ct, ans, *args, **kw), args[0], ans),
-        lambda ct, ans, *args, **kw: fit(_lower(ct, ans, *args, **kw), _given(args, kw, 1), ans),
-        lambda ct, ans, *args, **kw: fit(_upper(ct, ans, *args, **kw), _given(args, kw, 2), ans),
+        lambda ct, ans, *args, **kw: unbroadcast(_clip(ct, ans, *args, **kw), args[0], ans),
+        lambda ct, ans, *args, **kw: unbroadcast(_lower(ct, ans, *args, **kw), _given(args, kw, 1), ans),
+        lambda ct, ans, *args, **kw: unbroadcast(_upper(ct, ans, *args, **kw), _given(args, kw, 2), ans),
         None,
-        lambda ct, ans, *args, **kw: fit(_lower(ct, ans, *args, **kw), kw["min"], ans),
-        lambda ct, ans, *args, **kw: fit(_upper(ct, ans, *args, **kw), kw["max"], ans),
+        lambda ct, ans, *args, **kw: unbroadcast(_lower(ct, ans, *args, **kw), kw["min"], ans),
+        lambda ct, ans, *args, **kw: unbroadcast(_upper(ct, ans, *args, **kw), kw["max"], ans),
     ),
     (_clip, _lower, _upper, None, _lower, _upper),
     ("a", "a_min", "a_max", "out", "min", "max"),

@@ -16,7 +16,7 @@ from ...gradients import table
 from ...gradients.composite import composite, pullback_of, push_forward
 from ...gradients.rule import nondifferentiable, structural
 from ...gradients.table import NoRule, Pullback, Rule
-from ...gradients.unbroadcast import conj, fit, is_complex, primitive, shape_of
+from ...gradients.unbroadcast import conj, is_complex, primitive, shape_of, unbroadcast
 
 mm = np.matmul
 
@@ -75,14 +75,14 @@ def _solved(a: Any, x: Any, b: Any) -> Any:
 
 
 def _solve_b(ct: Any, ans: Any, a: Any, b: Any) -> Any:
-    return fit(_solved(h(a), ct, b), b)
+    return unbroadcast(_solved(h(a), ct, b), b)
 
 
 def _solve_a(ct: Any, ans: Any, a: Any, b: Any) -> Any:
     back = _solved(h(a), ct, b)
     if _is_vector(b):
-        return fit(-back[..., :, None] * conj(ans)[..., None, :], a)
-    return fit(-mm(back, h(ans)), a)
+        return unbroadcast(-back[..., :, None] * conj(ans)[..., None, :], a)
+    return unbroadcast(-mm(back, h(ans)), a)
 
 
 def _solve_a_tangent(t: Any, ans: Any, a: Any, b: Any) -> Any:

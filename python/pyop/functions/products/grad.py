@@ -15,7 +15,7 @@ from ...gradients.adjoints import reshape_like
 from ...gradients.composite import composite
 from ...gradients.rule import PerArgument, structural
 from ...gradients.table import NoRule, Pullback, Rule
-from ...gradients.unbroadcast import Shape, broadcast_like, conj, fit, fit_dtype, shape_of
+from ...gradients.unbroadcast import Shape, broadcast_like, conj, fit_dtype, shape_of, unbroadcast
 
 
 def _ndim(a: Any, what: str) -> int:
@@ -50,32 +50,32 @@ def _without_axes(name: str, rule: Any) -> Any:
 def _matmul_left(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
     m, n = _ndim(a, "np.matmul"), _ndim(b, "np.matmul")
     if n == 1:
-        return fit(ct * conj(b) if m == 1 else ct[..., None] * conj(b), a)
+        return unbroadcast(ct * conj(b) if m == 1 else ct[..., None] * conj(b), a)
     if m == 1:
-        return fit(np.matmul(conj(b), ct[..., None])[..., 0], a)
-    return fit(np.matmul(ct, _h(b)), a)
+        return unbroadcast(np.matmul(conj(b), ct[..., None])[..., 0], a)
+    return unbroadcast(np.matmul(ct, _h(b)), a)
 
 
 def _matmul_right(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
     m, n = _ndim(a, "np.matmul"), _ndim(b, "np.matmul")
     if m == 1:
-        return fit(conj(a) * ct if n == 1 else conj(a)[:, None] * ct[..., None, :], b)
+        return unbroadcast(conj(a) * ct if n == 1 else conj(a)[:, None] * ct[..., None, :], b)
     if n == 1:
-        return fit(np.matmul(_h(a), ct[..., None])[..., 0], b)
-    return fit(np.matmul(_h(a), ct), b)
+        return unbroadcast(np.matmul(_h(a), ct[..., None])[..., 0], b)
+    return unbroadcast(np.matmul(_h(a), ct), b)
 
 
 def _dot_left(ct: Any, ans: Any, a: Any, b: Any, out: Any = None) -> Any:
     m, n = _ndim(a, "np.dot"), _ndim(b, "np.dot")
     if not m or not n:
-        return fit(ct * conj(b), a, ans)
+        return unbroadcast(ct * conj(b), a, ans)
     return _matmul_left(ct, ans, a, b) if n < 3 else _tensordot_left(ct, ans, a, b, (-1, -2))
 
 
 def _dot_right(ct: Any, ans: Any, a: Any, b: Any, out: Any = None) -> Any:
     m, n = _ndim(a, "np.dot"), _ndim(b, "np.dot")
     if not m or not n:
-        return fit(conj(a) * ct, b, ans)
+        return unbroadcast(conj(a) * ct, b, ans)
     return (
         _matmul_right(ct, ans, a, b) if m < 3 and n < 3 else _tensordot_right(ct, ans, a, b, (-1, -2 if n > 1 else -1))
     )
@@ -114,22 +114,22 @@ def _tensordot_right(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
 
 def _inner_left(ct: Any, ans: Any, a: Any, b: Any) -> Any:
     if not _ndim(a, "np.inner") or not _ndim(b, "np.inner"):
-        return fit(ct * conj(b), a, ans)
+        return unbroadcast(ct * conj(b), a, ans)
     return _tensordot_left(ct, ans, a, b, (-1, -1))
 
 
 def _inner_right(ct: Any, ans: Any, a: Any, b: Any) -> Any:
     if not _ndim(a, "np.inner") or not _ndim(b, "np.inner"):
-        return fit(conj(a) * ct, b, ans)
+        return unbroadcast(conj(a) * ct, b, ans)
     return _tensordot_right(ct, ans, a, b, (-1, -1))
 
 
 def _vecdot_left(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
-    return fit(np.expand_dims(conj(ct), -1 if axis is None else int(axis)) * x2, x1)
+    return unbroadcast(np.expand_dims(conj(ct), -1 if axis is None else int(axis)) * x2, x1)
 
 
 def _vecdot_right(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
-    return fit(np.expand_dims(ct, -1 if axis is None else int(axis)) * x1, x2)
+    return unbroadcast(np.expand_dims(ct, -1 if axis is None else int(axis)) * x1, x2)
 
 
 # fmt: off
@@ -146,11 +146,11 @@ if hasattr(np, "vecdot"):
     _both(np.vecdot, _without_axes("vecdot", _vecdot_left), _without_axes("vecdot", _vecdot_right), ("x1", "x2"))
 if hasattr(np, "matvec"):  # NumPy 2.2
     _both(np.matvec,
-          _without_axes("matvec", lambda ct, ans, a, x, **kw: fit(ct[..., :, None] * conj(x)[..., None, :], a)),
-          _without_axes("matvec", lambda ct, ans, a, x, **kw: fit(np.matvec(_h(a), ct), x)), ("x1", "x2"))
+          _without_axes("matvec", lambda ct, ans, a, x, **kw: unbroadcast(ct[..., :, None] * conj(x)[..., None, :], a)),
+          _without_axes("matvec", lambda ct, ans, a, x, **kw: unbroadcast(np.matvec(_h(a), ct), x)), ("x1", "x2"))
     # vecmat conjugates the vector.
-    _both(np.vecmat, _without_axes("vecmat", lambda ct, ans, x, a, **kw: fit(np.matvec(a, conj(ct)), x)),
-          _without_axes("vecmat", lambda ct, ans, x, a, **kw: fit(x[..., :, None] * ct[..., None, :], a)),
+    _both(np.vecmat, _without_axes("vecmat", lambda ct, ans, x, a, **kw: unbroadcast(np.matvec(a, conj(ct)), x)),
+          _without_axes("vecmat", lambda ct, ans, x, a, **kw: unbroadcast(x[..., :, None] * ct[..., None, :], a)),
           ("x1", "x2"))
 # fmt: on
 for _name in ("matmul", "outer", "tensordot", "vecdot"):
@@ -266,7 +266,7 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: tupl
         if dots and before:  # the axes of `...` stand between letters
             found = _without_extra(found, operand)
             found = _moved(found, operand, len(before), len(kept))
-        return fit(_like_operand(found, operand), operand)
+        return unbroadcast(_like_operand(found, operand), operand)
     if dots:
         raise NoRule(f"np.einsum: the gradient of operand {target!r}, which repeats or drops letters beside '...'")
     sizes: Shape = shape_of(operand)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -31,7 +32,7 @@ def _kept(e: Emitter, x: Operand, where: Any, other: Any) -> Operand:
     return e.add("Where", mask, x, e.constant(other, x.dtype), dtype=x.dtype).like(x)
 
 
-def _summing(ufunc: np.ufunc, op_type: str, default_axis: int | None) -> Any:
+def _summing(ufunc: np.ufunc, op_type: str, default_axis: int | None) -> Callable[..., Operand]:
     """The rule of a sum or product: of the function, and of the method of the ufunc, whose axis is 0 by default."""
     identity = ufunc.identity
 
@@ -208,7 +209,7 @@ def _all(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any =
     return _truth(e, "ReduceMin", a, axis, keepdims)
 
 
-def _of_method(rule: Any) -> Any:
+def _of_method(rule: Callable[..., Operand]) -> Callable[..., Operand]:
     """The rule of a ufunc's method ``reduce``, by that of the function: its axis is 0 by default."""
 
     def of_method(

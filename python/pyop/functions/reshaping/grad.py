@@ -12,7 +12,7 @@ from ...gradients import table
 from ...gradients.adjoints import movement, reshape_like
 from ...gradients.rule import linear, nondifferentiable, structural
 from ...gradients.table import NoRule, Pullback, Rule
-from ...gradients.unbroadcast import fit, fit_dtype
+from ...gradients.unbroadcast import fit_dtype, unbroadcast
 
 
 def _in_order(a: Any, order: Any, what: str) -> Any:
@@ -54,7 +54,7 @@ def _roll(ct: Any, ans: Any, a: Any, shift: Any, axis: Any = None) -> Any:
 
 structural(np.reshape, (_reshape,), (_reshape_tangent,), ("a",))
 structural(np.ravel, (_ravel,), (_ravel_tangent,), ("a",))
-linear(np.broadcast_to, lambda ct, ans, array, shape, subok=False: fit(ct, array, ans), ("array",))
+linear(np.broadcast_to, lambda ct, ans, array, shape, subok=False: unbroadcast(ct, array, ans), ("array",))
 linear(np.flip, lambda ct, ans, m, axis=None: np.flip(ct, axis), ("m",))
 linear(np.fliplr, lambda ct, ans, m: np.fliplr(ct), ("m",))
 linear(np.flipud, lambda ct, ans, m: np.flipud(ct), ("m",))
@@ -87,7 +87,7 @@ class Each(Rule):
         return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
 
 
-table.add(Each(np.broadcast_arrays, lambda ct, part, k, args, subok=False: fit(ct, args[k], part)))
+table.add(Each(np.broadcast_arrays, lambda ct, part, k, args, subok=False: unbroadcast(ct, args[k], part)))
 
 
 class Atleast(Each):

@@ -9,15 +9,15 @@ import numpy as np
 from ...gradients.adjoints import movement
 from ...gradients.composite import composite
 from ...gradients.rule import structural
-from ...gradients.unbroadcast import fit
+from ...gradients.unbroadcast import unbroadcast
 
 
 def _where(ct: Any, ans: Any, mask: Any, x: Any, y: Any) -> Any:
-    return fit(np.where(mask, ct, 0), x, ans)
+    return unbroadcast(np.where(mask, ct, 0), x, ans)
 
 
 def _where_other(ct: Any, ans: Any, mask: Any, x: Any, y: Any) -> Any:
-    return fit(np.where(mask, 0, ct), y, ans)
+    return unbroadcast(np.where(mask, 0, ct), y, ans)
 
 
 movement(np.compress, 1, ("condition", "a"))

@@ -10,7 +10,7 @@ import scipy.special as sp
 
 from ...gradients.rule import PerArgument, elementwise, structural, unknown
 from ...gradients.table import add
-from ...gradients.unbroadcast import conj, fit, is_complex
+from ...gradients.unbroadcast import conj, is_complex, unbroadcast
 
 _lambertw: Any = getattr(sp._ufuncs, "_lambertw", None)
 
@@ -46,7 +46,7 @@ def _enveloped(f: Any, slope: Any, part: Any) -> None:
     def jvp(t: Any, ans: Any, v: Any, z: Any) -> Any:
         return slope(v, z) * t - np.sign(part(z)) * part(t) * ans
 
-    add(PerArgument(f, (unknown, vjp), (unknown, jvp), ("v", "z"), fit))
+    add(PerArgument(f, (unknown, vjp), (unknown, jvp), ("v", "z"), unbroadcast))
 
 
 def _sine2(m: Any, phi: Any) -> Any:
