@@ -69,7 +69,7 @@ def rule(*functions: Any) -> Callable[[R], R]:
 
 
 def find(name: str) -> Any:
-    """The object of this dotted name below ``numpy``, or None."""
+    """Return the object of this dotted name below ``numpy``, or None."""
     target: Any = np
     for part in name.split("."):
         try:
@@ -83,7 +83,7 @@ def find(name: str) -> Any:
 
 
 def lookup(function: Any) -> Rule | None:
-    """The rule of a NumPy function, or None. Ufuncs have one rule for all, see `pyop.functions.ufuncs`.
+    """Return the rule of a NumPy function, or None. Ufuncs have one rule for all, see `pyop.functions.ufuncs`.
 
     Parameters
     ----------
@@ -112,13 +112,13 @@ def lookup(function: Any) -> Rule | None:
 
 
 def infer(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """The specs ``function(*args, **kwargs)`` returns; one unknown Spec if there is no rule for the function."""
+    """Return the specs ``function(*args, **kwargs)`` returns; one unknown Spec if there is no rule for the function."""
     found = lookup(function)
     return Spec() if found is None else found(*args, **kwargs)
 
 
 def names() -> list[Any]:
-    """Every function that has a rule."""
+    """Return every function that has a rule."""
     if not _loaded:
         _load()
     return list(_rules)
@@ -144,7 +144,7 @@ def _load() -> None:
 
 @cache
 def settled(function: Rule) -> Rule:
-    """The rule with ``out`` refused and with its results brought to what a node can promise."""
+    """Return the rule with ``out`` refused and with its results brought to what a node can promise."""
     code: Any = function.__code__  # a rule is a plain function
     positional = code.co_varnames[: code.co_argcount]
     at = positional.index("out") if "out" in positional else None
@@ -177,7 +177,7 @@ def settle(tree: Any) -> Any:
 
 
 def settled_spec(spec: Spec) -> Spec:
-    """As `settle`, for one spec."""
+    """Do as `settle`, for one spec."""
     dtype = spec.dtype
     if not isinstance(dtype, np.dtype):
         return spec

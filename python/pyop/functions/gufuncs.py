@@ -24,7 +24,7 @@ def _core(signature: str) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str,
 
 
 def core_shapes(ufunc: np.ufunc, shapes: list[Shape], kwargs: dict[str, Any]) -> list[Shape]:
-    """The shapes of the results of a gufunc call."""
+    """Return the shapes of the results of a gufunc call."""
     assert ufunc.signature is not None
     inputs, outputs = _core(ufunc.signature)
     if any(shape is None for shape in shapes):
@@ -77,7 +77,7 @@ def _bind(ufunc: np.ufunc, bound: dict[str, Extent], name: str, size: Extent, k:
 def _input_axes(
     inputs: tuple[tuple[str, ...], ...], shapes: list[Shape], kwargs: dict[str, Any]
 ) -> list[tuple[int, ...]] | None:
-    """Where the core dimensions of each input are, or None if ``axes=`` leaves that open."""
+    """Tell where the core dimensions of each input are, or None if ``axes=`` leaves that open."""
     if kwargs.get("axes") is not None:
         axes = kwargs["axes"]
         given = [(item,) if isinstance(item, int) else tuple(item) for item in axes[: len(inputs)]]

@@ -41,7 +41,7 @@ class Operand(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The dtype's kind, or the empty string if the dtype is not known."""
+        """Return the dtype's kind, or the empty string if the dtype is not known."""
         return "" if self.dtype is None else self.dtype.kind
 
 
@@ -59,7 +59,7 @@ class Number(NamedTuple):
 
 
 def extents(shape: Any) -> Shape:
-    """A spec's shape as extents: unknown rank if it has a variadic part, unknown size where it has a late one."""
+    """Return a spec's shape as extents: unknown rank if it has a variadic part, unknown size where one is late."""
     if shape is None:
         return None
     result: list[Extent] = []
@@ -74,14 +74,14 @@ def extents(shape: Any) -> Shape:
 
 
 def holds_spec(x: Any) -> bool:
-    """Whether a Spec or a Dim lies anywhere inside nested lists and tuples."""
+    """Tell whether a Spec or a Dim lies anywhere inside nested lists and tuples."""
     if isinstance(x, (list, tuple)):
         return any(holds_spec(item) for item in x)
     return isinstance(x, (Spec, Dim))
 
 
 def operand(x: Any) -> Operand:
-    """What is known of one argument: a Spec, an array, a Python number, or anything NumPy can convert."""
+    """Tell what is known of one argument: a Spec, an array, a Python number, or anything NumPy can convert."""
     if isinstance(x, Spec):
         dtype = x.dtype if isinstance(x.dtype, np.dtype) else None
         return Operand(dtype, extents(x.shape))
@@ -98,7 +98,7 @@ def operand(x: Any) -> Operand:
 
 
 def stacked(items: Any) -> Operand:
-    """A list with Specs in it, as NumPy would convert it: one more axis in front of what its items have."""
+    """Return a list with Specs in it, as NumPy would convert it: one more axis in front of what its items have."""
     parts = [operand(item) for item in items]
     shape: tuple[Extent, ...] = (len(parts),)
     for part in parts:
@@ -120,7 +120,7 @@ def operands(*args: Any) -> list[Operand]:
 
 
 def promote(*parts: Operand) -> DType | None:
-    """The common dtype, Python numbers being weak; None if one is not known."""
+    """Return the common dtype, Python numbers being weak; None if one is not known."""
     known: list[Any] = []
     for part in parts:
         if part.dtype is None:
@@ -130,7 +130,7 @@ def promote(*parts: Operand) -> DType | None:
 
 
 def one(x: Any, ndim: int = 1) -> Any:
-    """The stand-in for an argument in a probe: one element of its dtype, or a Python number of its type."""
+    """Return the stand-in for an argument in a probe: one element of its dtype, or a Python number of its type."""
     part = x if isinstance(x, Operand) else operand(x)
     if part.weak is not None:
         return Number(part.weak)
@@ -138,12 +138,13 @@ def one(x: Any, ndim: int = 1) -> Any:
 
 
 def probe(func: Callable[..., Any], *args: Any, **kwargs: Any) -> DType | None:
-    """The dtype ``func`` returns for arguments in which Samples stand for arrays; None if one of theirs is unknown."""
+    """Return the dtype ``func`` returns for arguments in which Samples stand for arrays; None if one of theirs is
+    unknown."""
     return probe_all(func, *args, **kwargs)[0]
 
 
 def probe_all(func: Callable[..., Any], *args: Any, count: int = 1, **kwargs: Any) -> tuple[DType | None, ...]:
-    """As `probe`, for a function that returns ``count`` arrays."""
+    """Do as `probe`, for a function that returns ``count`` arrays."""
     items = tuple(kwargs.items())
     try:
         hash((args, items))

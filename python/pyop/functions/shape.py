@@ -43,13 +43,13 @@ __all__ = [
 
 
 def axis_of(axis: Any, ndim: int) -> int:
-    """One axis, counted from the front; AxisError if there is no such axis."""
+    """Return one axis, counted from the front; AxisError if there is no such axis."""
     _require_static(axis)
     return normalize_axis_index(operator.index(axis), ndim)
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes counted from the front; None means all. An integer, a sequence, or None."""
+    """Return axes counted from the front; None means all. An integer, a sequence, or None."""
     if axis is None:
         return tuple(range(ndim))
     _require_static(axis)
@@ -57,7 +57,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def is_static(x: Any) -> bool:
-    """Whether a parameter is concrete: not computed by the graph."""
+    """Tell whether a parameter is concrete: not computed by the graph."""
     if isinstance(x, (tuple, list)):
         return all(is_static(item) for item in x)
     return not isinstance(x, Spec)
@@ -72,7 +72,8 @@ def _require_static(axis: Any) -> None:
 
 
 def ints(x: Any) -> tuple[int, ...] | None:
-    """A concrete parameter that is an integer or a sequence of integers, as a tuple; None if the graph computes it."""
+    """Return a concrete parameter that is an integer or a sequence of integers, as a tuple; None if the graph
+    computes it."""
     if not is_static(x):
         return None
     try:
@@ -82,12 +83,12 @@ def ints(x: Any) -> tuple[int, ...] | None:
 
 
 def unknown(ndim: int | None) -> Shape:
-    """A shape of this rank with no size known."""
+    """Return a shape of this rank with no size known."""
     return None if ndim is None else (None,) * ndim
 
 
 def reduced(shape: Shape, axis: Any = None, keepdims: Any = False) -> Shape:
-    """The shape after a reduction over ``axis`` (None: over all)."""
+    """Return the shape after a reduction over ``axis`` (None: over all)."""
     if not is_static(axis):
         return shape if shape is None or not keepdims else unknown(len(shape))
     if shape is None:
@@ -101,22 +102,22 @@ def reduced(shape: Shape, axis: Any = None, keepdims: Any = False) -> Shape:
 
 
 def replaced(shape: tuple[Extent, ...], axis: int, size: Extent) -> tuple[Extent, ...]:
-    """The shape with one size replaced."""
+    """Return the shape with one size replaced."""
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def dropped(shape: tuple[Extent, ...], *axes: int) -> tuple[Extent, ...]:
-    """The shape without these axes."""
+    """Return the shape without these axes."""
     return tuple(size for i, size in enumerate(shape) if i not in axes)
 
 
 def broadcast(*parts: Operand | Shape) -> Shape:
-    """The common shape, or ValueError as NumPy raises it."""
+    """Return the common shape, or ValueError as NumPy raises it."""
     return broadcast_shapes(*(part.shape if isinstance(part, Operand) else part for part in parts))
 
 
 def concrete(shape: Shape) -> tuple[int, ...] | None:
-    """The shape if every size is a number."""
+    """Return the shape if every size is a number."""
     if shape is None or not all(isinstance(size, int) for size in shape):
         return None
     return tuple(size for size in shape if isinstance(size, int))
@@ -132,7 +133,7 @@ def merge(a: Extent, b: Extent, what: str) -> Extent:
 
 
 def least(size: Extent) -> int:
-    """A number the size is never below: sizes are not negative, so neither is a polynomial without a minus."""
+    """Return a number the size is never below: sizes are not negative, so neither is a polynomial without a minus."""
     if isinstance(size, Dim):
         text = str(size)
         if "-" in text or "/" in text:
@@ -143,19 +144,19 @@ def least(size: Extent) -> int:
 
 
 def full(shape: Shape) -> bool:
-    """Whether it is sure that there is at least one element."""
+    """Tell whether it is sure that there is at least one element."""
     return shape is not None and all(least(size) for size in shape)
 
 
 def minus(size: Extent, k: int) -> Extent:
-    """``max(size - k, 0)``, unknown where it depends on which of the two is the larger."""
+    """Return ``max(size - k, 0)``, unknown where it depends on which of the two is the larger."""
     if isinstance(size, int):
         return max(size - k, 0)
     return sub(size, k) if least(size) >= k else None
 
 
 def shape_argument(shape: Any) -> Shape:
-    """A shape parameter: an integer or a sequence of sizes, whose Spec entries are computed by the graph."""
+    """Return a shape parameter: an integer or a sequence of sizes, whose Spec entries are computed by the graph."""
     if isinstance(shape, Spec):
         length = extents(shape.shape)
         if length == ():

@@ -24,7 +24,7 @@ _COMPARISONS = frozenset(
 
 
 def infer(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The spec, or the tuple of specs, that ``getattr(ufunc, method)(*args, **kwargs)`` returns.
+    """Return the spec, or the tuple of specs, that ``getattr(ufunc, method)(*args, **kwargs)`` returns.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def infer(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def resolve(ufunc: np.ufunc, parts: list[Operand], kwargs: dict[str, Any]) -> tuple[DType | None, ...]:
-    """The dtypes of the results, None for each that depends on a dtype not known."""
+    """Return the dtypes of the results, None for each that depends on a dtype not known."""
     signature = _signature(ufunc, kwargs)
     if any(part.dtype is None for part in parts):
         if signature is None:
@@ -83,7 +83,7 @@ def resolve(ufunc: np.ufunc, parts: list[Operand], kwargs: dict[str, Any]) -> tu
 
 
 def _signature(ufunc: np.ufunc, kwargs: dict[str, Any]) -> tuple[DType | None, ...] | None:
-    """The loop asked for by ``dtype=`` or ``signature=``, one entry an argument."""
+    """Return the loop asked for by ``dtype=`` or ``signature=``, one entry an argument."""
     dtype, signature = kwargs.get("dtype"), kwargs.get("signature", kwargs.get("sig"))
     if signature is None:
         return None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout

@@ -26,7 +26,7 @@ def _like(x: Any, like: Any) -> Spec:
 
 @primitive(lambda x, like, order="C": _like(x, like))
 def _reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
-    """`x` in the shape of `like`."""
+    """Return `x` in the shape of `like`."""
     return np.reshape(x, np.shape(like), order=order)
 
 
@@ -36,7 +36,7 @@ structural(
 
 
 def reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
-    """`x` in the shape of `like`; nothing is done where that is known to be its own."""
+    """Return `x` in the shape of `like`; nothing is done where that is known to be its own."""
     have, want = shape_of(x), shape_of(like)
     if have is not None and have == want and None not in have:
         return x
@@ -58,7 +58,7 @@ def _is_basic(key: Any) -> bool:
 
 @primitive(lambda ct, like, key: _like(ct, like))
 def put(ct: Any, like: Any, key: Any) -> Any:
-    """Zeros in the shape of `like`, with `ct` added at ``[key]``: the adjoint of indexing."""
+    """Return zeros in the shape of `like`, with `ct` added at ``[key]``: the adjoint of indexing."""
     ct = np.asarray(ct)
     out = np.zeros(np.shape(like), ct.dtype)
     if _is_basic(key):
@@ -104,12 +104,13 @@ structural(
 
 
 def move_back(func: Callable[..., Any], position: int, ct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The adjoint of a function that copies, drops or repeats elements of one argument: it is run on their numbers."""
+    """Return the adjoint of a function that copies, drops or repeats elements of one argument: it is run on their
+    numbers."""
     return _move_back(ct, args[position], func, args[:position], args[position + 1 :], kwargs)
 
 
 def movement(func: Any, position: int = 0, names: Sequence[str] = ()) -> None:
-    """A function that copies, drops, repeats or moves the elements of one argument, and adds nothing but zeros."""
+    """Add the rule of a function that copies, drops, repeats or moves elements, and adds nothing but zeros."""
 
     def vjp(ct: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
         return move_back(func, position, ct, args, kwargs)
@@ -123,7 +124,7 @@ def movement(func: Any, position: int = 0, names: Sequence[str] = ()) -> None:
 
 @primitive(lambda ct, arrays, axis, k: _like(ct, arrays[k]))
 def part_of(ct: Any, arrays: Any, axis: int, k: int) -> Any:
-    """The part of `ct` where array `k` of `arrays` came to lie when they were joined along `axis`."""
+    """Return the part of `ct` where array `k` of `arrays` came to lie when they were joined along `axis`."""
     start = sum(np.shape(a)[axis] for a in arrays[:k])
     index: list[Any] = [slice(None)] * np.ndim(ct)
     index[axis] = slice(start, start + np.shape(arrays[k])[axis])
@@ -139,7 +140,7 @@ structural(part_of, (_part_of_adjoint, None, None, None), ("same", None, None, N
 
 @primitive(lambda x, like, axes: _like(x, like))
 def resize_like(x: Any, like: Any, axes: Any) -> Any:
-    """`x` cut off, or continued with zeros, at the end of some axes, to the sizes that `like` has there."""
+    """Return `x` cut off, or continued with zeros, at the end of some axes, to the sizes that `like` has there."""
     x = np.asarray(x)
     want = np.shape(like)
     x = x[tuple(slice(want[k] if k in _positive(axes, x.ndim) else None) for k in range(x.ndim))]
@@ -176,7 +177,7 @@ def _count(a: Any, axis: Any) -> Any:
 
 
 def count(a: Any, axis: Any = None) -> Any:
-    """How many elements lie along axes: an int where that is known, else a number that is counted at run."""
+    """Tell how many elements lie along axes: an int where that is known, else a number that is counted at run."""
     shape = shape_of(a)
     if shape is not None:
         axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -193,19 +194,19 @@ structural(_count, (None, None), (None, None), ("a", "axis"))
 
 
 def along(axis: int, item: Any) -> tuple[Any, ...]:
-    """An index that applies `item` to one axis."""
+    """Return an index that applies `item` to one axis."""
     return (slice(None),) * axis + (item,) if axis >= 0 else (Ellipsis, item) + (slice(None),) * (-axis - 1)
 
 
 def shift(a: Any, axis: int, fill: float) -> Any:
-    """`a` moved one on along an axis, with `fill` at the beginning."""
+    """Return `a` moved one on along an axis, with `fill` at the beginning."""
     first = np.full_like(a[along(axis, slice(0, 1))], fill)
     return np.concatenate([first, a[along(axis, slice(0, -1))]], axis=axis)
 
 
 @primitive(lambda c, x, axis: Spec(np.result_type(c.dtype, x.dtype) if _known(c, x) else None, x.shape))
 def recurrence(c: Any, x: Any, axis: int) -> Any:
-    """``s[k] = c[k] + x[k] * s[k - 1]`` along an axis: what running products and their adjoints are made of."""
+    """Return ``s[k] = c[k] + x[k] * s[k - 1]`` along an axis: what running products and their adjoints are made of."""
     c, x = np.moveaxis(np.asarray(c), axis, 0), np.moveaxis(np.asarray(x), axis, 0)
     out = np.array(np.broadcast_to(c, x.shape), np.result_type(c, x))
     for k in range(1, len(out)):
@@ -218,7 +219,8 @@ def _known(c: Any, x: Any) -> bool:
 
 
 def _backwards(ct: Any, x: Any, axis: int) -> Any:
-    """The adjoint of `recurrence` in `c`: the same from the end, each step with the factor of the one after it."""
+    """Return the adjoint of `recurrence` in `c`: the same from the end, each step with the factor of the one after
+    it."""
     return np.flip(recurrence(np.flip(ct, axis), shift(np.flip(conj(x), axis), axis, 0.0), axis), axis)
 
 

@@ -22,7 +22,7 @@ _Leaf = tuple[int, tuple[int, ...]]  # which leaf of the settled call, and where
 
 
 def pull(rule: Rule, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-    """As ``rule.vjp``, whatever containers hold the arrays.
+    """Do as ``rule.vjp``, whatever containers hold the arrays.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def push(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """As ``rule.jvp``, whatever containers hold the arrays."""
+    """Do as ``rule.jvp``, whatever containers hold the arrays."""
     settled = _settle(rule, args, kwargs)
     if settled is None:
         return rule.jvp(argnums, tangents, ans, args, kwargs)
@@ -72,7 +72,7 @@ def push(
 
 
 def stacked(x: Any) -> Any:
-    """The array that NumPy makes of a list; of one that holds Tensors or Values, by ``np.stack``."""
+    """Return the array that NumPy makes of a list; of one that holds Tensors or Values, by ``np.stack``."""
     if not isinstance(x, (tuple, list)):
         return x
     return np.stack([stacked(item) for item in x]) if _holds_symbols(x) else np.asarray(x)
@@ -85,8 +85,8 @@ def _holds_symbols(x: Any) -> bool:
 
 
 def _settle(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call with stacked arrays in the place of lists: its arguments, where each leaf has gone, and the stacked
-    arrays with what they were made of, by leaf. None where there is nothing to do."""
+    """Return the call with stacked arrays in the place of lists: its arguments, where each leaf has gone, and the
+    stacked arrays with what they were made of, by leaf. None where there is nothing to do."""
     if not any(isinstance(x, (tuple, list)) for x in args) and not any(
         isinstance(x, (tuple, list)) for x in kwargs.values()
     ):
@@ -138,7 +138,7 @@ def _paths(x: Any, path: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _part(ct: Any, array: Any, path: tuple[int, ...]) -> Any:
-    """The cotangent of one leaf, of that of the stacked array."""
+    """Return the cotangent of one leaf, of that of the stacked array."""
     if ct is None or not path:
         return ct
     if isinstance(ct, Scalar):

@@ -25,7 +25,7 @@ def check_options(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> N
 
 
 def computed_with(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments as a ufunc computes with them: complex ones with ``dtype=complex``."""
+    """Return the arguments as a ufunc computes with them: complex ones with ``dtype=complex``."""
     dtype = kwargs.get("dtype")
     if dtype is None or np.dtype(dtype).kind != "c":
         return args
@@ -34,7 +34,7 @@ def computed_with(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, .
 
 
 def refuse_narrowing(func: Any, dtype: Any, *args: Any) -> None:
-    """An error where ``dtype=`` drops imaginary parts before something that is not linear is computed."""
+    """Refuse a ``dtype=`` that drops imaginary parts before something that is not linear is computed."""
     if dtype is None or dtype is np._NoValue or np.dtype(dtype).kind == "c":
         return
     if any(is_complex(x) for x in args):

@@ -33,7 +33,7 @@ def unknown(t: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _known(func: Any, derivatives: Sequence[Any], k: int, names: Sequence[str] = ()) -> Any:
-    """The derivative by argument `k`, which is an error where nobody knows it."""
+    """Return the derivative by argument `k`, which is an error where nobody knows it."""
     found = derivatives[k]
     if found is unknown:
         name, label = name_of(func), f" ({names[k]})" if k < len(names) else ""
@@ -153,7 +153,7 @@ class PerArgument(Rule):
         return "array" if any(parameter < len(fs) and fs[parameter] is not None for fs in known) else ""
 
     def position(self, place: Place) -> int:
-        """Which parameter an argument is for."""
+        """Tell which parameter an argument is for."""
         if isinstance(place.argument, int):
             return place.argument
         if place.argument in self.names:
@@ -161,7 +161,7 @@ class PerArgument(Rule):
         raise NoRule(f"{name_of(self.func)} has no gradient rule for its argument {place.argument!r}{_REMEDY}")
 
     def _options(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The keywords that its rules see: not those that every elementwise ufunc has."""
+        """Return the keywords that its rules see: not those that every elementwise ufunc has."""
         if not kwargs or not isinstance(self.func, np.ufunc) or self.func.signature is not None:
             return kwargs
         check_options(self.func, args, kwargs)
@@ -215,7 +215,7 @@ class PerArgument(Rule):
 
 
 def _asked(func: Any, f: Any, ct: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a rule of a function says; an error that names the call, if the rule does not take its arguments."""
+    """Tell what a rule of a function says; an error that names the call, if the rule does not take its arguments."""
     try:
         return f(ct, ans, *args, **kwargs)
     except TypeError as error:
@@ -275,29 +275,29 @@ class NotDifferentiable(Rule):
 
 
 def elementwise(func: Any, *derivatives: Derivative) -> None:
-    """A ufunc by what the tangent of each argument becomes; see `Elementwise`."""
+    """Add the rule of a ufunc, by what the tangent of each argument becomes; see `Elementwise`."""
     table.add(Elementwise(func, derivatives))
 
 
 def derivatives_of(func: Any) -> tuple[Derivative, ...]:
-    """What `elementwise` was given for a function."""
+    """Return what `elementwise` was given for a function."""
     rule = table.lookup(func)
     assert isinstance(rule, Elementwise)
     return rule.derivatives
 
 
 def linear(func: Any, vjp: Callable[..., Any], names: Sequence[str] = ("a",)) -> None:
-    """A function that is linear in its first argument, by its adjoint."""
+    """Add the rule of a function that is linear in its first argument, by its adjoint."""
     table.add(PerArgument(func, (vjp,), ("same",), names))
 
 
 def structural(func: Any, vjps: Sequence[Any], jvps: Sequence[Any] | None, names: Sequence[str]) -> None:
-    """A function by a vjp and a jvp for each parameter."""
+    """Add the rule of a function, by a vjp and a jvp for each parameter."""
     table.add(PerArgument(func, vjps, jvps, names))
 
 
 def spreading(func: Any, vjp: Callable[..., Any], jvp: Any, narrow: Callable[..., Any], names: Sequence[str]) -> None:
-    """A reduction, by the rules of its one parameter; `narrow` is its vjp without laying the cotangent out."""
+    """Add the rule of a reduction; `narrow` is its vjp without laying the cotangent out."""
     rule = PerArgument(func, (vjp,), (jvp,), names)
     rule.narrow = PerArgument(func, (narrow,), None, names)
     rule.narrow.narrows = True
@@ -305,7 +305,7 @@ def spreading(func: Any, vjp: Callable[..., Any], jvp: Any, narrow: Callable[...
 
 
 def nondifferentiable(*functions: Any) -> None:
-    """Functions that are constant wherever they have a derivative."""
+    """Add functions that are constant wherever they have a derivative."""
     for func in functions:
         table.add(NotDifferentiable(func))
 

@@ -32,16 +32,16 @@ class Scalar(float):
         return made
 
     def array(self) -> Any:
-        """As an array without dimensions."""
+        """Return it as an array without dimensions."""
         return np.asarray(float(self), self.dtype)
 
     def astype(self, dtype: Any) -> Scalar:
-        """For an argument of another dtype."""
+        """Return the same for an argument of another dtype."""
         return Scalar(self, np.dtype(dtype))
 
     @property
     def real(self) -> Scalar:
-        """The real part: all of it."""
+        """Return the real part: all of it."""
         return Scalar(self, np.zeros((), self.dtype).real.dtype)
 
     def __neg__(self) -> Scalar:

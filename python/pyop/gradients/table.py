@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 def leaves(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    """The leaves of a call, in the order in which argnums count them.
+    """Return the leaves of a call, in the order in which argnums count them.
 
     Positional arguments first, then keywords, each flattened if it is a container. Everything counts, arrays or not.
 
@@ -76,7 +76,7 @@ def leaves(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
 
 
 def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
-    """Where each of `leaves` stands.
+    """Tell where each of `leaves` stands.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
 
 
 def replaced(args: Sequence[Any], kwargs: dict[str, Any], new: Mapping[int, Any]) -> tuple[Any, dict[str, Any]]:
-    """The arguments of a call with some of its `leaves` replaced.
+    """Return the arguments of a call with some of its `leaves` replaced.
 
     Examples
     --------
@@ -136,12 +136,12 @@ class Rule:
         self.func = func
 
     def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """What a parameter is for, by its position or name: "array", "arrays" (a sequence of them), or "" for anything
-        else. A list that is given for an array is stacked before the rule sees it; see `listed`."""
+        """Tell what a parameter is for, by its position or name: "array", "arrays" (a sequence of them), or "" for
+        anything else. A list that is given for an array is stacked before the rule sees it; see `listed`."""
         return ""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-        """The function that takes the cotangent of `ans` to those of the arguments.
+        """Return the function that takes the cotangent of `ans` to those of the arguments.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Rule:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """The tangent of `ans`, a tuple if `ans` is one; None for zero.
+        """Return the tangent of `ans`, a tuple if `ans` is one; None for zero.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ def add(rule: R) -> R:
 
 
 def lookup(func: Any) -> Rule | None:
-    """The gradient rule of a function; None if it has none.
+    """Return the gradient rule of a function; None if it has none.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def set_outer_rule(make: Callable[[Any], Rule]) -> None:
 
 
 def _rule_of_its_own(func: Any) -> Rule | None:
-    """The rule of an op, or of what became of the rule of an op in a graph."""
+    """Return the rule of an op, or of what became of the rule of an op in a graph."""
     if isinstance(func, Op):
         gradient = func.contract.gradient
         return None if gradient is None else gradient.rule
@@ -293,7 +293,7 @@ def missing_of_op(name: str, contract: Any, place: str = "") -> NoReturn:
 
 
 def name_of(func: Any) -> str:
-    """How a message names a function."""
+    """Tell how a message names a function."""
     if isinstance(func, tuple):
         return f"np.{func[0].__name__}.{func[1]}"
     if isinstance(func, np.ufunc):

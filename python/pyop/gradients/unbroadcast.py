@@ -40,7 +40,7 @@ _PLAIN = (*_NUMBERS, np.generic)
 
 
 def primitive(infer: Callable[..., Any]) -> Callable[[F], F]:
-    """A function of arrays that takes part in NumPy's protocol as NumPy's own functions do.
+    """Make a function of arrays take part in NumPy's protocol as NumPy's own functions do.
 
     Parameters
     ----------
@@ -75,23 +75,24 @@ def _hook(x: Any) -> Any:
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a cotangent or tangent is left out because it is zero."""
+    """Tell whether a cotangent or tangent is left out because it is zero."""
     return x is None
 
 
 def shape_of(x: Any) -> Shape:
-    """The shape of an array, a Value or a number; None if it is not known."""
+    """Return the shape of an array, a Value or a number; None if it is not known."""
     found: Shape = x.shape if hasattr(x, "shape") else np.shape(x)
     return found
 
 
 def dtype_of(x: Any) -> np.dtype[Any] | None:
-    """The dtype of an array or Value; None if it is not known, and for Python numbers, which have none of their own."""
+    """Return the dtype of an array or Value; None if it is not known, and for Python numbers, which have none of
+    their own."""
     return getattr(x, "dtype", None)
 
 
 def is_complex(x: Any) -> bool | None:
-    """Whether something has complex elements; None if it is not known."""
+    """Tell whether something has complex elements; None if it is not known."""
     dtype = dtype_of(x)
     if dtype is not None:
         return dtype.kind == "c"
@@ -99,7 +100,7 @@ def is_complex(x: Any) -> bool | None:
 
 
 def number_of(x: Any) -> Any:
-    """The number an argument is, if it is a single one and known: a Python number, or a constant of the graph."""
+    """Return the number an argument is, if it is one and known: a Python number, or a constant of the graph."""
     if issubclass(type(x), _NUMBERS):
         return x
     if isinstance(x, Value) and x.shape == () and x.node.kind == "constant":
@@ -108,12 +109,12 @@ def number_of(x: Any) -> Any:
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate; of real numbers these themselves."""
+    """Return the complex conjugate; of real numbers these themselves."""
     return x if issubclass(type(x), float) or is_complex(x) is False else np.conjugate(x)
 
 
 def fit_dtype(ct: Any, like: Any, ans: Any = None) -> Any:
-    """A cotangent in the dtype of its argument: the real part of a complex one for a real argument."""
+    """Return a cotangent in the dtype of its argument: the real part of a complex one for a real argument."""
     if ct is None:
         return None
     target = dtype_of(like)
@@ -130,7 +131,7 @@ def fit_dtype(ct: Any, like: Any, ans: Any = None) -> Any:
 
 
 def unbroadcast(ct: Any, like: Any, ans: Any = None) -> Any:
-    """A cotangent of `ans` in dtype and shape of an argument that was broadcast to it.
+    """Return a cotangent of `ans` in dtype and shape of an argument that was broadcast to it.
 
     Parameters
     ----------
@@ -151,7 +152,8 @@ def unbroadcast(ct: Any, like: Any, ans: Any = None) -> Any:
 
 
 def unbroadcast_loosely(ct: Any, like: Any, ans: Any) -> Any:
-    """As `unbroadcast`, but what is smaller than an argument of the result's shape may stay so: it broadcasts to it."""
+    """Do as `unbroadcast`, but what is smaller than an argument of the result's shape may stay so: it broadcasts to
+    it."""
     if ct is None:
         return None
     want, full = shape_of(like), shape_of(ans)
@@ -177,7 +179,7 @@ def _fit_shape(ct: Any, have: Shape, like: Any, want: Shape, ans: Any, full: Sha
 def _plan(
     have: tuple[Extent, ...], want: tuple[Extent, ...], full: tuple[Extent, ...]
 ) -> tuple[int, tuple[int, ...], bool] | None:
-    """How many leading axes to sum, which others, and whether to broadcast first; None if that is not known."""
+    """Tell how many leading axes to sum, which others, and whether to broadcast first; None if that is not known."""
     lead = len(full) - len(want)
     missing = len(full) - len(have)
     if lead < 0 or missing < 0:
@@ -210,7 +212,7 @@ def _spec_like(ct: Any, like: Any) -> Spec:
 
 @primitive(_spec_like)
 def broadcast_like(x: Any, like: Any) -> Any:
-    """`x` broadcast to the shape of `like`."""
+    """Return `x` broadcast to the shape of `like`."""
     return np.broadcast_to(x, np.shape(like))
 
 
@@ -220,7 +222,7 @@ def _spec_of_like(ct: Any, ans: Any, like: Any) -> Spec:
 
 @primitive(_spec_of_like)
 def _fit_like(ct: Any, ans: Any, like: Any) -> Any:
-    """`ct`, which broadcasts to `ans`, summed over the axes along which `like` was broadcast to `ans`."""
+    """Return `ct`, which broadcasts to `ans`, summed over the axes along which `like` was broadcast to `ans`."""
     ct = np.broadcast_to(ct, np.shape(ans))
     want = np.shape(like)
     lead = ct.ndim - len(want)
@@ -238,5 +240,5 @@ def _dtype_like(ct: Any, like: Any) -> Spec:
 
 @primitive(_dtype_like)
 def _cast_like(ct: Any, like: Any) -> Any:
-    """`ct` in the dtype of `like`, if that is one of real or complex numbers."""
+    """Return `ct` in the dtype of `like`, if that is one of real or complex numbers."""
     return fit_dtype(np.asarray(ct), np.asarray(like))

@@ -70,7 +70,7 @@ def _counted(e: Emitter, a: Any, axis: Any) -> Operand:
 
 
 def _numbers(e: Emitter, like: Operand, start: int) -> Operand:
-    """The numbers of all elements, in the shape of an array."""
+    """Return the numbers of all elements, in the shape of an array."""
     total = e.add("Size", like, dtype=np.int64)
     stop = e.add("Add", total, e.constant(start, np.int64)) if start else total
     numbers = e.add("Range", e.constant(start, np.int64), stop, e.constant(1, np.int64))
@@ -78,7 +78,7 @@ def _numbers(e: Emitter, like: Operand, start: int) -> Operand:
 
 
 def _added(e: Emitter, ct: Operand, places: Operand, size: Operand) -> Operand:
-    """A vector of zeros, with numbers added at places."""
+    """Return a vector of zeros, with numbers added at places."""
     zeros = e.add("ConstantOfShape", e.add("Reshape", size, e.ints([1])), dtype=ct.dtype, value=_zero(ct.dtype))
     flat = e.ints([-1])
     places, ct = e.add("Reshape", places, flat), e.add("Reshape", ct, flat)
@@ -87,7 +87,7 @@ def _added(e: Emitter, ct: Operand, places: Operand, size: Operand) -> Operand:
 
 @standard(put)
 def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
-    """The places are those that the index picks of the numbers of all elements."""
+    """Add at the places that the index picks of the numbers of all elements."""
     (ct,) = same_dtype(e, (ct,))
     like = e.operand(like)
     if ct.dtype.kind not in "fiu":
@@ -100,7 +100,7 @@ def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
 
 @standard(_move_back)
 def _moved_back(e: Emitter, ct: Any, like: Any, func: Any, before: Any, after: Any, kwargs: Any) -> Operand:
-    """The function is run on the numbers of all elements; where it puts zeros instead, the number is 0."""
+    """Run the function on the numbers of all elements; where it puts zeros instead, the number is 0."""
     (ct,) = same_dtype(e, (ct,))
     like = e.operand(like)
     if ct.dtype.kind not in "fiu":

@@ -20,7 +20,7 @@ def _transpose(a: Any, axes: Any = None) -> Spec:
 
 
 def transposed(shape: Shape, axes: Any = None) -> Shape:
-    """The shape after ``transpose(axes)``."""
+    """Return the shape after ``transpose(axes)``."""
     if shape is None:
         return None if axes is None else unknown(len(axes))
     if axes is None:
@@ -103,7 +103,7 @@ def _squeeze(a: Any, axis: Any = None) -> Spec:
 
 
 def squeezed(shape: Shape, axis: Any = None) -> Shape:
-    """The shape without axes of size one; unknown rank if it is not known which those are."""
+    """Return the shape without axes of size one; unknown rank if it is not known which those are."""
     if shape is None:
         return None
     if axis is None:

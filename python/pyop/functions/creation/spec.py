@@ -87,7 +87,7 @@ def _linspace(
 
 
 def _exact_step(num: Any, endpoint: Any) -> bool:
-    """Whether there is a step at all: with one point it is a bare NaN."""
+    """Tell whether there is a step at all: with one point it is a bare NaN."""
     return not isinstance(num, Spec) and operator.index(num) > (1 if endpoint else 0)
 
 

@@ -15,7 +15,7 @@ from ..shape import add, axis_of, dropped, prod, same
 
 
 def _length(rows: Extent, columns: Extent, offset: Any) -> Extent:
-    """The length of a diagonal of a matrix."""
+    """Return the length of a diagonal of a matrix."""
     if isinstance(offset, Spec) or rows is None or columns is None:
         return None
     if isinstance(rows, int) and isinstance(columns, int):
@@ -37,7 +37,7 @@ def _stacked_diagonal(x: Any, /, *, offset: Any = 0) -> Spec:
 
 
 def diagonal_shape(shape: Shape, offset: Any, axis1: Any, axis2: Any) -> Shape:
-    """The shape of the diagonals over two axes."""
+    """Return the shape of the diagonals over two axes."""
     if shape is None:
         return None
     if len(shape) < 2:

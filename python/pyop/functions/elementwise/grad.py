@@ -16,7 +16,8 @@ _ufunc: Any
 
 
 def _share(x: Any, y: Any, ans: Any) -> Any:
-    """What part of a change of `x` the larger (or smaller) of `x` and `y` follows: half of it where they are equal."""
+    """Tell what part of a change of `x` the larger (or smaller) of `x` and `y` follows: half of it where they are
+    equal."""
     return np.where(x == y, 0.5, x == ans)
 
 
@@ -32,7 +33,7 @@ def _power_y(t: Any, ans: Any, x: Any, y: Any) -> Any:
 
 
 def _turn(t: Any, ans: Any, x: Any) -> Any:
-    """The sign of a complex number is its direction, which turns; that of a real one jumps."""
+    """Differentiate the sign: that of a complex number is its direction, which turns; that of a real one jumps."""
     if is_complex(x) is False:
         return None
     size = np.absolute(x)

@@ -127,7 +127,7 @@ def _small_arctan(x: Formula) -> Formula:
 
 
 def _unsigned_arctan(y: Formula, x: Formula) -> Formula:
-    """The angle of two numbers that are not negative."""
+    """Return the angle of two numbers that are not negative."""
     large, small = x.larger(y), x.smaller(y)
     ratio = large.is_(0).choose(large, x.is_(y).choose(1.0, small / large))
     angle = _small_arctan(ratio) if x.x.dtype == np.float64 else ratio.do("Atan")

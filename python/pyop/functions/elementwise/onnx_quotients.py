@@ -49,7 +49,7 @@ def _of_floats(a: Formula, b: Formula) -> tuple[Formula, Formula]:
 
 
 def _divided(e: Emitter, ufunc: np.ufunc, x: Any, y: Any) -> tuple[Operand, Operand]:
-    """The quotient rounded down, and the remainder, which has the sign of the divisor."""
+    """Return the quotient rounded down, and the remainder, which has the sign of the divisor."""
     a, b = _given(e, ufunc, x, y)
     if a.dtype.kind in "iu":
         return _of_integers(e, a, b, y)

@@ -29,7 +29,7 @@ def _same(size: Extent) -> Extent:
 
 
 def _line(func: Any, given: Callable[[Extent], Extent], default: Callable[[Extent], Extent]) -> None:
-    """One axis: ``given`` is its new size for an ``n`` asked for, ``default`` for the size it has."""
+    """Return one axis: ``given`` is its new size for an ``n`` asked for, ``default`` for the size it has."""
 
     @rule(func)
     def rule_(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Spec:
@@ -97,7 +97,7 @@ def _grid(func: Any, axes_default: Any, given: Callable[[Extent], Extent], defau
 
 
 def _dtype(func: Any, part: Operand, count: int) -> DType | None:
-    """The dtype after transforms over so many axes: half precision is kept by some of them only."""
+    """Return the dtype after transforms over so many axes: half precision is kept by some of them only."""
     return probe(func, one(part, count), (1,) * count, axes=tuple(range(count)))
 
 

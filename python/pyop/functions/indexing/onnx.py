@@ -14,12 +14,12 @@ from ...onnx.standard.ufuncs import truth
 
 
 def is_array(key: Any) -> bool:
-    """Whether an index is an array."""
+    """Tell whether an index is an array."""
     return isinstance(key, Operand | np.ndarray | list)
 
 
 def gather(e: Emitter, x: Operand, index: Any, axis: int) -> Operand:
-    """The elements at some places of one axis."""
+    """Return the elements at some places of one axis."""
     places = _places(e, index)
     made = e.add("Gather", x, places, axis=axis)
     return made.with_rank(x.ndim - 1 + places.ndim) if x.shape is not None and places.shape is not None else made
@@ -33,7 +33,7 @@ def _places(e: Emitter, index: Any) -> Operand:
 
 
 def pick(e: Emitter, x: Operand, keys: list[Any], basic: Any) -> Operand:
-    """What an index with arrays picks.
+    """Tell what an index with arrays picks.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _is_mask(index: Operand) -> bool:
 
 
 def _masked(e: Emitter, x: Operand, keys: list[Any], masks: list[Operand]) -> Operand:
-    """One mask among full slices."""
+    """Pick by one mask among full slices."""
     if len(masks) > 1 or any(not is_array(k) and k != slice(None) for k in keys) or sum(map(is_array, keys)) > 1:
         raise NotStandard("a mask beside other indices")
     (mask,) = masks
@@ -127,7 +127,7 @@ def _flatnonzero(e: Emitter, a: Any) -> Operand:
 
 
 def nonzero(e: Emitter, a: Any) -> list[Operand]:
-    """One vector of places an axis."""
+    """Return one vector of places an axis."""
     x = e.operand(a)
     if x.ndim == 0:
         raise NotStandard("places in a number")
@@ -200,7 +200,7 @@ def _basic(e: Emitter, x: Operand, keys: list[Any]) -> Operand:
 
 
 def _in_bounds(x: Operand, axes: list[int], starts: list[Any], dropped: list[int]) -> None:
-    """An index past the end is an error in NumPy; Squeeze finds that too, as the slice is empty then."""
+    """Refuse an index past the end, as NumPy does; Squeeze finds others, as the slice is empty then."""
     for axis, start in zip(axes, starts, strict=True):
         size = None if x.shape is None else x.shape[axis]
         if axis in dropped and isinstance(start, int) and isinstance(size, int) and not -size <= start < size:

@@ -17,7 +17,7 @@ _TOO_MANY = "too many indices for array: array is {}-dimensional, but {} were in
 
 
 def getitem(array: Any, key: Any) -> Spec:
-    """The spec of ``array[key]``.
+    """Return the spec of ``array[key]``.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def getitem(array: Any, key: Any) -> Spec:
 
 
 def _fields(part: Operand, key: Any) -> Spec | None:
-    """A field of a record array, or several."""
+    """Return a field of a record array, or several."""
     if isinstance(key, str):
         if part.dtype is None:
             return Spec(None, None)
@@ -59,7 +59,7 @@ def _fields(part: Operand, key: Any) -> Spec | None:
 
 
 def sliced(size: Extent, key: slice) -> Extent:
-    """How long ``range(size)[key]`` is; unknown where it depends on a size that is not."""
+    """Tell how long ``range(size)[key]`` is; unknown where it depends on a size that is not."""
     start, stop, step = (_bound(item) for item in (key.start, key.stop, key.step))
     if isinstance(step, int) and step == 0:
         raise ValueError("slice step cannot be zero")
@@ -81,7 +81,7 @@ def sliced(size: Extent, key: slice) -> Extent:
 
 
 def _forward(size: Extent, low: int, start: Any, stop: Any) -> Extent:
-    """``size[start:stop]`` for a size of at least ``low``."""
+    """Return ``size[start:stop]`` for a size of at least ``low``."""
     if stop is None:
         if start >= 0:
             return size if start == 0 else minus(size, start)
@@ -107,7 +107,7 @@ def _bound(item: Any) -> Any:
 
 
 def indexed(shape: Shape, key: Any) -> Shape:
-    """The shape of ``a[key]``; IndexError where NumPy would raise one whatever the values."""
+    """Return the shape of ``a[key]``; IndexError where NumPy would raise one whatever the values."""
     keys = key if isinstance(key, tuple) else (key,)
     parts = [_index(item) for item in keys]
     if sum(item is Ellipsis for item in parts) > 1:
@@ -131,7 +131,7 @@ class Mask(Operand):
 
 
 def _index(item: Any) -> Any:
-    """An index as None, Ellipsis, slice, int, or the Operand of an array (masks of rank 0 among them)."""
+    """Return an index as None, Ellipsis, slice, int, or the Operand of an array (masks of rank 0 among them)."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
     if not isinstance(item, (bool, Spec, Dim, list, tuple, np.ndarray, np.bool_)):
@@ -156,7 +156,7 @@ def _index(item: Any) -> Any:
 
 
 def _axes(item: Any) -> int:
-    """How many axes of the array an index takes."""
+    """Tell how many axes of the array an index takes."""
     if item is None or item is Ellipsis:
         return 0
     if isinstance(item, Operand) and item.kind == "b":
@@ -210,7 +210,7 @@ def _applied(shape: tuple[Extent, ...], parts: list[Any], rest: int) -> Shape:
 
 
 def _is_integer(item: Any) -> bool:
-    """An integer that the graph computes: taken for an integer, not for an array."""
+    """Return an integer that the graph computes: taken for an integer, not for an array."""
     return isinstance(item, Operand) and item.shape == () and item.kind in ("i", "u")
 
 
@@ -230,7 +230,7 @@ def _mask_fits(mask: Operand, shape: tuple[Extent, ...], axis: int) -> None:
 
 
 def broadcast_indices(shapes: list[Shape]) -> Shape:
-    """The common shape of index arrays, or IndexError."""
+    """Return the common shape of index arrays, or IndexError."""
     try:
         return broadcast(*shapes)
     except ValueError as error:

@@ -31,7 +31,7 @@ class Join(Rule):
         return "arrays" if parameter in (0, self.names[0]) else ""
 
     def _of_one(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether the arrays to join are the rows of one."""
+        """Tell whether the arrays to join are the rows of one."""
         return not isinstance(self._bound(args, kwargs)[self.names[0]], (tuple, list))
 
     def _joined(self, *args: Any, **kwargs: Any) -> Any:

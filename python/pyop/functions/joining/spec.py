@@ -14,7 +14,7 @@ from ..shape import add, axis_of, merge, one_d, prod, replaced, three_d, two_d
 
 
 def members(arrays: Any) -> list[Operand] | None:
-    """The arrays of a sequence argument; None if a single array is given whose length is not known."""
+    """Return the arrays of a sequence argument; None if a single array is given whose length is not known."""
     if isinstance(arrays, (list, tuple)):
         return [operand(item) for item in arrays]
     part = operand(arrays)
@@ -27,7 +27,7 @@ def members(arrays: Any) -> list[Operand] | None:
 
 
 def joined(shapes: list[Shape], axis: Any) -> Shape:
-    """The shape of a concatenation along an existing axis."""
+    """Return the shape of a concatenation along an existing axis."""
     known = [shape for shape in shapes if shape is not None]
     if not shapes:
         raise ValueError("need at least one array to concatenate")

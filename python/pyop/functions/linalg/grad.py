@@ -57,7 +57,7 @@ def _hermitian(a: Any) -> Any:
 
 
 def _eye_like(a: Any) -> Any:
-    """One on the diagonals of square matrices, of whatever size."""
+    """Return one on the diagonals of square matrices, of whatever size."""
     ones = np.ones_like(a)
     return np.tril(np.triu(ones))
 
@@ -70,7 +70,7 @@ def _is_vector(b: Any) -> bool:
 
 
 def _solved(a: Any, x: Any, b: Any) -> Any:
-    """`solve` for something that stands for as many vectors or matrices as the result for `b` does."""
+    """Return `solve` for something that stands for as many vectors or matrices as the result for `b` does."""
     return np.linalg.solve(a, x[..., None])[..., 0] if _is_vector(b) else np.linalg.solve(a, x)
 
 
@@ -159,7 +159,7 @@ nondifferentiable(np.linalg.matrix_rank)
 
 
 def _gaps(w: Any) -> Any:
-    """One over the differences ``w[j] - w[i]``, zero on the diagonal."""
+    """Return one over the differences ``w[j] - w[i]``, zero on the diagonal."""
     difference = w[..., None, :] - w[..., :, None]
     one = _eye_like(difference)
     return (1 - one) / (difference + one)
@@ -336,7 +336,7 @@ class _Lstsq(Rule):
 
     @staticmethod
     def _parts(a: Any, b: Any, rcond: Any = None) -> Any:
-        """The solution, the sums of squares that are left, and the singular values."""
+        """Return the solution, the sums of squares that are left, and the singular values."""
         x = np.matmul(np.linalg.pinv(a), b)
         rest = b - np.matmul(a, x)
         return x, np.sum(_real(conj(rest) * rest), axis=0, keepdims=_is_vector(b)), np.linalg.svd(a, compute_uv=False)
@@ -360,7 +360,7 @@ class _Lstsq(Rule):
 
 @primitive(lambda x, like: type(like)(x.dtype, like.shape))
 def _if_present(x: Any, like: Any) -> Any:
-    """`x` if it has the shape of `like`, else zeros in that: lstsq has no residuals of low rank or few rows."""
+    """Return `x` if it has the shape of `like`, else zeros in that: lstsq has no residuals of low rank or few rows."""
     return x if np.shape(x) == np.shape(like) else np.zeros(np.shape(like), np.asarray(x).dtype)
 
 
@@ -390,7 +390,7 @@ def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
 
 
 def _magnitude(x: Any, axis: Any, keepdims: bool) -> Any:
-    """The square root of the sum of squares; its derivative is zero where it is zero."""
+    """Return the square root of the sum of squares; its derivative is zero where it is zero."""
     total = np.sum(_real(conj(x) * x), axis=axis, keepdims=keepdims)
     at_zero = total == 0
     return np.where(at_zero, 0, np.sqrt(np.where(at_zero, 1, total)))

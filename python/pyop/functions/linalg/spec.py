@@ -74,7 +74,7 @@ def _outputs(func: Any, part: Operand, count: int, *args: Any, **kwargs: Any) ->
 
 
 def _named(func: Any, specs: tuple[Spec, ...]) -> Any:
-    """The specs in the named tuple of the function's results."""
+    """Return the specs in the named tuple of the function's results."""
     return type(func(np.eye(1)))(*specs)
 
 

@@ -72,7 +72,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 def _picked(values: Any, k: Any) -> Any:
-    """``values[k]``, also where a graph is to compute `k` and the values are an array."""
+    """Return ``values[k]``, also where a graph is to compute `k` and the values are an array."""
     if type(values) is not np.ndarray or type(k) is np.ndarray:
         return values[k]
     return reshape_like(np.take_along_axis(values, np.ravel(k), axis=0), k)
@@ -104,7 +104,7 @@ def _sizes(a: Any, v: Any) -> tuple[int, int]:
 
 
 def _span(mode: Any, n: int, m: int) -> tuple[int, int]:
-    """Which part of the full convolution a mode keeps."""
+    """Tell which part of the full convolution a mode keeps."""
     if mode == "same":
         return (min(n, m) - 1) // 2, max(n, m)
     return min(n, m) - 1, max(n, m) - min(n, m) + 1

@@ -42,7 +42,7 @@ def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append
 
 
 def _repeated(dtype: Any, order: int) -> Any:
-    """The dtype after several differences: times become durations at the first."""
+    """Return the dtype after several differences: times become durations at the first."""
     for _ in range(min(order, 2)):
         dtype = probe(np.diff, one(Operand(dtype, ()), 1))
     return dtype
@@ -99,7 +99,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> A
 
 
 def _spacing(x: Any) -> tuple[Operand, ...] | None:
-    """A number is divided by; coordinates are differenced first, in a way that depends on their values."""
+    """Return the step if it is a number; coordinates are differenced first, as their values say."""
     part = operand(x)
     return (part,) if part.shape == () and part.dtype is not None else None
 
@@ -133,7 +133,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Spec:
 
 
 def _between(shape: tuple[Extent, ...], k: int) -> tuple[Extent, ...]:
-    """The shape of the differences, or means, of neighbours along an axis."""
+    """Return the shape of the differences, or means, of neighbours along an axis."""
     return replaced(shape, k, _less(shape[k]))
 
 

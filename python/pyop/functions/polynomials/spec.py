@@ -16,7 +16,7 @@ _func: Any
 
 
 def _coefficients(p: Any) -> Operand | None:
-    """An array of coefficients; None for a poly1d, which makes every result a poly1d."""
+    """Return an array of coefficients; None for a poly1d, which makes every result a poly1d."""
     return None if isinstance(p, np.poly1d) else operand(p)
 
 

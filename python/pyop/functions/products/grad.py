@@ -37,7 +37,7 @@ def _both(func: Any, left: Any, right: Any, names: tuple[str, str] = ("a", "b"))
 
 
 def _without_axes(name: str, rule: Any) -> Any:
-    """The rule of a gufunc whose core dimensions are the last ones."""
+    """Return the rule of a gufunc whose core dimensions are the last ones."""
 
     def checked(ct: Any, ans: Any, *args: Any, axes: Any = None, **kw: Any) -> Any:
         if axes is not None:
@@ -172,7 +172,7 @@ class Einsum(Rule):
         return "array" if parameter % 2 == 0 and parameter + 1 < len(args) else ""
 
     def _parse(self, args: tuple[Any, ...]) -> tuple[list[str], str, tuple[Any, ...]]:
-        """The subscripts of the operands, those of the result, and the operands."""
+        """Return the subscripts of the operands, those of the result, and the operands."""
         if not isinstance(args[0], str):
             pairs = len(args) // 2
             args = (_subscripts(args), *args[: 2 * pairs : 2])
@@ -186,7 +186,7 @@ class Einsum(Rule):
         return inputs, right, operands
 
     def _operands(self, argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
-        """Which operand each leaf is."""
+        """Tell which operand each leaf is."""
         where = table.places(args, kwargs)
         first = 1 if isinstance(args[0], str) else 0
         found = []
@@ -223,7 +223,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def _subscripts(args: tuple[Any, ...]) -> str:
-    """The text for subscripts that are given as lists: ``einsum(a, [0, 1], b, [1])``."""
+    """Return the text for subscripts that are given as lists: ``einsum(a, [0, 1], b, [1])``."""
 
     def text(items: Any) -> str:
         return "".join("..." if item is Ellipsis else _LETTERS[item] for item in items)
@@ -295,7 +295,7 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: tupl
 
 
 def _like_operand(found: Any, operand: Any) -> Any:
-    """The gradient laid along axes where the other operands had one element."""
+    """Return the gradient laid along axes where the other operands had one element."""
     have, want = shape_of(found), shape_of(operand)
     if have is None or want is None or len(have) < len(want):
         return found
@@ -306,7 +306,7 @@ def _like_operand(found: Any, operand: Any) -> Any:
 
 
 def _onto_diagonal(x: Any, letters: str, unique: str, eyes: list[Any]) -> Any:
-    """An array of axes `unique` laid on the diagonal of one of axes `letters`."""
+    """Return an array of axes `unique` laid on the diagonal of one of axes `letters`."""
     spare = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ".translate({ord(c): None for c in letters}))
     target = ""
     terms = [unique]
@@ -327,14 +327,14 @@ def _onto_diagonal(x: Any, letters: str, unique: str, eyes: list[Any]) -> Any:
 
 
 def _without_extra(found: Any, operand: Any) -> Any:
-    """The leading axes summed that other operands have in ``...`` and this one has not."""
+    """Sum the leading axes that other operands have in ``...`` and this one has not."""
     have, want = shape_of(found), shape_of(operand)
     extra = 0 if have is None or want is None else len(have) - len(want)
     return np.sum(found, axis=tuple(range(extra))) if extra > 0 else found
 
 
 def _moved(found: Any, operand: Any, front: int, letters: int) -> Any:
-    """The axes of letters that stand before ``...`` brought to the front."""
+    """Return the axes of letters that stand before ``...`` brought to the front."""
     dots = len(shape_of(found) or ()) - letters
     return np.moveaxis(found, tuple(range(dots, dots + front)), tuple(range(front)))
 

@@ -18,7 +18,7 @@ def _pair_dtype(func: Any, a: Operand, b: Operand) -> Any:
 
 
 def contracted(a: Shape, b: Shape, axis: int, what: str) -> Shape:
-    """The last axis of ``a`` summed against an axis of ``b``."""
+    """Return the last axis of ``a`` summed against an axis of ``b``."""
     if a is None or b is None:
         return None
     if not a or not b:

@@ -16,24 +16,24 @@ from ...gradients.unbroadcast import broadcast_like, conj, is_complex, shape_of
 
 
 def expanded(ct: Any, axis: Any, keepdims: Any) -> Any:
-    """A reduced array with axes of one element where it was reduced."""
+    """Return a reduced array with axes of one element where it was reduced."""
     if keepdims or axis is None:
         return ct
     return np.expand_dims(ct, axis)
 
 
 def spread(ct: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    """A reduced array laid along the axes it was reduced over."""
+    """Return a reduced array laid along the axes it was reduced over."""
     return broadcast_like(expanded(ct, axis, keepdims), a)
 
 
 def _whole(ct: Any, ans: Any) -> Any:
-    """A cotangent that may be smaller than what it belongs to, of that shape."""
+    """Return a cotangent that may be smaller than what it belongs to, of that shape."""
     return broadcast_like(ct.array() if isinstance(ct, Scalar) else ct, ans)
 
 
 def _narrowed(ct: Any, ans: Any, axis: Any, keepdims: Any) -> Any:
-    """A cotangent that may be smaller than the reduced array, so that it broadcasts to what was reduced."""
+    """Return a cotangent that may be smaller than the reduced array, so that it broadcasts to what was reduced."""
     if isinstance(ct, Scalar) or keepdims or axis is None or shape_of(ct) == ():
         return ct
     have, want = shape_of(ct), shape_of(ans)
@@ -204,7 +204,7 @@ def _std_tangent(t: Any, ans: Any, *args: Any, **kw: Any) -> Any:
 
 
 def _beside_zero(deviation: Any) -> Any:
-    """A standard deviation to divide by: where all elements are equal its slope is zero, as that of a norm is."""
+    """Return a standard deviation to divide by: where all elements are equal its slope is zero, as a norm's."""
     return np.where(deviation == 0, 1, deviation)
 
 

@@ -23,7 +23,7 @@ def reduced(e: Emitter, op_type: str, x: Operand, axis: Any, keepdims: Any) -> O
 
 
 def _kept(e: Emitter, x: Operand, where: Any, other: Any) -> Operand:
-    """The array, with something that does not count in the place of what is left out."""
+    """Return the array, with something that does not count in the place of what is left out."""
     if where is True:
         return x
     mask = e.operand(where)
@@ -33,7 +33,8 @@ def _kept(e: Emitter, x: Operand, where: Any, other: Any) -> Operand:
 
 
 def _summing(ufunc: np.ufunc, op_type: str, default_axis: int | None) -> Callable[..., Operand]:
-    """The rule of a sum or product: of the function, and of the method of the ufunc, whose axis is 0 by default."""
+    """Return the rule of a sum or product: of the function, and of the method of the ufunc, whose axis is 0 by
+    default."""
     identity = ufunc.identity
 
     def rule(
@@ -107,7 +108,7 @@ def _mean_dtype(x: Operand, dtype: Any) -> np.dtype[Any]:
 
 
 def count(e: Emitter, x: Operand, axis: Any) -> Operand:
-    """How many elements lie along axes, as an int64 of rank 0."""
+    """Tell how many elements lie along axes, as an int64 of rank 0."""
     axes = axes_of(x, axis)
     if axes is None:
         return e.add("Size", x, dtype=np.int64)
@@ -210,7 +211,7 @@ def _all(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any =
 
 
 def _of_method(rule: Callable[..., Operand]) -> Callable[..., Operand]:
-    """The rule of a ufunc's method ``reduce``, by that of the function: its axis is 0 by default."""
+    """Return the rule of a ufunc's method ``reduce``, by that of the function: its axis is 0 by default."""
 
     def of_method(
         e: Emitter, a: Any, axis: Any = 0, dtype: None = None, out: None = None, keepdims: Any = False

@@ -50,7 +50,7 @@ def _extremes(func: Any) -> None:
 
 
 def _no_empty(func: Any, part: Operand, axis: Any, initial: Any = None) -> None:
-    """An extreme of nothing is an error, which is already sure when a size is the number zero."""
+    """Refuse an extreme of nothing, which is already sure when a size is the number zero."""
     if initial is None and part.shape and isinstance(axis, (int, type(None))):
         sizes = part.shape if axis is None else (part.shape[axis_of(axis, len(part.shape))],)
         rest = reduced(part.shape, axis)

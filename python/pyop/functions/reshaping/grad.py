@@ -16,7 +16,7 @@ from ...gradients.unbroadcast import fit_dtype, unbroadcast
 
 
 def _in_order(a: Any, order: Any, what: str) -> Any:
-    """The order in which elements were read: "A" and "K" mean that in which the argument lies in memory."""
+    """Return the order in which elements were read: "A" and "K" mean that in which the argument lies in memory."""
     if order in ("C", "F"):
         return order
     array = a.numpy() if type(a) is Tensor else a

@@ -14,7 +14,7 @@ from ..shape import axes_of, axis_of, broadcast, floordiv, ints, one_d, prod, sa
 
 
 def reshaped(shape: Shape, new: Shape) -> Shape:
-    """The shape after ``reshape(new)``, with the one -1 worked out; ValueError if the sizes cannot agree."""
+    """Return the shape after ``reshape(new)``, with the one -1 worked out; ValueError if the sizes cannot agree."""
     if new is None:
         return None
     holes = [i for i, size in enumerate(new) if isinstance(size, int) and size < 0]

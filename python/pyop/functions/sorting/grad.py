@@ -15,7 +15,7 @@ def _rank(a: Any, axis: int) -> Any:
 
 
 def _ordered(t: Any, ans: Any, a: Any, axis: int) -> Any:
-    """`t` moved as the elements of `a` were moved to give `ans`."""
+    """Return `t` moved as the elements of `a` were moved to give `ans`."""
     in_order = np.take_along_axis(t, np.argsort(a, axis=axis, kind="stable"), axis=axis)
     return np.take_along_axis(in_order, _rank(ans, axis), axis=axis)
 

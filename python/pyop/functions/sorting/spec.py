@@ -14,7 +14,7 @@ from ..shape import axis_of, full, prod
 
 
 def _ordered(part: Operand, axis: Any) -> Shape:
-    """The shape of what is sorted: as it was, or flat if no axis is given."""
+    """Return the shape of what is sorted: as it was, or flat if no axis is given."""
     if axis is None:
         return (None if part.shape is None else prod(part.shape),)
     if part.shape is not None:

@@ -83,7 +83,7 @@ def _count(a: Any, axis: int) -> int:
 
 
 def _along_last(a: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]:
-    """The array with what is reduced in its last axis, and how to put the result in shape."""
+    """Return the array with what is reduced in its last axis, and how to put the result in shape."""
     shape = shape_of(a)
     if shape is None:
         raise NoRule("the gradient of a quantile needs the rank of the array: declare it in its spec")

@@ -45,7 +45,7 @@ def _load() -> None:
 
 
 def has_rule(function: Any) -> bool:
-    """Whether there is a rule for a function at all."""
+    """Tell whether there is a rule for a function at all."""
     _load()
     try:
         return function in _rules
@@ -54,12 +54,12 @@ def has_rule(function: Any) -> bool:
 
 
 def _is_default(key: str, value: Any) -> bool:
-    """Whether an argument of a NumPy function says no more than its absence."""
+    """Tell whether an argument of a NumPy function says no more than its absence."""
     return (key == "where" and value is True) or (key == "out" and value is None)
 
 
 def emit(emitter: Emitter, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Operand]:
-    """The results of ``function(*args, **kwargs)``, computed by operators of ONNX.
+    """Return the results of ``function(*args, **kwargs)``, computed by operators of ONNX.
 
     Raises
     ------

@@ -15,7 +15,7 @@ def axis_of(axis: Any, ndim: int) -> int:
 
 
 def axes_of(x: Operand, axis: Any) -> list[int] | None:
-    """The axes, not negative; None for all."""
+    """Return the axes, not negative; None for all."""
     if axis is None:
         return None
     given = list(axis) if isinstance(axis, tuple) else [axis]

@@ -43,7 +43,7 @@ for _same, _as in (("ArgMin", "ArgMax"), ("Min", "Max"), ("ReduceMin", "ReduceMa
 
 @lru_cache(maxsize=1024)
 def _types_of(op_type: str, k: int) -> frozenset[str]:
-    """What input k of an operator may be."""
+    """Tell what input k of an operator may be."""
     from onnx import defs
 
     inputs = defs.get_schema(op_type, OPSET).inputs
@@ -74,16 +74,16 @@ class Operand:
     shape: tuple[Any, ...] | None = None
 
     def like(self, other: Operand) -> Operand:
-        """The same, of which the shape of another is known."""
+        """Return the same, of which the shape of another is known."""
         return Operand(self.name, self.dtype, other.shape)
 
     def with_rank(self, ndim: int) -> Operand:
-        """The same, of which no more than the rank is known."""
+        """Return the same, of which no more than the rank is known."""
         return Operand(self.name, self.dtype, (None,) * ndim)
 
     @property
     def ndim(self) -> int:
-        """The rank.
+        """Return the rank.
 
         Raises
         ------
@@ -121,13 +121,13 @@ class Emitter:
         self._sizes: dict[str, Operand] = {}
 
     def add(self, op_type: str, *inputs: Operand | None, dtype: Any = None, **attributes: Any) -> Operand:
-        """One operator with one result, of the dtype of its first input if none is given."""
+        """Add an operator with one result, of the dtype of its first input if none is given."""
         return self.add_many(op_type, 1, *inputs, dtype=dtype, **attributes)[0]
 
     def add_many(
         self, op_type: str, count: int, *inputs: Operand | None, dtype: Any = None, **attributes: Any
     ) -> list[Operand]:
-        """One operator with several results."""
+        """Add an operator with several results."""
         from onnx import helper
 
         first = next(operand for operand in inputs if operand is not None)
@@ -164,7 +164,7 @@ class Emitter:
         return [Operand(name, np.dtype(dtype)) for name in names]
 
     def constant(self, value: Any, dtype: Any = None) -> Operand:
-        """An initializer."""
+        """Add an initializer."""
         try:
             array = np.asarray(value, dtype)
         except OverflowError as error:
@@ -174,7 +174,7 @@ class Emitter:
         return Operand(self.writer.initializer(array, f"{self.base}/constant"), array.dtype, array.shape)
 
     def operand(self, x: Any) -> Operand:
-        """An argument as a tensor: an array of the graph, or a constant."""
+        """Return an argument as a tensor: an array of the graph, or a constant."""
         if isinstance(x, Operand):
             return x
         if isinstance(x, Dim):
@@ -187,7 +187,7 @@ class Emitter:
         return self.constant(array)
 
     def cast(self, x: Operand, dtype: Any) -> Operand:
-        """The same numbers of another dtype."""
+        """Return the same numbers of another dtype."""
         dtype = np.dtype(dtype)
         if x.dtype is None:
             raise NotStandard("the dtype of an argument is not known")
@@ -199,7 +199,7 @@ class Emitter:
         return Operand(made.name, dtype, x.shape)
 
     def size(self, dim: Any) -> Operand:
-        """A size as an int64 tensor of shape ``[1]``."""
+        """Return a size as an int64 tensor of shape ``[1]``."""
         if isinstance(dim, Dim):
             return self._symbolic(dim)
         try:

@@ -71,7 +71,7 @@ class Formula:
         return self.do("Or", y, dtype=bool)
 
     def is_(self, y: Any) -> Formula:
-        """Where it is equal to something."""
+        """Tell where it is equal to something."""
         return self.do("Equal", y, dtype=bool)
 
     def is_nan(self) -> Formula:
@@ -81,7 +81,7 @@ class Formula:
         return self.do("IsInf", dtype=bool, detect_negative=int(negative))
 
     def choose(self, x: Any, y: Any) -> Formula:
-        """`x` where this is true, else `y`."""
+        """Return `x` where this is true, else `y`."""
         like = x if isinstance(x, Formula) else y
         made = self.e.add("Where", self.x, like._other(x), like._other(y), dtype=like.x.dtype)
         return Formula(self.e, made)
@@ -117,16 +117,16 @@ class Formula:
         return self.do("Min", y)
 
     def remainder(self, y: Any) -> Formula:
-        """With the sign of the dividend."""
+        """Return the remainder, with the sign of the dividend."""
         return self.do("Mod", y, fmod=1)
 
     def to(self, dtype: Any) -> Formula:
         return Formula(self.e, self.e.cast(self.x, dtype))
 
     def negative(self) -> Formula:
-        """Where the sign is negative, that of zero too."""
+        """Tell where the sign is negative, that of zero too."""
         return (self < 0) | (1 / self < 0)
 
     def signed(self, sign: Formula) -> Formula:
-        """With the sign of another. By a factor: the Where of onnxruntime loses the sign of zero."""
+        """Give it the sign of another. By a factor: the Where of onnxruntime loses the sign of zero."""
         return self * (1 - 2 * sign.negative().to(self.x.dtype))

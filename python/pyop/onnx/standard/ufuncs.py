@@ -74,7 +74,7 @@ LOGICAL = {
 
 
 def loop_dtypes(ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The dtypes of the loop that NumPy takes for these arguments: inputs, then outputs."""
+    """Return the dtypes of the loop that NumPy takes for these arguments: inputs, then outputs."""
     given: list[Any] = []
     for x in args:
         if isinstance(x, Operand):
@@ -142,7 +142,7 @@ def same_dtype(e: Emitter, xs: Any) -> list[Operand]:
 
 
 def truth(e: Emitter, x: Operand) -> Operand:
-    """Which elements are true: all but zero, NaN too."""
+    """Tell which elements are true: all but zero, NaN too."""
     if x.dtype is None or x.dtype.kind not in "iuf":
         return e.cast(x, bool)
     return e.add("Not", e.add("Equal", x, e.constant(0, x.dtype), dtype=bool)).like(x)
