@@ -81,14 +81,7 @@ class Elementwise(Rule):
 
         return pullback
 
-    def jvp(
-        self,
-        argnums: tuple[int, ...],
-        tangents: tuple[Any, ...],
-        ans: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
         if kwargs:
             check_options(self.func, args, kwargs)
             args = computed_with(args, kwargs)
@@ -191,14 +184,7 @@ class PerArgument(Rule):
 
         return pullback
 
-    def jvp(
-        self,
-        argnums: tuple[int, ...],
-        tangents: tuple[Any, ...],
-        ans: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
         if self.jvps is None:
             self.refuse("forward mode", "defjvp")
         total = None

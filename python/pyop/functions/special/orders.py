@@ -16,7 +16,7 @@ _lambertw: Any = getattr(sp._ufuncs, "_lambertw", None)
 
 
 def _recurring(f: Any, sign: float = -1.0, scaled: complex = 0.0) -> None:
-    """Return a function of order and argument with ``f' = (f(v-1) + sign * f(v+1)) / 2 + scaled * f``."""
+    """Add the rule of a function of order and argument with ``f' = (f(v-1) + sign * f(v+1)) / 2 + scaled * f``."""
 
     def by_argument(t: Any, ans: Any, v: Any, x: Any) -> Any:
         slope = (f(v - 1, x) + sign * f(v + 1, x)) / 2
@@ -26,7 +26,7 @@ def _recurring(f: Any, sign: float = -1.0, scaled: complex = 0.0) -> None:
 
 
 def _several(f: Any, *slopes: Any) -> None:
-    """Return a function of one argument with several results; `slopes` of ``(x, *results)``."""
+    """Add the rule of a function of one argument with several results; `slopes` of ``(x, *results)``."""
 
     def vjp(ct: Any, ans: Any, x: Any) -> Any:
         parts = [c * conj(slope(x, *ans)) for c, slope in zip(ct, slopes, strict=True) if c is not None]
@@ -36,7 +36,7 @@ def _several(f: Any, *slopes: Any) -> None:
 
 
 def _enveloped(f: Any, slope: Any, part: Any) -> None:
-    """Return a function of order and argument times ``exp(-abs(part(z)))``, which is not holomorphic."""
+    """Add the rule of a function of order and argument times ``exp(-abs(part(z)))``, which is not holomorphic."""
 
     def vjp(ct: Any, ans: Any, v: Any, z: Any) -> Any:
         unit = 1.0 if part is np.real else 1j
