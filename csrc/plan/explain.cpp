@@ -116,6 +116,27 @@ class Facts {
     std::vector<Entry> entries_;
 };
 
+// What a node that makes a view shows; itself if it makes none.
+Edge shown(const Rewrite& r, Edge e) {
+    const Node& node = r.g.node(e.node);
+    if (r.is_fed(e) || node.kind() != NodeKind::Py || node.inputs().empty() || !makes_view(r, e.node)) return e;
+    ViewCall view;
+    return node.inputs()[read_view(r, e.node, view) ? view.input : 0];
+}
+
+// The nodes between a result and whose memory it shows, as they were written and when equal ones are one.
+Ref views_new(const Rewrite& r, Edge e) {
+    Ref list = Ref::steal(PyList_New(0));
+    const uint64_t owner = Rewrite::key(owner_of(r, e, false));
+    while (list && Rewrite::key(e) != owner) {
+        const Ref pair = Ref::steal(Py_BuildValue("(KK)", static_cast<unsigned long long>(Rewrite::key(e)),
+                                                  static_cast<unsigned long long>(Rewrite::key(r.resolve(e)))));
+        if (!pair || PyList_Append(list.get(), pair.get()) < 0) return Ref();
+        e = shown(r, e);
+    }
+    return list;
+}
+
 PyObject* owners_new(const PlanObject& plan) {
     Rewrite r(plan.graph, *plan.request);
     prune(r);
@@ -131,8 +152,11 @@ PyObject* owners_new(const PlanObject& plan) {
                             ? Ref::borrow(Py_None)
                             : Ref::steal(PyLong_FromUnsignedLongLong(Rewrite::key(after)));
             if (!owner) return nullptr;
-            entry = Ref::steal(Py_BuildValue(
-                "(KO)", static_cast<unsigned long long>(Rewrite::key(owner_of(r, e, false))), owner.get()));
+            const Ref views = views_new(r, e);
+            if (!views) return nullptr;
+            entry =
+                Ref::steal(Py_BuildValue("(KOO)", static_cast<unsigned long long>(Rewrite::key(owner_of(r, e, false))),
+                                         owner.get(), views.get()));
         }
         if (!entry || PyList_Append(list.get(), entry.get()) < 0) return nullptr;
     }
@@ -144,10 +168,9 @@ PyObject* owners_new(const PlanObject& plan) {
 Edge owner_of(const Rewrite& r, Edge e, bool merged) {
     for (;;) {
         if (merged) e = r.resolve(e);
-        const Node& node = r.g.node(e.node);
-        if (r.is_fed(e) || node.kind() != NodeKind::Py || node.inputs().empty() || !makes_view(r, e.node)) return e;
-        ViewCall view;
-        e = node.inputs()[read_view(r, e.node, view) ? view.input : 0];
+        const Edge next = shown(r, e);
+        if (Rewrite::key(next) == Rewrite::key(e)) return e;
+        e = next;
     }
 }
 

@@ -23,9 +23,9 @@ def test_results_that_are_no_arrays_or_not_computed():
     same(first, f(x, x))
     assert first["same"] is x
     assert first["pair"][0] is first["pair"][1]
+    assert first["table"] is second["table"] is table
     first["table"][:] = 9
-    same(second["table"], np.arange(3))
-    same(compiled(x, x)["table"], np.arange(3))
+    same(compiled(x, x)["table"], np.full(3, 9))
     assert pyop.compile(lambda x: None)(x) is None
     assert pyop.compile(lambda x: ())(x) == ()
     assert pyop.compile(lambda: 3)() == 3
@@ -83,11 +83,11 @@ def test_only_results_that_became_one_array_are_copied():
     merged = pyop.compile(lambda x: (np.exp(x) + 1.0, np.exp(x) * 2.0))
     merged(np.ones(2))
     assert merged.plan_for(np.ones(2)).report()["merged"] == 1
-    assert len({after for _, after in merged.plan_for(np.ones(2))._owners()}) == 2
+    assert len({after for _, after, _ in merged.plan_for(np.ones(2))._owners()}) == 2
     twice = pyop.compile(lambda x: (x + 1.0, x + 1.0))
     a, b = twice(np.ones(2))
     assert not np.shares_memory(a, b)
-    assert len({after for _, after in twice.plan_for(np.ones(2))._owners()}) == 1
+    assert len({after for _, after, _ in twice.plan_for(np.ones(2))._owners()}) == 1
 
     def thrice(x):
         y, z = x + 1.0, x + 1.0
@@ -129,3 +129,57 @@ def test_what_depends_on_no_argument_is_the_callers_own_every_time():
         a[:] = b[:] = 0.0
     target = np.empty(3)
     assert compiled(np.zeros(2), out=(None, target, None))[1] is target
+
+
+HELD = np.arange(4.0)
+X = np.arange(1.0, 5.0)
+
+
+def shared(results, *others):
+    """Which of the results are one object, which show one memory, and which that of others."""
+    pairs = [(a, b) for k, a in enumerate(results) for b in results[:k]]
+    of_others = [[np.shares_memory(a, b) for a in results] for b in others]
+    return [a is b for a, b in pairs], [np.shares_memory(a, b) for a, b in pairs], of_others
+
+
+@pytest.mark.parametrize("x", [np.arange(8.0)[::2], np.arange(12.0).reshape(3, 4).T, np.arange(4.0)], ids="sfc")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x.ravel(), np.ravel(x)),
+        lambda x: (x.ravel("F"), x.ravel("F")),
+        lambda x: (x.reshape(-1), x.reshape(-1)),
+        lambda x: (x.ravel()[1:], np.ravel(x)[:2]),
+        lambda x: ((y := x.ravel())[1:], y[:2]),
+        lambda x: (x.T.ravel(), np.ravel(x.T), x),
+        lambda x: ((y := x * 2).T.ravel(), y.T.ravel(), y),
+        lambda x: (HELD, HELD, x * 2),
+        lambda x: (HELD[1:], HELD[::2], x * 2),
+        lambda x: ((made := np.ones(2)), made, x * 2),
+        lambda x: (x, x),
+    ],
+)
+def test_results_share_what_those_of_the_function_share(f, x):
+    compiled = pyop.compile(f)
+    for _ in range(3):
+        assert shared(compiled(x), x, HELD) == shared(f(x), x, HELD)
+
+
+def test_who_writes_into_what_the_function_holds_changes_it():
+    compiled = pyop.compile(lambda x: (HELD, HELD * x))
+    before = HELD.copy()
+    try:
+        compiled(X)[0][0] = 7
+        np.testing.assert_array_equal(compiled(X)[1], HELD * X)
+        assert HELD[0] == 7
+    finally:
+        HELD[:] = before
+
+
+def test_two_made_arrays_of_one_memory_are_refused():
+    def f(x):
+        made = np.ones(3)
+        return made, made[1:], x * 2
+
+    with pytest.raises(TypeError, match=r"show one memory: return a copy\(\)"):
+        pyop.compile(f)(X)

@@ -18,7 +18,7 @@ from ..graph.number import Number, is_number
 from ..graph.sizes import apply
 from .arguments import NUMBERS, STATIC_TYPES
 
-__all__ = ["Apart", "Both", "declare_outputs"]
+__all__ = ["Apart", "Both", "declare_outputs", "merges_copies"]
 
 
 class _Finish:
@@ -38,6 +38,8 @@ class _Finish:
                 leaves.append(next(given))
             elif kind == "number":
                 leaves.append(next(given).item())
+            elif kind == "again":
+                leaves.append(leaves[value])
             else:
                 leaves.append(value.copy() if kind == "copy" else value)
         return self.structure.unflatten(leaves)
@@ -49,11 +51,38 @@ _STAND_INS = re.compile(r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)
 _ATOMS = (*STATIC_TYPES, *NUMBERS, np.generic, np.dtype, type, Enum, range, slice)
 
 
+def _first(x: Any, leaves: list[Any]) -> int:
+    return next(k for k, leaf in enumerate(leaves) if leaf is x)
+
+
+def _any_base(x: Any, holds: Callable[[Any], bool]) -> bool:
+    """Whether this is so of an array, or of one that it shows."""
+    while isinstance(x, np.ndarray):
+        if holds(x):
+            return True
+        x = x.base
+    return False
+
+
+def _shows(a: Any, b: Any) -> bool:
+    return type(b) is np.ndarray and np.may_share_memory(a, b) and _share(a, b)
+
+
 def _second(array: Any, number: int) -> int:
     return number
 
 
-def declare_outputs(graph: Graph, result: Any, name: str) -> Callable[..., Any] | None:
+def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any], bool]) -> Callable[..., Any] | None:
+    """Declare what a traced function returned; what makes that of the plan's arrays, or None if these are all.
+
+    Parameters
+    ----------
+    graph : Graph
+    result : tree
+    name : str
+    holds : callable
+        Whether an array is part of the function's own state: then so is the result, in every call.
+    """
     leaves, structure = flatten(result)
     if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
         graph.output(result)
@@ -72,6 +101,15 @@ def declare_outputs(graph: Graph, result: Any, name: str) -> Callable[..., Any] 
         elif isinstance(leaf, Value):
             template.append(("array", None))
             values.append(leaf)
+        elif type(leaf) is np.ndarray and (first := _first(leaf, leaves)) < k:
+            template.append(("again", first))
+        elif type(leaf) is np.ndarray and _any_base(leaf, holds):
+            template.append(("as it is", leaf))
+        elif type(leaf) is np.ndarray and any(_shows(leaf, other) for other in leaves if other is not leaf):
+            raise TypeError(
+                f"{name} returned two arrays that it made of no argument and that show one memory: return a copy() of "
+                "one of them, or make them outside of the function"
+            )
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
             template.append(("copy", leaf.copy()))
         elif (isinstance(leaf, str) and _STAND_INS.search(leaf)) or (
@@ -94,6 +132,19 @@ def declare_outputs(graph: Graph, result: Any, name: str) -> Callable[..., Any] 
         return np.ndarray.item
     graph.output(tuple(values))
     return _Finish(template, structure)
+
+
+def merges_copies(plan: Plan) -> bool:
+    """Whether results show, by equal nodes that have become one, what may be a copy for each in the function's result.
+
+    A reshape copies where an array has steps: ``return x.ravel(), np.ravel(x)`` are two arrays then.
+    """
+    written: dict[int, int] = {}
+    for owners in plan._owners():
+        assert owners is not None  # see Apart.make
+        if any(written.setdefault(merged, node) != node for node, merged in owners[2]):
+            return True
+    return False
 
 
 class Both:
@@ -129,7 +180,7 @@ class Apart:
         alike: dict[int, list[tuple[int, int]]] = {}
         for k, owners in enumerate(plan._owners()):
             assert owners is not None  # only a node that is fetched has none
-            before, after = owners
+            before, after, _ = owners
             if after is None:
                 known.append(k)
             else:

@@ -29,7 +29,7 @@ from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, root
 from .options import Options
-from .results import Apart, Both, declare_outputs
+from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning
 from .unread import signature, unread
 
@@ -136,13 +136,17 @@ class Tracer:
                 keys.append(place.key)
         graph: Graph | None = None
         try:
-            graph, result, read = self._write_down(arguments, n, names, kinds, keys)
+            graph, result, watch, read = self._write_down(arguments, n, names, kinds, keys)
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
             if self._has_numbers(arguments, n, kinds):
                 check_statics(graph)
-            finish: Any = declare_outputs(graph, result, self.name)
+            finish: Any = declare_outputs(graph, result, self.name, watch.holds)
             plan = graph.compile(**self.options.plan)
             report = plan.report()
+            if report["merged"] and merges_copies(plan):
+                disable = (*self.options.plan["disable"], "merge")
+                plan = graph.compile(**{**self.options.plan, "disable": disable})
+                report = plan.report()
             if report["merged"] or report["folded"]:
                 apart = Apart.make(plan)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
@@ -156,7 +160,7 @@ class Tracer:
 
     def _write_down(
         self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]
-    ) -> tuple[Graph, Any, tuple[Reading, ...]]:
+    ) -> tuple[Graph, Any, Watch, tuple[Reading, ...]]:
         """The graph of one call and what the function returned, if every call writes down the same."""
         instances = [p.value for _, places in arguments for p in places if p.kind == b"i"]
         known = {id(owner): held for to, held in self.elements if (owner := to()) is not None}
@@ -187,7 +191,7 @@ class Tracer:
             )
         own.first(changed)
         if not (changed or drawn or watch.fleeting):
-            return graph, result, tuple(watch.readings(own))
+            return graph, result, watch, tuple(watch.readings(own))
         # Does it matter? Another call must write down the same, and not draw the same numbers. Where other threads draw
         # meanwhile, only what is written down can tell.
         state, left = watch.state(), watch.generator_states()
@@ -217,7 +221,8 @@ class Tracer:
                 break
         watch.restore(state)
         # What the trace has made is looked at, too.
-        return graph, result, tuple((Watch(self.fn, instances, known) if changed else watch).readings(own))
+        watch = Watch(self.fn, instances, known) if changed else watch
+        return graph, result, watch, tuple(watch.readings(own))
 
     def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:
         """Whether the function was given Numbers that it reads."""

@@ -413,6 +413,10 @@ class Watch:
                     waiting.setdefault(by, []).append(x)
         return [*found], None if dynamic else frozenset(names)
 
+    def holds(self, x: Any) -> bool:
+        """Whether the function can reach an object."""
+        return self._seen.get(id(x)) is x
+
     def functions(self) -> list[FunctionType]:
         """Those of the user's that may run; of the special methods, none but calls."""
         found = [self._functions[at] for at in self.read()[0] if at in self._functions]
