@@ -68,6 +68,14 @@ PyObject* value_repr(PyObject* self) {
     return PyUnicode_FromFormat("<pyop.Value %R %S>", name.get(), spec.get());
 }
 
+// For the function under trace, a text that it cannot look into: that of an array would be another.
+PyObject* value_shown(PyObject* self) {
+    Ref text = Ref::steal(value_repr(self));
+    if (!text || !watching() || graph_being_built() != as_value(self)->graph) return text.release();
+    const Ref module = Ref::steal(PyImport_ImportModule("pyop.graph.shown"));
+    return module ? PyObject_CallMethod(module.get(), "Shown", "O", text.get()) : nullptr;
+}
+
 // Feeds of a graph are given by Value. The function under trace has NumPy's arrays before its eyes, which have no hash,
 // and scalars, whose hash is of their number.
 Py_hash_t value_hash(PyObject* self) {
@@ -222,7 +230,7 @@ const PyType_Slot own_slots[] = {
                     ">>> x = g.input(\"float64[n,3]\", name=\"x\")\n"
                     ">>> np.sum(x * 2.0, axis=1)\n"
                     "<pyop.Value 'sum' float64[n]>")},
-    {Py_tp_repr, reinterpret_cast<void*>(value_repr)},
+    {Py_tp_repr, reinterpret_cast<void*>(value_shown)},
     {Py_tp_hash, reinterpret_cast<void*>(value_hash)},
     {Py_tp_traverse, reinterpret_cast<void*>(value_traverse)},
     {Py_tp_dealloc, reinterpret_cast<void*>(value_dealloc)},

@@ -66,10 +66,25 @@ PYOP_COLD PyObject* unsure(PyObject* value, PyObject* name) {
 
 }  // namespace
 
+// Whether it may be an element of an array of objects, of which nothing is known.
+bool is_object(PyObject* self) {
+    const Graph& g = graph_of(as_value(self)->graph);
+    const Node& node = g.node(as_value(self)->edge.node);
+    if (spec_of(self).descr() || node.kind() != NodeKind::Py || node.inputs().empty()) return false;
+    const PyArray_Descr* of = g.spec(node.inputs()[0]).descr();
+    return of && of->type_num == NPY_OBJECT;
+}
+
 PyObject* value_class(PyObject* self, void*) {
     const ValueSpec& spec = spec_of(self);
+    if (PYOP_UNLIKELY(spec.form == Form::Unknown) && is_object(self) && watching())
+        return refuse(PyExc_TypeError,
+                      "the type of an element of an array of objects was asked for, which is that of the object, and "
+                      "known only when the graph runs: decide it in a pyop.op, which is called with arrays, or pass "
+                      "it as a static argument");
     if (spec.form != Form::Scalar) return Py_NewRef(reinterpret_cast<PyObject*>(&PyArray_Type));
     PyTypeObject* type = spec.descr() ? spec.descr()->typeobj : &PyGenericArrType_Type;
+    if (spec.text) type = spec.text == 'U' ? &PyUnicodeArrType_Type : &PyStringArrType_Type;
     return Py_NewRef(reinterpret_cast<PyObject*>(type));
 }
 

@@ -335,3 +335,49 @@ def test_methods_and_functions_of_other_modules_are_asked():
     for f in (lambda x: module.helper(x), Model().run, lambda x, model=Model(): model.run(x)):  # noqa: B008
         with pytest.raises(TypeError, match=r"write isinstance\(x, np\.ndarray\)"):
             pyop.compile(f)(X)
+
+
+@pytest.mark.parametrize("kind", [str, bytes, np.str_, np.bytes_, np.character, np.number, abc.Iterable, abc.Sized])
+@pytest.mark.parametrize("dtype", ["U3", "S3"])
+def test_elements_of_texts_are_texts(kind, dtype):
+    def f(s):
+        return np.ones(2) * (2 if isinstance(s[0], kind) else 3) * (5 if isinstance(s, kind) else 7)
+
+    agrees(f, TEXTS[dtype])
+
+
+TEXTS = {"U3": np.array(["ab", "c"]), "S3": np.array([b"ab", b"c"])}
+
+
+def test_the_type_of_an_object_is_refused():
+    with pytest.raises(TypeError, match=r"the type of an element of an array of objects.*pyop\.op"):
+        pyop.compile(lambda s: np.ones(2) * (2 if isinstance(s[0], int) else 3))(np.array([1, "a"], object))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * (2 if "nan" in str(x) else 3),
+        lambda x: x * len(repr(x)),
+        lambda x: x * len(f"{x}"),
+        lambda x: x * len(f"{x[0]}"),
+        lambda x: x * len("{}".format(x)),  # noqa: UP032
+        lambda x: x * (2 if str(x[0]) == "1.5" else 3),
+        lambda x: {f"{x.sum()}": x},
+        lambda x: {f"sum {x.sum()}": x},
+        lambda x: x * (2 if str(x).startswith("[") else 3),
+    ],
+)
+def test_the_text_of_an_array_is_not_looked_into(f):
+    with pytest.raises(TypeError, match=r"text of .*(np\.where|what the compiled function returns)"):
+        pyop.compile(f)(X)
+
+
+def test_texts_may_be_shown(capsys):
+    def f(x):
+        print(x, f"and {x!r:.20}", [x])
+        assert x.ndim == 1, f"not so {x}"
+        return x * len(f"{x.shape} {x.dtype}")
+
+    agrees(f, X)
+    assert "<pyop.Value 'x' float64[3]> and <pyop.Value 'x' floa [<pyop.Value" in capsys.readouterr().out

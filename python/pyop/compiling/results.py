@@ -84,6 +84,11 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         Whether an array is part of the function's own state: then so is the result, in every call.
     """
     leaves, structure = flatten(result)
+    if not structure.is_leaf and any(map(_STAND_INS.search, structure.leaf_paths())):
+        raise TypeError(
+            f"{name} returned a dict with the text of a symbolic array as a key, where NumPy has the text of its "
+            "numbers: make such keys of what the compiled function returns"
+        )
     if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
         graph.output(result)
         return None

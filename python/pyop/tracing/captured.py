@@ -62,9 +62,9 @@ _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items())
 _ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), slice, range, np.dtype, np.ufunc)
 ) | {CodeType, property, staticmethod, classmethod}
-_FLEETING = frozenset(
-    ("default_rng", "RandomState", "SystemRandom", "urandom", "token_bytes", "uuid1", "uuid4", "time", "time_ns")
-) | {"perf_counter", "perf_counter_ns", "monotonic", "now", "today", "utcnow", "process_time", "globals"}
+_FLEETING = frozenset(("default_rng", "RandomState", "SystemRandom", "urandom", "uuid1", "uuid4", "globals"))
+_FLEETING |= {"token_bytes", "token_hex", "token_urlsafe", "randbelow", "randbits", "process_time", "monotonic"}
+_FLEETING |= {"time", "time_ns", "perf_counter", "perf_counter_ns", "now", "today", "utcnow"}
 _BY_NAME: tuple[type, ...] = (operator.attrgetter, operator.methodcaller)
 _ENVIRONMENT = frozenset(("environ", "getenv"))
 # NumPy's settings are context variables, of which its functions give copies.
