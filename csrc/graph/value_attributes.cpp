@@ -71,6 +71,9 @@ bool is_object(PyObject* self) {
     const Graph& g = graph_of(as_value(self)->graph);
     const Node& node = g.node(as_value(self)->edge.node);
     if (spec_of(self).descr() || node.kind() != NodeKind::Py || node.inputs().empty()) return false;
+    const Ref name = g.node_name(as_value(self)->edge.node);
+    const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+    if (!text || !std::string_view(text).starts_with("getitem")) return false;
     const PyArray_Descr* of = g.spec(node.inputs()[0]).descr();
     return of && of->type_num == NPY_OBJECT;
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import types
+
 import numpy as np
 import pytest
 
@@ -183,3 +186,22 @@ def test_two_made_arrays_of_one_memory_are_refused():
 
     with pytest.raises(TypeError, match=r"show one memory: return a copy\(\)"):
         pyop.compile(f)(X)
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        (collections.OrderedDict(a=X), r"dict\(x\)"),
+        (collections.defaultdict(list, a=X), r"dict\(x\)"),
+        (collections.deque([X]), r"list\(x\)"),
+        ({1.0}, r"list\(x\)"),
+        (iter([X]), r"list\(x\)"),
+        (types.SimpleNamespace(a=X), r"dict\(vars\(x\)\)"),
+    ],
+)
+def test_containers_that_are_none_are_refused_with_what_to_write(given, instead):
+    with pytest.raises(TypeError, match=f"arrays are looked for in .* alone: pass {instead}"):
+        pyop.compile(lambda d: len(d))(given)
+    if isinstance(given, dict):
+        with pytest.raises(TypeError, match=r"containers of arrays are .*pass dict\(x\)"):
+            pyop.grad(lambda d: np.sum(d["a"]))(given)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +18,7 @@ from ..declare.spec import Spec
 from ..declare.spec_tree import make_inputs
 from .statics import static_key
 
-__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "root"]
+__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "instead_of", "root"]
 
 _Function = Callable[..., Any]
 
@@ -176,6 +179,12 @@ class Arguments:
             return Place(path, b"n", x, spec=Spec(x.dtype, ()))
         if isinstance(x, np.ndarray | np.generic) or _is_array_like(x) or own_rules(x) is not None:
             return Place(path, b"?", x)
+        instead = instead_of(x)
+        if instead is not None:
+            raise TypeError(
+                f"argument {path} of {self.name} is a {type(x).__name__}, and arrays are looked for in tuples, lists, "
+                f"dicts, named tuples and dataclasses alone: pass {instead}"
+            )
         raise TypeError(
             f"argument {path} of {self.name} is of type {type(x).__name__}, neither array nor number: if it decides "
             f"what the function does, name it in static= ({root(path)!r}), or make it a keyword-only parameter"
@@ -191,6 +200,28 @@ def _is_array_like(x: Any) -> bool:
     if any(hasattr(x, name) for name in ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")):
         return True
     return isinstance(x, memoryview | bytearray) or type(x).__module__ == "array"
+
+
+def instead_of(x: Any) -> str | None:
+    """What to write instead of a container that is none of those in which arrays are looked for.
+
+    Examples
+    --------
+    >>> from collections import OrderedDict, deque
+    >>> from pyop.compiling.arguments import instead_of
+    >>> instead_of(OrderedDict()), instead_of(deque()), instead_of({})
+    ('dict(x)', 'list(x)', None)
+    """
+    kind = type(x)
+    if kind in (dict, list, tuple) or hasattr(kind, "_fields"):
+        return None
+    if isinstance(x, Mapping):
+        return "dict(x)"
+    if isinstance(x, tuple):
+        return "tuple(x)"
+    if isinstance(x, (AbstractSet, Iterator, list, deque)):
+        return "list(x)"
+    return "dict(vars(x))" if isinstance(x, SimpleNamespace) else None
 
 
 def root(path: str) -> str:

@@ -30,6 +30,12 @@ def check_has_gradient(leaf: Any, k: int) -> None:
     dtype = leaf.dtype
     if dtype is not None and dtype.kind not in "fc":
         what = leaf.spec if isinstance(leaf, Value) else f"{dtype}{list(leaf.shape)}"
+        if dtype.kind == "O":
+            raise TypeError(
+                f"argument {k} is {what}, and only arrays of real or complex numbers have gradients: containers of "
+                "arrays are tuples, lists, dicts, named tuples and dataclasses, so pass dict(x) or list(x) of others, "
+                "and x.astype(float) of an array of numbers"
+            )
         raise TypeError(
             f"argument {k} is {what}, and only arrays of real or complex numbers have gradients: convert it with "
             ".astype(float), or leave it out of argnums"

@@ -6,9 +6,11 @@ array (``"nan" in str(x)``, ``len(f"{x}")``, a key of a dict) would go by the te
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..compiling.libraries import is_installed
 from ..refusals import refusal
 
 __all__ = ["Shown"]
@@ -21,7 +23,12 @@ class Shown(str):
 
 
 def _refused(name: str) -> Callable[..., Any]:
+    plain = getattr(str, name)
+
     def method(self: Shown, *args: Any, **kwargs: Any) -> Any:
+        asking = sys._getframe(1).f_globals.get("__name__", "")
+        if is_installed(asking.partition(".")[0]):  # reprlib, a formatter of messages
+            return plain(self, *args, **kwargs)
         raise refusal(
             f"{name} of the text of {str.__str__(self)} was asked for, while NumPy's text is of its numbers, which a "
             "Value has only when its graph runs: decide by values with np.where, make texts of what the compiled "
@@ -32,9 +39,11 @@ def _refused(name: str) -> Callable[..., Any]:
     return method
 
 
-_LOOKING = ("__len__", "__contains__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__")
-_LOOKING += ("__getitem__", "__iter__", "__add__", "__mul__", "__rmul__", "count", "endswith", "find", "index")
-_LOOKING += ("partition", "replace", "rfind", "rindex", "rpartition", "rsplit", "split", "splitlines", "startswith")
-_LOOKING += ("encode", "strip", "lstrip", "rstrip", "lower", "upper", "removeprefix", "removesuffix", "translate")
+_LOOKING = (
+    *("__len__", "__contains__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__getitem__"),
+    *("__iter__", "__add__", "__mul__", "__rmul__", "count", "endswith", "find", "index", "partition", "replace"),
+    *("rfind", "rindex", "rpartition", "rsplit", "split", "splitlines", "startswith", "encode", "strip", "lstrip"),
+    *("rstrip", "lower", "upper", "removeprefix", "removesuffix", "translate"),
+)
 for _name in _LOOKING:
     setattr(Shown, _name, _refused(_name))
