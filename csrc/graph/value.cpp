@@ -72,8 +72,7 @@ PyObject* value_repr(PyObject* self) {
 PyObject* value_shown(PyObject* self) {
     Ref text = Ref::steal(value_repr(self));
     if (!text || !watching() || graph_being_built() != as_value(self)->graph) return text.release();
-    const Ref module = Ref::steal(PyImport_ImportModule("pyop.graph.shown"));
-    return module ? PyObject_CallMethod(module.get(), "Shown", "O", text.get()) : nullptr;
+    return PyObject_CallOneArg(up_calls.shown_text, text.get());
 }
 
 // Feeds of a graph are given by Value. The function under trace has NumPy's arrays before its eyes, which have no hash,

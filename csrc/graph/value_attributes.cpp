@@ -66,6 +66,14 @@ PYOP_COLD PyObject* unsure(PyObject* value, PyObject* name) {
 
 }  // namespace
 
+// Whether Python code of pyop is running, and not the user's.
+bool in_own_code() {
+    PyObject* globals = PyEval_GetGlobals();
+    PyObject* name = globals ? PyDict_GetItemString(globals, "__name__") : nullptr;
+    const char* text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+    return text && std::string_view(text).starts_with("pyop.");
+}
+
 // Whether it may be an element of an array of objects, of which nothing is known.
 bool is_object(PyObject* self) {
     const Graph& g = graph_of(as_value(self)->graph);
@@ -80,7 +88,7 @@ bool is_object(PyObject* self) {
 
 PyObject* value_class(PyObject* self, void*) {
     const ValueSpec& spec = spec_of(self);
-    if (PYOP_UNLIKELY(spec.form == Form::Unknown) && is_object(self) && watching())
+    if (PYOP_UNLIKELY(spec.form == Form::Unknown) && is_object(self) && watching() && !in_own_code())
         return refuse(PyExc_TypeError,
                       "the type of an element of an array of objects was asked for, which is that of the object, and "
                       "known only when the graph runs: decide it in a pyop.op, which is called with arrays, or pass "

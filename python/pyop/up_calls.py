@@ -55,6 +55,7 @@ from .graph.value_methods import getitem
 from .graph.value_refusals import text_of_store
 from .profile import Profile
 from .refusals import remedy_of_caller
+from .tracing.shown import Shown
 
 __all__ = ["ATTRIBUTES", "CALLS", "install"]
 
@@ -67,6 +68,7 @@ CALLS: dict[str, object] = {
     "value_array_ufunc": array_ufunc,
     "value_array_function": array_function,
     "value_getitem": getitem,
+    "shown_text": Shown,
     "value_in_place": in_place,
     "value_length": value_sequence.length,
     "value_iterate": value_sequence.iterate,

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..compiling.libraries import is_installed
 from ..refusals import refusal
+from .libraries import is_installed
 
 __all__ = ["Shown"]
 
