@@ -488,3 +488,19 @@ def test_unknown_operators_of_the_added_kind_are_named():
         graph.output({"y": pyop.py_func(len, [graph.outputs["t"]], np.int64)})
     with pytest.raises(ValueError, match=r"node 'len' .* cannot be exported as a PythonOp"):
         pyop.onnx.export(graph)
+
+
+def test_graphs_of_models_inside_another_graph_are_written_and_saved(tmp_path):
+    from pyop.gradients.inline import Inlined
+
+    outer = pyop.Graph()
+    with outer:
+        x, c = outer.input("float32[n]", name="x"), outer.input("bool[]", name="c")
+        parts = [Inlined(pyop.onnx.load(parser.parse_model(CAPTURES)))(x * k, c)["y"] for k in (1, 2)]
+        outer.output({"w": parts[0] + parts[1]})
+    outer.save(tmp_path / "g.onnx")
+    for choice in (True, False):
+        feeds = {"x": X, "c": np.array(choice)}
+        expected = outer.compile()(**feeds)
+        for made in (pyop.onnx.load(written(outer)), pyop.load(tmp_path / "g.onnx"), pickle.loads(pickle.dumps(outer))):
+            assert same_bits(expected, made.compile()(**feeds))

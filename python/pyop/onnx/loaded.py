@@ -13,7 +13,7 @@ from .._tree import TreeDef
 from ..graph.graph import Graph
 from .boxes import Unboxing
 
-__all__ = ["LoadedGraph", "ModelFacts"]
+__all__ = ["LoadedGraph", "ModelFacts", "facts_of"]
 
 
 @dataclass
@@ -30,38 +30,8 @@ class ModelFacts:
         types = [[*place, base64.b85encode(kind.SerializeToString()).decode()] for place, kind in self.types.items()]
         return {"defaults": self.defaults, "fixed": self.fixed, "types": types}
 
-    @classmethod
-    def described(cls, description: Mapping[str, Any]) -> ModelFacts:
-        """Return what has this description.
-
-        Raises
-        ------
-        ValueError
-            It is malformed.
-        """
-        from google.protobuf.message import DecodeError
-        from onnx import TypeProto
-
-        try:
-            return cls(
-                {str(name): array for name, array in description["defaults"].items()},
-                {str(name): int(index) for name, index in description["fixed"].items()},
-                {
-                    (int(node), int(output)): TypeProto.FromString(base64.b85decode(text))
-                    for node, output, text in description["types"]
-                },
-            )
-        except (KeyError, TypeError, AttributeError, DecodeError) as error:
-            raise ValueError(f"what the file says of the ONNX model is malformed: {error!r:.200}") from None
-
     def check(self, outputs: list[int]) -> None:
-        """Hold it against a graph, of whose nodes it has the number of outputs.
-
-        Raises
-        ------
-        ValueError
-            It is of another graph.
-        """
+        """Hold it against a graph, of whose nodes it has the number of outputs; a ValueError if it is of another."""
         for node, output in (*self.types, *((index, 0) for index in self.fixed.values())):
             if not (0 <= node < len(outputs) and 0 <= output < outputs[node]):
                 raise ValueError(f"node {node} of the graph has no output {output}, of which the description speaks")
@@ -71,8 +41,15 @@ class ModelFacts:
 
 
 def facts_of(_home: Any, description: Mapping[str, Any]) -> ModelFacts:
-    """Return the facts of a pickle; those of earlier versions hold more, which the nodes hold themselves today."""
-    return ModelFacts.described(description)
+    """Return the facts of a description; those of earlier versions hold more, which the nodes hold themselves today."""
+    from onnx import TypeProto
+
+    types = {
+        (int(node), int(output)): TypeProto.FromString(base64.b85decode(text))
+        for node, output, text in description["types"]
+    }
+    fixed = {str(name): int(index) for name, index in description["fixed"].items()}
+    return ModelFacts(dict(description["defaults"]), fixed, types)
 
 
 class LoadedGraph(Graph):
@@ -142,20 +119,11 @@ class LoadedGraph(Graph):
         memo[id(self)] = made
         return made
 
-    def _compile(
-        self,
-        leaves: list[Any],
-        structure: TreeDef,
-        feeds: Iterable[Value],
-        *,
-        whole: bool,
-        threads: int,
-        disable: tuple[str, ...] = (),
-        fast: bool = False,
-    ) -> Any:
+    def _compile(self, leaves: list[Any], structure: TreeDef, feeds: Iterable[Value], **options: Any) -> Any:
         unboxing: Any = Unboxing(structure)  # which the core asks for no more than `unflatten`
         # What a stranger's model makes of its constants may be of any size: it is computed when somebody runs it.
-        disable = tuple(dict.fromkeys((*disable, "fold")))
+        disable = tuple(dict.fromkeys((*options.get("disable", ()), "fold")))
+        whole, threads, fast = options["whole"], options["threads"], options.get("fast", False)
         return _core.compile(self, tuple(leaves), tuple(feeds), 3, unboxing, whole, disable, threads, fast)
 
 

@@ -20,7 +20,7 @@ from ..graph.graph import Graph
 from ..graph.node_call import Record
 from ..onnx.elements import to_array
 from ..onnx.embedded import Embedded
-from ..onnx.loaded import LoadedGraph, ModelFacts
+from ..onnx.loaded import LoadedGraph, facts_of
 from ..onnx.loading import load as load_onnx
 from ..onnx.loading import read_model
 from ..onnx.model_file import save_model
@@ -213,7 +213,7 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, earlier: dic
     if facts is None:
         return put_together(parts)
     graph = put_into(LoadedGraph(name=parts.name), parts)
-    graph._facts = ModelFacts.described(facts | {"defaults": reader.read(facts["defaults"])})
+    graph._facts = facts_of(None, facts | {"defaults": reader.read(facts["defaults"])})
     graph._facts.check([len(record.specs) for record in records])
     return graph
 
