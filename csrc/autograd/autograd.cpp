@@ -2,6 +2,7 @@
 #include "autograd/autograd.h"
 
 #include "autograd/engine.h"
+#include "autograd/fingerprint.h"
 #include "autograd/forward.h"
 #include "autograd/function_parts.h"
 #include "autograd/modes.h"
@@ -39,7 +40,18 @@ PyObject* run_backward_py(PyObject*, PyObject* args) {
         static_cast<PyObject*>(nullptr));
 }
 
+PyObject* fingerprint_py(PyObject*, PyObject* given) {
+    PyObject* array;
+    Py_ssize_t result;
+    if (!PyArg_ParseTuple(given, "On:fingerprint", &array, &result)) return nullptr;
+    if (!PyArray_Check(array)) return PyErr_Format(PyExc_TypeError, "fingerprint() takes an array");
+    const Reading reading = reading_of(PyArray_NBYTES(as_array(array)), result);
+    return PyLong_FromUnsignedLongLong(fingerprint(as_array(array), reading));
+}
+
 PyMethodDef functions[] = {
+    {"fingerprint", fingerprint_py, METH_VARARGS,
+     "fingerprint(array, bytes_of_result): other numbers have another one (fingerprint.h)."},
     {"run_backward", run_backward_py, METH_VARARGS,
      "run_backward(outputs, seeds, inputs, retain_graph, create_graph, accumulate, allow_unused, zeros): the engine."},
     {},

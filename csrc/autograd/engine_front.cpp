@@ -103,6 +103,9 @@ PyObject* run_backward(PyObject* const* outputs, PyObject* const* seeds, size_t 
         if (run.add_input(as_tensor(input), static_cast<size_t>(i)) < 0) return nullptr;
     }
     if (run.execute() < 0) return nullptr;
+    for (Py_ssize_t i = 0; i < wanted; ++i) {
+        if (check_argument(as_tensor(PyTuple_GET_ITEM(inputs, i))) < 0) return nullptr;
+    }
     if (options.accumulate) {
         for (Py_ssize_t i = 0; i < wanted; ++i) {
             // Leaves have had theirs.

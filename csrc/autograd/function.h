@@ -73,6 +73,7 @@ struct FunctionCall {
     bool any_tensor = false;
     bool any_array = false;
     bool any_tangent = false;
+    bool is_fresh = false;  // results that own their memory are nobody else's
     bool in_jvp = false;
 
     ~FunctionCall() { saved_free(for_forward); }

@@ -175,7 +175,13 @@ PyObject* apply(FunctionClass* f, PyObject* const* args, size_t n, PyObject* kwa
         leave(call);
         return nullptr;
     }
+    StackArray<Py_ssize_t, 10> references(n);
+    for (size_t i = 0; i < n; ++i) references.data()[i] = Py_REFCNT(call.arrays[i]);
     Ref result = call_forward(call, frame.data(), kwargs, tree);
+    for (size_t i = 0; i < n; ++i) {  // forward may have kept it
+        if (!is_tensor(args[i]) || Py_REFCNT(call.arrays[i]) == references.data()[i]) continue;
+        if (tensor_expose(as_tensor(args[i])) < 0) result = Ref();
+    }
     PyObject* finished = result ? function_finish(call, std::move(result)) : nullptr;
     leave(call);
     return finished;
@@ -272,6 +278,7 @@ PyObject* function_record(PyObject* self, PyObject* const* args, Py_ssize_t n) {
             node->executable = call.recorded;
             if (call.recorded) {
                 node->dict = Py_NewRef(args[2]);
+                call.is_fresh = PyDict_GetItemString(args[2], "fresh") == Py_True;
                 grad_node_finish(node);
                 if (PYOP_UNLIKELY(autograd_state.anomaly) && remember_creation(node) < 0) return nullptr;
                 if (record_saves(call, args[1]) < 0) return nullptr;

@@ -149,6 +149,8 @@ struct Outputs {
 
 int finish_saved(FunctionCall& call, PyObject* const* raw, PyObject* const* made, size_t n) {
     SavedArrays* saved = call.node->saved;
+    npy_intp bytes = 0;
+    for (size_t k = 0; k < n; ++k) bytes += is_tensor(made[k]) ? PyArray_NBYTES(as_tensor(made[k])->data) : 0;
     for (uint32_t i = 0; i < saved->count; ++i) {
         SavedItem& item = saved->items[i];
         if (item.kind == SavedItem::None) continue;
@@ -157,7 +159,9 @@ int finish_saved(FunctionCall& call, PyObject* const* raw, PyObject* const* made
         if (argument < 0 || call.is_dirty(item.value)) {
             for (size_t k = 0; k < n && !done; ++k) {
                 if (raw[k] != item.value || !is_tensor(made[k])) continue;
-                if (saved_set_output(item, as_tensor(made[k]), static_cast<uint32_t>(k)) < 0) return -1;
+                const bool fresh =
+                    call.is_fresh && argument < 0 && is_exact_array(raw[k]) && !PyArray_BASE(as_array(raw[k]));
+                if (saved_set_output(item, as_tensor(made[k]), static_cast<uint32_t>(k), fresh) < 0) return -1;
                 // A Tensor that forward returned: its array, so that the history of the result is not saved.
                 if (is_tensor(item.value)) Py_SETREF(item.value, Py_NewRef(as_object(as_tensor(made[k])->data)));
                 done = true;
@@ -165,9 +169,9 @@ int finish_saved(FunctionCall& call, PyObject* const* raw, PyObject* const* made
         }
         if (done) continue;
         if (argument >= 0 && is_tensor(call.args[argument])) {
-            saved_set_input(item, as_tensor(call.args[argument]));
+            saved_set_input(item, as_tensor(call.args[argument]), bytes);
         } else {
-            saved_finish(item);
+            saved_finish(item, bytes);
             if (argument >= 0 && item.kind == SavedItem::Other) item.kind = SavedItem::Constant;
         }
     }

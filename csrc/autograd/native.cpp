@@ -99,11 +99,11 @@ int record(Native which, NativeOperand* operands, int n, TensorObject* out, PyOb
         if (!(reads & (1 << i))) continue;
         SavedItem& item = saved->items[i];
         if (i < n && operands[i].tensor) {
-            saved_set_input(item, operands[i].tensor);
+            saved_set_input(item, operands[i].tensor, PyArray_NBYTES(out->data));
             continue;
         }
         item.value = Py_NewRef(i < n ? operands[i].given : constant);
-        if (is_exact_array(item.value)) saved_finish(item);
+        if (is_exact_array(item.value)) saved_finish(item, PyArray_NBYTES(out->data));
         item.kind = SavedItem::Constant;
     }
     if (!(reads & NativeRule::Ans)) return 0;
@@ -201,9 +201,9 @@ int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result, bool 
     // The exponent is a number; NumPy refuses some, and special cases of others are the operator's.
     if (which == Native::Power && !PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
     auto numbers = [](const NativeOperand& o) { return o.tensor ? as_object(o.tensor->data) : o.given; };
-    return native_finish(which, operands, n,
-                         ufunc_call(u, Ref::borrow(numbers(operands[0])), b ? numbers(operands[1]) : nullptr, scalars),
-                         nullptr, result);
+    // Apart from the next line, which asks who has the operands.
+    Ref value = ufunc_call(u, Ref::borrow(numbers(operands[0])), b ? numbers(operands[1]) : nullptr, scalars);
+    return native_finish(which, operands, n, std::move(value), nullptr, result);
 }
 
 int native_power(PyObject* a, PyObject* b, PyObject*& result) {

@@ -1,10 +1,10 @@
 // autograd/saved.cpp: fingerprints, versions, and what is said when something saved has changed.
 #include "autograd/saved.h"
 
-#include <algorithm>  // std::min
 #include <cstddef>  // offsetof
-#include <cstring>  // std::memcpy
 
+#include "autograd/fingerprint.h"
+#include "autograd/function.h"
 #include "autograd/grad_node.h"
 #include "autograd/state.h"
 #include "runtime/stack_array.h"
@@ -14,63 +14,14 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kAlwaysPrinted = 512;  // bytes: a few ten nanoseconds
-constexpr npy_intp kSampled = 64;
 
-// Of every nth element, wherever it lies: what a buffer that is filled again shows.
-template <class Mix>
-void print_sample(PyArrayObject* array, Mix mix) {
-    const npy_intp count = PyArray_SIZE(array);
-    const npy_intp step = autograd_state.anomaly || count <= kSampled ? 1 : count / kSampled | 1;
-    const auto item = static_cast<size_t>(PyArray_ITEMSIZE(array));
-    const bool whole = PyArray_IS_C_CONTIGUOUS(array);
-    for (npy_intp at = 0; at < count; at += step) {
-        const char* element = PyArray_BYTES(array);
-        if (whole) {
-            element += at * PyArray_ITEMSIZE(array);
-        } else {
-            npy_intp rest = at;
-            for (int axis = PyArray_NDIM(array) - 1; axis >= 0; --axis) {
-                element += rest % PyArray_DIM(array, axis) * PyArray_STRIDE(array, axis);
-                rest /= PyArray_DIM(array, axis);
-            }
-        }
-        for (size_t k = 0; k < item; k += 8) {
-            uint64_t word = 0;
-            std::memcpy(&word, element + k, std::min<size_t>(8, item - k));
-            mix(word);
-        }
-    }
+bool is_printed(PyArrayObject* array, bool is_private) {
+    return !is_private || PyArray_NBYTES(array) <= kAlwaysPrinted || autograd_state.anomaly;
 }
 
-// A number that other bytes have with a chance of 2^-64. 0 for what is not looked at: large arrays, and what lies
-// scattered, unless they are to be `sampled`.
-uint64_t print_of(PyArrayObject* array, bool sampled) {
-    const npy_intp size = PyArray_NBYTES(array);
-    if (PyDataType_REFCHK(PyArray_DESCR(array))) return 0;
-    const bool all = PyArray_IS_C_CONTIGUOUS(array) && (size <= kAlwaysPrinted || autograd_state.anomaly);
-    if (!all && !sampled) return 0;
-    uint64_t hash = 0x9E3779B97F4A7C15u ^ static_cast<uint64_t>(size);
-    auto mix = [&](uint64_t word) {
-        hash = (hash ^ word) * 0xFF51AFD7ED558CCDu;
-        hash ^= hash >> 32;
-    };
-    if (!all) {
-        print_sample(array, mix);
-        return hash | 1;
-    }
-    const char* bytes = PyArray_BYTES(array);
-    npy_intp at = 0;
-    for (; at + 8 <= size; at += 8) {
-        uint64_t word;
-        std::memcpy(&word, bytes + at, 8);
-        mix(word);
-    }
-    if (at < size) {
-        uint64_t word = 0;
-        std::memcpy(&word, bytes + at, static_cast<size_t>(size - at));
-        mix(word);
-    }
-    return hash | 1;
+void print(SavedItem& item, PyArrayObject* array, npy_intp bytes_of_result) {
+    item.reading = reading_of(PyArray_NBYTES(array), bytes_of_result);
+    item.print = fingerprint(array, item.reading);
 }
 
 PYOP_COLD int modified_error(GradNode* node, const SavedItem& item, Py_ssize_t index, uint32_t version) {
@@ -115,13 +66,12 @@ void unlink(SavedItem& item) {
     item.before = nullptr;
 }
 
-// The memory of a plain array is the user's, who may fill it again for the next step.
-bool is_sampled(const SavedItem& item) { return item.kind == SavedItem::Constant || item.kind == SavedItem::Other; }
-
 int check_unchanged(GradNode* node, const SavedItem& item, Py_ssize_t index) {
     uint32_t version = item.version;
     PyArrayObject* array;
+    const VersionCounter* counter = item.counter;
     if (item.kind == SavedItem::Input) {
+        counter = as_tensor(item.value)->counter;
         version = tensor_version(as_tensor(item.value));
         array = as_tensor(item.value)->data;
     } else {
@@ -129,9 +79,10 @@ int check_unchanged(GradNode* node, const SavedItem& item, Py_ssize_t index) {
         array = as_array(item.value);
     }
     if (PYOP_UNLIKELY(version != item.version)) return modified_error(node, item, index, version);
-    if (item.print && print_of(array, is_sampled(item)) != item.print)
-        return modified_error(node, item, index, version);
-    return 0;
+    const bool same =
+        item.print ? fingerprint(array, item.reading) == item.print
+                   : !counter || !counter->print || fingerprint(owner_of(array), Reading::Wholly) == counter->print;
+    return PYOP_LIKELY(same) ? 0 : modified_error(node, item, index, version);
 }
 
 // An intermediate result, while recording: constant if it has no derivative at all, else a derivative through it would
@@ -157,9 +108,20 @@ PyObject* intermediate_new(GradNode* node, PyArrayObject* array, Py_ssize_t inde
     return t.release();
 }
 
+// Whether a backward of the user gets the array of something that others may have saved too. Small ones are printed.
+bool gives_away(const GradNode* node, const SavedItem& item) {
+    if (item.kind != SavedItem::Input && item.kind != SavedItem::Output) return false;
+    PyArrayObject* array = item.kind == SavedItem::Input ? as_tensor(item.value)->data : as_array(item.value);
+    return PyArray_NBYTES(array) > kAlwaysPrinted && !as_function_class(node->owner)->internal;
+}
+
 PyObject* unpack_item(GradNode* node, const SavedItem& item, Py_ssize_t index) {
     if (item.kind == SavedItem::None) return Py_NewRef(Py_None);
     if (check_unchanged(node, item, index) < 0) return nullptr;
+    if (gives_away(node, item)) {
+        if (item.kind == SavedItem::Input && tensor_expose(as_tensor(item.value)) < 0) return nullptr;
+        if (item.counter) expose(item.counter, as_array(item.value));
+    }
     const bool history = autograd_state.recording;
     if (item.kind == SavedItem::Input) return Py_NewRef(history ? item.value : as_object(as_tensor(item.value)->data));
     if (!history || !node->executable || item.kind == SavedItem::Constant) return Py_NewRef(item.value);
@@ -189,7 +151,8 @@ SavedArrays* saved_blank(uint32_t n) {
     }
     saved->count = n;
     saved->for_forward = 0;
-    for (uint32_t i = 0; i < n; ++i) saved->items[i] = {nullptr, nullptr, nullptr, nullptr, 0, 0, 0, SavedItem::None};
+    for (uint32_t i = 0; i < n; ++i)
+        saved->items[i] = {nullptr, nullptr, nullptr, nullptr, 0, 0, 0, SavedItem::None, Reading::Wholly};
     return saved;
 }
 
@@ -249,7 +212,7 @@ void saved_move(TensorObject* from, TensorObject* to) {
     hand_over(of_to, from);
 }
 
-void saved_set_input(SavedItem& item, TensorObject* input) {
+void saved_set_input(SavedItem& item, TensorObject* input, npy_intp result) {
     Py_INCREF(as_object(input));
     Py_XSETREF(item.value, as_object(input));
     unlink(item);
@@ -259,10 +222,12 @@ void saved_set_input(SavedItem& item, TensorObject* input) {
     input->saves = &item;
     item.kind = SavedItem::Input;
     item.version = tensor_version(input);
-    item.print = print_of(input->data, false);
+    // Arguments of a function are held against what they were once, when the run is over.
+    const bool is_checked = input->counter && input->counter->arguments;
+    if (!is_checked && is_printed(input->data, is_private(input))) print(item, input->data, result);
 }
 
-int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index) {
+int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index, bool fresh) {
     VersionCounter* counter = tensor_counter(output);
     if (!counter) return -1;
     ++counter->references;
@@ -270,13 +235,16 @@ int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index) {
     item.version = counter->version;
     item.kind = SavedItem::Output;
     item.output = index;
-    item.print = print_of(output->data, false);
+    if (is_printed(output->data, fresh || is_private(output, 1)))
+        print(item, output->data, PyArray_NBYTES(output->data));
     return 0;
 }
 
-void saved_finish(SavedItem& item) {
-    if (is_tensor(item.value)) return saved_set_input(item, as_tensor(item.value));
-    item.print = print_of(as_array(item.value), true);
+void saved_finish(SavedItem& item, npy_intp result) {
+    if (is_tensor(item.value)) return saved_set_input(item, as_tensor(item.value), result);
+    PyArrayObject* array = as_array(item.value);
+    const bool ours = Py_REFCNT(array) == 1 && !PyArray_BASE(array) && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+    if (is_printed(array, ours)) print(item, array, result);
 }
 
 Ref saved_item_new(GradNode* node, uint32_t index) {

@@ -6,10 +6,12 @@
 //   Constant an argument that is a plain array; of a native operation also a number
 //   Other    any other array, computed on the way: nothing is known of how it depends on the inputs
 //
-// Small arrays also keep a fingerprint of their bytes, so that writing into them through NumPy, which no counter can
-// see, is noticed too (under detect_anomaly large ones as well).
+// No counter sees what NumPy writes. So an array that others can write into is remembered by a fingerprint of its
+// bytes, and a small one always; what was private then and is given away later (x.numpy()) is printed when that
+// happens.
 #pragma once
 
+#include "autograd/fingerprint.h"
 #include "autograd/tensor.h"
 
 namespace pyop {
@@ -26,6 +28,7 @@ struct SavedItem {
     uint32_t version;
     uint32_t output;
     Kind kind;
+    Reading reading;
 };
 
 struct SavedArrays {
@@ -45,9 +48,10 @@ int saved_traverse(SavedArrays* saved, visitproc visit, void* arg);
 void saved_move(TensorObject* from, TensorObject* to);
 
 // Turns an item into one of its other kinds, when the call is over.
-void saved_set_input(SavedItem& item, TensorObject* input);
-int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index);
-void saved_finish(SavedItem& item);
+void saved_set_input(SavedItem& item, TensorObject* input, npy_intp bytes_of_results);
+// `fresh`: nobody else has its array.
+int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index, bool fresh = false);
+void saved_finish(SavedItem& item, npy_intp bytes_of_results);
 
 // What the user asked back: arrays, or while recording Tensors with their history. A tuple, or null with the error set.
 PyObject* saved_unpack(GradNode* node);

@@ -3,6 +3,7 @@
 
 #include <new>  // std::nothrow
 
+#include "autograd/fingerprint.h"
 #include "autograd/grad_node.h"
 
 namespace pyop {
@@ -70,7 +71,7 @@ VersionCounter* tensor_counter(TensorObject* t) {
             PyErr_NoMemory();
             return nullptr;
         }
-        *counter = {1, t->version, 1, t->is_argument, false};
+        *counter = {1, t->version, 1, t->is_argument, false, false, 0};
         t->counter = counter;
     }
     return t->counter;
@@ -81,6 +82,8 @@ int tensor_share_version(TensorObject* t, TensorObject* base) {
     if (!counter) return -1;
     if (base->grad_fn && !base->is_view) counter->has_history = true;
     if (t->counter == counter) return 0;
+    // What shows it to others need not be a base of t's array.
+    if (!is_private(base, 1)) counter->is_exposed = true;
     drop_counter(t);
     take_counter(t, counter);
     if (t->is_argument) ++counter->arguments;
@@ -89,10 +92,64 @@ int tensor_share_version(TensorObject* t, TensorObject* base) {
 
 int tensor_set_argument(TensorObject* t, bool on) {
     if (t->is_argument == on) return 0;
+    const bool printed = on && !is_private(t);
     VersionCounter* counter = tensor_counter(t);
     if (!counter) return -1;
     t->is_argument = on;
     counter->arguments += on ? 1 : -1;
+    if (!printed) return 0;
+    TensorExtra* extra = tensor_extra(t);
+    if (!extra) return -1;
+    extra->print = fingerprint(t->data, Reading::Wholly);
+    return 0;
+}
+
+int check_argument(const TensorObject* t) {
+    if (!t->extra || !t->extra->print || fingerprint(t->data, Reading::Wholly) == t->extra->print) return 0;
+    Ref shape = shape_text(PyArray_DIMS(t->data), PyArray_NDIM(t->data));
+    if (shape)
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "an argument of the function that is differentiated, a %S array of shape %U, has been written into "
+            "by another array over its memory, which no derivative follows: let the function compute with a "
+            "copy (x.copy()), or write after the derivative is taken",
+            PyArray_DESCR(t->data), shape.get());
+    return -1;
+}
+
+PyArrayObject* owner_of(PyArrayObject* array) {
+    while (PyArray_BASE(array) && is_exact_array(PyArray_BASE(array))) array = as_array(PyArray_BASE(array));
+    return array;
+}
+
+bool is_unshared(const TensorObject* t, Py_ssize_t more) {
+    const VersionCounter* counter = t->counter;
+    Py_ssize_t others = 0;
+    for (PyArrayObject* array = t->data;;) {
+        others += Py_REFCNT(array) - 1;
+        PyObject* base = PyArray_BASE(array);
+        if (!base) {
+            if (!PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA)) return false;
+            break;
+        }
+        if (!is_exact_array(base)) return false;
+        array = as_array(base);
+    }
+    return others <= (counter ? static_cast<Py_ssize_t>(counter->references) - 1 : 0) + more;
+}
+
+void expose(VersionCounter* counter, PyArrayObject* array) {
+    if (counter->is_exposed) return;
+    counter->is_exposed = true;
+    counter->print = fingerprint(owner_of(array), Reading::Wholly);
+}
+
+int tensor_expose(TensorObject* t) {
+    const bool may_be_saved = t->saves || t->counter;
+    VersionCounter* counter = tensor_counter(t);
+    if (!counter) return -1;
+    if (may_be_saved) expose(counter, t->data);
+    counter->is_exposed = true;
     return 0;
 }
 

@@ -31,6 +31,8 @@ struct VersionCounter {
     uint32_t tensors;  // of these, Tensors
     uint32_t arguments;  // of these, arguments of functions that a transformation is running
     bool has_history;  // shared by a Tensor that was computed: numbers written here are not those of its history
+    bool is_exposed;  // somebody else may have an array over the memory, and write into it
+    uint64_t print;  // of all the memory when it was exposed, if a node may have saved it before; else 0
 };
 
 // What few Tensors have.
@@ -39,6 +41,7 @@ struct TensorExtra {
     PyObject* post_hooks = nullptr;  // dict id -> callable(tensor): after .grad of a leaf changed
     PyObject* tangent = nullptr;  // forward mode, and the run that it is of
     ForwardRun* run = nullptr;
+    uint64_t print = 0;  // of the numbers of an argument that others can write into, when its function began
 };
 
 struct TensorObject {
@@ -76,6 +79,21 @@ TensorObject* tensor_new_steal(PyArrayObject* array);
 
 // Without history over the memory of `t`, sharing its version.
 TensorObject* tensor_alias_new(TensorObject* t);
+
+// Whether nothing but Tensors, and what nodes saved of them, refers to the array of `t` and those it shows. `more`:
+// references that are known of besides.
+bool is_unshared(const TensorObject* t, Py_ssize_t more = 0);
+// Whether, beyond that, nobody was given an array over its memory.
+PYOP_INLINE bool is_private(const TensorObject* t, Py_ssize_t more = 0) {
+    return !(t->counter && (t->counter->is_exposed || t->counter->arguments)) && is_unshared(t, more);
+}
+// The array of `t` is about to be given away: what nodes saved of it is remembered by a print. -1 with the error set.
+int tensor_expose(TensorObject* t);
+void expose(VersionCounter* counter, PyArrayObject* array);
+// The array that owns the memory, as far as arrays go.
+PyArrayObject* owner_of(PyArrayObject* array);
+// -1 with the error set if the numbers of an argument are not what they were when its function began.
+int check_argument(const TensorObject* t);
 
 // Makes `t` output `output` of `node`.
 void tensor_set_history(TensorObject* t, GradNode* node, uint32_t output);

@@ -234,12 +234,17 @@ PyObject* get_of_array(PyObject* self, void* name) {
     return PyObject_GetAttrString(as_object(as_tensor(self)->data), static_cast<const char*>(name));
 }
 
-PyObject* tensor_numpy(PyObject* self, PyObject*) { return Py_NewRef(as_object(as_tensor(self)->data)); }
+PyObject* tensor_numpy(PyObject* self, PyObject*) {
+    return tensor_expose(as_tensor(self)) < 0 ? nullptr : Py_NewRef(as_object(as_tensor(self)->data));
+}
+
+// For what keeps no array.
+PyObject* get_numbers(PyObject* self, void*) { return Py_NewRef(as_object(as_tensor(self)->data)); }
 
 // The array, where it may be given away; else an error that says what was asked for.
 PyObject* tensor_give(PyObject* self, PyObject* what) {
     if (is_watched(self)) return refuse_numbers(PyUnicode_AsUTF8(what));
-    return Py_NewRef(as_object(as_tensor(self)->data));
+    return tensor_numpy(self, nullptr);
 }
 
 PyObject* tensor_detach(PyObject* self, PyObject*) { return as_object(tensor_alias_new(as_tensor(self))); }
@@ -262,7 +267,7 @@ PyObject* tensor_array(PyObject* self, PyObject* args, PyObject* kwargs) {
         return refuse_numbers("conversion to an array, as np.asarray(x) and np.array([x[0], x[1]]) do it,");
     PyArray_Descr* descr = nullptr;
     if (dtype != Py_None && !PyArray_DescrConverter(dtype, &descr)) return nullptr;
-    if (!descr && copy != Py_True) return Py_NewRef(as_object(t->data));
+    if (!descr && copy != Py_True) return tensor_numpy(self, nullptr);
     return PyArray_FromArray(t->data, descr, NPY_ARRAY_FORCECAST | (copy == Py_True ? NPY_ARRAY_ENSURECOPY : 0));
 }
 
@@ -386,6 +391,7 @@ PyGetSetDef getset[] = {
     {"_version", get_version, nullptr, "How often its memory was changed in place, as far as pyop knows.", nullptr},
     {"__class__", get_class, nullptr, "That of the array or scalar it stands for; type(t) is Tensor.", nullptr},
     {"_watched", get_watched, nullptr, "Whether what is done with it is recorded or moved along.", nullptr},
+    {"_numbers", get_numbers, nullptr, "The array, for who neither keeps it nor gives it to anybody.", nullptr},
     {"_guarded", get_guarded, nullptr, "Whether its memory is also that of something recorded.", nullptr},
     {"_scalar", get_scalar, set_scalar, "Whether NumPy would have a scalar here.", nullptr},
     {"_argument", get_argument, set_argument, "Whether it is an argument of a function being differentiated.", nullptr},

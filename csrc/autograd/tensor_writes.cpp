@@ -19,22 +19,7 @@ namespace pyop {
 namespace {
 
 // Whether nothing but `t`, and what nodes saved, can see its memory.
-bool is_alone(TensorObject* t) {
-    const VersionCounter* counter = t->counter;
-    if (counter && counter->tensors > 1) return false;
-    Py_ssize_t others = 0;
-    for (PyArrayObject* array = t->data;;) {
-        others += Py_REFCNT(array) - 1;
-        PyObject* base = PyArray_BASE(array);
-        if (!base) {
-            if (!PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA)) return false;
-            break;
-        }
-        if (!is_exact_array(base)) return false;
-        array = as_array(base);
-    }
-    return others <= (counter ? static_cast<Py_ssize_t>(counter->references - counter->tensors) : 0);
-}
+bool is_alone(TensorObject* t) { return !(t->counter && t->counter->tensors > 1) && is_unshared(t); }
 
 // `t` stands for what `made` stands for, and the other way round.
 int move(TensorObject* t, TensorObject* made) {

@@ -137,3 +137,194 @@ def test_a_rule_does_not_write_into_the_cotangent_of_others(double, way):
         assert "makes a new array" in got
     else:
         np.testing.assert_allclose(got, 3.0)
+
+
+# A few elements are written between forward and backward. What comes back is right, or an error that says to copy.
+
+BUFFER = np.ones(0)
+
+
+class Keeps(pyop.Function):
+    kept = None
+
+    @staticmethod
+    def forward(ctx, x):
+        Keeps.kept = x
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class ItsBuffer(pyop.Function):
+    @staticmethod
+    def forward(ctx, x):
+        BUFFER[...] = x
+        return BUFFER
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class WritesSaved(pyop.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x *= 2
+        return x * g
+
+
+def numbers_of(y):
+    return y.numpy() if type(y) is pyop.Tensor else y
+
+
+def by_steps(x, use):
+    total, buffer = 0.0, np.ones(x.size)
+    for k in range(3):
+        buffer[k] = k + 5
+        total = total + np.sum(use(x, buffer))
+    return total
+
+
+def then_write(y, total, array=None):
+    array = numbers_of(y) if array is None else array
+    array[3] = 9
+    return total
+
+
+def a_view_is_given_away(x):
+    y = x * 2
+    v = y[1:]
+    return then_write(v, np.sum(y * y))
+
+
+def the_base_is_given_away(x):
+    y = x * 2
+    v = y[1:]
+    return then_write(y.detach() if type(y) is pyop.Tensor else y, np.sum(v * v))
+
+
+def kept_by_a_function(x):
+    y = x * 2
+    total = np.sum(y * y)
+    return then_write(Keeps.apply(y), total, Keeps.kept)
+
+
+def kept_by_a_function_and_saved_later(x):
+    y = x * 2
+    z = Keeps.apply(y)
+    return then_write(z, np.sum(y * y), Keeps.kept)
+
+
+def broadcast(x):
+    buffer = np.full(x.size, 2.0)
+    return then_write(None, np.sum(x * np.broadcast_to(buffer, (3, x.size))), buffer)
+
+
+def saved_by_others(x):
+    y = x * 1.5
+    return np.sum(y * y) + np.sum(WritesSaved.apply(y))
+
+
+def columns(x):
+    table = np.full((x.size, 2), 2.0)
+    return then_write(None, np.sum(x * table[:, 0]), table[:, 0])
+
+
+def indices(x):
+    index = np.arange(x.size)
+    return then_write(None, np.sum(x[index] * x), index)
+
+
+FEW = {
+    "a factor": (lambda x: by_steps(x, lambda x, b: x * b), None),
+    "a bound": (lambda x: by_steps(x, lambda x, b: x + np.maximum(0 * x, b)), 3.0),
+    "numpy()": (lambda x: (lambda y: then_write(y, np.sum(y)))(np.exp(x)), np.exp),
+    "of a view": (a_view_is_given_away, None),
+    "of what a view shows": (the_base_is_given_away, None),
+    "kept by a Function": (kept_by_a_function, None),
+    "kept by a Function, saved later": (kept_by_a_function_and_saved_later, None),
+    "a Function's buffer": (lambda x: np.sum(ItsBuffer.apply(x) ** 2) + np.sum(ItsBuffer.apply(2 * x) ** 2), None),
+    "broadcast": (broadcast, None),
+    "saved by others": (saved_by_others, lambda x: 9 * x),
+    "columns": (columns, None),
+    "indices": (indices, lambda x: 2 * x),
+}
+
+
+@pytest.mark.parametrize("size", [40, 1000, 100_000])
+@pytest.mark.parametrize("program", FEW)
+def test_writes_of_a_few_elements_are_noticed(program, size):
+    global BUFFER
+    BUFFER = np.empty(size)
+    x = np.linspace(1.0, 2.0, size)
+    f, want = FEW[program]
+    got = outcome(lambda: pyop.grad(f)(x), RuntimeError)
+    if isinstance(got, str):
+        assert "copy" in got
+    else:
+        assert want is not None, "there is no right answer"
+        np.testing.assert_allclose(got, want(x) if callable(want) else want)
+
+
+DERIVATIVES = {
+    "grad": lambda f, x: pyop.grad(f)(x),
+    "vjp": lambda f, x: pyop.vjp(f, x)[1](np.array(1.0)),
+    "jvp": lambda f, x: pyop.jvp(f, (x,), (x,)),
+    "jacobian": lambda f, x: pyop.jacobian(lambda x: f(x) * np.ones(2))(x),
+    "hvp": lambda f, x: pyop.hvp(f, (x,), (x,)),
+}
+
+
+@pytest.mark.parametrize("size", [40, 1000, 100_000])
+@pytest.mark.parametrize("way", DERIVATIVES)
+def test_an_argument_is_written_by_another_array(way, size):
+    x = np.linspace(1.0, 2.0, size)
+
+    def f(y):
+        return then_write(None, np.sum(y * y), x)
+
+    with pytest.raises((RuntimeError, TypeError), match="copy"):
+        DERIVATIVES[way](f, x)
+
+
+@pytest.mark.parametrize("size", [40, 1000, 100_000])
+def test_what_vjp_was_given_and_has_returned(size):
+    x = np.linspace(1.0, 2.0, size)
+    for written in (0, 1):
+        y, pull = pyop.vjp(np.exp, x)
+        (x, y)[written][3] = 0
+        with pytest.raises(RuntimeError, match="copy"):
+            pull(np.ones(size))
+
+
+@pytest.mark.parametrize("size", [40, 1000, 100_000])
+def test_a_training_loop_that_writes_through_numpy(size):
+    w = pyop.Tensor(np.ones(size), requires_grad=True)
+    kept = []
+    for _ in range(4):
+        loss = np.sum((w - 2) * (w - 2))
+        kept.append(np.sum(w * w))  # a record that nobody goes back through
+        loss.backward()
+        w.numpy()[...] -= 0.1 * w.grad.numpy()
+        w.grad = None
+    np.testing.assert_allclose(w.numpy(), 2 - 0.8**4)
+    with pytest.raises(RuntimeError, match="copy"):
+        kept[0].backward()
+
+
+def test_what_is_given_away_and_not_written_is_no_error():
+    def f(x):
+        y = x * 2
+        v = y[1:]
+        numbers_of(v), numbers_of(y)
+        return np.sum(y * y) + np.sum(v * v)
+
+    np.testing.assert_allclose(pyop.grad(f)(np.ones(1000)), [8] + [16] * 999)

@@ -16,7 +16,7 @@ __all__ = ["METHODS", "PROPERTIES"]
 
 
 def __array_namespace__(self: Tensor, *, api_version: Any = None) -> Any:
-    return self.numpy().__array_namespace__(api_version=api_version)
+    return self._numbers.__array_namespace__(api_version=api_version)
 
 
 def choose(self: Tensor, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
@@ -33,7 +33,7 @@ def view(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 def to_device(self: Tensor, device: Any, **kwargs: Any) -> Any:
     """The Tensor itself, on the one device that there is."""
-    self.numpy().to_device(device, **kwargs)
+    self._numbers.to_device(device, **kwargs)
     return self
 
 
@@ -44,7 +44,7 @@ def resize(self: Tensor, *args: Any, **kwargs: Any) -> None:
 
 def setflags(self: Tensor, *args: Any, **kwargs: Any) -> None:
     """As ``ndarray.setflags``."""
-    self.numpy().setflags(*args, **kwargs)
+    self._numbers.setflags(*args, **kwargs)
 
 
 def _giving(name: str) -> Callable[..., Any]:
@@ -71,7 +71,7 @@ def _flags(self: Tensor) -> Any:
 
 
 def _device(self: Tensor) -> str:
-    return self.numpy().device
+    return self._numbers.device
 
 
 def _priority(self: Tensor) -> float:

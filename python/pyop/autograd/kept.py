@@ -7,28 +7,41 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
+
 __all__ = ["give_back", "keep"]
 
 _COPIED = 1 << 16  # bytes
-_SAMPLED = 1024  # elements
+_ALWAYS_COPIED = 512
 
 
-class _Large:
-    """An array that is too large for a copy, with some of its numbers."""
+class _Printed:
+    """An array that is too large for a copy, with a fingerprint of its numbers."""
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
-        self.sample = self.sampled()
+    def __init__(self, array: np.ndarray[Any, Any], result: int) -> None:
+        self.array, self.result = array, result
+        self.print = self.now()
 
-    def sampled(self) -> bytes:
-        return self.array.flat[:: self.array.size // _SAMPLED | 1].tobytes()
+    def now(self) -> int:
+        return _core.fingerprint(self.array, self.result)
 
 
-def keep(leaf: Any) -> Any:
-    """What a record keeps of an argument that is no Tensor."""
-    if not issubclass(type(leaf), np.ndarray) or not leaf.flags.writeable or leaf.dtype.hasobject:
+def keep(leaf: Any, result: Any) -> Any:
+    """What a record keeps of an argument that is no Tensor: a copy, if that is not larger than the result."""
+    if not issubclass(type(leaf), np.ndarray) or leaf.dtype.hasobject or not _is_writeable(leaf):
         return leaf
-    return leaf.copy("K") if leaf.nbytes <= _COPIED else _Large(leaf)
+    size = getattr(result, "nbytes", leaf.nbytes)
+    copied = max(_ALWAYS_COPIED, min(_COPIED, size))
+    return leaf.copy("K") if leaf.nbytes <= copied else _Printed(leaf, size)
+
+
+def _is_writeable(array: Any) -> bool:
+    """Whether somebody can write into its memory, by this array or the one that it is a view of."""
+    while issubclass(type(array), np.ndarray):
+        if array.flags.writeable:
+            return True
+        array = array.base
+    return array is not None
 
 
 def give_back(kept: Any) -> Any:
@@ -39,10 +52,10 @@ def give_back(kept: Any) -> Any:
     RuntimeError
         Somebody has written into it.
     """
-    if type(kept) is not _Large:
+    if type(kept) is not _Printed:
         return kept
     array = kept.array
-    if kept.sample != kept.sampled():
+    if kept.print != kept.now():
         raise RuntimeError(
             f"an argument of a recorded call, {array.dtype}{list(array.shape)}, has been written into since, and its "
             "derivative needs what was there: compute with a copy (x.copy()), or change it after backward"

@@ -149,7 +149,7 @@ def _by_position(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 
 
 def _arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = map_leaves(lambda x: x.numpy() if type(x) is Tensor else x, args)
+    found: tuple[Any, ...] = map_leaves(lambda x: x._numbers if type(x) is Tensor else x, args)
     return found
 
 

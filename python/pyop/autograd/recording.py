@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _classes: dict[Any, FunctionClass] = {}
+_numpys: set[FunctionClass] = set()  # of these: new arrays that such a function returns are nobody else's
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -124,14 +125,14 @@ def to_arrays(x: Any) -> Any:
 
 
 def _to_array(x: Any) -> Any:
-    return x.numpy() if type(x) is Tensor else x
+    return x._numbers if type(x) is Tensor else x
 
 
 def _to_operand(x: Any) -> Any:
     """What NumPy would have: a scalar has other ways than an array of no dimension."""
     if type(x) is not Tensor:
         return x
-    return x.numpy()[()] if x._scalar else x.numpy()
+    return x._numbers[()] if x._scalar else x._numbers
 
 
 def _wrapped(result: Any) -> Any:
@@ -212,6 +213,8 @@ def _finished(key: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, An
     function = _classes.get(key)
     if function is None:
         function = _classes[key] = _class_of(key)
+        if _is_numpys(key):
+            _numpys.add(function)
     return followed_result(function, rule, args, kwargs, leaves, result)
 
 
@@ -271,15 +274,22 @@ def _record(
     given = (*args, *kwargs.values())
     nested = len(leaves) != len(given) or [a for a in given if isinstance(a, (tuple, list, dict))]
     tree = flatten(list(given))[1] if nested else None
-    kept = [None if type(leaf) is Tensor else keep(leaf) for leaf in leaves]
+    kept = [None if type(leaf) is Tensor else keep(leaf, result) for leaf in leaves]
     call = (rule, kept, positions, tree, len(args), tuple(kwargs), several)
-    made = function._record(tensors, arrays if several else np.asarray(result), {"call": call})
+    attributes = {"call": call, "fresh": function in _numpys}
+    made = function._record(tensors, arrays if several else np.asarray(result), attributes)
     for one, found in zip(made, result, strict=True) if several else ((made, result),):
         if isinstance(found, np.generic):
             one._scalar = True
     if not several or type(result) is tuple:
         return made
     return list(made) if type(result) is list else type(result)(*made)
+
+
+def _is_numpys(key: Any) -> bool:
+    function = key[0] if isinstance(key, tuple) else key
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, np.ufunc) or module.partition(".")[0] in ("numpy", "_operator")
 
 
 def _class_of(key: Any) -> FunctionClass:

@@ -71,13 +71,13 @@ def _line() -> str:
 def _names_of(target: Tensor) -> list[tuple[str, Any]]:
     """What the functions that are running call it, and other arrays and Tensors over its memory; innermost first."""
     found: list[tuple[str, Any]] = []
-    array = target.numpy()
+    array = target._numbers
     for variables in _scopes():
         for name, value in variables:
             if value is target:
                 found.append((name, value))
             elif type(value) in (Tensor, np.ndarray):
-                other = value.numpy() if type(value) is Tensor else value
+                other = value._numbers if type(value) is Tensor else value
                 if np.may_share_memory(array, other):
                     found.append((f"'{name}'", value))
     return found
@@ -147,7 +147,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     from .recording import to_arrays
 
     _check(x, [x, *flatten((value, key))[0]], "assigning to elements, x[k] = v,", RuntimeError)
-    x.numpy()[to_arrays(key)] = to_arrays(value)
+    x._numbers[to_arrays(key)] = to_arrays(value)
     x._bump()
 
 
@@ -158,7 +158,7 @@ def method(name: str) -> Callable[..., None]:
         from .recording import to_arrays
 
         _check(self, [self, *flatten((args, kwargs))[0]], f"{name}()", RuntimeError)
-        getattr(self.numpy(), name)(*to_arrays(args), **to_arrays(kwargs))
+        getattr(self._numbers, name)(*to_arrays(args), **to_arrays(kwargs))
         self._bump()
 
     change.__name__ = name
