@@ -32,7 +32,8 @@ int view(Native which, PyObject* a, PyObject* constant, PyObject*& result, Make&
     operand.recorded = autograd_state.recording && t->requires_grad;
     Ref value = Ref::steal(make(t->data));
     if (!value) return -1;
-    const bool shares = is_exact_array(value.get()) && PyArray_BASE(as_array(value.get()));
+    // A reshaped array may be a view too, of a copy.
+    const bool shares = is_exact_array(value.get()) && owner_of(as_array(value.get())) == owner_of(t->data);
     const int done = native_finish(which, &operand, 1, std::move(value), constant, result);
     if (done <= 0 || !shares) return done;
     TensorObject* made = as_tensor(result);
