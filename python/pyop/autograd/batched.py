@@ -15,6 +15,8 @@ from .._core import Tensor, Value
 from .._tree import flatten, map_leaves
 from ..containers import check_operands, check_rules
 from ..refusals import refusal
+from ..tracing.shown import Shown
+from .element_class import AMBIGUOUS, class_of_element
 from .out_argument import out_of
 
 __all__ = ["EXAMPLES", "Batched", "BatchedArray", "BatchedScalar", "is_batched", "level_of", "one_by_one"]
@@ -91,7 +93,7 @@ class Batched(NDArrayOperatorsMixin):
         return self.array[key if type(self) is BatchedScalar or self.array.ndim > 1 else (*key, ...)]
 
     def __repr__(self) -> str:
-        return f"<one of {self.batch_size} examples of shape {self.shape}>"
+        return Shown(f"<one of {self.batch_size} examples of shape {self.shape}>")
 
     def __format__(self, spec: str) -> str:
         if spec:
@@ -103,9 +105,7 @@ class Batched(NDArrayOperatorsMixin):
 
     def __bool__(self) -> bool:
         if self.size > 1:
-            raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-            )
+            raise ValueError(AMBIGUOUS)
         raise refusal("an example under vmap is neither true nor false: use np.where")
 
     def _number(self, what: str) -> NoReturn:
@@ -330,7 +330,7 @@ class BatchedScalar(Batched):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return self.dtype.type
+        return class_of_element(self.dtype)
 
     def __getattribute__(self, name: str) -> Any:
         get = object.__getattribute__
@@ -408,9 +408,8 @@ def _reduced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if any(not -x.ndim <= k < x.ndim for k in axes):
         return None
-    array = _aligned(x, x.ndim, level)
     inner = tuple([k + 1 if k >= 0 else k for k in axes])
-    found = function(array, axis=inner, keepdims=kwargs.get("keepdims", False))
+    found = function(_aligned(x, x.ndim, level), axis=inner, keepdims=kwargs.get("keepdims", False))
     return Batched(found, 0, level, owned=True)
 
 
@@ -446,8 +445,7 @@ def size_of(tree: Any, level: int) -> int:
 
 def one_by_one(function: Callable[..., Any], args: Any, kwargs: Any, level: int) -> Any:
     """The function on one example after the other, and the results put together."""
-    size = size_of((args, kwargs), level)
-    if not isinstance(size, int):
+    if not isinstance(size := size_of((args, kwargs), level), int):
         raise TypeError(
             f"{getattr(function, '__name__', function)} under vmap runs for one example after the other, and their "
             f"number, {size}, is not known while the graph is built: declare it"

@@ -1,4 +1,4 @@
-"""The text of a Value while a function is traced: it may be shown, and not looked into.
+"""The text of a Value while a function is traced, or of an example under vmap: it may be shown, not looked into.
 
 ``print(x)`` in a traced function shows the Value, once, as one would want it. A function that goes by the text of an
 array (``"nan" in str(x)``, ``len(f"{x}")``, a key of a dict) would go by the text of the Value.
@@ -30,8 +30,8 @@ def _refused(name: str) -> Callable[..., Any]:
         if is_installed(asking.partition(".")[0]):  # reprlib, a formatter of messages
             return plain(self, *args, **kwargs)
         raise refusal(
-            f"{name} of the text of {str.__str__(self)} was asked for, while NumPy's text is of its numbers, which a "
-            "Value has only when its graph runs: decide by values with np.where, make texts of what the compiled "
+            f"{name} of the text of {str.__str__(self)} was asked for, while NumPy's text is of its numbers, which it "
+            "does not have here: decide by values with np.where, make texts of what the compiled "
             "function returns, or use a pyop.op, which is called with arrays"
         )
 

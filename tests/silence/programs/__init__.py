@@ -12,6 +12,7 @@ GROUPS = (
     "aliasing",
     "captured",
     "checks",
+    "everyday",
     "exceptions",
     "foreign",
     "holders",

@@ -1,0 +1,27 @@
+"""What isinstance() is told of an element of an example under vmap."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..refusals import refusal
+
+__all__ = ["AMBIGUOUS", "class_of_element"]
+
+AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+
+
+def class_of_element(dtype: Any) -> type:
+    """The type of a scalar of this dtype; an error if that is not known, as of texts and objects in graphs."""
+    if dtype is None:
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") == "pyop.autograd.batched":
+            frame = frame.f_back
+        if frame is None or not frame.f_globals.get("__name__", "").startswith("pyop."):
+            raise refusal(
+                "the type of an element of this array is not known, as it is of texts or objects: decide by it before "
+                "the call, or in a pyop.op, which is called with arrays"
+            )
+    found: type = dtype.type
+    return found
