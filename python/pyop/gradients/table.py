@@ -42,10 +42,10 @@ class NoRule(PyopError, TypeError):
     --------
     >>> import numpy as np, pyop
     >>> try:
-    ...     pyop.grad(np.i0)(1.0)
+    ...     pyop.grad(lambda c: np.roots(c)[0].real)(np.array([1.0, 0.0, -4.0]))
     ... except pyop.NoRule as error:
-    ...     print(str(error)[:28])
-    np.i0 has no gradient rule:
+    ...     print(str(error).partition(":")[0])
+    np.roots has no gradient rule
     """
 
 
