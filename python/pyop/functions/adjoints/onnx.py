@@ -13,10 +13,9 @@ from ...gradients.unbroadcast import _cast_like, _fit_like, broadcast_like
 from ...onnx.standard import emit, standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
 from ...onnx.standard.ufuncs import same_dtype
+from ..creation.onnx import filling
 from ..indexing.onnx import getitem
 from ..reductions.onnx import count
-
-__all__: list[str] = []
 
 
 @standard(argument)
@@ -79,7 +78,7 @@ def _numbers(e: Emitter, like: Operand, start: int) -> Operand:
 
 def _added(e: Emitter, ct: Operand, places: Operand, size: Operand) -> Operand:
     """Return a vector of zeros, with numbers added at places."""
-    zeros = e.add("ConstantOfShape", e.add("Reshape", size, e.ints([1])), dtype=ct.dtype, value=_zero(ct.dtype))
+    zeros = e.add("ConstantOfShape", e.add("Reshape", size, e.ints([1])), dtype=ct.dtype, value=filling(ct.dtype, 0))
     flat = e.ints([-1])
     places, ct = e.add("Reshape", places, flat), e.add("Reshape", ct, flat)
     return e.add("ScatterElements", zeros, places, ct, axis=0, reduction="add")
@@ -122,11 +121,3 @@ def _part_of(e: Emitter, ct: Any, arrays: Any, axis: Any, k: Any) -> Operand:
     for size in sizes[:-1]:
         start = e.add("Add", start, size)
     return e.add("Slice", x, start, e.add("Add", start, sizes[-1]), e.ints([axis]))
-
-
-def _zero(dtype: Any) -> Any:
-    from onnx import helper
-
-    from ...onnx.elements import code_of
-
-    return helper.make_tensor("value", code_of(dtype), [1], np.zeros(1, dtype))

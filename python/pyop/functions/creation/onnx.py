@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
 from ...declare.dims import Dim
+from ...onnx.elements import code_of
 from ...onnx.standard import standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
 from ...onnx.standard.ufuncs import same_dtype, truth
@@ -26,19 +28,19 @@ def _copy(e: Emitter, a: Any, order: Any = "K", subok: Any = False) -> Operand:
     return e.operand(a)
 
 
+def filling(dtype: np.dtype[Any], value: Any) -> Any:
+    """Return the attribute of ConstantOfShape that says what it fills with."""
+    return helper.make_tensor("value", code_of(dtype), [1], np.full(1, value, dtype))
+
+
 def _filled(e: Emitter, a: Any, value: Any, dtype: Any, shape: Any) -> Operand:
-    from onnx import helper
-
-    from ...onnx.elements import code_of
-
     x = e.operand(a)
     kind = np.dtype(dtype) if dtype is not None else x.dtype
     if kind is None or kind.kind not in "biuf":
         raise NotStandard(f"an array of {kind}")
     if shape is not None:
         raise NotStandard("shape=")
-    tensor = helper.make_tensor("value", code_of(kind), [1], np.full(1, value, kind))
-    return e.add("ConstantOfShape", e.add("Shape", x, dtype=np.int64), dtype=kind, value=tensor)
+    return e.add("ConstantOfShape", e.add("Shape", x, dtype=np.int64), dtype=kind, value=filling(kind, value))
 
 
 @standard(np.zeros_like)

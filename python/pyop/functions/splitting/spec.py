@@ -11,6 +11,7 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from ...refusals import refusal
 from .. import rule
+from ..indexing.spec import sliced
 from ..operand import Operand, operand
 from ..shape import axis_of, dropped, floordiv, replaced
 
@@ -50,8 +51,6 @@ def _between(size: Extent, cuts: list[int]) -> list[Extent]:
     stops: list[int | None] = [*cuts, None]
     if isinstance(size, int):
         return [len(range(*slice(start, stop).indices(size))) for start, stop in zip([0, *cuts], stops, strict=True)]
-    from ..indexing.spec import sliced  # the same law as a slice
-
     return [sliced(size, slice(start, stop)) for start, stop in zip([0, *cuts], stops, strict=True)]
 
 
