@@ -50,10 +50,20 @@ def _asks(function: FunctionType) -> bool:
     for code in codes(function.__code__):
         ops = instructions(code)
         for k, op in enumerate(ops):
-            if op.opname == "IS_OP" and k >= 2 and not _is_plain(ops[: k - 1], ops[k - 1], function):
-                alone = ops[k - 1].opname.startswith("LOAD_") and ops[k - 1].opname != "LOAD_ATTR"
-                found = found or not (alone and _is_plain(ops[: k - 2], ops[k - 2], function))
+            if op.opname == "IS_OP" and k > 0:
+                found = _of_arrays(ops[:k], function) or found
     return found
+
+
+def _of_arrays(before: tuple[Instruction, ...], function: FunctionType) -> bool:
+    """Whether both of the operands that these instructions have put there may be arrays."""
+    right = before[-1]
+    if right.opname.count("_FAST") > 1:  # two variables at once, in newer releases
+        return True
+    if _is_plain(before[:-1], right, function):
+        return False
+    alone = right.opname.startswith("LOAD_") and right.opname != "LOAD_ATTR"
+    return not (alone and len(before) > 1 and _is_plain(before[:-2], before[-2], function))
 
 
 def _is_plain(before: tuple[Instruction, ...], op: Instruction, function: FunctionType) -> bool:
