@@ -91,6 +91,9 @@ def test_what_has_moved_is_found_under_its_earlier_path(monkeypatch):
 
     assert pickle.loads(b"cpyop.gone\nCallOnTrees\n.") is CallOnTrees
     assert pickle.loads(b"cpyop.apart\nsizes\n.") is call_with_sizes
+    monkeypatch.setitem(moved.MOVED, "pyop.onnx.standard.gone", "pyop.onnx.elements")
+    assert moved._Finder.find_spec("pyop.onnx.standard", pyop.onnx.__path__) is None
+    assert moved._Finder.find_spec("pyop.onnx.standard.gone", pyop.onnx.__path__) is not None
     assert moved.current("pyop.gone.CallOnTrees.bind") == "pyop.declare.rebuild.CallOnTrees.bind"
     with pytest.raises(AttributeError, match="nothing"):
         pickle.loads(b"cpyop.apart\nnothing\n.")

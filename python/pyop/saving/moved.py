@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
@@ -122,10 +122,12 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        if name.startswith("pyop.") and (name in MOVED or any(old.rpartition(".")[0] == name for old in MOVED)):
-            loader: Any = _Loader
-            return ModuleSpec(name, loader)
-        return None
+        if not name.startswith("pyop.") or not (name in MOVED or any(old.startswith(f"{name}.") for old in MOVED)):
+            return None
+        if name not in MOVED and PathFinder.find_spec(name, path) is not None:
+            return None  # a package that something has moved out of
+        loader: Any = _Loader
+        return ModuleSpec(name, loader)
 
 
 class _Loader:
