@@ -32,6 +32,7 @@ class History:
         self.traces = 0
         self.warn_at = _TRACES
         self.seen: dict[str, dict[tuple[str, str | Spec], None]] = {}
+        self._new: list[Mapping[str, tuple[str, str | Spec]]] = []  # not among them yet: most functions never are
 
     def add(self, entries: Mapping[str, tuple[str, str | Spec]], calls: int, max_plans: int) -> str | None:
         """Note one trace.
@@ -50,10 +51,9 @@ class History:
             The text of a warning that is due.
         """
         self.traces += 1
-        for path, entry in entries.items():
-            known = self.seen.setdefault(path, {})
-            if len(known) < _KEPT:
-                known[entry] = None
+        self._new.append(entries)
+        if self.traces >= _TRACES:
+            self._sort()
         if self.traces < self.warn_at or calls > _CALLS_PER_TRACE * self.traces:
             return None
         self.warn_at = 2 * self.traces
@@ -70,6 +70,14 @@ class History:
             f"{self.name} was traced {self.traces} times in {calls} calls, and tracing costs far more than a call:\n"
             + "\n".join(f"  - {line}" for line in varied)
         )
+
+    def _sort(self) -> None:
+        for entries in self._new:
+            for path, entry in entries.items():
+                known = self.seen.setdefault(path, {})
+                if len(known) < _KEPT:
+                    known[entry] = None
+        self._new.clear()
 
 
 def _advice(name: str, path: str, entries: list[tuple[str, str]]) -> str:

@@ -171,10 +171,10 @@ class Tracer:
                 "call whether somebody has changed them: pass those that it reads as arguments, as arrays rather than "
                 "many small objects"
             )
-        functions = watch.functions()
+        functions = [*dict.fromkeys((*functions_of(self.fn), *watch.functions()))]
         refuse_exact_types(self.fn, functions)
         refuse_error_handling(self.fn, functions)
-        if compares_objects([*functions_of(self.fn), *functions]):
+        if compares_objects(functions):
             self.identity = True
             kinds[:] = _repeats(arguments, kinds, keys)
         try:

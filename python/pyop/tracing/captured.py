@@ -110,6 +110,7 @@ class Watch:
         self._seen: dict[int, Any] = {id(generator.owner): generator.owner for generator in self.generators}
         self._of_libraries = 0
         self._modules: set[int] = set()  # which a variable stands for
+        self._read: tuple[list[int], frozenset[str] | None] | None = None
         self._here = 0  # the id of what is looked at
         self._pending: deque[tuple[str, Any]] = deque()
         for label, x in (("the function", fn), *(("an argument", x) for x in instances)):
@@ -389,6 +390,8 @@ class Watch:
 
     def read(self) -> tuple[list[int], frozenset[str] | None]:
         """The ids of what the function may read, going by the names in its code; these names, or None for all."""
+        if self._read is not None:
+            return self._read
         names: set[str] = set()
         waiting: dict[str, list[int]] = {}
         found: dict[int, None] = {}
@@ -411,7 +414,8 @@ class Watch:
                     pending.append(x)
                 elif by is not _NEVER:
                     waiting.setdefault(by, []).append(x)
-        return [*found], None if dynamic else frozenset(names)
+        self._read = [*found], None if dynamic else frozenset(names)
+        return self._read
 
     def holds(self, x: Any) -> bool:
         """Whether the function can reach an object."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
 
-__all__ = ["Facts", "Instruction", "codes", "facts", "instructions", "variables"]
+__all__ = ["Facts", "Instruction", "codes", "facts", "has_instruction", "instructions", "variables"]
 
 Instruction = dis.Instruction
 
@@ -21,8 +21,17 @@ _NOISE = frozenset(("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RES
 _DYNAMIC = frozenset(("getattr", "hasattr", "vars", "__dict__", "dir", "eval", "exec", "asdict", "astuple", "fields"))
 _DYNAMIC |= {"__getattribute__", "getmembers", "getattr_static", "__slots__", "deepcopy", "replace", "attrgetter"}
 _DYNAMIC |= {"methodcaller"}
-_READS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
-_WRITES = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL"))
+_LOAD_GLOBAL = opcode.opmap["LOAD_GLOBAL"]
+_EXTENDED = opcode.EXTENDED_ARG
+
+
+def _opcodes(*names: str) -> frozenset[int]:
+    return frozenset(opcode.opmap[name] for name in names if name in opcode.opmap)
+
+
+_READS = _opcodes("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_WRITES = _opcodes("STORE_GLOBAL", "DELETE_GLOBAL")
+_MATCHES = _opcodes("MATCH_CLASS")
 _LOCALS = frozenset(opcode.haslocal)
 # Newer releases put two variables into one instruction.
 _PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST") > 1)
@@ -71,16 +80,34 @@ def facts(code: CodeType) -> Facts:
     for part in codes(code):
         names.update(part.co_names)
         if part.co_names:
-            for op in dis.get_instructions(part):
-                if op.opname in _READS:
-                    read.add(op.argval)
-                writes |= op.opname in _WRITES
-                matches |= op.opname == "MATCH_CLASS"
+            used = set(part.co_code[::2])
+            writes = writes or not _WRITES.isdisjoint(used)
+            matches = matches or not _MATCHES.isdisjoint(used)
+            read.update(_globals_read(part))
         for constant in part.co_consts:
             found = constant if isinstance(constant, tuple) else (constant,)
             texts.update(x for x in found if isinstance(x, str))
     dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
     return Facts(frozenset(names), frozenset(read), writes, frozenset(texts), dynamic)
+
+
+def _globals_read(code: CodeType) -> Iterator[str]:
+    # Of `dis`, which makes an object of each instruction, a first call would take a good part of its time.
+    raw = code.co_code
+    high = 0
+    for op, k in zip(raw[::2], raw[1::2], strict=True):
+        if op == _EXTENDED:
+            high = (high | k) << 8
+            continue
+        if op in _READS:
+            # The last bit of this one says what else is pushed.
+            yield code.co_names[(high | k) >> 1 if op == _LOAD_GLOBAL else high | k]
+        high = 0
+
+
+def has_instruction(code: CodeType, name: str) -> bool:
+    """Whether an instruction of that name is in this code alone."""
+    return name in opcode.opmap and opcode.opmap[name] in code.co_code[::2]
 
 
 def variables(code: CodeType) -> frozenset[int]:

@@ -17,14 +17,14 @@ from .functions import functions_of
 __all__ = ["refuse_error_handling"]
 
 
-def refuse_error_handling(fn: Callable[..., Any], others: Iterable[FunctionType] = ()) -> None:
+def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionType] | None = None) -> None:
     """Raise if a function lets NumPy raise or call for floating-point errors, or reads warnings.
 
     Parameters
     ----------
     fn : callable
-    others : iterable of function
-        What else it may call, if somebody has looked.
+    functions : iterable of function, optional
+        Itself and all that it may call, if somebody has looked.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def refuse_error_handling(fn: Callable[..., Any], others: Iterable[FunctionType]
     Traceback (most recent call last):
     TypeError: f (<...
     """
-    for function in dict.fromkeys((*functions_of(fn), *others)):
+    for function in functions_of(fn) if functions is None else functions:
         code = function.__code__
         if what := _found(code):
             raise TypeError(

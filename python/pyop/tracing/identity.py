@@ -11,7 +11,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from .code import Instruction, codes, facts, instructions
+from .code import Instruction, codes, facts, has_instruction, instructions
 from .names import value_of
 
 __all__ = ["compares_objects"]
@@ -48,6 +48,8 @@ def _asks(function: FunctionType) -> bool:
         return True
     found = False
     for code in codes(function.__code__):
+        if not has_instruction(code, "IS_OP"):
+            continue
         ops = instructions(code)
         for k, op in enumerate(ops):
             if op.opname == "IS_OP" and k > 0:

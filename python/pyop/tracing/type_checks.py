@@ -14,7 +14,7 @@ import contextlib
 import sys
 import typing
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -49,14 +49,14 @@ _NAMES = {"numpy", "ndarray", *(t.__name__ for t in np.sctypeDict.values())}
 _passed: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 
 
-def refuse_exact_types(fn: Callable[..., Any], others: Iterable[FunctionType] | None = None) -> None:
+def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | None = None) -> None:
     """Raise if a function compares the exact type of something with one of NumPy's.
 
     Parameters
     ----------
     fn : callable
-    others : iterable of function, optional
-        What else it may call, if somebody has looked.
+    functions : list of function, optional
+        Itself and all that it may call, if somebody has looked.
 
     Raises
     ------
@@ -72,9 +72,9 @@ def refuse_exact_types(fn: Callable[..., Any], others: Iterable[FunctionType] | 
     Traceback (most recent call last):
     TypeError: `type(x) is np.ndarray` at <...
     """
-    if type(fn) is Op or (others is None and type(fn) is FunctionType and fn in _passed):
+    if type(fn) is Op or (functions is None and type(fn) is FunctionType and fn in _passed):
         return
-    functions = dict.fromkeys((*functions_of(fn), *(others or ())))
+    functions = list(functions_of(fn)) if functions is None else functions
     for function in functions:
         for message in _found(function.__code__, function):
             raise TypeError(message)
