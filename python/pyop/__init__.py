@@ -27,9 +27,7 @@ from .declare.signature import Signature
 from .declare.spec import Spec
 from .gradients.rule import defjvp, defvjp
 from .gradients.saved import saved
-from .gradients.stop import stop_gradient
 from .gradients.table import NoRule
-from .gradients.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 from .graph.explain import Explanation
 from .graph.graph import Graph
 from .graph.value_methods import install
@@ -39,6 +37,8 @@ from .ops.py_func import numpy_function, py_func
 from .profile import Profile, profile
 from .saving import load, pickles
 from .tracing.trace import trace
+from .transforms.stop import stop_gradient
+from .transforms.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 
 __all__ = [
     "CompiledFunction",

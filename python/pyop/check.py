@@ -281,7 +281,7 @@ class _Checks:
 
     def _compare(self, f: Callable[..., Any], points: list[Any], tangents: list[Any], gradient: Any) -> None:
         from .gradients.table import NoRule
-        from .gradients.transforms import jvp, vjp
+        from .transforms.transforms import jvp, vjp
 
         step = STEP if all(x.dtype.itemsize >= 8 for x in points) else 1e-3
         up = f(*[np.asarray(x + step * t, x.dtype) for x, t in zip(points, tangents, strict=True)])

@@ -41,9 +41,6 @@ from .declare.rebuild import CallOnTrees
 from .declare.signature import Signature
 from .declare.spec import Spec
 from .gradients.adjoints import _count, _reshape_like, put
-from .gradients.marker import argument
-from .gradients.op_rule import OpGradient
-from .gradients.stop import stopped
 from .gradients.unbroadcast import broadcast_like
 from .graph import value_sequence
 from .graph.array_protocol import array_function, array_ufunc
@@ -56,6 +53,9 @@ from .graph.value_refusals import text_of_store
 from .profile import Profile
 from .refusals import remedy_of_caller
 from .tracing.shown import Shown
+from .transforms.marker import argument
+from .transforms.op_rule import OpGradient
+from .transforms.stop import stopped
 
 __all__ = ["ATTRIBUTES", "CALLS", "install"]
 

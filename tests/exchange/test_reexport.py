@@ -491,7 +491,7 @@ def test_unknown_operators_of_the_added_kind_are_named():
 
 
 def test_graphs_of_models_inside_another_graph_are_written_and_saved(tmp_path):
-    from pyop.gradients.inline import Inlined
+    from pyop.transforms.inline import Inlined
 
     outer = pyop.Graph()
     with outer:

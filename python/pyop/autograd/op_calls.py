@@ -80,7 +80,7 @@ def _check_keywords(op: Op, kwargs: dict[str, Any]) -> None:
 
 
 def call_rule(function: Callable[..., Any], arrays: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of what became of an op's rule (`gradients/op_calls.py`) with Tensors among its arguments."""
+    """A call of what became of an op's rule (`transforms/op_calls.py`) with Tensors among its arguments."""
     result = function(*_arrays(arrays), **kwargs)
     try:
         rule = table.lookup(function) or _Refusing(NoRule(f"{function.__name__} has no gradient rule"))

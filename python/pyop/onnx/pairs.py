@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Node
-from ..gradients.op_calls import Backward
 from ..graph.graph import Graph
 from ..graph.node_call import call_of
+from ..transforms.op_calls import Backward
 
 __all__ = ["calls_of_gradients"]
 

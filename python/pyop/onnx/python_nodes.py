@@ -10,10 +10,10 @@ import numpy as np
 from .._core import Node, Value
 from ..declare.contracts import OutMode
 from ..declare.references import op_of_function
-from ..gradients.op_calls import Backward as GradientNode
 from ..graph.graph import Graph
 from ..graph.in_place import InPlace
 from ..graph.node_call import NodeCall, call_of
+from ..transforms.op_calls import Backward as GradientNode
 from .attribute_writer import backward_attributes, forward_attributes, set_attributes, why_no_constant
 from .attributes import DOMAIN, Backward, Forward, Port
 from .builder import ModelBuilder, element_type

@@ -34,7 +34,7 @@ __all__ = ["LEVELS", "Trust", "import_path", "is_known_numpy"]
 
 # Functions of pyop itself that stand in nodes. They compute on arrays or call what else the model names, and nothing
 # else; so do the primitives of pyop.gradients and the functions of pyop.scipy, which are known by their rules.
-_WITH_RULES = ("pyop.functions.", "pyop.gradients.", "pyop.scipy.")
+_WITH_RULES = ("pyop.functions.", "pyop.gradients.", "pyop.scipy.", "pyop.transforms.")
 _INTERNAL = (
     "pyop.graph.array_protocol._leaves_of",
     "pyop.compiling.results._second",

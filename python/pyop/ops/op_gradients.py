@@ -10,7 +10,7 @@ import numpy as np
 from .._core import Op
 from ..declare.contracts import new_contract
 from ..declare.parameters import Parameters
-from ..gradients.op_rule import OpGradient
+from ..transforms.op_rule import OpGradient
 from .op import op
 
 __all__ = ["jac", "jvp", "vjp"]

@@ -18,6 +18,16 @@ __all__ = ["MOVED", "current", "install"]
 
 # Modules, or functions of modules that were taken apart: the earlier path, and that of today.
 MOVED: dict[str, str] = {
+    "pyop.gradients.eager": "pyop.transforms.eager",
+    "pyop.gradients.forward": "pyop.transforms.forward",
+    "pyop.gradients.inline": "pyop.transforms.inline",
+    "pyop.gradients.marker": "pyop.transforms.marker",
+    "pyop.gradients.op_calls": "pyop.transforms.op_calls",
+    "pyop.gradients.op_rule": "pyop.transforms.op_rule",
+    "pyop.gradients.opened": "pyop.transforms.opened",
+    "pyop.gradients.pulled": "pyop.transforms.pulled",
+    "pyop.gradients.reverse": "pyop.transforms.reverse",
+    "pyop.gradients.stop": "pyop.transforms.stop",
     "pyop.compiling.type_checks": "pyop.tracing.type_checks",
     "pyop.compiling.error_checks": "pyop.tracing.error_checks",
     "pyop.compiling.names": "pyop.tracing.names",
@@ -56,7 +66,6 @@ MOVED: dict[str, str] = {
     "pyop.value_sequence": "pyop.graph.value_sequence",
     "pyop.views": "pyop.graph.views",
     "pyop.op_gradients": "pyop.ops.op_gradients",
-    "pyop.transforms": "pyop.gradients.transforms",
     "pyop.gradients.distributions": "pyop.functions.distributions.grad",
     "pyop.gradients.elementwise": "pyop.functions.elementwise.grad",
     "pyop.gradients.fit": "pyop.gradients.unbroadcast",

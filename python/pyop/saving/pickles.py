@@ -190,7 +190,7 @@ def _reduce_made(made: Any) -> Any:
 
 def _install_gradients() -> None:
     """The same for gradient rules, which are not imported before somebody uses them."""
-    from ..gradients.op_rule import OpGradient
+    from ..transforms.op_rule import OpGradient
     from .rules import ARGUMENTS
 
     copyreg.pickle(OpGradient, _reduce_gradient)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..gradients.differences import PullBack, PushForward
-from ..gradients.op_calls import Backward, Forward, JacobianOf
 from ..graph.in_place import InPlace
 from ..graph.number import OnNumbers
+from ..transforms.op_calls import Backward, Forward, JacobianOf
 
 __all__ = ["ARGUMENTS"]
 

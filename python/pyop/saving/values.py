@@ -24,7 +24,7 @@ from ..declare.rebuild import CallForOne, CallOnTrees, call_on_tree
 from ..declare.references import found_at, op_of_function, op_of_gradient, path_of_op
 from ..declare.signature import Signature
 from ..declare.spec import Spec
-from ..gradients.op_rule import OpGradient
+from ..transforms.op_rule import OpGradient
 from . import onnx_nodes
 from .instances import check_key, make_dataclass, make_named
 from .pickles import contract_of_parts

@@ -17,9 +17,9 @@ from ..functions.linalg.grad import h, mm
 from ..functions.operand import Operand, Sample, operand, probe
 from ..functions.shape import broadcast
 from ..gradients import table
-from ..gradients.composite import composite
 from ..gradients.rule import PerArgument
 from ..gradients.unbroadcast import conj, is_complex, shape_of, unbroadcast
+from ..transforms.composite import composite
 from ._mirror import mirrored, rest_of
 
 __all__ = ["cho_factor", "cho_solve", "expm", "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm"]

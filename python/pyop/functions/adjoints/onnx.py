@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import _count, _move_back, _reshape_like, part_of, put
-from ...gradients.marker import argument
-from ...gradients.stop import stopped
 from ...gradients.unbroadcast import _cast_like, _fit_like, broadcast_like
 from ...onnx.standard import emit, standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
 from ...onnx.standard.ufuncs import same_dtype
+from ...transforms.marker import argument
+from ...transforms.stop import stopped
 from ..creation.onnx import filling
 from ..indexing.onnx import getitem
 from ..reductions.onnx import count

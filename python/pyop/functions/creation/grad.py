@@ -8,10 +8,10 @@ import numpy as np
 
 from ...gradients import table
 from ...gradients.adjoints import reshape_like
-from ...gradients.composite import composite
 from ...gradients.rule import linear, nondifferentiable, structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import fit_dtype, is_complex, shape_of
+from ...transforms.composite import composite
 from ..reshaping.grad import Each
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import movement
-from ...gradients.composite import composite
 from ...gradients.rule import linear, nondifferentiable
 from ...gradients.unbroadcast import unbroadcast
+from ...transforms.composite import composite
 
 linear(np.tril, lambda ct, ans, m, k=0: unbroadcast(np.tril(ct, k), m), ("m",))
 linear(np.triu, lambda ct, ans, m, k=0: unbroadcast(np.triu(ct, k), m), ("m",))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from ...gradients.composite import composite
 from ...gradients.rule import elementwise, unknown
+from ...transforms.composite import composite
 
 SQRT_TWO_PI = float(np.sqrt(2 * np.pi))
 

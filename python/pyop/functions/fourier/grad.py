@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import resize_like
-from ...gradients.composite import composite
 from ...gradients.rule import linear, structural
 from ...gradients.unbroadcast import primitive, shape_of
+from ...transforms.composite import composite
 
 _OTHER: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 

@@ -10,10 +10,10 @@ import numpy as np
 from ..._tree import flatten
 from ...gradients import table
 from ...gradients.adjoints import along, part_of, reshape_like
-from ...gradients.composite import pullback_of, push_forward
 from ...gradients.rule import PerArgument
 from ...gradients.table import NoRule, Place, Pullback, Rule, name_of
 from ...gradients.unbroadcast import fit_dtype, shape_of
+from ...transforms.composite import pullback_of, push_forward
 
 
 class Join(Rule):

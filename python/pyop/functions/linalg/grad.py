@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...gradients import table
-from ...gradients.composite import composite, pullback_of, push_forward
 from ...gradients.rule import nondifferentiable, structural
 from ...gradients.table import NoRule, Pullback, Rule
 from ...gradients.unbroadcast import conj, is_complex, primitive, shape_of, unbroadcast
+from ...transforms.composite import composite, pullback_of, push_forward
 
 mm = np.matmul
 

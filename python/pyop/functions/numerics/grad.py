@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import along, reshape_like
-from ...gradients.composite import composite
 from ...gradients.rule import structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import conj, shape_of
+from ...transforms.composite import composite
 
 
 @composite(np.diff)

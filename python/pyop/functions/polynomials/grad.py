@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.composite import composite
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import shape_of
+from ...transforms.composite import composite
 
 
 @composite(np.polyval)

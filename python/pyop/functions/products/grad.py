@@ -12,10 +12,10 @@ import numpy as np
 
 from ...gradients import table
 from ...gradients.adjoints import reshape_like
-from ...gradients.composite import composite
 from ...gradients.rule import PerArgument, structural
 from ...gradients.table import NoRule, Pullback, Rule
 from ...gradients.unbroadcast import Shape, broadcast_like, conj, fit_dtype, shape_of, unbroadcast
+from ...transforms.composite import composite
 
 
 def _ndim(a: Any, what: str) -> int:

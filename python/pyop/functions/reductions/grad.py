@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import along, count, recurrence, reshape_like, shift
-from ...gradients.composite import composite
 from ...gradients.options import refuse_narrowing
 from ...gradients.rule import linear, nondifferentiable, spreading, structural
 from ...gradients.scalar import Scalar
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, is_complex, shape_of
+from ...transforms.composite import composite
 
 
 def expanded(ct: Any, axis: Any, keepdims: Any) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...gradients.adjoints import movement
-from ...gradients.composite import composite
 from ...gradients.rule import structural
 from ...gradients.unbroadcast import unbroadcast
+from ...transforms.composite import composite
 
 
 def _where(ct: Any, ans: Any, mask: Any, x: Any, y: Any) -> Any:

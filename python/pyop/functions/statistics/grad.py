@@ -8,10 +8,10 @@ import numpy as np
 
 from ...gradients import table
 from ...gradients.adjoints import along, count
-from ...gradients.composite import composite
 from ...gradients.rule import nondifferentiable, structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, shape_of
+from ...transforms.composite import composite
 
 # --- statistics and polynomials
 

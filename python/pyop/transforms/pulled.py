@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..declare.spec import Spec
+from ..gradients.table import Pullback, Rule
 from ..graph import calls
-from .table import Pullback, Rule
 
 if TYPE_CHECKING:
     from .eager import Eager
@@ -53,9 +53,7 @@ class _Linear:
 
     def _pushed(self, tangents: Any) -> list[Any]:
         """The pullback of the pullback."""
-        from .eager import push_by_pullbacks
-
-        return [t.numpy() for t in push_by_pullbacks(self.outputs, list(tangents), self.inputs)]
+        return [t.numpy() for t in self.run.push(self.outputs, list(tangents), self.inputs)]
 
     @property
     def _pyop_gradient_rule(self) -> Rule:

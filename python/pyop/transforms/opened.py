@@ -16,7 +16,7 @@ from ..autograd.batched import EXAMPLES
 from ..containers import check_rules
 from ..declare.dims import same
 from ..declare.rebuild import unflatten_each
-from .unbroadcast import conj, shape_of
+from ..gradients.unbroadcast import conj, shape_of
 
 __all__ = ["Argnums", "Chosen", "Opened", "check_examples", "check_like", "check_scalar"]
 

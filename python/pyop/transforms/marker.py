@@ -8,9 +8,9 @@ from typing import Any
 from .._core import Value
 from ..containers import plain_array
 from ..declare.spec import Spec
+from ..gradients.rule import linear
+from ..gradients.unbroadcast import primitive
 from ..graph.forms import pass_on
-from .rule import linear
-from .unbroadcast import primitive
 
 __all__ = ["argument", "check_has_gradient", "open_value"]
 

@@ -14,12 +14,13 @@ import numpy as np
 
 from .._core import Value
 from .._tree import flatten
-from . import eager, table
+from ..gradients import table
+from ..gradients.table import NoRule, Pullback, Rule, name_of
+from ..gradients.unbroadcast import shape_of
+from . import eager
 from .forward import forward
 from .marker import open_value
 from .reverse import backward
-from .table import NoRule, Pullback, Rule, name_of
-from .unbroadcast import shape_of
 
 __all__ = ["Composite", "composite", "outer_of", "pullback_of", "push_forward"]
 

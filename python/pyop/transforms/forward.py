@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Value
-from . import table
-from .listed import push
+from ..gradients import table
+from ..gradients.listed import push
+from ..gradients.unbroadcast import broadcast_like, fit_dtype, shape_of
 from .reverse import call_of, carries, in_graph, needed, refuse
-from .unbroadcast import broadcast_like, fit_dtype, shape_of
 
 __all__ = ["forward"]
 

@@ -16,11 +16,11 @@ from ..declare.parameters import Parameters, check_by_name
 from ..declare.rebuild import unflatten_each
 from ..declare.signature import Signature
 from ..declare.spec import Spec
+from ..gradients import differences, saved
+from ..gradients.table import NoRule, Pullback, Rule
+from ..gradients.unbroadcast import conj, dtype_of, fit_dtype, shape_of
 from ..graph import calls
-from . import differences, saved
 from .op_calls import Backward, Forward, JacobianOf
-from .table import NoRule, Pullback, Rule
-from .unbroadcast import conj, dtype_of, fit_dtype, shape_of
 
 __all__ = ["OpGradient", "OpRule"]
 
@@ -345,7 +345,7 @@ class OpRule(Rule):
             elif structure == "diagonal":
                 part = jacobian * t
             else:
-                from .adjoints import put
+                from ..gradients.adjoints import put
 
                 rows, columns = (np.asarray(part) for part in structure)
                 part = put(jacobian * np.ravel(t)[columns], np.ravel(outs[j]), rows)
@@ -359,7 +359,7 @@ def _transposed_times(jacobian: Any, structure: Any, ct: Any, x: Any) -> Any:
         return np.tensordot(ct, conj(jacobian), len(shape_of(ct) or ()))
     if structure == "diagonal":
         return ct * conj(jacobian)
-    from .adjoints import put, reshape_like
+    from ..gradients.adjoints import put, reshape_like
 
     rows, columns = (np.asarray(part) for part in structure)
     return reshape_like(put(conj(jacobian) * np.ravel(ct)[rows], np.ravel(x), columns), x)

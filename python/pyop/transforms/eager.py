@@ -18,12 +18,12 @@ from ..autograd.batched import EXAMPLES, level_of, one_by_one
 from ..autograd.forward import jvp as push_tensors
 from ..autograd.linear import Alias
 from ..containers import check_rules, plain_array
-from . import table
+from ..gradients import table
 from .marker import check_has_gradient
 from .opened import Argnums, Chosen, Opened, check_examples, check_like
 from .pulled import pull_in_graph
 
-__all__ = ["Eager", "pullback_of", "push_by_pullbacks", "push_forward"]
+__all__ = ["Eager", "pullback_of", "push_forward"]
 
 
 def _is_nested(kinds: set[type]) -> bool:
@@ -121,6 +121,19 @@ class Eager(Opened):
             return pull_in_graph(self, outputs, cts)
         return _core.pull(outputs, cts, self.inputs, self.nested or _is_nested(kinds), True)
 
+    @staticmethod
+    def push(outputs: list[Any], tangents: list[Any], inputs: list[Tensor]) -> list[Any]:
+        """The tangents of outputs, as Tensors, for those of the inputs that they were computed from: the pullback is
+        linear in its cotangent, and its own pullback is the push forward."""
+        seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in outputs]
+        _note_opened(seeds)
+
+        def twice() -> list[Any]:
+            return _core.pull(_core.pull(outputs, seeds, inputs, True, False), tangents, seeds, True, True)
+
+        found: list[Any] = _core.call_recording(True, twice, (), {})
+        return found
+
     def pullback(self, value: Any) -> Callable[[Any], Any]:
         """As `Opened.pullback`."""
         _note_opened(self.inputs)  # functions of cotangents may be differentiated
@@ -205,21 +218,8 @@ def _pairs(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[list[An
 
 
 def _by_two_pullbacks(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """The pullback is linear in its cotangent; its own pullback is the push forward."""
     call = Eager(f, primals, {}, tuple(range(len(primals))))
-    return call.result, tuple(push_by_pullbacks(call.leaves, list(tangents), call.inputs))
-
-
-def push_by_pullbacks(outputs: list[Any], tangents: list[Any], inputs: list[Tensor]) -> list[Any]:
-    """The tangents of Tensors, as Tensors, for those of the inputs that they were computed from."""
-    seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in outputs]
-    _note_opened(seeds)
-
-    def twice() -> list[Any]:
-        return _core.pull(_core.pull(outputs, seeds, inputs, True, False), tangents, seeds, True, True)
-
-    found: list[Any] = _core.call_recording(True, twice, (), {})
-    return found
+    return call.result, tuple(call.push(call.leaves, list(tangents), call.inputs))
 
 
 # --- for rules of functions that are made of others

@@ -9,12 +9,12 @@ import numpy as np
 
 from .._core import Value, graph_being_built
 from .._tree import flatten
+from ..gradients.unbroadcast import broadcast_like, shape_of
 from ..refusals import call_watched
 from .forward import forward
 from .marker import open_value
 from .opened import Argnums, Opened, check_like
 from .reverse import backward, ones_like
-from .unbroadcast import broadcast_like, shape_of
 
 __all__ = ["Symbolic"]
 

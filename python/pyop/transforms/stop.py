@@ -7,9 +7,9 @@ from typing import Any
 from .._core import Tensor, Value
 from .._tree import map_leaves
 from ..declare.spec import Spec
+from ..gradients.rule import nondifferentiable
+from ..gradients.unbroadcast import primitive
 from ..graph.forms import pass_on
-from .rule import nondifferentiable
-from .unbroadcast import primitive
 
 __all__ = ["stop_gradient", "stopped"]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Tensor, Value, read_only
+from ..gradients.saved import residuals_of
+from ..gradients.table import NoRule, Rule
+from ..gradients.unbroadcast import fit_dtype, shape_of
 from .composite import Composite
-from .saved import residuals_of
-from .table import NoRule, Rule
-from .unbroadcast import fit_dtype, shape_of
 
 if TYPE_CHECKING:
     from .op_rule import OpGradient

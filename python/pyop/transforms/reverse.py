@@ -10,13 +10,13 @@ import numpy as np
 from .._core import Node, Value
 from ..containers import plain_array
 from ..declare.dim import Dim
+from ..gradients import table
+from ..gradients.listed import pull
+from ..gradients.scalar import Scalar
+from ..gradients.table import Rule
+from ..gradients.unbroadcast import broadcast_like, dtype_of, fit_dtype, shape_of
 from ..graph import node_call
 from ..graph.node_call import NodeCall
-from . import table
-from .listed import pull
-from .scalar import Scalar
-from .table import Rule
-from .unbroadcast import broadcast_like, dtype_of, fit_dtype, shape_of
 
 __all__ = ["backward", "call_of", "carries", "needed", "refuse"]
 
