@@ -12,8 +12,8 @@
 #include "graph/value.h"
 #include "op/op.h"
 #include "plan/compiled_function.h"
-#include "plan/helpers.h"
 #include "plan/plan.h"
+#include "plan/python_threads.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/up_calls.h"
@@ -59,7 +59,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::node_init(module));
     require(pyop::plan_init(module));
     require(pyop::compiled_function_init(module));
-    require(pyop::helpers_init(module));
+    require(pyop::python_threads_init(module));
     require(pyop::op_init(module));
     require(pyop::autograd_init(module));
     register_hooks(m);

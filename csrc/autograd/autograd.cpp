@@ -1,12 +1,12 @@
 // autograd/autograd.cpp: makes the types of this folder, and the two functions by which Python starts the engine.
 #include "autograd/autograd.h"
 
+#include "autograd/builtin.h"
 #include "autograd/engine.h"
 #include "autograd/fingerprint.h"
 #include "autograd/forward.h"
 #include "autograd/function_parts.h"
 #include "autograd/modes.h"
-#include "autograd/native.h"
 #include "autograd/transformations.h"
 #include "runtime/errors.h"
 
@@ -64,7 +64,7 @@ int autograd_init(PyObject* module) {
         modes_init(module) < 0 || forward_init(module) < 0 || transformations_init(module) < 0)
         return -1;
     Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
-    if (!numpy || native_init(numpy.get()) < 0) return -1;
+    if (!numpy || builtin_init(numpy.get()) < 0) return -1;
     return PyModule_AddFunctions(module, functions);
 }
 

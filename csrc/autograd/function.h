@@ -8,7 +8,7 @@
 //   function_outputs.cpp  what forward returned -> Tensors; what is saved
 //   function_context.cpp  what ctx offers to forward and backward
 //   function_backward.cpp gradients of the outputs -> gradients of the arguments
-//   native.h              the same for the commonest NumPy operations, without Python
+//   builtin.h              the same for the commonest NumPy operations, without Python
 //
 // Forward gets the arrays of its Tensor arguments, not the Tensors: an array that it saves, returns, or marks is
 // recognised by identity. So within one call no two arguments may be the same array object; where they would be
@@ -39,8 +39,8 @@ struct FunctionClass {
     bool once;                // backward is @once_differentiable
     bool internal;            // pyop's own: a recorded NumPy call, whose complex gradients of real inputs are cut
     bool ambiguous;           // both backward and vjp are defined
-    uint8_t native;           // which operation of native.h, if `is_native`
-    bool is_native;
+    uint8_t builtin;          // which operation of builtin.h, if `is_builtin`
+    bool is_builtin;
 };
 
 extern PyTypeObject* function_class_type;

@@ -2,10 +2,10 @@
 #include <algorithm>  // std::max
 #include <cstring>    // std::strstr
 
+#include "autograd/builtin.h"
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
-#include "autograd/native.h"
 #include "autograd/state.h"
 #include "runtime/ensure_tuple.h"
 #include "runtime/errors.h"
@@ -224,8 +224,8 @@ int function_backward(GradNode* node, PyObject** arrived, PyObject** gradients, 
         note_pending_refusal();
         return -1;
     }
-    const int status = as_function_class(node->owner)->is_native
-                           ? native_backward(node, arrived, gradients, tensors, keep)
+    const int status = as_function_class(node->owner)->is_builtin
+                           ? builtin_backward(node, arrived, gradients, tensors, keep)
                            : backward(node, arrived, gradients, tensors);
     if (status == 0) return 0;
     note_creation(node);

@@ -1,6 +1,6 @@
 // autograd/gradients.cpp: single gradients: made to fit, added, put into .grad.
+#include "autograd/builtin.h"
 #include "autograd/engine.h"
-#include "autograd/native.h"
 #include "autograd/state.h"
 #include "runtime/up_calls.h"
 
@@ -13,7 +13,7 @@ PyArrayObject* numbers(PyObject* gradient) {
 }
 
 // The sum over what broadcasting repeated, where that is all there is to do; else the gradient as it is.
-Ref summed_to(Ref gradient, const ArrayInfo& info) {
+Ref unbroadcast(Ref gradient, const ArrayInfo& info) {
     PyArrayObject* array = numbers(gradient.get());
     const int lead = PyArray_NDIM(array) - info.ndim;
     if (PyArray_DESCR(array) != info.descr || lead < 0) return gradient;
@@ -42,7 +42,7 @@ Ref fit_gradient(Ref gradient, const ArrayInfo& info, bool tensors, bool take_re
                  Py_ssize_t index) {
     if (PYOP_LIKELY(is_described_by(numbers(gradient.get()), info))) return gradient;
     if (!tensors) {
-        gradient = summed_to(std::move(gradient), info);
+        gradient = unbroadcast(std::move(gradient), info);
         if (!gradient || is_described_by(numbers(gradient.get()), info)) return gradient;
     }
     Ref shape = Ref::steal(PyTuple_New(info.ndim));
@@ -63,7 +63,7 @@ Ref add_gradients(Ref a, PyObject* b) {
         const int type = PyArray_DESCR(as_array(a.get()))->type_num;
         if (type == NPY_DOUBLE || type == NPY_FLOAT)
             return Ref::steal(PyArray_EnsureArray(
-                ufunc_call(native_ufuncs[static_cast<int>(Native::Add)], std::move(a), b).release()));
+                ufunc_call(builtin_ufuncs[static_cast<int>(Builtin::Add)], std::move(a), b).release()));
         return Ref::steal(PyNumber_InPlaceAdd(a.get(), b));
     }
     return Ref::steal(PyArray_EnsureArray(PyNumber_Add(a.get(), b)));

@@ -3,7 +3,7 @@
 //   Input    an argument: the Tensor itself, with the version of its memory
 //   Output   an own output: its array without the history (that would be a cycle), with the version of its memory;
 //            the history is put back when it is handed out
-//   Constant an argument that is a plain array; of a native operation also a number
+//   Constant an argument that is a plain array; of a built-in operation also a number
 //   Other    any other array, computed on the way: nothing is known of how it depends on the inputs
 //
 // No counter sees what NumPy writes. So an array that others can write into is remembered by a fingerprint of its

@@ -4,9 +4,9 @@
 // pyop/autograd/recording.py.
 #include "array/protocol/containers.h"
 #include "array/protocol/operators.h"
+#include "autograd/builtin.h"
 #include "autograd/engine.h"
 #include "autograd/function_parts.h"
-#include "autograd/native.h"
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
 #include "graph/value.h"
@@ -56,32 +56,32 @@ PyObject* wrapped(PyObject* result) {
 }
 
 // The operations that are recorded without Python.
-constexpr Native native_of(Operator which) {
+constexpr Builtin builtin_of(Operator which) {
     switch (which) {
         case Operator::Add:
-            return Native::Add;
+            return Builtin::Add;
         case Operator::Subtract:
-            return Native::Subtract;
+            return Builtin::Subtract;
         case Operator::Multiply:
-            return Native::Multiply;
+            return Builtin::Multiply;
         case Operator::TrueDivide:
-            return Native::Divide;
+            return Builtin::Divide;
         case Operator::Matmul:
-            return Native::Matmul;
+            return Builtin::Matmul;
         case Operator::Negative:
-            return Native::Negative;
+            return Builtin::Negative;
         case Operator::Absolute:
-            return Native::Absolute;
+            return Builtin::Absolute;
         default:
-            return Native::None;
+            return Builtin::None;
     }
 }
 
 PyObject* recorded(Operator which, PyObject* a, PyObject* b) {
-    if (const Native native = native_of(which); native != Native::None) {
+    if (const Builtin builtin = builtin_of(which); builtin != Builtin::None) {
         PyObject* made = nullptr;
         const bool scalars = is_scalar(a) && (!b || is_scalar(b));
-        const int done = guarded([&] { return native_call(native, a, b, made, scalars); }, -1);
+        const int done = guarded([&] { return builtin_call(builtin, a, b, made, scalars); }, -1);
         if (done) return made;
     }
     Ref name = Ref::steal(PyUnicode_FromString(row_of(which).ufunc));
@@ -130,18 +130,19 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     if (!is_watched(a) && !is_watched(b)) return wrapped(on_operands(power_of, a, b));
     // As NumPy's operator does it for small exponents.
-    Native native = Native::Power;
+    Builtin builtin = Builtin::Power;
     if (is_scalar(a)) {
         // No exponent of a scalar is a function of its own.
     } else if (PyLong_CheckExact(b)) {
         int overflow = 0;
-        if (PyLong_AsLongAndOverflow(b, &overflow) == 2) native = Native::Square;
+        if (PyLong_AsLongAndOverflow(b, &overflow) == 2) builtin = Builtin::Square;
     } else if (PyFloat_CheckExact(b) && PyFloat_AS_DOUBLE(b) == 0.5) {
-        native = Native::Sqrt;
+        builtin = Builtin::Sqrt;
     }
     PyObject* made = nullptr;
     const int done = guarded(
-        [&] { return native == Native::Power ? native_power(a, b, made) : native_call(native, a, nullptr, made); }, -1);
+        [&] { return builtin == Builtin::Power ? builtin_power(a, b, made) : builtin_call(builtin, a, nullptr, made); },
+        -1);
     if (done) return made;
     PyObject* args[] = {a, b};
     return vectorcall_new(up_calls.tensor_power, args, 2);
@@ -154,7 +155,7 @@ PyObject* in_place(PyObject* a, PyObject* b) {
     if (as_tensor(a)->is_scalar) return Slots::binary<which>(a, b);  // a name gets another value
     if (!is_in_place_operand(b)) return not_implemented(a, b);
     const OperatorRow& row = row_of(which);
-    return tensor_in_place({kInPlaceText[static_cast<int>(which)], row.ufunc, native_of(which), row.in_place}, a, b);
+    return tensor_in_place({kInPlaceText[static_cast<int>(which)], row.ufunc, builtin_of(which), row.in_place}, a, b);
 }
 
 PyObject* in_place_power_of(PyObject* a, PyObject* b) { return PyNumber_InPlacePower(a, b, Py_None); }
@@ -163,7 +164,7 @@ PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (as_tensor(a)->is_scalar) return power(a, b, modulus);
     if (!is_in_place_operand(b)) return not_implemented(a, b);
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    return tensor_in_place({"**=", "power", Native::None, in_place_power_of}, a, b);
+    return tensor_in_place({"**=", "power", Builtin::None, in_place_power_of}, a, b);
 }
 
 PyObject* richcompare(PyObject* a, PyObject* b, int op) {
@@ -222,7 +223,7 @@ int contains(PyObject* a, PyObject* item) {
 
 PyObject* subscript(PyObject* a, PyObject* key) {
     PyObject* made = nullptr;
-    if (guarded([&] { return native_getitem(a, key, made); }, -1)) return made;
+    if (guarded([&] { return builtin_getitem(a, key, made); }, -1)) return made;
     PyObject* args[] = {a, key};
     return vectorcall_new(up_calls.tensor_getitem, args, 2);
 }
@@ -282,11 +283,12 @@ PyObject* tensor_array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
     const Py_ssize_t n = PyTuple_GET_SIZE(args);
     if ((!kwargs || PyDict_GET_SIZE(kwargs) == 0) && (n == 3 || n == 4) &&
         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0) {
-        const Native native = native_of_ufunc(PyTuple_GET_ITEM(args, 0));
+        const Builtin builtin = builtin_of_ufunc(PyTuple_GET_ITEM(args, 0));
         PyObject* made = nullptr;
-        if (native != Native::None) {
+        if (builtin != Builtin::None) {
             PyObject* second = n == 4 ? PyTuple_GET_ITEM(args, 3) : nullptr;
-            const int done = guarded([&] { return native_call(native, PyTuple_GET_ITEM(args, 2), second, made); }, -1);
+            const int done =
+                guarded([&] { return builtin_call(builtin, PyTuple_GET_ITEM(args, 2), second, made); }, -1);
             if (done) return made;
         }
     }
@@ -302,7 +304,7 @@ static PyObject* only_keyword(PyObject* named, const char* name) {
 }
 
 // np.sum and np.mean of everything, or along one axis.
-static int reduced(Native native, PyObject* given, PyObject* named, PyObject*& made) {
+static int reduced(Builtin builtin, PyObject* given, PyObject* named, PyObject*& made) {
     const Py_ssize_t n = PyTuple_GET_SIZE(given);
     PyObject* axis = n > 1 ? PyTuple_GET_ITEM(given, 1) : Py_None;
     bool keepdims = false;
@@ -318,29 +320,29 @@ static int reduced(Native native, PyObject* given, PyObject* named, PyObject*& m
             return 0;
         }
     }
-    return native_reduce(native, PyTuple_GET_ITEM(given, 0), axis, keepdims, made);
+    return builtin_reduce(builtin, PyTuple_GET_ITEM(given, 0), axis, keepdims, made);
 }
 
-// A function of NumPy in its plain form: 1, 0 or -1 as native_call.
+// A function of NumPy in its plain form: 1, 0 or -1 as builtin_call.
 static int function_called(PyObject* args, PyObject*& made) {
     if (PyTuple_GET_SIZE(args) != 4) return 0;
-    const Native native = native_of_function(PyTuple_GET_ITEM(args, 0));
+    const Builtin builtin = builtin_of_function(PyTuple_GET_ITEM(args, 0));
     PyObject *given = PyTuple_GET_ITEM(args, 2), *named = PyTuple_GET_ITEM(args, 3);
-    if (native == Native::None || !PyTuple_CheckExact(given) || !PyDict_CheckExact(named)) return 0;
+    if (builtin == Builtin::None || !PyTuple_CheckExact(given) || !PyDict_CheckExact(named)) return 0;
     const Py_ssize_t n = PyTuple_GET_SIZE(given);
     if (n == 0) return 0;
     PyObject* first = PyTuple_GET_ITEM(given, 0);
-    if (native == Native::Sum || native == Native::Mean) return reduced(native, given, named, made);
-    if (native == Native::Transpose) {
+    if (builtin == Builtin::Sum || builtin == Builtin::Mean) return reduced(builtin, given, named, made);
+    if (builtin == Builtin::Transpose) {
         const bool plain = PyDict_GET_SIZE(named) == 0 && (n == 1 || (n == 2 && PyTuple_GET_ITEM(given, 1) == Py_None));
-        return plain ? native_transpose(first, made) : 0;
+        return plain ? builtin_transpose(first, made) : 0;
     }
     if (n != 2) return 0;
     if (PyDict_GET_SIZE(named)) {
         PyObject* order = only_keyword(named, "order");
         if (!order || !PyUnicode_Check(order) || PyUnicode_CompareWithASCIIString(order, "C") != 0) return 0;
     }
-    return native_reshape(first, PyTuple_GET_ITEM(given, 1), made);
+    return builtin_reshape(first, PyTuple_GET_ITEM(given, 1), made);
 }
 
 PyObject* tensor_array_function(PyObject*, PyObject* args) {

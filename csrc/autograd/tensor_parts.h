@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "autograd/native.h"
+#include "autograd/builtin.h"
 #include "autograd/tensor.h"
 
 namespace pyop {
@@ -23,7 +23,7 @@ bool is_written_through(const TensorObject* t);
 struct InPlace {
     const char* text;   // "+="
     const char* ufunc;
-    Native native;
+    Builtin builtin;
     PyObject* (*apply)(PyObject*, PyObject*);
 };
 PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b);

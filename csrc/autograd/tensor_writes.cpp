@@ -5,9 +5,9 @@
 // containers hold, stands for the new value, and the object of the result for the old one, which nodes may have saved.
 // Where the memory of y is seen through anything else (a view, detach(), an array, the caller's argument) that would
 // leave the other one behind, and is refused.
+#include "autograd/builtin.h"
 #include "autograd/engine.h"
 #include "autograd/function_parts.h"
-#include "autograd/native.h"
 #include "autograd/tensor_parts.h"
 #include "graph/value.h"
 #include "runtime/errors.h"
@@ -45,10 +45,10 @@ int move(TensorObject* t, TensorObject* made) {
 }
 
 // The result of an operator in place, given its numbers, as a Tensor with history and tangent. New reference.
-PyObject* record(const char* ufunc, Native native, PyObject* a, PyObject* b, Ref numbers) {
-    if (native != Native::None) {
+PyObject* record(const char* ufunc, Builtin builtin, PyObject* a, PyObject* b, Ref numbers) {
+    if (builtin != Builtin::None) {
         PyObject* made = nullptr;
-        const int done = guarded([&] { return native_record(native, a, b, numbers, made); }, -1);
+        const int done = guarded([&] { return builtin_record(builtin, a, b, numbers, made); }, -1);
         if (done) return made;
     }
     Ref name = Ref::steal(PyUnicode_FromString(ufunc));
@@ -114,7 +114,7 @@ PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b) {
             note_pending_refusal();
         return nullptr;
     }
-    Ref made = Ref::steal(record(how.ufunc, how.native, a, b, std::move(numbers)));
+    Ref made = Ref::steal(record(how.ufunc, how.builtin, a, b, std::move(numbers)));
     if (!made || move(t, as_tensor(made.get())) < 0) return nullptr;
     return Py_NewRef(a);
 }

@@ -192,6 +192,25 @@ PyObject* scalar_dtypes(const Key& key, Py_ssize_t n) {
     return cache().emplace(key, Resolved{Ref::borrow(key.ufunc), std::move(dtypes)}).first->second.dtype.get();
 }
 
+// Adds the node. `numbers`: some inputs are neither Values nor arrays. Its index, or -1 with the error set.
+int64_t add_ufunc_call(PyObject* graph, PyNode::Call call, PyObject* ufunc, std::span<PyObject* const> inputs,
+                       bool numbers, std::span<const uint32_t> specs) {
+    call.lends = false;
+    std::vector<PyObject*> arrays;
+    if (numbers) {
+        call.form = form_with_numbers(inputs.data(), static_cast<Py_ssize_t>(inputs.size()), arrays);
+        if (!call.form) return -1;
+    } else {
+        arrays.assign(inputs.begin(), inputs.end());
+    }
+    Ref name = ufunc_name(ufunc);
+    if (!call.fn || !name) return -1;
+    std::vector<Edge> edges;
+    if (edges_of(graph, arrays.data(), static_cast<Py_ssize_t>(arrays.size()), nullptr, UfuncCaller(ufunc), edges) < 0)
+        return -1;
+    return add_call(graph, std::move(call), edges, specs, false, name.get());
+}
+
 }  // namespace
 
 bool ufunc_keeps_spec(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
@@ -235,21 +254,9 @@ PyObject* operator_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t
     }
     PyObject* dtypes = known ? scalar_dtypes(key, n) : nullptr;
     if (!dtypes) return ufunc_call_new(ufunc, inputs, n);
-    std::vector<PyObject*> arrays;
     PyNode::Call call;
-    call.lends = false;
     call.of_scalars = true;
     call.fn = SharedRef::borrow(ufunc);
-    if (n > 1 && !(is_value(inputs[0]) && is_value(inputs[1]))) {
-        call.form = form_with_numbers(inputs, n, arrays);
-        if (!call.form) return nullptr;
-    } else {
-        arrays.assign(inputs, inputs + n);
-    }
-    if (!call.fn) return nullptr;
-    std::vector<Edge> edges;
-    if (edges_of(graph, arrays.data(), static_cast<Py_ssize_t>(arrays.size()), nullptr, UfuncCaller(ufunc), edges) < 0)
-        return nullptr;
     std::vector<uint32_t> ids;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(dtypes); ++k) {
         ValueSpec spec;
@@ -258,9 +265,8 @@ PyObject* operator_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t
         spec.form = Form::Scalar;
         ids.push_back(graph_of(graph).specs().intern(std::move(spec)));
     }
-    Ref name = ufunc_name(ufunc);
-    if (!name) return nullptr;
-    const int64_t node = add_call(graph, std::move(call), edges, ids, false, name.get());
+    const bool numbers = n > 1 && !(is_value(inputs[0]) && is_value(inputs[1]));
+    const int64_t node = add_ufunc_call(graph, std::move(call), ufunc, {inputs, static_cast<size_t>(n)}, numbers, ids);
     if (node < 0) return nullptr;
     if (ids.size() == 1) return value_new(graph, {static_cast<uint32_t>(node), 0});
     Ref results = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(ids.size())));
@@ -290,24 +296,11 @@ PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n,
 
     PyObject* graph = graph_among(inputs, n);
     if (!graph) return array_ufunc_in_python(ufunc, inputs, n);  // no Value: its error says so
-    std::vector<PyObject*> arrays;
     PyNode::Call call;
-    call.lends = false;
     call.fn = SharedRef::borrow(instead ? instead : ufunc);
-    if (any_number) {
-        call.form = form_with_numbers(inputs, n, arrays);
-        if (!call.form) return nullptr;
-    } else {
-        arrays.assign(inputs, inputs + n);
-    }
-    if (!call.fn) return nullptr;
-    std::vector<Edge> edges;
-    if (edges_of(graph, arrays.data(), static_cast<Py_ssize_t>(arrays.size()), nullptr, UfuncCaller(ufunc), edges) < 0)
-        return nullptr;
     const uint32_t id = graph_of(graph).specs().intern(std::move(spec));
-    Ref name = ufunc_name(ufunc);
-    if (!name) return nullptr;
-    const int64_t node = add_call(graph, std::move(call), edges, {&id, 1}, false, name.get());
+    const int64_t node =
+        add_ufunc_call(graph, std::move(call), ufunc, {inputs, static_cast<size_t>(n)}, any_number, {&id, 1});
     return node < 0 ? nullptr : value_new(graph, {static_cast<uint32_t>(node), 0});
 }
 

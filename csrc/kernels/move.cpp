@@ -32,63 +32,57 @@ void fill(char* to, const char* from, std::ptrdiff_t n) {
     for (std::ptrdiff_t i = 0; i < n; ++i) __builtin_memcpy(to + i * static_cast<std::ptrdiff_t>(size), &item, size);
 }
 
-template <std::size_t size>
-void gather_items(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n) {
-    if (stride == 0) return fill<size>(to, from, n);
-    copy<size>(to, static_cast<std::ptrdiff_t>(size), from, stride, n);
-}
-
-template <std::size_t size>
-void scatter_items(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n) {
-    copy<size>(to, stride, from, static_cast<std::ptrdiff_t>(size), n);
+// `of_size` with the size as a template's argument, or `any` where it is none of the common ones.
+template <class OfSize, class Any>
+void by_itemsize(std::size_t itemsize, OfSize of_size, Any any) {
+    switch (itemsize) {
+        case 1:
+            return of_size.template operator()<1>();
+        case 2:
+            return of_size.template operator()<2>();
+        case 4:
+            return of_size.template operator()<4>();
+        case 8:
+            return of_size.template operator()<8>();
+        case 16:
+            return of_size.template operator()<16>();
+        default:
+            return any();
+    }
 }
 
 }  // namespace
 
 void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize) {
     if (n <= 0) return;
-    if (stride == static_cast<std::ptrdiff_t>(itemsize)) {
+    const auto step = static_cast<std::ptrdiff_t>(itemsize);
+    if (stride == step) {
         __builtin_memcpy(to, from, static_cast<std::size_t>(n) * itemsize);
         return;
     }
-    switch (itemsize) {
-        case 1:
-            return gather_items<1>(to, from, stride, n);
-        case 2:
-            return gather_items<2>(to, from, stride, n);
-        case 4:
-            return gather_items<4>(to, from, stride, n);
-        case 8:
-            return gather_items<8>(to, from, stride, n);
-        case 16:
-            return gather_items<16>(to, from, stride, n);
-        default:
-            for (std::ptrdiff_t i = 0; i < n; ++i)
-                __builtin_memcpy(to + i * static_cast<std::ptrdiff_t>(itemsize), from + i * stride, itemsize);
-    }
+    by_itemsize(
+        itemsize,
+        [&]<std::size_t size>() {
+            if (stride == 0) return fill<size>(to, from, n);
+            copy<size>(to, static_cast<std::ptrdiff_t>(size), from, stride, n);
+        },
+        [&] {
+            for (std::ptrdiff_t i = 0; i < n; ++i) __builtin_memcpy(to + i * step, from + i * stride, itemsize);
+        });
 }
 
 void scatter(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n, std::size_t itemsize) {
     if (n <= 0) return;
-    if (stride == static_cast<std::ptrdiff_t>(itemsize)) {
+    const auto step = static_cast<std::ptrdiff_t>(itemsize);
+    if (stride == step) {
         __builtin_memcpy(to, from, static_cast<std::size_t>(n) * itemsize);
         return;
     }
-    switch (itemsize) {
-        case 1:
-            return scatter_items<1>(to, stride, from, n);
-        case 2:
-            return scatter_items<2>(to, stride, from, n);
-        case 4:
-            return scatter_items<4>(to, stride, from, n);
-        case 8:
-            return scatter_items<8>(to, stride, from, n);
-        case 16:
-            return scatter_items<16>(to, stride, from, n);
-        default:
-            for (std::ptrdiff_t i = 0; i < n; ++i)
-                __builtin_memcpy(to + i * stride, from + i * static_cast<std::ptrdiff_t>(itemsize), itemsize);
-    }
+    by_itemsize(
+        itemsize, [&]<std::size_t size>() { copy<size>(to, stride, from, static_cast<std::ptrdiff_t>(size), n); },
+        [&] {
+            for (std::ptrdiff_t i = 0; i < n; ++i) __builtin_memcpy(to + i * stride, from + i * step, itemsize);
+        });
 }
 
 }  // namespace pyop::PYOP_KERNEL_LEVEL

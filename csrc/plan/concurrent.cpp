@@ -16,7 +16,7 @@
 
 #include "graph/build.h"
 #include "plan/execute.h"
-#include "plan/helpers.h"
+#include "plan/python_threads.h"
 #include "runtime/attach.h"
 #include "runtime/errors.h"
 
@@ -136,7 +136,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         const int wanted = std::min<int>(spare_threads_ - helpers_ - engaged_, static_cast<int>(ready_.size()));
         if (wanted <= 0) return 0;
         engaged_ += wanted;
-        return engage_helpers(wanted, shared_from_this());
+        return engage_threads(wanted, shared_from_this());
     }
 
     void complete(uint32_t i) {

@@ -72,7 +72,7 @@ int run(const Instruction& ins, const Operand* operands, const Graph& g, PyObjec
     if (ins.native) {
         const int done = ins.native->run(arguments, results, context);
         if (done != 0) return done > 0 ? 0 : -1;
-        return ins.native->members().call(g, arguments, results);
+        return ins.native->fallback().call(g, arguments, results);
     }
     Callee callee = ins.callee;
     callee.private_inputs = context.dying;

@@ -34,7 +34,7 @@ class Facts {
         for (const Instruction& ins : p_.instructions) {
             if (!list) return nullptr;
             const Py_ssize_t scratch = ins.native ? static_cast<Py_ssize_t>(ins.native->scratch_bytes()) : 0;
-            const Py_ssize_t members = ins.native ? static_cast<Py_ssize_t>(ins.native->members().nodes.size()) : 1;
+            const Py_ssize_t members = ins.native ? static_cast<Py_ssize_t>(ins.native->fallback().nodes.size()) : 1;
             Ref entry = Ref::steal(Py_BuildValue("(Onn)", ins.native ? Py_True : Py_False, members, scratch));
             if (!entry || PyList_Append(list.get(), entry.get()) < 0) return nullptr;
         }
@@ -104,7 +104,7 @@ class Facts {
                 entries_[ins.node] = {"python", static_cast<int>(k), {}};
                 continue;
             }
-            const std::vector<uint32_t>& nodes = ins.native->members().nodes;
+            const std::vector<uint32_t>& nodes = ins.native->fallback().nodes;
             for (size_t m = 0; m < nodes.size(); ++m)
                 entries_[nodes[m]] = {"native", static_cast<int>(k), ins.native->describe(m)};
         }

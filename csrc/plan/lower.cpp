@@ -225,7 +225,7 @@ class Lowering {
         p_.operands.push_back(read(base, false));
         slot_of_[i] = p_.n_slots;
         for (uint32_t k = 0; k < n_outputs; ++k) p_.results.push_back(p_.n_slots++);
-        p_.native += step->members().nodes.size();
+        p_.native += step->fallback().nodes.size();
         p_.steps.push_back(std::move(step));
         ins.native = p_.steps.back().get();
         p_.instructions.push_back(ins);
@@ -260,7 +260,7 @@ class Lowering {
         GroupIr combined = made.ir();
         if (r_.request.passes.has(Pass::Fuse)) combine(combined);
         p_.steps.push_back(
-            std::make_unique<LoopGroup>(std::move(made.members()), made.ir(), combined, std::move(made.numbers())));
+            std::make_unique<LoopGroup>(std::move(made.fallback()), made.ir(), combined, std::move(made.numbers())));
         ins.native = p_.steps.back().get();
         ins.in_place = true;
         p_.instructions.push_back(ins);

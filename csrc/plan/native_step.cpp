@@ -5,16 +5,16 @@
 
 namespace pyop {
 
-Members Members::of_node(const Graph& g, uint32_t node) {
-    Members members;
-    members.nodes.push_back(node);
-    std::vector<Source>& sources = members.sources.emplace_back();
+Fallback Fallback::of_node(const Graph& g, uint32_t node) {
+    Fallback fallback;
+    fallback.nodes.push_back(node);
+    std::vector<Source>& sources = fallback.sources.emplace_back();
     for (uint32_t k = 0; k < g.node(node).inputs().size(); ++k) sources.push_back({true, k});
-    for (uint32_t k = 0; k < g.node(node).n_outputs(); ++k) members.outputs.emplace_back(0, k);
-    return members;
+    for (uint32_t k = 0; k < g.node(node).n_outputs(); ++k) fallback.outputs.emplace_back(0, k);
+    return fallback;
 }
 
-int Members::call(const Graph& g, PyObject* const* inputs, PyObject** results) const {
+int Fallback::call(const Graph& g, PyObject* const* inputs, PyObject** results) const {
     std::vector<std::vector<Ref>> made(nodes.size());
     for (size_t m = 0; m < nodes.size(); ++m) {
         const PyNode& node = g.node_as<PyNode>(nodes[m]);

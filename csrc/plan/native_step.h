@@ -14,8 +14,9 @@
 
 namespace pyop {
 
-// The nodes a step stands for, in the order of the schedule, and how their calls hang together.
-struct Members {
+// The fallback of a step: the nodes it stands for, its members, in the order of the schedule, and how their calls hang
+// together.
+struct Fallback {
     struct Source {
         bool external;    // input `index` of the step; else result `output` of member `index`
         uint32_t index;
@@ -26,7 +27,7 @@ struct Members {
     std::vector<std::pair<uint32_t, uint32_t>> outputs;  // by result of the step: member and its output
 
     // A step of one node whose inputs and outputs are the step's.
-    static Members of_node(const Graph& g, uint32_t node);
+    static Fallback of_node(const Graph& g, uint32_t node);
 
     // The plain way: calls the functions. 0, or -1 with the error set and nothing stored.
     int call(const Graph& g, PyObject* const* inputs, PyObject** results) const;
@@ -42,12 +43,12 @@ struct StepContext {
 class NativeStep {
   public:
     NativeStep() = default;
-    explicit NativeStep(Members members) : members_(std::move(members)) {}
+    explicit NativeStep(Fallback fallback) : fallback_(std::move(fallback)) {}
     virtual ~NativeStep() = default;
     NativeStep(const NativeStep&) = delete;
     NativeStep& operator=(const NativeStep&) = delete;
 
-    const Members& members() const { return members_; }
+    const Fallback& fallback() const { return fallback_; }
 
     // `inputs` are borrowed and may be anything; `results` receives new references. Attached threads; reentrant.
     // 1: done; 0: not this way, nothing stored and no error set; -1: error set, nothing stored.
@@ -59,7 +60,7 @@ class NativeStep {
     virtual size_t scratch_bytes() const { return 0; }
 
   protected:
-    Members members_;
+    Fallback fallback_;
 };
 
 }  // namespace pyop

@@ -168,7 +168,7 @@ PyObject* plan_nodes(PyObject* self, void*) {
         if (!ins.native)
             order.push_back(ins.node);
         else
-            for (const uint32_t node : ins.native->members().nodes) order.push_back(node);
+            for (const uint32_t node : ins.native->fallback().nodes) order.push_back(node);
     }
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(order.size())));
     for (size_t i = 0; tuple && i < order.size(); ++i) {
@@ -187,7 +187,7 @@ PyObject* plan_instruction(PyObject* self, PyObject* number) {
     if (i >= plan.program->instructions.size())
         return PyErr_Format(PyExc_IndexError, "the plan has no instruction %zu", i);
     const Instruction& ins = plan.program->instructions[i];
-    const std::vector<uint32_t> indices = ins.native ? ins.native->members().nodes : std::vector<uint32_t>{ins.node};
+    const std::vector<uint32_t> indices = ins.native ? ins.native->fallback().nodes : std::vector<uint32_t>{ins.node};
     const std::string text = ins.native ? ins.native->describe(0) : std::string();
     Ref nodes = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(indices.size())));
     for (size_t k = 0; nodes && k < indices.size(); ++k) {

@@ -57,9 +57,9 @@
     X(fit_gradient, "autograd/gradients.cpp", "(gradient, shape, dtype, tensors, take_real, what, name, index)")          \
     X(add_tensors, "autograd/gradients.cpp", "(a, b): two gradients, one a Tensor")                                       \
     X(add_hook, "autograd/hooks.cpp", "(hooks, hook) -> handle")                                                          \
-    X(outer, "autograd/native_rules.cpp", "(a, b): the derivative of a product of vectors and matrices")                  \
-    X(spread, "autograd/native_rules.cpp", "(gradient, axis, shape): the derivative of a sum, recorded")                  \
-    X(put_back, "autograd/native_rules.cpp", "(gradient, key, shape, dtype): the derivative of x[key], recorded")         \
+    X(outer, "autograd/builtin_rules.cpp", "(a, b): the derivative of a product of vectors and matrices")                  \
+    X(spread, "autograd/builtin_rules.cpp", "(gradient, axis, shape): the derivative of a sum, recorded")                  \
+    X(put_back, "autograd/builtin_rules.cpp", "(gradient, key, shape, dtype): the derivative of x[key], recorded")         \
     X(tensor_operator, "autograd/tensor_operators.cpp", "(name of a ufunc, a[, b]): an operator that is not built in")    \
     X(tensor_power, "autograd/tensor_operators.cpp", "(a, b): a ** b beyond plain exponents")                             \
     X(tensor_getitem, "autograd/tensor_operators.cpp", "(a, key): a[key], beyond what is built in")                       \

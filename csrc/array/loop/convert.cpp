@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "array/loop/number_types.h"
+
 namespace pyop {
 
 namespace {
@@ -41,35 +43,10 @@ Convert to_type(int type) {
 }  // namespace
 
 Convert find_convert(int from_type, int to) {
-    switch (from_type) {
-        case NPY_BOOL:
-        case NPY_UBYTE:
-            return to_type<npy_ubyte>(to);
-        case NPY_BYTE:
-            return to_type<npy_byte>(to);
-        case NPY_SHORT:
-            return to_type<npy_short>(to);
-        case NPY_USHORT:
-            return to_type<npy_ushort>(to);
-        case NPY_INT:
-            return to_type<npy_int>(to);
-        case NPY_UINT:
-            return to_type<npy_uint>(to);
-        case NPY_LONG:
-            return to_type<npy_long>(to);
-        case NPY_ULONG:
-            return to_type<npy_ulong>(to);
-        case NPY_LONGLONG:
-            return to_type<npy_longlong>(to);
-        case NPY_ULONGLONG:
-            return to_type<npy_ulonglong>(to);
-        case NPY_FLOAT:
-            return to_type<float>(to);
-        case NPY_DOUBLE:
-            return to_type<double>(to);
-        default:
-            return nullptr;
-    }
+    Convert found = nullptr;
+    with_number_type(from_type == NPY_BOOL ? NPY_UBYTE : from_type,
+                     [&]<typename From>(From) { found = to_type<From>(to); });
+    return found;
 }
 
 }  // namespace pyop

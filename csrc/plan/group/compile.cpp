@@ -92,14 +92,14 @@ class GroupCompiler {
     size_t n_blocks_ = 0;
 };
 
-LoopGroup::LoopGroup(Members members, const GroupIr& plain, const GroupIr& combined, std::vector<Ref> numbers)
-    : NativeStep(std::move(members)), numbers_(std::move(numbers)), n_externals_(plain.n_externals) {
+LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& combined, std::vector<Ref> numbers)
+    : NativeStep(std::move(fallback)), numbers_(std::move(numbers)), n_externals_(plain.n_externals) {
     GroupCompiler(*this, plain, plain_).run();
     GroupCompiler compiler(*this, combined, code_);
     compiler.run();
 
-    names_.resize(members_.nodes.size());
-    texts_.resize(members_.nodes.size());
+    names_.resize(fallback_.nodes.size());
+    texts_.resize(fallback_.nodes.size());
     for (const GroupIr::Operation& op : plain.operations) {
         names_[op.member] = op.name;
         if (!op.kernel) loops_.push_back(op.loop);

@@ -23,7 +23,7 @@ Grouping::Grouping(const Rewrite& r, const Fusion& fusion, const std::vector<uin
                    const OutsideReads& outside)
     : r_(r), fusion_(fusion) {
     for (const uint32_t node : members) {
-        member_of_[node] = static_cast<uint32_t>(members_.nodes.size());
+        member_of_[node] = static_cast<uint32_t>(fallback_.nodes.size());
         if (fusion.reductions[node])
             add_reduction(node, outside);
         else
@@ -43,7 +43,7 @@ bool Grouping::add_member(uint32_t i, const OutsideReads& outside) {
     op.does = call.operation;
     op.element = call.element;
     op.n_inputs = static_cast<uint16_t>(call.n_inputs);
-    op.member = static_cast<uint16_t>(members_.nodes.size());
+    op.member = static_cast<uint16_t>(fallback_.nodes.size());
     op.safe = call.safe;
     op.name = op.text = call.name;
     for (size_t k = 0; k < call.n_inputs; ++k)
@@ -58,24 +58,24 @@ bool Grouping::add_member(uint32_t i, const OutsideReads& outside) {
         if (outside.contains({i, k})) add_output({i, k}, ir_.values[v].output);
     }
     ir_.operations.push_back(std::move(op));
-    members_.nodes.push_back(i);
+    fallback_.nodes.push_back(i);
     return true;
 }
 
 void Grouping::add_reduction(uint32_t i, const OutsideReads& outside) {
     const PyNode& node = r_.g.node_as<PyNode>(i);
     GroupIr::Reduction reduction{fusion_.reductions[i], value_of(r_.resolve(node.inputs()[0])),
-                                 static_cast<uint16_t>(members_.nodes.size()), GroupIr::kNoOutput};
+                                 static_cast<uint16_t>(fallback_.nodes.size()), GroupIr::kNoOutput};
     ++ir_.values[reduction.value].reads;
     note_sources(node);
     if (outside.contains({i, 0})) add_output({i, 0}, reduction.output);
     ir_.reductions.push_back(std::move(reduction));
-    members_.nodes.push_back(i);
+    fallback_.nodes.push_back(i);
 }
 
 // Where the plain way finds the arguments of the member that is being added.
 void Grouping::note_sources(const PyNode& node) {
-    std::vector<Members::Source>& sources = members_.sources.emplace_back();
+    std::vector<Fallback::Source>& sources = fallback_.sources.emplace_back();
     for (Edge e : node.inputs()) {
         e = r_.resolve(e);
         const auto strict = strict_value_of_.find(Rewrite::key(e));
@@ -90,7 +90,7 @@ void Grouping::note_sources(const PyNode& node) {
 void Grouping::add_output(Edge e, int& output) {
     output = static_cast<int>(outputs_.size());
     outputs_.push_back(e);
-    members_.outputs.emplace_back(members_.nodes.size(), e.output);
+    fallback_.outputs.emplace_back(fallback_.nodes.size(), e.output);
 }
 
 bool Grouping::add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op) {
@@ -172,7 +172,7 @@ uint16_t Grouping::converted(uint16_t value, PyArray_Descr* want) {
     op.kernel = find_cast(element_of(have), element_of(want));
     op.operands = {value, it->second};
     op.n_inputs = 1;
-    op.member = static_cast<uint16_t>(members_.nodes.size());
+    op.member = static_cast<uint16_t>(fallback_.nodes.size());
     op.name = op.text = "cast";
     ++ir_.values[value].reads;
     ir_.operations.push_back(std::move(op));

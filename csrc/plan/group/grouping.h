@@ -28,7 +28,7 @@ class Grouping {
     // False if a Python number does not fit the dtype its loop wants: then the ufunc must say so.
     bool possible() const { return possible_; }
     GroupIr& ir() { return ir_; }
-    Members& members() { return members_; }
+    Fallback& fallback() { return fallback_; }
     std::vector<Ref>& numbers() { return numbers_; }  // rank-0 arrays
     const std::vector<Edge>& externals() const { return externals_; }
     const std::vector<Edge>& outputs() const { return outputs_; }
@@ -48,7 +48,7 @@ class Grouping {
     const Fusion& fusion_;
     bool possible_ = true;
     GroupIr ir_;
-    Members members_;
+    Fallback fallback_;
     std::vector<Ref> numbers_;
     std::vector<Edge> externals_, outputs_;
     std::unordered_map<uint64_t, uint16_t> value_of_, strict_value_of_;

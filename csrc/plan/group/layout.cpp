@@ -1,4 +1,4 @@
-// plan/group/layout.cpp: which order of axes serves all arrays of a run, and which operands are single, contiguous or
+// plan/group/layout.cpp: which order of axes serves all arrays of a run, and which operands are scalar, contiguous or
 // strided.
 #include "plan/group/layout.h"
 
@@ -68,8 +68,8 @@ bool GroupLayout::find(const LoopGroup& group, PyObject* const* externals) {
         if (!find_general(group, externals)) return false;
     }
     // NumPy casts a single element once and repeats it; power and clip look at that, and give other bits for a block.
-    if (PYOP_UNLIKELY(single & group.cast_)) return false;
-    for (uint64_t rest = group.copied_ & ~whole; PYOP_UNLIKELY(rest != 0); rest &= rest - 1)
+    if (PYOP_UNLIKELY(scalar & group.cast_)) return false;
+    for (uint64_t rest = group.copied_ & ~contiguous; PYOP_UNLIKELY(rest != 0); rest &= rest - 1)
         if (repeats_elements(as_array(externals[__builtin_ctzll(rest)]))) return false;
     return PYOP_LIKELY(size != 1 || !group.strict_) || singles_are_alike(group.n_externals_, externals);
 }
@@ -86,13 +86,13 @@ bool GroupLayout::find_simple(const LoopGroup& group, PyObject* const* externals
         const npy_intp* dims = PyArray_DIMS(a);
         const uint64_t bit = uint64_t{1} << k;
         if (leader && rank == ndim && same_dims(rank, dims, shape)) {
-            (size == 1 ? single : whole) |= bit;
+            (size == 1 ? scalar : contiguous) |= bit;
             continue;
         }
         npy_intp n = 1;
         for (int d = 0; d < rank; ++d) n *= dims[d];
         if (n == 1 && leader && rank <= ndim) {
-            single |= bit;
+            scalar |= bit;
             continue;
         }
         if (leader && (size != 1 || rank < ndim)) return false;
@@ -100,19 +100,19 @@ bool GroupLayout::find_simple(const LoopGroup& group, PyObject* const* externals
         ndim = rank;
         size = n;
         shape = dims;
-        (n == 1 ? single : whole) |= bit;
+        (n == 1 ? scalar : contiguous) |= bit;
     }
     // A result that reads only single elements has their shape, whatever the others have.
-    if (single && whole)
+    if (scalar && contiguous)
         for (const uint64_t depends : group.depends_)
-            if (!(depends & whole)) return false;
+            if (!(depends & contiguous)) return false;
     return leader != nullptr;
 }
 
 bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* externals) {
     ndim = 0;
     size = 1;
-    whole = single = strided = 0;
+    contiguous = scalar = strided = 0;
     const size_t n = group.n_externals_;
     for (size_t k = 0; k < n; ++k) ndim = std::max(ndim, PyArray_NDIM(as_array(externals[k])));
     std::fill_n(shape_, ndim, 1);
@@ -165,15 +165,15 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
     }
     for (size_t k = 0; k < n; ++k)
         if (PyArrayObject* a = as_array(externals[k]); PyArray_SIZE(a) == 1 && PyArray_ISALIGNED(a))
-            single |= uint64_t{1} << k;
+            scalar |= uint64_t{1} << k;
     npy_intp walked[NPY_MAXDIMS], walked_strides[NPY_MAXDIMS];
     for (size_t k = 0; k < n; ++k) {
         PyArrayObject* a = as_array(externals[k]);
         const npy_intp* s = strides.data() + k * static_cast<size_t>(ndim);
-        if (single >> k & 1) continue;
+        if (scalar >> k & 1) continue;
         const bool side_by_side = fortran ? PyArray_IS_F_CONTIGUOUS(a) : PyArray_IS_C_CONTIGUOUS(a);
         if (side_by_side && PyArray_SIZE(a) == size && PyArray_ISALIGNED(a)) {
-            whole |= uint64_t{1} << k;
+            contiguous |= uint64_t{1} << k;
             continue;
         }
         for (int d = 0; d < ndim; ++d) {
@@ -183,11 +183,11 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
         StridedWalk walk(PyArray_BYTES(a), ndim, walked, walked_strides, PyArray_ITEMSIZE(a));
         const bool strict = (group.strict_ >> k & 1) && PyArray_ISALIGNED(a);  // else NumPy gathers it too
         if (!strict || walk.inner_stride() == PyArray_ITEMSIZE(a)) {
-            walks.push_back(std::move(walk));
+            gathered.push_back(std::move(walk));
             continue;
         }
         // Of one axis, NumPy's loop gets the strides as they are, unless its iterator is needed and turns them round.
-        if (ndim != 1 || (s[0] < 0 && single)) return false;
+        if (ndim != 1 || (s[0] < 0 && scalar)) return false;
         strided |= uint64_t{1} << k;
     }
     return true;

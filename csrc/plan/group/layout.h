@@ -16,10 +16,10 @@ struct GroupLayout {
     npy_intp size = 1;
     const npy_intp* shape = nullptr;
     bool fortran = false;            // elements are counted in Fortran order, and results lie so
-    uint64_t whole = 0;              // externals read where they lie
-    uint64_t single = 0;             // externals of one element
-    uint64_t strided = 0;            // externals read where they lie, step by step
-    std::vector<StridedWalk> walks;  // of all the others, in order
+    uint64_t contiguous = 0;            // externals read where they lie
+    uint64_t scalar = 0;                // externals of one element
+    uint64_t strided = 0;               // externals read where they lie, step by step
+    std::vector<StridedWalk> gathered;  // all the others, in order: a block at a time is put side by side
 
   private:
     bool find_simple(const LoopGroup& group, PyObject* const* externals);

@@ -14,9 +14,9 @@
 #include "plan/group/layout.h"
 #include "plan/group/scratch.h"
 #include "runtime/attach.h"
+#include "runtime/cpu_pool.h"
 #include "runtime/interrupt.h"
 #include "runtime/stack_array.h"
-#include "runtime/workers.h"
 
 namespace pyop {
 
@@ -90,14 +90,14 @@ class GroupRun {
         PyArray_Descr* dtype = group_.code_.streams[group_.output_streams_[k]].dtype;
         PyObject* target = context_.targets ? context_.targets[k] : nullptr;
         if (target && may_write(target, dtype)) return Py_NewRef(target);
-        for (uint64_t rest = context_.dying & layout_.whole; rest && !group_.may_decline_; rest &= rest - 1) {
+        for (uint64_t rest = context_.dying & layout_.contiguous; rest && !group_.may_decline_; rest &= rest - 1) {
             const int j = __builtin_ctzll(rest);
             PyArrayObject* a = as_array(inputs_[j]);
             if (PyArray_DESCR(a) != dtype || (overwritten_ >> j & 1) || PyArray_NDIM(a) != layout_.ndim) continue;
             uint64_t same = 0;  // one array may be two externals: one that is strict and one that is not
             for (size_t other = 0; other < group_.n_externals_; ++other)
                 if (inputs_[other] == inputs_[j]) same |= uint64_t{1} << other;
-            if (same & ~layout_.whole) continue;
+            if (same & ~layout_.contiguous) continue;
             overwritten_ |= same;
             return Py_NewRef(inputs_[j]);
         }
@@ -148,15 +148,15 @@ class GroupRun {
         const npy_intp bytes = layout_.size * PyDataType_ELSIZE(dtype);
         for (size_t j = 0; j < group_.n_externals_; ++j) {
             PyArrayObject* read = as_array(inputs_[j]);
-            // Whole externals lie as side by side as the target does.
-            if (PYOP_LIKELY(layout_.whole >> j & 1)) {
+            // Contiguous externals lie as side by side as the target does.
+            if (PYOP_LIKELY(layout_.contiguous >> j & 1)) {
                 const char* low = PyArray_BYTES(read);
                 const npy_intp extent = layout_.size * PyDataType_ELSIZE(PyArray_DESCR(read));
                 if (low + extent <= PyArray_BYTES(a) || PyArray_BYTES(a) + bytes <= low) continue;
             } else if (!may_overlap(a, read)) {
                 continue;
             }
-            const bool coincides = (layout_.whole >> j & 1) && PyArray_DATA(read) == PyArray_DATA(a) &&
+            const bool coincides = (layout_.contiguous >> j & 1) && PyArray_DATA(read) == PyArray_DATA(a) &&
                                    PyArray_ITEMSIZE(read) == PyArray_ITEMSIZE(a) && !(overwritten_ >> j & 1);
             if (!coincides) return false;
             same |= uint64_t{1} << j;
@@ -177,7 +177,7 @@ class GroupRun {
     void set_block() {
         block_ = group_.block_;
         npy_intp period = 1;
-        for (const StridedWalk& walk : layout_.walks)
+        for (const StridedWalk& walk : layout_.gathered)
             if (walk.period() > period && walk.period() <= block_ / 2 && walk.period() % period == 0)
                 period = walk.period();
         block_ -= block_ % period;
@@ -296,20 +296,20 @@ class GroupRun {
                     case Stream::External: {
                         PyArrayObject* a = as_array(run_.inputs_[k]);
                         c.base = PyArray_BYTES(a);
-                        if (PYOP_LIKELY(run_.layout_.whole >> k & 1)) {
+                        if (PYOP_LIKELY(run_.layout_.contiguous >> k & 1)) {
                             c.advance = stream.itemsize;
                             c.data = c.base + start * stream.itemsize;
                             if (PYOP_UNLIKELY(run_.overwritten_ >> k & 1)) gathered_ = true;
                         } else if (run_.layout_.strided >> k & 1) {
                             c.stride = c.advance = PyArray_STRIDE(a, 0);
                             c.data = c.base + start * c.advance;
-                        } else if (run_.layout_.single >> k & 1) {
+                        } else if (run_.layout_.scalar >> k & 1) {
                             c.stride = run_.stride_of_single(a);
                             c.data = block_of(stream);
                             gather(c.data, c.base, 0, most, static_cast<size_t>(stream.itemsize));
                         } else {
                             c.data = block_of(stream);
-                            const StridedWalk& source = run_.layout_.walks[walk++];
+                            const StridedWalk& source = run_.layout_.gathered[walk++];
                             if (run_.repeats(source))
                                 source.read(0, most, c.data);
                             else
@@ -346,8 +346,8 @@ class GroupRun {
                 if (run_.overwritten_ >> k & 1) {
                     c.data = block_of(stream);
                     if (!again) std::copy_n(c.base + start * c.advance, count * stream.itemsize, c.data);
-                } else if (!((run_.layout_.whole | run_.layout_.single | run_.layout_.strided) >> k & 1)) {
-                    const StridedWalk& source = run_.layout_.walks[walk++];
+                } else if (!((run_.layout_.contiguous | run_.layout_.scalar | run_.layout_.strided) >> k & 1)) {
+                    const StridedWalk& source = run_.layout_.gathered[walk++];
                     if (!run_.repeats(source)) source.read(start, count, c.data);
                 }
             }

@@ -33,7 +33,7 @@ struct GroupLayout;
 class LoopGroup final : public NativeStep {
   public:
     // `combined` is `plain` after combine(); `numbers` are rank-0 arrays.
-    LoopGroup(Members members, const GroupIr& plain, const GroupIr& combined, std::vector<Ref> numbers);
+    LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& combined, std::vector<Ref> numbers);
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
     std::string describe(size_t member) const override;

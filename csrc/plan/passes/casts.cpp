@@ -116,7 +116,7 @@ bool find_source(const Rewrite& r, uint32_t i, Edge& source) {
 
 class SameArray final : public NativeStep {
   public:
-    SameArray(Members members, bool c_order) : NativeStep(std::move(members)), c_order_(c_order) {}
+    SameArray(Fallback fallback, bool c_order) : NativeStep(std::move(fallback)), c_order_(c_order) {}
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         if (!is_exact_array(inputs[0])) return 0;
         const int flags = PyArray_FLAGS(as_array(inputs[0]));
@@ -164,7 +164,7 @@ void SameArrays::find(const Rewrite& r, const std::vector<uint32_t>& schedule) {
 std::unique_ptr<NativeStep> SameArrays::make(const Rewrite& r, uint32_t node) const {
     CopyCall call;
     read_copy(r, node, call);
-    return std::make_unique<SameArray>(Members::of_node(r.g, node), call.c_order);
+    return std::make_unique<SameArray>(Fallback::of_node(r.g, node), call.c_order);
 }
 
 }  // namespace pyop

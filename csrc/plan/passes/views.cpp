@@ -41,17 +41,17 @@ std::unique_ptr<NativeStep> ViewChains::make(const Rewrite& r, uint32_t node, Ed
         chain.push_back(it->second);
     if (chain.size() == 1) return nullptr;
     std::reverse(chain.begin(), chain.end());
-    Members members;
+    Fallback fallback;
     std::vector<ViewRecipe> before;
     for (uint32_t m = 0; m < chain.size(); ++m) {
-        members.nodes.push_back(chain[m]);
-        members.sources.push_back({m == 0 ? Members::Source{true, 0} : Members::Source{false, m - 1, 0}});
+        fallback.nodes.push_back(chain[m]);
+        fallback.sources.push_back({m == 0 ? Fallback::Source{true, 0} : Fallback::Source{false, m - 1, 0}});
         if (chain[m] != node) before.push_back(views_.at(chain[m]).recipes[0]);
     }
     const auto last = static_cast<uint32_t>(chain.size() - 1);
-    for (uint32_t k = 0; k < r.g.node(node).n_outputs(); ++k) members.outputs.emplace_back(last, k);
+    for (uint32_t k = 0; k < r.g.node(node).n_outputs(); ++k) fallback.outputs.emplace_back(last, k);
     base = r.resolve(r.g.node(chain[0]).inputs()[0]);
-    return std::make_unique<ViewStep>(std::move(members), views_.at(node), std::move(before));
+    return std::make_unique<ViewStep>(std::move(fallback), views_.at(node), std::move(before));
 }
 
 }  // namespace pyop

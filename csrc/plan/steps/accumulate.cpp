@@ -200,7 +200,7 @@ int make_accumulate_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeSte
     PyArray_Descr* dtype = builtin_dtype(r.g, node.inputs()[static_cast<size_t>(given[0].input)]);
     PyArray_Descr* wanted;
     if (!dtype || !dtype_argument(given[2], wanted)) return 0;
-    auto made = std::make_unique<AccumulateStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<AccumulateStep>(Fallback::of_node(r.g, i));
     made->input = static_cast<size_t>(given[0].input);
     Ref zero = Ref::steal(PyLong_FromLong(0));
     PyObject* default_axis = is_method ? zero.get() : Py_None;
@@ -217,7 +217,7 @@ int make_outer_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     static constexpr Named<const char*> kOuters[] = {{"outer", "multiply"}};
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
-    auto made = std::make_unique<OuterStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<OuterStep>(Fallback::of_node(r.g, i));
     Ref ufunc = Ref::borrow(ufunc_of_method(node.fn(), "outer"));
     if (!ufunc) {
         const auto* found = function_table<kOuters>().find(node.fn());

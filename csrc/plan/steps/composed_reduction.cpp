@@ -282,7 +282,7 @@ int make_composed_reduction(const Rewrite& r, uint32_t i, std::unique_ptr<Native
     PyArray_Descr* wanted;
     if (!dtype || !dtype_argument(argument("dtype"), wanted)) return 0;
 
-    auto made = std::make_unique<ComposedReduction>(Members::of_node(r.g, i));
+    auto made = std::make_unique<ComposedReduction>(Fallback::of_node(r.g, i));
     made->kind = function.kind;
     made->type = dtype->type_num;
     made->input = static_cast<size_t>(given[0].input);

@@ -16,7 +16,7 @@ constexpr npy_intp kReleaseBytes = 1 << 18;
 
 class FillStep final : public NativeStep {
   public:
-    FillStep(Members members, Ref item) : NativeStep(std::move(members)), item_(std::move(item)) {}
+    FillStep(Fallback fallback, Ref item) : NativeStep(std::move(fallback)), item_(std::move(item)) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         if (!is_exact_array(inputs[0]) || !PyArray_IS_C_CONTIGUOUS(as_array(inputs[0]))) return 0;
@@ -94,7 +94,7 @@ int make_fill_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     Ref item =
         Ref::steal(PyArray_FromAny(number.get(), dtype, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST, nullptr));
     if (item)
-        step = std::make_unique<FillStep>(Members::of_node(r.g, i), std::move(item));
+        step = std::make_unique<FillStep>(Fallback::of_node(r.g, i), std::move(item));
     else
         PyErr_Clear();  // a number that the dtype does not hold: the function will say so
     return 0;

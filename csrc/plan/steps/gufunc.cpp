@@ -68,7 +68,7 @@ Ref inner_ufunc(const char* name) {
 int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node)) return 0;
-    auto made = std::make_unique<GufuncStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<GufuncStep>(Fallback::of_node(r.g, i));
     const bool direct = is_ufunc(node.fn()) && reinterpret_cast<PyUFuncObject*>(node.fn())->core_enabled;
     const auto* found = direct ? nullptr : function_table<kWrapped>().find(node.fn());
     if (!direct && !found) return 0;

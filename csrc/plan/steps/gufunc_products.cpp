@@ -138,7 +138,7 @@ int make_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>
     CallArguments given;
     if (!found || !is_plain_call(node) || node.n_outputs() != 1 || !given.bind(node, parameters_of(found->entry)))
         return 0;
-    auto made = std::make_unique<FunctionStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<FunctionStep>(Fallback::of_node(r.g, i));
     made->function = found->entry;
     if (given[0].input < 0 || !builtin_dtype(r.g, node.inputs()[static_cast<size_t>(given[0].input)])) return 0;
     made->first = made->second = static_cast<size_t>(given[0].input);

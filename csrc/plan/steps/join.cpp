@@ -258,7 +258,7 @@ int make_join_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     const NodeCall call(node);
     const auto* found = function_table<kFunctions>().find(call.fn());
     if (!found) return 0;
-    auto made = std::make_unique<JoinStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<JoinStep>(Fallback::of_node(r.g, i));
     made->dtype = builtin_dtype(r.g, {i, 0});
     PieceReader reader(r, node, *made);
     if (made->dtype && read_join(found->entry, call, reader) && !made->pieces.empty()) step = std::move(made);

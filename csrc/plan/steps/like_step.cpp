@@ -24,7 +24,7 @@ PyObject* view_new(PyArrayObject* x, int ndim, const npy_intp* dims, const npy_i
 
 class BroadcastStep final : public NativeStep {
   public:
-    explicit BroadcastStep(Members members) : NativeStep(std::move(members)) {}
+    explicit BroadcastStep(Fallback fallback) : NativeStep(std::move(fallback)) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         if (!is_exact_array(inputs[0]) || !is_exact_array(inputs[1])) return 0;
@@ -45,7 +45,7 @@ class BroadcastStep final : public NativeStep {
 
 class ReshapeStep final : public NativeStep {
   public:
-    explicit ReshapeStep(Members members) : NativeStep(std::move(members)) {}
+    explicit ReshapeStep(Fallback fallback) : NativeStep(std::move(fallback)) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         if (!is_exact_array(inputs[0]) || !is_exact_array(inputs[1])) return 0;
@@ -60,8 +60,8 @@ class ReshapeStep final : public NativeStep {
 
 class CountStep final : public NativeStep {
   public:
-    CountStep(Members members, PyArray_Descr* dtype, std::vector<int> axes, bool all)
-        : NativeStep(std::move(members)), dtype_(dtype), axes_(std::move(axes)), all_(all) {}
+    CountStep(Fallback fallback, PyArray_Descr* dtype, std::vector<int> axes, bool all)
+        : NativeStep(std::move(fallback)), dtype_(dtype), axes_(std::move(axes)), all_(all) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         if (!is_exact_array(inputs[0])) return 0;
@@ -116,7 +116,7 @@ int make_count(const Rewrite& r, uint32_t i, const PyNode& node, std::unique_ptr
     const bool all = call[1].absent_or(Py_None);
     if (!all && !read_axes(call[1].fixed, axes)) return 0;
     Ref own = Ref::steal(reinterpret_cast<PyObject*>(PyArray_DescrFromType(dtype->type_num)));
-    step = std::make_unique<CountStep>(Members::of_node(r.g, i), reinterpret_cast<PyArray_Descr*>(own.get()),
+    step = std::make_unique<CountStep>(Fallback::of_node(r.g, i), reinterpret_cast<PyArray_Descr*>(own.get()),
                                        std::move(axes), all);
     return 0;
 }
@@ -128,9 +128,9 @@ int make_like_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     if (node.fn() == up_calls.count_along) return make_count(r, i, node, step);
     if (node.form() || node.inputs().size() != 2 || node.n_outputs() != 1) return 0;
     if (node.fn() == up_calls.broadcast_like)
-        step = std::make_unique<BroadcastStep>(Members::of_node(r.g, i));
+        step = std::make_unique<BroadcastStep>(Fallback::of_node(r.g, i));
     else if (node.fn() == up_calls.reshape_like)
-        step = std::make_unique<ReshapeStep>(Members::of_node(r.g, i));
+        step = std::make_unique<ReshapeStep>(Fallback::of_node(r.g, i));
     return 0;
 }
 

@@ -248,7 +248,7 @@ int read_moment_call(const Rewrite& r, uint32_t i, MomentCall& call) {
 }
 
 int make_mean_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    auto made = std::make_unique<MomentStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<MomentStep>(Fallback::of_node(r.g, i));
     if (read_moment_call(r, i, made->call) < 0) return -1;
     const MomentCall& call = made->call;
     if (!call.sum.found) return 0;

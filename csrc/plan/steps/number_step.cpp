@@ -46,7 +46,7 @@ bool is_double(PyObject* o) {
 class NumberStep final : public NativeStep {
   public:
     NumberStep(const Graph& g, uint32_t node, Arithmetic does, std::array<Operand, 2> operands)
-        : NativeStep(Members::of_node(g, node)), does_(does), operands_(operands) {}
+        : NativeStep(Fallback::of_node(g, node)), does_(does), operands_(operands) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         double x[2];

@@ -98,7 +98,7 @@ int make_put_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& ste
     std::vector<NodeArgument> given;
     if (call.fn() != up_calls.put || !call.bind({"ct", "like", "key"}, given)) return 0;
     if (given[0].input < 0 || given[1].input < 0 || given[2].computed() || !given[2].value) return 0;
-    auto made = std::make_unique<PutStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<PutStep>(Fallback::of_node(r.g, i));
     made->source = static_cast<size_t>(given[0].input);
     made->like = static_cast<size_t>(given[1].input);
     made->dtype = builtin_dtype(r.g, node.inputs()[made->source]);

@@ -125,7 +125,7 @@ int read_reduction_call(const Rewrite& r, uint32_t i, ReductionCall& call, int32
 }
 
 int make_reduce_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
-    auto made = std::make_unique<ReduceStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<ReduceStep>(Fallback::of_node(r.g, i));
     if (read_reduction_call(r, i, made->call, &made->where) < 0) return -1;
     if (made->call.found) step = std::move(made);
     return 0;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "array/loop/number_types.h"
 #include "array/memory/recycle.h"
 #include "graph/argument.h"
 #include "graph/passes/rewrite.h"
@@ -64,7 +65,7 @@ template <typename T>
 class ScalarStep final : public NativeStep {
   public:
     ScalarStep(const Graph& g, uint32_t node, int type_num, Scalar does, std::array<Operand, 2> operands)
-        : NativeStep(Members::of_node(g, node)), type_num_(type_num), does_(does), operands_(operands) {}
+        : NativeStep(Fallback::of_node(g, node)), type_num_(type_num), does_(does), operands_(operands) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         T x[2], result;
@@ -149,47 +150,7 @@ int make_scalar_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     std::array<Operand, 2> operands;
     for (size_t k = 0; k < n; ++k)
         if (!read_operand(r, node, k, type_num, operands[k])) return 0;
-    const auto made = [&]<typename T>(T) { step = make<T>(r, i, type_num, does, operands); };
-    switch (type_num) {
-        case NPY_FLOAT:
-            made(float{});
-            break;
-        case NPY_DOUBLE:
-            made(double{});
-            break;
-        case NPY_BYTE:
-            made(npy_byte{});
-            break;
-        case NPY_UBYTE:
-            made(npy_ubyte{});
-            break;
-        case NPY_SHORT:
-            made(npy_short{});
-            break;
-        case NPY_USHORT:
-            made(npy_ushort{});
-            break;
-        case NPY_INT:
-            made(npy_int{});
-            break;
-        case NPY_UINT:
-            made(npy_uint{});
-            break;
-        case NPY_LONG:
-            made(npy_long{});
-            break;
-        case NPY_ULONG:
-            made(npy_ulong{});
-            break;
-        case NPY_LONGLONG:
-            made(npy_longlong{});
-            break;
-        case NPY_ULONGLONG:
-            made(npy_ulonglong{});
-            break;
-        default:
-            break;
-    }
+    with_number_type(type_num, [&]<typename T>(T) { step = make<T>(r, i, type_num, does, operands); });
     return 0;
 }
 

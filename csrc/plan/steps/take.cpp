@@ -234,11 +234,11 @@ int make_take_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     const auto* found = is_item ? nullptr : function_table<kFunctions>().find(call.fn());
     if (!is_item && !found) return 0;
     if (is_item || found->entry == Function::Take) {
-        auto made = std::make_unique<TakeStep>(Members::of_node(r.g, i));
+        auto made = std::make_unique<TakeStep>(Fallback::of_node(r.g, i));
         if (read_take(r, node, call, is_item, *made)) step = std::move(made);
         return 0;
     }
-    auto made = std::make_unique<RollStep>(Members::of_node(r.g, i));
+    auto made = std::make_unique<RollStep>(Fallback::of_node(r.g, i));
     if (read_roll(r, node, call, *made)) step = std::move(made);
     return 0;
 }

@@ -109,12 +109,12 @@ int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext
 }
 
 std::string ViewStep::describe(size_t member) const {
-    return member + 1 < members_.nodes.size() ? "view, read through by the next" : "view";
+    return member + 1 < fallback_.nodes.size() ? "view, read through by the next" : "view";
 }
 
 int make_view(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step) {
     ViewCall view;
-    if (read_view(r, node, view)) step = std::make_unique<ViewStep>(Members::of_node(r.g, node), std::move(view));
+    if (read_view(r, node, view)) step = std::make_unique<ViewStep>(Fallback::of_node(r.g, node), std::move(view));
     return 0;
 }
 

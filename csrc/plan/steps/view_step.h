@@ -12,8 +12,8 @@ class ViewStep final : public NativeStep {
   public:
     // `before`: the recipes that lead from the step's input to the array that `view` is of, in order. If there are any,
     // the step has that one input.
-    ViewStep(Members members, ViewCall view, std::vector<ViewRecipe> before = {})
-        : NativeStep(std::move(members)), view_(std::move(view)), before_(std::move(before)) {}
+    ViewStep(Fallback fallback, ViewCall view, std::vector<ViewRecipe> before = {})
+        : NativeStep(std::move(fallback)), view_(std::move(view)), before_(std::move(before)) {}
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
     std::string describe(size_t member) const override;
 

@@ -420,7 +420,7 @@ def iterate(x: Tensor) -> Iterator[Any]:
     return (x[i] for i in range(x.shape[0]))
 
 
-# --- parts of the derivatives in csrc/autograd/native_rules.cpp
+# --- parts of the derivatives in csrc/autograd/builtin_rules.cpp
 
 
 def outer(a: Any, b: Any) -> Any:

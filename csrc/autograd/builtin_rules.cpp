@@ -1,9 +1,9 @@
-// autograd/native_rules.cpp: the derivatives, written as formulas.
+// autograd/builtin_rules.cpp: the derivatives, written as formulas.
 #include <algorithm>  // std::fill_n
 
 #include "array/memory/pool.h"
+#include "autograd/builtin.h"
 #include "autograd/engine.h"
-#include "autograd/native.h"
 #include "autograd/saved.h"
 #include "runtime/up_calls.h"
 
@@ -11,13 +11,13 @@ namespace pyop {
 
 namespace {
 
-Term apply(Native which, Term a, const Term* b) {
+Term apply(Builtin which, Term a, const Term* b) {
     if (!a.get() || (b && !b->get())) return {};
     PyObject* second = b ? b->get() : nullptr;
-    Ufunc& u = native_ufuncs[static_cast<int>(which)];
+    Ufunc& u = builtin_ufuncs[static_cast<int>(which)];
     if (!is_tensor(a.get()) && !(second && is_tensor(second))) return Term(ufunc_call(u, a.take(), second));
     PyObject* made = nullptr;
-    const int done = native_call(which, a.get(), second, made);
+    const int done = builtin_call(which, a.get(), second, made);
     if (done < 0) return {};
     if (done > 0) return Term(Ref::steal(made));
     PyObject* args[] = {a.get(), second};
@@ -25,20 +25,20 @@ Term apply(Native which, Term a, const Term* b) {
 }
 
 // The left operand may lend its memory to the result.
-Term operator+(Term a, const Term& b) { return apply(Native::Add, std::move(a), &b); }
-Term operator-(Term a, const Term& b) { return apply(Native::Subtract, std::move(a), &b); }
-Term operator*(Term a, const Term& b) { return apply(Native::Multiply, std::move(a), &b); }
-Term operator/(Term a, const Term& b) { return apply(Native::Divide, std::move(a), &b); }
-Term operator-(Term a) { return apply(Native::Negative, std::move(a), nullptr); }
-template <Native which>
+Term operator+(Term a, const Term& b) { return apply(Builtin::Add, std::move(a), &b); }
+Term operator-(Term a, const Term& b) { return apply(Builtin::Subtract, std::move(a), &b); }
+Term operator*(Term a, const Term& b) { return apply(Builtin::Multiply, std::move(a), &b); }
+Term operator/(Term a, const Term& b) { return apply(Builtin::Divide, std::move(a), &b); }
+Term operator-(Term a) { return apply(Builtin::Negative, std::move(a), nullptr); }
+template <Builtin which>
 Term call(Term a) {
     return apply(which, std::move(a), nullptr);
 }
-constexpr auto sin = call<Native::Sin>;
-constexpr auto cos = call<Native::Cos>;
-constexpr auto sinh = call<Native::Sinh>;
-constexpr auto cosh = call<Native::Cosh>;
-constexpr auto sign = call<Native::Sign>;
+constexpr auto sin = call<Builtin::Sin>;
+constexpr auto cos = call<Builtin::Cos>;
+constexpr auto sinh = call<Builtin::Sinh>;
+constexpr auto cosh = call<Builtin::Cosh>;
+constexpr auto sign = call<Builtin::Sign>;
 
 Term square(const Term& x) { return x * x; }
 Term one() { return Term(1.0); }
@@ -75,7 +75,7 @@ Term transposed(const Term& x) {
     if (!x.get()) return {};
     return Term(Ref::steal(survive([&] { return PyObject_GetAttrString(x.get(), "T"); })));
 }
-Term product(const Term& a, const Term& b) { return apply(Native::Matmul, a, &b); }
+Term product(const Term& a, const Term& b) { return apply(Builtin::Matmul, a, &b); }
 Term outer(const Term& a, const Term& b) {
     if (!a.get() || !b.get()) return {};
     PyObject* args[] = {a.get(), b.get()};
@@ -176,11 +176,11 @@ Term mean(const Recorded& r, Term g) {
 
 using R = const Recorded&;
 using T = Term;
-constexpr uint8_t A = NativeRule::A, B = NativeRule::B, Ans = NativeRule::Ans;
+constexpr uint8_t A = BuiltinRule::A, B = BuiltinRule::B, Ans = BuiltinRule::Ans;
 
-// In the order of Native. Each: the name in NumPy, the name of the node, and for each operand what the derivative by it
-// reads and what it makes of the gradient `g` of the result.
-const NativeRule native_rules[kNatives] = {
+// In the order of Builtin. Each: the name in NumPy, the name of the node, and for each operand what the derivative by
+// it reads and what it makes of the gradient `g` of the result.
+const BuiltinRule builtin_rules[kBuiltins] = {
     {"add", "Add", {{0, same}, {0, same}}},
     {"subtract", "Subtract", {{0, same}, {0, [](R, T g) { return -std::move(g); }}}},
     {"multiply",

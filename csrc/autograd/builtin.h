@@ -1,7 +1,7 @@
-// autograd/native.h: the commonest operations, recorded and differentiated without Python.
+// autograd/builtin.h: the commonest operations, recorded and differentiated without Python.
 //
-// The table in native_rules.cpp has for each operation the derivative by each operand, and which of operands and result
-// it reads; only those are saved. The formulas are those of python/pyop/gradients, and like them serve twice: on
+// The table in builtin_rules.cpp has for each operation the derivative by each operand, and which of operands and
+// result it reads; only those are saved. The formulas are those of python/pyop/gradients, and like them serve twice: on
 // arrays, and while the backward pass is itself recorded on Tensors, where every step is recorded again.
 //
 // Only real numbers: what has to do with complex ones, with forward mode, or with anything but Tensors, arrays and
@@ -13,7 +13,7 @@
 
 namespace pyop {
 
-enum class Native : uint8_t {
+enum class Builtin : uint8_t {
     Add,
     Subtract,
     Multiply,
@@ -44,50 +44,50 @@ enum class Native : uint8_t {
     Getitem,
     None
 };
-constexpr int kNativeUfuncs = static_cast<int>(Native::Sum);
-constexpr int kNatives = static_cast<int>(Native::None);
+constexpr int kBuiltinUfuncs = static_cast<int>(Builtin::Sum);
+constexpr int kBuiltins = static_cast<int>(Builtin::None);
 
-int native_init(PyObject* numpy);
+int builtin_init(PyObject* numpy);
 
 // Which operation a ufunc is, or a function (np.sum, np.mean, np.reshape, np.transpose); None if none of these.
-Native native_of_ufunc(PyObject* ufunc);
-Native native_of_function(PyObject* function);
+Builtin builtin_of_ufunc(PyObject* ufunc);
+Builtin builtin_of_function(PyObject* function);
 
 // The operation on `a` and `b` (null if it takes one operand), one of them a Tensor: 1 with the result, a Tensor; 0 if
 // it has to go the general way; -1 with the error set. `scalars`: by an operator between scalars.
-int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result, bool scalars = false);
+int builtin_call(Builtin which, PyObject* a, PyObject* b, PyObject*& result, bool scalars = false);
 
 // The same where the numbers of the result are known: what an operator in place has made.
-int native_record(Native which, PyObject* a, PyObject* b, const Ref& numbers, PyObject*& result);
+int builtin_record(Builtin which, PyObject* a, PyObject* b, const Ref& numbers, PyObject*& result);
 
 // The operator a ** b, for a Python number b: NumPy's operator has ways of its own for some, which change with its
 // version.
-int native_power(PyObject* a, PyObject* b, PyObject*& result);
+int builtin_power(PyObject* a, PyObject* b, PyObject*& result);
 
 // Sum or Mean of a Tensor; `axis` None or an integer.
-int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result);
+int builtin_reduce(Builtin which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result);
 
 // Views of a Tensor: indices of integers, slices, None and `...`; another shape (in C order); the transpose.
-int native_getitem(PyObject* a, PyObject* key, PyObject*& result);
-int native_reshape(PyObject* a, PyObject* shape, PyObject*& result);
-int native_transpose(PyObject* a, PyObject*& result);
+int builtin_getitem(PyObject* a, PyObject* key, PyObject*& result);
+int builtin_reshape(PyObject* a, PyObject* shape, PyObject*& result);
+int builtin_transpose(PyObject* a, PyObject*& result);
 
-// --- native.cpp, for the files that do one of these
+// --- builtin.cpp, for the files that do one of these
 
-struct NativeOperand {
+struct BuiltinOperand {
     PyObject* given = nullptr;
     TensorObject* tensor = nullptr;
     bool recorded = false;  // a gradient is to go to it
 };
 // Whether `o` may be an operand; a Tensor must not have to do with forward mode.
-bool native_operand(PyObject* o, TensorObject*& t);
+bool builtin_operand(PyObject* o, TensorObject*& t);
 // A result as a Tensor, with its node if a gradient goes anywhere; `constant` (or null) is kept for backward as `b`.
-int native_finish(Native which, NativeOperand* operands, int n, Ref value, PyObject* constant, PyObject*& result);
+int builtin_finish(Builtin which, BuiltinOperand* operands, int n, Ref value, PyObject* constant, PyObject*& result);
 
 // As function_backward, for a node of one of these operations.
-int native_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep);
+int builtin_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep);
 
-// --- native_rules.cpp
+// --- builtin_rules.cpp
 
 // A number in a derivative: an array, a Tensor or a Python number; empty if an error is set.
 class Term {
@@ -116,7 +116,7 @@ class Recorded {
     GradNode* node_;
 };
 
-struct NativeRule {
+struct BuiltinRule {
     enum : uint8_t { A = 1, B = 2, Ans = 4 };
     struct Derivative {
         uint8_t reads;
@@ -129,7 +129,7 @@ struct NativeRule {
 // Whether a reduction has to remember its axis: with axes kept, and where there is only one, the shapes tell it.
 PYOP_INLINE bool needs_axis(const ArrayInfo& in, const ArrayInfo& out) { return out.ndim > 0 && out.ndim != in.ndim; }
 
-extern const NativeRule native_rules[kNatives];
-extern Ufunc* const native_ufuncs;  // kNativeUfuncs of them
+extern const BuiltinRule builtin_rules[kBuiltins];
+extern Ufunc* const builtin_ufuncs;  // kBuiltinUfuncs of them
 
 }  // namespace pyop

@@ -1,5 +1,5 @@
-// autograd/native.cpp: the way of a native operation from operands to a node, and of a gradient back.
-#include "autograd/native.h"
+// autograd/builtin.cpp: the way of a built-in operation from operands to a node, and of a gradient back.
+#include "autograd/builtin.h"
 
 #include "autograd/engine.h"
 #include "autograd/function.h"
@@ -9,13 +9,13 @@
 namespace pyop {
 
 // Never destroyed: they own Python objects, and the process ends after Python has.
-Ufunc* const native_ufuncs = new Ufunc[kNativeUfuncs];
+Ufunc* const builtin_ufuncs = new Ufunc[kBuiltinUfuncs];
 
 namespace {
 
 // For the life of the process: the class of each operation's nodes, and what NumPy's functions are.
-PyObject* classes[kNatives];
-PyObject* functions[kNatives - kNativeUfuncs];
+PyObject* classes[kBuiltins];
+PyObject* functions[kBuiltins - kBuiltinUfuncs];
 
 PyObject* class_new(int which) {
     PyObject* self = function_class_type->tp_alloc(function_class_type, 0);
@@ -23,13 +23,13 @@ PyObject* class_new(int which) {
     FunctionClass& f = *as_function_class(self);
     f.vectorcall = function_apply;
     f.cls = Py_NewRef(Py_None);
-    f.name = PyUnicode_FromString(native_rules[which].name);
+    f.name = PyUnicode_FromString(builtin_rules[which].name);
     f.defaults = PyTuple_New(0);
     f.bind = Py_NewRef(Py_None);
     f.parameters = -1;
     f.internal = true;
-    f.is_native = true;
-    f.native = static_cast<uint8_t>(which);
+    f.is_builtin = true;
+    f.builtin = static_cast<uint8_t>(which);
     if (f.name && f.defaults) return self;
     Py_DECREF(self);
     return nullptr;
@@ -42,7 +42,7 @@ bool is_real(PyArray_Descr* dtype) {
 
 }  // namespace
 
-bool native_operand(PyObject* o, TensorObject*& t) {
+bool builtin_operand(PyObject* o, TensorObject*& t) {
     if (is_tensor(o)) {
         t = as_tensor(o);
         return is_real(PyArray_DESCR(t->data)) && !tensor_tangent(t);
@@ -61,8 +61,8 @@ Ref as_exact_array(Ref result) {
 }
 
 // The node of a result; `out` becomes its output. -1 with the error set.
-int record(Native which, NativeOperand* operands, int n, TensorObject* out, PyObject* constant) {
-    const NativeRule& rule = native_rules[static_cast<int>(which)];
+int record(Builtin which, BuiltinOperand* operands, int n, TensorObject* out, PyObject* constant) {
+    const BuiltinRule& rule = builtin_rules[static_cast<int>(which)];
     GradNode* node = grad_node_new(GradNodeKind::Function, n);
     if (!node) return -1;
     Ref owner = Ref::steal(as_object(node));
@@ -91,9 +91,9 @@ int record(Native which, NativeOperand* operands, int n, TensorObject* out, PyOb
     grad_node_finish(node);
     if (PYOP_UNLIKELY(autograd_state.anomaly) && remember_creation(node) < 0) return -1;
     tensor_set_history(out, node, 0);
-    if (constant) reads |= NativeRule::B;
+    if (constant) reads |= BuiltinRule::B;
     if (!reads) return 0;
-    SavedArrays* saved = node->saved = saved_blank(reads & NativeRule::Ans ? 3 : reads & NativeRule::B ? 2 : 1);
+    SavedArrays* saved = node->saved = saved_blank(reads & BuiltinRule::Ans ? 3 : reads & BuiltinRule::B ? 2 : 1);
     if (!saved) return -1;
     for (int i = 0; i < 2; ++i) {
         if (!(reads & (1 << i))) continue;
@@ -106,7 +106,7 @@ int record(Native which, NativeOperand* operands, int n, TensorObject* out, PyOb
         if (is_exact_array(item.value)) saved_finish(item, PyArray_NBYTES(out->data));
         item.kind = SavedItem::Constant;
     }
-    if (!(reads & NativeRule::Ans)) return 0;
+    if (!(reads & BuiltinRule::Ans)) return 0;
     saved->items[2].value = Py_NewRef(as_object(out->data));
     return saved_set_output(saved->items[2], out, 0);
 }
@@ -115,15 +115,15 @@ int record(Native which, NativeOperand* operands, int n, TensorObject* out, PyOb
 
 // Whether NumPy would have a scalar where the result has no dimension: its ufuncs always do, and functions that make
 // views where they are given one.
-static bool is_scalar_result(Native which, const NativeOperand* operands, PyObject* value) {
+static bool is_scalar_result(Builtin which, const BuiltinOperand* operands, PyObject* value) {
     if (!value || !is_exact_array(value)) return true;
     if (PyArray_NDIM(as_array(value)) > 0) return false;
-    if (which == Native::Getitem) return false;
-    if (which == Native::Reshape || which == Native::Transpose) return operands[0].tensor->is_scalar;
+    if (which == Builtin::Getitem) return false;
+    if (which == Builtin::Reshape || which == Builtin::Transpose) return operands[0].tensor->is_scalar;
     return true;
 }
 
-int native_finish(Native which, NativeOperand* operands, int n, Ref value, PyObject* constant, PyObject*& result) {
+int builtin_finish(Builtin which, BuiltinOperand* operands, int n, Ref value, PyObject* constant, PyObject*& result) {
     const bool scalar = is_scalar_result(which, operands, value.get());
     value = as_exact_array(std::move(value));
     if (!value) return -1;
@@ -139,46 +139,46 @@ int native_finish(Native which, NativeOperand* operands, int n, Ref value, PyObj
     return 1;
 }
 
-int native_init(PyObject* numpy) {
-    for (int i = 0; i < kNatives; ++i) {
+int builtin_init(PyObject* numpy) {
+    for (int i = 0; i < kBuiltins; ++i) {
         classes[i] = class_new(i);
         if (!classes[i]) return -1;
-        if (i < kNativeUfuncs) {
-            if (ufunc_find(native_ufuncs[i], numpy, native_rules[i].numpy) < 0) return -1;
-        } else if (native_rules[i].numpy &&
-                   !(functions[i - kNativeUfuncs] = PyObject_GetAttrString(numpy, native_rules[i].numpy))) {
+        if (i < kBuiltinUfuncs) {
+            if (ufunc_find(builtin_ufuncs[i], numpy, builtin_rules[i].numpy) < 0) return -1;
+        } else if (builtin_rules[i].numpy &&
+                   !(functions[i - kBuiltinUfuncs] = PyObject_GetAttrString(numpy, builtin_rules[i].numpy))) {
             return -1;
         }
     }
     return 0;
 }
 
-Native native_of_ufunc(PyObject* ufunc) {
-    for (int i = 0; i < kNativeUfuncs; ++i) {
-        if (native_ufuncs[i].object == ufunc) return static_cast<Native>(i);
+Builtin builtin_of_ufunc(PyObject* ufunc) {
+    for (int i = 0; i < kBuiltinUfuncs; ++i) {
+        if (builtin_ufuncs[i].object == ufunc) return static_cast<Builtin>(i);
     }
-    return Native::None;
+    return Builtin::None;
 }
 
-Native native_of_function(PyObject* function) {
-    for (int i = kNativeUfuncs; i < kNatives; ++i) {
-        if (functions[i - kNativeUfuncs] == function) return static_cast<Native>(i);
+Builtin builtin_of_function(PyObject* function) {
+    for (int i = kBuiltinUfuncs; i < kBuiltins; ++i) {
+        if (functions[i - kBuiltinUfuncs] == function) return static_cast<Builtin>(i);
     }
-    return Native::None;
+    return Builtin::None;
 }
 
-// 1, 0 or -1 as native_call.
-static int take_operands(Native which, NativeOperand* operands, int n) {
-    const NativeRule& rule = native_rules[static_cast<int>(which)];
+// 1, 0 or -1 as builtin_call.
+static int take_operands(Builtin which, BuiltinOperand* operands, int n) {
+    const BuiltinRule& rule = builtin_rules[static_cast<int>(which)];
     for (int i = 0; i < n; ++i) {
-        NativeOperand& o = operands[i];
-        if (!native_operand(o.given, o.tensor)) return 0;
+        BuiltinOperand& o = operands[i];
+        if (!builtin_operand(o.given, o.tensor)) return 0;
         if (!o.tensor) continue;
         if (check_view(o.tensor) < 0) return -1;
         o.recorded = autograd_state.recording && o.tensor->requires_grad && rule.derivatives[i].by;
     }
-    for (int i = 0; which == Native::Matmul && i < n; ++i) {
-        const NativeOperand& o = operands[i];
+    for (int i = 0; which == Builtin::Matmul && i < n; ++i) {
+        const BuiltinOperand& o = operands[i];
         if (!o.tensor && !is_exact_array(o.given)) return 0;
         const int ndim = PyArray_NDIM(o.tensor ? o.tensor->data : as_array(o.given));
         if (ndim < 1 || ndim > 2) return 0;
@@ -186,29 +186,29 @@ static int take_operands(Native which, NativeOperand* operands, int n) {
     return 1;
 }
 
-int native_record(Native which, PyObject* a, PyObject* b, const Ref& numbers, PyObject*& result) {
-    NativeOperand operands[2] = {{a}, {b}};
+int builtin_record(Builtin which, PyObject* a, PyObject* b, const Ref& numbers, PyObject*& result) {
+    BuiltinOperand operands[2] = {{a}, {b}};
     const int taken = take_operands(which, operands, 2);
-    return taken <= 0 ? taken : native_finish(which, operands, 2, Ref::borrow(numbers.get()), nullptr, result);
+    return taken <= 0 ? taken : builtin_finish(which, operands, 2, Ref::borrow(numbers.get()), nullptr, result);
 }
 
-int native_call(Native which, PyObject* a, PyObject* b, PyObject*& result, bool scalars) {
-    Ufunc& u = native_ufuncs[static_cast<int>(which)];
-    NativeOperand operands[2] = {{a}, {b}};
+int builtin_call(Builtin which, PyObject* a, PyObject* b, PyObject*& result, bool scalars) {
+    Ufunc& u = builtin_ufuncs[static_cast<int>(which)];
+    BuiltinOperand operands[2] = {{a}, {b}};
     const int n = b ? 2 : 1;
     if (n != u.inputs) return 0;
     if (const int taken = take_operands(which, operands, n); taken <= 0) return taken;
     // The exponent is a number; NumPy refuses some, and special cases of others are the operator's.
-    if (which == Native::Power && !PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
-    auto numbers = [](const NativeOperand& o) { return o.tensor ? as_object(o.tensor->data) : o.given; };
+    if (which == Builtin::Power && !PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
+    auto numbers = [](const BuiltinOperand& o) { return o.tensor ? as_object(o.tensor->data) : o.given; };
     // Apart from the next line, which asks who has the operands.
     Ref value = ufunc_call(u, Ref::borrow(numbers(operands[0])), b ? numbers(operands[1]) : nullptr, scalars);
-    return native_finish(which, operands, n, std::move(value), nullptr, result);
+    return builtin_finish(which, operands, n, std::move(value), nullptr, result);
 }
 
-int native_power(PyObject* a, PyObject* b, PyObject*& result) {
-    NativeOperand operands[2] = {{a}, {b}};
-    if (!is_tensor(a) || !native_operand(a, operands[0].tensor)) return 0;
+int builtin_power(PyObject* a, PyObject* b, PyObject*& result) {
+    BuiltinOperand operands[2] = {{a}, {b}};
+    if (!is_tensor(a) || !builtin_operand(a, operands[0].tensor)) return 0;
     if (!PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
     TensorObject* t = operands[0].tensor;
     if (check_view(t) < 0) return -1;
@@ -219,12 +219,12 @@ int native_power(PyObject* a, PyObject* b, PyObject*& result) {
                    : Ref::borrow(as_object(t->data));
     if (!base) return -1;
     Ref value = Ref::steal(survive([&] { return PyNumber_Power(base.get(), b, Py_None); }));
-    return value ? native_finish(Native::Power, operands, 2, std::move(value), nullptr, result) : -1;
+    return value ? builtin_finish(Builtin::Power, operands, 2, std::move(value), nullptr, result) : -1;
 }
 
-int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result) {
-    NativeOperand operand{a};
-    if (!is_tensor(a) || !native_operand(a, operand.tensor)) return 0;
+int builtin_reduce(Builtin which, PyObject* a, PyObject* axis, bool keepdims, PyObject*& result) {
+    BuiltinOperand operand{a};
+    if (!is_tensor(a) || !builtin_operand(a, operand.tensor)) return 0;
     TensorObject* t = operand.tensor;
     const int type = PyArray_DESCR(t->data)->type_num;
     if (type != NPY_DOUBLE && type != NPY_FLOAT) return 0;  // NumPy adds the others up in wider types
@@ -241,15 +241,15 @@ int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyOb
         if (!normal) return -1;
     }
     const npy_intp count = axis == Py_None ? PyArray_SIZE(t->data) : PyArray_DIM(t->data, at);
-    if (which == Native::Mean && count == 0) return 0;  // a warning
+    if (which == Builtin::Mean && count == 0) return 0;  // a warning
     if (check_view(t) < 0) return -1;
     operand.recorded = autograd_state.recording && t->requires_grad;
     Ref value = as_exact_array(Ref::steal(PyArray_Sum(t->data, at, NPY_NOTYPE, nullptr)));
-    if (value && which == Native::Mean) {
+    if (value && which == Builtin::Mean) {
         Ref number = Ref::steal(PyFloat_FromDouble(static_cast<double>(count)));
         if (!number) return -1;
-        value =
-            as_exact_array(ufunc_call(native_ufuncs[static_cast<int>(Native::Divide)], std::move(value), number.get()));
+        value = as_exact_array(
+            ufunc_call(builtin_ufuncs[static_cast<int>(Builtin::Divide)], std::move(value), number.get()));
     }
     if (value && keepdims) {
         npy_intp dims[NPY_MAXDIMS];
@@ -259,13 +259,13 @@ int native_reduce(Native which, PyObject* a, PyObject* axis, bool keepdims, PyOb
     }
     if (!value) return -1;
     const bool kept = PyArray_NDIM(as_array(value.get())) > 0 && PyArray_NDIM(as_array(value.get())) != ndim;
-    return native_finish(which, &operand, 1, std::move(value), kept ? normal.get() : nullptr, result);
+    return builtin_finish(which, &operand, 1, std::move(value), kept ? normal.get() : nullptr, result);
 }
 
-int native_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep) {
+int builtin_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep) {
     if (!arrived[0]) return 0;
     const FunctionClass* f = as_function_class(node->owner);
-    const NativeRule& rule = native_rules[f->native];
+    const BuiltinRule& rule = builtin_rules[f->builtin];
     const Py_ssize_t n = edge_count(node);
     Recording recording(tensors);
     bool wanted[2] = {};

@@ -1,5 +1,5 @@
-// autograd/native_views.cpp: operations that move no data. Their Tensors share the version of the memory.
-#include "autograd/native.h"
+// autograd/builtin_views.cpp: operations that move no data. Their Tensors share the version of the memory.
+#include "autograd/builtin.h"
 #include "autograd/state.h"
 
 namespace pyop {
@@ -24,9 +24,9 @@ bool is_basic(PyObject* key) {
 }
 
 template <typename Make>
-int view(Native which, PyObject* a, PyObject* constant, PyObject*& result, Make&& make) {
-    NativeOperand operand{a};
-    if (!is_tensor(a) || !native_operand(a, operand.tensor)) return 0;
+int view(Builtin which, PyObject* a, PyObject* constant, PyObject*& result, Make&& make) {
+    BuiltinOperand operand{a};
+    if (!is_tensor(a) || !builtin_operand(a, operand.tensor)) return 0;
     TensorObject* t = operand.tensor;
     if (check_view(t) < 0) return -1;
     operand.recorded = autograd_state.recording && t->requires_grad;
@@ -34,7 +34,7 @@ int view(Native which, PyObject* a, PyObject* constant, PyObject*& result, Make&
     if (!value) return -1;
     // A reshaped array may be a view too, of a copy.
     const bool shares = is_exact_array(value.get()) && owner_of(as_array(value.get())) == owner_of(t->data);
-    const int done = native_finish(which, &operand, 1, std::move(value), constant, result);
+    const int done = builtin_finish(which, &operand, 1, std::move(value), constant, result);
     if (done <= 0 || !shares) return done;
     TensorObject* made = as_tensor(result);
     if (tensor_share_version(made, t) < 0) {
@@ -50,19 +50,19 @@ int view(Native which, PyObject* a, PyObject* constant, PyObject*& result, Make&
 
 }  // namespace
 
-int native_getitem(PyObject* a, PyObject* key, PyObject*& result) {
+int builtin_getitem(PyObject* a, PyObject* key, PyObject*& result) {
     if (!is_basic(key)) return 0;
-    return view(Native::Getitem, a, key, result,
+    return view(Builtin::Getitem, a, key, result,
                 [&](PyArrayObject* array) { return PyObject_GetItem(as_object(array), key); });
 }
 
-int native_reshape(PyObject* a, PyObject* shape, PyObject*& result) {
-    return view(Native::Reshape, a, nullptr, result,
+int builtin_reshape(PyObject* a, PyObject* shape, PyObject*& result) {
+    return view(Builtin::Reshape, a, nullptr, result,
                 [&](PyArrayObject* array) { return PyObject_CallMethod(as_object(array), "reshape", "(O)", shape); });
 }
 
-int native_transpose(PyObject* a, PyObject*& result) {
-    return view(Native::Transpose, a, nullptr, result,
+int builtin_transpose(PyObject* a, PyObject*& result) {
+    return view(Builtin::Transpose, a, nullptr, result,
                 [](PyArrayObject* array) { return PyArray_Transpose(array, nullptr); });
 }
 

@@ -1,5 +1,5 @@
-// runtime/workers.cpp: the pool of C++ threads and its queue of tasks.
-#include "runtime/workers.h"
+// runtime/cpu_pool.cpp: the pool of C++ threads and its queue of tasks.
+#include "runtime/cpu_pool.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
-// plan/helpers.cpp: the idle threads, who wakes and who ends them.
-#include "plan/helpers.h"
+// plan/python_threads.cpp: the pool: idle threads, who wakes them and who ends them.
+#include "plan/python_threads.h"
 
 #include <pthread.h>
 
@@ -130,7 +130,7 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-int engage_helpers(int n, const std::shared_ptr<Job>& job) {
+int engage_threads(int n, const std::shared_ptr<Job>& job) {
     for (int i = 0; i < n; ++i) {
         if (const auto helper = take_idle(job)) {
             helper->wake.notify_one();
@@ -143,7 +143,7 @@ int engage_helpers(int n, const std::shared_ptr<Job>& job) {
     return 0;
 }
 
-int helpers_init(PyObject* module) {
+int python_threads_init(PyObject* module) {
     module_ref = module;
     if (PyModule_AddFunctions(module, functions) < 0) return -1;
     if (pthread_atfork(nullptr, nullptr, forget_in_child) != 0) {

@@ -1,4 +1,4 @@
-// plan/helpers.h: the threads that help with concurrent plans.
+// plan/python_threads.h: the pool of Python threads that help with concurrent plans.
 //
 // A run asks for helpers and gets them at once: idle ones first, then new ones, so that N threads are N
 // threads however deep runs are nested; nobody waits for a helper to become free. Helpers are daemon threads of
@@ -25,8 +25,8 @@ class Job {
 // Engages up to `n` helpers for the job. Attached threads. Fewer than asked may come (the system may refuse a
 // thread): the asking thread must be able to do the work alone. Returns 0, or -1 with the error of something else that
 // happened meanwhile (Ctrl-C, or what another signal handler raised).
-int engage_helpers(int n, const std::shared_ptr<Job>& job);
+int engage_threads(int n, const std::shared_ptr<Job>& job);
 
-int helpers_init(PyObject* module);
+int python_threads_init(PyObject* module);
 
 }  // namespace pyop
