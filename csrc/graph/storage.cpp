@@ -1,8 +1,6 @@
 // graph/storage.cpp: who shows which memory, and the refusals of writes that somebody else would see.
 #include "graph/storage.h"
 
-#include <algorithm>
-
 #include "runtime/refusal.h"
 
 namespace pyop {
@@ -25,8 +23,6 @@ void enter(ValueObject* value, Storage* storage) {
     if (value->next) value->next->previous = value;
     storage->handles = value;
 }
-
-void forget(std::vector<Storage*>& list, Storage* storage) { std::erase(list, storage); }
 
 Ref text_of_line(ValueObject* value) { return origin_text(graph_of(value->graph).node_origin(value->edge.node)); }
 Ref name_of(ValueObject* value) { return graph_of(value->graph).node_name(value->edge.node); }
@@ -87,8 +83,8 @@ void leave_storage(ValueObject* value) {
     value->storage = nullptr;
     value->next = value->previous = nullptr;
     if (storage->handles) return;
-    for (Storage* host : storage->may_show) forget(host->shown_by, storage);
-    for (Storage* guest : storage->shown_by) forget(guest->may_show, storage);
+    storage->may_show.for_each([&](Storage* host) { host->shown_by.remove(storage); });
+    storage->shown_by.for_each([&](Storage* guest) { guest->may_show.remove(storage); });
     delete storage;
 }
 
@@ -104,9 +100,9 @@ void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, O
     for (PyObject* base : bases) {
         if (!is_value(base)) continue;
         Storage* host = storage_of(as_value(base));
-        if (std::find(host->shown_by.begin(), host->shown_by.end(), storage) != host->shown_by.end()) continue;
-        host->shown_by.push_back(storage);
-        storage->may_show.push_back(host);
+        if (storage->may_show.holds(host)) continue;
+        host->shown_by.add(storage);
+        storage->may_show.add(host);
     }
 }
 
@@ -138,7 +134,7 @@ int check_writable(PyObject* object, const char* operation) {
         return writes_unknown(value, operation,
                               "which a function has returned that may return its argument, a view, or an array that it "
                               "keeps");
-    for (const Storage* guest : storage->shown_by)
+    if (const Storage* guest = storage->shown_by.first())
         return writes_shared(value, guest->handles, operation, "may show the same memory");
     return 0;
 }

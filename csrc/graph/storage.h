@@ -8,6 +8,9 @@
 // Threads: attached only; the GIL guards it.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "graph/value.h"
 
 namespace pyop {
@@ -19,11 +22,46 @@ enum class Owner : uint8_t {
     Opaque,    // whatever a function of the user's returned: may be the memory of its arguments
 };
 
+struct Storage;
+
+// A few of them: the first stands in the list itself, since a call of an op adds one for its one argument.
+class Storages {
+  public:
+    bool empty() const { return !first_; }
+    Storage* first() const { return first_; }
+    bool holds(const Storage* storage) const {
+        return first_ == storage || std::find(rest_.begin(), rest_.end(), storage) != rest_.end();
+    }
+    void add(Storage* storage) {
+        if (first_)
+            rest_.push_back(storage);
+        else
+            first_ = storage;
+    }
+    void remove(const Storage* storage) {
+        if (first_ != storage) {
+            std::erase(rest_, storage);
+            return;
+        }
+        first_ = rest_.empty() ? nullptr : rest_.back();
+        if (first_) rest_.pop_back();
+    }
+    template <typename F>
+    void for_each(const F& do_with) const {
+        if (first_) do_with(first_);
+        for (Storage* storage : rest_) do_with(storage);
+    }
+
+  private:
+    Storage* first_ = nullptr;
+    std::vector<Storage*> rest_;
+};
+
 struct Storage {
     Owner owner = Owner::Function;
     ValueObject* handles = nullptr;   // alive, linked by ValueObject::next
-    std::vector<Storage*> may_show;   // what an Opaque one may be the memory of
-    std::vector<Storage*> shown_by;   // the reverse
+    Storages may_show;                // what an Opaque one may be the memory of
+    Storages shown_by;                // the reverse
 };
 
 // Makes `view`, which nobody has seen yet, another handle of the memory of `base`.
