@@ -37,8 +37,17 @@ def kept():
     return c.pool_kept()[0]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _older_objects_apart():
+    """What other tests left behind is not searched by the two collections of each test here."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
-def _empty_pool():
+def _empty_pool(_older_objects_apart):
     gc.collect()
     c.pool_trim()
     yield

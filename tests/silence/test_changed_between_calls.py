@@ -456,6 +456,7 @@ def as_before():
 
 @pytest.mark.usefixtures("as_before")
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")  # NumPy 2.5
 def test_what_others_change_is_seen(name):
     f, change = CASES[name]()
     compiled = pyop.compile(f)
