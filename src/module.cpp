@@ -18,6 +18,10 @@
 #include "runtime/reaper.h"
 #include "runtime/up_calls.h"
 
+#ifdef Py_GIL_DISABLED
+#error "pyop needs a CPython with the GIL, which guards its graphs and plans: build with one that is not free-threaded"
+#endif
+
 namespace py = pybind11;
 
 void register_debug(py::module_&);  // debug.cpp
