@@ -1,0 +1,95 @@
+"""The Python side as docs/architecture.md draws it: which module imports which, rooms in order, and no circle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "python/pyop"
+FILES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+# What needs a package that pyop does not need is imported where it is used.
+OPTIONAL = {"onnx", "saving", "demo"}
+
+
+def places() -> list[list[str]]:
+    """The rows of the table of rooms: patterns of files."""
+    lines = (ROOT / "docs/architecture.md").read_text().splitlines()
+    rows = lines[lines.index("| room | holds |") + 2 :] if False else lines[lines.index("| rooms, lowest first | hold |") + 2 :]
+    return [row.split("|")[1].replace("`", "").replace(" ", "").split(",") for row in rows[: rows.index("")]]
+
+
+PLACES = places()
+
+
+def place(file: str) -> int:
+    """The number of the row for a file: the last that names it, since folders come before what stands apart in them."""
+    rows = [k for k, row in enumerate(PLACES) if any(fnmatch(file, p + "*" if p.endswith("/") else p) for p in row)]
+    assert rows, f"{file} is in no room of docs/architecture.md"
+    return rows[-1]
+
+
+def file_of(module: str) -> str | None:
+    for name in (module + ".py", module + "/__init__.py"):
+        if name.replace("//", "/") in FILES:
+            return name.replace("//", "/")
+    return None
+
+
+@cache
+def imports(file: str) -> list[tuple[str, bool]]:
+    """The files that one imports, and whether it does so inside of a function. What only type checkers see is left out."""
+    found = []
+    for node, inside in _statements(ast.parse((PACKAGE / file).read_text()), False):
+        folder = file.split("/")[:-1]
+        folder = folder[: len(folder) - node.level + 1]
+        module = "/".join([*folder, *(node.module or "").split(".")]).strip("/")
+        for alias in node.names:
+            other = file_of(f"{module}/{alias.name}".strip("/")) or file_of(module)
+            if other and other not in ("__init__.py", file):
+                found.append((other, inside))
+    return found
+
+
+def _statements(tree: ast.AST, inside: bool) -> Iterator[tuple[ast.ImportFrom, bool]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node, inside
+        yield from _statements(node, inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+def test_no_room_imports_from_a_later_one():
+    upward = [
+        f"{file} imports {other}" for file in FILES for other, _ in imports(file) if place(other) > place(file)
+    ]
+    assert upward == []
+
+
+def test_imports_go_in_no_circle():
+    done: set[str] = set()
+
+    def visit(file: str, way: tuple[str, ...]) -> None:
+        assert file not in way, " -> ".join([*way[way.index(file) :], file])
+        if file not in done:
+            for other, _ in imports(file):
+                visit(other, (*way, file))
+            done.add(file)
+
+    for file in FILES:
+        visit(file, ())
+
+
+def test_the_top_level_is_short():
+    assert len([file for file in FILES if "/" not in file]) <= 12
+
+
+@pytest.mark.parametrize("limit", [500])
+def test_no_file_is_long(limit):
+    assert [file for file in FILES if len((PACKAGE / file).read_text().splitlines()) > limit] == []
