@@ -1,7 +1,11 @@
 """Small models, made node by node."""
 
 import numpy as np
-from onnx import AttributeProto, TensorProto, helper
+from onnx import AttributeProto, TensorProto, checker, helper
+from onnx.reference import ReferenceEvaluator
+
+import pyop
+import pyop.onnx
 
 F32, I64, F64 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.DOUBLE
 
@@ -56,3 +60,21 @@ def model(nodes, inputs, outputs, initializers=(), functions=(), opset=20):
 
 
 X = np.array([-1.0, 2.0, -3.0], np.float32)
+
+
+def written(graph, dialect="func_name"):
+    made = pyop.onnx.export(graph, dialect=dialect)
+    checker.check_model(made, full_check=True)
+    return made
+
+
+def elsewhere(made, feeds):
+    """Results of a runtime that is not pyop."""
+    try:
+        import onnxruntime as ort
+    except ModuleNotFoundError:
+        return ReferenceEvaluator(made).run(None, feeds)
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    session = ort.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)

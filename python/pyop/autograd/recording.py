@@ -21,6 +21,7 @@ from ..declare.rebuild import replaced
 from ..gradients import table
 from ..gradients.listed import pull, push
 from ..refusals import noting, refusal
+from .arrays import to_arrays
 from .kept import give_back, keep
 from .writes import changing, into
 
@@ -117,15 +118,6 @@ def _is_foreign(x: Any) -> bool:
         return False
     hook = getattr(kind, "__array_ufunc__", False)
     return hook is None or (hook is not False and not issubclass(kind, (np.ndarray, np.generic, Tensor)))
-
-
-def to_arrays(x: Any) -> Any:
-    """The same arguments with arrays in place of Tensors."""
-    return replaced(x, _to_array)
-
-
-def _to_array(x: Any) -> Any:
-    return x._numbers if type(x) is Tensor else x
 
 
 def _to_operand(x: Any) -> Any:

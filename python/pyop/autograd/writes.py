@@ -14,6 +14,7 @@ import numpy as np
 from .._core import Tensor, Value
 from .._tree import flatten
 from ..refusals import refusal
+from .arrays import to_arrays
 
 __all__ = ["changing", "into", "method", "refuse_write", "setitem"]
 
@@ -117,8 +118,6 @@ def _check(target: Any, involved: list[Any], what: str, kind: type[Exception]) -
 
 def changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a function that changes its first argument."""
-    from .recording import to_arrays
-
     target = args[0] if args else next(iter(kwargs.values()))
     _check(target, [*flatten((args, kwargs))[0]], f"np.{function.__qualname__}", TypeError)
     found = function(*to_arrays(args), **to_arrays(kwargs))
@@ -129,8 +128,6 @@ def changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 def into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with ``out=``: a change in place."""
-    from .recording import to_arrays
-
     out = kwargs["out"]
     outs = out if isinstance(out, tuple) else (out,)
     for target in outs:
@@ -144,8 +141,6 @@ def into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
-    from .recording import to_arrays
-
     _check(x, [x, *flatten((value, key))[0]], "assigning to elements, x[k] = v,", RuntimeError)
     x._numbers[to_arrays(key)] = to_arrays(value)
     x._bump()
@@ -155,8 +150,6 @@ def method(name: str) -> Callable[..., None]:
     """A method of ndarray that works in place: where nothing is recorded, and counted."""
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> None:
-        from .recording import to_arrays
-
         _check(self, [self, *flatten((args, kwargs))[0]], f"{name}()", RuntimeError)
         getattr(self._numbers, name)(*to_arrays(args), **to_arrays(kwargs))
         self._bump()
