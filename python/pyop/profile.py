@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import Node, Op, Plan
+from .interrupts import entered_as_a_whole
 
 __all__ = ["Profile", "ProfileRow", "profile"]
 
@@ -91,6 +92,7 @@ class ProfileRow:
     gil_wait_ns: float
 
 
+@entered_as_a_whole
 class Profile(_core.ProfileSession):
     """The calls of ops and plans between entering and leaving it, from `profile`.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .. import _core
+from ..interrupts import entered_as_a_whole
 
 __all__ = ["detect_anomaly"]
 
 
+@entered_as_a_whole
 class detect_anomaly(_core.Mode):
     """Remember where every node was made, and look for NaN in what backward returns.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from .. import _core
+from ..interrupts import entered_as_a_whole
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
@@ -29,6 +30,7 @@ def is_grad_enabled() -> bool:
     return _core.is_recording()
 
 
+@entered_as_a_whole
 class _Mode(_core.Mode):
     """A context manager and a decorator; one object may be used again, and inside itself."""
 

@@ -13,6 +13,7 @@ from .._core import GraphBase, GraphError, Node, Plan, Value
 from .._tree import TreeDef, flatten
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
+from ..interrupts import entered_as_a_whole
 
 __all__ = ["Graph"]
 
@@ -20,6 +21,7 @@ _SINGLE, _TUPLE, _LIST, _TREE = range(4)
 _REMEMBERED_PLANS = 128
 
 
+@entered_as_a_whole
 class Graph(GraphBase):
     """Nodes in creation order, with named inputs and a tree of outputs.
 
