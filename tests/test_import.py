@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import pyop
 from pyop import _core
 
 OPTIONAL = ("rich", "sklearn", "scipy", "pybind11", "Cython", "onnx", "torch", "jax", "tensorflow", "dask", "pytest")
@@ -42,6 +43,13 @@ def test_optional_parts_are_attributes_that_load_when_asked_for():
                  "except AttributeError as error: print(error)")  # fmt: skip
     assert said.startswith("absent\npyop.onnx needs the package 'onnx'")
     assert fresh(code + "print(hasattr(pyop, 'onxx'))") == "False\n"
+
+
+def test_dir_shows_the_public_names_only():
+    names = json.loads(fresh("import json, pyop; import pyop.onnx, pyop.scipy; print(json.dumps(dir(pyop)))"))
+    assert names == sorted([*pyop.__all__, "onnx", "scipy"])
+    assert [name for name in names if name.startswith("_")] == ["__version__"]
+    assert [name for name in names if not hasattr(pyop, name)] == []
 
 
 def test_import_time_over_numpy(record_property):

@@ -116,17 +116,19 @@ for _public in (
 del _public
 
 
+_LAZY = ("onnx", "scipy")  # what needs other packages is imported when somebody asks for it
+
+
 def __getattr__(name: str) -> object:
-    # What needs other packages is imported when somebody asks for it.
-    if name != "onnx":
+    if name not in _LAZY:
         raise AttributeError(f"module 'pyop' has no attribute {name!r}")
     import importlib
 
     try:
-        return importlib.import_module("pyop.onnx")
+        return importlib.import_module(f"pyop.{name}")
     except ModuleNotFoundError as error:
         raise AttributeError(str(error)) from error
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "onnx"})
+    return sorted([*__all__, *_LAZY])

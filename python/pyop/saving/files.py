@@ -196,7 +196,9 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, earlier: dic
         elif entry["kind"] == "py":
             records.append(replace(_call(entry, name, specs, reader, k, earlier), **kept))
         else:
-            raise ValueError(f"node {name!r:.80} is of the kind {entry['kind']!r:.80}, which there is not")
+            raise ValueError(
+                f"node {name!r:.80} is of the unknown kind {entry['kind']!r:.80}; expected input, constant or py"
+            )
     outputs = None
     if description["outputs"] is not None:
         places, structure = description["outputs"]
