@@ -64,6 +64,8 @@ PYOP_COLD void explain_by(PyObject* noted) {
         PyObject* before = PyException_GetCause(cause.get());
         cause = Ref::steal(before ? before : PyException_GetContext(cause.get()));
     }
+    if (Ref before = Ref::steal(PyException_GetContext(error.get())); !before)
+        PyException_SetContext(error.get(), Py_NewRef(refusal));
     Ref text = Ref::steal(PyUnicode_FromFormat("after a refusal: %S", refusal));
     if (!text) PyErr_Clear();
     restore_pending(std::move(error));

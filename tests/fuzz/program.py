@@ -80,8 +80,22 @@ class Line:
         return list(result) if isinstance(result, tuple | list) else [result]
 
 
+def _check_scalars(line: Line, values: Sequence[Any]) -> None:
+    try:
+        _function(line.text, True)(*(values[k][()] for k in line.refs))
+    except ZeroDivisionError:
+        raise
+    except Exception:  # what takes no scalars: the arrays tell
+        return
+
+
 def run_plainly(line: Line, values: Sequence[Any]) -> tuple[Line, list[np.ndarray], Said]:
-    """The line with names for its results; those, as arrays (a graph has no scalars); and the warnings."""
+    """The line with names for its results; those, as arrays; and the warnings. A line that fails where NumPy would have
+    scalars (Python divides by zero where an array gives nan) fails."""
+    if any(isinstance(values[k], np.ndarray) and values[k].ndim == 0 for k in line.refs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _check_scalars(line, values)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = _function(line.text, True)(*(values[k] for k in line.refs))
