@@ -80,27 +80,19 @@ class Line:
         return list(result) if isinstance(result, tuple | list) else [result]
 
 
-def _check_scalars(line: Line, values: Sequence[Any]) -> None:
-    try:
-        _function(line.text, True)(*(values[k][()] for k in line.refs))
-    except ZeroDivisionError:
-        raise
-    except Exception:  # what takes no scalars: the arrays tell
-        return
-
-
 def run_plainly(line: Line, values: Sequence[Any]) -> tuple[Line, list[np.ndarray], Said]:
-    """The line with names for its results; those, as arrays; and the warnings. A line that fails where NumPy would have
-    scalars (Python divides by zero where an array gives nan) fails."""
-    if any(isinstance(values[k], np.ndarray) and values[k].ndim == 0 for k in line.refs):
+    """The line with names for its results; those, scalars among them, since these compute by other ways; and the
+    warnings. What NumPy takes of its scalars only (a float64 for where=) fails, as in a plan."""
+    given = [values[k] for k in line.refs]
+    if any(isinstance(x, np.generic) for x in given):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _check_scalars(line, values)
+            _function(line.text, True)(*map(np.asarray, given))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = _function(line.text, True)(*(values[k] for k in line.refs))
+        result = _function(line.text, True)(*given)
     several = isinstance(result, tuple | list)
-    results = [np.asarray(item) for item in (result if several else [result])]
+    results = [x if isinstance(x, np.generic) else np.asarray(x) for x in (result if several else [result])]
     named = replace(line, results="$, " * len(results) if several else "$")
     return named, results, [(w.category, str(w.message)) for w in caught]
 
