@@ -1,4 +1,3 @@
-// autograd/forward.cpp: runs forward begin and end, and tangents are given to what an operation returns.
 // autograd/forward.cpp: the life of a run forward, calls within and without one, and tangents handed on.
 #include "autograd/forward.h"
 

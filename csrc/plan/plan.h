@@ -31,10 +31,10 @@ PyObject* plan_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, 
 // "inputs x, y", for errors.
 std::string feed_names(const Program& p);
 
-// What became of each node, for Plan.explain() (explain.cpp).
+// What became of each node, for Plan.explain() (node_facts.cpp).
 PyObject* plan_facts(PyObject* self, PyObject*);
 
-// Whose memory the results show, for Plan._owners() (explain.cpp).
+// Whose memory the results show, for Plan._owners() (node_facts.cpp).
 PyObject* plan_owners(PyObject* self, PyObject*);
 
 // Adds Plan and compile() to the module.

@@ -45,9 +45,9 @@ from .gradients.unbroadcast import broadcast_like
 from .graph import value_sequence
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.in_place import in_place
-from .graph.number import Number, OnNumbers
 from .graph.operands import is_written_as_operator
 from .graph.powers import power_of
+from .graph.symbolic_number import Number, OnNumbers
 from .graph.value_methods import getitem
 from .graph.value_refusals import text_of_store
 from .profile import Profile

@@ -1,4 +1,5 @@
-// plan/steps/number_step.cpp: arithmetic of Python floats, as pyop.compile traces it (python/pyop/graph/number.py).
+// plan/steps/number_step.cpp: arithmetic of Python floats, as pyop.compile traces it
+// (python/pyop/graph/symbolic_number.py).
 //
 // NumPy's loops would not do: Python's floats overflow without a warning, and division by zero is an error.
 #include <array>

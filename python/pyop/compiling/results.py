@@ -14,8 +14,8 @@ from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
 from ..graph.graph import Graph
-from ..graph.number import Number, is_number
 from ..graph.sizes import apply
+from ..graph.symbolic_number import Number, is_number
 from .arguments import NUMBERS, STATIC_TYPES
 
 __all__ = ["Apart", "Both", "declare_outputs", "merges_copies"]

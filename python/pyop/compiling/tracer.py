@@ -17,7 +17,7 @@ from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.graph import Graph
-from ..graph.number import Number, Specialise, check_statics, is_number
+from ..graph.symbolic_number import Number, Specialise, check_statics, is_number
 from ..refusals import call_watched, note_call, refusal
 from ..tracing.captured import Watch
 from ..tracing.error_checks import refuse_error_handling
@@ -31,7 +31,7 @@ from .arguments import NUMBERS, Argument, Arguments, Place, root
 from .options import Options
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning
-from .unread import signature, unread
+from .unused_arguments import signature, unread
 
 __all__ = ["Tracer"]
 

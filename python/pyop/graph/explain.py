@@ -12,7 +12,7 @@ import numpy as np
 from .._core import Node, Plan
 from ..declare.parameters import default_name
 from .node_call import unwrapped
-from .number import OnNumbers
+from .symbolic_number import OnNumbers
 
 __all__ = ["Explanation", "Line", "NodeFate"]
 

@@ -18,8 +18,8 @@ from ..declare.dims import Dim, same
 from ..functions.operand import operand
 from ..refusals import refusal
 from .array_protocol import to_specs
-from .number import is_number, specialise
 from .sizes import apply
+from .symbolic_number import is_number, specialise
 
 __all__ = ["InPlace", "in_place"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..gradients.differences import PullBack, PushForward
 from ..graph.in_place import InPlace
-from ..graph.number import OnNumbers
+from ..graph.symbolic_number import OnNumbers
 from ..transforms.op_calls import Backward, Forward, JacobianOf
 
 __all__ = ["ARGUMENTS"]

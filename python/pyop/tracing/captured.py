@@ -33,7 +33,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 import numpy as np
 
 from .._core import CompiledFunction, Op, Tensor, Value
-from ..graph.number import is_number
+from ..graph.symbolic_number import is_number
 from .code import facts
 from .generators import GAUSSIAN, Generator, generator_of, global_generators
 from .libraries import has_slots, is_fixed, is_installed, is_library, reads_itself

@@ -1,7 +1,7 @@
 """What the code of a function says, read once: names, constants, instructions; those of the functions in it, too.
 
 Who asks: `captured` (what the function may read), `type_checks` and `error_checks` (what no stand-in can answer),
-`unread` (arguments that make no difference).
+`unused_arguments`.
 """
 
 from __future__ import annotations

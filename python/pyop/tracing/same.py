@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core import GraphBase, Value, own_rules
 from .._tree import flatten
-from ..graph.number import is_number
+from ..graph.symbolic_number import is_number
 
 __all__ = ["same", "same_graphs"]
 

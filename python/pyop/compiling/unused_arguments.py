@@ -34,7 +34,7 @@ def unread(fn: Any) -> frozenset[int]:
 
     Examples
     --------
-    >>> from pyop.compiling.unread import unread
+    >>> from pyop.compiling.unused_arguments import unread
     >>> unread(lambda t, y: -y), unread(lambda t, y: -y * t), unread(lambda t, y: [y for _ in range(2) if t])
     (frozenset({0}), frozenset(), frozenset())
     """

@@ -1,4 +1,4 @@
-// plan/explain.cpp: what became of each node of the graph. Worked out again when somebody asks, so that compiling
+// plan/node_facts.cpp: what became of each node of the graph. Worked out again when somebody asks, so that compiling
 // keeps no record: the passes decide the same a second time, a graph being append-only.
 #include "plan/passes/casts.h"
 #include "plan/plan.h"
