@@ -174,7 +174,7 @@ def test_an_argument_that_is_returned_or_kept_is_not_spoilt_for_others(order: st
         "return": pyop.op("float64[m, n] -> float64[m, n]")(lambda x: x),
         "keep": pyop.op("float64[m, n] -> float64[m, n]")(keep),
         "spoil": pyop.op("float64[m, n] -> float64[]")(spoil),
-        "spoil_kept": pyop.op("float64[m, n] -> float64[]")(lambda x: spoil(kept[-1])),
+        "spoil_kept": pyop.op("float64[m, n] -> float64[]")(lambda x: spoil(kept[-1]) if kept else 0.0),
         "undo": pyop.op("float64[m, n] -> float64[]")(undo),
         "ask": pyop.op("float64[m, n] -> float64[]")(lambda x: float(x.ndim)),
     }

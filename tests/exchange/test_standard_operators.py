@@ -125,6 +125,13 @@ def test_formulas_of_one_number(function, dtype):
         np.testing.assert_allclose(got, expected[0], rtol=1e-14 if dtype == "float64" else 1e-5, atol=0)
 
 
+@pytest.mark.parametrize(("function", "operator"), [(np.tan, "Tan"), (np.arctan, "Atan"), (np.cosh, "Cosh")])
+def test_an_operator_that_runtimes_lack_for_a_dtype_is_a_formula_there(function, operator):
+    for dtype, has in (("float32", True), ("float64", False)):
+        made = pyop.onnx.export(pyop.trace(function, f"{dtype}[n]"))
+        assert (operator in {node.op_type for node in made.graph.node}) is has
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
 def test_formulas_of_two_numbers(function):

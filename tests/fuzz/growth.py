@@ -10,7 +10,7 @@ import numpy as np
 from .arrays import long_shape, make, random_arrays, random_shape
 from .calls import chain_call, ending_call, random_call
 from .draw import Made
-from .program import LARGEST, Line, Program, Reference, Said, run_plainly
+from .program import LARGEST, Line, OfScalars, Program, Reference, Said, run_plainly
 
 CHAINS = 0.45  # so many of the programs are elementwise chains that end in a reduction
 
@@ -30,7 +30,7 @@ def random_program(seed: int, length: int = 12) -> tuple[Program, Reference, lis
             continue
         try:
             line, results, warned = run_plainly(line, values)
-        except (MemoryError, RecursionError):
+        except (MemoryError, RecursionError, OfScalars):
             continue
         except Exception:
             refused.append(line)

@@ -80,19 +80,35 @@ class Line:
         return list(result) if isinstance(result, tuple | list) else [result]
 
 
+class OfScalars(Exception):
+    """NumPy computes with its scalars as it does with no array: see plan/test_scalar_operators.py."""
+
+
+def _alike(line: Line, given: Sequence[Any], results: Sequence[Any]) -> bool:
+    """Whether a line gives for arrays of no dimension the bits that it gives for scalars."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = _function(line.text, True)(*map(np.asarray, given))
+        except Exception:
+            return False
+    found = found if isinstance(found, tuple | list) else [found]
+    return [(np.asarray(x).dtype, np.asarray(x).tobytes()) for x in found] == [
+        (np.asarray(x).dtype, np.asarray(x).tobytes()) for x in results
+    ]
+
+
 def run_plainly(line: Line, values: Sequence[Any]) -> tuple[Line, list[np.ndarray], Said]:
     """The line with names for its results; those, scalars among them, since these compute by other ways; and the
-    warnings. What NumPy takes of its scalars only (a float64 for where=) fails, as in a plan."""
+    warnings."""
     given = [values[k] for k in line.refs]
-    if any(isinstance(x, np.generic) for x in given):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _function(line.text, True)(*map(np.asarray, given))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = _function(line.text, True)(*given)
     several = isinstance(result, tuple | list)
     results = [x if isinstance(x, np.generic) else np.asarray(x) for x in (result if several else [result])]
+    if any(isinstance(x, np.generic) for x in given) and not _alike(line, given, results):
+        raise OfScalars
     named = replace(line, results="$, " * len(results) if several else "$")
     return named, results, [(w.category, str(w.message)) for w in caught]
 

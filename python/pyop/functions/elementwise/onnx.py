@@ -22,7 +22,7 @@ from ...onnx.standard.ufuncs import (
 )
 from . import onnx_formulas, onnx_quotients  # noqa: F401  the rest of the family
 
-for _ufunc in {*SIMPLE, *LOGICAL} - {np.matmul}:
+for _ufunc in {*SIMPLE, *LOGICAL} - {np.matmul} - onnx_formulas.BY_FORMULA:
     standard(_ufunc)(rule_of(_ufunc))
 
 

@@ -18,6 +18,10 @@ from ...onnx.standard.ufuncs import emit_ufunc, loop_dtypes
 
 Maker = Callable[..., Formula]
 
+BY_FORMULA: set[np.ufunc] = (
+    set()
+)  # those of them, too, that have an operator in `SIMPLE`, which runtimes lack for some dtype
+
 
 def _formula(*ufuncs: Any, only: str = "") -> Callable[[Maker], Maker]:
     """Register a formula for real numbers; with `only`, for that dtype, where an operator serves the others."""
@@ -50,6 +54,7 @@ def _register(ufunc: np.ufunc, make: Maker, only: str) -> None:
         return do(e, x, y)
 
     standard(ufunc)(unary if ufunc.nin == 1 else binary)
+    BY_FORMULA.add(ufunc)
 
 
 # --- exponentials and logarithms
