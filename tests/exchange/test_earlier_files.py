@@ -1,6 +1,7 @@
 """Files and pickles of earlier versions: those in `saved/` were written by the tree of commit f5906d3."""
 
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 
@@ -99,3 +100,28 @@ def test_what_has_moved_is_found_under_its_earlier_path(monkeypatch):
         pickle.loads(b"cpyop.apart\nnothing\n.")
     with pytest.raises(ModuleNotFoundError):
         pickle.loads(b"cpyop.nowhere\nf\n.")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "op.remade",
+        "op.op",
+        "py_func.numpy_function",
+        "graph.Graph",
+        "graph.trace",
+        "transforms.grad",
+        "rebuild.CallOnTrees",
+    ],
+)
+def test_paths_of_pickles_lead_where_the_names_are_now(path):
+    """In a process of its own, where nothing has imported the modules of today by their earlier names."""
+    module, _, name = f"pyop.{path}".rpartition(".")
+    code = (
+        "import pickle, pyop; from pyop.saving import moved\n"
+        f"found = pickle.loads(b'c{module}\\n{name}\\n.')\n"
+        f"home, _, name = moved.current('pyop.{path}').rpartition('.')\n"
+        "import importlib; assert found is getattr(importlib.import_module(home), name)\n"
+        "assert type(pyop.op).__name__ == type(pyop.py_func).__name__ == 'function'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

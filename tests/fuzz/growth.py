@@ -10,7 +10,7 @@ import numpy as np
 from .arrays import long_shape, make, random_arrays, random_shape
 from .calls import chain_call, ending_call, random_call
 from .draw import Made
-from .program import LARGEST, Line, OfScalars, Program, Reference, Said, run_plainly
+from .program import LARGEST, Line, Program, Reference, Said, is_of_scalars, run_plainly
 
 CHAINS = 0.45  # so many of the programs are elementwise chains that end in a reduction
 
@@ -26,11 +26,11 @@ def random_program(seed: int, length: int = 12) -> tuple[Program, Reference, lis
     values, said, lines, refused = list(make(arrays)), [], [], []
     for text, refs in _chain(r, values) if chain else _mixture(r, values, length):
         line = Line(text, refs)
-        if _reads_sign_of_nan(line, values):
+        if _reads_sign_of_nan(line, values) or is_of_scalars(line, values):
             continue
         try:
             line, results, warned = run_plainly(line, values)
-        except (MemoryError, RecursionError, OfScalars):
+        except (MemoryError, RecursionError):
             continue
         except Exception:
             refused.append(line)

@@ -107,7 +107,16 @@ MOVED: dict[str, str] = {
     "pyop.rules.statistics": "pyop.functions.statistics.spec",
     "pyop.rules.ufuncs": "pyop.functions.ufuncs",
     "pyop.onnx.held._unpickled": "pyop.onnx.loaded.facts_of",
+    "pyop.graph.Graph": "pyop.graph.graph.Graph",
+    "pyop.graph.trace": "pyop.tracing.trace.trace",
+    **{
+        f"pyop.transforms.{name}": f"pyop.transforms.transforms.{name}"
+        for name in ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap")
+    },
 }
+# Modules that had the names of pyop's functions. An import would put the module in the place of the function, so these
+# are known as imported from the beginning.
+HIDDEN = {"pyop.op": "pyop.ops.op", "pyop.py_func": "pyop.ops.py_func"}
 
 
 def current(path: str) -> str:
@@ -122,6 +131,8 @@ def current(path: str) -> str:
     while home:
         if home in MOVED:
             return MOVED[home] + rest
+        if home in HIDDEN and rest:
+            return HIDDEN[home] + rest
         home, dot, name = home.rpartition(".")
         rest = f"{dot}{name}{rest}"
     return path
@@ -169,3 +180,8 @@ def install() -> None:
     finder: Any = _Finder
     if finder not in sys.meta_path:
         sys.meta_path.insert(0, finder)
+    for old, new in HIDDEN.items():
+        sys.modules.setdefault(old, importlib.import_module(new))
+    for name in {old.rpartition(".")[0] for old in MOVED}:
+        if name in sys.modules and name.count(".") == 1:  # a package of today that names have moved out of
+            sys.modules[name].__getattr__ = _getter(name)  # type: ignore[method-assign]
