@@ -11,6 +11,8 @@ from .. import _core
 from .._core import Value
 from .._tree import TreeDef
 from ..graph.graph import Graph
+from ..graph.node_call import Record
+from ..saving.parts import Parts, parts_of, put_into
 from .boxes import Unboxing
 
 __all__ = ["LoadedGraph", "ModelFacts", "facts_of"]
@@ -111,13 +113,11 @@ class LoadedGraph(Graph):
         parts: Any = super().__reduce__()
         return _unpickled, (*parts[1], self._facts)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        from ..saving.parts import parts_of, put_into
+    def __copy__(self) -> LoadedGraph:
+        return _put_together(parts_of(self), self._facts)
 
-        made = put_into(LoadedGraph(name=self.name), parts_of(self))
-        made._facts = self._facts
-        memo[id(self)] = made
-        return made
+    def __deepcopy__(self, memo: Any) -> LoadedGraph:
+        return self.__copy__()
 
     def _compile(self, leaves: list[Any], structure: TreeDef, feeds: Iterable[Value], **options: Any) -> Any:
         unboxing: Any = Unboxing(structure)  # which the core asks for no more than `unflatten`
@@ -127,11 +127,11 @@ class LoadedGraph(Graph):
         return _core.compile(self, tuple(leaves), tuple(feeds), 3, unboxing, whole, disable, threads, fast)
 
 
-def _unpickled(name: str, records: Any, outputs: Any, facts: ModelFacts) -> Graph:
-    from ..graph.node_call import Record
-    from ..saving.parts import Parts, put_into
-
-    parts = Parts(name, tuple(Record(*record) for record in records), outputs)
-    made = put_into(LoadedGraph(name=name), parts)
+def _put_together(parts: Parts, facts: ModelFacts) -> LoadedGraph:
+    made = put_into(LoadedGraph(name=parts.name), parts)
     made._facts = facts
     return made
+
+
+def _unpickled(name: str, records: Any, outputs: Any, facts: ModelFacts) -> Graph:
+    return _put_together(Parts(name, tuple(Record(*record) for record in records), outputs), facts)

@@ -76,7 +76,7 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
                 entry["function"] = writer.write(record.fn)
                 entry["inputs"] = [list(place) for place in record.inputs]
                 op = declared_by_op(record.fn, record.contract)
-                entry["contract"] = {"contract_of": writer.op_path(op)} if op else writer.write(record.contract)
+                entry["contract"] = {"contract_of": writer.path(op)} if op else writer.write(record.contract)
                 entry["form"] = None if record.form is None else [writer.write(part) for part in record.form]
                 entry["stateful"], entry["lends"] = record.stateful, record.lends
                 if record.of_scalars:
