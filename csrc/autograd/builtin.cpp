@@ -175,7 +175,7 @@ static int take_operands(Builtin which, BuiltinOperand* operands, int n) {
         if (!builtin_operand(o.given, o.tensor)) return 0;
         if (!o.tensor) continue;
         if (check_view(o.tensor) < 0) return -1;
-        o.recorded = autograd_state.recording && o.tensor->requires_grad && rule.derivatives[i].by;
+        o.recorded = is_recording() && o.tensor->requires_grad && rule.derivatives[i].by;
     }
     for (int i = 0; which == Builtin::Matmul && i < n; ++i) {
         const BuiltinOperand& o = operands[i];
@@ -212,7 +212,7 @@ int builtin_power(PyObject* a, PyObject* b, PyObject*& result) {
     if (!PyFloat_CheckExact(b) && !PyLong_CheckExact(b)) return 0;
     TensorObject* t = operands[0].tensor;
     if (check_view(t) < 0) return -1;
-    operands[0].recorded = autograd_state.recording && t->requires_grad;
+    operands[0].recorded = is_recording() && t->requires_grad;
     // A scalar of NumPy has a power of its own.
     Ref base = t->is_scalar
                    ? Ref::steal(PyArray_Scalar(PyArray_DATA(t->data), PyArray_DESCR(t->data), as_object(t->data)))
@@ -243,7 +243,7 @@ int builtin_reduce(Builtin which, PyObject* a, PyObject* axis, bool keepdims, Py
     const npy_intp count = axis == Py_None ? PyArray_SIZE(t->data) : PyArray_DIM(t->data, at);
     if (which == Builtin::Mean && count == 0) return 0;  // a warning
     if (check_view(t) < 0) return -1;
-    operand.recorded = autograd_state.recording && t->requires_grad;
+    operand.recorded = is_recording() && t->requires_grad;
     Ref value = as_exact_array(Ref::steal(PyArray_Sum(t->data, at, NPY_NOTYPE, nullptr)));
     if (value && which == Builtin::Mean) {
         Ref number = Ref::steal(PyFloat_FromDouble(static_cast<double>(count)));

@@ -29,7 +29,7 @@ int view(Builtin which, PyObject* a, PyObject* constant, PyObject*& result, Make
     if (!is_tensor(a) || !builtin_operand(a, operand.tensor)) return 0;
     TensorObject* t = operand.tensor;
     if (check_view(t) < 0) return -1;
-    operand.recorded = autograd_state.recording && t->requires_grad;
+    operand.recorded = is_recording() && t->requires_grad;
     Ref value = Ref::steal(make(t->data));
     if (!value) return -1;
     // A reshaped array may be a view too, of a copy.

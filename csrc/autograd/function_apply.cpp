@@ -67,7 +67,7 @@ int take_argument(FunctionCall& call, size_t i) {
     call.any_tensor = true;
     call.arrays[i] = as_object(t->data);
     if (check_view(t) < 0) return -1;
-    if (t->requires_grad && autograd_state.recording) {
+    if (t->requires_grad && is_recording()) {
         ArrayInfo* info = tensor_info(t);
         GradNode* target = info ? gradient_target_new(t) : nullptr;
         if (!target) return -1;
@@ -321,7 +321,7 @@ PyObject* function_call_recorded(PyObject* self, PyObject* const* args, Py_ssize
         }
         arrays[static_cast<size_t>(i) + 1] = Py_NewRef(item);
     }
-    if (!recorded || !autograd_state.recording || any_forward_run()) Py_RETURN_NONE;
+    if (!recorded || !is_recording() || any_forward_run()) Py_RETURN_NONE;
     Ref result;
     {
         const Recording off(false);

@@ -270,7 +270,7 @@ int function_forward_mode(FunctionCall& call, PyObject* outputs) {
     }
     // With recording on, the tangents' own history matters: then jvp computes with Tensors.
     bool as_tensors = false;
-    for (size_t i = 0; i < call.count && autograd_state.recording; ++i) {
+    for (size_t i = 0; i < call.count && is_recording(); ++i) {
         if (!is_tensor(call.args[i])) continue;
         PyObject* tangent = tensor_tangent(as_tensor(call.args[i]));
         as_tensors |= as_tensor(call.args[i])->requires_grad;

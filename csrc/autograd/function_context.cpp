@@ -111,7 +111,7 @@ PyObject* saved_tensors(PyObject* self, void*) {
             PyObject* value = call->for_forward->items[i].value;
             const Py_ssize_t argument = value ? call->argument(value) : -1;
             // In a jvp that is itself recorded, what was an argument is the Tensor it came from.
-            if (autograd_state.recording && argument >= 0) value = call->args[argument];
+            if (is_recording() && argument >= 0) value = call->args[argument];
             PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(value ? value : Py_None));
         }
         return tuple.release();

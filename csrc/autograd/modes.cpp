@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "autograd/state.h"
+#include "autograd/suspended_modes.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 
@@ -13,13 +13,6 @@ namespace {
 
 // --- context managers
 
-constexpr int kLeave = -1;  // a mode that this one does not touch
-
-// What a Mode changes, and what it was before it was entered.
-struct Setting {
-    int recording = kLeave, anomaly = kLeave, check_nan = kLeave;
-};
-
 struct ModeObject {
     PyObject_HEAD
     Setting on;
@@ -28,14 +21,6 @@ struct ModeObject {
 };
 
 ModeObject* mode_of(PyObject* self) { return reinterpret_cast<ModeObject*>(self); }
-
-Setting current() { return {autograd_state.recording, autograd_state.anomaly, autograd_state.check_nan}; }
-
-void apply(const Setting& wanted, const Setting& touched) {
-    if (touched.recording != kLeave) autograd_state.recording = wanted.recording != 0;
-    if (touched.anomaly != kLeave) autograd_state.anomaly = wanted.anomaly != 0;
-    if (touched.check_nan != kLeave) autograd_state.check_nan = wanted.check_nan != 0;
-}
 
 PyObject* mode_new(PyTypeObject* type, PyObject*, PyObject*) {
     PyObject* self = type->tp_alloc(type, 0);
@@ -75,7 +60,8 @@ int mode_init(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 void begin(ModeObject& mode) {
-    mode.before->push_back(current());
+    is_recording();  // what was suspended is undone before
+    mode.before->push_back(current_setting());
     apply(mode.on, mode.on);
 }
 
@@ -85,6 +71,7 @@ int end(ModeObject& mode) {
                      Py_TYPE(&mode)->tp_name, Py_TYPE(&mode)->tp_name);
         return -1;
     }
+    is_recording();
     apply(mode.before->back(), mode.on);
     mode.before->pop_back();
     return 0;
@@ -92,15 +79,32 @@ int end(ModeObject& mode) {
 
 PyObject* mode_enter(PyObject* self, PyObject*) {
     return guarded(
-        [&] {
+        [&]() -> PyObject* {
             ModeObject& mode = *mode_of(self);
-            if (!std::exchange(mode.begun, false)) begin(mode);
+            const Ref generator = entering_generator();
+            const bool begun = std::exchange(mode.begun, false);
+            if (generator) {
+                if (begun && end(mode) < 0) return nullptr;
+                if (hold_while_running(self, generator.get(), mode.on) < 0) return nullptr;
+            } else if (!begun) {
+                begin(mode);
+            }
             return Py_NewRef(self);
         },
         static_cast<PyObject*>(nullptr));
 }
 
-PyObject* mode_exit(PyObject* self, PyObject*) { return end(*mode_of(self)) < 0 ? nullptr : Py_NewRef(Py_None); }
+PyObject* mode_exit(PyObject* self, PyObject*) {
+    return guarded(
+        [&]() -> PyObject* {
+            ModeObject& mode = *mode_of(self);
+            const Ref generator = suspended_modes ? entering_generator() : Ref();
+            const bool was_held =
+                (generator && end_held(self, generator.get())) || (mode.before->empty() && end_held(self, nullptr));
+            return was_held || end(mode) == 0 ? Py_NewRef(Py_None) : nullptr;
+        },
+        static_cast<PyObject*>(nullptr));
+}
 
 PyObject* mode_begin(PyObject* self, PyObject*) {
     // What is waiting to be heard is heard before: an interrupt right afterwards would leave the mode on.
@@ -166,10 +170,10 @@ PyObject* call_recording(PyObject*, PyObject* given) {
 
 PyObject* transformations_running(PyObject*, PyObject*) { return PyLong_FromLong(autograd_state.transformations); }
 
-PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(autograd_state.recording); }
+PyObject* ask_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
 PyMethodDef functions[] = {
-    {"is_recording", is_recording, METH_NOARGS, "is_recording(): whether computations with Tensors are recorded."},
+    {"is_recording", ask_recording, METH_NOARGS, "is_recording(): whether computations with Tensors are recorded."},
     {"call_recorded", call_recorded, METH_VARARGS,
      "call_recorded(fn, args, kwargs): recorded, and watched, as the function of a transformation."},
     {"call_recording", call_recording, METH_VARARGS,

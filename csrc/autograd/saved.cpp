@@ -122,7 +122,7 @@ PyObject* unpack_item(GradNode* node, const SavedItem& item, Py_ssize_t index) {
         if (item.kind == SavedItem::Input && tensor_expose(as_tensor(item.value)) < 0) return nullptr;
         if (item.counter) expose(item.counter, as_array(item.value));
     }
-    const bool history = autograd_state.recording;
+    const bool history = is_recording();
     if (item.kind == SavedItem::Input) return Py_NewRef(history ? item.value : as_object(as_tensor(item.value)->data));
     if (!history || !node->executable || item.kind == SavedItem::Constant) return Py_NewRef(item.value);
     if (item.kind == SavedItem::Other) return intermediate_new(node, as_array(item.value), index);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>  // std::exchange
 
 #include "runtime/python.h"
 
@@ -13,7 +12,7 @@ struct ForwardRun;
 struct GradNode;
 
 struct AutogradState {
-    bool recording = true;          // "grad mode"
+    bool recording = true;          // "grad mode"; ask is_recording()
     bool anomaly = false;           // remember where nodes were made, look for NaN in backward
     bool check_nan = true;          // with anomaly
     Run* run = nullptr;             // the innermost backward run on this thread, and the node it is at
@@ -28,11 +27,24 @@ inline constinit thread_local AutogradState autograd_state;
 // How many functions of transformations are running on all threads.
 inline constinit long transformations_anywhere = 0;
 
+// How many modes of generators and coroutines are entered or on, on all threads (suspended_modes.h).
+inline constinit long suspended_modes = 0;
+PYOP_COLD void follow_suspended() noexcept;
+
+// Whether this thread records.
+PYOP_INLINE bool is_recording() {
+    if (PYOP_UNLIKELY(suspended_modes != 0)) follow_suspended();
+    return autograd_state.recording;
+}
+
 // Sets the recording mode for a scope.
 class Recording {
   public:
-    explicit Recording(bool on) noexcept : before_(std::exchange(autograd_state.recording, on)) {}
-    ~Recording() { autograd_state.recording = before_; }
+    explicit Recording(bool on) : before_(is_recording()) { autograd_state.recording = on; }
+    ~Recording() {
+        if (PYOP_UNLIKELY(suspended_modes != 0)) follow_suspended();
+        autograd_state.recording = before_;
+    }
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 

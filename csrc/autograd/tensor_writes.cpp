@@ -80,7 +80,7 @@ PyObject* refuse_write(const char* how, TensorObject* t, PyObject* other) {
 bool is_written_through(const TensorObject* t) {
     const VersionCounter* counter = t->counter;
     if (PYOP_LIKELY(!counter)) return false;
-    return counter->arguments || (counter->has_history && counter->tensors > 1 && autograd_state.recording);
+    return counter->arguments || (counter->has_history && counter->tensors > 1 && is_recording());
 }
 
 PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b) {
@@ -95,7 +95,7 @@ PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b) {
         tensor_bump(t);
         return Py_NewRef(a);
     }
-    if (is_leaf(t) && t->requires_grad && autograd_state.recording && !t->is_argument) {
+    if (is_leaf(t) && t->requires_grad && is_recording() && !t->is_argument) {
         return refuse(
             PyExc_RuntimeError,
             "a leaf that requires a gradient would be changed in place: to update it, do this under no_grad(); "

@@ -1,11 +1,11 @@
-"""Whether computations with Tensors are recorded: a mode of the thread."""
+"""Whether computations with Tensors are recorded: a mode of the thread, and of a generator or task while it runs."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .. import _core
 from ..interrupts import entered_as_a_whole
@@ -48,40 +48,31 @@ class _Mode(_core.Mode):
         self._on = on
 
     def __call__(self, function: F) -> F:
-        on = self._on
+        on, called = self._on, cast(Any, function)
+        wrapper: Callable[..., Any]
+        if inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{type(self).__name__} cannot decorate {function.__qualname__}, an asynchronous generator function: "
+                f"write `with {type(self).__name__}(...):` inside of it, which is left whenever it yields or awaits"
+            )
         if inspect.isgeneratorfunction(function):
-            return _generator(function, on)  # type: ignore[return-value]
 
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return _core.call_recording(on, function, args, kwargs)
+            def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+                with _Mode(on):
+                    return (yield from called(*args, **kwargs))
 
-        return wrapper  # type: ignore[return-value]
+        elif inspect.iscoroutinefunction(function):
 
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with _Mode(on):
+                    return await called(*args, **kwargs)
 
-def _generator(function: Callable[..., Generator[Any, Any, Any]], on: bool) -> Callable[..., Any]:
-    """A generator function whose body runs in the mode, and whose caller does not."""
+        else:
 
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        generator = function(*args, **kwargs)
-        step: Callable[..., Any] = generator.send
-        given: tuple[Any, ...] = (None,)
-        while True:
-            try:
-                item = _core.call_recording(on, step, given, {})
-            except StopIteration as end:
-                return end.value
-            try:
-                given = ((yield item),)
-                step = generator.send
-            except GeneratorExit:
-                _core.call_recording(on, generator.close, (), {})
-                raise
-            except BaseException as error:
-                step, given = generator.throw, (error,)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                return _core.call_recording(on, function, args, kwargs)
 
-    return wrapper
+        return cast(F, functools.wraps(function)(wrapper))
 
 
 class no_grad(_Mode):
