@@ -36,8 +36,7 @@ FUNCTIONS = {node.name: node for node in BODY if isinstance(node, ast.FunctionDe
 
 # What a Value has only to say that it has it not: leaving it out of the stub lets type checkers say so earlier.
 REFUSALS = {
-    *value_refusals.ERRORS,
-    *value_refusals.ATTRIBUTES,
+    *value_refusals.REFUSING,
     *("__bool__", "__complex__", "__contains__", "__delitem__", "__float__", "__index__", "__int__", "__setitem__"),
     *("__class__", "set_shape"),
 }

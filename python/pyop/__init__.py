@@ -30,7 +30,7 @@ from .gradients.saved import saved
 from .gradients.table import NoRule
 from .graph.explain import Explanation
 from .graph.graph import Graph
-from .graph.value_methods import install
+from .graph.value_methods import install as install_value
 from .ops import op_gradients as _op_gradients  # noqa: F401 - gives Op its methods
 from .ops.op import Op, op
 from .ops.py_func import numpy_function, py_func
@@ -91,7 +91,7 @@ __all__ = [
 ]
 
 up_calls.install()
-install(Value)
+install_value()
 pickles.install()
 for _stand_in in (Value, Tensor):
     _core.match_as_array(_stand_in)

@@ -182,9 +182,17 @@ def test_examples_have_what_arrays_have():
             got, want = autograd.vmap(f, in_dims=dim)(batch), np.stack([f(example) for example in z])
             assert got.dtype == want.dtype
             np.testing.assert_allclose(got, want, rtol=1e-6)
-    for name in ("sort", "fill", "put", "linspace", "pi"):
+    for name in ("linspace", "pi"):
         with pytest.raises(AttributeError, match=f"no '{name}'"):
             autograd.vmap(lambda x, name=name: getattr(x, name))(a)
+    for name, remedy in {
+        "sort": "np.sort",
+        "fill": "np.full_like",
+        "put": "np.where",
+        "item": "what vmap returns",
+    }.items():
+        with pytest.raises(TypeError, match=rf"x\.{name}\(\).*{remedy}"):
+            autograd.vmap(lambda x, name=name: getattr(x, name)())(a)
 
 
 def test_pullbacks_and_tangents_of_examples():

@@ -50,4 +50,4 @@ __all__ = [
     "vmap",
 ]
 
-install(Tensor)
+install()

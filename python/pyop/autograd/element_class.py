@@ -9,6 +9,7 @@ from ..refusals import refusal
 
 __all__ = ["AMBIGUOUS", "class_of_element"]
 
+_BATCHES = ("pyop.autograd.batched", "pyop.autograd.batch_calls")
 AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 
 
@@ -16,7 +17,7 @@ def class_of_element(dtype: Any) -> type:
     """The type of a scalar of this dtype; an error if that is not known, as of texts and objects in graphs."""
     if dtype is None:
         frame: Any = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__") == "pyop.autograd.batched":
+        while frame is not None and frame.f_globals.get("__name__") in _BATCHES:
             frame = frame.f_back
         if frame is None or not frame.f_globals.get("__name__", "").startswith("pyop."):
             raise refusal(

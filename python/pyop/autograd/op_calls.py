@@ -14,7 +14,8 @@ from ..gradients import saved, table
 from ..gradients.table import NoRule
 from ..refusals import noting, refusal
 from . import recording
-from .batched import EXAMPLES, level_of, one_by_one
+from .batch_calls import one_by_one
+from .batched import EXAMPLES, level_of
 
 __all__ = ["call_op", "call_rule"]
 

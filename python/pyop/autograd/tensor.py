@@ -1,54 +1,23 @@
-"""What a Tensor has of an ndarray's methods and attributes: NumPy functions of the same name."""
+"""What a Tensor has of an ndarray beside what all kinds share (`functions/surface.py`): answered, or refused where
+numbers would leave the record. A missing attribute would send ``hasattr`` and ``except AttributeError`` another way
+than with arrays.
+"""
 
 from __future__ import annotations
 
 import copy as _copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._core import Tensor
+from ..functions import surface
 from ..refusals import refusal
-from . import array_attributes, writes
+from . import writes
 
 __all__ = ["install"]
-
-# Methods that take what the function of the same name takes after the array.
-_FUNCTIONS = (
-    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot"),
-    *("max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum"),
-    *("swapaxes", "take", "trace", "var"),
-)
-
-
-def _method(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return function(self, *args, **kwargs)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As ``np.{name}``."
-    return method
-
-
-def _dims(arguments: tuple[Any, ...]) -> Any:
-    return arguments[0] if len(arguments) == 1 else arguments
-
-
-def reshape(self: Tensor, *shape: Any, order: str = "C") -> Any:
-    """As ``np.reshape``; the shape as one tuple or as several numbers."""
-    return np.reshape(self, _dims(shape), order=order)  # type: ignore[call-overload]
-
-
-def transpose(self: Tensor, *axes: Any) -> Any:
-    """As ``np.transpose``; the axes as one tuple or as several numbers."""
-    return np.transpose(self, None if not axes else _dims(axes))
-
-
-def flatten(self: Tensor, order: str = "C") -> Any:
-    """A copy in one dimension."""
-    return np.reshape(self, -1, order=order).copy()  # type: ignore[call-overload]
 
 
 def astype(self: Tensor, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> Any:
@@ -76,6 +45,28 @@ def copy(self: Tensor, order: str = "C") -> Any:
     return made
 
 
+def clone(self: Tensor) -> Any:
+    """As `copy`."""
+    return copy(self)
+
+
+def view(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The same memory, as ``ndarray.view()``; as another dtype only where nothing is recorded."""
+    if not args and not kwargs:
+        return self[...]
+    return Tensor(self._give("x.view(dtype)").view(*args, **kwargs))
+
+
+def resize(self: Tensor, *args: Any, **kwargs: Any) -> None:
+    """Refused: the memory of a Tensor keeps its size."""
+    raise refusal("x.resize() changes a Tensor in place, which is not recorded: write x = np.resize(x, shape)")
+
+
+def setflags(self: Tensor, *args: Any, **kwargs: Any) -> None:
+    """As ``ndarray.setflags``."""
+    self._numbers.setflags(*args, **kwargs)
+
+
 def item(self: Tensor, *args: Any) -> Any:
     """The number, as a Python object: refused while it is recorded."""
     found = self.numpy().item(*args)  # what NumPy refuses is NumPy's error
@@ -83,36 +74,14 @@ def item(self: Tensor, *args: Any) -> Any:
     return found
 
 
-def tolist(self: Tensor) -> Any:
-    """The numbers as nested lists: refused while it is recorded."""
-    return self._give("x.tolist()").tolist()
+def _giving(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        found = getattr(self._give(f"x.{name}()"), name)(*args, **kwargs)
+        return Tensor(found) if isinstance(found, np.ndarray) else found
 
-
-def conj(self: Tensor) -> Any:
-    """The complex conjugate."""
-    return np.conjugate(self)
-
-
-def clone(self: Tensor) -> Any:
-    """As `copy`."""
-    return copy(self)
-
-
-def compress(self: Tensor, condition: Any, axis: Any = None) -> Any:
-    """As ``np.compress``."""
-    return np.compress(condition, self, axis)
-
-
-def tobytes(self: Tensor, order: str = "C") -> bytes:
-    """The bytes of the numbers: refused while it is recorded."""
-    return self._give("x.tobytes()").tobytes(order)  # type: ignore[arg-type]
-
-
-# --- what is no function of NumPy
-
-
-def __reversed__(self: Tensor) -> Iterator[Any]:
-    return (self[i] for i in range(len(self) - 1, -1, -1))
+    method.__name__ = name
+    method.__doc__ = f"As ``ndarray.{name}``: refused while it is recorded."
+    return method
 
 
 def __format__(self: Tensor, spec: str, /) -> str:
@@ -148,10 +117,6 @@ def __dlpack_device__(self: Tensor) -> tuple[int, int]:
 # --- copies of leaves
 
 
-def __copy__(self: Tensor) -> Any:
-    return copy(self)
-
-
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if _core.transformations_running() and self._watched:
         made: Tensor = copy(self)
@@ -183,32 +148,92 @@ def _rebuilt(array: Any, requires_grad: bool, grad: Any) -> Tensor:
     return made
 
 
+# --- attributes
+
+
+def _flags(self: Tensor) -> Any:
+    return self.numpy().flags
+
+
+def _priority(self: Tensor) -> float:
+    if self._watched:  # pandas asks for it to decide who computes, and takes for an array what says that it is one
+        raise refusal(
+            "x.__array_priority__ of a Tensor that is recorded: a container of another library that asks for it would "
+            "compute by rules of its own, which the record does not know: give it plain arrays (series.to_numpy()) "
+            "beside Tensors, or a plain array (x.detach().numpy()) beside it"
+        )
+    return -1000000.0 if self._scalar else 0.0
+
+
+def _base(self: Tensor) -> Any:
+    base = self.numpy().base
+    return None if base is None else self._give("x.base").base
+
+
+def _given(name: str) -> property:
+    return property(
+        lambda self: getattr(self._give(f"x.{name}"), name), doc="The memory: refused while it is recorded."
+    )
+
+
+def _flat(self: Tensor) -> Any:
+    return np.ravel(self) if self._watched else self.numpy().flat
+
+
+def _not_set(name: str) -> Callable[[Tensor, Any], None]:
+    def setter(self: Tensor, value: Any) -> None:
+        raise refusal(
+            f"x.{name} = ... changes a Tensor in place, which is not recorded: write a new one instead "
+            "(x = v + 1j * x.imag, say, or np.where)",
+            RuntimeError,
+        )
+
+    return setter
+
+
+def _protocol(name: str) -> property:
+    # NumPy asks for these before __array__: what is not recorded goes that way, which keeps the array the same object.
+    def get(self: Tensor) -> Any:
+        try:
+            self._give(f"x.{name}, or conversion to an array,")
+        except TypeError as error:
+            raise refusal(str(error), AttributeError) from None
+        raise AttributeError(f"a Tensor has no {name}: use x.numpy()")
+
+    return property(get, doc="Refused.")
+
+
+def _of_scalars(name: str) -> property:
+    def get(self: Tensor) -> Any:
+        if not self._scalar or not hasattr(self.dtype.type, name):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return lambda *args: getattr(self._give(f"x.{name}()")[()], name)(*args)
+
+    return property(get, doc=f"As of a NumPy scalar: ``{name}()``.")
+
+
 _METHODS = (
-    *(reshape, transpose, flatten, astype, copy, item, tolist, conj, clone, compress, tobytes),
-    *(
-        __reversed__,
-        __format__,
-        __complex__,
-        __round__,
-        __dlpack__,
-        __dlpack_device__,
-        __copy__,
-        __deepcopy__,
-        __reduce__,
-    ),
+    *(astype, copy, clone, view, resize, setflags, item, __format__, __complex__, __round__),
+    *(__dlpack__, __dlpack_device__, __deepcopy__, __reduce__),
     *map(writes.method, ("fill", "put", "sort", "partition", "setfield")),
-    *array_attributes.METHODS,
+    *map(_giving, ("byteswap", "dump", "dumps", "getfield", "tobytes", "tofile", "tolist")),
 )
+_ATTRIBUTES = {
+    "real": property(np.real, _not_set("real"), doc="The real part."),
+    "imag": property(np.imag, _not_set("imag"), doc="The imaginary part."),
+    "flat": property(_flat, _not_set("flat"), doc="The elements in one dimension."),
+    "flags": property(_flags, doc="As of the array."),
+    "base": property(_base, doc="As of the array: refused for views while it is recorded."),
+    "__array_priority__": property(_priority, doc="As of the array."),
+    **{name: _given(name) for name in ("data", "ctypes")},
+    **{name: _protocol(name) for name in ("__array_interface__", "__array_struct__")},
+    **{name: _of_scalars(name) for name in ("as_integer_ratio", "hex", "is_integer")},
+}
 
 
-def install(tensor: Any) -> None:
-    """Give the C++ type the methods of this module."""
-    for name in _FUNCTIONS:
-        setattr(tensor, name, _method(getattr(np, name), name))
-    for function in _METHODS:
-        function.__qualname__ = f"Tensor.{function.__name__}"
-        setattr(tensor, function.__name__, function)
-    tensor.conjugate = conj
-    tensor.__pandas_priority__ = 100_000  # containers of pandas leave operators with it to it, which refuses them
-    for name, attribute in array_attributes.PROPERTIES.items():
-        setattr(tensor, name, attribute)
+def install() -> None:
+    """Give the C++ type the surface of an ndarray."""
+    for method in _METHODS:
+        method.__qualname__ = f"Tensor.{method.__name__}"
+    methods = (*_METHODS, surface.__reversed__)
+    surface.install(Tensor, {method.__name__: method for method in methods} | _ATTRIBUTES)

@@ -14,7 +14,8 @@ from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten, map_leaves
 from ..containers import plain_array
 from ..refusals import call_watched, note_call
-from .batched import Batched, is_batched, level_of, one_by_one, size_of
+from .batch_calls import one_by_one, size_of
+from .batched import Batched, is_batched, level_of
 from .function import _method, with_defaults
 
 __all__ = ["Batched", "VmapInfo", "apply_batched", "vmap"]

@@ -16,6 +16,7 @@ import numpy as np
 from .._core import Tensor, Value
 from ..declare.dims import Dim, same
 from ..functions.operand import operand
+from ..functions.surface import OPERATORS
 from ..refusals import refusal
 from .array_protocol import to_specs
 from .sizes import apply
@@ -23,31 +24,11 @@ from .symbolic_number import is_number, specialise
 
 __all__ = ["InPlace", "in_place"]
 
-_UFUNCS: dict[str, np.ufunc] = {
-    "iadd": np.add,
-    "isub": np.subtract,
-    "imul": np.multiply,
-    "itruediv": np.true_divide,
-    "ifloordiv": np.floor_divide,
-    "imod": np.remainder,
-    "ipow": np.power,
-    "imatmul": np.matmul,
-    "ilshift": np.left_shift,
-    "irshift": np.right_shift,
-    "iand": np.bitwise_and,
-    "ixor": np.bitwise_xor,
-    "ior": np.bitwise_or,
-}
+_UFUNCS: dict[str, np.ufunc] = {f"i{name}": ufunc for name, (_, ufunc) in OPERATORS.items()}
 
 
 class InPlace:
-    """``operator.iadd(target.copy(), other)`` and its kin.
-
-    Parameters
-    ----------
-    method : str
-        The name of the function in `operator`.
-    """
+    """``operator.iadd(target.copy(), other)`` and its kin, by the name of the function in `operator`."""
 
     __slots__ = ("method", "operator")
 
@@ -89,29 +70,11 @@ class InPlace:
 
 
 def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
-    """The Value that an array becomes by an augmented assignment.
+    """The Value that an array becomes by an augmented assignment; NotImplemented where the other operand has the say.
 
-    Parameters
-    ----------
-    method : str
-        ``"iadd"``, ``"ipow"``, …: the name of the function in `operator`.
-    symbol : str
-        ``"+="``, ``"**="``, …: for messages.
-    target : Value
-        What NumPy has there is an array.
-    other : object
+    `method` is the name of the function in `operator`, `symbol` is for messages. What NumPy raises is raised, or a
+    refusal where something else shows the memory of the target.
 
-    Returns
-    -------
-    Value or NotImplemented
-
-    Raises
-    ------
-    TypeError, ValueError
-        What NumPy raises; or a refusal, where something else shows the memory of the target.
-
-    Examples
-    --------
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
     ...     x = g.input("float32[3]")

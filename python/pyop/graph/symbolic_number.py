@@ -20,6 +20,7 @@ from .. import functions as rules
 from .._core import GraphBase, Value
 from ..declare.dims import Dim
 from ..declare.spec import Spec
+from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
 from .node_call import layers
 from .sizes import apply
@@ -350,53 +351,37 @@ def _sample(x: Number) -> Any:
     return x._kind(1)
 
 
-def _install() -> None:
-    ufuncs = {
-        "add": np.add,
-        "sub": np.subtract,
-        "mul": np.multiply,
-        "truediv": np.true_divide,
-        "floordiv": np.floor_divide,
-        "mod": np.remainder,
-        "pow": np.power,
-    }
-    for name, ufunc in ufuncs.items():
-        op = getattr(operator, name)
+def _operator(name: str, ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    op = getattr(operator, name)
 
-        def forward(self: Any, other: Any, op: Any = op, ufunc: Any = ufunc) -> Any:
-            return _binary(op, ufunc, self, other)
+    def forward(self: Any, other: Any) -> Any:
+        return _binary(op, ufunc, self, other)
 
-        def backward(self: Any, other: Any, op: Any = op, ufunc: Any = ufunc) -> Any:
-            if op is operator.add and type(other) is int and other == 0 and _SUM_COMPENSATES:
-                raise Specialise(_EVERY)  # sum() of Python's floats keeps what rounding takes away
-            return _binary(op, ufunc, other, self)
+    def backward(self: Any, other: Any) -> Any:
+        if op is operator.add and type(other) is int and other == 0 and _SUM_COMPENSATES:
+            raise Specialise(_EVERY)  # sum() of Python's floats keeps what rounding takes away
+        return _binary(op, ufunc, other, self)
 
-        setattr(Number, f"__{name}__", forward)
-        setattr(Number, f"__r{name}__", backward)
-    comparisons = {
-        "lt": np.less,
-        "le": np.less_equal,
-        "eq": np.equal,
-        "ne": np.not_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
-    }
-    for name, ufunc in comparisons.items():
-        op = getattr(operator, name)
-
-        def compare(self: Any, other: Any, op: Any = op, ufunc: Any = ufunc) -> Any:
-            return _compare(op, ufunc, self, other)
-
-        setattr(Number, f"__{name}__", compare)
-    for name in ("neg", "pos", "abs"):
-        op = getattr(operator, name)
-
-        def unary(self: Any, op: Any = op) -> Any:
-            if self._kind is not float:  # -(-2**63) is no int64
-                specialise(self)
-            return _node_of(op, float, self)
-
-        setattr(Number, f"__{name}__", unary)
+    return forward, backward
 
 
-_install()
+def _comparison(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    op = getattr(operator, name)
+    return lambda self, other: _compare(op, ufunc, self, other)
+
+
+def _sign(name: str) -> Callable[[Any], Any]:
+    op = getattr(operator, name)
+    # -(-2**63) is no int64
+    return lambda self: _node_of(op, float, self) if self._kind is float else specialise(self)
+
+
+for _name, (_, _ufunc) in OPERATORS.items():
+    if not hasattr(Number, f"__{_name}__"):  # those of integers alone need the number
+        _forward, _backward = _operator(_name, _ufunc)
+        setattr(Number, f"__{_name}__", _forward)
+        setattr(Number, f"__r{_name}__", _backward)
+for _name, _ufunc in COMPARISONS.items():
+    setattr(Number, f"__{_name}__", _comparison(_name, _ufunc))
+for _name in SIGNS:
+    setattr(Number, f"__{_name}__", _sign(_name))

@@ -1,5 +1,4 @@
-"""What a Value has of an ndarray's methods and attributes: each one a NumPy function of the same name, or an error that
-says what to do instead.
+"""What a Value has of an ndarray's methods and attributes beside those that all kinds share (`functions/surface.py`).
 
 The C++ type `Value` holds what every call needs; `install` adds the rest when pyop is imported.
 """
@@ -7,13 +6,14 @@ The C++ type `Value` holds what every call needs; `install` adds the rest when p
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from .._core import Value
 from ..declare.dims import Dim, Extent, mul, prod
 from ..declare.spec import Spec
+from ..functions import surface
 from ..refusals import refusal
 from . import value_refusals
 from .array_protocol import to_specs
@@ -24,83 +24,6 @@ from .views import share
 
 __all__ = ["getitem", "install"]
 
-# Methods that take what the function of the same name takes after the array.
-_FUNCTIONS = (
-    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum"),
-    *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel"),
-    *("repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take"),
-    *("trace", "var"),
-)
-
-
-def install(value_type: type) -> None:
-    """Add the ndarray surface to the Value type.
-
-    Parameters
-    ----------
-    value_type : type
-
-    Examples
-    --------
-    >>> import pyop
-    >>> with pyop.Graph() as g:
-    ...     x = g.input("float64[n, 4]")
-    >>> x.T.shape, x.sum(axis=1).shape, x[:, None, 1:3].shape
-    ((4, Dim('n')), (Dim('n'),), (Dim('n'), 1, 2))
-    """
-    for name in _FUNCTIONS:
-        _add(value_type, name, _function(name, getattr(np, name)))
-    for name in value_refusals.ERRORS:
-        _add(value_type, name, value_refusals.method(name))
-    for method in (*_METHODS, *value_refusals.METHODS):
-        _add(value_type, method.__name__, method)
-    for name, getter in _PROPERTIES.items():
-        setattr(value_type, name, property(getter, doc=getter.__doc__))
-    for name in value_refusals.ATTRIBUTES:
-        setattr(value_type, name, property(value_refusals.attribute(name)))
-    for name in ("__pandas_priority__", "__array_priority__"):  # containers of pandas leave operators and ufuncs to us
-        setattr(value_type, name, 100_000)
-
-
-def _add(value_type: type, name: str, method: Callable[..., Any]) -> None:
-    method.__name__ = name
-    method.__qualname__ = f"Value.{name}"
-    setattr(value_type, name, method)
-
-
-def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(self, *args, **kwargs)
-
-    method.__doc__ = f"As `numpy.{name}` of this Value."
-    return method
-
-
-# --- methods whose arguments differ from the function's
-
-
-def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-    """As `numpy.reshape`; sizes may be given one by one, and may be Dims."""
-    return np.reshape(self, _one_or_many(shape, "reshape"), order)
-
-
-def transpose(self: Any, *axes: Any) -> Any:
-    """As `numpy.transpose`; axes may be given one by one."""
-    return np.transpose(self, _one_or_many(axes, None))
-
-
-def _one_or_many(items: tuple[Any, ...], needed_by: str | None) -> Any:
-    if not items:
-        if needed_by is None:
-            return None
-        raise TypeError(f"Value.{needed_by}() needs a shape")
-    return items[0] if len(items) == 1 else items
-
-
-def flatten(self: Any, order: Any = "C") -> Any:
-    """A copy of the elements in one dimension; see `numpy.ravel`, which may give the memory of `self` itself."""
-    return np.copy(np.ravel(self, order))
-
 
 def copy(self: Any, order: Any = "C") -> Any:
     """As `numpy.copy`; a scalar's copy is a scalar."""
@@ -109,34 +32,12 @@ def copy(self: Any, order: Any = "C") -> Any:
     return np.copy(self, order)
 
 
-def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
-    """As `numpy.clip`."""
-    return np.clip(self, min, max, out, **kwargs)
-
-
-def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    """As `numpy.compress`."""
-    return np.compress(condition, self, axis, out)
-
-
-def choose(self: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
-    """As `numpy.choose`."""
-    return np.choose(self, choices, out, mode)
-
-
 def conj(self: Any) -> Any:
-    """As `numpy.conjugate`; of real numbers, the Value itself, as ndarray has it."""
-    if self.dtype is not None and self.dtype.kind in "biuf":
-        return self
-    made = np.conjugate(self)
+    """As `numpy.conjugate`; of real numbers the Value itself, which it may be where the dtype is not known."""
+    made = surface.conj(self)
     if self.dtype is None:
         made._may_show((self,))
     return made
-
-
-def conjugate(self: Any) -> Any:
-    """As `conj`."""
-    return conj(self)
 
 
 def astype(
@@ -199,19 +100,7 @@ def byteswap(self: Any, inplace: bool = False) -> Any:
     return apply(np.ndarray.byteswap, (self,), {}, self.spec, name="byteswap", scalar=self._is_scalar)
 
 
-def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
-    """The Value itself: there is no device but ``"cpu"``."""
-    if stream is not None or device != "cpu":
-        raise ValueError(f'Unsupported device: {device!r}. Only "cpu" is allowed.')
-    return self
-
-
-def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
-    """NumPy, whose functions take Values."""
-    return np
-
-
-# --- indexing and iteration
+# --- indexing
 
 
 def getitem(self: Any, key: Any) -> Any:
@@ -247,11 +136,6 @@ def _getitem_with_bounds(array: Any, key: Any) -> Any:
     return array[tuple(slice(*item) if len(item) == 3 else item[0] for item in key)]
 
 
-def __reversed__(self: Any) -> Iterator[Any]:
-    """The Values along the first axis, from the last."""
-    return iter([*self][::-1])
-
-
 def __round__(self: Any, ndigits: int | None = None) -> Any:
     """As `numpy.round`, of a scalar; an array has no such method in every release of NumPy."""
     if not self._is_scalar and not hasattr(np.ndarray, "__round__"):
@@ -263,44 +147,7 @@ def __round__(self: Any, ndigits: int | None = None) -> Any:
     return np.round(self, 0 if ndigits is None else ndigits)
 
 
-def __copy__(self: Any) -> Any:
-    """As `copy`."""
-    return copy(self, "K")
-
-
-def __deepcopy__(self: Any, memo: Any) -> Any:
-    """As `copy`."""
-    return copy(self, "K")
-
-
-_METHODS: tuple[Callable[..., Any], ...] = (
-    *(__round__, __copy__, __deepcopy__, __array_namespace__, to_device, byteswap),
-    *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, astype, view),
-    __reversed__,
-)
-
-
 # --- attributes
-
-
-def _transposed(self: Any) -> Any:
-    """The Value with its axes reversed."""
-    return np.transpose(self)
-
-
-def _matrix_transposed(self: Any) -> Any:
-    """The Value with its last two axes exchanged."""
-    return np.matrix_transpose(self)
-
-
-def _real(self: Any) -> Any:
-    """The real part."""
-    return np.real(self)
-
-
-def _imag(self: Any) -> Any:
-    """The imaginary part."""
-    return np.imag(self)
 
 
 def _size(self: Any) -> Extent:
@@ -311,11 +158,6 @@ def _size(self: Any) -> Extent:
 def _itemsize(self: Any) -> int | None:
     """Bytes of one element; None if the dtype is not known."""
     return None if self.dtype is None else int(self.dtype.itemsize)
-
-
-def _device(self: Any) -> str:
-    """As NumPy has it."""
-    return "cpu"
 
 
 def _nbytes(self: Any) -> int | Dim | None:
@@ -332,14 +174,26 @@ def _set_shape(self: Any) -> Any:
     )
 
 
-_PROPERTIES: dict[str, Callable[[Any], Any]] = {
-    "T": _transposed,
-    "mT": _matrix_transposed,
-    "real": _real,
-    "imag": _imag,
-    "size": _size,
-    "itemsize": _itemsize,
-    "nbytes": _nbytes,
-    "device": _device,
-    "set_shape": _set_shape,
-}
+def install() -> None:
+    """Add the ndarray surface to the Value type.
+
+    Examples
+    --------
+    >>> import pyop
+    >>> with pyop.Graph() as g:
+    ...     x = g.input("float64[n, 4]")
+    >>> x.T.shape, x.sum(axis=1).shape, x[:, None, 1:3].shape
+    ((4, Dim('n')), (Dim('n'),), (Dim('n'), 1, 2))
+    """
+    methods = (
+        *(copy, conj, astype, view, byteswap, __round__, surface.__reversed__),
+        *(value_refusals.__setitem__, value_refusals.__delitem__, value_refusals.__format__),
+    )
+    attributes = {"size": _size, "itemsize": _itemsize, "nbytes": _nbytes, "set_shape": _set_shape}
+    surface.install(
+        Value,
+        {method.__name__: method for method in methods}
+        | {name: property(getter) for name, getter in attributes.items()}
+        | value_refusals.REFUSING
+        | {"__array_priority__": surface.PRIORITY},
+    )

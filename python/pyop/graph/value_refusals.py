@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import opcode
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from .._core import GraphError, Value
+from ..functions.surface import Name, refusing
 from ..refusals import refusal
 
-__all__ = ["ATTRIBUTES", "ERRORS", "METHODS", "attribute", "method", "refuse_write"]
+__all__ = ["REFUSING", "refuse_write", "text_of_store"]
 
 # `a[i:j] = value` is an instruction of its own since CPython 3.12.
 _STORES = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opcode.opmap)
@@ -22,68 +22,27 @@ _IMMUTABLE = "a Value is immutable: "
 _MEMORY = "a Value has no memory until its graph runs: "
 _IN_OP = "use a pyop.op, which is called with arrays"
 
-ERRORS = {
-    "item": _NUMBERS + _RUN,
-    "tolist": _NUMBERS + _RUN,
-    "tobytes": _NUMBERS + _RUN,
-    "tofile": _NUMBERS + _RUN,
-    "dump": _NUMBERS + _RUN,
-    "dumps": _NUMBERS + _RUN,
-    "fill": _IMMUTABLE + "use np.full_like(value, number)",
-    "sort": "ndarray.sort works in place, and " + _IMMUTABLE + "use np.sort(value), which returns a new one",
-    "partition": "ndarray.partition works in place, and " + _IMMUTABLE + "use np.partition(value, kth)",
-    "put": _IMMUTABLE + "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
-    "resize": "ndarray.resize works in place, and " + _IMMUTABLE + "use np.resize(value, shape)",
-    "itemset": _IMMUTABLE + "use np.where with a mask",
-    "setfield": _IMMUTABLE + "use a pyop.op that writes into a copy and returns it",
-    "setflags": _MEMORY + "it has no flags to set; leave the call away, or " + _IN_OP,
-    "getfield": _MEMORY + "use value['name'] for a field of a record array",
-    "__trunc__": _NUMBERS + "use np.trunc(value)",
-    "__floor__": _NUMBERS + "use np.floor(value)",
-    "__ceil__": _NUMBERS + "use np.ceil(value)",
-    "__reduce_ex__": "a Value means nothing outside of its graph: instead of it pickle what g.run(...) returns",
-    "__dlpack__": _MEMORY + _IN_OP,
-    "__dlpack_device__": _MEMORY + _IN_OP,
+# Why a Value has not what a name of this sort gives, and what to write instead if the name has no remedy of its own.
+_BY_SORT = {
+    "write": (_IMMUTABLE, ""),
+    "number": (_NUMBERS, _RUN),
+    "memory": (_MEMORY, _IN_OP),
+    "identity": ("a Value means nothing outside of its graph: ", "instead of it pickle what g.run(...) returns"),
 }
-ATTRIBUTES = {
-    "flat": "it is an iterator over memory: use value.ravel(), and index that",
-    "data": _MEMORY + _IN_OP,
-    "ctypes": _MEMORY + _IN_OP,
-    "strides": _MEMORY + "how the elements lie is decided then; " + _IN_OP,
-    "flags": _MEMORY + "how the elements lie, and whether they may be written, is decided then; " + _IN_OP,
-    "base": _MEMORY + "whose it shows is decided then; " + _IN_OP,
+_OTHERS = {
+    **{f"__{name}__": Name("number", remedy=f"use np.{name}({{x}})") for name in ("trunc", "floor", "ceil")},
+    "__reduce_ex__": Name("identity"),
 }
 
 
-def method(name: str) -> Callable[..., Any]:
-    """A method of this name that refuses."""
-    message = ERRORS[name]
-
-    def refusing(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _check_in_time(self)
-        raise refusal(f"Value.{name}(): {message}")
-
-    refusing.__doc__ = f"Not for a Value: {message}."
-    return refusing
-
-
-def attribute(name: str) -> Callable[[Any], Any]:
-    """The getter of an attribute of this name that refuses."""
-    message = ATTRIBUTES[name]
-
-    def getter(self: Any) -> Any:
-        _check_in_time(self)
-        # No AttributeError: where a function asks hasattr(), NumPy's array has it.
-        raise refusal(f"Value.{name}: {message}")
-
-    getter.__doc__ = f"Not for a Value: {message}."
-    return getter
-
-
-def _check_in_time(value: Any) -> None:
+def refuse(value: Any, what: str, entry: Name) -> NoReturn:
+    """Raise what a Value says where it is asked for a part of the ndarray's surface that it has not."""
     late = value._kept_text()
     if late is not None:
         raise GraphError(late)
+    why, remedy = _BY_SORT[entry.sort]
+    # No AttributeError of an attribute: where a function asks hasattr(), NumPy's array has it.
+    raise refusal(f"Value.{what}: {why}{entry.remedy.format(x='value') or remedy}")
 
 
 def refuse_write(what: str, remedy: str) -> Exception:
@@ -131,4 +90,4 @@ def text_of_store(shown: str) -> str | None:
     )
 
 
-METHODS: tuple[Callable[..., Any], ...] = (__setitem__, __delitem__, __format__)
+REFUSING = refusing(refuse) | refusing(refuse, _OTHERS)

@@ -13,16 +13,6 @@ __all__ = ["contains", "iterate", "length"]
 def length(value: Any) -> int:
     """The first size, if it is a number when the graph is built.
 
-    Parameters
-    ----------
-    value : Value
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
     >>> import pyop
     >>> len(pyop.Graph().input("float64[3, n]"))
     3
@@ -36,16 +26,6 @@ def length(value: Any) -> int:
 def iterate(value: Any) -> Iterator[Any]:
     """The Values along the first axis, if its size is a number when the graph is built.
 
-    Parameters
-    ----------
-    value : Value
-
-    Returns
-    -------
-    iterator of Value
-
-    Examples
-    --------
     >>> import pyop
     >>> [row.spec for row in pyop.Graph().input("float64[2, n]")]
     [Spec('float64[n]'), Spec('float64[n]')]
@@ -59,13 +39,6 @@ def iterate(value: Any) -> Iterator[Any]:
 def contains(value: Any, item: Any) -> bool:
     """An error: it needs numbers; of a scalar NumPy's own.
 
-    Parameters
-    ----------
-    value : Value
-    item : object
-
-    Examples
-    --------
     >>> import pyop
     >>> 1.0 in pyop.Graph().input("float64[3]")
     Traceback (most recent call last):

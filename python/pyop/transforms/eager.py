@@ -14,7 +14,8 @@ import numpy as np
 from .. import _core
 from .._core import Tensor, Value
 from .._tree import flatten, leaf_types, map_leaves
-from ..autograd.batched import EXAMPLES, level_of, one_by_one
+from ..autograd.batch_calls import one_by_one
+from ..autograd.batched import EXAMPLES, level_of
 from ..autograd.forward import jvp as push_tensors
 from ..autograd.linear import Alias
 from ..containers import check_rules, plain_array

@@ -6,7 +6,8 @@ from typing import Any
 
 from .._core import Value
 from .._tree import flatten
-from ..autograd.batched import is_batched, level_of, one_by_one
+from ..autograd.batch_calls import one_by_one
+from ..autograd.batched import is_batched, level_of
 from ..containers import plain_array
 from ..graph.graph import Graph
 from ..graph.node_call import add, record_of

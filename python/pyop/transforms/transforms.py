@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from .._core import Op, Value, graph_being_built
 from .._tree import flatten, leaf_types
-from ..autograd.batched import EXAMPLES, level_of, one_by_one
+from ..autograd.batch_calls import one_by_one
+from ..autograd.batched import EXAMPLES, level_of
 from ..autograd.vmap import vmap as batched
 from ..containers import plain_array
 from ..graph.graph import Graph

@@ -1,0 +1,286 @@
+"""The surface of an ndarray, once for all that stands for one: Value, Tensor, an example under vmap, a symbolic number.
+
+`SURFACE` has every public name of `np.ndarray` and `np.generic`, and says of what sort it is:
+
+- *call*: it is a function of NumPy of the array: ``x.sum(axis=1)`` is ``np.sum(x, axis=1)``. All kinds take part in
+  NumPy's protocols, so these methods and properties are the same for all of them, and `install` puts them on a class.
+- *write*: it changes the array. The remedy says what to write instead.
+- *number*: it gives numbers away, which a kind may not have yet, or may have to keep.
+- *memory*: it gives the memory away, or says how the elements lie in it.
+- *spec*: dtype and shape, and what follows from them.
+- *own*: each kind does it in its own way (another dtype, a copy, a part of the array).
+
+A kind gives `install` what it has in place of the last five sorts. `OPERATORS`, `COMPARISONS` and `SIGNS` say which
+ufunc each operator is. What the interpreter alone asks for (``len``, iteration, ``float()``) stands with each kind.
+tests/functions/test_surface.py holds that no name is missing, in the table or in a kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+__all__ = ["COMPARISONS", "OPERATORS", "PRIORITY", "SIGNS", "SURFACE", "Name", "install", "refusing"]
+
+OPERATORS: dict[str, tuple[str, np.ufunc]] = {
+    "add": ("+", np.add),
+    "sub": ("-", np.subtract),
+    "mul": ("*", np.multiply),
+    "truediv": ("/", np.true_divide),
+    "floordiv": ("//", np.floor_divide),
+    "mod": ("%", np.remainder),
+    "pow": ("**", np.power),
+    "matmul": ("@", np.matmul),
+    "lshift": ("<<", np.left_shift),
+    "rshift": (">>", np.right_shift),
+    "and": ("&", np.bitwise_and),
+    "xor": ("^", np.bitwise_xor),
+    "or": ("|", np.bitwise_or),
+}
+COMPARISONS: dict[str, np.ufunc] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+SIGNS: dict[str, np.ufunc] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What a name of ndarray is.
+
+    Attributes
+    ----------
+    sort : str
+        As above.
+    function : callable, optional
+        Of a *call*: what the method does, or the getter of the property.
+    remedy : str
+        What to write instead, with ``{x}`` for the array; where it is empty the kind has a remedy for the sort.
+    attribute : bool
+        Whether it is none that is called.
+    """
+
+    sort: str
+    function: Callable[..., Any] | None = None
+    remedy: str = ""
+    attribute: bool = False
+
+
+# --- calls
+
+
+def _same(name: str) -> Callable[..., Any]:
+    """The method that takes what the function of the same name takes after the array."""
+    function = getattr(np, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__doc__ = f"As `numpy.{name}` of this array."
+    return method
+
+
+def _one_or_many(items: tuple[Any, ...]) -> Any:
+    return items[0] if len(items) == 1 else items
+
+
+def _into(out: Any) -> dict[str, Any]:
+    return {} if out is None else {"out": out}
+
+
+def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+    """As `numpy.reshape`; sizes may be given one by one."""
+    if not shape:
+        raise TypeError("reshape() takes exactly 1 argument (0 given)")
+    options = {"order": order, "copy": copy}
+    return np.reshape(self, _one_or_many(shape), **{k: v for k, v in options.items() if v not in (None, "C")})
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """As `numpy.transpose`; axes may be given one by one."""
+    return np.transpose(self, _one_or_many(axes) if axes else None)
+
+
+def flatten(self: Any, order: Any = "C") -> Any:
+    """A copy of the elements in one dimension; see `numpy.ravel`, which may give the memory of `self` itself."""
+    return np.ravel(self, order).copy()
+
+
+def copy(self: Any, order: Any = "C") -> Any:
+    """As `numpy.copy`."""
+    return np.copy(self, order)
+
+
+def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    """As `numpy.clip`."""
+    return np.clip(self, min, max, **_into(out), **kwargs)
+
+
+def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """As `numpy.compress`."""
+    return np.compress(condition, self, axis, **_into(out))
+
+
+def choose(self: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    """As `numpy.choose`."""
+    return np.choose(self, choices, mode=mode, **_into(out))
+
+
+def conj(self: Any) -> Any:
+    """As `numpy.conjugate`; of real numbers, the array itself, as ndarray has it."""
+    return self if self.dtype is not None and self.dtype.kind in "biuf" else np.conjugate(self)
+
+
+def conjugate(self: Any) -> Any:
+    """As `conj`."""
+    return self.conj()
+
+
+def __copy__(self: Any) -> Any:
+    """As `copy`."""
+    return self.copy("K")
+
+
+def __deepcopy__(self: Any, memo: Any) -> Any:
+    """As `copy`."""
+    return self.copy("K")
+
+
+def __reversed__(self: Any) -> Iterator[Any]:
+    """The parts along the first axis, from the last: of types that have no indexing that ``reversed`` would find."""
+    return iter([*self][::-1])
+
+
+_ANY = np.empty(0)
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The array itself: there is no device but ``"cpu"``."""
+    _ANY.to_device(device, stream=stream)
+    return self
+
+
+def __array_namespace__(self: Any, *, api_version: Any = None) -> Any:
+    """NumPy, whose functions take this array."""
+    return _ANY.__array_namespace__(api_version=api_version)
+
+
+def _device(self: Any) -> str:
+    """As NumPy has it."""
+    return _ANY.device
+
+
+def _transposed(self: Any) -> Any:
+    """The axes in reverse order."""
+    return np.transpose(self)
+
+
+def _matrix_transposed(self: Any) -> Any:
+    """The last two axes exchanged."""
+    return np.matrix_transpose(self)
+
+
+def _real(self: Any) -> Any:
+    """The real part."""
+    return np.real(self)
+
+
+def _imag(self: Any) -> Any:
+    """The imaginary part."""
+    return np.imag(self)
+
+
+_FUNCTIONS = (
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum"),
+    *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel"),
+    *("repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take"),
+    *("trace", "var"),
+)
+_METHODS: tuple[Callable[..., Any], ...] = (
+    *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, to_device),
+    *(__copy__, __deepcopy__, __array_namespace__),
+)
+_PROPERTIES = {"T": _transposed, "mT": _matrix_transposed, "real": _real, "imag": _imag, "device": _device}
+
+# --- what a kind may have to refuse
+
+_INTO_A_COPY = "use a pyop.op that writes into a copy and returns it"
+_WRITES = {
+    "fill": "use np.full_like({x}, number)",
+    "sort": "use np.sort({x}), which returns a new one",
+    "partition": "use np.partition({x}, kth)",
+    "put": "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
+    "resize": "use np.resize({x}, shape)",
+    "setfield": _INTO_A_COPY,
+}
+_NUMBERS = dict.fromkeys(("item", "tolist", "tobytes", "tofile", "dump", "dumps"), "")
+_MEMORY = {
+    "getfield": "use {x}['name'] for a field of a record array",
+    "setflags": "leave the call away, or use a pyop.op, which is called with arrays",
+    **dict.fromkeys(("__dlpack__", "__dlpack_device__"), ""),
+}
+_MEMORY_ATTRIBUTES = {
+    "flat": "use {x}.ravel(), and index that",
+    **dict.fromkeys(("data", "ctypes", "strides", "flags", "base"), ""),
+}
+
+SURFACE: dict[str, Name] = {
+    **{name: Name("call", _same(name)) for name in _FUNCTIONS},
+    **{method.__name__: Name("call", method) for method in _METHODS},
+    **{name: Name("call", getter, attribute=True) for name, getter in _PROPERTIES.items()},
+    **{name: Name("write", remedy=remedy) for name, remedy in _WRITES.items()},
+    **{name: Name("number", remedy=remedy) for name, remedy in _NUMBERS.items()},
+    **{name: Name("memory", remedy=remedy) for name, remedy in _MEMORY.items()},
+    **{name: Name("memory", remedy=remedy, attribute=True) for name, remedy in _MEMORY_ATTRIBUTES.items()},
+    **{name: Name("spec", attribute=True) for name in ("dtype", "shape", "ndim", "size", "itemsize", "nbytes")},
+    **dict.fromkeys(("astype", "view", "byteswap", "__getitem__", "__setitem__", "__delitem__"), Name("own")),
+}
+
+# Containers of pandas leave operators and ufuncs to what has this much.
+PRIORITY = 100_000
+
+
+def refusing(refuse: Callable[[Any, str, Name], NoReturn], table: Mapping[str, Name] | None = None) -> dict[str, Any]:
+    """Methods and properties that refuse: they call `refuse` with the array, ``name()`` or ``name``, and what the table
+    says of it. By default those of all names that write, or give numbers or memory away."""
+
+    def part(name: str, entry: Name) -> Any:
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            refuse(self, name if entry.attribute else f"{name}()", entry)
+
+        method.__name__ = method.__qualname__ = name
+        return property(method) if entry.attribute else method
+
+    if table is None:
+        table = {name: entry for name, entry in SURFACE.items() if entry.sort in ("write", "number", "memory")}
+    return {name: part(name, entry) for name, entry in table.items()}
+
+
+def install(kind: Any, own: Mapping[str, Any]) -> None:
+    """Give a class that takes part in NumPy's protocols the calls of the table, and what it has of its own.
+
+    Parameters
+    ----------
+    kind : type
+    own : mapping of str
+        Functions and properties by name: what is not a call, and calls that this kind does in another way.
+    """
+    calls = {name: entry for name, entry in SURFACE.items() if entry.function is not None}
+    shared = {name: property(entry.function) if entry.attribute else entry.function for name, entry in calls.items()}
+    for name, part in {**shared, **own}.items():
+        if name in own or name not in vars(kind):
+            setattr(kind, name, part)
+    kind.__pandas_priority__ = PRIORITY
+
+
+for _name, _entry in SURFACE.items():
+    if _entry.function is not None and not _entry.attribute:
+        _entry.function.__name__ = _name
+        _entry.function.__qualname__ = f"ndarray.{_name}"
