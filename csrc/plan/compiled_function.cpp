@@ -67,25 +67,26 @@ PyObject* run_plan_new(PyObject* plan, PyObject* const* feeds, size_t n, PyObjec
     return vectorcall_new(plan, all.data(), n, names);
 }
 
+// Runs a plan on the leaves of a call, numbers as arrays.
+PyObject* run_on_leaves_new(const Guard& guard, PyObject* plan, PyObject* const* leaves, PyObject* out) {
+    StackArray<PyObject*, 16> feeds(guard.feeds.size());
+    StackRefs<16> made(guard.any_number ? guard.feeds.size() : 0);
+    for (size_t k = 0; k < guard.feeds.size(); ++k) {
+        const uint32_t leaf = guard.feeds[k];
+        feeds[k] = leaves[leaf];
+        if (guard.leaves[leaf].type_num == NPY_NOTYPE) continue;
+        feeds[k] = made[k] = number_array_new(guard, leaf, feeds[k]);
+        if (!made[k]) return nullptr;
+    }
+    return run_plan_new(plan, feeds.data(), feeds.size(), out);
+}
+
 // Runs the plan of a guard that fits. `leaves` may be empty if the guard is flat.
 PyObject* run_guarded(const Guard& guard, const Call& call, const Leaves& leaves, PyObject* out) {
     // The call may change what the function remembers.
     const Ref plan = guard.plan, finish = guard.finish;
-    Ref result;
-    if (guard.flat) {
-        result = Ref::steal(run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out));
-    } else {
-        StackArray<PyObject*, 16> feeds(guard.feeds.size());
-        StackRefs<16> made(guard.any_number ? guard.feeds.size() : 0);
-        for (size_t k = 0; k < guard.feeds.size(); ++k) {
-            const uint32_t leaf = guard.feeds[k];
-            feeds[k] = leaves.items[leaf];
-            if (guard.leaves[leaf].type_num == NPY_NOTYPE) continue;
-            feeds[k] = made[k] = number_array_new(guard, leaf, feeds[k]);
-            if (!made[k]) return nullptr;
-        }
-        result = Ref::steal(run_plan_new(plan.get(), feeds.data(), guard.feeds.size(), out));
-    }
+    Ref result = Ref::steal(guard.flat ? run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out)
+                                       : run_on_leaves_new(guard, plan.get(), leaves.items.data(), out));
     if (!result || !finish) return result.release();
     return survive([&] { return PyObject_CallOneArg(finish.get(), result.get()); });
 }
@@ -130,7 +131,7 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
     guard = gone ? make_guard(call, kinds, trees, keys, gone.get(), f.declared) : nullptr;
     if (!guard) return nullptr;
     guard->hash = hash;
-    if (identity) guard->identity = true, guard->flat = false;
+    if (identity) guard->identity = true, guard->flat = guard->numbers = false;
     guard->plan = Ref::borrow(plan);
     if (guard->captured.set(readings) < 0) return nullptr;
     if (finish != Py_None) {
@@ -162,11 +163,17 @@ PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t narg
     CompiledFunctionObject& f = self_of(self);
     const Guard* guard = f.guards->recent();
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    const bool plain = guard && guard->flat && n == guard->n_positional && !names && !graphs_being_built;
-    if (PYOP_LIKELY(plain && !guard->finish && fits_flat(*guard, args) && guard->captured.unchanged())) {
+    const bool plain = guard && n == guard->n_positional && !names && !graphs_being_built && !guard->finish;
+    if (PYOP_LIKELY(plain && guard->flat && fits_flat(*guard, args) && guard->captured.unchanged())) {
         ++f.hits;
         PyObject* plan = guard->plan.get();  // keeps itself alive while it runs
         return reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
+    }
+    if (plain && guard->numbers && fits_numbers(*guard, args) && guard->captured.unchanged()) {
+        ++f.hits;
+        const Ref plan = guard->plan;
+        return guarded([&] { return run_on_leaves_new(*guard, plan.get(), args, nullptr); },
+                       static_cast<PyObject*>(nullptr));
     }
     if (stack_is_low()) return no_stack_left(" in a compiled function");
     return guarded([&] { return call_general(self, args, nargsf, names); }, static_cast<PyObject*>(nullptr));

@@ -120,11 +120,18 @@ uint64_t static_hash(PyObject* o) {
     return static_cast<uint64_t>(PyObject_Hash(o));
 }
 
-// Of a Python number: what it is as an array.
+// Of a number: what it is as an array.
 int number_type_num(PyObject* o) {
     if (PyFloat_CheckExact(o)) return NPY_DOUBLE;
     if (PyLong_CheckExact(o)) return NPY_INT64;
-    return PyComplex_CheckExact(o) ? NPY_CDOUBLE : NPY_NOTYPE;
+    if (PyComplex_CheckExact(o)) return NPY_CDOUBLE;
+    if (!PyArray_IsScalar(o, Number) && !PyArray_IsScalar(o, Bool)) return NPY_NOTYPE;
+    const Ref dtype = Ref::steal(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(o)));
+    if (!dtype) return PyErr_Clear(), NPY_NOTYPE;
+    const auto* d = reinterpret_cast<PyArray_Descr*>(dtype.get());
+    return PyTypeNum_ISNUMBER(d->type_num) || PyTypeNum_ISBOOL(d->type_num)
+               ? (d->typeobj == Py_TYPE(o) ? d->type_num : NPY_NOTYPE)
+               : NPY_NOTYPE;
 }
 
 class GuardMaker {
@@ -217,16 +224,32 @@ int fits(const Guard& guard, const Call& call, Leaves& leaves) {
     return !guard.identity || fits_identity(guard, leaves.items);
 }
 
+bool fits_numbers(const Guard& guard, PyObject* const* args) {
+    for (const LeafGuard& leaf : guard.leaves) {
+        PyObject* o = *args++;
+        if (leaf.kind == LeafKind::Number) {
+            if (fits_leaf(o, leaf, guard) != 1) return false;
+            continue;
+        }
+        // Another dtype than that of the guard may need Python code to compare.
+        if (!is_exact_array(o) || reinterpret_cast<PyObject*>(PyArray_DESCR(as_array(o))) != leaf.expected)
+            return false;
+        if (!same_array(o, leaf, guard)) return false;
+    }
+    return true;
+}
+
 PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number) {
     const int type_num = guard.leaves[leaf].type_num;
-    if (guard.recyclers.empty()) guard.recyclers = std::vector<ResultRecycler>(guard.leaves.size());
     PyArray_Descr* dtype = PyArray_DescrFromType(type_num);  // one of NumPy's own, which live for ever
     PyObject* array = guard.recyclers[leaf].take(dtype, 0, nullptr);
     Py_DECREF(dtype);
     if (!array) return nullptr;
     void* data = PyArray_DATA(as_array(array));
     if (type_num == NPY_DOUBLE)
-        *static_cast<double*>(data) = PyFloat_AS_DOUBLE(number);
+        *static_cast<double*>(data) = PyFloat_AS_DOUBLE(number);  // np.float64 is one
+    else if (PyArray_CheckScalar(number))
+        PyArray_ScalarAsCtype(number, data);
     else if (type_num == NPY_INT64)
         *static_cast<int64_t*>(data) = PyLong_AsLongLong(number);  // found to fit
     else
@@ -253,13 +276,17 @@ std::shared_ptr<Guard> make_guard(const Call& call, PyObject* kinds, PyObject* t
     }
     const auto n = static_cast<Py_ssize_t>(leaves.items.size());
     if (PyBytes_GET_SIZE(kinds) != n || PyTuple_GET_SIZE(keys) != n) return GuardMaker::changed(), nullptr;
-    bool arrays = true;
+    bool arrays = true, plain = true;
     for (Py_ssize_t k = 0; k < n; ++k) {
         const auto kind = static_cast<LeafKind>(PyBytes_AS_STRING(kinds)[k]);
         if (maker.add(leaves.items[static_cast<size_t>(k)], kind, PyTuple_GET_ITEM(keys, k)) < 0) return nullptr;
         arrays &= kind == LeafKind::Array || kind == LeafKind::Declared;
+        plain &= kind == LeafKind::Array || guard->leaves.back().type_num != NPY_NOTYPE;
     }
-    guard->flat = arrays && leaves.lists.empty() && !call.names;
+    const bool positional = leaves.lists.empty() && !call.names;
+    guard->flat = arrays && positional;
+    guard->numbers = plain && positional && guard->any_number;
+    if (guard->any_number) guard->recyclers = std::vector<ResultRecycler>(guard->leaves.size());
     return guard;
 }
 

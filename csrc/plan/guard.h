@@ -36,7 +36,7 @@ struct LeafGuard {
     uint32_t first_dim = 0;   // into Guard::dims
     uint32_t same_as = 0;     // Repeat: a leaf before it
     PyObject* expected = nullptr;  // borrowed from Guard::owned: dtype, type or object
-    int type_num = NPY_NOTYPE;     // Number: of a Python number, as an array
+    int type_num = NPY_NOTYPE;     // Number: what it is as an array; none for a class derived from one of NumPy's
     PyObject* key = nullptr;       // borrowed, may be null: a static value compares by its key
 };
 
@@ -47,7 +47,8 @@ struct Guard {
     };
     uint64_t hash = 0;
     uint64_t used = 0;             // when it was last the most recent one
-    bool flat = false;             // only positional arrays, and nothing to do to the result
+    bool flat = false;             // only positional arrays
+    bool numbers = false;          // only positional arrays and numbers, one of these at least
     Py_ssize_t n_positional = 0;
     std::vector<Argument> arguments;
     std::vector<LeafGuard> leaves;
@@ -55,8 +56,8 @@ struct Guard {
     std::vector<uint32_t> feeds;   // the leaves the plan takes, in its order
     std::vector<Ref> owned;
     bool identity = false;         // leaves that are no Repeat are different arrays
-    bool any_number = false;       // some leaf is a Python number
-    mutable std::vector<ResultRecycler> recyclers;  // by leaf: the arrays Python numbers are put in
+    bool any_number = false;       // some leaf is a number that is put into an array
+    mutable std::vector<ResultRecycler> recyclers;  // by leaf: these arrays
     Ref names;                     // of keyword arguments: a tuple, or null
     Captured captured;             // what the function had read beside its arguments
     Ref plan;
@@ -97,10 +98,13 @@ PYOP_INLINE bool fits_flat(const Guard& guard, PyObject* const* args) {
     return true;
 }
 
+// The same for guards of `numbers`.
+bool fits_numbers(const Guard& guard, PyObject* const* args);
+
 // 1, 0, or -1 with the error set. Fills `leaves`, in any case with less than a whole call.
 int fits(const Guard& guard, const Call& call, Leaves& leaves);
 
-// A Python number as an array of no dimension, for the plan. New reference, or null with the error set.
+// A number as an array of no dimension, for the plan. New reference, or null with the error set.
 PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number);
 
 // A guard for calls like this one. `kinds` has a LeafKind a leaf, `trees` a TreeDef or None an argument, `keys` a value

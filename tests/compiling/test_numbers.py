@@ -136,3 +136,24 @@ def test_wherever_a_number_is_needed_it_is_known(f):
     compiled = pyop.compile(f)
     for n in (2, 3, 2, 2.0):
         agree(f, compiled, np.arange(6.0), n)
+
+
+class Celsius(np.float64):
+    """A number of a class derived from one of NumPy's."""
+
+
+@pytest.mark.parametrize("dtype", [*"?bhilqBHILQefdgFDG", Celsius])
+def test_numpys_scalars_are_taken_as_arrays_of_their_own(dtype):
+    scalar = np.dtype(dtype).type if isinstance(dtype, str) else dtype
+    f = pyop.compile(lambda t, x: (t, x * t, np.add(t, t)))
+    x = np.arange(3.0, dtype=np.float32)
+    kept = []
+    for value in (1, 0, 1, 1):
+        t = scalar(value)
+        given = np.asarray(t)
+        found = f(t, x)
+        kept.append(([a.copy() for a in found], found))
+        for a, b in zip(found, (given, x * given[()], np.add(given, given)), strict=True):
+            assert a.dtype == np.asarray(b).dtype and np.array_equal(a, b)  # bytes would show the padding of longdouble
+    assert f.cache_info().plans == 1
+    assert all(np.array_equal(a, b) for then, now in kept for a, b in zip(then, now, strict=True))
