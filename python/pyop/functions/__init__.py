@@ -26,12 +26,12 @@ from ..declare.spec import Spec
 from ..refusals import refusal
 from . import families
 
-__all__ = ["infer", "lookup", "names", "rule"]
+__all__ = ["infer", "lookup", "names", "register", "rule"]
 
 Rule = Callable[..., Any]
 R = TypeVar("R", bound=Callable[..., Any])
 
-_rules: dict[Any, Rule] = {}
+_rules: dict[Any, tuple[Any, ...]] = {}  # a rule, and the function if the rule is called with that in front
 _loaded = False
 # Where the commonest functions have their rules: the first call of a process need not load the other families.
 _homes = {
@@ -58,14 +58,19 @@ def rule(*functions: Any) -> Callable[[R], R]:
     parameter ``out`` refuses a call that sets it, whether by keyword or by position.
     """
 
-    def register(function: R) -> R:
-        for item in functions:
-            target = find(item) if isinstance(item, str) else item
-            if target is not None:
-                _rules[target] = function
+    def of(function: R) -> R:
+        register(functions, function)
         return function
 
-    return register
+    return of
+
+
+def register(functions: tuple[Any, ...], function: Rule, with_function: bool = False) -> None:
+    """Do what `rule` does; see `pyop.functions.forms` for the other forms of rules."""
+    for item in functions:
+        target = find(item) if isinstance(item, str) else item
+        if target is not None:
+            _rules[target] = (function, target) if with_function else (function,)
 
 
 def find(name: str) -> Any:
@@ -108,7 +113,7 @@ def lookup(function: Any) -> Rule | None:
     if found is None and not _loaded:
         _load_for(function)
         found = _rules.get(function)
-    return None if found is None else settled(found)
+    return None if found is None else settled(*found)
 
 
 def infer(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -143,17 +148,17 @@ def _load() -> None:
 
 
 @cache
-def settled(function: Rule) -> Rule:
+def settled(function: Rule, *first: Any) -> Rule:
     """Return the rule with ``out`` refused and with its results brought to what a node can promise."""
     code: Any = function.__code__  # a rule is a plain function
-    positional = code.co_varnames[: code.co_argcount]
+    positional = code.co_varnames[len(first) : code.co_argcount]
     at = positional.index("out") if "out" in positional else None
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         if kwargs.get("out") is not None or (at is not None and len(args) > at and args[at] is not None):
             refuse_out()
-        return settle(function(*args, **kwargs))
+        return settle(function(*first, *args, **kwargs))
 
     return checked
 

@@ -18,7 +18,8 @@ from ..declare.dims import Dim, Extent
 from ..declare.spec import Optional, Spec, Variadic
 
 DType = np.dtype[Any]
-Shape = tuple[Extent, ...] | None
+Sizes = tuple[Extent, ...]
+Shape = Sizes | None
 
 BOOL: DType = np.dtype(np.bool_)
 INTP: DType = np.dtype(np.intp)
@@ -38,6 +39,10 @@ class Operand(NamedTuple):
     @property
     def ndim(self) -> int | None:
         return None if self.shape is None else len(self.shape)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(self.dtype, self.shape)
 
     @property
     def kind(self) -> str:

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ..declare.dims import Dim, Extent, add, broadcast_shapes, floordiv, mul, prod, same, sub
 from ..declare.spec import Spec
 from ..refusals import refusal
-from .operand import Operand, Shape, extents
+from .operand import Operand, Shape, Sizes, extents
 
 __all__ = [
     "AxisError",
@@ -30,12 +30,14 @@ __all__ = [
     "minus",
     "mul",
     "one_d",
+    "one_dimension",
     "prod",
     "reduced",
     "replaced",
     "same",
     "shape_argument",
     "sub",
+    "text",
     "three_d",
     "two_d",
     "unknown",
@@ -116,6 +118,11 @@ def broadcast(*parts: Operand | Shape) -> Shape:
     return broadcast_shapes(*(part.shape if isinstance(part, Operand) else part for part in parts))
 
 
+def text(shape: Sizes) -> str:
+    """Return a shape as NumPy's errors have it."""
+    return "(" + ",".join("?" if size is None else str(size) for size in shape) + ("," if len(shape) == 1 else "") + ")"
+
+
 def concrete(shape: Shape) -> tuple[int, ...] | None:
     """Return the shape if every size is a number."""
     if shape is None or not all(isinstance(size, int) for size in shape):
@@ -180,6 +187,12 @@ def _size(item: Any) -> Extent:
             "where the function allows it, or do this inside a pyop.op, which is called with arrays"
         )
     return operator.index(item)
+
+
+def one_dimension(part: Operand) -> None:
+    """Refuse what is no vector, as NumPy's compiled functions word it."""
+    if part.ndim not in (None, 1):
+        raise ValueError(f"object {'too deep' if part.ndim else 'of too small depth'} for desired array")
 
 
 def one_d(shape: Shape) -> Shape:

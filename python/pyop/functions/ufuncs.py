@@ -119,15 +119,9 @@ def _reduction_dtype(ufunc: np.ufunc, part: Operand, dtype: Any) -> DType | None
 
 
 def _reduce(
-    ufunc: np.ufunc,
-    array: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Spec:
+    ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False, *rest: Any,
+    **options: Any,
+) -> Spec:  # fmt: skip
     part = operand(array)
     return Spec(_reduction_dtype(ufunc, part, dtype), reduced(part.shape, axis, keepdims))
 

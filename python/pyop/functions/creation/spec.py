@@ -14,38 +14,18 @@ from ..operand import DType, Shape, one, operand, probe
 from ..shape import axis_of, broadcast, prod, shape_argument
 
 
-def _like(a: Any, dtype: Any, shape: Any) -> Spec:
+@rule(np.zeros_like, np.ones_like)
+def _like(a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, **options: Any) -> Spec:
     part = operand(a)
     result: DType | None = part.dtype if dtype is None else np.dtype(dtype)
     return Spec(result, part.shape if shape is None else shape_argument(shape))
 
 
-@rule(np.zeros_like, np.ones_like)
-def _filled_like(
-    a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None
-) -> Spec:
-    return _like(a, dtype, shape)
-
-
-@rule(np.empty_like)
-def _empty_like(
-    prototype: Any, /, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None
-) -> Spec:
-    return _like(prototype, dtype, shape)
-
-
 @rule(np.full_like)
 def _full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    order: Any = "K",
-    subok: Any = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, **options: Any
 ) -> Spec:
-    spec = _like(a, dtype, shape)
+    spec = _like(a, dtype, order, subok, shape)
     value = operand(fill_value).shape
     target = operand(spec).shape
     if value is not None and target is not None and broadcast(value, target) is not None and len(value) > len(target):
@@ -53,10 +33,14 @@ def _full_like(
     return spec
 
 
+@rule(np.empty_like)
+def _empty_like(prototype: Any, /, *args: Any, **options: Any) -> Spec:
+    return _like(prototype, *args, **options)
+
+
 @rule(np.copy)
 def _copy(a: Any, order: Any = "K", subok: Any = False) -> Spec:
-    part = operand(a)
-    return Spec(part.dtype, part.shape)
+    return operand(a).spec
 
 
 @rule("astype")
@@ -66,29 +50,21 @@ def _astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> S
 
 @rule(np.linspace)
 def _linspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
-    endpoint: Any = True,
-    retstep: Any = False,
-    dtype: Any = None,
-    axis: Any = 0,
-    *,
-    device: Any = None,
-) -> Any:
+    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, retstep: Any = False, dtype: Any = None, axis: Any = 0,
+    **options: Any,
+) -> Any:  # fmt: skip
     a, b = operand(start), operand(stop)
-    result = probe(np.linspace, one(a), one(b), 2, dtype=None if dtype is None else np.dtype(dtype))
     inner = broadcast(a, b)
-    spec = Spec(result, _with_axis(inner, num, axis))
+    spec = Spec(probe(np.linspace, one(a), one(b), 2, **_given(dtype)), _with_axis(inner, num, axis))
     if not retstep:
         return spec
-    step = probe(np.linspace, one(a), one(b), 2)
-    return spec, Spec(step if _exact_step(num, endpoint) else None, inner if _exact_step(num, endpoint) else None)
+    # Of one point there is no step: it is a bare NaN.
+    exact = not isinstance(num, Spec) and operator.index(num) > (1 if endpoint else 0)
+    return spec, Spec(probe(np.linspace, one(a), one(b), 2), inner) if exact else Spec()
 
 
-def _exact_step(num: Any, endpoint: Any) -> bool:
-    """Tell whether there is a step at all: with one point it is a bare NaN."""
-    return not isinstance(num, Spec) and operator.index(num) > (1 if endpoint else 0)
+def _given(dtype: Any) -> dict[str, Any]:
+    return {} if dtype is None else {"dtype": np.dtype(dtype)}
 
 
 def _with_axis(inner: Shape, num: Any, axis: Any) -> Shape:
@@ -108,16 +84,14 @@ def _logspace(
     start: Any, stop: Any, num: Any = 50, endpoint: Any = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0
 ) -> Spec:
     a, b, c = operand(start), operand(stop), operand(base)
-    options = {} if dtype is None else {"dtype": np.dtype(dtype)}
-    result = probe(np.logspace, one(a), one(b), 2, base=one(c, 1 if c.shape else 0), **options)
+    result = probe(np.logspace, one(a), one(b), 2, base=one(c, 1 if c.shape else 0), **_given(dtype))
     return Spec(result, _with_axis(broadcast(a, b, c), num, axis))
 
 
 @rule(np.geomspace)
 def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: Any = 0) -> Spec:
     a, b = operand(start), operand(stop)
-    options = {} if dtype is None else {"dtype": np.dtype(dtype)}
-    return Spec(probe(np.geomspace, one(a), one(b), 2, **options), _with_axis(broadcast(a, b), num, axis))
+    return Spec(probe(np.geomspace, one(a), one(b), 2, **_given(dtype)), _with_axis(broadcast(a, b), num, axis))
 
 
 @rule(np.meshgrid)

@@ -10,30 +10,19 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from ...refusals import refusal
 from .. import rule
+from ..forms import each, mapped
 from ..operand import BOOL, Operand, one, operand, probe
 from ..shape import add, axis_of, broadcast, floordiv, mul, prod, replaced
 
 
-def _mapped(func: Any) -> None:
-    @rule(func)
-    def rule_(x: Any, out: Any = None) -> Spec:
-        part = operand(x)
-        return Spec(probe(func, one(part)), part.shape)
+@each(np.fix, np.isneginf, np.isposinf, np.sinc, np.i0)
+def _of_number(func: Any, x: Any, out: Any = None) -> Spec:
+    return mapped(func, x)
 
 
-for _name in ("fix", "isneginf", "isposinf", "sinc", "i0"):
-    _mapped(getattr(np, _name))
-
-
-def _parts(func: Any) -> None:
-    @rule(func)
-    def rule_(val: Any) -> Spec:
-        part = operand(val)
-        return Spec(probe(func, one(part)), part.shape)
-
-
-for _name in ("real", "imag"):
-    _parts(getattr(np, _name))
+@each(np.real, np.imag)
+def _part(func: Any, val: Any) -> Spec:
+    return mapped(func, val)
 
 
 @rule(np.iscomplex, np.isreal)
@@ -44,8 +33,7 @@ def _is_real(x: Any) -> Spec:
 
 @rule(np.angle)
 def _angle(z: Any, deg: Any = False) -> Spec:
-    part = operand(z)
-    return Spec(probe(np.angle, one(part), bool(deg)), part.shape)
+    return mapped(np.angle, z, bool(deg))
 
 
 @rule(np.real_if_close)
@@ -57,35 +45,26 @@ def _real_if_close(a: Any, tol: Any = 100) -> Spec:
 
 @rule(np.round, np.around)
 def _round(a: Any, decimals: Any = 0, out: Any = None) -> Spec:
-    part = operand(a)
-    return Spec(probe(np.round, one(part), 1 if isinstance(decimals, Spec) else decimals), part.shape)
+    return mapped(np.round, a, 1 if isinstance(decimals, Spec) else decimals)
 
 
 @rule(np.clip)
 def _clip(
-    a: Any,
-    a_min: Any = np._NoValue,
-    a_max: Any = np._NoValue,
-    out: Any = None,
-    *,
-    min: Any = np._NoValue,
-    max: Any = np._NoValue,
-    **kwargs: Any,
-) -> Spec:
-    low = min if a_min is np._NoValue else a_min
-    high = max if a_max is np._NoValue else a_max
-    bounds = [operand(item) for item in (low, high) if item is not None and item is not np._NoValue]
-    part = operand(a)
-    given = [None if item is None or item is np._NoValue else one(operand(item)) for item in (low, high)]
-    return Spec(probe(np.clip, one(part), *given), broadcast(part, *bounds))
+    a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = None, *, min: Any = None, max: Any = None,
+    **options: Any,
+) -> Spec:  # fmt: skip
+    given = (min if a_min is np._NoValue else a_min, max if a_max is np._NoValue else a_max)
+    bounds = [None if item is None or item is np._NoValue else operand(item) for item in given]
+    part, known = operand(a), [bound for bound in bounds if bound is not None]
+    dtype = probe(np.clip, one(part), *(None if bound is None else one(bound) for bound in bounds))
+    return Spec(dtype, broadcast(part, *known))
 
 
 @rule(np.nan_to_num)
 def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Spec:
     if copy is not True and not copy:
         raise refusal("np.nan_to_num(copy=False) writes into its argument, and a Value is immutable: leave copy= away")
-    part = operand(x)
-    return Spec(part.dtype, part.shape)
+    return operand(x).spec
 
 
 @rule(np.isclose)
@@ -99,51 +78,33 @@ def _allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: A
     return Spec(BOOL, ())
 
 
-@rule(np.array_equal)
+@rule(np.array_equal, np.array_equiv)
 def _array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Spec:
-    return Spec(BOOL, ())
-
-
-@rule(np.array_equiv)
-def _array_equiv(a1: Any, a2: Any) -> Spec:
     return Spec(BOOL, ())
 
 
 @rule(np.unwrap)
 def _unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Spec:
-    part = operand(p)
-    return Spec(probe(np.unwrap, one(part), period=one(period)), part.shape)
+    return mapped(np.unwrap, p, period=one(period))
 
 
 @rule("is_busday")
-def _is_busday(
-    dates: Any, weekmask: Any = "1111100", holidays: Any = None, busdaycal: Any = None, out: Any = None
-) -> Spec:
+def _is_busday(dates: Any, weekmask: Any = "", holidays: Any = None, busdaycal: Any = None, out: Any = None) -> Spec:
     return Spec(BOOL, operand(dates).shape)
 
 
 @rule("busday_count")
 def _busday_count(
-    begindates: Any,
-    enddates: Any,
-    weekmask: Any = "1111100",
-    holidays: Any = (),
-    busdaycal: Any = None,
-    out: Any = None,
+    begindates: Any, enddates: Any, weekmask: Any = "", holidays: Any = (), busdaycal: Any = None, out: Any = None
 ) -> Spec:
     return Spec(np.int64, broadcast(operand(begindates), operand(enddates)))
 
 
 @rule("busday_offset")
 def _busday_offset(
-    dates: Any,
-    offsets: Any,
-    roll: Any = "raise",
-    weekmask: Any = "1111100",
-    holidays: Any = None,
-    busdaycal: Any = None,
+    dates: Any, offsets: Any, roll: Any = "", weekmask: Any = "", holidays: Any = None, busdaycal: Any = None,
     out: Any = None,
-) -> Spec:
+) -> Spec:  # fmt: skip
     return Spec(np.dtype("datetime64[D]"), broadcast(operand(dates), operand(offsets)))
 
 

@@ -9,11 +9,9 @@ from numpy import fft
 
 from ...declare.dims import Extent
 from ...declare.spec import Spec
-from .. import rule
-from ..operand import DType, Operand, one, operand, probe
+from ..forms import each, shaped
+from ..operand import DType, Operand, Sizes, one, operand, probe
 from ..shape import add, axis_of, floordiv, ints, mul, replaced, sub, unknown
-
-_func: Any
 
 
 def _half(size: Extent) -> Extent:
@@ -28,23 +26,29 @@ def _same(size: Extent) -> Extent:
     return size
 
 
-def _line(func: Any, given: Callable[[Extent], Extent], default: Callable[[Extent], Extent]) -> None:
-    """Return one axis: ``given`` is its new size for an ``n`` asked for, ``default`` for the size it has."""
+# What a transform makes of the size of its (last) axis: of one that is asked for, and of the one that it has.
+_RESIZES: dict[Any, tuple[Callable[[Extent], Extent], Callable[[Extent], Extent]]] = {
+    **dict.fromkeys((fft.fft, fft.ifft, fft.fftn, fft.ifftn, fft.fft2, fft.ifft2), (_same, _same)),
+    **dict.fromkeys((fft.rfft, fft.ihfft, fft.rfftn, fft.rfft2), (_half, _half)),
+    **dict.fromkeys((fft.irfft, fft.hfft, fft.irfftn, fft.irfft2), (_same, _double)),
+}
 
-    @rule(func)
-    def rule_(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Spec:
-        part = operand(a)
-        dtype = probe(func, one(part), 1)
-        if part.shape is None:
-            return Spec(dtype, None)
-        k = axis_of(axis, len(part.shape))
-        if n is not None:
-            size = ints(n)
-            _positive(size)
-            return Spec(dtype, replaced(part.shape, k, given(size[0]) if size else None))
-        if part.shape[k] == 0 or default(part.shape[k]) == 0:
-            raise ValueError(f"Invalid number of FFT data points ({default(part.shape[k])}) specified.")
-        return Spec(dtype, replaced(part.shape, k, default(part.shape[k])))
+
+@each(fft.fft, fft.ifft, fft.rfft, fft.ihfft, fft.irfft, fft.hfft)
+def _line(func: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Spec:
+    given, default = _RESIZES[func]
+    part = operand(a)
+    dtype = probe(func, one(part), 1)
+    if part.shape is None:
+        return Spec(dtype, None)
+    k = axis_of(axis, len(part.shape))
+    if n is not None:
+        size = ints(n)
+        _positive(size)
+        return Spec(dtype, replaced(part.shape, k, given(size[0]) if size else None))
+    if part.shape[k] == 0 or default(part.shape[k]) == 0:
+        raise ValueError(f"Invalid number of FFT data points ({default(part.shape[k])}) specified.")
+    return Spec(dtype, replaced(part.shape, k, default(part.shape[k])))
 
 
 def _positive(sizes: tuple[Extent, ...] | None) -> None:
@@ -53,47 +57,43 @@ def _positive(sizes: tuple[Extent, ...] | None) -> None:
             raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
 
 
-for _func in (fft.fft, fft.ifft):
-    _line(_func, _same, _same)
-for _func in (fft.rfft, fft.ihfft):
-    _line(_func, _half, _half)
-for _func in (fft.irfft, fft.hfft):
-    _line(_func, _same, _double)
-
-
-def _grid(func: Any, axes_default: Any, given: Callable[[Extent], Extent], default: Callable[[Extent], Extent]) -> None:
+@each(fft.fftn, fft.ifftn, fft.rfftn, fft.irfftn)
+def _grid(func: Any, a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Spec:
     """Several axes, of which the last is the one that real transforms halve or double."""
+    given, default = _RESIZES[func]
+    part = operand(a)
+    if part.shape is None:
+        # Of no axes nothing is transformed, and the dtype stays.
+        return Spec(_dtype(func, part, 1) if part.kind == "c" else None, None)
+    sizes = None if s is None else ints(tuple(-1 if size is None else size for size in s))
+    if s is not None and sizes is None:
+        return Spec(None, unknown(len(part.shape)))
+    chosen = _axes(part, sizes, axes)
+    if sizes is not None and len(sizes) != len(chosen):
+        raise ValueError("Shape and axes have different lengths.")
+    if not chosen:
+        if given is not _same or default is not _same:
+            raise IndexError("list index out of range: at least 1 axis must be transformed")
+        return Spec(part.dtype if part.kind == "c" else None, part.shape)
+    dtype = _dtype(func, part, len(chosen))
+    if len(set(chosen)) != len(chosen):
+        return Spec(dtype, unknown(len(part.shape)))
+    shape = part.shape
+    for i, k in enumerate(chosen):
+        last = i == len(chosen) - 1
+        if sizes is None:
+            points, new = shape[k], default(shape[k]) if last else shape[k]
+        else:
+            points = shape[k] if sizes[i] == -1 else sizes[i]
+            new = given(points) if last else points
+        _positive((points if default is not _double else new,))
+        shape = replaced(shape, k, new)
+    return Spec(dtype, shape)
 
-    @rule(func)
-    def rule_(a: Any, s: Any = None, axes: Any = axes_default, norm: Any = None, out: Any = None) -> Spec:
-        part = operand(a)
-        if part.shape is None:
-            # Of no axes nothing is transformed, and the dtype stays.
-            return Spec(_dtype(func, part, 1) if part.kind == "c" else None, None)
-        sizes = None if s is None else ints(tuple(-1 if size is None else size for size in s))
-        if s is not None and sizes is None:
-            return Spec(None, unknown(len(part.shape)))
-        chosen = _axes(part, sizes, axes)
-        if sizes is not None and len(sizes) != len(chosen):
-            raise ValueError("Shape and axes have different lengths.")
-        if not chosen:
-            if given is not _same or default is not _same:
-                raise IndexError("list index out of range: at least 1 axis must be transformed")
-            return Spec(part.dtype if part.kind == "c" else None, part.shape)
-        dtype = _dtype(func, part, len(chosen))
-        if len(set(chosen)) != len(chosen):
-            return Spec(dtype, unknown(len(part.shape)))
-        shape = part.shape
-        for i, k in enumerate(chosen):
-            last = i == len(chosen) - 1
-            if sizes is None:
-                points, new = shape[k], default(shape[k]) if last else shape[k]
-            else:
-                points = shape[k] if sizes[i] == -1 else sizes[i]
-                new = given(points) if last else points
-            _positive((points if default is not _double else new,))
-            shape = replaced(shape, k, new)
-        return Spec(dtype, shape)
+
+@each(fft.fft2, fft.ifft2, fft.rfft2, fft.irfft2)
+def _plane(func: Any, a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Spec:
+    return _grid(func, a, s, axes)
 
 
 def _dtype(func: Any, part: Operand, count: int) -> DType | None:
@@ -108,18 +108,9 @@ def _axes(part: Operand, sizes: tuple[int, ...] | None, axes: Any) -> tuple[int,
     return tuple(axis_of(axis, ndim) for axis in axes)
 
 
-for _func, _default in ((fft.fftn, None), (fft.ifftn, None), (fft.fft2, (-2, -1)), (fft.ifft2, (-2, -1))):
-    _grid(_func, _default, _same, _same)
-for _func, _default in ((fft.rfftn, None), (fft.rfft2, (-2, -1))):
-    _grid(_func, _default, _half, _half)
-for _func, _default in ((fft.irfftn, None), (fft.irfft2, (-2, -1))):
-    _grid(_func, _default, _same, _double)
-
-
-@rule(fft.fftshift, fft.ifftshift)
-def _shift(x: Any, axes: Any = None) -> Spec:
-    part = operand(x)
-    if part.shape is not None and axes is not None:
+@shaped(fft.fftshift, fft.ifftshift)
+def _shift(x: Sizes, axes: Any = None) -> Sizes:
+    if axes is not None:
         for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
-            axis_of(axis, len(part.shape))
-    return Spec(part.dtype, part.shape)
+            axis_of(axis, len(x))
+    return x

@@ -268,11 +268,10 @@ def _flatnonzero(a: Any) -> Spec:
 @rule(np.take)
 def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Spec:
     part, where = operand(a), operand(indices)
-    if part.shape is None and axis is not None:
-        return Spec(part.dtype, None)
     if axis is None:
         return Spec(part.dtype, where.shape)
-    assert part.shape is not None
+    if part.shape is None:
+        return part.spec
     shape = part.shape or (1,)
     k = axis_of(axis, len(shape))
     if where.shape is None:

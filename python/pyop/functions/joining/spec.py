@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ...declare.dims import Extent
 from ...declare.spec import Spec
 from .. import rule
+from ..forms import each
 from ..operand import DType, Operand, Shape, one, operand, probe
 from ..shape import add, axis_of, merge, one_d, prod, replaced, three_d, two_d
 
@@ -43,9 +45,7 @@ def joined(shapes: list[Shape], axis: Any) -> Shape:
     if ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     k = axis_of(axis, ndim)
-    total: Extent = 0
-    for shape in shapes:
-        total = add(total, None if shape is None else shape[k])
+    total = reduce(add, (None if shape is None else shape[k] for shape in shapes))
     result: tuple[Extent, ...] = known[0]
     for other in known[1:]:
         result = tuple(
@@ -72,6 +72,10 @@ def _joined_dtype(parts: list[Operand], dtype: Any, casting: Any) -> DType | Non
     return probe(np.concatenate, tuple(dict.fromkeys(one(Operand(part.dtype, ())) for part in parts)))
 
 
+def _elements(part: Operand) -> Extent:
+    return None if part.shape is None else prod(part.shape)
+
+
 @rule(np.concatenate)
 def _concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
@@ -81,26 +85,9 @@ def _concatenate(
         return Spec(None if dtype is None else np.dtype(dtype), None)
     result = _joined_dtype(parts, dtype, casting) if parts else None
     if axis is None:
-        total: Extent = 0
-        for part in parts:
-            total = add(total, None if part.shape is None else prod(part.shape))
-        return Spec(result, (total,))
+        sizes: list[Extent] = [0, *map(_elements, parts)]
+        return Spec(result, (reduce(add, sizes),))
     return Spec(result, joined([part.shape for part in parts], axis))
-
-
-def _grown(func: Any, grow: Any, axis_for: Any) -> None:
-    @rule(func)
-    def rule_(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Spec:
-        parts = members(tup)
-        if parts is None:
-            return Spec(None if dtype is None else np.dtype(dtype), None)
-        shapes = [grow(part.shape) for part in parts]
-        # Which axis hstack joins depends on the rank of the first.
-        result = _joined_dtype(parts, dtype, casting) if parts else None
-        if axis_for is None and any(shape is None for shape in shapes):
-            return Spec(result, None)
-        axis = axis_for if axis_for is not None else (0 if shapes and len(shapes[0]) == 1 else 1)
-        return Spec(result, joined(shapes, axis))
 
 
 def _columns(shape: Shape) -> Shape:
@@ -109,19 +96,28 @@ def _columns(shape: Shape) -> Shape:
     return (*shape, 1) if shape else (1, 1)
 
 
-_grown(np.vstack, two_d, 0)
-_grown(np.hstack, one_d, None)
-_grown(np.dstack, three_d, 2)
+# What becomes of each shape, and along which axis they are joined; that of hstack depends on the rank of the first.
+_GROWN: dict[Any, tuple[Any, Any]] = {
+    np.vstack: (two_d, 0),
+    np.hstack: (one_d, None),
+    np.dstack: (three_d, 2),
+    np.column_stack: (_columns, 1),
+}
 
 
-@rule(np.column_stack)
-def _column_stack(tup: Any) -> Spec:
+@each(*_GROWN)
+def _grown(func: Any, tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Spec:
+    grow, axis = _GROWN[func]
     parts = members(tup)
     if parts is None:
-        return Spec()
-    return Spec(
-        _joined_dtype(parts, None, "same_kind") if parts else None, joined([_columns(p.shape) for p in parts], 1)
-    )
+        return Spec(None if dtype is None else np.dtype(dtype), None)
+    shapes = [grow(part.shape) for part in parts]
+    result = _joined_dtype(parts, dtype, casting) if parts else None
+    if axis is None and any(shape is None for shape in shapes):
+        return Spec(result, None)
+    if axis is None:
+        axis = 0 if shapes and len(shapes[0]) == 1 else 1
+    return Spec(result, joined(shapes, axis))
 
 
 @rule(np.stack)
@@ -188,6 +184,5 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Spec:
     parts = [operand(arr), operand(values)]
     result = _joined_dtype(parts, None, "same_kind")
     if axis is None:
-        sizes = [None if part.shape is None else prod(part.shape) for part in parts]
-        return Spec(result, (add(*sizes),))
+        return Spec(result, (reduce(add, map(_elements, parts)),))
     return Spec(result, joined([part.shape for part in parts], axis))

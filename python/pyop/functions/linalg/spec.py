@@ -11,6 +11,7 @@ from numpy import linalg
 from ...declare.dims import Extent
 from ...declare.spec import Spec
 from .. import rule
+from ..forms import each
 from ..operand import INTP, DType, Operand, Sample, Shape, one, operand, probe, probe_all
 from ..products.spec import contracted
 from ..shape import axes_of, axis_of, broadcast, dropped, full, merge, prod, reduced, same
@@ -34,20 +35,10 @@ def _result(func: Any, part: Operand, *args: Any) -> DType | None:
     return probe(func, one(part, 2), *args)
 
 
-def _like_matrix(func: Any) -> None:
-    @rule(func)
-    def rule_(a: Any, /) -> Spec:
-        part = _square(a)
-        return Spec(_result(func, part), part.shape)
-
-
-_like_matrix(linalg.inv)
-
-
-@rule(linalg.cholesky)
-def _cholesky(a: Any, /, *, upper: Any = False) -> Spec:
+@each(linalg.inv, linalg.cholesky)
+def _like_matrix(func: Any, a: Any, /, **options: Any) -> Spec:
     part = _square(a)
-    return Spec(_result(linalg.cholesky, part), part.shape)
+    return Spec(_result(func, part), part.shape)
 
 
 @rule(linalg.matrix_power)
@@ -90,30 +81,19 @@ def _real_eigen(dtype: DType | None) -> DType | None:
     return dtype if dtype is not None and dtype.kind == "c" else None
 
 
-@rule(linalg.eig)
-def _eig(a: Any) -> Any:
+@each(linalg.eig, linalg.eigh)
+def _eig(func: Any, a: Any, UPLO: Any = "L") -> Any:
     part = _square(a)
-    values, vectors = _outputs(linalg.eig, part, 2)
-    return _named(linalg.eig, (Spec(_real_eigen(values), _front(part, 1)), Spec(_real_eigen(vectors), part.shape)))
+    dtypes: Any = _outputs(func, part, 2)
+    values, vectors = dtypes if func is linalg.eigh else map(_real_eigen, dtypes)
+    return _named(func, (Spec(values, _front(part, 1)), Spec(vectors, part.shape)))
 
 
-@rule(linalg.eigvals)
-def _eigvals(a: Any) -> Spec:
+@each(linalg.eigvals, linalg.eigvalsh)
+def _eigvals(func: Any, a: Any, UPLO: Any = "L") -> Spec:
     part = _square(a)
-    return Spec(_real_eigen(_result(linalg.eigvals, part)), _front(part, 1))
-
-
-@rule(linalg.eigh)
-def _eigh(a: Any, UPLO: Any = "L") -> Any:
-    part = _square(a)
-    values, vectors = _outputs(linalg.eigh, part, 2)
-    return _named(linalg.eigh, (Spec(values, _front(part, 1)), Spec(vectors, part.shape)))
-
-
-@rule(linalg.eigvalsh)
-def _eigvalsh(a: Any, UPLO: Any = "L") -> Spec:
-    part = _square(a)
-    return Spec(_result(linalg.eigvalsh, part), _front(part, 1))
+    dtype = _result(func, part)
+    return Spec(dtype if func is linalg.eigvalsh else _real_eigen(dtype), _front(part, 1))
 
 
 def _smaller(m: Extent, n: Extent) -> Extent:
@@ -295,10 +275,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> S
 @rule("linalg.matrix_norm")
 def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Spec:
     part = operand(x)
-    if part.ndim is not None:
-        axes_of((-2, -1), part.ndim)
-    dtype = probe(linalg.norm, one(part, 2), _norm_order(ord))
-    return Spec(dtype, None if part.shape is None else reduced(part.shape, (-2, -1), keepdims))
+    return Spec(probe(linalg.norm, one(part, 2), _norm_order(ord)), reduced(part.shape, (-2, -1), keepdims))
 
 
 @rule("linalg.vector_norm")

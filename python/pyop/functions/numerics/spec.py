@@ -11,7 +11,8 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from ...refusals import refusal
 from .. import rule
-from ..operand import Operand, Sample, Shape, one, operand, probe
+from ..forms import each
+from ..operand import Sample, Shape, one, operand, probe
 from ..shape import add, axes_of, axis_of, broadcast, dropped, ints, minus, prod, replaced, sub
 
 
@@ -24,12 +25,9 @@ def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append
     if order == 0:
         return Spec(part.dtype, part.shape)
     ends = [operand(item) for item in (prepend, append) if item is not np._NoValue]
-    sample = (
-        probe(np.concatenate, (one(part), *(one(end, 1) for end in ends if end.weak is None))) if ends else part.dtype
-    )
-    if any(end.weak is not None for end in ends):
-        sample = probe(np.concatenate, (one(part), *(one(Operand(end.dtype, ()), 1) for end in ends)))
-    dtype = probe(np.diff, one(Operand(sample, ()), 1)) if order == 1 or sample is None else _repeated(sample, order)
+    dtype = probe(np.concatenate, (one(part), *(Sample(end.dtype, (1,)) for end in ends))) if ends else part.dtype
+    for _ in range(min(order, 2)):  # times become durations at the first
+        dtype = probe(np.diff, Sample(dtype, (1,)))
     if part.shape is None:
         return Spec(dtype, None)
     if not part.shape:
@@ -41,13 +39,6 @@ def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append
     return Spec(dtype, replaced(part.shape, k, minus(size, order) if size is not None else None))
 
 
-def _repeated(dtype: Any, order: int) -> Any:
-    """Return the dtype after several differences: times become durations at the first."""
-    for _ in range(min(order, 2)):
-        dtype = probe(np.diff, one(Operand(dtype, ()), 1))
-    return dtype
-
-
 def _along(shape: Shape, k: int) -> Extent:
     return None if shape is None else shape[axis_of(k, len(shape))]
 
@@ -55,8 +46,7 @@ def _along(shape: Shape, k: int) -> Extent:
 @rule(np.ediff1d)
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Spec:
     part = operand(ary)
-    size: Extent = None if part.shape is None else prod(part.shape)
-    size = None if size is None else minus(size, 1)
+    size: Extent = None if part.shape is None else _less(prod(part.shape))
     for end in (to_end, to_begin):
         if end is not None:
             shape = operand(end).shape
@@ -89,24 +79,13 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> A
     spacing = varargs * len(axes) if len(varargs) == 1 else varargs
     specs = []
     for i in range(len(axes)):
-        dtype = None
-        if part.dtype is not None:
-            given = _spacing(spacing[i]) if spacing else ()
-            dtype = None if given is None else _gradient_dtype(part, given)
+        step = [operand(spacing[i])] if spacing else []
+        # Coordinates instead of a step are differenced first, as their values say.
+        known = part.dtype is not None and all(x.shape == () and x.dtype is not None for x in step)
+        dtype = probe(np.gradient, Sample(part.dtype, (2,)), *(one(x, 0) for x in step)) if known else None
         specs.append(Spec(dtype, part.shape))
     # A vector, or one axis asked for, comes back bare.
     return specs[0] if len(specs) == 1 else tuple(specs)
-
-
-def _spacing(x: Any) -> tuple[Operand, ...] | None:
-    """Return the step if it is a number; coordinates are differenced first, as their values say."""
-    part = operand(x)
-    return (part,) if part.shape == () and part.dtype is not None else None
-
-
-def _gradient_dtype(part: Operand, spacing: tuple[Operand, ...]) -> Any:
-
-    return probe(np.gradient, Sample(part.dtype, (2,)), *(one(item, 0) for item in spacing))
 
 
 @rule("trapezoid", "trapz")
@@ -141,24 +120,25 @@ def _less(size: Extent) -> Extent:
     return None if size is None else minus(size, 1)
 
 
-def _slid(func: Any, mode_default: str) -> None:
-    @rule(func)
-    def rule_(a: Any, v: Any, mode: Any = mode_default) -> Spec:
-        left, right = operand(a), operand(v)
-        dtype = probe(func, one(left), one(right))
-        sizes: list[Extent] = []
-        for part in (left, right):
-            if part.ndim is not None and part.ndim > 1:
-                raise ValueError("object too deep for desired array")
-            if part.ndim == 0 and func is np.correlate:
-                raise ValueError("object of too small depth for desired array")
-            size: Extent = None if part.shape is None else (part.shape[0] if part.shape else 1)
-            if size == 0:
-                raise ValueError(
-                    "the arrays must not be empty: 'a' cannot be empty" if part is left else "v cannot be empty"
-                )
-            sizes.append(size)
-        return Spec(dtype, (_slid_size(sizes[0], sizes[1], mode),))
+@each(np.convolve, np.correlate)
+def _slid(func: Any, a: Any, v: Any, mode: Any = None) -> Spec:
+    left, right = operand(a), operand(v)
+    dtype = probe(func, one(left), one(right))
+    sizes: list[Extent] = []
+    for part in (left, right):
+        if part.ndim is not None and part.ndim > 1:
+            raise ValueError("object too deep for desired array")
+        if part.ndim == 0 and func is np.correlate:
+            raise ValueError("object of too small depth for desired array")
+        size: Extent = None if part.shape is None else (part.shape[0] if part.shape else 1)
+        if size == 0:
+            raise ValueError(
+                "the arrays must not be empty: 'a' cannot be empty" if part is left else "v cannot be empty"
+            )
+        sizes.append(size)
+    if mode is None:
+        mode = "full" if func is np.convolve else "valid"
+    return Spec(dtype, (_slid_size(sizes[0], sizes[1], mode),))
 
 
 def _slid_size(m: Extent, n: Extent, mode: Any) -> Extent:
@@ -172,10 +152,6 @@ def _slid_size(m: Extent, n: Extent, mode: Any) -> Extent:
     if mode in ("valid", 0):
         return max(m, n) - min(m, n) + 1
     raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')")
-
-
-_slid(np.convolve, "full")
-_slid(np.correlate, "valid")
 
 
 @rule(np.apply_over_axes)

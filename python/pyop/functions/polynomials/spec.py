@@ -9,10 +9,9 @@ import numpy as np
 from ...declare.dims import Extent
 from ...declare.spec import Spec
 from .. import rule
+from ..forms import each
 from ..operand import Operand, one, operand, probe
 from ..shape import add, least
-
-_func: Any
 
 
 def _coefficients(p: Any) -> Operand | None:
@@ -36,23 +35,18 @@ def _polyval(p: Any, x: Any) -> Spec:
     return Spec(dtype if least(_size(part)) or dtype == at.dtype else None, at.shape)
 
 
-def _combined(func: Any) -> None:
-    @rule(func)
-    def rule_(a1: Any, a2: Any) -> Spec:
-        a, b = _coefficients(a1), _coefficients(a2)
-        if a is None or b is None:
-            return Spec()
-        dtype = probe(func, one(a), one(b))
-        m, n = _size(a), _size(b)
-        if func is np.polymul:
-            # Leading zeros are dropped first, so that the length depends on the values.
-            return Spec(dtype, (None,))
-        longest = max(m, n) if isinstance(m, int) and isinstance(n, int) else m if m is not None and m == n else None
-        return Spec(dtype, (longest,))
-
-
-for _func in (np.polyadd, np.polysub, np.polymul):
-    _combined(_func)
+@each(np.polyadd, np.polysub, np.polymul)
+def _combined(func: Any, a1: Any, a2: Any) -> Spec:
+    a, b = _coefficients(a1), _coefficients(a2)
+    if a is None or b is None:
+        return Spec()
+    dtype = probe(func, one(a), one(b))
+    m, n = _size(a), _size(b)
+    if func is np.polymul:
+        # Leading zeros are dropped first, so that the length depends on the values.
+        return Spec(dtype, (None,))
+    longest = max(m, n) if isinstance(m, int) and isinstance(n, int) else m if m is not None and m == n else None
+    return Spec(dtype, (longest,))
 
 
 @rule(np.polydiv)

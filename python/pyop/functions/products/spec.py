@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from ...declare.dims import Extent
 from ...declare.spec import Spec
 from .. import rule, ufuncs
+from ..forms import each
 from ..operand import Operand, Sample, Shape, one, operand, probe
-from ..shape import axis_of, broadcast, dropped, merge, mul, prod, same
+from ..shape import axis_of, broadcast, dropped, merge, mul, prod, same, text
 
 
 def _pair_dtype(func: Any, a: Operand, b: Operand) -> Any:
@@ -27,26 +29,16 @@ def contracted(a: Shape, b: Shape, axis: int, what: str) -> Shape:
     merge(
         a[-1],
         b[k],
-        f"{what}: shapes {_text(a)} and {_text(b)} not aligned: "
-        f"{a[-1]} (dim {len(a) - 1}) != {b[k]} (dim {k % len(b)})",
+        f"{what}: shapes {text(a)} and {text(b)} not aligned: {a[-1]} (dim {len(a) - 1}) != {b[k]} (dim {k % len(b)})",
     )
     return a[:-1] + dropped(b, k % len(b))
 
 
-def _text(shape: tuple[Extent, ...]) -> str:
-    return "(" + ",".join("?" if size is None else str(size) for size in shape) + ("," if len(shape) == 1 else "") + ")"
-
-
-@rule(np.dot)
-def _dot(a: Any, b: Any, out: Any = None) -> Spec:
+@each(np.dot, np.inner)
+def _dot(func: Any, a: Any, b: Any, out: Any = None) -> Spec:
     left, right = operand(a), operand(b)
-    return Spec(_pair_dtype(np.dot, left, right), contracted(left.shape, right.shape, -2, "np.dot"))
-
-
-@rule(np.inner)
-def _inner(a: Any, b: Any, /) -> Spec:
-    left, right = operand(a), operand(b)
-    return Spec(_pair_dtype(np.inner, left, right), contracted(left.shape, right.shape, -1, "np.inner"))
+    shape = contracted(left.shape, right.shape, -2 if func is np.dot else -1, f"np.{func.__name__}")
+    return Spec(_pair_dtype(func, left, right), shape)
 
 
 @rule(np.vdot)
@@ -72,14 +64,9 @@ def _vector_outer(x1: Any, x2: Any, /) -> Spec:
     return _outer(x1, x2)
 
 
-@rule("linalg.matmul")
-def _matmul(x1: Any, x2: Any, /) -> Any:
-    return ufuncs.infer(np.matmul, "__call__", (x1, x2), {})
-
-
-@rule("linalg.vecdot")
-def _vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
-    return ufuncs.infer(np.vecdot, "__call__", (x1, x2), {"axis": axis})
+@each("linalg.matmul", "linalg.vecdot")
+def _of_ufunc(func: Any, x1: Any, x2: Any, /, **options: Any) -> Any:
+    return ufuncs.infer(getattr(np, func.__name__), "__call__", (x1, x2), options)
 
 
 @rule("tensordot", "linalg.tensordot")
@@ -191,7 +178,7 @@ def _subscripts(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
         raise ValueError("must specify the einstein sum subscripts string and at least one operand")
     if isinstance(args[0], str):
         return args[0].replace(" ", ""), list(args[1:])
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    alphabet = ascii_uppercase + ascii_lowercase
 
     def text(labels: Any) -> str:
         return "".join("..." if label is Ellipsis else alphabet[int(label)] for label in labels)

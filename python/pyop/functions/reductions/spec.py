@@ -1,4 +1,7 @@
-"""Reductions and running reductions: one value, or one running value, along axes."""
+"""Reductions and running reductions: one value, or one running value, along axes.
+
+What has no say in dtype and shape is `options`: NumPy has looked at the call before it asks anybody.
+"""
 
 from __future__ import annotations
 
@@ -8,97 +11,48 @@ import numpy as np
 
 from ...declare.spec import Spec
 from .. import rule
+from ..forms import each
 from ..operand import BOOL, INTP, DType, Operand, one, operand, probe
 from ..shape import add, axis_of, prod, reduced, replaced
 
-_func: Any
-
 
 def _dtype(func: Any, part: Operand, dtype: Any = None) -> DType | None:
-    if dtype is not None:
-        return probe(func, one(part), dtype=np.dtype(dtype))
-    return probe(func, one(part))
+    return probe(func, one(part), **({} if dtype is None else {"dtype": np.dtype(dtype)}))
 
 
-def _sums(func: Any) -> None:
-    @rule(func)
-    def rule_(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = 0,
-        where: Any = True,
-    ) -> Spec:
-        part = operand(a)
-        return Spec(_dtype(func, part, dtype), reduced(part.shape, axis, keepdims))
+@each(np.sum, np.prod, np.nansum, np.nanprod, np.mean, np.nanmean)
+def _sum(
+    func: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *rest: Any,
+    **options: Any,
+) -> Spec:  # fmt: skip
+    part = operand(a)
+    return Spec(_dtype(func, part, dtype), reduced(part.shape, axis, keepdims))
 
 
-for _func in (np.sum, np.prod, np.nansum, np.nanprod):
-    _sums(_func)
+@each(np.std, np.var, np.nanstd, np.nanvar)
+def _moment(
+    func: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
+    **options: Any,
+) -> Spec:  # fmt: skip
+    return _sum(func, a, axis, dtype, out, keepdims)
 
 
-def _extremes(func: Any) -> None:
-    @rule(func)
-    def rule_(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-    ) -> Spec:
-        part = operand(a)
-        _no_empty(func, part, axis, initial)
-        return Spec(_dtype(func, part), reduced(part.shape, axis, keepdims))
-
-
-def _no_empty(func: Any, part: Operand, axis: Any, initial: Any = None) -> None:
-    """Refuse an extreme of nothing, which is already sure when a size is the number zero."""
+@each(np.max, np.min, np.amax, np.amin, np.nanmax, np.nanmin, np.ptp)
+def _extreme(
+    func: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Spec:
+    part = operand(a)
+    # An extreme of nothing is refused, which is already sure when a size is the number zero.
     if initial is None and part.shape and isinstance(axis, (int, type(None))):
         sizes = part.shape if axis is None else (part.shape[axis_of(axis, len(part.shape))],)
         rest = reduced(part.shape, axis)
         if 0 in sizes and rest is not None and 0 not in rest:
             raise ValueError(f"zero-size array to reduction operation {func.__name__}, which has no identity")
-
-
-for _func in (np.max, np.min, np.amax, np.amin, np.nanmax, np.nanmin):
-    _extremes(_func)
-
-
-def _moments(func: Any) -> None:
-    @rule(func)
-    def rule_(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: Any = 0,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-        mean: Any = None,
-        correction: Any = 0,
-    ) -> Spec:
-        part = operand(a)
-        return Spec(_dtype(func, part, dtype), reduced(part.shape, axis, keepdims))
-
-
-for _func in (np.std, np.var, np.nanstd, np.nanvar):
-    _moments(_func)
-
-
-def _means(func: Any) -> None:
-    @rule(func)
-    def rule_(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-    ) -> Spec:
-        part = operand(a)
-        return Spec(_dtype(func, part, dtype), reduced(part.shape, axis, keepdims))
-
-
-for _func in (np.mean, np.nanmean):
-    _means(_func)
+    return Spec(_dtype(func, part), reduced(part.shape, axis, keepdims))
 
 
 @rule("all", "any")
-def _truth(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Spec:
+def _truth(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Spec:
     part = operand(a)
     # Over objects, `and` and `or` hand back one of the operands.
     dtype = None if part.dtype is None or part.kind == "O" else BOOL
@@ -124,51 +78,34 @@ def _single(axis: Any) -> int:
     return int(axis)
 
 
-@rule(np.ptp)
-def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Spec:
-    part = operand(a)
-    _no_empty(np.ptp, part, axis)
-    return Spec(_dtype(np.ptp, part), reduced(part.shape, axis, keepdims))
-
-
 @rule(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Spec:
     return Spec(INTP, reduced(operand(a).shape, axis, keepdims))
 
 
-def _running(func: Any) -> None:
-    @rule(func)
-    def rule_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Spec:
-        part = operand(a)
-        result = _dtype(func, part, dtype)
-        if axis is None:
-            return Spec(result, (None if part.shape is None else prod(part.shape),))
-        if part.shape is not None:
-            axis_of(axis, max(len(part.shape), 1))
-        return Spec(result, (1,) if part.shape == () else part.shape)
+@each(np.cumsum, np.cumprod, np.nancumsum, np.nancumprod)
+def _running(func: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Spec:
+    part = operand(a)
+    result = _dtype(func, part, dtype)
+    if axis is None:
+        return Spec(result, (None if part.shape is None else prod(part.shape),))
+    if part.shape is not None:
+        axis_of(axis, max(len(part.shape), 1))
+    return Spec(result, (1,) if part.shape == () else part.shape)
 
 
-for _func in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod):
-    _running(_func)
-
-
-def _cumulative(func: Any) -> None:
-    @rule(func)
-    def rule_(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False) -> Spec:
-        part = operand(x)
-        result = _dtype(func, part, dtype)
-        if part.shape is None:
-            return Spec(result, None)
-        shape = part.shape or (1,)
-        if axis is None:
-            if len(shape) > 1:
-                raise ValueError(f"{func.__name__}: for arrays of more than one dimension, axis= is required")
-            axis = 0
-        k = axis_of(axis, len(shape))
-        size = shape[k]
-        return Spec(result, replaced(shape, k, add(size, 1) if include_initial else size))
-
-
-for _name in ("cumulative_sum", "cumulative_prod"):
-    if hasattr(np, _name):  # NumPy 2.1
-        _cumulative(getattr(np, _name))
+@each("cumulative_sum", "cumulative_prod")  # NumPy 2.1
+def _cumulative(
+    func: Any, x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False
+) -> Spec:
+    part = operand(x)
+    result = _dtype(func, part, dtype)
+    if part.shape is None:
+        return Spec(result, None)
+    shape = part.shape or (1,)
+    if axis is None:
+        if len(shape) > 1:
+            raise ValueError(f"{func.__name__}: for arrays of more than one dimension, axis= is required")
+        axis = 0
+    k = axis_of(axis, len(shape))
+    return Spec(result, replaced(shape, k, add(shape[k], 1) if include_initial else shape[k]))

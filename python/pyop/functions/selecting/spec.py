@@ -9,9 +9,10 @@ import numpy as np
 from ...declare.dims import Extent
 from ...declare.spec import Spec
 from .. import rule
+from ..forms import shaped
 from ..indexing.spec import nonzero
-from ..operand import one, operand, probe
-from ..shape import axis_of, broadcast, replaced, unknown
+from ..operand import Sizes, one, operand, probe
+from ..shape import axis_of, broadcast, replaced
 
 
 @rule(np.where)
@@ -59,8 +60,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Spec:
 
 @rule(np.piecewise)
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Spec:
-    part = operand(x)
-    return Spec(part.dtype, part.shape)
+    return operand(x).spec
 
 
 @rule("compress")
@@ -68,23 +68,24 @@ def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Spec
     part, test = operand(a), operand(condition)
     if test.ndim is not None and test.ndim != 1:
         raise ValueError("condition must be a 1-d array")
-    count: Extent = None
-    if not isinstance(condition, Spec):
-        count = int(np.count_nonzero(condition))
+    count = _true(condition)
     if axis is None:
         return Spec(part.dtype, (count,))
     if part.shape is None:
-        return Spec(part.dtype, None)
+        return part.spec
     shape = part.shape or (1,)
     return Spec(part.dtype, replaced(shape, axis_of(axis, len(shape)), count))
 
 
 @rule(np.extract)
 def _extract(condition: Any, arr: Any) -> Spec:
-    return Spec(operand(arr).dtype, (None if isinstance(condition, Spec) else int(np.count_nonzero(condition)),))
+    return Spec(operand(arr).dtype, (_true(condition),))
 
 
-@rule(np.trim_zeros)
-def _trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Spec:
-    part = operand(filt)
-    return Spec(part.dtype, unknown(part.ndim))
+def _true(condition: Any) -> Extent:
+    return None if isinstance(condition, Spec) else int(np.count_nonzero(condition))
+
+
+@shaped(np.trim_zeros)
+def _trim_zeros(filt: Sizes, trim: Any = "fb", axis: Any = None) -> Sizes:
+    return (None,) * len(filt)

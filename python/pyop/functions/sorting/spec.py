@@ -9,8 +9,9 @@ import numpy as np
 
 from ...declare.spec import Spec
 from .. import rule
-from ..operand import INTP, Operand, Shape, one, operand, probe
-from ..shape import axis_of, full, prod
+from ..forms import mapped
+from ..operand import INTP, Operand, Shape, operand
+from ..shape import axis_of, full, one_d, one_dimension, prod
 
 
 def _ordered(part: Operand, axis: Any) -> Shape:
@@ -55,11 +56,7 @@ def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", orde
 @rule(np.argpartition)
 def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Spec:
     part = operand(a)
-    if part.shape == ():
-        part = Operand(part.dtype, (1,))
-    shape = _ordered(part, axis)
-    _in_range(part, kth, axis)
-    return Spec(INTP, shape)
+    return Spec(INTP, _partition(Spec(part.dtype, one_d(part.shape)), kth, axis).shape)
 
 
 @rule(np.lexsort)
@@ -87,17 +84,12 @@ def _lexsort(keys: Any, axis: Any = -1) -> Spec:
 
 @rule(np.sort_complex)
 def _sort_complex(a: Any) -> Spec:
-    part = operand(a)
-    return Spec(probe(np.sort_complex, one(part)), part.shape)
+    return mapped(np.sort_complex, a)
 
 
 @rule(np.searchsorted)
 def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Spec:
-    part = operand(a)
-    if part.ndim is not None and part.ndim != 1:
-        raise ValueError(
-            "object too deep for desired array" if part.ndim else "object of too small depth for desired array"
-        )
+    one_dimension(operand(a))
     if isinstance(side, str) and side not in ("left", "right"):
         raise ValueError(f"search side must be 'left' or 'right' (got '{side}')")
     return Spec(INTP, operand(v).shape)

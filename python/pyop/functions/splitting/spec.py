@@ -11,6 +11,7 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from ...refusals import refusal
 from .. import rule
+from ..forms import each
 from ..indexing.spec import sliced
 from ..operand import Operand, operand
 from ..shape import axis_of, dropped, floordiv, replaced
@@ -54,30 +55,22 @@ def _between(size: Extent, cuts: list[int]) -> list[Extent]:
     return [sliced(size, slice(start, stop)) for start, stop in zip([0, *cuts], stops, strict=True)]
 
 
-@rule(np.split)
-def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Spec]:
-    return _pieces(operand(ary), indices_or_sections, axis, even=True)
+@each(np.split, np.array_split)
+def _split(func: Any, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Spec]:
+    return _pieces(operand(ary), indices_or_sections, axis, even=func is np.split)
 
 
-@rule(np.array_split)
-def _array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Spec]:
-    return _pieces(operand(ary), indices_or_sections, axis, even=False)
+_ALONG = {np.hsplit: (1, 1), np.vsplit: (0, 2), np.dsplit: (2, 3)}  # which axis, and the least rank
 
 
-def _along(func: Any, axis: int, least: int) -> None:
-    @rule(func)
-    def rule_(ary: Any, indices_or_sections: Any) -> list[Spec]:
-        part = operand(ary)
-        if part.ndim is not None and part.ndim < least:
-            raise ValueError(f"{func.__name__} only works on arrays of {least} or more dimensions")
-        # hsplit cuts the only axis of a vector, the second of anything else.
-        along = 0 if func is np.hsplit and part.ndim == 1 else axis
-        return _pieces(part, indices_or_sections, along, even=True)
-
-
-_along(np.hsplit, 1, 1)
-_along(np.vsplit, 0, 2)
-_along(np.dsplit, 2, 3)
+@each(*_ALONG)
+def _along(func: Any, ary: Any, indices_or_sections: Any) -> list[Spec]:
+    part = operand(ary)
+    axis, least = _ALONG[func]
+    if part.ndim is not None and part.ndim < least:
+        raise ValueError(f"{func.__name__} only works on arrays of {least} or more dimensions")
+    # hsplit cuts the only axis of a vector, the second of anything else.
+    return _pieces(part, indices_or_sections, 0 if func is np.hsplit and part.ndim == 1 else axis, even=True)
 
 
 @rule("unstack")

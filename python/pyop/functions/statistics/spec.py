@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,18 @@ from ...declare.dims import Extent
 from ...declare.spec import Spec
 from ...refusals import refusal
 from .. import rule
+from ..forms import each
 from ..operand import FLOAT, INTP, DType, Operand, Sample, Shape, one, operand, probe
-from ..shape import add, axis_of, concrete, full, least, reduced
-
-_func: Any
+from ..shape import add, axis_of, concrete, full, least, one_dimension, reduced
 
 
-def _medians(func: Any) -> None:
-    @rule(func)
-    def rule_(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False) -> Spec:
-        part = operand(a)
-        dtype = None if part.kind == "O" else probe(func, one(part))
-        return Spec(dtype, reduced(part.shape, axis, keepdims))
-
-
-for _func in (np.median, np.nanmedian):
-    _medians(_func)
+@each(np.median, np.nanmedian)
+def _median(
+    func: Any, a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
+) -> Spec:
+    part = operand(a)
+    dtype = None if part.kind == "O" else probe(func, one(part))
+    return Spec(dtype, reduced(part.shape, axis, keepdims))
 
 
 def _plain(part: Operand, q: Operand, axis: Any) -> bool:
@@ -37,44 +34,29 @@ def _plain(part: Operand, q: Operand, axis: Any) -> bool:
     return q.ndim == 0 or (q.ndim == 1 and full(part.shape))
 
 
-def _quantiles(func: Any, top: int) -> None:
-    def rule_(
-        a: Any,
-        q: Any,
-        axis: Any = None,
-        out: Any = None,
-        overwrite_input: Any = False,
-        method: Any = "linear",
-        keepdims: Any = False,
-        *,
-        weights: Any = None,
-        interpolation: Any = None,
-    ) -> Spec:
-        part, at = operand(a), operand(q)
-        if func in (np.nanquantile, np.nanpercentile) and not _plain(part, at, axis):
-            return Spec()
-        if not isinstance(q, Spec):
-            values = np.asarray(q)
-            if values.dtype.kind in "biuf" and not np.all((values >= 0) & (values <= top)):
-                kind, bounds = ("Percentiles", "[0, 100]") if top == 100 else ("Quantiles", "[0, 1]")
-                raise ValueError(f"{kind} must be in the range {bounds}")
-        options: dict[str, Any] = {} if weights is None else {"weights": one(weights), "axis": 0}
+@each(np.quantile, np.nanquantile, np.percentile, np.nanpercentile)
+def _quantile(
+    func: Any, a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
+    keepdims: Any = False, *, weights: Any = None, interpolation: Any = None,
+) -> Spec:  # fmt: skip
+    part, at = operand(a), operand(q)
+    without_nans = func in (np.nanquantile, np.nanpercentile)
+    if without_nans and not _plain(part, at, axis):
+        return Spec()
+    if not isinstance(q, Spec):
+        top, kind = (1, "Quantiles") if func in (np.quantile, np.nanquantile) else (100, "Percentiles")
+        values = np.asarray(q)
+        if values.dtype.kind in "biuf" and not np.all((values >= 0) & (values <= top)):
+            raise ValueError(f"{kind} must be in the range [0, {top}]")
+    options: dict[str, Any] = {} if weights is None else {"weights": one(weights), "axis": 0}
+    dtype = None
+    if at.shape is not None and part.kind != "O":
         # The number of dimensions of q decides whether its dtype counts.
-        dtype = (
-            None
-            if at.shape is None or part.kind == "O"
-            else probe(func, one(part), one(at, len(at.shape)), method=method, **options)
-        )
-        if func in (np.nanquantile, np.nanpercentile) and not full(part.shape):
-            dtype = dtype if dtype == probe(np.nanmean, one(part)) else None
-        rest = reduced(part.shape, axis, keepdims)
-        return Spec(dtype, None if at.shape is None or rest is None else at.shape + rest)
-
-    rule(func)(rule_)
-
-
-for _func, _top in ((np.quantile, 1), (np.nanquantile, 1), (np.percentile, 100), (np.nanpercentile, 100)):
-    _quantiles(_func, _top)
+        dtype = probe(func, one(part), one(at, len(at.shape)), method=method, **options)
+    if without_nans and not full(part.shape) and dtype != probe(np.nanmean, one(part)):
+        dtype = None
+    rest = reduced(part.shape, axis, keepdims)
+    return Spec(dtype, None if at.shape is None or rest is None else at.shape + rest)
 
 
 @rule(np.average)
@@ -124,10 +106,7 @@ def _covariance(func: Any, m: Any, y: Any, rowvar: Any, dtype: Any) -> Spec:
         return Spec(FLOAT, (0, 0))  # of no variables there is no matrix, whatever y is
     if result != FLOAT and not least(_rows(parts[0], rowvar)):
         result = None
-    count: Extent = 0
-    for part in parts:
-        rows = _rows(part, rowvar)
-        count = add(count, rows)
+    count = reduce(add, [_rows(part, rowvar) for part in parts])
     if len(parts) == 1 and parts[0].ndim is None:
         return Spec(result, None)
     if count == 1:
@@ -136,22 +115,12 @@ def _covariance(func: Any, m: Any, y: Any, rowvar: Any, dtype: Any) -> Spec:
 
 
 @rule(np.cov)
-def _cov(
-    m: Any,
-    y: Any = None,
-    rowvar: Any = True,
-    bias: Any = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    *,
-    dtype: Any = None,
-) -> Spec:
+def _cov(m: Any, y: Any = None, rowvar: Any = True, *args: Any, dtype: Any = None, **options: Any) -> Spec:
     return _covariance(np.cov, m, y, rowvar, dtype)
 
 
 @rule(np.corrcoef)
-def _corrcoef(x: Any, y: Any = None, rowvar: Any = True, *args: Any, dtype: Any = None, **kwargs: Any) -> Spec:
+def _corrcoef(x: Any, y: Any = None, rowvar: Any = True, *args: Any, dtype: Any = None, **options: Any) -> Spec:
     return _covariance(np.corrcoef, x, y, rowvar, dtype)
 
 
@@ -180,13 +149,10 @@ def _histogram(
 ) -> tuple[Spec, Spec]:
     part = operand(a)
     count = _bin_count(bins)
-    counts: DType | None = INTP
+    counts = INTP if weights is None else operand(weights).dtype
     if density:
-        counts = FLOAT
-    elif weights is not None:
-        counts = operand(weights).dtype
-    edges = _histogram_edges(a, bins, range)
-    return Spec(None if part.dtype is None and density else counts, (count,)), edges
+        counts = None if part.dtype is None else FLOAT
+    return Spec(counts, (count,)), _histogram_edges(a, bins, range)
 
 
 @rule(np.histogram_bin_edges)
@@ -245,10 +211,7 @@ def _grid_dtype(bins: Any, x: Any, range: Any) -> DType | None:
 @rule(np.bincount)
 def _bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Spec:
     part = operand(x)
-    if part.ndim is not None and part.ndim != 1:
-        raise ValueError(
-            "object of too small depth for desired array" if part.ndim == 0 else "object too deep for desired array"
-        )
+    one_dimension(part)
     if part.kind not in ("", "b", "i", "u", "O"):
         raise TypeError(f"Cannot cast array data from {part.dtype!r} to dtype('int64') according to the rule 'safe'")
     return Spec(INTP if weights is None else FLOAT, (None,))
@@ -256,9 +219,5 @@ def _bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Spec:
 
 @rule(np.digitize)
 def _digitize(x: Any, bins: Any, right: Any = False) -> Spec:
-    edges = operand(bins)
-    if edges.ndim is not None and edges.ndim != 1:
-        raise ValueError(
-            "object of too small depth for desired array" if edges.ndim == 0 else "object too deep for desired array"
-        )
+    one_dimension(operand(bins))
     return Spec(INTP, operand(x).shape)
