@@ -10,6 +10,7 @@
 #include "autograd/tensor_parts.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -104,8 +105,7 @@ int tensor_clear(PyObject* self) {
     return 0;
 }
 
-PyObject* tensor_repr(PyObject* self) {
-    TensorObject* t = as_tensor(self);
+PyObject* text_of_tensor(TensorObject* t) {
     Ref text = Ref::steal(PyObject_Repr(as_object(t->data)));
     if (!text) return nullptr;
     // "array(…)" becomes "Tensor(…)"
@@ -116,6 +116,14 @@ PyObject* tensor_repr(PyObject* self) {
         return name ? PyUnicode_FromFormat("Tensor(%U, grad_fn=<%U>)", inner.get(), name.get()) : nullptr;
     }
     return PyUnicode_FromFormat("Tensor(%U%s)", inner.get(), t->requires_grad ? ", requires_grad=True" : "");
+}
+
+// For a function that is differentiated, a text that it may show, but not go by: that of an array would be another.
+PyObject* tensor_repr(PyObject* self) {
+    TensorObject* t = as_tensor(self);
+    Ref text = Ref::steal(text_of_tensor(t));
+    if (!text || !watching() || !autograd_state.transformations || !is_watched(t)) return text.release();
+    return PyObject_CallOneArg(up_calls.shown_text, text.get());
 }
 
 // A scalar of NumPy is told apart by its value, a Tensor by its identity; but a function that is being differentiated

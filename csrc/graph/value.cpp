@@ -61,16 +61,9 @@ PyObject* value_key(PyObject* self, void*) {
     return PyLong_FromUnsignedLongLong(static_cast<uint64_t>(e.node) << 32 | e.output);
 }
 
-PyObject* value_repr(PyObject* self) {
-    Ref name = Ref::steal(value_name(self, nullptr));
-    Ref spec = Ref::steal(value_spec(self, nullptr));
-    if (!name || !spec) return nullptr;
-    return PyUnicode_FromFormat("<pyop.Value %R %S>", name.get(), spec.get());
-}
-
-// For the function under trace, a text that it cannot look into: that of an array would be another.
+// For the function under trace, a text that it may show, but not go by: that of an array would be another.
 PyObject* value_shown(PyObject* self) {
-    Ref text = Ref::steal(value_repr(self));
+    Ref text = Ref::steal(text_of_value(self));
     if (!text || !watching() || graph_being_built() != as_value(self)->graph) return text.release();
     return PyObject_CallOneArg(up_calls.shown_text, text.get());
 }
@@ -99,7 +92,7 @@ PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* i
         if (kept) PyErr_SetObject(errors.graph, kept.get());
         return nullptr;
     }
-    Ref text = Ref::steal(value_repr(self));
+    Ref text = Ref::steal(text_of_value(self));
     Ref storing = text ? Ref::steal(PyObject_CallOneArg(up_calls.text_of_store, text.get())) : Ref();
     if (!storing) return nullptr;
     if (storing.get() != Py_None)
@@ -244,6 +237,13 @@ const PyType_Slot own_slots[] = {
 };
 
 }  // namespace
+
+PyObject* text_of_value(PyObject* self) {
+    Ref name = Ref::steal(value_name(self, nullptr));
+    Ref spec = Ref::steal(value_spec(self, nullptr));
+    if (!name || !spec) return nullptr;
+    return PyUnicode_FromFormat("<pyop.Value %R %S>", name.get(), spec.get());
+}
 
 PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags) {
     ValueObject* v = PyObject_GC_New(ValueObject, value_type);

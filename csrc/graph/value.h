@@ -41,6 +41,8 @@ PYOP_INLINE bool is_value(PyObject* o) { return Py_TYPE(o) == value_type; }
 PYOP_INLINE ValueObject* as_value(PyObject* o) { return reinterpret_cast<ValueObject*>(o); }
 
 PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags = 0);
+// What is known of it, for messages. (repr() may refuse: the function under trace must not go by it.)
+PyObject* text_of_value(PyObject* value);
 PyObject* node_handle_new(PyObject* graph, uint32_t index);
 
 // `ufunc(*inputs)` as a node, when its specs can be had without Python; else through Python. With `instead` the node

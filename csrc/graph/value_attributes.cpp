@@ -47,7 +47,7 @@ PYOP_COLD PyObject* absent(PyObject* value, PyObject* name) {
         restore_pending(std::move(missing));
         return nullptr;
     }
-    Ref shown = Ref::steal(PyObject_Repr(value));
+    Ref shown = Ref::steal(text_of_value(value));
     if (!shown) return nullptr;
     return refuse(PyExc_TypeError,
                   "attribute '%U' of %U: NumPy has it, but a Value has no numbers and no memory until its graph runs: "
@@ -56,7 +56,7 @@ PYOP_COLD PyObject* absent(PyObject* value, PyObject* name) {
 }
 
 PYOP_COLD PyObject* unsure(PyObject* value, PyObject* name) {
-    Ref shown = Ref::steal(PyObject_Repr(value));
+    Ref shown = Ref::steal(text_of_value(value));
     if (!shown) return nullptr;
     return refuse(PyExc_TypeError,
                   "attribute '%U' of %U: arrays have it and scalars have not, and which of the two this is, is known "

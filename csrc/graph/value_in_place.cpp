@@ -22,7 +22,7 @@ constexpr const char* kMethods[kOperators] = {"iadd", "isub", "imul", "imod",   
                                               "iand", "ixor", "ior",  "ifloordiv", "itruediv", "imatmul"};
 
 PYOP_COLD PyObject* unknown_form(PyObject* value, const char* operation) {
-    Ref text = Ref::steal(PyObject_Repr(value));
+    Ref text = Ref::steal(text_of_value(value));
     if (!text) return nullptr;
     return refuse(
         PyExc_TypeError,

@@ -12,10 +12,12 @@ namespace {
 int refuse_symbolic_statics(const OpObject& op, const BoundArguments& bound) {
     for (size_t i = 0; i < bound.static_values.size(); ++i) {
         if (!is_value(bound.static_values[i])) continue;
+        const Ref text = Ref::steal(text_of_value(bound.static_values[i]));
+        if (!text) return -1;
         PyErr_Format(PyExc_TypeError,
                      "keyword argument '%U' of %s is static: it is stored with the node, so it must be a concrete "
-                     "Python value, not %R; make the parameter positional to pass arrays",
-                     bound.static_names[i], OpCaller(op).description().c_str(), bound.static_values[i]);
+                     "Python value, not %U; make the parameter positional to pass arrays",
+                     bound.static_names[i], OpCaller(op).description().c_str(), text.get());
         return -1;
     }
     if (!bound.out || bound.out == Py_None) return 0;

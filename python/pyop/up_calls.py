@@ -52,7 +52,7 @@ from .graph.value_methods import getitem
 from .graph.value_refusals import text_of_store
 from .profile import Profile
 from .refusals import remedy_of_caller
-from .tracing.shown import Shown
+from .tracing.shown import shown_text
 from .transforms.marker import argument
 from .transforms.op_rule import OpGradient
 from .transforms.stop import stopped
@@ -68,7 +68,7 @@ CALLS: dict[str, object] = {
     "value_array_ufunc": array_ufunc,
     "value_array_function": array_function,
     "value_getitem": getitem,
-    "shown_text": Shown,
+    "shown_text": shown_text,
     "value_in_place": in_place,
     "value_length": value_sequence.length,
     "value_iterate": value_sequence.iterate,

@@ -13,7 +13,7 @@ from .. import _core
 from .._tree import flatten
 from ..functions.surface import PRIORITY, SURFACE, Name
 from ..refusals import refusal
-from ..tracing.shown import Shown
+from ..tracing.shown import shown_text
 from .element_class import AMBIGUOUS, class_of_element
 
 __all__ = ["EXAMPLES", "TAKE", "Batched", "BatchedArray", "BatchedScalar", "is_batched", "level_of"]
@@ -92,7 +92,7 @@ class Batched(NDArrayOperatorsMixin):
         return self.array[key if type(self) is BatchedScalar or self.array.ndim > 1 else (*key, ...)]
 
     def __repr__(self) -> str:
-        return Shown(f"<one of {self.batch_size} examples of shape {self.shape}>")
+        return shown_text(f"<one of {self.batch_size} examples of shape {self.shape}>")
 
     def __format__(self, spec: str) -> str:
         if spec:
