@@ -76,15 +76,14 @@ bool same_buffer(PyObject* owner, PyObject* bytes) {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // CPython 3.12 and 3.13 still count
-// A number that no dict, or no class, had before this one was last changed; 0 where the interpreter does not tell: of
-// dicts from CPython 3.14 on, and of those of instances that share their keys.
-uint64_t version_of(PyObject* owner) {
-    if (PyType_Check(owner)) return reinterpret_cast<const PyTypeObject*>(owner)->tp_version_tag;
+// Where a dict has a number that no dict had before this one was last changed; null where the interpreter does not
+// tell: of dicts from CPython 3.14 on, and of those of instances that share their keys.
+const uint64_t* version_in(PyObject* dict) {
 #if PY_VERSION_HEX < 0x030E0000
-    const auto* d = reinterpret_cast<const PyDictObject*>(owner);
-    return d->ma_values ? 0 : d->ma_version_tag;
+    const auto* d = reinterpret_cast<const PyDictObject*>(dict);
+    return d->ma_values ? nullptr : &d->ma_version_tag;
 #else
-    return 0;
+    return nullptr;
 #endif
 }
 #pragma GCC diagnostic pop
@@ -106,12 +105,6 @@ bool same_context(PyObject* owner, PyObject* value) {
     if (PyContextVar_Get(owner, nullptr, &now) < 0) PyErr_Clear();
     const Ref found = Ref::steal(now);
     return now == or_null(value);
-}
-
-bool same_function(PyObject* owner, PyObject* parts) {
-    const auto known = [&](Py_ssize_t k) { return or_null(PyTuple_GET_ITEM(parts, k)); };
-    return PyFunction_GET_CODE(owner) == known(0) && PyFunction_GET_DEFAULTS(owner) == known(1) &&
-           PyFunction_GET_KW_DEFAULTS(owner) == known(2);
 }
 
 bool is_member(PyObject* owner, PyObject* key) {
@@ -191,17 +184,43 @@ int Captured::set(PyObject* readings) {
         owners[place].rows.push_back(read);
     }
     readings_ = Ref::borrow(readings);
-    owners_ = std::move(owners);
-    rows_ = std::move(rows);
+    watch(std::move(owners), rows);
     return 0;
+}
+
+// What a word of memory tells is held against that at each call, the others are looked up.
+void Captured::watch(std::vector<Owner> owners, const std::vector<Row>& rows) {
+    words_.clear();
+    owners_.clear();
+    rows_.clear();
+    const auto add = [&](const void* where, PyObject* expected) {
+        static_assert(sizeof expected == sizeof(uint64_t));
+        words_.push_back({where, reinterpret_cast<uint64_t>(or_null(expected))});
+    };
+    for (Owner& owner : owners) {
+        if (const uint64_t* version = PyDict_Check(owner.owner) ? version_in(owner.owner) : nullptr)
+            words_.push_back({version, 0, std::move(owner.rows)});  // no dict's version: looked up at the first call
+        else
+            owners_.push_back(std::move(owner));
+    }
+    for (const Row& row : rows) {
+        if (row.kind == ReadingKind::Cell) {
+            add(&reinterpret_cast<PyCellObject*>(row.owner)->ob_ref, row.value);
+        } else if (row.kind == ReadingKind::Function) {
+            const auto* function = reinterpret_cast<PyFunctionObject*>(row.owner);
+            add(&function->func_code, PyTuple_GET_ITEM(row.value, 0));
+            add(&function->func_defaults, PyTuple_GET_ITEM(row.value, 1));
+            add(&function->func_kwdefaults, PyTuple_GET_ITEM(row.value, 2));
+        } else {
+            rows_.push_back(row);
+        }
+    }
 }
 
 bool Captured::holds(const Row& row) {
     switch (row.kind) {
         case ReadingKind::Name:
             return PyDict_GetItemWithError(row.owner, row.key) == or_null(row.value);  // keys of text raise nothing
-        case ReadingKind::Cell:
-            return PyCell_GET(row.owner) == or_null(row.value);
         case ReadingKind::Type:
             return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(row.owner), row.key) == or_null(row.value);
         case ReadingKind::Items:
@@ -218,25 +237,37 @@ bool Captured::holds(const Row& row) {
             return same_member(row.owner, row.key, row.value);
         case ReadingKind::Context:
             return same_context(row.owner, row.value);
-        case ReadingKind::Function:
-            return same_function(row.owner, row.value);
         case ReadingKind::Weak:
             return static_cast<bool>(referent(row.owner)) == (row.value == Py_True);
+        case ReadingKind::Cell:
+        case ReadingKind::Function:
+            break;  // words
     }
     return false;
 }
 
+bool Captured::holds(const std::vector<Row>& rows) {
+    return std::all_of(rows.begin(), rows.end(), [](const Row& row) { return holds(row); });
+}
+
 bool Captured::holds(const Owner& owner) {
-    const uint64_t version = version_of(owner.owner);
-    if (PYOP_LIKELY(version && version == owner.version)) return true;
-    if (!std::all_of(owner.rows.begin(), owner.rows.end(), [](const Row& row) { return holds(row); })) return false;
-    owner.version = version_of(owner.owner);  // that of a class is given at a look-up
+    const auto version = [&]() -> uint64_t {
+        return PyType_Check(owner.owner) ? reinterpret_cast<const PyTypeObject*>(owner.owner)->tp_version_tag : 0;
+    };
+    if (PYOP_LIKELY(version() && version() == owner.version)) return true;
+    if (!holds(owner.rows)) return false;
+    owner.version = version();  // given at a look-up
+    return true;
+}
+
+bool Captured::holds(const Word& word) {
+    if (word.rows.empty() || !holds(word.rows)) return false;
+    word.expected = word.now();
     return true;
 }
 
 bool Captured::compare() const {
-    return std::all_of(owners_.begin(), owners_.end(), [](const Owner& owner) { return holds(owner); }) &&
-           std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return holds(row); });
+    return std::all_of(owners_.begin(), owners_.end(), [](const Owner& owner) { return holds(owner); }) && holds(rows_);
 }
 
 int Captured::traverse(visitproc visit, void* arg) const {

@@ -4,11 +4,13 @@
 // A plan has the numbers of the trace in it: of globals, variables of the closure, attributes, items of containers,
 // elements of arrays. A call of the compiled function compares them by address, and memory by its bytes, so that a
 // plan made for others is dropped and the function traced again. No Python code runs in that. What is in one dict or
-// class is looked up again only once the interpreter says that this has changed, where it does say so.
+// class is looked up again only once the interpreter says that this has changed, where it does say so: an ordinary
+// function is held against a few words of memory at each call.
 //
 // Threads: attached only; the GIL guards it.
 #pragma once
 
+#include <cstring>
 #include <vector>
 
 #include "array/numpy.h"
@@ -37,7 +39,11 @@ class Captured {
     // `readings`: a tuple of (kind, owner, key, value, label), as python/pyop/tracing/places.py makes them. -1 with
     // the error set if it is none.
     int set(PyObject* readings);
-    PYOP_INLINE bool unchanged() const { return (owners_.empty() && rows_.empty()) || compare(); }
+    PYOP_INLINE bool unchanged() const {
+        for (const Word& word : words_)
+            if (PYOP_UNLIKELY(word.now() != word.expected) && !holds(word)) return false;
+        return (owners_.empty() && rows_.empty()) || compare();
+    }
     int traverse(visitproc visit, void* arg) const;
 
   private:
@@ -49,14 +55,29 @@ class Captured {
     struct Owner {
         PyObject* owner;
         std::vector<Row> rows;
-        mutable uint64_t version = 0;  // of it when they were the same
+        mutable uint64_t version = 0;  // of a class when they were the same
+    };
+    // A word of memory that tells whether something was changed: an address, or the version of a dict.
+    struct Word {
+        const void* where;  // in an object of `readings_`
+        mutable uint64_t expected;
+        std::vector<Row> rows{};  // of the dict, which may have been changed elsewhere
+        uint64_t now() const {
+            uint64_t word;
+            std::memcpy(&word, where, sizeof word);
+            return word;
+        }
     };
     static bool holds(const Row& row);
+    static bool holds(const std::vector<Row>& rows);
     static bool holds(const Owner& owner);
+    static bool holds(const Word& word);
     bool compare() const;
+    void watch(std::vector<Owner> owners, const std::vector<Row>& rows);
 
     Ref readings_;
-    std::vector<Owner> owners_;
+    std::vector<Word> words_;
+    std::vector<Owner> owners_;  // classes, and dicts without a version
     std::vector<Row> rows_;  // the others
 };
 

@@ -260,17 +260,15 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
             bool arrays = true;
             for (uint32_t k = 0; k < ins.n_inputs; ++k) arrays &= is_exact_array(arguments[k]);
             PyObject* result;
-            if (PYOP_UNLIKELY(ins.anew && arrays) && own_constants(ins, operands, arguments) < 0) return -1;
+            if (PYOP_UNLIKELY(ins.anew_constant && arrays) && own_constants(ins, operands, arguments) < 0) return -1;
             const auto call = [&] {
                 return checked_call_plain(ins.callee.fn, *ins.callee.contract, arguments, ins.n_inputs, &result,
                                           NodeCaller(g, ins.node));
             };
             int done = 1;
             if (PYOP_LIKELY(arrays)) done = profiling() ? run_profiled(p, i, arguments, &result, call) : call();
-            if (PYOP_UNLIKELY(ins.anew && arrays)) {
-                if (done == 0 && !own_result(p, i, arguments, &result)) done = -1;
-                give_back_constants(ins, operands, arguments);
-            }
+            if (PYOP_UNLIKELY(ins.anew) && done == 0 && !own_result(p, i, arguments, &result)) done = -1;
+            if (PYOP_UNLIKELY(ins.anew_constant && arrays)) give_back_constants(ins, operands, arguments);
             if (PYOP_LIKELY(done == 0)) {
                 const uint32_t slot = p.results[ins.first_result];
                 if (PYOP_LIKELY(slot != kNoSlot))

@@ -191,6 +191,7 @@ class Lowering {
     static void lend_anew(Instruction& ins, Operand& o) {
         o.code |= Operand::kAnew;
         ins.anew = true;
+        ins.anew_constant |= o.constant();
     }
 
     void lend_shared_anew() {

@@ -42,6 +42,7 @@ struct Instruction {
     bool mutates;  // some input is written to
     bool in_place = false;  // a native step that may write over inputs nobody reads any more
     bool anew = false;  // some operand is
+    bool anew_constant = false;  // some constant is
     const NativeStep* native = nullptr;  // the callee then only tells the number of results
 };
 

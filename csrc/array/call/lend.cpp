@@ -1,8 +1,6 @@
 // array/call/lend.cpp: read-only views from a stack of recycled array objects, for each number of dimensions.
 #include "array/call/lend.h"
 
-#include <algorithm>  // std::equal
-
 #include "runtime/ref.h"
 
 namespace pyop {
@@ -73,13 +71,6 @@ void lend_return_steal(PyArrayObject* view) {
     v->data = nullptr;
     spares[ndim].items[spares[ndim].size++] = view;
     Py_DECREF(base);  // last: it may run anything
-}
-
-bool lend_unchanged(PyArrayObject* view, PyArrayObject* a) {
-    const PyArrayObject_fields *v = fields(view), *src = fields(a);
-    return v->base == as_object(a) && v->data == src->data && v->descr == src->descr && v->nd == src->nd &&
-           std::equal(v->dimensions, v->dimensions + v->nd, src->dimensions) &&
-           std::equal(v->strides, v->strides + v->nd, src->strides);
 }
 
 PyArrayObject* freeze_steal(PyArrayObject* a) {

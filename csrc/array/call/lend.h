@@ -20,7 +20,14 @@ PyArrayObject* lend_view_new(PyArrayObject* a);
 void lend_return_steal(PyArrayObject* view);
 
 // Whether a lent view still shows what `a` is: the function may have assigned its shape or dtype.
-bool lend_unchanged(PyArrayObject* view, PyArrayObject* a);
+PYOP_INLINE bool lend_unchanged(PyArrayObject* view, PyArrayObject* a) {
+    if (PyArray_BASE(view) != as_object(a) || PyArray_DATA(view) != PyArray_DATA(a) ||
+        PyArray_DESCR(view) != PyArray_DESCR(a) || PyArray_NDIM(view) != PyArray_NDIM(a))
+        return false;
+    for (int k = 0; k < PyArray_NDIM(a); ++k)  // fewer steps than memcmp takes to begin
+        if (PyArray_DIM(view, k) != PyArray_DIM(a, k) || PyArray_STRIDE(view, k) != PyArray_STRIDE(a, k)) return false;
+    return true;
+}
 
 // What one call has lent: borrowed pointers for read-only arrays, owned views for the others.
 struct Loan {
