@@ -9,7 +9,7 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.error_on_missing_interpreters = False
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
-PYTHONS = ["3.11", "3.12", "3.13"]
+PYTHONS = ["3.11", "3.12", "3.13", "3.14", "3.15"]
 WITH_CPP_TESTS = "-Ccmake.define.PYOP_TESTS=ON"
 
 

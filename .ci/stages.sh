@@ -1,38 +1,54 @@
 # Stages of a CI run: functions by name, timed, each with its own verdict. Sourced by .ci/run.
+#
+# Lanes run side by side, the stages of one lane one after the other. $work/verdicts has a line for each stage that has ended.
 
-passed=0 failed=0 skipped=0
-summary=()
+lanes=() # process groups beside this one's
 
 # skip REASON: leave the stage that is running; it counts as skipped, and the summary gives the reason.
 skip() {
-    echo "$*" >"$work/skipped"
+    echo "$*" >"$work/skipped.$stage"
     exit 0
 }
 
-# run_stages NAME…: run each function in a subshell, print the summary, exit 1 if any failed.
-run_stages() {
-    local name begin status verdict
-    for name in $*; do
-        printf '\n=== %s\n' "$name"
-        rm -f "$work/skipped"
-        begin=$SECONDS
-        ("$name" </dev/null)
-        status=$?
-        if [ $status -ne 0 ]; then
-            verdict="FAILED (exit status $status)"
-            failed=$((failed + 1))
-        elif [ -e "$work/skipped" ]; then
-            verdict="skipped: $(cat "$work/skipped")"
-            skipped=$((skipped + 1))
-        else
-            verdict=passed
-            passed=$((passed + 1))
-        fi
-        summary+=("$(printf '%-20s %5d s  %s' "$name" $((SECONDS - begin)) "$verdict")")
-        printf -- '--- %s\n' "${summary[-1]}"
+# run_stage NAME: the function in a subshell, its verdict at the end.
+run_stage() {
+    local stage=$1 begin=$SECONDS status verdict
+    printf '\n=== %s\n' "$stage"
+    ("$stage" </dev/null)
+    status=$?
+    if [ $status -ne 0 ]; then
+        verdict="FAILED (exit status $status)"
+    elif [ -e "$work/skipped.$stage" ]; then
+        verdict="skipped: $(cat "$work/skipped.$stage")"
+    else
+        verdict=passed
+    fi
+    printf '%-20s %5d s  %s\n' "$stage" $((SECONDS - begin)) "$verdict" | tee -a "$work/verdicts" | sed 's/^/--- /'
+}
+
+run_lane() {
+    local name
+    for name in $*; do run_stage "$name"; done
+}
+
+# run_lanes LANE…: each a list of stages. The first prints as it goes, the others when it has ended. Exit 1 if any stage failed.
+run_lanes() {
+    local first=$1 lane=0 names failed
+    : >"$work/verdicts"
+    shift
+    set -m # without job control a shell's background processes ignore SIGINT, which the tests of interrupts send
+    for names in "$@"; do
+        lane=$((lane + 1))
+        run_lane "$names" >"$work/lane.$lane.log" 2>&1 &
+        lanes+=($!)
     done
+    set +m
+    run_lane "$first"
+    wait
+    cat /dev/null $(seq -f "$work/lane.%g.log" 1 $lane)
+    failed=$(grep -c ' s  FAILED' "$work/verdicts")
     printf '\n=== summary: %d s\n' "$SECONDS"
-    printf '%s\n' "${summary[@]}"
-    printf 'stages: %d passed, %d failed, %d skipped\n' $passed $failed $skipped
-    [ $failed -eq 0 ]
+    cat "$work/verdicts"
+    printf 'stages: %d passed, %d failed, %d skipped\n' "$(grep -c ' s  passed' "$work/verdicts")" "$failed" "$(grep -c ' s  skipped' "$work/verdicts")"
+    [ "$failed" -eq 0 ]
 }
