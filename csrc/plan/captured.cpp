@@ -47,9 +47,10 @@ Ref together(PyArrayObject* a) {
 }
 
 bool same_form(PyArrayObject* a, PyArrayObject* form) {
-    const int ndim = PyArray_NDIM(form);
-    return PyArray_NDIM(a) == ndim && std::equal(PyArray_DIMS(a), PyArray_DIMS(a) + ndim, PyArray_DIMS(form)) &&
-           (PyArray_DESCR(a) == PyArray_DESCR(form) || PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(form)));
+    if (PyArray_NDIM(a) != PyArray_NDIM(form)) return false;
+    for (int k = 0; k < PyArray_NDIM(form); ++k)
+        if (PyArray_DIM(a, k) != PyArray_DIM(form, k)) return false;
+    return PyArray_DESCR(a) == PyArray_DESCR(form) || PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(form));
 }
 
 bool same_bytes(const void* data, size_t n, PyObject* bytes) {
@@ -58,6 +59,8 @@ bool same_bytes(const void* data, size_t n, PyObject* bytes) {
 
 bool same_array(PyArrayObject* a, PyArrayObject* form, PyObject* bytes) {
     if (!same_form(a, form)) return false;
+    if (PYOP_LIKELY(PyArray_FLAGS(a) & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS)))
+        return std::memcmp(PyArray_DATA(a), PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes)) == 0;
     const int same = same_elements(a, bytes);
     if (same < 0) PyErr_Clear();
     return same == 1;

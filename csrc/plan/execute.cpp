@@ -15,6 +15,14 @@ namespace {
 // An instruction on that much may take so long that signals are looked at when it is done.
 constexpr npy_intp kLongBytes = 1 << 18;
 
+PYOP_INLINE bool is_long(PyObject* argument) {
+    if (!is_exact_array(argument)) return false;
+    PyArrayObject* a = as_array(argument);
+    npy_intp bytes = PyArray_ITEMSIZE(a);
+    for (int k = 0; k < PyArray_NDIM(a); ++k) bytes *= PyArray_DIM(a, k);
+    return bytes >= kLongBytes;
+}
+
 // The slots of one execution.
 using Frame = StackRefs<64>;
 
@@ -164,8 +172,7 @@ int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObjec
     }
     if (targets) context.targets = wanted.data();
     if (run_instruction(p, i, g, arguments.data(), context, results.data()) < 0) return -1;
-    for (uint32_t k = 0; k < ins.n_inputs; ++k)
-        long_one |= is_exact_array(arguments[k]) && PyArray_NBYTES(as_array(arguments[k])) >= kLongBytes;
+    for (uint32_t k = 0; k < ins.n_inputs; ++k) long_one |= is_long(arguments[k]);
     for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
         const uint32_t slot = p.results[ins.first_result + k];
         if (slot == kNoSlot)
