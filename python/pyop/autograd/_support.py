@@ -74,12 +74,8 @@ def fit_gradient(
     name: str,
     index: int,
 ) -> Any:
-    """A gradient in shape and dtype of what it belongs to.
-
-    Raises
-    ------
-    RuntimeError
-        It is of another shape, and not one that broadcasting explains; or complex where that is real.
+    """A gradient in shape and dtype of what it belongs to; an error if it is of another shape that broadcasting does
+    not explain, or complex where that is real.
     """
     if gradient.shape != shape:
         lead = gradient.ndim - len(shape)

@@ -18,13 +18,7 @@ __all__ = ["FunctionCall", "apply_symbolic"]
 
 
 def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a Function with Values among its arguments becomes a node.
-
-    Raises
-    ------
-    TypeError
-        A recorded Tensor is among the arguments too.
-    """
+    """A call of a Function with Values among its arguments becomes a node."""
     if any(type(x) is Tensor and x._watched for x in flatten((args, kwargs))[0]):
         raise refusal(
             f"{function.name}.apply: a Tensor that requires a gradient cannot be part of a graph, which would lose its "
@@ -100,14 +94,7 @@ class _OfFunction:
 
 
 class FunctionCall(_OfFunction):
-    """Forward on arrays.
-
-    Parameters
-    ----------
-    cls : subclass of Function
-    count : int or None
-        Of results; None for one that is no tuple.
-    """
+    """Forward on arrays; `count` is the number of results, None for one that is no tuple."""
 
     def __init__(self, cls: Any, count: int | None) -> None:
         super().__init__(cls, count)

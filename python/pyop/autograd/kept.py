@@ -45,13 +45,7 @@ def _is_writeable(array: Any) -> bool:
 
 
 def give_back(kept: Any) -> Any:
-    """The argument, as it was.
-
-    Raises
-    ------
-    RuntimeError
-        Somebody has written into it.
-    """
+    """The argument, as it was; an error if somebody has written into it."""
     if type(kept) is not _Printed:
         return kept
     array = kept.array

@@ -24,13 +24,7 @@ _classes_of_arrays: dict[str, FunctionClass] = {}
 
 
 def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of an op with Tensors, or examples under vmap, among its arguments.
-
-    Raises
-    ------
-    NoRule
-        A gradient would have to go through an op that has no rule.
-    """
+    """A call of an op with Tensors, or examples under vmap, among its arguments."""
     gradient: Any = op.contract.gradient
     if gradient is not None and gradient.of_arrays and not kwargs:
         function = _classes_of_arrays.get(op.name)

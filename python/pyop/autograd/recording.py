@@ -157,25 +157,10 @@ def _is_of_objects(x: Any) -> bool:
 
 
 def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a function with Tensors among its arguments.
+    """A call of a function with Tensors among its arguments, which the table of rules knows by `key`.
 
-    Parameters
-    ----------
-    key : object
-        What the table of rules knows the function by.
-    function : callable
-        Of arrays.
-    args, kwargs : tuple, dict
-
-    Returns
-    -------
-    Tensor, or tuple or list of Tensor
-        Anything in the result that is not an array is returned as it is.
-
-    Raises
-    ------
-    TypeError
-        A gradient would have to go through a function that has no rule.
+    Anything in the result that is not an array is returned as it is. If a gradient would have to go through a function
+    without a rule, that is an error.
     """
     if kwargs.get("out") is not None:
         return into(function, args, kwargs)
@@ -225,17 +210,8 @@ def followed_result(
     leaves: list[Any],
     result: Any,
 ) -> Any:
-    """What a call has returned, as Tensors with their history (one node) and their tangents.
-
-    Parameters
-    ----------
-    function : FunctionClass
-        What the node is called.
-    rule : Rule
-        Of the derivative.
-    args, kwargs, leaves : tuple, dict, list
-        The call, and its `table.leaves`.
-    result : array, or tuple or list of arrays
+    """What a call has returned, as Tensors with their history (one node of the class `function`) and their tangents;
+    `leaves` are the `table.leaves` of its arguments.
     """
     positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
     tensors = tuple([leaves[k] for k in positions])

@@ -28,15 +28,8 @@ _REMEDY = (
 
 
 def refuse_write(how: str, target: Tensor, other: Any) -> NoReturn:
-    """Raise: ``target += other`` would be seen through another name that the record does not know of.
-
-    Parameters
-    ----------
-    how : str
-        The operator, as it is written.
-    target : Tensor
-    other : object
-        The operand, or None.
+    """Raise: ``target += other`` would be seen through another name that the record does not know of. `how` is the
+    operator as it is written, `other` may be None.
     """
     raise refusal(_text(how, target, other), RuntimeError)  # the traceback holds no arrays: these would be seen again
 

@@ -99,6 +99,8 @@ def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) 
     """As `numpy.reshape`; sizes may be given one by one."""
     if not shape:
         raise TypeError("reshape() takes exactly 1 argument (0 given)")
+    if order == "C" and copy is None:
+        return np.reshape(self, _one_or_many(shape))
     options = {"order": order, "copy": copy}
     return np.reshape(self, _one_or_many(shape), **{k: v for k, v in options.items() if v not in (None, "C")})
 

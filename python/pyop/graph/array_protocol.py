@@ -39,22 +39,8 @@ def _to_spec(x: Any) -> Any:
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A ufunc, or one of its methods, on Values: a node of the graph they belong to.
+    """A ufunc, or one of its methods, on Values: a node of the graph they belong to. ``ufunc.at`` is refused.
 
-    Parameters
-    ----------
-    ufunc : numpy.ufunc
-    method : str
-        ``"__call__"``, ``"reduce"``, ``"accumulate"``, ``"reduceat"``, ``"outer"``; ``"at"`` is refused.
-    inputs : tuple
-    kwargs : dict
-
-    Returns
-    -------
-    Value or tuple of Value
-
-    Examples
-    --------
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
     ...     x = g.input("float64[n, 3]")
@@ -94,21 +80,8 @@ def array_function(
 ) -> Any:
     """A function of NumPy on Values: a node, or an answer where shapes and dtypes are enough for one.
 
-    Parameters
-    ----------
-    func : callable
-    types : iterable of type
-        The types among the arguments that take part in NumPy's protocol.
-    args : tuple
-    kwargs : dict
+    It returns Values in the container that NumPy would return arrays in, or a plain Python object.
 
-    Returns
-    -------
-    object
-        Values in the container that NumPy would return arrays in, or a plain Python object.
-
-    Examples
-    --------
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
     ...     x = g.input("float32[n, 3]")

@@ -25,32 +25,14 @@ def apply(
     stateful: bool = False,
     scalar: bool | None = None,
 ) -> Any:
-    """Add ``func(*args, **kwargs)`` to the graph of the Values among its arguments.
+    """Add ``func(*args, **kwargs)`` to the graph of the Values among its arguments; return Values in the form of
+    `specs`.
 
-    For functions that are known not to write into their arguments: they get the arrays as they are.
+    For functions that are known not to write into their arguments: they get the arrays as they are. Values may stand at
+    top level or inside tuples, lists and dicts; arrays become constants of the graph, anything else is static.
+    `stateful`: the function has side effects or hidden inputs. `scalar`: whether NumPy has scalars where results have
+    no dimension, else arrays; None if that is not known.
 
-    Parameters
-    ----------
-    func : callable
-    args, kwargs : tuple, dict
-        Values may stand at top level or inside tuples, lists and dicts. Arrays become constants of the graph, anything
-        else is static.
-    specs : tree of Spec
-        What `func` returns.
-    name : str, optional
-        Of the node; the function's own by default.
-    stateful : bool
-        The function has side effects or hidden inputs.
-    scalar : bool, optional
-        Whether NumPy has scalars where results have no dimension (else arrays); None if that is not known.
-
-    Returns
-    -------
-    tree of Value
-        As `specs`.
-
-    Examples
-    --------
     >>> import numpy as np, pyop
     >>> from pyop.graph import calls
     >>> g = pyop.Graph()

@@ -21,15 +21,6 @@ __all__ = ["call", "numpy_ufunc"]
 def numpy_ufunc(ufunc: Any, inputs: tuple[Any, ...]) -> np.ufunc | None:
     """The ufunc of NumPy that computes ``ufunc(*inputs)``, with a loop for these dtypes; None if it cannot be told.
 
-    Parameters
-    ----------
-    ufunc : callable
-        With an attribute ``ufunc``, as numba's have.
-    inputs : tuple
-        Values, arrays and numbers.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pyop.graph.foreign_ufuncs import numpy_ufunc
     >>> class Around:
@@ -52,30 +43,7 @@ def numpy_ufunc(ufunc: Any, inputs: tuple[Any, ...]) -> np.ufunc | None:
 
 
 def call(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of such a ufunc as a node: of NumPy's ufunc where it is known, else of the object itself.
-
-    Parameters
-    ----------
-    ufunc : callable
-    inputs : tuple
-    kwargs : dict
-
-    Returns
-    -------
-    Value or tuple of Value
-
-    Examples
-    --------
-    >>> import numpy as np, pyop
-    >>> from pyop.graph import foreign_ufuncs
-    >>> class Around:
-    ...     ufunc = np.add
-    ...     __call__ = np.add
-    >>> g = pyop.Graph()
-    >>> x = g.input("float64[3]")
-    >>> foreign_ufuncs.call(Around(), (x, x), {})
-    <pyop.Value 'add' float64[3]>
-    """
+    """A call of such a ufunc as a node: of NumPy's ufunc where it is known, else of the object itself."""
     inner = numpy_ufunc(ufunc, inputs) if not kwargs else None
     if inner is None:
         count = getattr(ufunc, "nout", 1)

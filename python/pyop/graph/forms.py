@@ -52,14 +52,6 @@ def pass_on(func: Callable[..., Any]) -> None:
 def is_scalar(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | None:
     """Whether a result of no dimension that a function of NumPy returns is a scalar; None where that is not known.
 
-    Parameters
-    ----------
-    func : callable
-    args, kwargs : tuple, dict
-        With Values where the graph computes something.
-
-    Examples
-    --------
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
     ...     x = g.input("float64[3]")

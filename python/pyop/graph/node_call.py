@@ -56,16 +56,9 @@ class NodeCall:
 def call_of(node: Node, inputs: Sequence[Any] | None = None, function: Any = None) -> NodeCall:
     """Return the call that a node makes.
 
-    Parameters
-    ----------
-    node : Node
-    inputs : sequence, optional
-        What stands for its inputs; the Values by default.
-    function : callable, optional
-        Instead of what the node calls, with the arguments as the node has them.
+    `inputs` is what stands for its inputs, the Values by default; `function` is taken instead of what the node calls,
+    with the arguments as the node has them.
 
-    Examples
-    --------
     >>> import numpy as np, pyop
     >>> g = pyop.trace(lambda x: np.concatenate([x, x], axis=0), "float64[n]")
     >>> call = call_of(g[1], ["a", "b"])
@@ -183,14 +176,8 @@ def declared_spec(value: Value) -> Spec:
 
 
 def add(graph: GraphBase, record: Record, value_at: Callable[[int, int], Any]) -> Node:
-    """Create the node of a record in a graph.
-
-    Parameters
-    ----------
-    graph : GraphBase
-    record : Record
-    value_at : callable
-        Gives the Value of this graph for a node and output of the record's.
+    """Create the node of a record in a graph; `value_at` gives the Value of this graph for a node and output of the
+    record's.
     """
     if record.kind == "input":
         made = graph._add_input(record.specs[0], record.name, bool(record.scalar)).node

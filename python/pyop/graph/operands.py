@@ -11,18 +11,8 @@ __all__ = ["is_written_as_operator"]
 def is_written_as_operator() -> bool:
     """Whether the calling Python code is at an operator, and not at a call.
 
-    ``np.float64(2) ** y`` and ``np.power(np.float64(2), y)`` both come as a call of the ufunc, but NumPy computes
-    the first with its arithmetic of scalars.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from pyop.graph.operands import is_written_as_operator
-    >>> is_written_as_operator()
-    False
+    ``np.float64(2) ** y`` and ``np.power(np.float64(2), y)`` both come as a call of the ufunc, but NumPy computes the
+    first with its arithmetic of scalars.
     """
     frame = sys._getframe(1)
     name = opcode.opname[frame.f_code.co_code[frame.f_lasti]]

@@ -25,20 +25,9 @@ class _Listening(np.ndarray[Any, Any]):
 
 
 def power_of(dtype: np.dtype[Any], number: Any) -> np.ufunc | None:
-    """The ufunc that ``array ** number`` calls on an array of this dtype, with the number if it takes two.
+    """The ufunc that ``array ** number`` calls on an array of this dtype, with the number if it takes two; None where
+    the operator does something else, or one cannot be sure.
 
-    Parameters
-    ----------
-    dtype : numpy.dtype
-    number : int, float, complex or numpy.generic
-
-    Returns
-    -------
-    numpy.ufunc or None
-        None where the operator does something else, or one cannot be sure.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pyop.graph.powers import power_of
     >>> power_of(np.dtype(float), 0.5)

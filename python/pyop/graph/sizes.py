@@ -28,21 +28,6 @@ def apply(
 ) -> Any:
     """As `pyop.graph.calls.apply`, with Dims among the arguments.
 
-    Parameters
-    ----------
-    func : callable
-    args : tuple
-    kwargs : dict
-    specs : tree of Spec
-    name : str
-    scalar : bool, optional
-
-    Returns
-    -------
-    tree of Value
-
-    Examples
-    --------
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
     ...     x = g.input("float64[n, 3]")

@@ -40,16 +40,8 @@ class Specialise(BaseException):
 
 
 class Number:
-    """A Python float, int or complex that a plan will be given.
-
-    Parameters
-    ----------
-    kind : type
-        float, int or complex.
-    value : Value
-        It, as an array of one element.
-    places : frozenset of int
-        The leaves of the arguments that it was computed from.
+    """A Python float, int or complex (`kind`) that a plan will be given: `value` is it as an array of one element,
+    `places` the leaves of the arguments that it was computed from.
     """
 
     __slots__ = ("_kind", "_places", "_value")
@@ -169,12 +161,7 @@ def specialise(*args: Any) -> NoReturn:
 
 
 def check_statics(graph: GraphBase) -> None:
-    """Ask for the Numbers that some rule took for static arguments of a node: there they would stay symbolic.
-
-    Parameters
-    ----------
-    graph : GraphBase
-    """
+    """Ask for the Numbers that some rule took for static arguments of a node: there they would stay symbolic."""
     for index in range(len(graph)):
         node = graph[index]
         places = frozenset() if node._form is None else _places_in(node._form[1])
@@ -199,13 +186,8 @@ def _as_dtype(x: Number, dtype: np.dtype[Any]) -> Any:
 
 
 class OnNumbers:
-    """Calls a function on arrays, some of which are made Python numbers again.
-
-    Parameters
-    ----------
-    fn : callable
-    numbers : tuple of bool or int
-        Which of the arguments are numbers: 1. And 2: a scalar of NumPy.
+    """Calls a function on arrays, some of which are made Python numbers again (1 in `numbers`), or scalars of NumPy
+    (2).
     """
 
     __slots__ = ("fn", "numbers")

@@ -177,8 +177,6 @@ def _set_shape(self: Any) -> Any:
 def install() -> None:
     """Add the ndarray surface to the Value type.
 
-    Examples
-    --------
     >>> import pyop
     >>> with pyop.Graph() as g:
     ...     x = g.input("float64[n, 4]")

@@ -31,20 +31,9 @@ _READ_ONLY = found("broadcast_to", "diagonal", "linalg.diagonal", "diag", "lib.s
 def share(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], made: Any, known: bool = True
 ) -> None:
-    """Tell the results of a call whose memory they show.
+    """Tell the results of a call (`made`) whose memory they show. Where `func` is not known they may be anything it was
+    given.
 
-    Parameters
-    ----------
-    func : callable
-    args, kwargs : tuple, dict
-        Of the call.
-    made : tree of Value
-        What it has made.
-    known : bool
-        Whether `func` is known; else its results may be anything that it was given.
-
-    Examples
-    --------
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
     ...     x = g.input("float64[3]")

@@ -77,17 +77,7 @@ def _bare(tree: Any) -> Any:
 class Eager(Opened):
     """``f(*args, **kwargs)`` on Tensors, in the place of arrays that are differentiated by.
 
-    Parameters
-    ----------
-    f : callable
-    args, kwargs : tuple, dict
-        Arrays, numbers and Tensors.
-    argnums : int or tuple of int
-
-    Attributes
-    ----------
-    nested : bool
-        Whether what comes out stays recorded.
+    `nested` says whether what comes out stays recorded.
     """
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> None:

@@ -15,24 +15,8 @@ __all__ = ["forward"]
 
 
 def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
-    """The tangents of `outputs` for given ones of `inputs`, as Values of the same graph.
-
-    Parameters
-    ----------
-    outputs : sequence of Value
-    inputs : sequence of Value
-    tangents : sequence of array or Value
-        One for each input, of its shape; None for zero.
-
-    Returns
-    -------
-    list
-        One for each output; None where it does not depend on the inputs.
-
-    Raises
-    ------
-    NoRule
-        A function on the way has no gradient rule.
+    """The tangents of `outputs` for given ones of `inputs` (None for zero), as Values of the same graph; None for an
+    output that does not depend on the inputs. A function on the way without a gradient rule is an error.
     """
     known = {value._key: in_graph(t, value) for value, t in zip(inputs, tangents, strict=True) if t is not None}
     for node in needed(outputs, inputs) if outputs else []:

@@ -16,13 +16,7 @@ __all__ = ["Inlined"]
 
 
 class Inlined:
-    """A function that does what a graph does, on arrays or on Values of another graph.
-
-    Parameters
-    ----------
-    graph : Graph
-        With outputs.
-    """
+    """A function that does what a graph with outputs does, on arrays or on Values of another graph."""
 
     _pyop_graph = True
 

@@ -26,12 +26,6 @@ Argnums = int | tuple[int, ...]
 class Chosen:
     """The arguments of a call that it is differentiated by.
 
-    Parameters
-    ----------
-    args : tuple
-        The positional arguments of the call.
-    argnums : int or tuple of int
-
     Attributes
     ----------
     inputs : list
@@ -73,13 +67,8 @@ class Chosen:
     def forward_jacobian(self, inputs: list[Any], push: Callable[[list[Any]], Any], result: Callable[[], Any]) -> Any:
         """A tree like the result of trees like the arguments, by one pass forward an element of the arguments.
 
-        Parameters
-        ----------
-        inputs : list of array
-        push : callable
-            The tangent of the result, for one tangent (or None) an input.
-        result : callable
-            The result, where there are no elements.
+        `push` gives the tangent of the result for one tangent (or None) an input; `result` the result, where there are
+        no elements.
         """
         structure: Any = None
         columns: list[list[Any]] = []  # by input, and by leaf of the result
@@ -103,14 +92,7 @@ class Chosen:
 
 
 class Opened(Chosen):
-    """``f(*args, **kwargs)``, with its chosen arguments opened.
-
-    Parameters
-    ----------
-    f : callable
-    args, kwargs : tuple, dict
-    argnums : int or tuple of int
-        The positional arguments to differentiate by.
+    """``f(*args, **kwargs)``, with the positional arguments that it is differentiated by opened.
 
     Attributes
     ----------

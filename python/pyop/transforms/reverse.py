@@ -51,25 +51,10 @@ def needed(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[Node]:
 
 
 def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequence[Value]) -> list[Any]:
-    """The cotangents of `inputs` for given ones of `outputs`, as Values of the same graph.
+    """The cotangents of `inputs` for given ones of `outputs` (None for zero), as Values of the same graph.
 
-    Parameters
-    ----------
-    outputs : sequence of Value
-    cotangents : sequence of array or Value
-        One for each output; None for zero.
-    inputs : sequence of Value
-        What to differentiate with respect to. Nodes above them do not matter.
-
-    Returns
-    -------
-    list
-        One for each input; None where the outputs do not depend on it.
-
-    Raises
-    ------
-    NoRule
-        A function on the way has no gradient rule.
+    Nodes above the inputs do not matter. None comes back for an input that the outputs do not depend on. A function on
+    the way without a gradient rule is an error.
     """
     pending: dict[int, Any] = {}
     for output, seed in zip(outputs, cotangents, strict=True):

@@ -20,14 +20,8 @@ __all__ = ["Symbolic"]
 
 
 class Symbolic(Opened):
-    """``f(*args, **kwargs)`` in a graph, with Values of their own for the leaves of its chosen arguments.
-
-    Parameters
-    ----------
-    f, args, kwargs, argnums
-        As for `Opened`.
-    also : tree
-        What may have the Value that tells the graph, where no argument has.
+    """``f(*args, **kwargs)`` in a graph, with Values of their own for the leaves of its chosen arguments; `also` may
+    have the Value that tells the graph, where no argument has.
     """
 
     def __init__(
