@@ -1,13 +1,18 @@
-"""The arrays behind Tensors."""
+"""The arrays behind Tensors, and what is known of anything that stands for an array."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from .._core import Tensor
-from ..declare.rebuild import replaced
+import numpy as np
 
-__all__ = ["to_array", "to_arrays"]
+from .._core import Tensor, Value
+from ..declare.rebuild import replaced
+from ..declare.spec import Spec
+from ..refusals import refusal
+
+__all__ = ["check_no_history", "spec_of", "to_array", "to_arrays"]
 
 
 def to_array(x: Any) -> Any:
@@ -18,3 +23,20 @@ def to_array(x: Any) -> Any:
 def to_arrays(x: Any) -> Any:
     """Return the same arguments with arrays in place of Tensors."""
     return replaced(x, to_array)
+
+
+def spec_of(x: Any) -> Spec:
+    """Return what is known of an argument: a Value, a Tensor, an array or a number."""
+    if isinstance(x, Value):
+        found: Spec = x.spec
+        return found
+    return Spec.of(np.asarray(to_array(x)))
+
+
+def check_no_history(where: str, leaves: Iterable[Any]) -> None:
+    """Refuse recorded Tensors among the arguments of what becomes a node of a graph."""
+    if any(type(x) is Tensor and x._watched for x in leaves):
+        raise refusal(
+            f"{where}a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use "
+            "t.detach() for a constant, or make it an input of the graph"
+        )

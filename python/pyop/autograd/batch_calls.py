@@ -18,8 +18,6 @@ from .out_argument import out_of
 
 __all__ = ["one_by_one", "size_of"]
 
-_WRITERS = {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis}
-
 
 def __array_ufunc__(self: Batched, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     check_operands("an example under vmap", inputs, kwargs)
@@ -40,11 +38,13 @@ def __array_ufunc__(self: Batched, ufunc: np.ufunc, method: str, *inputs: Any, *
 def __array_function__(self: Batched, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     check_operands("an example under vmap", args, kwargs)
     level = level_of((args, kwargs))
-    if func in _WRITERS or out_of(func, args, kwargs) is not None:
-        self._refuse_writing(f"np.{func.__name__}" + ("" if func in _WRITERS else "(..., out=...)"))
+    if func in surface.WRITERS:
+        self._refuse_writing(f"np.{func.__name__}", surface.WRITERS[func])
+    if out_of(func, args, kwargs) is not None:
+        self._refuse_writing(f"np.{func.__name__}(..., out=...)")
     if func is np.nan_to_num and kwargs.get("copy", True) is False:
         self._refuse_writing("np.nan_to_num(copy=False)")
-    if func in (np.shares_memory, np.may_share_memory):
+    if func in surface.ASK_MEMORY:
         raise refusal(f"np.{func.__name__} asks about memory, and an example under vmap has none: use `x is y`")
     found = _reduced(func, args, kwargs, level) if func in _REDUCTIONS else None
     return one_by_one(func, args, kwargs, level) if found is None else found

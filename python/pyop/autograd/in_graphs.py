@@ -9,21 +9,19 @@ import numpy as np
 from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten
+from ..declare.rebuild import MergedByValue
 from ..declare.spec import Spec
 from ..gradients import table
 from ..graph.calls import apply
-from ..refusals import call_watched, refusal
+from ..refusals import call_watched
+from .arrays import check_no_history, spec_of
 
 __all__ = ["FunctionCall", "apply_symbolic"]
 
 
 def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a Function with Values among its arguments becomes a node."""
-    if any(type(x) is Tensor and x._watched for x in flatten((args, kwargs))[0]):
-        raise refusal(
-            f"{function.name}.apply: a Tensor that requires a gradient cannot be part of a graph, which would lose its "
-            "history: use t.detach() for a constant, or make it an input of the graph"
-        )
+    check_no_history(f"{function.name}.apply: ", flatten((args, kwargs))[0])
     if kwargs:
         args, kwargs = function._bind(args, kwargs)
     specs = _results(function, args, kwargs)
@@ -59,7 +57,7 @@ def _results(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, A
         forward = function.cls.forward
         with_ctx = getattr(function.cls, "setup_context", None) is None
         result = forward(*([_Ctx()] if with_ctx else []), *arguments, **kwargs)
-        found.append(tuple(map(_spec_of, result)) if isinstance(result, tuple) else _spec_of(result))
+        found.append(tuple(map(spec_of, result)) if isinstance(result, tuple) else spec_of(result))
         return values[0]
 
     try:
@@ -69,25 +67,16 @@ def _results(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, A
     return found[0]
 
 
-def _spec_of(x: Any) -> Spec:
-    return x.spec if isinstance(x, Value) else Spec.of(np.asarray(x))
-
-
-class _OfFunction:
+class _OfFunction(MergedByValue):
     """What nodes call. Equal ones are merged."""
-
-    _pyop_merge_by_value = True
 
     def __init__(self, cls: Any, *key: Any) -> None:
         self.cls = cls
         self._key = (type(self), cls, *key)
         self.__name__ = cls.__name__
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _OfFunction) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+    def _identity(self) -> tuple[Any, ...]:
+        return self._key
 
     def __reduce__(self) -> Any:
         return type(self), self._key[1:]
@@ -168,10 +157,9 @@ class FunctionBackward(_OfFunction):
     def __call__(self, cts: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
         leaves = table.leaves(args, kwargs)
         inputs = [Tensor(leaves[k], requires_grad=True) for k in self.argnums]
-        args, kwargs = table.replaced(args, kwargs, dict(zip(self.argnums, inputs, strict=True)))
 
         def run() -> Any:
-            made = self.cls.apply(*args, **kwargs)
+            made = table.of_leaves(self.cls.apply, self.argnums, args, kwargs)(*inputs)
             outputs = made if isinstance(made, tuple) else (made,)
             pairs = [(outputs[k], ct) for k, ct in zip(self.given, cts, strict=True)]
             pairs = [(y, ct) for y, ct in pairs if type(y) is Tensor and y.requires_grad]
@@ -206,12 +194,8 @@ class FunctionForward(_OfFunction):
         leaves = table.leaves(args, kwargs)
         primals = tuple([Tensor(leaves[k]) for k in self.argnums])
 
-        def of_moving(*xs: Any) -> Any:
-            given, named = table.replaced(args, kwargs, dict(zip(self.argnums, xs, strict=True)))
-            return self.cls.apply(*given, **named)
-
         def run() -> Any:
-            return jvp(of_moving, primals, tangents)[1]
+            return jvp(table.of_leaves(self.cls.apply, self.argnums, args, kwargs), primals, tangents)[1]
 
         pushed = _core.call_recording(False, _core.call_without_tangents, (run, (), {}), {})
         parts = pushed if isinstance(pushed, tuple) else (pushed,)

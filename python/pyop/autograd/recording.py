@@ -18,10 +18,11 @@ from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten
 from ..containers import check_operands
 from ..declare.rebuild import replaced
+from ..functions import surface
 from ..gradients import table
 from ..gradients.listed import pull, push
 from ..refusals import noting, refusal
-from .arrays import to_arrays
+from .arrays import check_no_history, to_arrays
 from .kept import give_back, keep
 from .writes import changing, into
 
@@ -56,13 +57,13 @@ def array_function(
     _check_operands(func, args, kwargs)
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
         return _in_graph(func, args, kwargs) if Value in types else NotImplemented
-    if func in _TEXTS:
+    if func in surface.PRINTERS or func in surface.SAVERS:
         for x in table.leaves(args, kwargs):
             if type(x) is Tensor:
                 x._give(f"np.{func.__name__}(x)")
     if func in _SHAPE_ONLY:
         return func(*to_arrays(args), **to_arrays(kwargs))
-    if func in _IN_PLACE:
+    if func in surface.WRITERS:
         return changing(func, args, kwargs)
     return call(func, func, args, kwargs)
 
@@ -83,32 +84,13 @@ def _check_operands(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 def _in_graph(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with Values among its arguments too: the Tensors are constants of the graph."""
-    if any(type(x) is Tensor and x._watched for x in table.leaves(args, kwargs)):
-        raise refusal(
-            "a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use t.detach() "
-            "for a constant, or make it an input of the graph"
-        )
+    check_no_history("", table.leaves(args, kwargs))
     return function(*to_arrays(args), **to_arrays(kwargs))
 
 
 # Functions whose result says nothing of the numbers.
-_SHAPE_ONLY = {
-    np.shape,
-    np.ndim,
-    np.size,
-    np.result_type,
-    np.iscomplexobj,
-    np.isrealobj,
-    np.can_cast,
-    np.may_share_memory,
-}
-_SHAPE_ONLY |= {np.shares_memory, np.array_equal, np.allclose}
-# Functions that write the numbers out.
-_TEXTS = {np.array_repr, np.array_str, np.array2string, np.savetxt, np.save, np.savez, np.savez_compressed}
-
-
-# Functions that change their first argument, and return nothing.
-_IN_PLACE = {np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask}
+_SHAPE_ONLY = surface.ASK_MEMORY | {np.shape, np.ndim, np.size, np.result_type, np.can_cast}
+_SHAPE_ONLY |= {np.iscomplexobj, np.isrealobj, np.array_equal, np.allclose}
 
 
 def _is_foreign(x: Any) -> bool:
@@ -329,20 +311,14 @@ def operator(name: str, *operands: Any) -> Any:
     """An operator that has to be recorded: the ufunc of the same meaning."""
     ufunc = getattr(np, name)
     _check_operands(ufunc, operands, {})
-    return call(ufunc, _OF_SCALARS.get(name, ufunc) if all(map(_is_scalar, operands)) else ufunc, operands, {})
+    return call(ufunc, _OF_SCALARS.get(ufunc, ufunc) if all(map(_is_scalar, operands)) else ufunc, operands, {})
 
 
 # NumPy's scalars give other bits than its loops, and other words in warnings.
-_OF_SCALARS: dict[str, Callable[..., Any]] = {
-    "add": _operator.add,
-    "subtract": _operator.sub,
-    "multiply": _operator.mul,
-    "true_divide": _operator.truediv,
-    "floor_divide": _operator.floordiv,
-    "remainder": _operator.mod,
-    "divmod": divmod,
-    "negative": _operator.neg,
-    "absolute": _operator.abs,
+_OF_SCALARS: dict[np.ufunc, Callable[..., Any]] = {
+    **{ufunc: getattr(_operator, f"__{name}__") for name, (_, ufunc) in surface.OPERATORS.items()},
+    **{ufunc: getattr(_operator, name) for name, ufunc in surface.SIGNS.items()},
+    np.divmod: divmod,
 }
 
 

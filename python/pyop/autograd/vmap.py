@@ -105,19 +105,12 @@ _nesting = _Nesting()
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
-    """A function of batches, from a function of single examples.
-
-    A `Function` is called once, with its rule for batches; elementwise NumPy functions run once on the whole batch; any
-    other NumPy function runs for one example after the other.
+    """A function of batches, from a function of single examples: `pyop.vmap`, of functions that are no Graphs.
 
     Parameters
     ----------
-    func : callable
-        Of Tensors or arrays.
-    in_dims : int, None or tuple
-        Which axis of each argument is that of the batch; None for an argument that is the same for all.
-    out_dims : int or tuple
-        Where that axis goes in the results.
+    func, in_dims, out_dims
+        As of `pyop.vmap`.
 
     Returns
     -------
@@ -125,8 +118,6 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
     Raises
     ------
-    ValueError
-        No argument has a batch, or the batches are of different sizes.
     RuntimeError
         A Function on the way has no rule.
 

@@ -93,7 +93,25 @@ def call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: 
     return func(*number(args), **number(kwargs))
 
 
-class CallOnTrees:
+class MergedByValue:
+    """A callable of nodes: nodes that call equal ones with the same arguments are computed once."""
+
+    __slots__: tuple[str, ...] = ()
+
+    _pyop_merge_by_value = True
+
+    def _identity(self) -> tuple[Any, ...]:
+        """What equal ones have in common, beside the type."""
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._identity()))
+
+
+class CallOnTrees(MergedByValue):
     """``fn(tree, tree, ...)``: each positional argument is rebuilt from a run of the arrays.
 
     Parameters
@@ -104,8 +122,6 @@ class CallOnTrees:
     """
 
     __slots__ = ("fn", "trees")
-
-    _pyop_merge_by_value = True
 
     def __init__(self, fn: Callable[..., Any], trees: tuple[TreeDef, ...]) -> None:
         self.fn = fn
@@ -118,17 +134,11 @@ class CallOnTrees:
         """The same for a method of an instance."""
         return CallOnTrees(MethodType(self.fn, instance), self.trees)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CallOnTrees) and self.fn == other.fn and self.trees == other.trees
-
-    def __hash__(self) -> int:
-        return hash((self.fn, self.trees))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.fn!r})"
 
 
-class CallForOne:
+class CallForOne(MergedByValue):
     """``fn(*args, **kwargs)[0]``, for a function that returns a tuple or list of one.
 
     Parameters
@@ -138,20 +148,12 @@ class CallForOne:
 
     __slots__ = ("fn",)
 
-    _pyop_merge_by_value = True
-
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
         (result,) = self.fn(*arguments, **static)
         return result
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CallForOne) and self.fn == other.fn
-
-    def __hash__(self) -> int:
-        return hash((CallForOne, self.fn))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.fn!r})"

@@ -23,7 +23,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-__all__ = ["COMPARISONS", "OPERATORS", "PRIORITY", "SIGNS", "SURFACE", "Name", "install", "refusing"]
+__all__ = [
+    *("ASK_MEMORY", "COMPARISONS", "OPERATORS", "PRIORITY", "PRINTERS", "SAVERS", "SIGNS", "SURFACE", "WRITERS"),
+    *("Name", "install", "refusing"),
+]
 
 OPERATORS: dict[str, tuple[str, np.ufunc]] = {
     "add": ("+", np.add),
@@ -213,14 +216,14 @@ _PROPERTIES = {"T": _transposed, "mT": _matrix_transposed, "real": _real, "imag"
 
 # --- what a kind may have to refuse
 
-_INTO_A_COPY = "use a pyop.op that writes into a copy and returns it"
+_WITH_MASK = "use np.where with a mask, or a pyop.op that writes into a copy and returns it"
 _WRITES = {
     "fill": "use np.full_like({x}, number)",
     "sort": "use np.sort({x}), which returns a new one",
     "partition": "use np.partition({x}, kth)",
-    "put": "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
+    "put": _WITH_MASK,
     "resize": "use np.resize({x}, shape)",
-    "setfield": _INTO_A_COPY,
+    "setfield": "use a pyop.op that writes into a copy and returns it",
 }
 _NUMBERS = dict.fromkeys(("item", "tolist", "tobytes", "tofile", "dump", "dumps"), "")
 _MEMORY = {
@@ -244,6 +247,19 @@ SURFACE: dict[str, Name] = {
     **{name: Name("spec", attribute=True) for name in ("dtype", "shape", "ndim", "size", "itemsize", "nbytes")},
     **dict.fromkeys(("astype", "view", "byteswap", "__getitem__", "__setitem__", "__delitem__"), Name("own")),
 }
+
+# Functions of NumPy of the same sorts: what they would write, give away or ask. The first with what to write instead.
+WRITERS: dict[Any, str] = {
+    np.copyto: "use np.where(mask, src, dst), or np.broadcast_to(src, dst.shape)",
+    np.put: _WITH_MASK,
+    np.place: "use np.where(mask, vals, arr), or a pyop.op that writes into a copy and returns it",
+    np.putmask: "use np.where(mask, values, a)",
+    np.fill_diagonal: "use np.where(np.eye(*a.shape, dtype=bool), val, a)",
+    np.put_along_axis: _WITH_MASK,
+}
+SAVERS = frozenset((np.save, np.savez, np.savez_compressed, np.savetxt))
+PRINTERS = frozenset((np.array_repr, np.array_str, np.array2string))
+ASK_MEMORY = frozenset((np.shares_memory, np.may_share_memory))
 
 # Containers of pandas leave operators and ufuncs to what has this much.
 PRIORITY = 100_000

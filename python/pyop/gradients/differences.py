@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._tree import TreeDef, flatten
-from ..declare.rebuild import unflatten_each
+from ..declare.rebuild import MergedByValue, unflatten_each
 from .table import NoRule, Rule
 
 __all__ = ["PullBack", "PushForward"]
@@ -20,10 +20,8 @@ __all__ = ["PullBack", "PushForward"]
 COMPLEX_STEP = 1e-30
 
 
-class _Differences:
+class _Differences(MergedByValue):
     """A function of flat arrays, and its slope along a direction."""
-
-    _pyop_merge_by_value = True
 
     def __init__(
         self,
@@ -42,11 +40,8 @@ class _Differences:
         self.__name__ = f"{name}_{how}"
         self._key = (type(self), fn, how, *key, *((k, id(v)) for k, v in statics.items()))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Differences) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+    def _identity(self) -> tuple[Any, ...]:
+        return self._key
 
     @property
     def _pyop_gradient_rule(self) -> Rule:

@@ -23,7 +23,19 @@ from .._core import Op, PyopError
 from .._tree import flatten
 from ..functions import families
 
-__all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "missing_of_op", "places", "replaced"]
+__all__ = [
+    "NoRule",
+    "Place",
+    "Rule",
+    "add",
+    "leaves",
+    "lookup",
+    "missing",
+    "missing_of_op",
+    "of_leaves",
+    "places",
+    "replaced",
+]
 
 Pullback = Callable[[Any], tuple[Any, ...]]
 R = TypeVar("R", bound="Rule")
@@ -111,6 +123,24 @@ def replaced(args: Sequence[Any], kwargs: dict[str, Any], new: Mapping[int, Any]
         return new.get(count - 1, argument)
 
     return tuple(map(renew, args)), {key: renew(argument) for key, argument in kwargs.items()}
+
+
+def of_leaves(
+    f: Callable[..., Any], argnums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return ``f(*args, **kwargs)`` as a function of some of its `leaves`.
+
+    Examples
+    --------
+    >>> of_leaves(max, (1,), ([1, 2], [3]), {})(0)
+    [3]
+    """
+
+    def of_chosen(*new: Any) -> Any:
+        new_args, new_kwargs = replaced(args, kwargs, dict(zip(argnums, new, strict=True)))
+        return f(*new_args, **new_kwargs)
+
+    return of_chosen
 
 
 class Rule:

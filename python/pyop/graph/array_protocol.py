@@ -20,6 +20,7 @@ from ..containers import check_operands
 from ..declare.dims import Dim, prod
 from ..declare.rebuild import replaced
 from ..declare.spec import Spec
+from ..functions import surface
 from ..refusals import refusal
 from .composed import COMPOSED
 from .forms import is_scalar
@@ -260,19 +261,8 @@ _TEXT = (
 _MEMORY = "asks about memory, and a Value has none until its graph runs: call it on the arrays that g.run(...) returns"
 
 _REFUSED: dict[Any, str] = {
-    np.copyto: _WRITES + "use np.where(mask, src, dst), or np.broadcast_to(src, dst.shape)",
-    np.put: _WRITES + "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
-    np.place: _WRITES + "use np.where(mask, vals, arr), or a pyop.op that writes into a copy and returns it",
-    np.putmask: _WRITES + "use np.where(mask, values, a)",
-    np.fill_diagonal: _WRITES + "use np.where(np.eye(*a.shape, dtype=bool), val, a)",
-    np.put_along_axis: _WRITES + "use np.where with a mask, or a pyop.op that writes into a copy and returns it",
-    np.save: _FILES,
-    np.savez: _FILES,
-    np.savez_compressed: _FILES,
-    np.savetxt: _FILES,
-    np.array_repr: _TEXT,
-    np.array_str: _TEXT,
-    np.array2string: _TEXT,
-    np.shares_memory: _MEMORY,
-    np.may_share_memory: _MEMORY,
+    **{func: _WRITES + remedy for func, remedy in surface.WRITERS.items()},
+    **dict.fromkeys(surface.SAVERS, _FILES),
+    **dict.fromkeys(surface.PRINTERS, _TEXT),
+    **dict.fromkeys(surface.ASK_MEMORY, _MEMORY),
 }

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._core import Tensor, Value
 from ..declare.dims import Dim, same
+from ..declare.rebuild import MergedByValue
 from ..functions.operand import operand
 from ..functions.surface import OPERATORS
 from ..refusals import refusal
@@ -27,12 +28,10 @@ __all__ = ["InPlace", "in_place"]
 _UFUNCS: dict[str, np.ufunc] = {f"i{name}": ufunc for name, (_, ufunc) in OPERATORS.items()}
 
 
-class InPlace:
+class InPlace(MergedByValue):
     """``operator.iadd(target.copy(), other)`` and its kin, by the name of the function in `operator`."""
 
     __slots__ = ("method", "operator")
-
-    _pyop_merge_by_value = True
 
     def __init__(self, method: str) -> None:
         self.method = method
@@ -55,12 +54,6 @@ class InPlace:
         from ..gradients import table
 
         return table.lookup(_UFUNCS[self.method])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, InPlace) and self.method == other.method
-
-    def __hash__(self) -> int:
-        return hash((InPlace, self.method))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return InPlace, (self.method,)

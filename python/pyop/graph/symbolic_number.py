@@ -19,6 +19,7 @@ import numpy as np
 from .. import functions as rules
 from .._core import GraphBase, Value
 from ..declare.dims import Dim
+from ..declare.rebuild import MergedByValue
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
@@ -185,14 +186,12 @@ def _as_dtype(x: Number, dtype: np.dtype[Any]) -> Any:
     return x._value.astype(dtype) if direct else None
 
 
-class OnNumbers:
+class OnNumbers(MergedByValue):
     """Calls a function on arrays, some of which are made Python numbers again (1 in `numbers`), or scalars of NumPy
     (2).
     """
 
     __slots__ = ("fn", "numbers")
-
-    _pyop_merge_by_value = True
 
     def __init__(self, fn: Callable[..., Any], numbers: tuple[int, ...]) -> None:
         self.fn = fn
@@ -205,12 +204,6 @@ class OnNumbers:
                 for x, number in zip(args, self.numbers, strict=True)
             ]
         )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OnNumbers) and self.fn is other.fn and self.numbers == other.numbers
-
-    def __hash__(self) -> int:
-        return hash((self.fn, self.numbers))
 
     def __repr__(self) -> str:
         return f"OnNumbers({self.fn!r})"
@@ -226,8 +219,13 @@ def _python_call(func: Any, args: tuple[Any, ...]) -> Any:
     else:
         found = rules.lookup(func)
         specs = Spec() if found is None else found(*to_specs(samples))
-    fn = OnNumbers(func, tuple(map(is_number, args)))
-    return apply(fn, tuple(x._value if is_number(x) else x for x in args), {}, specs, name=func.__name__, scalar=True)
+    return _node(func, args, specs, func.__name__)
+
+
+def _node(func: Callable[..., Any], args: tuple[Any, ...], specs: Any, name: str, numpys: bool = False) -> Any:
+    """A node that calls a function with Python numbers in place of Numbers, and scalars of NumPy if there are any."""
+    fn = OnNumbers(func, tuple([is_number(x) or (2 if numpys else False) for x in args]))
+    return apply(fn, tuple(x._value if is_number(x) else x for x in args), {}, specs, name=name, scalar=True)
 
 
 # --- operators
@@ -254,9 +252,7 @@ def _is_real_power(a: Any, b: Any) -> bool:
 
 def _node_of(op: Callable[..., Any], kind: type, *operands: Any) -> Number:
     """A Python number made of Python numbers."""
-    fn = OnNumbers(op, tuple(map(is_number, operands)))
-    inputs = tuple(x._value if is_number(x) else x for x in operands)
-    value = apply(fn, inputs, {}, Spec(_DTYPES_OF_NODES[kind], ()), name=op.__name__, scalar=True)
+    value = _node(op, operands, Spec(_DTYPES_OF_NODES[kind], ()), op.__name__)
     return Number(kind, value, _places_in(*operands))
 
 
@@ -280,7 +276,7 @@ def _with_array(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
         return _with_scalar(op, ufunc, a, b)
     if op is operator.pow and not is_number(a):  # the operator is not np.power for some exponents
         specs = np.power(a, _sample(b)).spec if isinstance(a, Value) else Spec()
-        return apply(OnNumbers(op, (False, True)), (a, b._value), {}, specs, name="power", scalar=True)
+        return _node(op, (a, b), specs, "power")
     return ufunc(a, b)
 
 
@@ -293,16 +289,12 @@ def _with_scalar(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any
         if all(x is not None and x.dtype == wanted[0] for x in strong):
             return op(*strong)
     sample = op(*[_sample(x) if is_number(x) else x for x in (a, b)])
-    specs = (
-        tuple(x.spec for x in sample)
-        if isinstance(sample, tuple)
-        else sample.spec
-        if isinstance(sample, Value)
-        else Spec()
-    )
-    fn = OnNumbers(op, tuple(1 if is_number(x) else 2 for x in (a, b)))
-    inputs = tuple(x._value if is_number(x) else x for x in (a, b))
-    return apply(fn, inputs, {}, specs, name=ufunc.__name__, scalar=True)
+    specs = tuple(map(_spec_of, sample)) if isinstance(sample, tuple) else _spec_of(sample)
+    return _node(op, (a, b), specs, ufunc.__name__, numpys=True)
+
+
+def _spec_of(x: Any) -> Spec:
+    return x.spec if isinstance(x, Value) else Spec()
 
 
 def _divmod(a: Any, b: Any) -> Any:

@@ -30,51 +30,36 @@ def pullback_of(
 ) -> Callable[[Any], tuple[Any, ...]]:
     """As `table.Rule.vjp`, of the function itself."""
     leaves = table.leaves(args, kwargs)
-    if any(isinstance(leaf, Value) for leaf in leaves):
+    if not any(isinstance(leaf, Value) for leaf in leaves):
+        return eager.pullback_of(f, argnums, args, kwargs)
 
-        def symbolic(ct: Any) -> tuple[Any, ...]:
-            opened = _open(leaves, argnums)
-            outputs, _ = flatten(_call(f, args, kwargs, dict(zip(argnums, opened, strict=True))))
-            cts = ct if isinstance(ct, (tuple, list)) else (ct,)
-            pairs = [(y, c) for y, c in zip(outputs, cts, strict=True) if isinstance(y, Value)]
-            return tuple(backward([y for y, _ in pairs], [c for _, c in pairs], opened))
+    def pullback(ct: Any) -> tuple[Any, ...]:
+        opened = _open(leaves, argnums)
+        outputs, _ = flatten(table.of_leaves(f, argnums, args, kwargs)(*opened))
+        cts = ct if isinstance(ct, (tuple, list)) else (ct,)
+        pairs = [(y, c) for y, c in zip(outputs, cts, strict=True) if isinstance(y, Value)]
+        return tuple(backward([y for y, _ in pairs], [c for _, c in pairs], opened))
 
-        return symbolic
-
-    return eager.pullback_of(f, argnums, args, kwargs)
+    return pullback
 
 
-def push_forward(
-    f: Callable[..., Any],
-    argnums: tuple[int, ...],
-    tangents: tuple[Any, ...],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
+def push_forward(f: Callable[..., Any], argnums: Any, tangents: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
     """As `table.Rule.jvp`, of the function itself."""
     leaves = table.leaves(args, kwargs)
-    if any(isinstance(leaf, Value) for leaf in (*leaves, *tangents)):
-        opened = _open(leaves, argnums, tangents)
-        result = _call(f, args, kwargs, dict(zip(argnums, opened, strict=True)))
-        outputs, structure = flatten(result)
-        known = [k for k, y in enumerate(outputs) if isinstance(y, Value)]
-        found = forward([outputs[k] for k in known], opened, tangents)
-        full: list[Any] = [None] * len(outputs)
-        for k, t in zip(known, found, strict=True):
-            full[k] = t
-        return full[0] if structure.is_leaf else tuple(full)
-
-    return eager.push_forward(f, argnums, tangents, args, kwargs)
+    if not any(isinstance(leaf, Value) for leaf in (*leaves, *tangents)):
+        return eager.push_forward(f, argnums, tangents, args, kwargs)
+    opened = _open(leaves, argnums, tangents)
+    outputs, structure = flatten(table.of_leaves(f, argnums, args, kwargs)(*opened))
+    known = [k for k, y in enumerate(outputs) if isinstance(y, Value)]
+    full: list[Any] = [None] * len(outputs)
+    for k, t in zip(known, forward([outputs[k] for k in known], opened, tangents), strict=True):
+        full[k] = t
+    return full[0] if structure.is_leaf else tuple(full)
 
 
 def _open(leaves: list[Any], argnums: tuple[int, ...], others: tuple[Any, ...] = ()) -> list[Value]:
     graph = next(leaf for leaf in (*leaves, *others) if isinstance(leaf, Value)).graph
     return [open_value(graph, leaves[k], k) for k in argnums]
-
-
-def _call(f: Callable[..., Any], args: Any, kwargs: Any, new: dict[int, Any]) -> Any:
-    new_args, new_kwargs = table.replaced(args, kwargs, new)
-    return f(*new_args, **new_kwargs)
 
 
 # --- rules
@@ -116,14 +101,7 @@ class Composite(Rule):
                 f"pyop.defvjp({name}, ...)"
             ) from error
 
-    def jvp(
-        self,
-        argnums: tuple[int, ...],
-        tangents: tuple[Any, ...],
-        ans: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._check_call(args, kwargs)
         return push_forward(self.made_of, argnums, tangents, args, kwargs)
 

@@ -42,9 +42,7 @@ def _open(leaf: Any, k: int) -> Tensor:
         return alias if alias.requires_grad else alias.requires_grad_()
     array = plain_array(leaf, f"argument {k}")
     check_has_gradient(array, k)
-    made = Tensor(array, requires_grad=True)
-    made._scalar = not isinstance(leaf, np.ndarray)
-    return made
+    return _tensor(array, leaf, requires_grad=True)
 
 
 def _note_opened(tensors: Iterable[Tensor]) -> None:
@@ -170,7 +168,7 @@ def _jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, .
     if _core.forward_running() or any(type(x) is Tensor and x._tangent is not None for x in leaves):
         values, pushed = _by_two_pullbacks(flat, moved, along)
     else:
-        tensors = tuple([x if type(x) is Tensor else _as_tensor(x) for x in moved])
+        tensors = tuple([x if type(x) is Tensor else _tensor(np.asarray(x), x) for x in moved])
         before = [(k, x, x.tobytes()) for k, x in zip(which, moved, strict=True) if type(x) is np.ndarray]
         values, pushed = push_tensors(lambda *xs: _core.call_recorded(flat, xs, {}), tensors, along)
         for k, x, content in before:
@@ -188,9 +186,10 @@ def _jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, .
     return form.unflatten(list(map(out, values))), form.unflatten(list(map(out, pushed)))
 
 
-def _as_tensor(x: Any) -> Tensor:
-    made = Tensor(np.asarray(x))
-    made._scalar = not isinstance(x, np.ndarray)
+def _tensor(array: Any, given: Any, requires_grad: bool = False) -> Tensor:
+    """The Tensor of an array that has been made of what was given: a scalar, if that is no array."""
+    made = Tensor(array, requires_grad=requires_grad)
+    made._scalar = not isinstance(given, np.ndarray)
     return made
 
 
@@ -224,8 +223,7 @@ def pullback_of(
     nested = any(type(leaf) is Tensor for leaf in leaves)
     opened = [_open(leaves[k], k) for k in argnums]
     _note_opened(opened)
-    new_args, new_kwargs = table.replaced(args, kwargs, dict(zip(argnums, opened, strict=True)))
-    outputs = flatten(_core.call_recorded(f, new_args, new_kwargs))[0]
+    outputs = flatten(_core.call_recorded(table.of_leaves(f, argnums, args, kwargs), tuple(opened), {}))[0]
 
     def pullback(ct: Any) -> tuple[Any, ...]:
         cts = list(ct) if isinstance(ct, (tuple, list)) else [ct]
@@ -235,19 +233,8 @@ def pullback_of(
     return pullback
 
 
-def push_forward(
-    f: Callable[..., Any],
-    argnums: tuple[int, ...],
-    tangents: tuple[Any, ...],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
+def push_forward(f: Callable[..., Any], argnums: Any, tangents: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
     """As `table.Rule.jvp`, of the function itself."""
     leaves = table.leaves(args, kwargs)
-
-    def of_moving(*xs: Any) -> Any:
-        new_args, new_kwargs = table.replaced(args, kwargs, dict(zip(argnums, xs, strict=True)))
-        return f(*new_args, **new_kwargs)
-
-    moved = _jvp(of_moving, tuple([leaves[k] for k in argnums]), tangents)[1]
+    moved = _jvp(table.of_leaves(f, argnums, args, kwargs), tuple([leaves[k] for k in argnums]), tangents)[1]
     return moved if any(type(x) is Tensor for x in (*leaves, *tangents)) else _bare(moved)

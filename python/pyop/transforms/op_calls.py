@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Tensor, Value, read_only
+from ..autograd.arrays import spec_of
+from ..declare.rebuild import MergedByValue
 from ..gradients.saved import residuals_of
 from ..gradients.table import NoRule, Rule
 from ..gradients.unbroadcast import fit_dtype, shape_of
@@ -21,20 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["Backward", "Forward", "JacobianOf"]
 
 
-class _Call:
-    _pyop_merge_by_value = True
-
+class _Call(MergedByValue):
     def __init__(self, gradient: OpGradient, *key: Any, statics: dict[str, Any]) -> None:
         self.gradient = gradient
         self.statics = statics
         self._key = (type(self), gradient, *key, *((k, id(v)) for k, v in statics.items()))
         self.__name__ = f"{gradient.name}_{type(self).__name__.lower()}"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Call) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+    def _identity(self) -> tuple[Any, ...]:
+        return self._key
 
     def __call__(self, *arrays: Any) -> Any:
         raise NotImplementedError
@@ -62,10 +59,9 @@ class _Call:
     def _trace(self, arrays: tuple[Any, ...]) -> None:
         """Fail if the rule takes numbers out of its arguments (``x.tolist()``): Tensors would allow that, and the
         derivative would be lost."""
-        from ..declare.spec import Spec
         from ..tracing.trace import trace
 
-        specs = tuple([Spec.of(x.numpy() if type(x) is Tensor else np.asarray(x)) for x in arrays])
+        specs = tuple(map(spec_of, arrays))
         if self.gradient.traced.get(self) != specs:
             trace(lambda *xs: self(*xs), *specs)
             self.gradient.traced[self] = specs

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._core import Op, Tensor, Value
 from .._tree import TreeDef, flatten, leaf_types
+from ..autograd.arrays import spec_of
 from ..declare.abstract import AbstractRule, AndContext
 from ..declare.contracts import new_contract
 from ..declare.parameters import Parameters, check_by_name
@@ -173,7 +174,7 @@ class OpGradient:
         """The container of what the op returns for flat arguments; None for a single array."""
         if self.abstract is None:
             return self.out_tree
-        tree = self.abstract.structure([_spec_of(x) for x in arrays], statics)
+        tree = self.abstract.structure([spec_of(x) for x in arrays], statics)
         return None if tree.is_leaf else tree
 
     def unpack_arguments(self, arrays: Any) -> tuple[Any, ...]:
@@ -379,14 +380,6 @@ def _apply(fn: Any, arrays: tuple[Any, ...], like: list[Any], name: str, kwargs:
     return fn(*arrays, **(kwargs or {}))
 
 
-def _spec_of(x: Any) -> Spec:
-    """What is known of an argument, with the dtype that it has."""
-    if isinstance(x, Value):
-        found: Spec = x.spec
-        return found
-    return Spec.of(x.numpy() if isinstance(x, Tensor) else np.asarray(x))
-
-
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
@@ -395,4 +388,4 @@ def _spec_like(x: Any) -> Spec:
     if isinstance(x, Value):
         dtype = x.dtype
         return Spec(dtype if dtype is None or dtype.kind in "fc" else np.float64, x.spec.shape)
-    return Spec.of(x.numpy() if isinstance(x, Tensor) else np.asarray(x))
+    return spec_of(x)
