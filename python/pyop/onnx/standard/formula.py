@@ -9,6 +9,15 @@ from .emitter import Emitter, Operand
 __all__ = ["Formula"]
 
 
+def _operator(op_type: str, dtype: Any = None) -> Any:
+    """A method that writes an operator of the array and those given."""
+    return lambda self, *others: self.do(op_type, *others, dtype=dtype)
+
+
+def _reflected(op_type: str) -> Any:
+    return lambda self, other: Formula(self.e, self.other(other)).do(op_type, self)
+
+
 class Formula:
     """An array in a formula."""
 
@@ -18,64 +27,26 @@ class Formula:
         self.e = e
         self.x = x
 
-    def _other(self, y: Any) -> Operand:
+    def other(self, y: Any) -> Operand:
+        """Return an operand of the same dtype: an array, or a number."""
         return y.x if isinstance(y, Formula) else self.e.constant(y, self.x.dtype)
 
     def do(self, op_type: str, *others: Any, dtype: Any = None, **attributes: Any) -> Formula:
-        made = self.e.add(op_type, self.x, *map(self._other, others), dtype=dtype, **attributes)
+        """Write an operator."""
+        made = self.e.add(op_type, self.x, *map(self.other, others), dtype=dtype, **attributes)
         return Formula(self.e, made)
 
-    def _from(self, op_type: str, y: Any) -> Formula:
-        return Formula(self.e, self._other(y)).do(op_type, self)
-
-    def __add__(self, y: Any) -> Formula:
-        return self.do("Add", y)
-
-    def __sub__(self, y: Any) -> Formula:
-        return self.do("Sub", y)
-
-    def __mul__(self, y: Any) -> Formula:
-        return self.do("Mul", y)
-
-    def __truediv__(self, y: Any) -> Formula:
-        return self.do("Div", y)
-
-    def __radd__(self, y: Any) -> Formula:
-        return self._from("Add", y)
-
-    def __rsub__(self, y: Any) -> Formula:
-        return self._from("Sub", y)
-
-    def __rmul__(self, y: Any) -> Formula:
-        return self._from("Mul", y)
-
-    def __rtruediv__(self, y: Any) -> Formula:
-        return self._from("Div", y)
-
-    def __neg__(self) -> Formula:
-        return self.do("Neg")
-
-    def __abs__(self) -> Formula:
-        return self.do("Abs")
-
-    def __lt__(self, y: Any) -> Formula:
-        return self.do("Less", y, dtype=bool)
-
-    def __gt__(self, y: Any) -> Formula:
-        return self.do("Greater", y, dtype=bool)
-
-    def __and__(self, y: Formula) -> Formula:
-        return self.do("And", y, dtype=bool)
-
-    def __or__(self, y: Formula) -> Formula:
-        return self.do("Or", y, dtype=bool)
-
-    def is_(self, y: Any) -> Formula:
-        """Tell where it is equal to something."""
-        return self.do("Equal", y, dtype=bool)
-
-    def is_nan(self) -> Formula:
-        return self.do("IsNaN", dtype=bool)
+    __add__, __radd__ = _operator("Add"), _reflected("Add")
+    __sub__, __rsub__ = _operator("Sub"), _reflected("Sub")
+    __mul__, __rmul__ = _operator("Mul"), _reflected("Mul")
+    __truediv__, __rtruediv__ = _operator("Div"), _reflected("Div")
+    __neg__, __abs__ = _operator("Neg"), _operator("Abs")
+    __lt__, __gt__ = _operator("Less", bool), _operator("Greater", bool)
+    __and__, __or__ = _operator("And", bool), _operator("Or", bool)
+    is_, is_nan = _operator("Equal", bool), _operator("IsNaN", bool)
+    sqrt, exp, log, power = map(_operator, ("Sqrt", "Exp", "Log", "Pow"))
+    sin, cos, arctan = map(_operator, ("Sin", "Cos", "Atan"))
+    floor, ceil, larger, smaller = map(_operator, ("Floor", "Ceil", "Max", "Min"))
 
     def is_inf(self, negative: bool = True) -> Formula:
         return self.do("IsInf", dtype=bool, detect_negative=int(negative))
@@ -83,38 +54,8 @@ class Formula:
     def choose(self, x: Any, y: Any) -> Formula:
         """Return `x` where this is true, else `y`."""
         like = x if isinstance(x, Formula) else y
-        made = self.e.add("Where", self.x, like._other(x), like._other(y), dtype=like.x.dtype)
+        made = self.e.add("Where", self.x, like.other(x), like.other(y), dtype=like.x.dtype)
         return Formula(self.e, made)
-
-    def sqrt(self) -> Formula:
-        return self.do("Sqrt")
-
-    def exp(self) -> Formula:
-        return self.do("Exp")
-
-    def log(self) -> Formula:
-        return self.do("Log")
-
-    def sin(self) -> Formula:
-        return self.do("Sin")
-
-    def cos(self) -> Formula:
-        return self.do("Cos")
-
-    def floor(self) -> Formula:
-        return self.do("Floor")
-
-    def ceil(self) -> Formula:
-        return self.do("Ceil")
-
-    def power(self, y: Any) -> Formula:
-        return self.do("Pow", y)
-
-    def larger(self, y: Any) -> Formula:
-        return self.do("Max", y)
-
-    def smaller(self, y: Any) -> Formula:
-        return self.do("Min", y)
 
     def remainder(self, y: Any) -> Formula:
         """Return the remainder, with the sign of the dividend."""
@@ -125,8 +66,10 @@ class Formula:
 
     def negative(self) -> Formula:
         """Tell where the sign is negative, that of zero too."""
-        return (self < 0) | (1 / self < 0)
+        found: Formula = (self < 0) | (1 / self < 0)
+        return found
 
     def signed(self, sign: Formula) -> Formula:
         """Give it the sign of another. By a factor: the Where of onnxruntime loses the sign of zero."""
-        return self * (1 - 2 * sign.negative().to(self.x.dtype))
+        found: Formula = self * (1 - 2 * sign.negative().to(self.x.dtype))
+        return found

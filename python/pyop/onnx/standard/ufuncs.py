@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,18 +74,19 @@ LOGICAL = {
 }
 
 
+def _weak_dtype(x: Any) -> Any:
+    """The dtype of an argument, or the number for one of Python's, which has none of its own."""
+    if isinstance(x, Operand):
+        if x.dtype is None:
+            raise NotStandard("the dtype of an argument is not known")
+        return x.dtype
+    x = 0 if isinstance(x, Dim) else x
+    return x if type(x) in (int, float, complex) else np.asarray(x).dtype
+
+
 def loop_dtypes(ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the dtypes of the loop that NumPy takes for these arguments: inputs, then outputs."""
-    given: list[Any] = []
-    for x in args:
-        if isinstance(x, Operand):
-            if x.dtype is None:
-                raise NotStandard("the dtype of an argument is not known")
-            given.append(x.dtype)
-        elif type(x) in (int, float, complex):
-            given.append(type(x))
-        else:
-            given.append(int if isinstance(x, Dim) else np.asarray(x).dtype)
+    given = [kind if isinstance(kind, np.dtype) else type(kind) for kind in map(_weak_dtype, args)]
     try:
         return tuple(ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout)))
     except (TypeError, ValueError) as error:
@@ -114,28 +116,25 @@ def emit_ufunc(e: Emitter, ufunc: np.ufunc, args: tuple[Any, ...]) -> Operand:
     return e.add(op_type, *inputs, dtype=loop[-1])
 
 
-def rule_of(ufunc: np.ufunc) -> Any:
-    def unary(e: Emitter, x: Any, /) -> Operand:
-        return emit_ufunc(e, ufunc, (x,))
+def with_signature(ufunc: np.ufunc, do: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the rule of a ufunc, which takes arrays by position alone."""
 
-    def binary(e: Emitter, x: Any, y: Any, /) -> Operand:
-        return emit_ufunc(e, ufunc, (x, y))
+    def unary(e: Emitter, x: Any, /) -> Any:
+        return do(e, x)
+
+    def binary(e: Emitter, x: Any, y: Any, /) -> Any:
+        return do(e, x, y)
 
     return unary if ufunc.nin == 1 else binary
 
 
+def rule_of(ufunc: np.ufunc) -> Callable[..., Any]:
+    return with_signature(ufunc, lambda e, *args: emit_ufunc(e, ufunc, args))
+
+
 def same_dtype(e: Emitter, xs: Any) -> list[Operand]:
     """Operands brought to the dtype that NumPy would promote them to."""
-    dtypes = []
-    for x in xs:
-        if isinstance(x, Operand):
-            if x.dtype is None:
-                raise NotStandard("the dtype of an argument is not known")
-            dtypes.append(x.dtype)
-        else:
-            weak = 0 if isinstance(x, Dim) else x
-            dtypes.append(weak if type(weak) in (int, float, complex) else np.asarray(x).dtype)
-    dtype = np.result_type(*dtypes)
+    dtype = np.result_type(*map(_weak_dtype, xs))
     if dtype.kind not in "biuf":
         raise NotStandard(f"arrays of {dtype}")
     return [converted(e, x, dtype) for x in xs]
