@@ -18,8 +18,7 @@ from ..indexing.onnx import getitem
 from ..reductions.onnx import count
 
 
-@standard(argument)
-@standard(stopped)
+@standard(argument, stopped)
 def _identity(e: Emitter, x: Any) -> Operand:
     return e.operand(x)
 

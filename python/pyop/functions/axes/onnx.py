@@ -41,8 +41,10 @@ def swapaxes(e: Emitter, a: Any, axis1: Any, axis2: Any) -> Operand:
 @standard(np.moveaxis)
 def _moveaxis(e: Emitter, a: Any, source: Any, destination: Any) -> Operand:
     x = e.operand(a)
-    sources = [axis_of(k, x.ndim) for k in (source if isinstance(source, tuple | list) else (source,))]
-    targets = [axis_of(k, x.ndim) for k in (destination if isinstance(destination, tuple | list) else (destination,))]
+    sources, targets = (
+        [axis_of(k, x.ndim) for k in (given if isinstance(given, tuple | list) else (given,))]
+        for given in (source, destination)
+    )
     order = [k for k in range(x.ndim) if k not in sources]
     for target, k in sorted(zip(targets, sources, strict=True)):
         order.insert(target, k)

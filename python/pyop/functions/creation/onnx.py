@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,31 +39,28 @@ def _filled(e: Emitter, a: Any, value: Any, dtype: Any, shape: Any) -> Operand:
     kind = np.dtype(dtype) if dtype is not None else x.dtype
     if kind is None or kind.kind not in "biuf":
         raise NotStandard(f"an array of {kind}")
+    if isinstance(value, Operand | Dim) or np.ndim(value):
+        raise NotStandard("a fill value that is an array")
     if shape is not None:
         raise NotStandard("shape=")
     return e.add("ConstantOfShape", e.add("Shape", x, dtype=np.int64), dtype=kind, value=filling(kind, value))
 
 
-@standard(np.zeros_like)
-def _zeros_like(
-    e: Emitter, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
-) -> Operand:
-    return _filled(e, a, 0, dtype, shape)
+def _of_number(value: int) -> Callable[..., Operand]:
+    def rule(e: Emitter, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None) -> Operand:
+        return _filled(e, a, value, dtype, shape)
+
+    return rule
 
 
-@standard(np.ones_like)
-def _ones_like(
-    e: Emitter, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
-) -> Operand:
-    return _filled(e, a, 1, dtype, shape)
+standard(np.zeros_like)(_of_number(0))
+standard(np.ones_like)(_of_number(1))
 
 
 @standard(np.full_like)
 def _full_like(
     e: Emitter, a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
 ) -> Operand:
-    if isinstance(fill_value, Operand | Dim) or np.ndim(fill_value):
-        raise NotStandard("a fill value that is an array")
     return _filled(e, a, fill_value, dtype, shape)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,18 +34,15 @@ def _diagonal(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 
     return e.add("GatherND", x, places).with_rank(1)
 
 
-def _triangle(e: Emitter, m: Any, k: Any, upper: int) -> Operand:
-    x = e.operand(m)
-    if x.ndim < 2 or x.dtype is None or x.dtype.kind not in "biuf":
-        raise NotStandard("a triangle of what is no matrix")
-    return e.add("Trilu", x, e.constant(int(k), np.int64), upper=upper)
+def _triangle(upper: int) -> Callable[..., Operand]:
+    def rule(e: Emitter, m: Any, k: Any = 0) -> Operand:
+        x = e.operand(m)
+        if x.ndim < 2 or x.dtype is None or x.dtype.kind not in "biuf":
+            raise NotStandard("a triangle of what is no matrix")
+        return e.add("Trilu", x, e.constant(int(k), np.int64), upper=upper)
+
+    return rule
 
 
-@standard(np.triu)
-def _triu(e: Emitter, m: Any, k: Any = 0) -> Operand:
-    return _triangle(e, m, k, 1)
-
-
-@standard(np.tril)
-def _tril(e: Emitter, m: Any, k: Any = 0) -> Operand:
-    return _triangle(e, m, k, 0)
+standard(np.triu)(_triangle(1))
+standard(np.tril)(_triangle(0))

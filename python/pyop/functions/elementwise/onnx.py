@@ -19,6 +19,7 @@ from ...onnx.standard.ufuncs import (
     loop_dtypes,
     rule_of,
     same_dtype,
+    with_signature,
 )
 from . import onnx_formulas, onnx_quotients  # noqa: F401  the rest of the family
 
@@ -26,9 +27,9 @@ for _ufunc in {*SIMPLE, *LOGICAL} - {np.matmul} - onnx_formulas.BY_FORMULA:
     standard(_ufunc)(rule_of(_ufunc))
 
 
-@standard(np.not_equal)
-def _not_equal(e: Emitter, x: Any, y: Any, /) -> Operand:
-    return e.add("Not", emit_ufunc(e, np.equal, (x, y)), dtype=bool)
+standard(np.not_equal)(
+    with_signature(np.not_equal, lambda e, x, y: e.add("Not", emit_ufunc(e, np.equal, (x, y)), dtype=bool))
+)
 
 
 @standard(operator.pow, np.power)

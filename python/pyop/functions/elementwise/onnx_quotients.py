@@ -9,7 +9,7 @@ import numpy as np
 from ...onnx.standard import standard
 from ...onnx.standard.emitter import Emitter, NotStandard, Operand
 from ...onnx.standard.formula import Formula
-from ...onnx.standard.ufuncs import loop_dtypes
+from ...onnx.standard.ufuncs import loop_dtypes, with_signature
 
 
 def _given(e: Emitter, ufunc: np.ufunc, x: Any, y: Any) -> tuple[Operand, Operand]:
@@ -57,19 +57,9 @@ def _divided(e: Emitter, ufunc: np.ufunc, x: Any, y: Any) -> tuple[Operand, Oper
     return quotient.x, rest.x
 
 
-@standard(np.floor_divide)
-def _floor_divide(e: Emitter, x: Any, y: Any, /) -> Operand:
-    return _divided(e, np.floor_divide, x, y)[0]
-
-
-@standard(np.remainder)
-def _remainder(e: Emitter, x: Any, y: Any, /) -> Operand:
-    return _divided(e, np.remainder, x, y)[1]
-
-
-@standard(np.divmod)
-def _divmod(e: Emitter, x: Any, y: Any, /) -> list[Operand]:
-    return list(_divided(e, np.divmod, x, y))
+standard(np.floor_divide)(with_signature(np.floor_divide, lambda e, x, y: _divided(e, np.floor_divide, x, y)[0]))
+standard(np.remainder)(with_signature(np.remainder, lambda e, x, y: _divided(e, np.remainder, x, y)[1]))
+standard(np.divmod)(with_signature(np.divmod, lambda e, x, y: _divided(e, np.divmod, x, y)))
 
 
 @standard(np.fmod)

@@ -144,20 +144,16 @@ _END = 2**62
 def getitem(e: Emitter, a: Any, key: Any, /) -> Operand:
     """Slices, integers, arrays of integers, a mask."""
     x = e.operand(a)
-    ndim = x.ndim
     keys = list(key) if isinstance(key, tuple) else [key]
     if any(isinstance(k, bool | np.bool_) for k in keys):
         raise NotStandard("a truth value as an index")
-    used = sum(
-        e.operand(k).ndim if (is_array(k) and _is_mask(e.operand(k))) else 1
-        for k in keys
-        if k is not None and k is not Ellipsis
-    )
+    counted = [k for k in keys if k is not None and k is not Ellipsis]
+    used = sum(e.operand(k).ndim if is_array(k) and _is_mask(e.operand(k)) else 1 for k in counted)
     if not any(k is Ellipsis for k in keys):
         keys.append(Ellipsis)
     full: list[Any] = []
     for k in keys:
-        full += [slice(None)] * (ndim - used) if k is Ellipsis else [k]
+        full += [slice(None)] * (x.ndim - used) if k is Ellipsis else [k]
     if not any(map(is_array, full)):
         return _basic(e, x, full)
     if any(k is None for k in full):
@@ -167,36 +163,19 @@ def getitem(e: Emitter, a: Any, key: Any, /) -> Operand:
 
 def _basic(e: Emitter, x: Operand, keys: list[Any]) -> Operand:
     rank = sum(1 for k in keys if k is None or isinstance(k, slice))
-    starts, ends, axes, steps, dropped, added = [], [], [], [], [], []
-    axis = place = 0
-    for k in keys:
-        if k is None:
-            added.append(place)
-            place += 1
-            continue
-        if isinstance(k, slice):
-            if k != slice(None):
-                start, stop, step = _bounds(k)
-                starts.append(start)
-                ends.append(stop)
-                steps.append(step)
-                axes.append(axis)
-            place += 1
-        else:
-            starts.append(_index(k))
-            ends.append(_END if starts[-1] == -1 else starts[-1] + 1)
-            steps.append(1)
-            axes.append(axis)
-            dropped.append(axis)
-        axis += 1
-    if axes:
+    of_axes = list(enumerate(k for k in keys if k is not None))
+    cuts = [(axis, *_bounds(k)) for axis, k in of_axes if k != slice(None)]
+    dropped = [axis for axis, k in of_axes if not isinstance(k, slice)]
+    added = [place for place, k in enumerate(k for k in keys if k is None or isinstance(k, slice)) if k is None]
+    if cuts:
+        axes, starts, ends, steps = (list(part) for part in zip(*cuts, strict=True))
         _in_bounds(x, axes, starts, dropped)
         x = e.add("Slice", x, e.ints(starts), e.ints(ends), e.ints(axes), e.ints(steps))
     if dropped:
         x = e.add("Squeeze", x, e.ints(dropped))
     if added:
         x = e.add("Unsqueeze", x, e.ints(added))
-    return x.with_rank(rank) if axes or added else x
+    return x.with_rank(rank) if cuts or added else x
 
 
 def _in_bounds(x: Operand, axes: list[int], starts: list[Any], dropped: list[int]) -> None:
@@ -216,7 +195,11 @@ def _index(k: Any) -> Any:
         raise NotStandard(f"the index {k!r:.80}") from None
 
 
-def _bounds(k: slice) -> tuple[Any, Any, int]:
+def _bounds(k: Any) -> tuple[Any, Any, int]:
+    """Return start, end and step of a slice, or of the slice of one element that an integer is."""
+    if not isinstance(k, slice):
+        start = _index(k)
+        return start, _END if start == -1 else start + 1, 1
     step = 1 if k.step is None else _index(k.step)
     if not isinstance(step, int) or step == 0:
         raise NotStandard("a step that is not known")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,24 +20,6 @@ def _many(arrays: Any) -> Any:
     return arrays
 
 
-@standard(np.column_stack)
-def _column_stack(e: Emitter, tup: Any) -> Operand:
-    xs = [e.add("Reshape", x, e.ints([-1, 1])) if x.ndim < 2 else x for x in same_dtype(e, _many(tup))]
-    return e.add("Concat", *xs, axis=1)
-
-
-@standard(np.dstack)
-def _dstack(e: Emitter, tup: Any) -> Operand:
-    xs = []
-    for x in same_dtype(e, _many(tup)):
-        if x.ndim < 2:
-            x = e.add("Reshape", x, e.ints([1, -1, 1]))
-        elif x.ndim == 2:
-            x = e.add("Unsqueeze", x, e.ints([2]))
-        xs.append(x)
-    return e.add("Concat", *xs, axis=2)
-
-
 @standard(np.append)
 def _append(e: Emitter, arr: Any, values: Any, axis: Any = None) -> Operand:
     xs = same_dtype(e, (e.operand(arr), e.operand(values)))
@@ -47,36 +30,39 @@ def _append(e: Emitter, arr: Any, values: Any, axis: Any = None) -> Operand:
 
 @standard(np.concatenate)
 def _concatenate(e: Emitter, arrays: Any, /, axis: Any = 0, out: None = None) -> Operand:
-    if not isinstance(arrays, tuple | list):
-        raise NotStandard("concatenate of one array")
+    xs = same_dtype(e, _many(arrays))
     if axis is None:
-        xs = [e.add("Reshape", x, e.ints([-1])) for x in same_dtype(e, arrays)]
-        return e.add("Concat", *xs, axis=0)
-    return e.add("Concat", *same_dtype(e, arrays), axis=int(axis))
+        return e.add("Concat", *(flat(e, x) for x in xs), axis=0)
+    return e.add("Concat", *xs, axis=int(axis))
 
 
 @standard(np.stack)
 def _stack(e: Emitter, arrays: Any, axis: Any = 0, out: None = None) -> Operand:
-    if not isinstance(arrays, tuple | list):
-        raise NotStandard("stack of one array")
-    axes = e.ints([axis])
-    return e.add("Concat", *(e.add("Unsqueeze", x, axes) for x in same_dtype(e, arrays)), axis=int(axis))
+    xs, axes = same_dtype(e, _many(arrays)), e.ints([axis])
+    return e.add("Concat", *(e.add("Unsqueeze", x, axes) for x in xs), axis=int(axis))
 
 
-@standard(np.vstack)
-def _vstack(e: Emitter, tup: Any) -> Operand:
-    if not isinstance(tup, tuple | list):
-        raise NotStandard("vstack of one array")
-    return e.add("Concat", *(_at_least_2d(e, x) for x in same_dtype(e, tup)), axis=0)
+def _of_rank(e: Emitter, x: Operand, shape: list[int]) -> Operand:
+    if x.ndim == 2 < len(shape):
+        return e.add("Unsqueeze", x, e.ints([2]))
+    return x if x.ndim >= 2 else e.add("Reshape", x, e.ints(shape))
 
 
-def _at_least_2d(e: Emitter, x: Operand) -> Operand:
-    return x if x.ndim >= 2 else e.add("Reshape", x, e.ints([1, -1]))
+def _stacked(axis: int, shape: list[int]) -> Callable[..., Operand]:
+    """Return the rule that joins along an axis what has as many dimensions, vectors and numbers in this shape."""
+
+    def rule(e: Emitter, tup: Any) -> Operand:
+        return e.add("Concat", *(_of_rank(e, x, shape) for x in same_dtype(e, _many(tup))), axis=axis)
+
+    return rule
+
+
+standard(np.vstack)(_stacked(0, [1, -1]))
+standard(np.column_stack)(_stacked(1, [-1, 1]))
+standard(np.dstack)(_stacked(2, [1, -1, 1]))
 
 
 @standard(np.hstack)
 def _hstack(e: Emitter, tup: Any) -> Operand:
-    if not isinstance(tup, tuple | list):
-        raise NotStandard("hstack of one array")
-    xs = [x if x.ndim else e.add("Reshape", x, e.ints([1])) for x in same_dtype(e, tup)]
+    xs = [x if x.ndim else e.add("Reshape", x, e.ints([1])) for x in same_dtype(e, _many(tup))]
     return e.add("Concat", *xs, axis=0 if xs and (xs[0].shape is None or len(xs[0].shape) == 1) else 1)

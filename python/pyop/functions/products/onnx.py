@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,20 +89,20 @@ def _vecdot(e: Emitter, a: Any, b: Any, /, *, axis: Any = -1) -> Operand:
     return e.add("ReduceSum", emit_ufunc(e, np.multiply, (e.operand(a), e.operand(b))), e.ints([-1]), keepdims=0)
 
 
-@standard(getattr(np, "matvec", None))
-def _matvec(e: Emitter, a: Any, b: Any, /) -> Operand:
-    y = e.operand(b)
-    column = e.add("Unsqueeze", y, e.ints([-1])).with_rank(y.ndim + 1)
-    return e.add("Squeeze", emit_ufunc(e, np.matmul, (e.operand(a), column)), e.ints([-1]))
+def _matrix_and_vector(vector: int, axis: int) -> Callable[..., Operand]:
+    """Return the rule of a product in which one argument is a vector, that becomes a matrix along an axis."""
+
+    def rule(e: Emitter, a: Any, b: Any, /) -> Operand:
+        xs = [e.operand(a), e.operand(b)]
+        x = xs[vector]
+        xs[vector] = e.add("Unsqueeze", x, e.ints([axis])).with_rank(x.ndim + 1)
+        return e.add("Squeeze", emit_ufunc(e, np.matmul, tuple(xs)), e.ints([axis]))
+
+    return rule
 
 
-@standard(getattr(np, "vecmat", None))
-def _vecmat(e: Emitter, a: Any, b: Any, /) -> Operand:
-    x = e.operand(a)
-    row = e.add("Unsqueeze", x, e.ints([-2])).with_rank(x.ndim + 1)
-    return e.add("Squeeze", emit_ufunc(e, np.matmul, (row, e.operand(b))), e.ints([-2]))
-
-
+standard(getattr(np, "matvec", None))(_matrix_and_vector(1, -1))
+standard(getattr(np, "vecmat", None))(_matrix_and_vector(0, -2))
 standard(np.matmul)(rule_of(np.matmul))
 
 

@@ -64,33 +64,60 @@ standard(np.add.reduce)(_summing(np.add, "ReduceSum", 0))
 standard(np.multiply.reduce)(_summing(np.multiply, "ReduceProd", 0))
 
 
-def _extremum(e: Emitter, op_type: str, a: Any, axis: Any, keepdims: Any, initial: Any = None) -> Operand:
+def _extremum(op_type: str) -> Callable[..., Operand]:
+    def rule(
+        e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False, initial: Any = None
+    ) -> Operand:
+        x = _of_kind(e, a, "biuf", "extremum")
+        found = reduced(e, op_type, x, axis, keepdims)
+        if initial is None:
+            return found
+        if not isinstance(initial, int | float) or x.dtype.kind == "b":
+            raise NotStandard("initial= that is an array")
+        return e.add(op_type.removeprefix("Reduce"), found, e.constant(initial, x.dtype))
+
+    return rule
+
+
+def _of_truth(op_type: str) -> Callable[..., Operand]:
+    def rule(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Operand:
+        x = e.operand(a)
+        return reduced(e, op_type, truth(e, x).like(x), axis, keepdims)
+
+    return rule
+
+
+def _of_method(rule: Callable[..., Operand]) -> Callable[..., Operand]:
+    """Return the rule of a ufunc's method ``reduce``, which has a dtype before what the function has."""
+
+    def of_method(
+        e: Emitter, a: Any, axis: Any = 0, dtype: None = None, out: None = None, keepdims: Any = False
+    ) -> Operand:
+        return rule(e, a, axis, keepdims=keepdims)
+
+    return of_method
+
+
+for _kind, _op_type, _functions, _method in (
+    (_extremum, "ReduceMax", (np.max, np.amax), np.maximum.reduce),
+    (_extremum, "ReduceMin", (np.min, np.amin), np.minimum.reduce),
+    (_of_truth, "ReduceMax", (np.any,), np.logical_or.reduce),
+    (_of_truth, "ReduceMin", (np.all,), np.logical_and.reduce),
+):
+    standard(*_functions)(_kind(_op_type))
+    standard(_method)(_of_method(_kind(_op_type)))
+
+
+def _of_kind(e: Emitter, a: Any, kinds: str, what: str) -> Operand:
     x = e.operand(a)
-    if x.dtype is None or x.dtype.kind not in "biuf":
-        raise NotStandard(f"extremum of {x.dtype}")
-    found = reduced(e, op_type, x, axis, keepdims)
-    if initial is None:
-        return found
-    if not isinstance(initial, int | float) or x.dtype.kind == "b":
-        raise NotStandard("initial= that is an array")
-    return e.add(op_type.removeprefix("Reduce"), found, e.constant(initial, x.dtype))
-
-
-@standard(np.max, np.amax)
-def _max(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False, initial: Any = None) -> Operand:
-    return _extremum(e, "ReduceMax", a, axis, keepdims, initial)
-
-
-@standard(np.min, np.amin)
-def _min(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False, initial: Any = None) -> Operand:
-    return _extremum(e, "ReduceMin", a, axis, keepdims, initial)
+    if x.dtype is None or x.dtype.kind not in kinds:
+        raise NotStandard(f"{what} of {x.dtype}")
+    return x
 
 
 @standard(np.ptp)
 def _ptp(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Operand:
-    x = e.operand(a)
-    if x.dtype is None or x.dtype.kind != "f":
-        raise NotStandard(f"ptp of {x.dtype}")
+    x = _of_kind(e, a, "f", "ptp")
     return e.add("Sub", *(reduced(e, op_type, x, axis, keepdims) for op_type in ("ReduceMax", "ReduceMin")))
 
 
@@ -118,15 +145,9 @@ def count(e: Emitter, x: Operand, axis: Any) -> Operand:
 
 @standard(np.mean)
 def mean(
-    e: Emitter,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: Any = False,
-    *,
+    e: Emitter, a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False, *,
     where: Any = True,
-) -> Operand:
+) -> Operand:  # fmt: skip
     x = e.operand(a)
     result = _mean_dtype(x, dtype)
     # As NumPy, which adds up numbers of two bytes in those of four.
@@ -139,25 +160,23 @@ def mean(
     return e.cast(e.add("Div", total, number), result)
 
 
-@standard(np.nansum)
-def _nansum(
-    e: Emitter, a: Any, axis: Any = None, dtype: None = None, out: None = None, keepdims: Any = False
-) -> Operand:
-    x = e.operand(a)
-    if x.dtype is None or x.dtype.kind != "f":
-        return _sum(e, a, axis, dtype, None, keepdims)
-    there = e.add("Not", e.add("IsNaN", x, dtype=bool)).like(x)
-    return _sum(e, _kept(e, x, there, 0), axis, dtype, None, keepdims)
+def _of_numbers(function: Callable[..., Operand]) -> Callable[..., Operand]:
+    """Return the rule of a function that passes over NaN."""
+
+    def rule(
+        e: Emitter, a: Any, axis: Any = None, dtype: None = None, out: None = None, keepdims: Any = False
+    ) -> Operand:
+        x = e.operand(a)
+        if x.dtype is None or x.dtype.kind != "f":
+            return function(e, a, axis, dtype, None, keepdims)
+        there = e.add("Not", e.add("IsNaN", x, dtype=bool)).like(x)
+        return function(e, x, axis, dtype, None, keepdims, where=there)
+
+    return rule
 
 
-@standard(np.nanmean)
-def _nanmean(
-    e: Emitter, a: Any, axis: Any = None, dtype: None = None, out: None = None, keepdims: Any = False
-) -> Operand:
-    x = e.operand(a)
-    if x.dtype is None or x.dtype.kind != "f":
-        return mean(e, a, axis, dtype, None, keepdims)
-    return mean(e, x, axis, dtype, None, keepdims, where=e.add("Not", e.add("IsNaN", x, dtype=bool)).like(x))
+standard(np.nansum)(_of_numbers(_sum))
+standard(np.nanmean)(_of_numbers(mean))
 
 
 @standard(np.var)
@@ -189,63 +208,26 @@ def _std(e: Emitter, *args: Any, **kwargs: Any) -> Operand:
     return e.add("Sqrt", _var(e, *args, **kwargs))
 
 
-def _truth(e: Emitter, op_type: str, a: Any, axis: Any, keepdims: Any) -> Operand:
-    x = e.operand(a)
-    return reduced(e, op_type, truth(e, x).like(x), axis, keepdims)
-
-
 @standard(np.count_nonzero)
 def _count_nonzero(e: Emitter, a: Any, axis: Any = None, *, keepdims: Any = False) -> Operand:
     x = e.operand(a)
     return reduced(e, "ReduceSum", e.cast(truth(e, x).like(x), np.int64), axis, keepdims)
 
 
-@standard(np.any)
-def _any(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Operand:
-    return _truth(e, "ReduceMax", a, axis, keepdims)
+def _place(op_type: str) -> Callable[..., Operand]:
+    def rule(e: Emitter, a: Any, axis: Any = None, out: None = None, *, keepdims: Any = False) -> Operand:
+        x = _of_kind(e, a, "iuf", "argument of the extremum")
+        if axis is None:
+            if keepdims:
+                raise NotStandard("keepdims of all axes")
+            return e.add(op_type, e.add("Reshape", x, e.ints([-1])), axis=0, keepdims=0, dtype=np.int64)
+        return e.add(op_type, x, axis=int(axis), keepdims=int(bool(keepdims)), dtype=np.int64)
+
+    return rule
 
 
-@standard(np.all)
-def _all(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Operand:
-    return _truth(e, "ReduceMin", a, axis, keepdims)
-
-
-def _of_method(rule: Callable[..., Operand]) -> Callable[..., Operand]:
-    """Return the rule of a ufunc's method ``reduce``, by that of the function: its axis is 0 by default."""
-
-    def of_method(
-        e: Emitter, a: Any, axis: Any = 0, dtype: None = None, out: None = None, keepdims: Any = False
-    ) -> Operand:
-        return rule(e, a, axis, keepdims=keepdims)
-
-    return of_method
-
-
-standard(np.maximum.reduce)(_of_method(_max))
-standard(np.minimum.reduce)(_of_method(_min))
-standard(np.logical_or.reduce)(_of_method(_any))
-standard(np.logical_and.reduce)(_of_method(_all))
-
-
-def _argument(e: Emitter, op_type: str, a: Any, axis: Any, keepdims: Any) -> Operand:
-    x = e.operand(a)
-    if x.dtype is None or x.dtype.kind not in "iuf":
-        raise NotStandard(f"argument of the extremum of {x.dtype}")
-    if axis is None:
-        if keepdims:
-            raise NotStandard("keepdims of all axes")
-        return e.add(op_type, e.add("Reshape", x, e.ints([-1])), axis=0, keepdims=0, dtype=np.int64)
-    return e.add(op_type, x, axis=int(axis), keepdims=int(bool(keepdims)), dtype=np.int64)
-
-
-@standard(np.argmax)
-def _argmax(e: Emitter, a: Any, axis: Any = None, out: None = None, *, keepdims: Any = False) -> Operand:
-    return _argument(e, "ArgMax", a, axis, keepdims)
-
-
-@standard(np.argmin)
-def _argmin(e: Emitter, a: Any, axis: Any = None, out: None = None, *, keepdims: Any = False) -> Operand:
-    return _argument(e, "ArgMin", a, axis, keepdims)
+standard(np.argmax)(_place("ArgMax"))
+standard(np.argmin)(_place("ArgMin"))
 
 
 @standard(np.add.accumulate)

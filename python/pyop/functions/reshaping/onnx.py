@@ -25,12 +25,12 @@ def _reshape(
         raise NotStandard(f"order={order!r}")
     wanted = shape if shape is not None else newshape
     sizes = tuple(wanted) if isinstance(wanted, tuple | list) else (wanted,)
-    if -1 in [size for size in sizes if isinstance(size, int)] and any(not isinstance(s, int) or s == 0 for s in sizes):
-        sizes = tuple(sizes)
-        if any(isinstance(s, int) and s == 0 for s in sizes):
-            raise NotStandard("a size of zero beside -1")
-        return e.add("Reshape", e.operand(a), e.ints(sizes))
-    return reshape_to(e, e.operand(a), sizes)
+    known = [size for size in sizes if isinstance(size, int)]
+    if -1 not in known:
+        return reshape_to(e, e.operand(a), sizes)
+    if 0 in known:
+        raise NotStandard("a size of zero beside -1")
+    return e.add("Reshape", e.operand(a), e.ints(sizes))
 
 
 @standard(np.ravel)
@@ -49,25 +49,16 @@ def _broadcast_to(e: Emitter, array: Any, shape: Any, subok: Any = False) -> Ope
 @standard(np.flip)
 def _flip(e: Emitter, m: Any, axis: Any = None) -> Operand:
     x = e.operand(m)
-    axes = (
-        list(range(x.ndim))
-        if axis is None
-        else [axis_of(k, x.ndim) for k in (axis if isinstance(axis, tuple) else (axis,))]
-    )
+    given = axis if isinstance(axis, tuple) else range(x.ndim) if axis is None else (axis,)
+    axes = [axis_of(k, x.ndim) for k in given]
     if not axes:
         return x
     n = len(axes)
     return e.add("Slice", x, e.ints([-1] * n), e.ints([-(2**62)] * n), e.ints(axes), e.ints([-1] * n)).like(x)
 
 
-@standard(np.fliplr)
-def _fliplr(e: Emitter, m: Any) -> Operand:
-    return _flip(e, m, 1)
-
-
-@standard(np.flipud)
-def _flipud(e: Emitter, m: Any) -> Operand:
-    return _flip(e, m, 0)
+standard(np.fliplr)(lambda e, m: _flip(e, m, 1))
+standard(np.flipud)(lambda e, m: _flip(e, m, 0))
 
 
 @standard(np.rot90)
@@ -75,11 +66,11 @@ def _rot90(e: Emitter, m: Any, k: Any = 1, axes: Any = (0, 1)) -> Operand:
     x = e.operand(m)
     if axes != (0, 1) or not isinstance(k, int) or x.ndim < 2:
         raise NotStandard("a rotation in another plane")
-    turned = {0: lambda: x, 2: lambda: _flip(e, x, (0, 1))}
     if k % 2 == 0:
-        return turned[k % 4]()
-    other = swapaxes(e, _flip(e, x, 1) if k % 4 == 1 else x, 0, 1)
-    return other if k % 4 == 1 else _flip(e, other.like(x).with_rank(x.ndim), 1)
+        return _flip(e, x, (0, 1)) if k % 4 else x
+    if k % 4 == 1:
+        return swapaxes(e, _flip(e, x, 1), 0, 1)
+    return _flip(e, swapaxes(e, x, 0, 1).like(x).with_rank(x.ndim), 1)
 
 
 @standard(np.roll)

@@ -13,25 +13,16 @@ from ...onnx.standard.emitter import Emitter, NotStandard, Operand
 
 @standard(np.array_split)
 def _array_split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
-    return _pieces(e, ary, None, axis)
+    return _split(e, ary, None, axis)
 
 
 @standard(np.hsplit)
 def _hsplit(e: Emitter, ary: Any, indices_or_sections: Any) -> list[Operand]:
-    return _pieces(e, ary, indices_or_sections, int(e.operand(ary).ndim > 1))
+    return _split(e, ary, indices_or_sections, int(e.operand(ary).ndim > 1))
 
 
-@standard(np.vsplit)
-def _vsplit(e: Emitter, ary: Any, indices_or_sections: Any) -> list[Operand]:
-    return _pieces(e, ary, indices_or_sections, 0)
-
-
-@standard(np.split)
+@standard(np.split, np.vsplit)
 def _split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
-    return _pieces(e, ary, indices_or_sections, axis)
-
-
-def _pieces(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Operand]:
     x = e.operand(ary)
     axis = axis_of(axis, x.ndim)
     count = len(e.outputs)
@@ -46,7 +37,7 @@ def _pieces(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> li
     raise NotStandard("a split at places that are not known")
 
 
-@standard(np.unstack if hasattr(np, "unstack") else None)
+@standard(getattr(np, "unstack", None))
 def _unstack(e: Emitter, x: Any, /, *, axis: Any = 0) -> list[Operand]:
     x = e.operand(x)
     axis, count = axis_of(axis, x.ndim), len(e.outputs)
