@@ -16,103 +16,50 @@ from typing import Any
 
 __all__ = ["MOVED", "current", "install"]
 
+# Modules that went from one package to another under their names.
+_PACKAGES = {
+    ("pyop.gradients", "pyop.transforms"): "eager forward inline marker op_calls op_rule opened pulled reverse stop",
+    ("pyop.compiling", "pyop.tracing"): "type_checks error_checks names captured generators same",
+    ("pyop", "pyop.declare"): "abstract binding contracts dim dims dtype_text infer marks parameters rebuild signature "
+    "signature_text spec spec_text spec_tree",
+    ("pyop", "pyop.graph"): "array_protocol calls composed explain foreign_ufuncs forms in_place operands powers sizes "
+    "value_methods value_refusals value_sequence views",
+    ("pyop.transforms", "pyop.transforms.transforms"): "grad hessian hvp jacobian jvp value_and_grad vjp vmap",
+}
+# Rules of NumPy's functions, which stood by kind and stand by family: the families, other names of theirs given.
+_FAMILIES = {
+    ("pyop.gradients", "grad"): "distributions elementwise fourier indexing joining linalg numerics order=sorting "
+    "primitives=adjoints products reductions special",
+    (
+        "pyop.rules",
+        "spec",
+    ): "axes creation elementwise fourier indexing inserting joining linalg numerics order=sorting "
+    "polynomials products reductions reshaping selecting sets splitting statistics",
+}
 # Modules, or functions of modules that were taken apart: the earlier path, and that of today.
 MOVED: dict[str, str] = {
-    "pyop.gradients.eager": "pyop.transforms.eager",
-    "pyop.gradients.forward": "pyop.transforms.forward",
-    "pyop.gradients.inline": "pyop.transforms.inline",
-    "pyop.gradients.marker": "pyop.transforms.marker",
-    "pyop.gradients.op_calls": "pyop.transforms.op_calls",
-    "pyop.gradients.op_rule": "pyop.transforms.op_rule",
-    "pyop.gradients.opened": "pyop.transforms.opened",
-    "pyop.gradients.pulled": "pyop.transforms.pulled",
-    "pyop.gradients.reverse": "pyop.transforms.reverse",
-    "pyop.gradients.stop": "pyop.transforms.stop",
-    "pyop.compiling.type_checks": "pyop.tracing.type_checks",
-    "pyop.compiling.error_checks": "pyop.tracing.error_checks",
-    "pyop.compiling.names": "pyop.tracing.names",
-    "pyop.compiling.captured": "pyop.tracing.captured",
-    "pyop.compiling.generators": "pyop.tracing.generators",
-    "pyop.compiling.same": "pyop.tracing.same",
+    **{f"{a}.{name}": f"{b}.{name}" for (a, b), names in _PACKAGES.items() for name in names.split()},
+    **{
+        f"{package}.{name.partition('=')[0]}": f"pyop.functions.{name.rpartition('=')[2]}.{kind}"
+        for (package, kind), names in _FAMILIES.items()
+        for name in names.split()
+    },
     "pyop.compiling.unread": "pyop.compiling.unused_arguments",
     "pyop.compiling.number": "pyop.graph.symbolic_number",
     "pyop.saving.references": "pyop.declare.references",
-    "pyop.abstract": "pyop.declare.abstract",
-    "pyop.binding": "pyop.declare.binding",
-    "pyop.contracts": "pyop.declare.contracts",
-    "pyop.dim": "pyop.declare.dim",
-    "pyop.dims": "pyop.declare.dims",
-    "pyop.dtype_text": "pyop.declare.dtype_text",
-    "pyop.infer": "pyop.declare.infer",
-    "pyop.marks": "pyop.declare.marks",
-    "pyop.parameters": "pyop.declare.parameters",
-    "pyop.rebuild": "pyop.declare.rebuild",
-    "pyop.signature": "pyop.declare.signature",
-    "pyop.signature_text": "pyop.declare.signature_text",
-    "pyop.spec": "pyop.declare.spec",
-    "pyop.spec_text": "pyop.declare.spec_text",
-    "pyop.spec_tree": "pyop.declare.spec_tree",
-    "pyop.array_protocol": "pyop.graph.array_protocol",
-    "pyop.calls": "pyop.graph.calls",
-    "pyop.composed": "pyop.graph.composed",
-    "pyop.explain": "pyop.graph.explain",
-    "pyop.foreign_ufuncs": "pyop.graph.foreign_ufuncs",
-    "pyop.forms": "pyop.graph.forms",
-    "pyop.in_place": "pyop.graph.in_place",
-    "pyop.operands": "pyop.graph.operands",
-    "pyop.powers": "pyop.graph.powers",
-    "pyop.sizes": "pyop.graph.sizes",
-    "pyop.value_methods": "pyop.graph.value_methods",
-    "pyop.value_refusals": "pyop.graph.value_refusals",
-    "pyop.value_sequence": "pyop.graph.value_sequence",
-    "pyop.views": "pyop.graph.views",
     "pyop.op_gradients": "pyop.ops.op_gradients",
-    "pyop.gradients.distributions": "pyop.functions.distributions.grad",
-    "pyop.gradients.elementwise": "pyop.functions.elementwise.grad",
     "pyop.gradients.fit": "pyop.gradients.unbroadcast",
-    "pyop.gradients.fourier": "pyop.functions.fourier.grad",
-    "pyop.gradients.indexing": "pyop.functions.indexing.grad",
-    "pyop.gradients.joining": "pyop.functions.joining.grad",
-    "pyop.gradients.linalg": "pyop.functions.linalg.grad",
     "pyop.gradients.moves": "pyop.gradients.adjoints",
-    "pyop.gradients.numerics": "pyop.functions.numerics.grad",
-    "pyop.gradients.order": "pyop.functions.sorting.grad",
-    "pyop.gradients.primitives": "pyop.functions.adjoints.grad",
-    "pyop.gradients.products": "pyop.functions.products.grad",
-    "pyop.gradients.reductions": "pyop.functions.reductions.grad",
-    "pyop.gradients.special": "pyop.functions.special.grad",
     "pyop.gradients.shapes._pad_with_zeros": "pyop.functions.inserting.grad.pad_with_zeros",
     "pyop.gradients.special_orders": "pyop.functions.special.orders",
     "pyop.rules": "pyop.functions",
     "pyop.rules._operand": "pyop.functions.operand",
     "pyop.rules._shape": "pyop.functions.shape",
-    "pyop.rules.axes": "pyop.functions.axes.spec",
-    "pyop.rules.creation": "pyop.functions.creation.spec",
-    "pyop.rules.elementwise": "pyop.functions.elementwise.spec",
-    "pyop.rules.fourier": "pyop.functions.fourier.spec",
     "pyop.rules.gufuncs": "pyop.functions.gufuncs",
-    "pyop.rules.indexing": "pyop.functions.indexing.spec",
-    "pyop.rules.inserting": "pyop.functions.inserting.spec",
-    "pyop.rules.joining": "pyop.functions.joining.spec",
-    "pyop.rules.linalg": "pyop.functions.linalg.spec",
-    "pyop.rules.numerics": "pyop.functions.numerics.spec",
-    "pyop.rules.order": "pyop.functions.sorting.spec",
-    "pyop.rules.polynomials": "pyop.functions.polynomials.spec",
-    "pyop.rules.products": "pyop.functions.products.spec",
-    "pyop.rules.reductions": "pyop.functions.reductions.spec",
-    "pyop.rules.reshaping": "pyop.functions.reshaping.spec",
-    "pyop.rules.selecting": "pyop.functions.selecting.spec",
-    "pyop.rules.sets": "pyop.functions.sets.spec",
-    "pyop.rules.splitting": "pyop.functions.splitting.spec",
-    "pyop.rules.statistics": "pyop.functions.statistics.spec",
     "pyop.rules.ufuncs": "pyop.functions.ufuncs",
     "pyop.onnx.held._unpickled": "pyop.onnx.loaded.facts_of",
     "pyop.graph.Graph": "pyop.graph.graph.Graph",
     "pyop.graph.trace": "pyop.tracing.trace.trace",
-    **{
-        f"pyop.transforms.{name}": f"pyop.transforms.transforms.{name}"
-        for name in ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap")
-    },
 }
 # Modules that had the names of pyop's functions. An import would put the module in the place of the function, so these
 # are known as imported from the beginning.
