@@ -16,35 +16,58 @@ from .._core import Value
 from .elements import dtype_of
 from .standard.ufuncs import LOGICAL, SIMPLE
 
-__all__ = ["native_nodes"]
+__all__ = ["NUMBERS", "OnnxNode", "native", "native_nodes"]
 
-RULES: dict[str, Callable[[OnnxNode], Any]] = {}
+NUMBERS = "fiu"
+_ANY = "fiub"
+_MANY = 2**31
 
 
-def native(*op_types: str) -> Callable[[Callable[[OnnxNode], Any]], Callable[[OnnxNode], Any]]:
-    """Register what makes the Value of an operator, or None where that is left to the reference implementation."""
+Rule = Callable[["OnnxNode"], Any]
+RULES: dict[str, Rule] = {}
 
-    def register(rule: Callable[[OnnxNode], Any]) -> Callable[[OnnxNode], Any]:
+
+def native(
+    *op_types: str,
+    inputs: int | tuple[int, int] = 1,
+    attributes: str = "",
+    kinds: str = "",
+    alike: bool = False,
+    since: int = 7,
+) -> Callable[[Rule], Rule]:
+    """Register what makes the Value of an operator, or None where that is left to the reference implementation.
+
+    Parameters
+    ----------
+    op_types : str
+    inputs : int or (int, int)
+        How many there must be, at least and at most.
+    attributes : str
+        Those that there may be.
+    kinds : str
+        Of dtypes that the first input may have; any if empty.
+    alike : bool
+        All inputs must be of one dtype and of known ranks.
+    since : int
+        The first version of the operators that it serves.
+    """
+    least, most = (inputs, inputs) if isinstance(inputs, int) else inputs
+
+    def register(make: Rule) -> Rule:
+        def rule(n: OnnxNode) -> Any:
+            known = n.plain and n.version >= since and n.attributes.keys() <= set(attributes.split())
+            if not known or not least <= len(n.values) <= most:
+                return None
+            if kinds and n.values[0].dtype.kind not in kinds:
+                return None
+            if alike and (len({v.dtype for v in n.values}) != 1 or any(v.ndim is None for v in n.values)):
+                return None
+            return make(n)
+
         RULES.update(dict.fromkeys(op_types, rule))
-        return rule
+        return make
 
     return register
-
-
-_NUMBERS = frozenset("fiu")
-_FLOATS = frozenset("f")
-_INTEGERS = frozenset("iu")
-_ANY = frozenset("fiub")
-
-# Ufuncs that are operators of ONNX, but not these ones alone, or not to the bit of the reference implementation.
-_NOT_ALONE = {
-    *(np.fabs, np.isinf, np.matmul, np.maximum, np.minimum, np.positive, np.power, np.reciprocal, np.rint),
-}
-# Operators that are a ufunc of arrays of one dtype: the ufunc, and the kinds of dtype it is right for.
-_UFUNCS: dict[str, tuple[Any, frozenset[str]]] = {
-    **{op_type: (ufunc, frozenset(kinds)) for ufunc, (op_type, kinds) in SIMPLE.items() if ufunc not in _NOT_ALONE},
-    **{LOGICAL[ufunc]: (ufunc, frozenset("b")) for ufunc in LOGICAL if ufunc.__name__.startswith("logical_")},
-}
 
 
 class OnnxNode:
@@ -57,15 +80,12 @@ class OnnxNode:
         self.attributes = {a.name: a for a in node.attribute}
         self.plain = not any(a.ref_attr_name for a in node.attribute)
 
-    def only(self, *names: str) -> bool:
-        return self.plain and set(self.attributes) <= set(names)
-
     def ints(self, name: str) -> tuple[int, ...] | None:
         return tuple(self.attributes[name].ints) if name in self.attributes else None
 
     def known(self, k: int) -> Any:
         """A constant input, or None."""
-        if k >= len(self.values) or self.values[k] is None or self.values[k].node.kind != "constant":
+        if k >= len(self.values) or self.values[k].node.kind != "constant":
             return None
         return self.values[k].graph.run(self.values[k])
 
@@ -77,11 +97,6 @@ class OnnxNode:
         """An attribute."""
         return float(self.attributes[name].f) if name in self.attributes else default
 
-    def same_numbers(self, kinds: frozenset[str] = _NUMBERS) -> bool:
-        """Whether all inputs are of one dtype, one of these kinds, and of known ranks."""
-        (dtype, *others) = {v.dtype for v in self.values}
-        return not others and dtype.kind in kinds and all(v.ndim is not None for v in self.values)
-
 
 def _is_foreign(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype is of another package: some of eight bits look like floats."""
@@ -90,89 +105,78 @@ def _is_foreign(dtype: np.dtype[Any]) -> bool:
 
 def native_nodes(node: Any, values: list[Value | None], version: int) -> list[Value] | None:
     """The results of an operator as nodes of NumPy functions; None if it is left to the reference implementation."""
-    if len([name for name in node.output if name]) != 1 or len(node.output) != 1 or version < 7:
-        return None
     rule = RULES.get(node.op_type)
-    if rule is None or not values or any(v is None or v.dtype is None or _is_foreign(v.dtype) for v in values):
+    if rule is None or len(node.output) != 1 or not node.output[0] or not values:
+        return None
+    if any(v is None or v.dtype is None or _is_foreign(v.dtype) for v in values):
         return None
     found = rule(OnnxNode(node, values, version))
     return None if found is None else [found]
 
 
-@native(*_UFUNCS)
-def _ufunc(n: OnnxNode) -> Any:
-    ufunc, kinds = _UFUNCS[n.node.op_type]
-    if len(n.values) != ufunc.nin or not n.only() or len({v.dtype for v in n.values}) != 1:
-        return None
-    if n.values[0].dtype.kind not in kinds or any(v.shape is None for v in n.values):
-        return None
-    return ufunc(*n.values)
+# Ufuncs that are operators of ONNX, but not these ones alone, or not to the bit of the reference implementation.
+_NOT_ALONE = {
+    *(np.fabs, np.isinf, np.matmul, np.maximum, np.minimum, np.positive, np.power, np.reciprocal, np.rint),
+}
+# Operators that are a ufunc of arrays of one dtype, and the kinds of dtype they are right for.
+_UFUNCS: dict[str, tuple[Any, str]] = {
+    **{op_type: (ufunc, kinds) for ufunc, (op_type, kinds) in SIMPLE.items() if ufunc not in _NOT_ALONE},
+    **{LOGICAL[ufunc]: (ufunc, "b") for ufunc in LOGICAL if ufunc.__name__.startswith("logical_")},
+}
+for _op_type, (_ufunc, _kinds) in _UFUNCS.items():
+    native(_op_type, inputs=_ufunc.nin, kinds=_kinds, alike=True)(lambda n, ufunc=_ufunc: ufunc(*n.values))  # type: ignore[misc]
 
 
-@native("Where")
+@native("Where", inputs=3, kinds="b")
 def _where(n: OnnxNode) -> Any:
-    if len(n.values) != 3:
-        return None
     c, x, y = n.values
-    if c.dtype != np.bool_ or x.dtype != y.dtype or x.dtype.kind not in _ANY or any(v.ndim is None for v in n.values):
+    if x.dtype != y.dtype or x.dtype.kind not in _ANY or any(v.ndim is None for v in n.values):
         return None
     return np.where(c, x, y)
 
 
-@native("Relu")
+@native("Relu", kinds="f", alike=True)
 def _relu(n: OnnxNode) -> Any:
-    if len(n.values) != 1:
-        return None
     (x,) = n.values
-    return np.maximum(x, x.dtype.type(0)) if n.only() and x.dtype.kind == "f" and x.ndim is not None else None
+    return np.maximum(x, x.dtype.type(0))
 
 
-@native("Max", "Min")
+@native("Max", "Min", inputs=(2, _MANY), kinds=NUMBERS, alike=True)
 def _extremum(n: OnnxNode) -> Any:
-    if len(n.values) < 2 or not n.only() or not n.same_numbers():
-        return None
     return functools.reduce(np.maximum if n.node.op_type == "Max" else np.minimum, n.values)
 
 
-@native("Sum")
+@native("Sum", inputs=(1, _MANY), kinds=NUMBERS, alike=True)
 def _sum(n: OnnxNode) -> Any:
     # From zero on, of which the sum with -0.0 is another zero.
-    return functools.reduce(np.add, n.values, 0) if n.only() and n.same_numbers() else None
+    return functools.reduce(np.add, n.values, 0)
 
 
-@native("Mod")
+@native("Mod", inputs=2, attributes="fmod", kinds=NUMBERS, alike=True)
 def _mod(n: OnnxNode) -> Any:
-    fmod = n.integer("fmod", 0)
-    if len(n.values) != 2 or not n.only("fmod") or not n.same_numbers(_NUMBERS if fmod else _INTEGERS):
-        return None
-    return np.fmod(*n.values) if fmod else np.mod(*n.values)
+    if n.integer("fmod", 0):
+        return np.fmod(*n.values)
+    return np.mod(*n.values) if n.values[0].dtype.kind != "f" else None
 
 
-@native("Clip")
+@native("Clip", inputs=3, kinds=NUMBERS, alike=True, since=11)
 def _clip(n: OnnxNode) -> Any:
-    if n.version < 11 or len(n.values) != 3 or not n.only() or not n.same_numbers():
-        return None
     return np.clip(*n.values) if n.values[1].ndim == n.values[2].ndim == 0 else None
 
 
-@native("Cast")
+@native("Cast", attributes="to saturate round_mode", kinds=_ANY, alike=True)
 def _cast(n: OnnxNode) -> Any:
-    (x, *rest) = n.values
-    if rest or "to" not in n.attributes or not n.only("to", "saturate", "round_mode"):
-        return None
     try:
         dtype = dtype_of(n.integer("to", 0))
     except ValueError:
         return None
-    if dtype is None or _is_foreign(dtype) or not {x.dtype.kind, dtype.kind} <= _ANY or x.ndim is None:
+    if dtype is None or _is_foreign(dtype) or dtype.kind not in _ANY:
         return None
-    return x.astype(dtype)
+    return n.values[0].astype(dtype)
 
 
-@native("Sigmoid")
+@native("Sigmoid", kinds="f", alike=True)
 def _sigmoid(n: OnnxNode) -> Any:
-    if len(n.values) != 1 or not n.only() or not n.same_numbers(_FLOATS):
-        return None
     (x,) = n.values
     e = np.exp(x)
     return np.where(x > 0, 1.0 / (1.0 + np.exp(-x)), e / (1.0 + e))
