@@ -379,21 +379,7 @@ def _tuples(reader: _Reader, family: str) -> list[tuple[int, list[Any]]]:
 
 
 def read_backward(node: Any) -> Backward:
-    """What a PythonOpGrad node says.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-
-    Returns
-    -------
-    Backward
-
-    Raises
-    ------
-    ValueError
-        The attributes are malformed; the message names node and attribute.
-    """
+    """What a PythonOpGrad node says; a ValueError that names node and attribute if these are malformed."""
     reader = _Reader(node, BACKWARD)
     if not node.input or not node.input[0]:
         raise ValueError(f"{reader.label} must have the context as its first input")

@@ -40,12 +40,7 @@ class Names:
 
 
 class Types:
-    """What is known of the tensors: by declaration, else by ONNX's inference.
-
-    Parameters
-    ----------
-    builder : ModelBuilder
-    """
+    """What is known of the tensors of a model: by declaration, else by ONNX's inference."""
 
     def __init__(self, builder: ModelBuilder) -> None:
         self.builder = builder
@@ -110,13 +105,7 @@ class Types:
 
 
 class ModelBuilder:
-    """The parts of a model.
-
-    Parameters
-    ----------
-    version : int
-        Of ONNX's operators.
-    """
+    """The parts of a model of some version of ONNX's operators."""
 
     def __init__(self, version: int = OPSET) -> None:
         self.tensors = Names()
@@ -180,13 +169,7 @@ class ModelBuilder:
         )
 
     def model(self, name: str, inputs: list[Any], outputs: list[Any]) -> Any:
-        """Return the ModelProto.
-
-        Parameters
-        ----------
-        name : str
-        inputs, outputs : list of onnx.ValueInfoProto
-        """
+        """Return the ModelProto, with these ValueInfoProtos of inputs and outputs."""
         from onnx import helper
 
         ends = {info.name for info in (*inputs, *outputs)} | self.untold
@@ -204,13 +187,7 @@ def _is_complete(kind: Any) -> bool:
 
 
 def element_type(dtype: np.dtype[Any]) -> int:
-    """Return the element type of a dtype; objects are text, as the py_func family has it.
-
-    Raises
-    ------
-    ValueError
-        ONNX has none for it.
-    """
+    """The element type of a dtype, text for objects as the py_func family has it; ValueError if ONNX has none."""
     return STRING if dtype.kind in "OS" else code_of(dtype)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..declare.parameters import Parameters
 
@@ -21,34 +21,16 @@ _BYTES = "b''"
 _WITH_PARTS = re.compile(r"(?P<path>.*[^()])\((?P<parts>b''|(?:b'', )?[^\W\d]\w*=(?:, [^\W\d]\w*=)*)\)", re.DOTALL)
 
 
-class Callee:
-    """What the name in a node says.
+class Callee(NamedTuple):
+    """What the name in a node says."""
 
-    Attributes
-    ----------
-    path : str
-        The name of the function.
-    keywords : tuple of str, or None
-        The names of its last arguments, if they are told.
-    text_as_bytes : bool
-    """
-
-    __slots__ = ("keywords", "path", "text_as_bytes")
-
-    def __init__(self, path: str, keywords: tuple[str, ...] | None = None, text_as_bytes: bool = False) -> None:
-        self.path = path
-        self.keywords = keywords
-        self.text_as_bytes = text_as_bytes
+    path: str  # the name of the function
+    keywords: tuple[str, ...] | None = None  # the names of its last arguments, if they are told
+    text_as_bytes: bool = False
 
 
 def write_callee(callee: Callee) -> str:
-    """The name for a node.
-
-    Raises
-    ------
-    ValueError
-        The name of the function would be taken for one with more in it.
-    """
+    """The name for a node; ValueError if that of the function would be taken for one with more in it."""
     if read_callee(callee.path).path != callee.path:
         raise ValueError(
             f"{callee.path!r:.200} is no name for a function: it ends as if it named arguments; "

@@ -34,13 +34,7 @@ _CODES = {np.dtype(name): code for code, name in _NAMES.items()}
 
 
 def dtype_of(code: int) -> np.dtype[Any] | None:
-    """The dtype of an element type; None for text, which NumPy has several dtypes for.
-
-    Raises
-    ------
-    ValueError
-        There is no such element type.
-    """
+    """The dtype of an element type, None for text, which NumPy has several for; ValueError if there is no such type."""
     name = _NAMES.get(code)
     if name is not None:
         return np.dtype(name)
@@ -55,13 +49,7 @@ def dtype_of(code: int) -> np.dtype[Any] | None:
 
 
 def code_of(dtype: Any) -> int:
-    """The element type of a dtype.
-
-    Raises
-    ------
-    ValueError
-        ONNX has none for it.
-    """
+    """The element type of a dtype; ValueError if ONNX has none for it."""
     dtype = np.dtype(dtype)
     code = _CODES.get(dtype)
     if code is not None:
@@ -96,13 +84,7 @@ def printable(text: object) -> str:
 
 
 def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
-    """The array of a TensorProto.
-
-    Raises
-    ------
-    ValueError
-        Its bytes, dims and element type do not fit together.
-    """
+    """The array of a TensorProto; ValueError if its bytes, dims and element type do not fit together."""
     from onnx import TensorProto, numpy_helper
 
     if tensor.data_location == TensorProto.EXTERNAL:

@@ -20,12 +20,9 @@ _KEY = "pyop.functions"
 
 
 class Embedded:
-    """What a model holds by value: pickles that are left alone until somebody who may asks for one.
+    """What a model holds by value: pickles of dicts, left alone until somebody who may asks for one of their names.
 
-    Parameters
-    ----------
-    pickles : iterable of (names, bytes)
-        Each of a dict with these names; the first that has a name counts.
+    The first that has a name counts.
     """
 
     def __init__(self, pickles: Iterable[tuple[Iterable[str], bytes]] = ()) -> None:
@@ -34,13 +31,7 @@ class Embedded:
 
     @classmethod
     def of(cls, model: Any) -> Embedded:
-        """Those of a model.
-
-        Raises
-        ------
-        ValueError
-            The metadata are malformed.
-        """
+        """Those of a model; ValueError if its metadata are malformed."""
         text = next((entry.value for entry in model.metadata_props if entry.key == _KEY), "[]")
         try:
             return cls([(map(str, found["names"]), base64.b85decode(found["pickle"])) for found in json.loads(text)])

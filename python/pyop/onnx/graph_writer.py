@@ -18,13 +18,7 @@ __all__ = ["GraphWriter"]
 
 
 class GraphWriter:
-    """Writes nodes of a graph.
-
-    Parameters
-    ----------
-    graph : Graph
-    builder : ModelBuilder
-    """
+    """Writes nodes of a graph into a model under construction."""
 
     def __init__(self, graph: Graph, builder: ModelBuilder) -> None:
         self.graph = graph
@@ -50,13 +44,7 @@ class GraphWriter:
         return Operand(name, dtype, shape)
 
     def constant(self, node: Node) -> None:
-        """Write a constant as an initializer of its name.
-
-        Raises
-        ------
-        ValueError
-            ONNX has no such tensors.
-        """
+        """Write a constant as an initializer of its name; ValueError if ONNX has no such tensors."""
         array = self.graph.run(node.outputs[0])
         name = self.names[node.index, 0]
         if array.dtype.kind in "OUST":
@@ -71,13 +59,7 @@ class GraphWriter:
             self.builder.types.declare(self.name(value), tensor_type(declared_spec(value)))
 
     def standard(self, node: Node, call: NodeCall) -> bool:
-        """Write a call of a NumPy function as operators; False if there is no rule for it.
-
-        Raises
-        ------
-        NotStandard
-            There is one, and the operators of ONNX cannot do this call.
-        """
+        """Write a call as operators, if there is a rule, and say whether; NotStandard if they cannot do this call."""
         call = _computed(call)
         if node.contract is not None or not has_rule(call.function):
             return False

@@ -20,7 +20,7 @@ from .native import native_nodes
 from .reference import Reference
 from .registry import Table
 from .sparse import to_dense
-from .subgraphs import free_names
+from .subgraphs import copied, free_names
 from .trust import Trust
 
 __all__ = ["load", "read_model"]
@@ -87,19 +87,13 @@ def load(
         raise TypeError(f"overridable takes several names of inputs: overridable=[{overridable!r}]")
     wanted = overridable if isinstance(overridable, bool) else frozenset(overridable)
     table = Table(functions, Trust.make(trust, modules), Embedded.of(proto))
-    bodies = list(map(_copy, proto.functions))
+    bodies = list(map(copied, proto.functions))
     home = Reference({e.domain: e.version for e in proto.opset_import}, bodies, table, strict, pointers)
     return _Loader(proto, home, wanted).graph()
 
 
 def read_model(model: Any, *, external: bool = True) -> Any:
-    """The ModelProto of a path, bytes or itself; with the tensors that a file keeps in others, unless told otherwise.
-
-    Raises
-    ------
-    ValueError
-        It is none.
-    """
+    """The ModelProto of a path, bytes or itself, with the tensors that a file keeps in others; ValueError if it is none."""
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -178,7 +172,7 @@ class _Loader:
                 self.define(name, self.values[name], "an initializer")
         self._check_overridable(inputs & initializers.keys())
         for node in g.node:
-            self.node(_copy(node))  # part of a message keeps all of it alive
+            self.node(copied(node))
         outputs: dict[str, Value] = {}
         for info in g.output:
             if info.name not in self.values:
@@ -190,7 +184,7 @@ class _Loader:
         for info in (*g.input, *g.output):
             value = self.values[info.name]
             if info.type.WhichOneof("value") is not None and (value.dtype is None or value.shape is None):
-                self.facts.types.setdefault((value.node.index, value.output_index), _copy(info.type))
+                self.facts.types.setdefault((value.node.index, value.output_index), copied(info.type))
         return self.made
 
     def _overridable(self, name: str) -> bool:
@@ -289,8 +283,7 @@ class _Loader:
             )
 
     def python_op(self, node: Any) -> None:
-        call = self.home.python_call(node)
-        declared = call.declared
+        declared = self.home.call(node).declared
         values = self.inputs(node.input, declared.label)
         self._ports_match(declared.label, values, declared.inputs, node.input)
         table = self.home.table
@@ -299,7 +292,7 @@ class _Loader:
         self._python(node, declared.label, values, [Spec(np.int64, (1,)), *map(_port_spec, declared.outputs)])
 
     def python_op_grad(self, node: Any) -> None:
-        declared = self.home.gradient_call(node).declared
+        declared = self.home.call(node).declared
         given = [name for name in node.input if name]
         values = self.inputs(given, declared.label)
         ports = [port for port, name in zip(declared.inputs, list(node.input)[1:], strict=True) if name]
@@ -309,7 +302,7 @@ class _Loader:
         self._python(node, declared.label, values, [Spec() for _ in declared.outputs])
 
     def _python(self, node: Any, label: str, values: list[Value], specs: list[Spec]) -> None:
-        call = self.home.one_result(self.home.call(node, (), ()), len(specs))
+        call = self.home.one_result(self.home.call(node), len(specs))
         made = self.made._add_call(call, tuple(values), self._name(node), specs=specs, stateful=True)
         for name, value in zip(node.output, made.outputs, strict=True):
             if name:
@@ -368,12 +361,6 @@ class _Loader:
         stateful = self.home.stateful(node)
         made = self.made._add_call(fn, tuple(values), self._name(node), specs=specs, stateful=stateful)
         return list(made.outputs)
-
-
-def _copy(proto: Any) -> Any:
-    made = type(proto)()
-    made.CopyFrom(proto)
-    return made
 
 
 def _name_of(tensor: Any) -> str:

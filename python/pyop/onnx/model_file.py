@@ -9,13 +9,7 @@ __all__ = ["save_model"]
 
 
 def save_model(model: Any, path: Any) -> None:
-    """Write a model into a file, whole or not at all.
-
-    Raises
-    ------
-    OSError
-        The file cannot be written; it is the one that the caller named, and not the part beside it.
-    """
+    """Write a model into a file, whole or not at all; an OSError names that file, and not the part beside it."""
     path = os.fspath(path)
     part = f"{path}.part-{os.getpid()}"
     data = model.SerializeToString()

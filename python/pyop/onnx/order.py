@@ -15,12 +15,7 @@ __all__ = ["Order"]
 
 
 class Order:
-    """Which call with effects each node comes after.
-
-    Parameters
-    ----------
-    builder : ModelBuilder
-    """
+    """Which call with effects each node comes after."""
 
     def __init__(self, builder: ModelBuilder) -> None:
         self.builder = builder

@@ -29,17 +29,7 @@ __all__ = ["PythonNodes"]
 
 
 class PythonNodes:
-    """The nodes of a model that call Python.
-
-    Parameters
-    ----------
-    graph : Graph
-    builder : ModelBuilder
-    operand : callable
-        Gives the tensor of a Value.
-    dialect : str
-    given_names : dict of callable to str
-    """
+    """The nodes of a model that call Python; `operand` gives the tensor of a Value."""
 
     def __init__(
         self,
@@ -106,13 +96,7 @@ class PythonNodes:
         )
 
     def remember_read(self, name: str, table: Table) -> None:
-        """Take note of the function of a node that was read, if it is known.
-
-        Raises
-        ------
-        ValueError
-            Another one has the name.
-        """
+        """Take note of the function of a node that was read, if it is known; ValueError if another one has the name."""
         found = table.known(name)
         problem = None if found is None else self.remember(name, found.given)
         if problem is not None:

@@ -21,7 +21,7 @@ from .boxes import box
 from .callee import static_names
 from .registry import Implementation, Table
 
-__all__ = ["Context", "GradientCall", "PythonCall"]
+__all__ = ["Context", "GradientCall", "PythonCall", "call_again"]
 
 _numbers = itertools.count(1)
 
@@ -88,13 +88,7 @@ class Context:
 
 
 def context_of(array: Any, label: str) -> Context:
-    """The context behind an array.
-
-    Raises
-    ------
-    InputError
-        No forward call returned it, it was used already, or the call was one of inference.
-    """
+    """The context behind an array; InputError if there is none, or it was used, or the call was one of inference."""
     owner = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -117,17 +111,16 @@ def context_of(array: Any, label: str) -> Context:
 class _Node:
     """Shared by the two: finds the function, checks arrays against what the node declares."""
 
-    def __init__(self, table: Table, name: str, label: str) -> None:
+    def __init__(self, declared: Forward | Backward, table: Table, home: Any = None, node: Any = None) -> None:
         self.table = table
-        self.name = name
-        self.label = label
-        self.__name__ = name.rpartition(".")[2] or name
-        self.__qualname__ = self.__name__
-        self.home: Any = None  # the model and the node, once they are known
-        self.node: Any = None
+        self.name = name = declared.name
+        self.label = declared.label
+        self.__name__ = self.__qualname__ = name.rpartition(".")[2] or name
+        self.home = home  # the model and the node, where there are such
+        self.node = node
 
     def __reduce__(self) -> Any:
-        return _call_again, (self.home, self.node.op_type, self.node.SerializeToString())
+        return call_again, (self.home, self.node.SerializeToString())
 
     def implementation(self) -> Implementation:
         return self.table.find(self.name, self.label)
@@ -166,18 +159,22 @@ def _all_text(array: np.ndarray[Any, Any]) -> bool:
     return all(isinstance(item, str | bytes) for item in array.flat)
 
 
-def _call_again(home: Any, op_type: str, node: bytes) -> Any:
+def call_again(home: Any, node: bytes, names: tuple[str, ...] = (), dtypes: tuple[Any, ...] = ()) -> Any:
+    """What a pickle makes of what a node of a model calls."""
     from onnx import NodeProto
 
-    again = NodeProto.FromString(node)
-    return home.python_call(again) if op_type == "PythonOp" else home.gradient_call(again)
+    return home.call(NodeProto.FromString(node), names, dtypes)
+
+
+def _call_again(home: Any, _op_type: str, node: bytes) -> Any:  # in pickles of earlier versions
+    return call_again(home, node)
 
 
 class PythonCall(_Node):
     """A PythonOp: its function on the node's tensors and constants, and a context."""
 
-    def __init__(self, declared: Forward, table: Table) -> None:
-        super().__init__(table, declared.name, declared.label)
+    def __init__(self, declared: Forward, table: Table, home: Any = None, node: Any = None) -> None:
+        super().__init__(declared, table, home, node)
         self.declared = declared
         # Without constants and gradients, on one result: the short way.
         self._plain = not (declared.written or declared.reused or declared.training or declared.keywords) and all(
@@ -254,13 +251,7 @@ class PythonCall(_Node):
         return (context.array(), *outputs)
 
     def keywords(self, found: Implementation) -> tuple[str, ...]:
-        """The names of the last arguments: what the node tells, or else what the function declares.
-
-        Raises
-        ------
-        InputError
-            They cannot be known.
-        """
+        """The names of the last arguments, by the node or else by the function; InputError if they cannot be known."""
         if self.declared.keywords is not None:
             return self.declared.keywords
         known = self._names
@@ -341,10 +332,10 @@ def has_flat_results(contract: Contract) -> bool:
 class GradientCall(_Node):
     """A PythonOpGrad: the backward of a function, on gradients."""
 
-    def __init__(self, declared: Backward, table: Table) -> None:
-        super().__init__(table, declared.name, declared.label)
+    def __init__(self, declared: Backward, table: Table, home: Any, node: Any) -> None:
+        super().__init__(declared, table, home, node)
         self.declared = declared
-        self.absent: tuple[bool, ...] = ()
+        self.absent = tuple(not name for name in list(node.input)[1:])
 
     def __call__(self, context_array: Any, *arrays: Any) -> tuple[np.ndarray[Any, Any], ...]:
         declared = self.declared
@@ -396,11 +387,14 @@ def _function_backward(function: Any, context: Context, gradients: list[Any], la
             "input_requires_grads of the PythonOp says so"
         )
     if inner.materialize_grads:
-        gradients = [
-            np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gradients, context.outputs, strict=True)
-        ]
+        gradients = _present(gradients, context)
     with no_grad():
         return function.backward(inner, *gradients)
+
+
+def _present(gradients: list[Any], context: Context) -> list[Any]:
+    """Gradients with zeros where one is absent."""
+    return [np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gradients, context.outputs, strict=True)]
 
 
 def _op_backward(op: Op, context: Context, gradients: list[Any], count: int) -> list[Any]:
@@ -411,9 +405,6 @@ def _op_backward(op: Op, context: Context, gradients: list[Any], count: int) -> 
     n_in = count - len(context._keywords)
     inputs = context.inputs[:n_in]
     statics = dict(zip(context._keywords, context.inputs[n_in:], strict=True))
-    cotangents = [
-        np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gradients, context.outputs, strict=True)
-    ]
     argnums = tuple(k for k, x in enumerate(inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc")
     answer: Any = context.outputs
     if gradient.saves:
@@ -423,5 +414,5 @@ def _op_backward(op: Op, context: Context, gradients: list[Any], count: int) -> 
     elif len(answer) == 1:
         answer = answer[0]
     pull = gradient.rule.vjp(argnums, answer, inputs, statics)
-    found = dict(zip(argnums, pull(tuple(cotangents)), strict=True))
+    found = dict(zip(argnums, pull(tuple(_present(gradients, context))), strict=True))
     return [found.get(k) for k in range(count)]

@@ -13,7 +13,7 @@ from .builder import ModelBuilder
 from .elements import printable
 from .reference import ReferenceCall
 from .standard import OPSET
-from .subgraphs import bound_names, free_names, inner_graphs, rename_tensors, subgraphs
+from .subgraphs import bound_names, copied, free_names, inner_graphs, rename_tensors, subgraphs
 
 __all__ = ["fits", "version_for", "write_read_node"]
 
@@ -55,13 +55,7 @@ def fits(node: Any, have: int, want: int) -> bool:
 
 
 def version_for(functions: Iterable[Any]) -> int:
-    """Return the version of ONNX's operators for a model with nodes that were read; older ones are converted.
-
-    Parameters
-    ----------
-    functions : iterable of callable
-        What the nodes of the graph call.
-    """
+    """Return the version of ONNX's operators for a model with these functions of nodes; older ones are converted."""
     calls = [call for call in map(unwrapped, functions) if isinstance(call, ReferenceCall)]
     versions = [call.home.opsets[""] for call in calls]
     fit = all(own <= OPSET or fits(call.node, own, OPSET) for call, own in zip(calls, versions, strict=True))
@@ -69,13 +63,7 @@ def version_for(functions: Iterable[Any]) -> int:
 
 
 def _converted(builder: ModelBuilder, node: Any, have: int) -> list[Any]:
-    """A node of an older version as nodes of that of the model, by the onnx package.
-
-    Raises
-    ------
-    ValueError
-        It does not convert it; names the node.
-    """
+    """A node of an older version as nodes of that of the model, by the onnx package; ValueError if that cannot."""
     from onnx import GraphProto, checker, helper, version_converter
 
     want = builder.opsets[""]
@@ -167,7 +155,7 @@ def write_read_node(
     ValueError
         The dialect cannot say what a PythonOp inside it says, or another model has another function of the name.
     """
-    made = _copy(call.node)
+    made = copied(call.node)
     # What is bound inside gets names of its own, so that none means something outside as well.
     inner = {name: builder.fresh(name) for name in sorted(bound_names(made))}
     rename_tensors(made, dict(zip(call.names, inputs, strict=True)), inner)
@@ -179,7 +167,7 @@ def write_read_node(
     _speak(made, dialect, call, known)
     own = call.home.opsets[""]
     builder.nodes += _converted(builder, made, own)
-    for body in map(_copy, called_functions(call)):
+    for body in map(copied, called_functions(call)):
         domains |= {body.domain, *(entry.domain for entry in body.opset_import)}
         have = next((entry.version for entry in body.opset_import if entry.domain in ("", "ai.onnx")), own)
         for node in body.node:
@@ -212,9 +200,3 @@ def _speak(node: Any, dialect: str, call: ReferenceCall, known: Callable[[str, A
         name = speak(part, dialect, call.home.pointers)
         if name is not None:
             known(name, call.home.table)
-
-
-def _copy(proto: Any) -> Any:
-    made = type(proto)()
-    made.CopyFrom(proto)
-    return made

@@ -11,30 +11,17 @@ from ..declare.rebuild import CallForOne
 from .attributes import DOMAIN, node_label, read_backward, read_forward
 from .boxes import box, unbox
 from .elements import printable
-from .python_op import GradientCall, PythonCall
+from .python_op import GradientCall, PythonCall, call_again
 from .registry import Table
-from .subgraphs import inner_graphs, subgraphs
+from .subgraphs import copied, inner_graphs, subgraphs
 
 __all__ = ["Reference", "ReferenceCall"]
 
 # Not the same twice, or not safe to compute before anybody asks.
-_STATEFUL = frozenset(
-    (
-        "Bernoulli",
-        "Dropout",
-        "If",
-        "Loop",
-        "Multinomial",
-        "PythonOp",
-        "PythonOpGrad",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-        "Scan",
-        "SequenceMap",
-    )
-)
+_STATEFUL = {
+    "Bernoulli", "Dropout", "If", "Loop", "Multinomial", "PythonOp", "PythonOpGrad", "RandomNormal", "RandomNormalLike",
+    "RandomUniform", "RandomUniformLike", "Scan", "SequenceMap",
+}  # fmt: skip
 
 
 class Reference:
@@ -94,14 +81,14 @@ class Reference:
             self._function_evaluators = made
         return self._function_evaluators
 
-    def call(self, node: Any, names: tuple[str, ...], dtypes: tuple[Any, ...]) -> Any:
+    def call(self, node: Any, names: tuple[str, ...] = (), dtypes: tuple[Any, ...] = ()) -> Any:
         """What does a node of the model, for `one_result` or as it is: it returns a tuple of results.
 
         Parameters
         ----------
         node : onnx.NodeProto
         names : tuple of str
-            What the inputs of the node of the graph are called in the model.
+            What the inputs of the node of the graph are called in the model; of PythonOps they have no names.
         dtypes : tuple of dtype or None
             Of its outputs.
 
@@ -111,9 +98,9 @@ class Reference:
             The node is malformed, or of an operator that the onnx package does not have.
         """
         if node.domain == DOMAIN and node.op_type == "PythonOp":
-            return self.python_call(node)
+            return PythonCall(read_forward(node, self.strict, self.pointers), self.table, self, node)
         if node.domain == DOMAIN and node.op_type == "PythonOpGrad":
-            return self.gradient_call(node)
+            return GradientCall(read_backward(node), self.table, self, node)
         return ReferenceCall(self, node, names, dtypes)
 
     @staticmethod
@@ -121,26 +108,12 @@ class Reference:
         """What a node of a graph calls: a single result is the result, whatever container it comes in."""
         return CallForOne(call) if count == 1 else call
 
-    def python_call(self, node: Any) -> PythonCall:
-        """What a PythonOp does."""
-        declared = read_forward(node, self.strict, self.pointers)
-        call = PythonCall(declared, self.table)
-        call.home, call.node = self, node
-        return call
-
-    def gradient_call(self, node: Any) -> GradientCall:
-        """What a PythonOpGrad does."""
-        call = GradientCall(read_backward(node), self.table)
-        call.absent = tuple(not name for name in list(node.input)[1:])
-        call.home, call.node = self, node
-        return call
-
     def evaluate(self, node: Any, label: str) -> Any:
         """An evaluator of one node."""
-        from onnx import GraphProto, NodeProto, ValueInfoProto
+        from onnx import GraphProto, ValueInfoProto
+        from onnx import __version__ as onnx_version
 
-        copy = NodeProto()
-        copy.CopyFrom(node)
+        copy = copied(node)
         if copy.domain == "ai.onnx":
             copy.domain = ""
         _lay_out(copy, label)
@@ -153,7 +126,7 @@ class Reference:
                 raise
             what = f"{node.domain}:{node.op_type}" if node.domain else node.op_type
             raise ValueError(
-                f"{label} cannot be loaded: onnx {_onnx_version()} has no implementation of {what!r:.80} for opset "
+                f"{label} cannot be loaded: onnx {onnx_version} has no implementation of {what!r:.80} for opset "
                 f"{self.opsets.get(copy.domain)} with these attributes "
                 f"({type(error).__name__}: {printable(error):.300})"
             ) from error
@@ -184,15 +157,6 @@ def _lay_out(node: Any, label: str) -> None:
             del graph.sparse_initializer[:]
 
 
-def _onnx_version() -> str:
-    import onnx
-
-    return str(onnx.__version__)
-
-
-First = CallForOne  # in pickles of earlier versions
-
-
 class ReferenceCall:
     """One node, evaluated by the onnx package."""
 
@@ -206,7 +170,7 @@ class ReferenceCall:
         self.__name__ = node.op_type
 
     def __reduce__(self) -> Any:
-        return _reference_again, (self.home, self.node.SerializeToString(), self.names, self.dtypes)
+        return call_again, (self.home, self.node.SerializeToString(), self.names, self.dtypes)
 
     def __call__(self, *arrays: Any) -> tuple[np.ndarray[Any, Any], ...]:
         feeds = {name: unbox(array) for name, array in zip(self.names, arrays, strict=True)}
@@ -232,10 +196,8 @@ def _unpickled(
     return Reference(opsets, [FunctionProto.FromString(body) for body in functions], table, strict, pointers)
 
 
-def _reference_again(home: Reference, node: bytes, names: tuple[str, ...], dtypes: tuple[Any, ...]) -> ReferenceCall:
-    from onnx import NodeProto
-
-    return ReferenceCall(home, NodeProto.FromString(node), names, dtypes)
+# In pickles of earlier versions.
+First, _reference_again = CallForOne, call_again
 
 
 def _evaluator_class(home: Reference) -> Any:
@@ -249,8 +211,7 @@ def _evaluator_class(home: Reference) -> Any:
         def _load_attributes(self) -> None:
             self.has_linked_attribute = False
             self.attributes_names_: set[str] = set()
-            node = self.onnx_node
-            self.call: Any = home.python_call(node) if node.op_type == "PythonOp" else home.gradient_call(node)
+            self.call: Any = home.call(self.onnx_node)
 
         def _run(self, *arrays: Any) -> tuple[Any, ...]:
             results: tuple[Any, ...] = self.call(*(a for a in arrays if a is not None))

@@ -98,13 +98,7 @@ def unregister(name: str) -> None:
 
 
 def as_implementation(given: Any) -> Implementation:
-    """What the caller gave for a name, sorted out.
-
-    Raises
-    ------
-    TypeError
-        Not a function, a pair of functions, an Op or a Function.
-    """
+    """What the caller gave for a name, sorted out; TypeError if it is no function, pair of these, Op or Function."""
     if isinstance(given, Implementation):
         return given
     if isinstance(given, tuple | list) and len(given) == 2:
@@ -172,13 +166,7 @@ class Table:
         return self.given.get(name) or _registered.get(name) or self.imported.get(name)
 
     def find(self, name: str, label: str) -> Implementation:
-        """The implementation of a name.
-
-        Raises
-        ------
-        LookupError
-            There is none; says what could be done.
-        """
+        """The implementation of a name; LookupError if there is none, with what could be done."""
         found = self.known(name)
         if found is None:
             resolved = self.resolve(name)

@@ -63,18 +63,7 @@ def _types(model: Any) -> dict[str, str]:
 
 
 def table(model: Any, width: int = 120) -> str:
-    """The nodes of a model, one a line.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    width : int
-        Longer texts are cut.
-
-    Returns
-    -------
-    str
-    """
+    """The nodes of a model, one a line; longer texts than `width` allows are cut."""
     types = _types(model)
     outputs = {info.name for info in model.graph.output}
     lines = [("node", "operation", "reads", "gives")]
@@ -102,16 +91,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def drawing(model: Any) -> str:
-    """The model as an HTML page with a drawing, which needs nothing from elsewhere.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-
-    Returns
-    -------
-    str
-    """
+    """The model as an HTML page with a drawing, which needs nothing from elsewhere."""
     rows, types = _rows(model), _types(model)
     maker = {name: k for k, row in enumerate(rows) for name in row.outputs if name}
     level: list[int] = []

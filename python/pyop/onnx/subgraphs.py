@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["bound_names", "free_names", "inner_graphs", "rename_tensors", "subgraphs"]
+__all__ = ["bound_names", "copied", "free_names", "inner_graphs", "rename_tensors", "subgraphs"]
+
+
+def copied(proto: Any) -> Any:
+    """A message of its own: part of one keeps all of it alive."""
+    made = type(proto)()
+    made.CopyFrom(proto)
+    return made
 
 
 def subgraphs(node: Any) -> list[Any]:

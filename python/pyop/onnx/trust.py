@@ -62,13 +62,7 @@ class Trust:
 
     @classmethod
     def make(cls, level: str | None, modules: Iterable[str] = ()) -> Trust:
-        """From the arguments of ``load``.
-
-        Raises
-        ------
-        ValueError
-            There is no such level.
-        """
+        """From the arguments of ``load``."""
         if level is not None and level not in LEVELS:
             raise ValueError(f"trust is one of {', '.join(map(repr, LEVELS))}, not {level!r:.80}")
         if isinstance(modules, str):

@@ -16,12 +16,7 @@ __all__ = ["digest"]
 
 
 def digest(model: Any) -> str:
-    """A digest of what a model computes.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    """
+    """A digest of what a model computes."""
     found = hashlib.sha256()
     versions = sorted((entry.domain, entry.version) for entry in model.opset_import)
     _add(found, "versions", [list(pair) for pair in versions])

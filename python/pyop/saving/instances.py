@@ -16,13 +16,7 @@ __all__ = ["check_key", "make_dataclass", "make_named"]
 
 
 def make_named(kind: Any, items: list[Any], path: str) -> Any:
-    """A named tuple of these items.
-
-    Raises
-    ------
-    ValueError
-        There are more fields now, or fewer.
-    """
+    """A named tuple of these items; ValueError if there are more fields now, or fewer."""
     if len(items) != len(kind._fields):
         raise ValueError(
             f"{path!r:.200} had {len(items)} fields when the graph was written, and has {len(kind._fields)} now"
@@ -73,13 +67,7 @@ def _is_computed(attribute: Any) -> bool:
 
 
 def check_key(key: Any, may_run: Callable[[type], bool]) -> Any:
-    """The key of a dict or an item of a set, whose hash is asked for.
-
-    Raises
-    ------
-    ValueError
-        Its class computes the hash with code of its own.
-    """
+    """A key of a dict or item of a set, whose hash is asked for; ValueError if code of its class computes that."""
     if isinstance(key, tuple | frozenset):
         for item in key:
             check_key(item, may_run)

@@ -19,12 +19,7 @@ __all__ = ["Sketch"]
 
 
 class Sketch(GraphWriter):
-    """Every node of a graph as a node to be looked at.
-
-    Parameters
-    ----------
-    graph : Graph
-    """
+    """Every node of a graph as a node to be looked at."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph, ModelBuilder())

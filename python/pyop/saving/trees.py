@@ -39,13 +39,7 @@ def write_steps(w: Writer, tree: TreeDef) -> Any:
 
 
 def read_steps(r: Reader, x: Any) -> TreeDef:
-    """The structure of `write_steps`.
-
-    Raises
-    ------
-    ValueError
-        It is none, or its classes have other fields now.
-    """
+    """The structure of `write_steps`; ValueError if it is none, or its classes have other fields now."""
     steps: list[Any] = []
     depths: list[int] = []
     for kind, path, keys, late, n in x:

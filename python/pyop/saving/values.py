@@ -45,13 +45,7 @@ class Writer:
         self.homes: list[Any] = []  # models that nodes were read from
 
     def write(self, x: Any) -> Any:
-        """The JSON of an object.
-
-        Raises
-        ------
-        ValueError
-            It is of no type that can be stored.
-        """
+        """The JSON of an object; ValueError if it is of no type that can be stored."""
         if x is None or type(x) in (bool, int, str):
             return x
         if type(x) is list:
@@ -159,13 +153,7 @@ class Reader:
         self.contracts: dict[str, Contract] = {}  # with rules; equal ones are one, or else no calls would be merged
 
     def read(self, x: Any) -> Any:
-        """The object that `Writer.write` has written.
-
-        Raises
-        ------
-        ValueError
-            It has not.
-        """
+        """The object that `Writer.write` has written; ValueError if it has not."""
         if x is None or type(x) in (bool, int, str):
             return x
         self._depth += 1

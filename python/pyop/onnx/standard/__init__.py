@@ -59,13 +59,7 @@ def _is_default(key: str, value: Any) -> bool:
 
 
 def emit(emitter: Emitter, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Operand]:
-    """Return the results of ``function(*args, **kwargs)``, computed by operators of ONNX.
-
-    Raises
-    ------
-    NotStandard
-        No operator does that.
-    """
+    """Return the results of ``function(*args, **kwargs)`` by operators of ONNX; NotStandard if none does that."""
     if not has_rule(function):
         raise NotStandard("no operator of ONNX does this")
     rule, signature = _rules[function]

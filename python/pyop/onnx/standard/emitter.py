@@ -83,13 +83,7 @@ class Operand:
 
     @property
     def ndim(self) -> int:
-        """Return the rank.
-
-        Raises
-        ------
-        NotStandard
-            Not known.
-        """
+        """Return the rank; NotStandard if it is not known."""
         if self.shape is None or any(size is Ellipsis for size in self.shape):
             raise NotStandard("the rank of an argument is not known")
         return len(self.shape)
