@@ -13,18 +13,8 @@ from .callee import read_callee
 from .elements import dtype_of, name_of, printable
 
 __all__ = [
-    "BACKWARD",
-    "DOMAIN",
-    "FORWARD",
-    "KEYWORDS",
-    "TEXT_AS_BYTES",
-    "Backward",
-    "Forward",
-    "Port",
-    "node_label",
-    "read_backward",
-    "read_forward",
-]
+    "BACKWARD", "DOMAIN", "FORWARD", "Backward", "Forward", "Port", "node_label", "read_backward", "read_forward",
+]  # fmt: skip
 
 DOMAIN = "com.microsoft"
 TEXT_AS_BYTES = "pyop.text_as_bytes"  # metadata of nodes of earlier versions: the function takes text as bytes
@@ -67,10 +57,7 @@ for _family, (_kind, _) in _FAMILIES.items():
     FORWARD[f"input_{_family}_tuples"] = _kind
     FORWARD[f"input_{_family}_tuple_positions"] = _INTS
     FORWARD[f"input_{_family}_tuple_begins"] = _INTS
-BACKWARD = _COMMON | {
-    "output_convention": _STRING,
-    "output_tensor_requires_grads": _INTS,
-}
+BACKWARD = _COMMON | {"output_convention": _STRING, "output_tensor_requires_grads": _INTS}
 
 
 @dataclass(frozen=True)
@@ -225,7 +212,7 @@ def _value_of(reader: _Reader, attribute: Any) -> Any:
 
 
 def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None = None) -> Forward:
-    """What a PythonOp node says.
+    """What a PythonOp node says; a ValueError that names node and attribute if these are malformed.
 
     Parameters
     ----------
@@ -234,15 +221,6 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
         Letters of the convention that contradict the positions are an error.
     pointers : dict of int to object, optional
         What the integers of the pointer family stand for. They are never taken for addresses.
-
-    Returns
-    -------
-    Forward
-
-    Raises
-    ------
-    ValueError
-        The attributes are malformed; the message names node and attribute.
     """
     reader = _Reader(node, FORWARD)
     if not node.input or not all(node.input):
@@ -269,11 +247,9 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
             f"says {convention!r:.80}, but the positions of the constants say {letters!r:.80}; "
             "strict=False takes the positions",
         )
-    needs = (
-        reader.flags("input_requires_grads", len(convention), "arguments")
-        if reader.has("input_requires_grads")
-        else (False,) * len(convention)
-    )
+    needs = (False,) * len(convention)
+    if reader.has("input_requires_grads"):
+        needs = reader.flags("input_requires_grads", len(convention), "arguments")
     written = _written(reader, "tensor_reuse_map", len(outputs) + 1, len(inputs))
     if reader.flag("inplace"):
         written = frozenset(range(len(inputs)))
@@ -333,25 +309,22 @@ def _constants(reader: _Reader, n_arguments: int, pointers: dict[int, Any] | Non
             reader.fail(attribute, f"two constants are to be argument {position}")
         found[position] = value
 
-    for family, (_, make) in _FAMILIES.items():
-        name = f"input_{family}_scalars"
-        values, positions = reader.ints(name), reader.ints(f"input_{family}_scalar_positions")
-        _same_length(reader, f"input_{family}_scalar_positions", positions, values, name)
+    objects = pointers or {}
+    makers = {family: make for family, (_, make) in _FAMILIES.items()} | {"pointer": objects.get}
+    for family, make in makers.items():
+        name, places = f"input_{family}_scalars", f"input_{family}_scalar_positions"
+        values, positions = reader.ints(name), reader.ints(places)
+        _same_length(reader, places, positions, values, name)
         for position, value in zip(positions, values, strict=True):
-            put(f"input_{family}_scalar_positions", position, make(value))
+            if family == "pointer" and value not in objects:
+                reader.fail(
+                    name,
+                    f"argument {position} is the address {value:#x} of an object in the process that wrote the model, "
+                    f"which means nothing here; say what it stands for with load(..., pointers={{{value}: object}})",
+                )
+            put(places, position, make(value))
         for position, items in _tuples(reader, family):
             put(f"input_{family}_tuple_positions", position, tuple(map(make, items)))
-    name = "input_pointer_scalars"
-    values, positions = reader.ints(name), reader.ints("input_pointer_scalar_positions")
-    _same_length(reader, "input_pointer_scalar_positions", positions, values, name)
-    for position, value in zip(positions, values, strict=True):
-        if value not in (pointers or {}):
-            reader.fail(
-                name,
-                f"argument {position} is the address {value:#x} of an object in the process that wrote the model, "
-                f"which means nothing here; say what it stands for with load(..., pointers={{{value}: object}})",
-            )
-        put("input_pointer_scalar_positions", position, (pointers or {})[value])
     return found
 
 
@@ -393,10 +366,8 @@ def read_backward(node: Any) -> Backward:
     required = reader.require("output_tensor_requires_grads")
     flags = reader.flags("output_tensor_requires_grads", len(required), "outputs")
     entries: list[int | None]
-    if len(node.output) == len(slots) == len(flags):
-        entries = [k if need else None for k, need in zip(slots, flags, strict=True)]
-    elif len(node.output) == len(flags) < len(slots):
-        entries = [k if need else None for k, need in zip(slots[: len(flags)], flags, strict=True)]
+    if len(node.output) == len(flags) <= len(slots):
+        entries = [k if need else None for k, need in zip(slots, flags, strict=False)]
     elif len(flags) == len(slots) and sum(flags) == len(node.output):
         entries = [k for k, need in zip(slots, flags, strict=True) if need]
     else:

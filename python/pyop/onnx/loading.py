@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from onnx import SparseTensorProto
 
 from .._core import Value
 from ..declare.spec import Spec
@@ -93,29 +95,23 @@ def load(
 
 
 def read_model(model: Any, *, external: bool = True) -> Any:
-    """The ModelProto of a path, bytes or itself, with the tensors that a file keeps in others; ValueError if it is none."""
+    """The ModelProto of a path, bytes or itself, with what a file keeps in others; ValueError if it is none."""
     import onnx
     from google.protobuf.message import DecodeError
 
-    if isinstance(model, onnx.ModelProto):
-        proto = model
-    elif isinstance(model, str | os.PathLike | bytes | bytearray | memoryview):
-        where = "the bytes" if not isinstance(model, str | os.PathLike) else f"the file {os.fspath(model)!r}"
-        if isinstance(model, str | os.PathLike):
-            with open(model, "rb") as file:
-                data = file.read()
-        else:
-            data = bytes(model)
+    proto = model
+    if isinstance(model, str | os.PathLike | bytes | bytearray | memoryview):
+        path = os.fspath(model) if isinstance(model, str | os.PathLike) else None
+        data: Any = model if path is None else Path(path).read_bytes()
         proto = onnx.ModelProto()
         try:
-            proto.ParseFromString(data)
+            proto.ParseFromString(bytes(data))
         except DecodeError as error:
-            raise ValueError(
-                f"{where} {'are' if where == 'the bytes' else 'is'} no ONNX model: {printable(error)}"
-            ) from None
-        if isinstance(model, str | os.PathLike) and external:
-            _load_external(proto, os.path.dirname(os.path.abspath(os.fspath(model))))
-    else:
+            what = "the bytes are" if path is None else f"the file {path!r} is"
+            raise ValueError(f"{what} no ONNX model: {printable(error)}") from None
+        if path is not None and external:
+            _load_external(proto, os.path.dirname(os.path.abspath(path)))
+    elif not isinstance(model, onnx.ModelProto):
         raise TypeError(f"a model is an onnx.ModelProto, its bytes or a path, got {type(model).__name__} {model!r:.80}")
     if not proto.HasField("graph") or proto.ir_version < 1:
         raise ValueError("this is no ONNX model: it has no graph, or no ir_version")
@@ -127,11 +123,10 @@ def _load_external(proto: Any, folder: str) -> None:
 
     try:
         external_data_helper.load_external_data_for_model(proto, folder)
-    except (ValueError, OSError, RuntimeError) as error:
-        raise ValueError(f"the model keeps tensors in other files, which cannot be read: {printable(error)}") from error
     except Exception as error:
         # onnx has an exception type of its own for places outside the folder.
-        raise ValueError(f"the model keeps tensors in other files, which are refused: {printable(error)}") from error
+        told = "cannot be read" if isinstance(error, ValueError | OSError | RuntimeError) else "are refused"
+        raise ValueError(f"the model keeps tensors in other files, which {told}: {printable(error)}") from error
 
 
 class _Loader:
@@ -158,7 +153,8 @@ class _Loader:
             self.declared[info.name] = info.type
         for info in g.input:
             if info.name not in initializers or self._overridable(info.name):
-                self.define(info.name, self.made._add_input(self._input_spec(info), info.name or "input"), "an input")
+                spec = self.spec_of(info.type, f"input {info.name!r:.80}") or Spec()
+                self.define(info.name, self.made._add_input(spec, info.name or "input"), "an input")
         inputs = {info.name for info in g.input}
         for name, tensor in initializers.items():
             if name not in self.values:
@@ -217,10 +213,6 @@ class _Loader:
 
     # --- specs
 
-    def _input_spec(self, info: Any) -> Spec:
-        spec = self.spec_of(info.type, f"input {info.name!r:.80}")
-        return Spec() if spec is None else spec
-
     def spec_of(self, kind: Any, what: str) -> Spec | None:
         """The spec of a TypeProto; None for what is no tensor."""
         case = kind.WhichOneof("value")
@@ -254,10 +246,8 @@ class _Loader:
 
     def node(self, node: Any) -> None:
         label = node_label(node)
-        if node.domain == DOMAIN and node.op_type == "PythonOp":
-            return self.python_op(node)
-        if node.domain == DOMAIN and node.op_type == "PythonOpGrad":
-            return self.python_op_grad(node)
+        if node.domain == DOMAIN and node.op_type in ("PythonOp", "PythonOpGrad"):
+            return self.python_op(node) if node.op_type == "PythonOp" else self.python_op_grad(node)
         if node.domain == "" and node.op_type == "Constant" and len(node.output) == 1:
             return self.constant(node)
         if not any(node.output):
@@ -283,10 +273,9 @@ class _Loader:
             )
 
     def python_op(self, node: Any) -> None:
-        declared = self.home.call(node).declared
+        declared, table = self.home.call(node).declared, self.home.table
         values = self.inputs(node.input, declared.label)
         self._ports_match(declared.label, values, declared.inputs, node.input)
-        table = self.home.table
         if table.trust.level in ("imports", "pickles") or table.trust.modules:
             table.resolve_now(declared.name)
         self._python(node, declared.label, values, [Spec(np.int64, (1,)), *map(_port_spec, declared.outputs)])
@@ -312,29 +301,10 @@ class _Loader:
         label = node_label(node)
         if len(node.attribute) != 1 or len(node.input):
             raise ValueError(f"{label} must have one attribute, its value, and no inputs")
-        attribute = node.attribute[0]
-        array: Any
-        if attribute.name == "value":
-            array = to_array(attribute.t, label)
-        elif attribute.name == "value_int":
-            array = np.int64(attribute.i)
-        elif attribute.name == "value_float":
-            array = np.float32(attribute.f)
-        elif attribute.name == "value_ints":
-            array = np.array(attribute.ints, np.int64)
-        elif attribute.name == "value_floats":
-            array = np.array(attribute.floats, np.float32)
-        elif attribute.name in ("value_string", "value_strings"):
-            texts = [attribute.s] if attribute.name == "value_string" else list(attribute.strings)
-            try:
-                array = np.array([bytes(text).decode("utf-8") for text in texts], object)
-            except UnicodeDecodeError:
-                raise ValueError(f"{label}: its text is not UTF-8") from None
-            array = array[0:1].reshape(()) if attribute.name == "value_string" else array
-        elif attribute.name == "sparse_value":
-            array = to_dense(attribute.sparse_tensor, label)
-        else:
+        (attribute,) = node.attribute
+        if attribute.name not in _CONSTANTS:
             raise ValueError(f"{label} has the value {attribute.name!r:.80}, which cannot be loaded")
+        array = _CONSTANTS[attribute.name](attribute, label)
         self.define(node.output[0], self.made._add_constant(np.asarray(array), self._name(node)), label)
 
     def native(self, node: Any) -> list[Value] | None:
@@ -363,15 +333,31 @@ class _Loader:
         return list(made.outputs)
 
 
-def _name_of(tensor: Any) -> str:
-    from onnx import SparseTensorProto
+def _text(texts: Iterable[bytes], label: str) -> np.ndarray[Any, Any]:
+    try:
+        return np.array([bytes(text).decode("utf-8") for text in texts], object)
+    except UnicodeDecodeError:
+        raise ValueError(f"{label}: its text is not UTF-8") from None
 
+
+# What a Constant is, by the name of its one attribute.
+_CONSTANTS: dict[str, Callable[[Any, str], Any]] = {
+    "value": lambda a, label: to_array(a.t, label),
+    "value_int": lambda a, _: np.int64(a.i),
+    "value_float": lambda a, _: np.float32(a.f),
+    "value_ints": lambda a, _: np.array(a.ints, np.int64),
+    "value_floats": lambda a, _: np.array(a.floats, np.float32),
+    "value_string": lambda a, label: _text([a.s], label).reshape(()),
+    "value_strings": lambda a, label: _text(a.strings, label),
+    "sparse_value": lambda a, label: to_dense(a.sparse_tensor, label),
+}
+
+
+def _name_of(tensor: Any) -> str:
     return str(tensor.values.name if isinstance(tensor, SparseTensorProto) else tensor.name)
 
 
 def _array_of(tensor: Any, name: str) -> np.ndarray[Any, Any]:
-    from onnx import SparseTensorProto
-
     what = f"initializer {name!r:.80}"
     return to_dense(tensor, what) if isinstance(tensor, SparseTensorProto) else to_array(tensor, what)
 
