@@ -98,14 +98,14 @@ def _of_method(rule: Callable[..., Operand]) -> Callable[..., Operand]:
     return of_method
 
 
-for _kind, _op_type, _functions, _method in (
-    (_extremum, "ReduceMax", (np.max, np.amax), np.maximum.reduce),
-    (_extremum, "ReduceMin", (np.min, np.amin), np.minimum.reduce),
-    (_of_truth, "ReduceMax", (np.any,), np.logical_or.reduce),
-    (_of_truth, "ReduceMin", (np.all,), np.logical_and.reduce),
+for _rule, *_functions, _ufunc in (
+    (_extremum("ReduceMax"), np.max, np.amax, np.maximum),
+    (_extremum("ReduceMin"), np.min, np.amin, np.minimum),
+    (_of_truth("ReduceMax"), np.any, np.logical_or),
+    (_of_truth("ReduceMin"), np.all, np.logical_and),
 ):
-    standard(*_functions)(_kind(_op_type))
-    standard(_method)(_of_method(_kind(_op_type)))
+    standard(*_functions)(_rule)
+    standard(_ufunc.reduce)(_of_method(_rule))
 
 
 def _of_kind(e: Emitter, a: Any, kinds: str, what: str) -> Operand:
