@@ -73,7 +73,7 @@ def _graph(name: str, records: Any, outputs: Any) -> Graph:
     return put_together(Parts(name, tuple(Record(*record) for record in records), outputs))
 
 
-def _copied(graph: Graph, memo: Any = None) -> Graph:
+def _copied(graph: Graph) -> Graph:
     return put_together(parts_of(graph))
 
 
@@ -117,8 +117,8 @@ def _plan(graph: Graph, fetches: Any, feeds: Any, rest: Any) -> Plan:
     return _core.compile(graph, tuple(map(at, fetches)), tuple(map(at, feeds)), *rest)
 
 
-def _itself(x: Any, memo: Any = None) -> Any:
-    return x
+def _deep(copied: Any) -> Any:
+    return lambda x, memo: copied(x)
 
 
 def _reduce_function(function: FunctionClass) -> Any:
@@ -146,9 +146,9 @@ def install() -> None:
     """Teach pickle and copy what pyop's types are."""
     moved.install()
     # A plan never changes; its copy is itself.
-    kinds: Any = ((Graph, _reduce_graph, _copied), (Plan, _reduce_plan, _itself))
+    kinds: Any = ((Graph, _reduce_graph, _copied), (Plan, _reduce_plan, _same))
     for kind, reduce, copied in kinds:
-        kind.__reduce__, kind.__copy__, kind.__deepcopy__ = reduce, copied, copied
+        kind.__reduce__, kind.__copy__, kind.__deepcopy__ = reduce, copied, _deep(copied)
     copyreg.pickle(FunctionClass, _reduce_function)
     copyreg.pickle(OpGradient, _reduce_gradient)
     for kind in PICKLED:
