@@ -19,16 +19,8 @@ _PLAIN = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, b
 
 
 def check_operands(what: str, *trees: Any) -> None:
-    """Refuse a call if containers with rules of their own are among its arguments.
+    """Refuse a call if containers with rules of their own are among its arguments; `what` is what they meet.
 
-    Parameters
-    ----------
-    what : str
-        What they meet.
-    *trees : tree
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pyop.containers import check_operands
     >>> check_operands("np.add of a Value", np.ma.masked_array([1.0, 2.0], [True, False]))
@@ -44,21 +36,9 @@ def check_operands(what: str, *trees: Any) -> None:
 
 
 def check_rules(what: str, x: Any) -> None:
-    """Refuse what would lose something as a plain array.
+    """Refuse what would lose something as a plain array, by rules of its own or of what it holds; `what` is for the
+    error.
 
-    Parameters
-    ----------
-    what : str
-        What it is, for the error.
-    x : array_like
-
-    Raises
-    ------
-    TypeError
-        It has rules of its own, or holds something that has.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pyop.containers import check_rules
     >>> check_rules("argument 0", np.ones(3))
@@ -75,21 +55,8 @@ def check_rules(what: str, x: Any) -> None:
 
 
 def plain_array(x: Any, what: str) -> np.ndarray[Any, Any]:
-    """``np.asarray(x)``, for what loses nothing by that.
+    """``np.asarray(x)``, for what loses nothing by that; `what` it is, for the error.
 
-    Parameters
-    ----------
-    x : array_like
-    what : str
-        What it is, for the error.
-
-    Raises
-    ------
-    TypeError
-        It has rules of its own, or holds something that has.
-
-    Examples
-    --------
     >>> from pyop.containers import plain_array
     >>> plain_array([1, 2], "argument 0")
     array([1, 2])

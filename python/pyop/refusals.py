@@ -20,17 +20,9 @@ __all__ = ["call_watched", "note_call", "noting", "refusal", "remedy_of_caller"]
 
 
 def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
-    """Return the exception to raise, noted.
+    """Return the exception to raise, noted. The message says what was asked for, why it cannot be had, and what to
+    write instead.
 
-    Parameters
-    ----------
-    message : str
-        What was asked for, why it cannot be had, and what to write instead.
-    kind : type of Exception
-        Its class.
-
-    Examples
-    --------
     >>> from pyop.refusals import refusal
     >>> raise refusal("Value.tolist(): a Value has no numbers until its graph runs")
     Traceback (most recent call last):
@@ -44,15 +36,8 @@ def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
 
 @contextmanager
 def noting(kind: type[Exception]) -> Iterator[None]:
-    """Note an error of a class that the body raises, as a refusal.
+    """Note an error that the body raises, as a refusal: of a class that NumPy would not have raised there.
 
-    Parameters
-    ----------
-    kind : type of Exception
-        Of errors that NumPy would not have raised there.
-
-    Examples
-    --------
     >>> from pyop.refusals import noting
     >>> with noting(TypeError):
     ...     raise TypeError("np.foo has no gradient rule")
@@ -76,17 +61,9 @@ _INSTEAD = (
 
 
 def note_call(error: BaseException, call: str) -> None:
-    """Add to an error what was being traced or recorded, and a remedy if it is another library that wants an array.
+    """Add to an error of a user's function what was being traced or recorded (`call`), and a remedy if it is another
+    library that wants an array.
 
-    Parameters
-    ----------
-    error : BaseException
-        What the user's function raised.
-    call : str
-        Who called the function, and how.
-
-    Examples
-    --------
     >>> from pyop.refusals import note_call
     >>> error = TypeError("must be real number, not Value")
     >>> note_call(error, "pyop.trace called f")
@@ -123,12 +100,8 @@ _DENSITIES = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
 
 
 def remedy_of_caller() -> str | None:
-    """What to call instead, if a function of SciPy asks for an array and pyop.scipy has one of that name.
-
-    Returns
-    -------
-    str or None
-        A sentence for the end of an error message.
+    """What to call instead, as the end of an error message, if a function of SciPy asks for an array and pyop.scipy has
+    one of that name.
     """
     frame = sys._getframe(1)
     for _ in range(12):

@@ -21,14 +21,8 @@ _REMEMBERED = 256
 
 
 class AbstractRule:
-    """What the core asks about an op with an abstract function.
-
-    Parameters
-    ----------
-    rule : callable
-        ``rule(*specs, **statics) -> tree of specs``.
-    name : str
-        Of the op, for error texts.
+    """What the core asks about an op with an abstract function: ``rule(*specs, **statics)`` returns a tree of specs;
+    `name` is the op's, for error texts.
     """
 
     def __init__(self, rule: Callable[..., Any], name: str) -> None:

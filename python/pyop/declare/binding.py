@@ -71,19 +71,9 @@ class DeclarationError(ValueError):
 class Binding:
     """The names of a declaration: who binds each, and the encoding.
 
-    Parameters
-    ----------
-    inputs : sequence of Spec or None
-        Leaves of the inputs in order, None if undeclared.
-    outputs : sequence of Spec
-    like : sequence of int
-        For each output the input leaf that it is like, or -1; empty for none.
-    gufunc : bool
-
-    Raises
-    ------
-    DeclarationError
-        A name that nothing binds, or a size known only after the call where it is needed before.
+    `inputs` are the leaves of the inputs in order, None if undeclared; `like` has for each output the input leaf that
+    it is like, or -1, and is empty for none. A name that nothing binds is a DeclarationError, and so is a size known
+    only after the call where it is needed before.
     """
 
     def __init__(

@@ -52,20 +52,8 @@ def make_contract(
 ) -> Contract:
     """The Contract of a declaration.
 
-    Parameters
-    ----------
-    signature : Signature
-    form : ResultForm, optional
-        How the results come back, if not as the tree of the outputs says.
-    mutates : int
-        Bit k: the function writes to input k.
-    out_mode : OutMode
-    text_as_utf8 : bool
-        Text is treated as the py_func family does: bytes objects in object arrays.
-
-    Returns
-    -------
-    Contract
+    `form` says how the results come back, if not as the tree of the outputs; bit k of `mutates` that the function
+    writes to input k; `text_as_utf8` that text is treated as the py_func family does: bytes objects in object arrays.
     """
     return new_contract(signature, None, form, mutates, out_mode, text_as_utf8)
 

@@ -20,13 +20,7 @@ Extent: TypeAlias = int | Dim | None
 
 
 def add(a: Extent, b: Extent) -> Extent:
-    """``a + b``; None if either is unknown.
-
-    Examples
-    --------
-    >>> add(2, 3), add(Dim("n"), None)
-    (5, None)
-    """
+    """``a + b``; None if either is unknown."""
     if a is None or b is None:
         return None
     try:
@@ -68,8 +62,6 @@ def floordiv(a: Extent, b: Extent) -> Extent:
 def prod(extents: Iterable[Extent]) -> Extent:
     """The product of sizes: how many elements a shape has.
 
-    Examples
-    --------
     >>> print(prod([2, Dim("n"), 3]), prod([2, None]), prod([None, 0]))
     6*n None 0
     """
@@ -82,8 +74,6 @@ def prod(extents: Iterable[Extent]) -> Extent:
 def same(a: Extent, b: Extent) -> bool | None:
     """Whether two sizes are equal: True and False are proofs, None means that it depends on the run.
 
-    Examples
-    --------
     >>> n = Dim("n")
     >>> same(n + 1, 1 + n), same(n, n + 1), same(2 * n, 3), same(n, 3)
     (True, False, False, None)
@@ -110,18 +100,12 @@ def same(a: Extent, b: Extent) -> bool | None:
 
 
 def broadcast_shapes(*shapes: tuple[Extent, ...] | None) -> tuple[Extent, ...] | None:
-    """The shape that arrays of these shapes broadcast to; None (unknown rank) if one of them is None.
+    """The shape that arrays of these shapes broadcast to; None (unknown rank) if one of them is None. Two sizes that
+    are different numbers, neither of them 1, are a ValueError.
 
-    A symbolic size broadcast with a number other than 1 must be that number (or 1) at run; two different symbolic
-    sizes give an unknown one.
+    A symbolic size broadcast with a number other than 1 must be that number (or 1) at run; two different symbolic sizes
+    give an unknown one.
 
-    Raises
-    ------
-    ValueError
-        Two sizes are different numbers, neither of them 1.
-
-    Examples
-    --------
     >>> n = Dim("n")
     >>> broadcast_shapes((n, 1), (3,)) == (n, 3)
     True

@@ -26,8 +26,6 @@ def dtype_named(text: str) -> AnyDType | str | None:
 
     A type variable is one upper-case letter, optionally followed by digits, that is not a NumPy type code: T, T1, X.
 
-    Examples
-    --------
     >>> dtype_named("f8"), dtype_named("T"), dtype_named("float46")
     (dtype('float64'), 'T', None)
     """

@@ -99,14 +99,9 @@ def infer_outputs(
     given: Sequence[Spec],
     label: Callable[[int], str],
 ) -> list[Spec]:
-    """The specs of the outputs for inputs of which the given is known.
+    """The specs of the outputs for inputs of which the given is known; a ValueError if that cannot be what is declared.
 
     `like` holds the input leaf that each output is like (-1 for none), or nothing; `label` says what to call an input.
-
-    Raises
-    ------
-    ValueError
-        What is given cannot be what is declared.
     """
     scope = _Scope()
     known = [what_is_known(spec) for spec in given]

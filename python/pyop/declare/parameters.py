@@ -98,13 +98,7 @@ class Parameters(NamedTuple):
 
 
 def check_by_name(rule: Callable[..., Any], what: str, statics: tuple[str, ...]) -> None:
-    """Refuse a rule of an op that has a static parameter by position, where it would keep its default for ever.
-
-    Raises
-    ------
-    TypeError
-        Says what to write.
-    """
+    """Refuse a rule of an op that has a static parameter by position, where it would keep its default for ever."""
     try:
         entries = inspect.signature(rule).parameters.values()
     except (ValueError, TypeError):
@@ -146,15 +140,7 @@ _NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*"
 
 
 def check_name(name: Any) -> str:
-    """A name given by the user, or the reason why it cannot be one.
-
-    Raises
-    ------
-    TypeError
-        Not a str.
-    ValueError
-        Characters that a name cannot have.
-    """
+    """A name given by the user, or the reason why it cannot be one."""
     if not isinstance(name, str):
         raise TypeError(f"a name must be a str, got {type(name).__name__} {name!r:.80}")
     if not (name.isidentifier() or re.fullmatch(_NAME, name)):

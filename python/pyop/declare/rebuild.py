@@ -41,19 +41,8 @@ def unflatten_each(trees: Iterable[TreeDef], leaves: Sequence[Any]) -> list[Any]
 
 
 def call_on_tree(fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...]) -> CallOnTree:
-    """``fn(*args, **kwargs)`` where ``(args, kwargs)`` is rebuilt from arrays and static leaves.
-
-    Parameters
-    ----------
-    fn : callable
-    tree : TreeDef
-        The structure of ``(args, kwargs)``.
-    leaves : tuple
-        One entry a leaf: a static object, or `CallOnTree.ARRAY` where the next array stands.
-
-    Returns
-    -------
-    CallOnTree
+    """``fn(*args, **kwargs)`` where ``(args, kwargs)`` is rebuilt from leaves: a static object, or `CallOnTree.ARRAY`
+    where the next array stands.
     """
     places: list[Any] = []
 
@@ -112,14 +101,7 @@ class MergedByValue:
 
 
 class CallOnTrees(MergedByValue):
-    """``fn(tree, tree, ...)``: each positional argument is rebuilt from a run of the arrays.
-
-    Parameters
-    ----------
-    fn : callable
-    trees : tuple of TreeDef
-        The structure of each positional argument.
-    """
+    """``fn(tree, tree, ...)``: each positional argument is rebuilt from a run of the arrays."""
 
     __slots__ = ("fn", "trees")
 
@@ -139,12 +121,7 @@ class CallOnTrees(MergedByValue):
 
 
 class CallForOne(MergedByValue):
-    """``fn(*args, **kwargs)[0]``, for a function that returns a tuple or list of one.
-
-    Parameters
-    ----------
-    fn : callable
-    """
+    """``fn(*args, **kwargs)[0]``, for a function that returns a tuple or list of one."""
 
     __slots__ = ("fn",)
 

@@ -83,13 +83,8 @@ _MOST_OF_LIBRARIES = 1000
 class Watch:
     """What a function can reach, as it is now.
 
-    Parameters
-    ----------
-    fn : callable
-    instances : list
-        Arguments that are objects, as the `self` of a method.
-    known : dict, optional
-        The elements of arrays as they were, by the id of the array.
+    `instances` are arguments that are objects, as the `self` of a method; `known` has the elements of arrays as they
+    were, by the id of the array.
 
     Attributes
     ----------
@@ -427,13 +422,7 @@ class Watch:
         return [fn for fn in found if not fn.__name__.startswith("__") or fn.__name__ == "__call__"]
 
     def readings(self, own: Own) -> Iterator[Reading]:
-        """What to compare at each call of a plan.
-
-        Parameters
-        ----------
-        own : Own
-            What the function itself changes.
-        """
+        """What to compare at each call of a plan; `own` is what the function itself changes."""
         found, names = self.read()
         for at in found:
             if at in self._functions:

@@ -66,8 +66,6 @@ def instructions(code: CodeType) -> tuple[Instruction, ...]:
 def facts(code: CodeType) -> Facts:
     """Return what can be said of a code object without running it.
 
-    Examples
-    --------
     >>> from pyop.tracing.code import facts
     >>> found = facts((lambda x: [abs(k.real) for k in x.parts("all")]).__code__)
     >>> sorted(found.names), sorted(found.globals_read), found.texts

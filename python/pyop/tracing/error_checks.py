@@ -18,21 +18,9 @@ __all__ = ["refuse_error_handling"]
 
 
 def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionType] | None = None) -> None:
-    """Raise if a function lets NumPy raise or call for floating-point errors, or reads warnings.
+    """Raise if a function lets NumPy raise or call for floating-point errors, or reads warnings; `functions` are itself
+    and all that it may call, if somebody has looked.
 
-    Parameters
-    ----------
-    fn : callable
-    functions : iterable of function, optional
-        Itself and all that it may call, if somebody has looked.
-
-    Raises
-    ------
-    TypeError
-        It says where, and what to write instead.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pyop.tracing.error_checks import refuse_error_handling
     >>> def f(x):

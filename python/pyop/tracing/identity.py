@@ -21,19 +21,9 @@ _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT")
 
 
 def compares_objects(functions: Iterable[FunctionType]) -> bool:
-    """Return whether one of the functions may ask if two arrays are the same object.
+    """Return whether one of the functions may ask if two arrays are the same object; refuse one that compares with an
+    array that it holds, which nothing that stands for an argument ever is.
 
-    Parameters
-    ----------
-    functions : iterable of function
-
-    Raises
-    ------
-    TypeError
-        One compares with an array that it holds, which nothing that stands for an argument ever is.
-
-    Examples
-    --------
     >>> from pyop.tracing.identity import compares_objects
     >>> compares_objects([lambda a, b: a if a is b else b]), compares_objects([lambda a: a is None])
     (True, False)

@@ -12,14 +12,7 @@ _LAZY: Any = getattr(types, "LazyImportType", None)  # CPython 3.15
 
 
 def imported(x: Any) -> Any:
-    """What a ``lazy import`` stands for, which the interpreter puts in its place at the first use of the name.
-
-    Examples
-    --------
-    >>> from pyop.tracing.names import imported
-    >>> imported(2.0)
-    2.0
-    """
+    """What a ``lazy import`` stands for, which the interpreter puts in its place at the first use of the name."""
     if _LAZY is None or type(x) is not _LAZY:
         return x
     try:

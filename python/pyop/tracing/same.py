@@ -17,16 +17,9 @@ _DEPTH = 20
 
 
 def same(a: Any, b: Any, depth: int = 0) -> bool:
-    """Whether no function can tell the objects apart, as far as one can see.
+    """Whether no function can tell the objects apart, as far as one can see; `depth` is in how many containers they
+    stand.
 
-    Parameters
-    ----------
-    a, b : object
-    depth : int
-        In how many containers they stand.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pyop.tracing.same import same
     >>> same([np.ones(2), {"k": 0.0}], [np.ones(2), {"k": 0.0}]), same(0.0, -0.0), same(1, True)
@@ -91,13 +84,7 @@ def _attributes(x: Any) -> dict[str, Any] | None:
 
 
 def same_graphs(a: GraphBase, result_a: Any, b: GraphBase, result_b: Any) -> bool:
-    """Whether two graphs and what was returned from building them are the same, node by node.
-
-    Parameters
-    ----------
-    a, b : GraphBase
-    result_a, result_b : tree
-    """
+    """Whether two graphs and what was returned from building them are the same, node by node."""
     leaves_a, tree_a = flatten(result_a)
     leaves_b, tree_b = flatten(result_b)
     if len(a) != len(b) or not _equal(tree_a, tree_b) or not all(map(same, leaves_a, leaves_b)):

@@ -35,16 +35,8 @@ _CALLS = frozenset(("CALL", "CALL_KW", "PRECALL"))
 
 
 def shown_text(text: str) -> str:
-    """Return the text of something, for the function that asks; raise if it does more than show it.
-
-    Parameters
-    ----------
-    text : str
-
-    Raises
-    ------
-    TypeError
-        Noted: the function's code looks into the text, or keeps it.
+    """Return the text of something, for the function that asks; refuse if its code does more than show it: looks into
+    the text, or keeps it.
     """
     frame = _asking()
     if frame is None or _is_shown(frame.f_code, frame.f_lasti):

@@ -50,21 +50,9 @@ _passed: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 
 
 def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | None = None) -> None:
-    """Raise if a function compares the exact type of something with one of NumPy's.
+    """Raise if a function compares the exact type of something with one of NumPy's; `functions` are itself and all that
+    it may call, if somebody has looked.
 
-    Parameters
-    ----------
-    fn : callable
-    functions : list of function, optional
-        Itself and all that it may call, if somebody has looked.
-
-    Raises
-    ------
-    TypeError
-        It says what to write instead.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pyop.tracing.type_checks import refuse_exact_types
     >>> refuse_exact_types(lambda x: x if isinstance(x, np.ndarray) else x.array)
@@ -117,8 +105,6 @@ def asks_types_of_numbers(fn: Callable[..., Any]) -> bool:
     What stands for a Python number that is not known yet is of another type, so such a function is traced with the
     numbers themselves. Going by names, this says yes too often rather than too seldom.
 
-    Examples
-    --------
     >>> from pyop.tracing.type_checks import asks_types_of_numbers
     >>> asks_types_of_numbers(lambda x, t: x * t if type(t) is float else x)
     True
