@@ -273,6 +273,11 @@ bool Captured::compare() const {
     return std::all_of(owners_.begin(), owners_.end(), [](const Owner& owner) { return holds(owner); }) && holds(rows_);
 }
 
+bool Captured::reads(PyObject* array) const {
+    return std::any_of(rows_.begin(), rows_.end(),
+                       [&](const Row& row) { return row.kind == ReadingKind::Elements && row.owner == array; });
+}
+
 int Captured::traverse(visitproc visit, void* arg) const {
     Py_VISIT(readings_.get());
     return 0;

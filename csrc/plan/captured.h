@@ -44,6 +44,8 @@ class Captured {
             if (PYOP_UNLIKELY(word.now() != word.expected) && !holds(word)) return false;
         return (owners_.empty() && rows_.empty()) || compare();
     }
+    // Whether an array is among those whose elements it read.
+    bool reads(PyObject* array) const;
     int traverse(visitproc visit, void* arg) const;
 
   private:

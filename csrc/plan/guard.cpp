@@ -71,14 +71,14 @@ int fits_leaf(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
     return 0;
 }
 
-// Which leaves are one array, and which are not.
+// Which leaves are one array, and which are not; nor is one of them an array that the function holds.
 bool fits_identity(const Guard& guard, const std::vector<PyObject*>& leaves) {
     for (size_t k = 0; k < leaves.size(); ++k) {
         const LeafGuard& leaf = guard.leaves[k];
         if (leaf.kind == LeafKind::Repeat && leaves[k] != leaves[leaf.same_as]) return false;
         if ((leaf.kind != LeafKind::Array && leaf.kind != LeafKind::Declared) || !is_exact_array(leaves[k])) continue;
         const auto end = leaves.begin() + static_cast<std::ptrdiff_t>(k);
-        if (std::find(leaves.begin(), end, leaves[k]) != end) return false;
+        if (std::find(leaves.begin(), end, leaves[k]) != end || guard.captured.reads(leaves[k])) return false;
     }
     return true;
 }

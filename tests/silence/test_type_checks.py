@@ -381,3 +381,46 @@ def test_texts_may_be_shown(capsys):
 
     agrees(f, X)
     assert "<pyop.Value 'x' float64[3]> and <pyop.Value 'x' floa [<pyop.Value" in capsys.readouterr().out
+
+
+HELD = np.array([1.0, 3.0])
+
+
+class Holds:
+    def __init__(self):
+        self.w, self.others = HELD, [HELD]
+
+    def attribute(self, x):
+        return x * 2.0 if self.w is x else x * 3.0
+
+    def item(self, x):
+        return x * 2.0 if any(x is w for w in self.others) else x * 3.0
+
+    def number(self, x):
+        return x * 2.0 if id(x) in {id(w) for w in self.others} else x * 3.0
+
+
+@pytest.mark.parametrize("name", ["attribute", "item", "number"])
+def test_an_argument_that_the_function_holds_is_no_other_array(name):
+    f = getattr(Holds(), name)
+    compiled = pyop.compile(f)
+    other = HELD.copy()
+    assert np.array_equal(compiled(other), f(other))
+    with pytest.raises(TypeError, match="argument 'x' is an array that it holds.*pass a copy"):
+        compiled(HELD)
+    assert np.array_equal(compiled(other), f(other))
+
+
+@pytest.mark.parametrize("way", [pyop.compile, lambda f: lambda x: pyop.vjp(f, x)[0], pyop.vmap])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * 2.0 if np.squeeze(x) is x else x,
+        lambda x: x * 2.0 if x.real is not x else x,
+        lambda x: (lambda y: x * 2.0 if y is x else x)(np.atleast_1d(x)),
+        lambda x: x * 2.0 if np.broadcast_arrays(x)[0] is x else x,
+    ],
+)
+def test_what_numpy_may_give_back_itself_is_not_asked_for(f, way):
+    with pytest.raises(TypeError, match="gives the array itself or a new one.*compare shapes instead"):
+        way(f)(np.ones((2, 2)))

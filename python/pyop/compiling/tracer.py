@@ -24,7 +24,7 @@ from ..tracing.error_checks import refuse_error_handling
 from ..tracing.functions import functions_of
 from ..tracing.identity import compares_objects
 from ..tracing.own import Own
-from ..tracing.places import Reading
+from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, root
@@ -176,6 +176,14 @@ class Tracer:
         refuse_error_handling(self.fn, functions)
         if compares_objects(functions):
             self.identity = True
+            held = {id(place.owner) for place in watch.places if type(place) is Array}
+            for place in (p for _, places in arguments for p in places if type(p.value) is np.ndarray):
+                if id(place.value) in held:
+                    raise TypeError(
+                        f"{self._place()} compares arrays by `is`, and argument {place.path!r} is an array that it "
+                        "holds, which no symbolic argument is: pass a copy, or what is to be decided as a static "
+                        "argument"
+                    )
             kinds[:] = _repeats(arguments, kinds, keys)
         try:
             graph, result = self._call(arguments, n, names, kinds, keys)

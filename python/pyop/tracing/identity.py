@@ -17,6 +17,9 @@ from .names import value_of
 __all__ = ["compares_objects"]
 
 _OPERATORS = frozenset(("is_", "is_not"))  # of the module operator
+# They give the array itself where they have nothing to do, and else a view or a new array.
+_ITSELF = frozenset(("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "nan_to_num", "real"))
+_ITSELF |= {"real_if_close", "squeeze", "view"}
 _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT")
 
 
@@ -34,9 +37,7 @@ def compares_objects(functions: Iterable[FunctionType]) -> bool:
 
 def _asks(function: FunctionType) -> bool:
     names = facts(function.__code__)
-    if "id" in names.globals_read or not _OPERATORS.isdisjoint(names.names):
-        return True
-    found = False
+    found = "id" in names.globals_read or not _OPERATORS.isdisjoint(names.names)
     for code in codes(function.__code__):
         if not has_instruction(code, "IS_OP"):
             continue
@@ -44,6 +45,12 @@ def _asks(function: FunctionType) -> bool:
         for k, op in enumerate(ops):
             if op.opname == "IS_OP" and k > 0:
                 found = _of_arrays(ops[:k], function) or found
+    if found and (given := sorted(_ITSELF & names.names)):
+        raise TypeError(
+            f"{function.__name__} ({function.__code__.co_filename}:{function.__code__.co_firstlineno}) compares arrays "
+            f"by `is` and calls {given[0]}, which gives the array itself or a new one, as NumPy sees fit, and here "
+            "always a new one: compare shapes instead, or pass what is to be decided as a static argument"
+        )
     return found
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from .._core import Op
 from .code import facts, instructions
 from .functions import functions_of
+from .identity import compares_objects
 from .names import imported, value_of
 
 __all__ = ["asks_types_of_numbers", "refuse_exact_types"]
@@ -70,6 +71,7 @@ def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | N
         for function in functions:
             if _names_by_type(function):
                 raise TypeError(_by_type(f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"))
+    compares_objects(functions)  # for what it refuses
     if type(fn) is FunctionType:
         _passed.add(fn)
 
