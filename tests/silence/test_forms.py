@@ -102,3 +102,13 @@ def test_inputs_and_methods() -> None:
 
     f(np.array(1.0), np.float64(2.0))
     assert seen == [False, True, True, False, True, True, False, True, None]
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN")
+@pytest.mark.parametrize("func", [np.nanmax, np.nanmin])
+def test_the_largest_of_one_complex_number(func: Any) -> None:
+    z = np.array([complex(np.nan, 1), 2 + 1j])
+    assert np.array_equal(pyop.compile(func)(z), func(z))
+    assert np.array_equal(pyop.compile(lambda z: func(z[0]))(z.real), func(z.real[0]), equal_nan=True)
+    with pytest.raises(TypeError, match=r"of one complex number.*write np\.where"):
+        pyop.compile(lambda z: func(z[0]))(z)

@@ -406,7 +406,7 @@ def test_an_argument_that_the_function_holds_is_no_other_array(name):
     compiled = pyop.compile(f)
     other = HELD.copy()
     assert np.array_equal(compiled(other), f(other))
-    with pytest.raises(TypeError, match="argument 'x' is an array that it holds.*pass a copy"):
+    with pytest.raises(TypeError, match=r"argument 'x' is an array that it holds.*pass a copy"):
         compiled(HELD)
     assert np.array_equal(compiled(other), f(other))
 
@@ -422,5 +422,5 @@ def test_an_argument_that_the_function_holds_is_no_other_array(name):
     ],
 )
 def test_what_numpy_may_give_back_itself_is_not_asked_for(f, way):
-    with pytest.raises(TypeError, match="gives the array itself or a new one.*compare shapes instead"):
+    with pytest.raises(TypeError, match=r"gives the array itself or a new one.*compare shapes instead"):
         way(f)(np.ones((2, 2)))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
+from ..refusals import refusal
 
 __all__ = ["COMPOSED"]
 
@@ -55,7 +56,23 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     return np.sum(step * pairs / 2.0, axis)
 
 
+def _only_of_arrays(func: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy takes the real nan for a complex scalar without a number, and for an array of no dimension its element."""
+
+    def refused(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(a, Value) and a._is_scalar is not False and a.dtype is not None and a.dtype.kind == "c":
+            raise refusal(
+                f"np.{func.__name__} of one complex number is that number, or nan+0j where it is none, which a plan, that"
+                " has it in an array, would not give: write np.where(np.isnan(x), np.nan, x), or pass an array"
+            )
+        return NotImplemented
+
+    return refused
+
+
 COMPOSED: dict[Any, Callable[..., Any]] = {
+    np.nanmax: _only_of_arrays(np.nanmax),
+    np.nanmin: _only_of_arrays(np.nanmin),
     np.diff: _diff,
     np.trapezoid: _trapezoid,
 }
