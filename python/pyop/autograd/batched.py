@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, NoReturn, TypeGuard
 
@@ -58,25 +57,10 @@ class Batched(NDArrayOperatorsMixin):
         return len(self.shape)
 
     @property
-    def size(self) -> int:
-        """Of one example."""
-        return math.prod(self.shape)
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """Of all of them."""
         dtype: np.dtype[Any] = self.array.dtype
         return dtype
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of one example."""
-        return self.size * self.itemsize
 
     @property
     def batch_size(self) -> int:

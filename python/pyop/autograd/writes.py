@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import Tensor, Value
 from .._tree import flatten
+from ..functions import surface
 from ..refusals import refusal
 from .arrays import to_arrays
 
@@ -97,14 +98,15 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _check(target: Any, involved: list[Any], what: str, kind: type[Exception]) -> None:
+def _check(target: Any, involved: list[Any], what: str, kind: type[Exception], remedy: str = "") -> None:
     """Refuse a change of elements of `target` that the record would have to know of."""
+    remedy = f"{remedy}; or {_REMEDY}" if remedy else _REMEDY
     if any(type(x) is Tensor and x._watched for x in involved):
-        raise refusal(f"{what} changes an array in place, which is not recorded: {_REMEDY}", kind)
+        raise refusal(f"{what} changes an array in place, which is not recorded: {remedy}", kind)
     if type(target) is Tensor and target._guarded:
         raise refusal(
             f"{what} changes memory that something recorded shares (the caller's array, or a result that was "
-            f"detached), which is not recorded: {_REMEDY}, or change a copy",
+            f"detached), which is not recorded: {remedy}, or change a copy",
             kind,
         )
 
@@ -112,7 +114,8 @@ def _check(target: Any, involved: list[Any], what: str, kind: type[Exception]) -
 def changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a function that changes its first argument."""
     target = args[0] if args else next(iter(kwargs.values()))
-    _check(target, [*flatten((args, kwargs))[0]], f"np.{function.__qualname__}", TypeError)
+    remedy = surface.WRITERS.get(function, "")
+    _check(target, [*flatten((args, kwargs))[0]], f"np.{function.__qualname__}", TypeError, remedy)
     found = function(*to_arrays(args), **to_arrays(kwargs))
     if type(target) is Tensor:
         target._bump()
@@ -141,9 +144,10 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 def method(name: str) -> Callable[..., None]:
     """A method of ndarray that works in place: where nothing is recorded, and counted."""
+    remedy = surface.SURFACE[name].remedy.format(x="x")
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> None:
-        _check(self, [self, *flatten((args, kwargs))[0]], f"{name}()", RuntimeError)
+        _check(self, [self, *flatten((args, kwargs))[0]], f"{name}()", RuntimeError, remedy)
         getattr(self._numbers, name)(*to_arrays(args), **to_arrays(kwargs))
         self._bump()
 

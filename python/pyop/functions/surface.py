@@ -7,7 +7,7 @@
 - *write*: it changes the array. The remedy says what to write instead.
 - *number*: it gives numbers away, which a kind may not have yet, or may have to keep.
 - *memory*: it gives the memory away, or says how the elements lie in it.
-- *spec*: dtype and shape, and what follows from them.
+- *spec*: dtype and shape, and what follows from them, which `install` adds too.
 - *own*: each kind does it in its own way (another dtype, a copy, a part of the array).
 
 A kind gives `install` what it has in place of the last five sorts. `OPERATORS`, `COMPARISONS` and `SIGNS` say which
@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+
+from ..declare.dims import Extent, mul, prod
 
 __all__ = [
     *("ASK_MEMORY", "COMPARISONS", "OPERATORS", "PRIORITY", "PRINTERS", "SAVERS", "SIGNS", "SURFACE", "WRITERS"),
@@ -63,7 +65,7 @@ class Name:
     sort : str
         As above.
     function : callable, optional
-        Of a *call*: what the method does, or the getter of the property.
+        What the method does, or the getter of the property, where all kinds have the same.
     remedy : str
         What to write instead, with ``{x}`` for the array; where it is empty the kind has a remedy for the sort.
     attribute : bool
@@ -115,7 +117,7 @@ def transpose(self: Any, *axes: Any) -> Any:
 
 def flatten(self: Any, order: Any = "C") -> Any:
     """A copy of the elements in one dimension; see `numpy.ravel`, which may give the memory of `self` itself."""
-    return np.ravel(self, order).copy()
+    return (np.reshape(self, -1) if order == "C" else np.ravel(self, order)).copy()
 
 
 def copy(self: Any, order: Any = "C") -> Any:
@@ -182,6 +184,21 @@ def _device(self: Any) -> str:
     return _ANY.device
 
 
+def _size(self: Any) -> Extent:
+    """The number of elements: an int, a Dim, or None if it is not known."""
+    return None if self.shape is None else prod(self.shape)
+
+
+def _itemsize(self: Any) -> int | None:
+    """Bytes of one element; None if the dtype is not known."""
+    return None if self.dtype is None else int(self.dtype.itemsize)
+
+
+def _nbytes(self: Any) -> Extent:
+    """Bytes of all elements: an int, a Dim, or None if it is not known."""
+    return mul(_size(self), _itemsize(self))
+
+
 def _transposed(self: Any) -> Any:
     """The axes in reverse order."""
     return np.transpose(self)
@@ -212,7 +229,8 @@ _METHODS: tuple[Callable[..., Any], ...] = (
     *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, to_device),
     *(__copy__, __deepcopy__, __array_namespace__),
 )
-_PROPERTIES = {"T": _transposed, "mT": _matrix_transposed, "real": _real, "imag": _imag, "device": _device}
+_PROPERTIES = {"T": _transposed, "mT": _matrix_transposed, "real": _real, "imag": _imag}
+_OF_SPEC = {"size": _size, "itemsize": _itemsize, "nbytes": _nbytes, "device": _device}
 
 # --- what a kind may have to refuse
 
@@ -244,7 +262,8 @@ SURFACE: dict[str, Name] = {
     **{name: Name("number", remedy=remedy) for name, remedy in _NUMBERS.items()},
     **{name: Name("memory", remedy=remedy) for name, remedy in _MEMORY.items()},
     **{name: Name("memory", remedy=remedy, attribute=True) for name, remedy in _MEMORY_ATTRIBUTES.items()},
-    **{name: Name("spec", attribute=True) for name in ("dtype", "shape", "ndim", "size", "itemsize", "nbytes")},
+    **{name: Name("spec", attribute=True) for name in ("dtype", "shape", "ndim")},
+    **{name: Name("spec", getter, attribute=True) for name, getter in _OF_SPEC.items()},
     **dict.fromkeys(("astype", "view", "byteswap", "__getitem__", "__setitem__", "__delitem__"), Name("own")),
 }
 
@@ -282,7 +301,7 @@ def refusing(refuse: Callable[[Any, str, Name], NoReturn], table: Mapping[str, N
 
 
 def install(kind: Any, own: Mapping[str, Any]) -> None:
-    """Give a class that takes part in NumPy's protocols the calls of the table, and what it has of its own.
+    """Give a class that takes part in NumPy's protocols what all kinds have, and what it has of its own.
 
     Parameters
     ----------
@@ -290,8 +309,8 @@ def install(kind: Any, own: Mapping[str, Any]) -> None:
     own : mapping of str
         Functions and properties by name: what is not a call, and calls that this kind does in another way.
     """
-    calls = {name: entry for name, entry in SURFACE.items() if entry.function is not None}
-    shared = {name: property(entry.function) if entry.attribute else entry.function for name, entry in calls.items()}
+    same = {name: entry for name, entry in SURFACE.items() if entry.function is not None}
+    shared = {name: property(entry.function) if entry.attribute else entry.function for name, entry in same.items()}
     for name, part in {**shared, **own}.items():
         if name in own or name not in vars(kind):
             setattr(kind, name, part)

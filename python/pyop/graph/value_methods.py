@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
-from ..declare.dims import Dim, Extent, mul, prod
+from ..declare.dims import Extent, mul
 from ..declare.spec import Spec
 from ..functions import surface
 from ..refusals import refusal
@@ -150,21 +150,6 @@ def __round__(self: Any, ndigits: int | None = None) -> Any:
 # --- attributes
 
 
-def _size(self: Any) -> Extent:
-    """The number of elements: an int, a Dim, or None if it is not known."""
-    return None if self.shape is None else prod(self.shape)
-
-
-def _itemsize(self: Any) -> int | None:
-    """Bytes of one element; None if the dtype is not known."""
-    return None if self.dtype is None else int(self.dtype.itemsize)
-
-
-def _nbytes(self: Any) -> int | Dim | None:
-    """Bytes of all elements: an int, a Dim, or None if it is not known."""
-    return mul(_size(self), _itemsize(self))
-
-
 def _set_shape(self: Any) -> Any:
     """Not for a Value: TensorFlow's tensors have it, NumPy's arrays do not."""
     raise AttributeError(
@@ -187,11 +172,9 @@ def install() -> None:
         *(copy, conj, astype, view, byteswap, __round__, surface.__reversed__),
         *(value_refusals.__setitem__, value_refusals.__delitem__, value_refusals.__format__),
     )
-    attributes = {"size": _size, "itemsize": _itemsize, "nbytes": _nbytes, "set_shape": _set_shape}
     surface.install(
         Value,
         {method.__name__: method for method in methods}
-        | {name: property(getter) for name, getter in attributes.items()}
         | value_refusals.REFUSING
-        | {"__array_priority__": surface.PRIORITY},
+        | {"set_shape": property(_set_shape), "__array_priority__": surface.PRIORITY},
     )
