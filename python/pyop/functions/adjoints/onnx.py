@@ -8,8 +8,7 @@ import numpy as np
 
 from ...gradients.adjoints import _count, _move_back, _reshape_like, part_of, put
 from ...gradients.unbroadcast import _cast_like, _fit_like, broadcast_like
-from ...onnx.standard import emit, standard
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, emit, standard
 from ...onnx.standard.ufuncs import same_dtype
 from ...transforms.marker import argument
 from ...transforms.stop import stopped
@@ -46,10 +45,7 @@ def _fitted(e: Emitter, ct: Any, ans: Any, like: Any) -> Operand:
 
 @standard(_cast_like)
 def _cast(e: Emitter, ct: Any, like: Any) -> Operand:
-    like = e.operand(like)
-    if like.dtype is None or like.dtype.kind != "f":
-        raise NotStandard(f"a cotangent of {like.dtype}")
-    return e.cast(e.operand(ct), like.dtype)
+    return e.cast(e.operand(ct), e.of_kind(like, "f", "a cotangent").dtype)
 
 
 @standard(_reshape_like)
@@ -61,9 +57,7 @@ def _reshaped(e: Emitter, x: Any, like: Any, order: Any = "C") -> Operand:
 
 @standard(_count)
 def _counted(e: Emitter, a: Any, axis: Any) -> Operand:
-    x = e.operand(a)
-    if x.dtype is None or x.dtype.kind == "c":
-        raise NotStandard("complex numbers")
+    x = e.of_kind(a, "biuf", "a number of elements")
     return e.cast(count(e, x, axis), x.dtype if x.dtype.kind == "f" else np.float64)
 
 
@@ -86,10 +80,7 @@ def _added(e: Emitter, ct: Operand, places: Operand, size: Operand) -> Operand:
 @standard(put)
 def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
     """Add at the places that the index picks of the numbers of all elements."""
-    (ct,) = same_dtype(e, (ct,))
-    like = e.operand(like)
-    if ct.dtype.kind not in "fiu":
-        raise NotStandard(f"an array of {ct.dtype}")
+    ct, like = e.of_kind(ct, "fiu", "an array"), e.operand(like)
     picked = getitem(e, _numbers(e, like, 0), key)
     given = e.add("Expand", ct, e.add("Shape", picked, dtype=np.int64))
     added = _added(e, given, picked, e.add("Size", like, dtype=np.int64))
@@ -99,10 +90,7 @@ def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
 @standard(_move_back)
 def _moved_back(e: Emitter, ct: Any, like: Any, func: Any, before: Any, after: Any, kwargs: Any) -> Operand:
     """Run the function on the numbers of all elements; where it puts zeros instead, the number is 0."""
-    (ct,) = same_dtype(e, (ct,))
-    like = e.operand(like)
-    if ct.dtype.kind not in "fiu":
-        raise NotStandard(f"an array of {ct.dtype}")
+    ct, like = e.of_kind(ct, "fiu", "an array"), e.operand(like)
     (places,) = emit(e, func, (*before, _numbers(e, like, 1), *after), kwargs)
     one = e.constant(1, np.int64)
     given = e.add("Expand", ct, e.add("Shape", places, dtype=np.int64))

@@ -10,8 +10,7 @@ from onnx import helper
 
 from ...declare.dims import Dim
 from ...onnx.elements import code_of
-from ...onnx.standard import standard
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.ufuncs import same_dtype, truth
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.ufuncs import (
     _INT,
     _NUMBER,
@@ -55,18 +54,13 @@ def _square(e: Emitter, x: Any, /) -> Operand:
 
 @standard(np.isfinite)
 def _isfinite(e: Emitter, x: Any, /) -> Operand:
-    x = e.operand(x)
-    if x.dtype is None or x.dtype.kind != "f":
-        raise NotStandard("isfinite of what is no float")
+    x = e.of_kind(x, "f", "isfinite")
     return e.add("Not", e.add("Or", e.add("IsNaN", x, dtype=bool), e.add("IsInf", x, dtype=bool)))
 
 
 @standard(np.conjugate, np.real)
 def _real(e: Emitter, x: Any, /) -> Operand:
-    made = e.operand(x)
-    if made.dtype is None or made.dtype.kind == "c":
-        raise NotStandard("complex numbers")
-    return made
+    return e.of_kind(x, "biuf", "the real part")
 
 
 @standard(np.clip)
@@ -83,9 +77,9 @@ def _clip(
 
 @standard(np.round, np.around)
 def _round(e: Emitter, a: Any, decimals: Any = 0) -> Operand:
-    x = e.operand(a)
-    if not isinstance(decimals, int) or abs(decimals) > 22 or x.dtype is None or x.dtype.kind != "f":
-        raise NotStandard("rounding of what is no float")
+    x = e.of_kind(a, "f", "rounding")
+    if not isinstance(decimals, int) or abs(decimals) > 22:
+        raise NotStandard(f"rounding to {decimals!r:.80} decimals")
     if decimals == 0:
         return e.add("Round", x)
     scale = e.constant(10.0 ** abs(decimals), x.dtype)

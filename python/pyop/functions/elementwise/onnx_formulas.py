@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.formula import Formula
 from ...onnx.standard.ufuncs import emit_ufunc, loop_dtypes, with_signature
 
@@ -187,27 +186,20 @@ for _ufunc, _make in (*_FORMULAS.items(), *_OF_FLOAT64.items()):
 # --- functions that are no ufuncs
 
 
-def _real(e: Emitter, x: Any, of: str) -> Formula:
-    made = e.operand(x)
-    if made.dtype is None or made.dtype.kind != "f":
-        raise NotStandard(f"{of} of what is no array of real numbers: {made.dtype}")
-    return Formula(e, made)
-
-
 @standard(np.fix)
 def _fix(e: Emitter, x: Any, /, out: None = None) -> Any:
-    return _FORMULAS[np.trunc](_real(e, x, "fix")).x
+    return _FORMULAS[np.trunc](Formula(e, e.of_kind(x, "f", "fix"))).x
 
 
 @standard(np.sinc)
 def _sinc(e: Emitter, x: Any, /) -> Any:
-    angle = _real(e, x, "sinc") * math.pi
+    angle = Formula(e, e.of_kind(x, "f", "sinc")) * math.pi
     return angle.is_(0).choose(1.0, angle.sin() / angle).x
 
 
 @standard(np.nan_to_num)
 def _nan_to_num(e: Emitter, x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    found = _real(e, x, "nan_to_num")
+    found = Formula(e, e.of_kind(x, "f", "nan_to_num"))
     limits = np.finfo(found.x.dtype)
     if not all(bound is None or isinstance(bound, int | float) for bound in (nan, posinf, neginf)):
         raise NotStandard("bounds that are arrays")

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.formula import Formula
 from ...onnx.standard.ufuncs import loop_dtypes, with_signature
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...declare.dims import Dim, same
-from ...onnx.standard import standard
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.ufuncs import truth
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.axes import axis_of
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.ufuncs import same_dtype
 from ..reshaping.onnx import flat
+from ..shape import axis_of
 
 
 def _many(arrays: Any) -> Any:

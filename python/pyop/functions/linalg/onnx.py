@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.axes import axes_of
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ..reductions.onnx import reduced
-
-# --- norms
+from ..shape import axes_of
 
 
 @standard(np.linalg.norm)
 def _norm(e: Emitter, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Operand:
     a = _real(e, x)
-    axes = list(range(a.ndim)) if axis is None else axes_of(a, axis) or []
+    axes = list(axes_of(axis, a.ndim))
     if ord is None or (ord == "fro" and len(axes) == 2):
         return reduced(e, "ReduceL2", a, None if axis is None else tuple(axes), keepdims)
     if isinstance(ord, str):
@@ -43,9 +40,7 @@ def _flat_norm(e: Emitter, x: Any, /, *, axis: Any = None, keepdims: Any = False
 
 
 def _real(e: Emitter, x: Any) -> Operand:
-    a = e.operand(x)
-    if a.dtype is None or a.dtype.kind not in "biuf":
-        raise NotStandard(f"a norm of {a.dtype}")
+    a = e.of_kind(x, "biuf", "a norm")
     return a if a.dtype.kind == "f" else e.cast(a, np.float64)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.ufuncs import emit_ufunc, rule_of, same_dtype
 
 _EINSUM = (np.float16, np.float32, np.float64, np.int32, np.int64)

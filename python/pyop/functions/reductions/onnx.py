@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.axes import axes_of
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.ufuncs import loop_dtypes, truth
+from ..shape import axes_of
 
 
 def reduced(e: Emitter, op_type: str, x: Operand, axis: Any, keepdims: Any) -> Operand:
-    axes = axes_of(x, axis)
-    if axes == []:
+    axes = None if axis is None else axes_of(axis, x.ndim)
+    if axes == ():
         return x
     where = None if axes is None else e.ints(axes)
     return e.add(op_type, x, where, keepdims=int(bool(keepdims)), dtype=x.dtype)
@@ -68,7 +67,7 @@ def _extremum(op_type: str) -> Callable[..., Operand]:
     def rule(
         e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False, initial: Any = None
     ) -> Operand:
-        x = _of_kind(e, a, "biuf", "extremum")
+        x = e.of_kind(a, "biuf", "extremum")
         found = reduced(e, op_type, x, axis, keepdims)
         if initial is None:
             return found
@@ -108,16 +107,9 @@ for _rule, *_functions, _ufunc in (
     standard(_ufunc.reduce)(_of_method(_rule))
 
 
-def _of_kind(e: Emitter, a: Any, kinds: str, what: str) -> Operand:
-    x = e.operand(a)
-    if x.dtype is None or x.dtype.kind not in kinds:
-        raise NotStandard(f"{what} of {x.dtype}")
-    return x
-
-
 @standard(np.ptp)
 def _ptp(e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Operand:
-    x = _of_kind(e, a, "f", "ptp")
+    x = e.of_kind(a, "f", "ptp")
     return e.add("Sub", *(reduced(e, op_type, x, axis, keepdims) for op_type in ("ReduceMax", "ReduceMin")))
 
 
@@ -136,10 +128,9 @@ def _mean_dtype(x: Operand, dtype: Any) -> np.dtype[Any]:
 
 def count(e: Emitter, x: Operand, axis: Any) -> Operand:
     """Tell how many elements lie along axes, as an int64 of rank 0."""
-    axes = axes_of(x, axis)
-    if axes is None:
+    if axis is None:
         return e.add("Size", x, dtype=np.int64)
-    sizes = e.add("Gather", e.add("Shape", x, dtype=np.int64), e.ints(axes))
+    sizes = e.add("Gather", e.add("Shape", x, dtype=np.int64), e.ints(axes_of(axis, x.ndim)))
     return e.add("ReduceProd", sizes, keepdims=0)
 
 
@@ -216,7 +207,7 @@ def _count_nonzero(e: Emitter, a: Any, axis: Any = None, *, keepdims: Any = Fals
 
 def _place(op_type: str) -> Callable[..., Operand]:
     def rule(e: Emitter, a: Any, axis: Any = None, out: None = None, *, keepdims: Any = False) -> Operand:
-        x = _of_kind(e, a, "iuf", "argument of the extremum")
+        x = e.of_kind(a, "iuf", "argument of the extremum")
         if axis is None:
             if keepdims:
                 raise NotStandard("keepdims of all axes")

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.axes import axis_of
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ..axes.onnx import swapaxes
+from ..shape import axis_of
 
 
 def reshape_to(e: Emitter, x: Operand, shape: Any) -> Operand:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...onnx.standard import standard
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
 
 
 def _special(name: str, op_type: str) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...onnx.standard import standard
-from ...onnx.standard.axes import axis_of
-from ...onnx.standard.emitter import Emitter, NotStandard, Operand
+from ...onnx.standard import Emitter, NotStandard, Operand, standard
+from ..shape import axis_of
 
 
 @standard(np.array_split)

@@ -180,6 +180,13 @@ class Emitter:
             raise NotStandard(f"{type(x).__name__} {x!r:.80} is no tensor")
         return self.constant(array)
 
+    def of_kind(self, x: Any, kinds: str, what: str) -> Operand:
+        """Return an argument as a tensor of one of these kinds of dtype; NotStandard, with what is of it, otherwise."""
+        found = self.operand(x)
+        if found.dtype is None or found.dtype.kind not in kinds:
+            raise NotStandard(f"{what} of {found.dtype}")
+        return found
+
     def cast(self, x: Operand, dtype: Any) -> Operand:
         """Return the same numbers of another dtype."""
         dtype = np.dtype(dtype)
