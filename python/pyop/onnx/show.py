@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from .attributes import DOMAIN
 from .elements import name_of
@@ -14,12 +15,11 @@ __all__ = ["drawing", "table"]
 _WIDTH, _HEIGHT, _GAP = 190, 40, 30
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     name: str
     operation: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
 
 
 def _type_text(kind: Any) -> str:
@@ -27,50 +27,36 @@ def _type_text(kind: Any) -> str:
         return kind.WhichOneof("value") or "_"
     tensor = kind.tensor_type
     text = name_of(tensor.elem_type) if tensor.elem_type else "_"
-    if not tensor.HasField("shape"):
-        return text
-    sizes = [
-        str(dim.dim_value) if dim.WhichOneof("value") == "dim_value" else dim.dim_param or "_"
-        for dim in tensor.shape.dim
-    ]
-    return f"{text}[{','.join(sizes)}]"
+    sizes = [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "_" for dim in tensor.shape.dim]
+    return f"{text}[{','.join(sizes)}]" if tensor.HasField("shape") else text
 
 
 def _operation(node: Any) -> str:
     if node.domain == DOMAIN:
-        for attribute in node.attribute:
-            if attribute.name in ("func_name", "name"):
-                return f"{node.op_type} {attribute.s.decode('utf-8', 'replace')}"
-    return f"{node.domain}:{node.op_type}" if node.domain not in ("", DOMAIN) else str(node.op_type)
+        called = [a.s.decode("utf-8", "replace") for a in node.attribute if a.name in ("func_name", "name")]
+        return " ".join([node.op_type, *called[:1]])
+    return f"{node.domain}:{node.op_type}" if node.domain else str(node.op_type)
 
 
-def _rows(model: Any) -> list[_Row]:
+def _read(model: Any) -> tuple[list[_Row], dict[str, str]]:
+    """The inputs and nodes of a model, and the types of its tensors as far as they are told."""
     graph = model.graph
-    constants = {tensor.name for tensor in graph.initializer}
+    types = {info.name: _type_text(info.type) for info in (*graph.input, *graph.value_info, *graph.output)}
+    constants = {t.name: f"{name_of(t.data_type)}[{','.join(map(str, t.dims))}]" for t in graph.initializer}
     rows = [_Row(info.name, "input", (), (info.name,)) for info in graph.input if info.name not in constants]
-    return rows + [
-        _Row(node.name or next(iter(node.output), ""), _operation(node), tuple(node.input), tuple(node.output))
-        for node in graph.node
-    ]
-
-
-def _types(model: Any) -> dict[str, str]:
-    graph = model.graph
-    known = {info.name: _type_text(info.type) for info in (*graph.input, *graph.value_info, *graph.output)}
-    for tensor in graph.initializer:
-        known[tensor.name] = f"{name_of(tensor.data_type)}[{','.join(map(str, tensor.dims))}]"
-    return known
+    for node in graph.node:
+        rows.append(_Row(node.name or next(iter(node.output), ""), _operation(node), node.input, node.output))
+    outputs = {info.name for info in graph.output}
+    told = {name: types.get(name, "_") for row in rows for name in row.outputs if name}
+    return rows, {name: f"{text} (output)" if name in outputs else text for name, text in told.items()}
 
 
 def table(model: Any, width: int = 120) -> str:
     """The nodes of a model, one a line; longer texts than `width` allows are cut."""
-    types = _types(model)
-    outputs = {info.name for info in model.graph.output}
+    rows, types = _read(model)
     lines = [("node", "operation", "reads", "gives")]
-    for row in _rows(model):
-        gives = ", ".join(
-            f"{name}: {types.get(name, '_')}{' (output)' if name in outputs else ''}" for name in row.outputs if name
-        )
+    for row in rows:
+        gives = ", ".join(f"{name}: {types[name]}" for name in row.outputs if name)
         lines.append((row.name, row.operation, ", ".join(name or "-" for name in row.inputs), gives))
     limit = max(width // 4, 12)
     cut = [tuple(_cut(text, limit * 2 if k == 3 else limit) for k, text in enumerate(line)) for line in lines]
@@ -80,8 +66,7 @@ def table(model: Any, width: int = 120) -> str:
     head = f"{graph.name or 'graph'}: {len(graph.node)} nodes, {len(graph.initializer)} constants"
     if model.producer_name:
         head += f", written by {model.producer_name} {model.producer_version}"
-    head = _cut(head, 500)
-    return "\n".join((head, "", *text))
+    return "\n".join((_cut(head, 500), "", *text))
 
 
 def _cut(text: str, limit: int) -> str:
@@ -92,50 +77,39 @@ def _cut(text: str, limit: int) -> str:
 
 def drawing(model: Any) -> str:
     """The model as an HTML page with a drawing, which needs nothing from elsewhere."""
-    rows, types = _rows(model), _types(model)
+    rows, types = _read(model)
     maker = {name: k for k, row in enumerate(rows) for name in row.outputs if name}
+    before = [[maker[name] for name in row.inputs if maker.get(name, k) < k] for k, row in enumerate(rows)]
     level: list[int] = []
-    for k, row in enumerate(rows):
-        before = [level[maker[name]] for name in row.inputs if maker.get(name, k) < k]
-        level.append(max(before, default=-1) + 1)
-    filled: dict[int, int] = {}
+    filled: Counter[int] = Counter()  # how many stand beside each other, by level
     place: list[tuple[int, int]] = []
-    for row_level in level:
-        column = filled.get(row_level, 0)
-        filled[row_level] = column + 1
-        place.append((column * (_WIDTH + _GAP) + _GAP, row_level * (_HEIGHT + 2 * _GAP) + _GAP))
-    parts = []
-    for k, row in enumerate(rows):
-        x, y = place[k]
-        for name in row.inputs:
-            if maker.get(name, k) < k:
-                x0, y0 = place[maker[name]]
-                parts.append(
-                    f'<path d="M{x0 + _WIDTH // 2} {y0 + _HEIGHT} C{x0 + _WIDTH // 2} {y0 + _HEIGHT + _GAP} '
-                    f'{x + _WIDTH // 2} {y - _GAP} {x + _WIDTH // 2} {y}"/>'
-                )
-    outputs = {info.name for info in model.graph.output}
-    for k, row in enumerate(rows):
-        x, y = place[k]
+    for sources in before:
+        down = 1 + max((level[k] for k in sources), default=-1)
+        place.append((filled[down] * (_WIDTH + _GAP) + _GAP, down * (_HEIGHT + 2 * _GAP) + _GAP))
+        level.append(down)
+        filled[down] += 1
+    lines, boxes = [], []
+    for row, sources, (x, y) in zip(rows, before, place, strict=True):
+        middle = x + _WIDTH // 2
+        for x0, y0 in (place[k] for k in sources):
+            start, end = x0 + _WIDTH // 2, y0 + _HEIGHT
+            lines.append(f'<path d="M{start} {end} C{start} {end + _GAP} {middle} {y - _GAP} {middle} {y}"/>')
         kind = "input" if row.operation == "input" else "python" if row.operation.startswith("PythonOp") else "native"
-        kind += " output" if outputs & set(row.outputs) else ""
-        about = "\n".join(_cut(f"{name}: {types.get(name, '_')}", 200) for name in row.outputs if name)
-        head = _cut(f"{row.name}: {row.operation}", 200)
-        parts.append(
-            f'<g class="{kind}"><title>{html.escape(head)}\n{html.escape(about)}</title>'
+        told = [f"{name}: {types[name]}" for name in row.outputs if name]
+        kind += " output" if any(text.endswith(" (output)") for text in told) else ""
+        about = "\n".join(_cut(text, 200) for text in (f"{row.name}: {row.operation}", *told))
+        boxes.append(
+            f'<g class="{kind}"><title>{html.escape(about)}</title>'
             f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6"/>'
-            f'<text x="{x + _WIDTH // 2}" y="{y + 17}">{html.escape(_cut(row.operation, 26))}</text>'
-            f'<text class="small" x="{x + _WIDTH // 2}" y="{y + 32}">{html.escape(_cut(row.name, 30))}</text></g>'
+            f'<text x="{middle}" y="{y + 17}">{html.escape(_cut(row.operation, 26))}</text>'
+            f'<text class="small" x="{middle}" y="{y + 32}">{html.escape(_cut(row.name, 30))}</text></g>'
         )
-    size = (
-        max((x for x, _ in place), default=0) + _WIDTH + _GAP,
-        max((y for _, y in place), default=0) + _HEIGHT + _GAP,
-    )
+    width, height = (max(sizes, default=0) for sizes in zip(*place, strict=True)) if place else (0, 0)
     title = html.escape(_cut(model.graph.name or "graph", 200))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n<style>{_STYLE}</style>'
-        f'</head>\n<body><h1>{title}</h1>\n<svg width="{size[0]}" height="{size[1]}">{"".join(parts)}</svg>\n'
-        "</body></html>\n"
+        f'</head>\n<body><h1>{title}</h1>\n<svg width="{width + _WIDTH + _GAP}" height="{height + _HEIGHT + _GAP}">'
+        f"{''.join(lines + boxes)}</svg>\n</body></html>\n"
     )
 
 
