@@ -8,6 +8,7 @@ forward call has returned is refused.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,13 @@ __all__ = ["Context", "GradientCall", "PythonCall", "call_again"]
 _numbers = itertools.count(1)
 
 
+def _number() -> np.ndarray[Any, Any]:
+    number = np.array([next(_numbers)], np.int64)
+    number.flags.writeable = False
+    return number
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Context:
     """What a forward call leaves for its gradient.
 
@@ -41,28 +49,14 @@ class Context:
         What it kept with `pyop.saved`, or None.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_function_context",
-        "_keywords",
-        "_number",
-        "_state",
-        "inputs",
-        "needs_input_grad",
-        "outputs",
-        "saved",
-    )
-
-    def __init__(self) -> None:
-        self._number = np.array([next(_numbers)], np.int64)
-        self._number.flags.writeable = False
-        self._state = "inference"
-        self._function_context: Any = None
-        self._keywords: tuple[str, ...] = ()
-        self.inputs: tuple[Any, ...] = ()
-        self.outputs: tuple[Any, ...] = ()
-        self.needs_input_grad: tuple[bool, ...] = ()
-        self.saved: Any = None
+    inputs: tuple[Any, ...] = ()
+    outputs: tuple[Any, ...] = ()
+    needs_input_grad: tuple[bool, ...] = ()
+    saved: Any = None
+    _state: str = "inference"
+    _function_context: Any = None
+    _keywords: tuple[str, ...] = ()
+    _number: np.ndarray[Any, Any] = field(default_factory=_number)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -71,14 +65,6 @@ class Context:
     def array(self) -> np.ndarray[Any, Any]:
         """The array that stands for the call, and owns it."""
         return np.asarray(self)
-
-    def record(self, declared: Forward, arguments: tuple[Any, ...], outputs: tuple[Any, ...], saved: Any) -> None:
-        """Keep what a gradient may ask for."""
-        self._state = "waiting"
-        self.inputs = arguments
-        self.outputs = outputs
-        self.needs_input_grad = declared.needs_grad
-        self.saved = saved
 
     def drop(self) -> None:
         """Let go of everything: a context serves once."""
@@ -176,14 +162,13 @@ class PythonCall(_Node):
     def __init__(self, declared: Forward, table: Table, home: Any = None, node: Any = None) -> None:
         super().__init__(declared, table, home, node)
         self.declared = declared
-        # Without constants and gradients, on one result: the short way.
-        self._plain = not (declared.written or declared.reused or declared.training or declared.keywords) and all(
-            at == k for k, at in enumerate(declared.tensor_at)
-        )
         self._inputs = [(port.dtype, port.rank) for port in declared.inputs]
-        (self._dtype, self._rank) = (declared.outputs[0].dtype, declared.outputs[0].rank)
-        if len(declared.outputs) != 1 or any(dtype is None for dtype, _ in self._inputs):
-            self._plain = False
+        self._dtype, self._rank = declared.outputs[0].dtype, declared.outputs[0].rank
+        # Without constants, text and gradients, on one result: the short way.
+        more = declared.written or declared.reused or declared.training or declared.keywords
+        in_order = declared.tensor_at == tuple(range(len(self._inputs)))
+        texts = any(dtype is None for dtype, _ in self._inputs)
+        self._plain = not more and in_order and not texts and len(declared.outputs) == 1
         self._names: tuple[Implementation, tuple[str, ...]] | None = None  # of the last arguments of what was called
 
     def __call__(self, *tensors: Any) -> tuple[np.ndarray[Any, Any], ...]:
@@ -246,27 +231,30 @@ class PythonCall(_Node):
                     f"output {k} of {self.label} is not in the memory of input {j}, which its tensor_reuse_map promises"
                 )
         if declared.training:
-            context.record(declared, arguments, outputs, saved)
-            context._keywords = keywords
+            context._state, context._keywords = "waiting", keywords
+            context.inputs, context.outputs, context.saved = arguments, outputs, saved
+            context.needs_input_grad = declared.needs_grad
         return (context.array(), *outputs)
 
     def keywords(self, found: Implementation) -> tuple[str, ...]:
         """The names of the last arguments, by the node or else by the function; InputError if they cannot be known."""
         if self.declared.keywords is not None:
             return self.declared.keywords
-        known = self._names
-        if known is None or known[0] is not found:
-            function = found.forward if found.op is None else found.op.__wrapped__
-            constants = [at is None for at in self.declared.tensor_at]
-            try:
-                inputs = None if found.op is None else found.op.contract.signature.inputs
-                declared = None if inputs is None else len(inputs)
-                is_op = found.op is not None
-                names = () if found.function is not None else static_names(function, constants, is_op, declared)
-            except ValueError as error:
-                raise InputError(f"{self.label} calls {self.name!r:.200}: {error}") from None
-            known = self._names = found, names
-        return known[1]
+        if self._names is None or self._names[0] is not found:
+            self._names = found, self._names_of(found)
+        return self._names[1]
+
+    def _names_of(self, found: Implementation) -> tuple[str, ...]:
+        if found.function is not None:
+            return ()
+        op = found.op
+        inputs = None if op is None else op.contract.signature.inputs
+        constants = [at is None for at in self.declared.tensor_at]
+        function = found.forward if op is None else op.__wrapped__
+        try:
+            return static_names(function, constants, op is not None, None if inputs is None else len(inputs))
+        except ValueError as error:
+            raise InputError(f"{self.label} calls {self.name!r:.200}: {error}") from None
 
     def _by_call(
         self, found: Implementation, positional: tuple[Any, ...], named: dict[str, Any]

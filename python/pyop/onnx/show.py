@@ -44,8 +44,9 @@ def _read(model: Any) -> tuple[list[_Row], dict[str, str]]:
     types = {info.name: _type_text(info.type) for info in (*graph.input, *graph.value_info, *graph.output)}
     constants = {t.name: f"{name_of(t.data_type)}[{','.join(map(str, t.dims))}]" for t in graph.initializer}
     rows = [_Row(info.name, "input", (), (info.name,)) for info in graph.input if info.name not in constants]
-    for node in graph.node:
-        rows.append(_Row(node.name or next(iter(node.output), ""), _operation(node), node.input, node.output))
+    rows += [
+        _Row(node.name or next(iter(node.output), ""), _operation(node), node.input, node.output) for node in graph.node
+    ]
     outputs = {info.name for info in graph.output}
     told = {name: types.get(name, "_") for row in rows for name in row.outputs if name}
     return rows, {name: f"{text} (output)" if name in outputs else text for name, text in told.items()}
