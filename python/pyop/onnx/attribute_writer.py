@@ -15,18 +15,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def forward_attributes(declared: Forward, dialect: str) -> dict[str, Any]:
-    """Return the attributes of a PythonOp.
-
-    Parameters
-    ----------
-    declared : Forward
-    dialect : str
-
-    Raises
-    ------
-    ValueError
-        The dialect cannot say it; names the argument.
-    """
+    """Return the attributes of a PythonOp; a ValueError names the argument if the dialect cannot say it."""
     found = _name_and_ports(declared, dialect) | {
         "input_convention": "".join("c" if at is None else "d" for at in declared.tensor_at),
         "input_requires_grads": list(map(int, declared.needs_grad)),
@@ -115,17 +104,9 @@ def set_attributes(node: Any, attributes: dict[str, Any]) -> None:
 
 
 def speak(node: Any, dialect: str, pointers: dict[int, Any] | None) -> str | None:
-    """Put a PythonOp or PythonOpGrad that was read into a dialect.
+    """Put a PythonOp or PythonOpGrad that was read into a dialect; the name of its function, None for other nodes.
 
-    Returns
-    -------
-    str or None
-        The name of its function; None for any other node.
-
-    Raises
-    ------
-    ValueError
-        The dialect cannot say what an attribute says.
+    A ValueError says that the dialect cannot say what an attribute says.
     """
     if node.domain != DOMAIN or node.op_type not in ("PythonOp", "PythonOpGrad"):
         return None

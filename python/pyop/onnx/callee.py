@@ -59,22 +59,9 @@ def _parameters(fn: Callable[..., Any], declared: int | None) -> Parameters:
 def declared_statics(
     fn: Callable[..., Any], given: dict[str, Any], declared: int | None = None
 ) -> tuple[dict[str, Any], bool]:
-    """All static arguments of a call of an op, in the order of their declaration.
+    """All static arguments of a call of an op, as they are declared, and whether their number tells the names.
 
-    Parameters
-    ----------
-    fn : callable
-        The function of the op.
-    given : dict of str to object
-    declared : int, optional
-        How many arrays the op declares: parameters behind them are static.
-
-    Returns
-    -------
-    all : dict of str to object
-        Those given, and the defaults of the others.
-    implied : bool
-        The number of arguments tells their names; otherwise they must be told.
+    Parameters behind the `declared` arrays of the op are static; those that are not given have their defaults.
     """
     parameters = _parameters(fn, declared)
     if not set(given) <= set(parameters.statics):
@@ -89,21 +76,8 @@ def static_names(
 ) -> tuple[str, ...]:
     """The names of the last arguments of a call, of which a node tells none.
 
-    Parameters
-    ----------
-    fn : callable
-        What is called: the function of an op, or any other.
-    constants : sequence of bool
-        Which arguments are constants.
-    is_op : bool
-        Arrays are tensors then, so that any constant is a static argument.
-    declared : int, optional
-        How many arrays the op declares.
-
-    Raises
-    ------
-    ValueError
-        They cannot be known, and would be passed under the names of others.
+    `constants` says which arguments are constants. For an op arrays are tensors, so that any of them is a static
+    argument. A ValueError says that the names cannot be known, and arguments would be passed under those of others.
     """
     parameters = _parameters(fn, declared)
     statics, count = parameters.statics, len(constants)

@@ -45,15 +45,7 @@ class Embedded:
             model.metadata_props.add(key=_KEY, value=json.dumps(found))
 
     def with_objects(self, objects: Mapping[str, Any], found_in: Mapping[str, str] | None = None) -> Embedded:
-        """These, and objects that are stored now; `found_in` says where each is from, for an error.
-
-        Raises
-        ------
-        ModuleNotFoundError
-            cloudpickle is not installed.
-        ValueError
-            Something that it cannot pickle.
-        """
+        """These, and objects that are stored now; the ValueError for one that has no pickle says where it was found."""
         if not objects:
             return self
         try:

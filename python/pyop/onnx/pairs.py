@@ -17,14 +17,6 @@ def calls_of_gradients(graph: Graph) -> dict[int, Node]:
 
     A gradient that reads residuals, or results, names its call that way. Any other belongs to some call of the same op
     on the same arguments; of several, each is taken once before one is taken again, as a context serves one gradient.
-
-    Parameters
-    ----------
-    graph : Graph
-
-    Returns
-    -------
-    dict of int to Node
     """
     calls: dict[Any, list[Node]] = {}
     found: dict[int, Node] = {}

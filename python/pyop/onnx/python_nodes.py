@@ -51,21 +51,9 @@ class PythonNodes:
         self.spent: set[str] = set()  # contexts that a gradient has taken
 
     def write(self, node: Node, call: NodeCall, inputs: list[Operand], reason: str) -> None:
-        """Write one node.
+        """Write one node, with these inputs in its order; a ValueError says that PythonOp cannot express the call.
 
-        Parameters
-        ----------
-        node : Node
-        call : NodeCall
-        inputs : list of Operand
-            Of the node, in its order.
-        reason : str
-            Why no standard operator was taken; for errors.
-
-        Raises
-        ------
-        ValueError
-            PythonOp cannot express the call.
+        `reason` says why no standard operator was taken.
         """
         made = _Call(self, node, call, inputs, reason)
         if isinstance(call.function, PythonCall | GradientCall):

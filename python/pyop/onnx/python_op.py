@@ -108,9 +108,6 @@ class _Node:
     def __reduce__(self) -> Any:
         return call_again, (self.home, self.node.SerializeToString())
 
-    def implementation(self) -> Implementation:
-        return self.table.find(self.name, self.label)
-
     def accepted(self, k: int, array: Any, port: Port) -> np.ndarray[Any, Any]:
         dtype = port.dtype
         if type(array) is np.ndarray and array.ndim == port.rank and array.dtype == dtype:
@@ -125,7 +122,8 @@ class _Node:
             return box(None)
         array = value if type(value) is np.ndarray else np.asarray(value)
         dtype = port.dtype
-        if dtype is None and (array.dtype.kind in "UTS" or (array.dtype == object and _all_text(array))):
+        all_text = array.dtype == object and all(isinstance(item, str | bytes) for item in array.flat)
+        if dtype is None and (array.dtype.kind in "UTS" or all_text):
             array = np.asarray(array, object)
             dtype = array.dtype
         if array.ndim != port.rank or (array.dtype != dtype and array.dtype.newbyteorder("=") != dtype):
@@ -134,15 +132,6 @@ class _Node:
                 f"{call} {self.name!r:.200} must return what is declared, nothing is cast"
             )
         return np.asarray(array, dtype)
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def _all_text(array: np.ndarray[Any, Any]) -> bool:
-    return all(isinstance(item, str | bytes) for item in array.flat)
 
 
 def call_again(home: Any, node: bytes, names: tuple[str, ...] = (), dtypes: tuple[Any, ...] = ()) -> Any:
@@ -226,7 +215,7 @@ class PythonCall(_Node):
             for k, (value, port) in enumerate(zip(results, declared.outputs, strict=True))
         )
         for k, j in declared.reused:
-            if _address(outputs[k]) != _address(arrays[j]):
+            if outputs[k].ctypes.data != arrays[j].ctypes.data:
                 raise OutputError(
                     f"output {k} of {self.label} is not in the memory of input {j}, which its tensor_reuse_map promises"
                 )
@@ -333,7 +322,7 @@ class GradientCall(_Node):
         for k, (absent, port) in enumerate(zip(self.absent, declared.inputs, strict=True)):
             array = None if absent else next(present)
             gradients.append(None if array is None else self.accepted(k + 1, array, port))
-        found = self.implementation()
+        found = self.table.find(self.name, self.label)
         try:
             entries = self._entries(found, context, gradients)
         finally:

@@ -137,23 +137,10 @@ def write_read_node(
     dialect: str,
     known: Callable[[str, Any], None],
 ) -> None:
-    """Write a node, and the functions of its model that it calls.
+    """Write a node between tensors of the model, and the functions of its own model that it calls.
 
-    Parameters
-    ----------
-    builder : ModelBuilder
-    call : ReferenceCall
-    inputs, outputs : list of str
-        Tensors of the node of the graph.
-    dialect : str
-        That of PythonOps inside it.
-    known : callable
-        Told the name of the function of each of these, and where it is looked up.
-
-    Raises
-    ------
-    ValueError
-        The dialect cannot say what a PythonOp inside it says, or another model has another function of the name.
+    `known` is told the name of the function of each PythonOp inside it, and where that is looked up. A ValueError says
+    that the dialect cannot say what such a node says, or that another model has another function of the name.
     """
     made = copied(call.node)
     # What is bound inside gets names of its own, so that none means something outside as well.

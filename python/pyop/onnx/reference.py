@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,15 +28,7 @@ _STATEFUL = {
 class Reference:
     """Makes callables of nodes; one for each model.
 
-    Parameters
-    ----------
-    opsets : dict of str to int
-    functions : list of onnx.FunctionProto
-        Those of the model.
-    table : Table
-        Where the functions of PythonOps are found.
-    strict, pointers
-        As `load` has them.
+    `functions` are the FunctionProtos of the model, `strict` and `pointers` as `load` has them.
     """
 
     def __init__(
@@ -51,51 +44,36 @@ class Reference:
         self.strict = strict
         self.pointers = pointers
         self.bodies = {(f.domain, f.name): f for f in functions}
-        self._evaluator: Any = None
-        self._function_evaluators: list[Any] | None = None
         self._stateful: dict[tuple[str, str], bool] = {}
 
     def __reduce__(self) -> Any:
         functions = [body.SerializeToString() for body in self.functions]
         return _unpickled, (self.opsets, functions, self.table, self.strict, self.pointers)
 
-    @property
+    @cached_property
     def evaluator(self) -> Any:
         """The class of evaluators."""
-        if self._evaluator is None:
-            self._evaluator = _evaluator_class(self)
-        return self._evaluator
+        return _evaluator_class(self)
 
+    @cached_property
     def function_evaluators(self) -> list[Any]:
         """An evaluator for each function of the model."""
-        if self._function_evaluators is None:
-            made: list[Any] = []
-            for body in self.functions:
-                try:
-                    made.append(self.evaluator(body, functions=list(made)))
-                except Exception as error:
-                    raise ValueError(
-                        f"function {body.domain!r:.80}:{body.name!r:.80} of the model cannot be loaded: "
-                        f"{printable(error):.500}"
-                    ) from error
-            self._function_evaluators = made
-        return self._function_evaluators
+        made: list[Any] = []
+        for body in self.functions:
+            try:
+                made.append(self.evaluator(body, functions=list(made)))
+            except Exception as error:
+                raise ValueError(
+                    f"function {body.domain!r:.80}:{body.name!r:.80} of the model cannot be loaded: "
+                    f"{printable(error):.500}"
+                ) from error
+        return made
 
     def call(self, node: Any, names: tuple[str, ...] = (), dtypes: tuple[Any, ...] = ()) -> Any:
         """What does a node of the model, for `one_result` or as it is: it returns a tuple of results.
 
-        Parameters
-        ----------
-        node : onnx.NodeProto
-        names : tuple of str
-            What the inputs of the node of the graph are called in the model; of PythonOps they have no names.
-        dtypes : tuple of dtype or None
-            Of its outputs.
-
-        Raises
-        ------
-        ValueError
-            The node is malformed, or of an operator that the onnx package does not have.
+        `names` are those of the inputs of the node of the graph in the model, `dtypes` those of its outputs; a PythonOp
+        needs neither. A ValueError says that the node is malformed, or of an operator that onnx does not have.
         """
         if node.domain == DOMAIN and node.op_type == "PythonOp":
             return PythonCall(read_forward(node, self.strict, self.pointers), self.table, self, node)
@@ -120,7 +98,7 @@ class Reference:
         graph = GraphProto(name="node", node=[copy])
         graph.output.extend(ValueInfoProto(name=name) for name in node.output if name)
         try:
-            return self.evaluator(graph, opsets=self.opsets, functions=self.function_evaluators())
+            return self.evaluator(graph, opsets=self.opsets, functions=self.function_evaluators)
         except Exception as error:
             if isinstance(error, ValueError) and "PythonOp" in str(error):
                 raise

@@ -59,15 +59,9 @@ def bound_names(node: Any) -> set[str]:
 
 
 def rename_tensors(node: Any, names: Mapping[str, str], inner: Mapping[str, str]) -> None:
-    """Other names for the tensors of a node.
+    """Other names for the tensors of a node: for what it and the graphs inside it read of the graph around it.
 
-    Parameters
-    ----------
-    node : onnx.NodeProto
-    names : mapping of str to str
-        For what it reads of the graph around it, also in the graphs inside it.
-    inner : mapping of str to str
-        For what the graphs inside it define.
+    `inner` has those for what the graphs inside it define.
     """
     node.input[:] = [names.get(name, name) for name in node.input]
     for graph in subgraphs(node):

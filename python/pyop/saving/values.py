@@ -31,10 +31,7 @@ _IN_A_MODULE = "define it in a module, or "
 class Writer:
     """Objects to JSON.
 
-    Parameters
-    ----------
-    embed : dict of str to object, optional
-        Functions without an import path are put here, under a name made for them; without it they are an error.
+    Functions without an import path are put into `embed`, under a name made for them; without it they are an error.
     """
 
     def __init__(self, embed: dict[str, Any] | None = None) -> None:
@@ -137,12 +134,8 @@ def _is(found: Any, x: Any) -> bool:
 class Reader:
     """JSON to objects.
 
-    Parameters
-    ----------
-    resolve : callable
-        Gives the object of an import path, or raises: the only way to anything outside this module.
-    may_run : callable, optional
-        Whether code of a class may be run to make an instance of it.
+    `resolve` gives the object of an import path, or raises: the only way to anything outside this module. `may_run`
+    says whether code of a class may be run to make an instance of it.
     """
 
     def __init__(self, resolve: Callable[[str], Any], may_run: Callable[[type], bool] = lambda kind: False) -> None:

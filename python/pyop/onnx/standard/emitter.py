@@ -28,14 +28,8 @@ _INSTEAD: dict[str, dict[str, str]] = {
     "ReduceMax": {"uint16": "int32", "int16": "int32", "uint32": "int64", "bool": "uint8"},
     "ReduceSum": dict.fromkeys(("uint8", "int8", "uint16", "int16"), "int32") | {"uint32": "int64", "uint64": "int64"},
     "Trilu": dict.fromkeys(("uint8", "int8", "uint16", "int16"), "int32") | {"uint32": "int64", "uint64": "int64"},
-    "Where": {
-        "bool": "uint8",
-        "int8": "int32",
-        "int16": "int32",
-        "uint16": "int32",
-        "uint32": "int64",
-        "uint64": "int64",
-    },
+    "Where": dict.fromkeys(("int8", "int16", "uint16"), "int32")
+    | {"bool": "uint8", "uint32": "int64", "uint64": "int64"},
 }
 for _same, _as in (("ArgMin", "ArgMax"), ("Min", "Max"), ("ReduceMin", "ReduceMax"), ("ReduceProd", "ReduceSum")):
     _INSTEAD[_same] = _INSTEAD[_as]
@@ -92,16 +86,9 @@ class Operand:
 class Emitter:
     """Collects the operators of one call.
 
-    Parameters
-    ----------
-    writer : object
-        Has ``fresh(hint)`` and ``initializer(array, hint)``, each of which gives a name.
-    base : str
-        What names begin with.
-    carriers : dict of str to (Operand, int)
-        Where the number of a symbolic size is found: an array and its axis.
-    outputs : tuple of Operand
-        What the call computes, as far as it is known.
+    `writer` has ``fresh(hint)`` and ``initializer(array, hint)``, each of which gives a name; names begin with `base`. A
+    symbolic size finds its number by `carriers`: an array and its axis. `outputs` is what the call computes, as far as
+    that is known.
     """
 
     def __init__(
@@ -201,22 +188,17 @@ class Emitter:
 
     def size(self, dim: Any) -> Operand:
         """Return a size as an int64 tensor of shape ``[1]``."""
-        if isinstance(dim, Dim):
-            return self._symbolic(dim)
-        try:
-            return self.constant(np.array([int(dim)], np.int64))
-        except TypeError:
-            raise NotStandard(f"{dim!r:.80} is no size") from None
+        return self._symbolic(dim) if isinstance(dim, Dim) else self.ints([dim])
 
     def ints(self, values: Any) -> Operand:
         """Sizes, or other integers, as an int64 vector."""
         values = list(values) if isinstance(values, tuple | list | np.ndarray) else [values]
-        if not any(isinstance(value, Dim) for value in values):
-            try:
-                return self.constant(np.array([int(value) for value in values], np.int64))
-            except TypeError:
-                raise NotStandard(f"{values!r:.80} are no integers") from None
-        return self.add("Concat", *map(self.size, values), axis=0)
+        if any(isinstance(value, Dim) for value in values):
+            return self.add("Concat", *map(self.size, values), axis=0)
+        try:
+            return self.constant(np.array([int(value) for value in values], np.int64))
+        except TypeError:
+            raise NotStandard(f"{values!r:.80} are no integers") from None
 
     def _symbolic(self, dim: Dim) -> Operand:
         total: Operand | None = None
