@@ -17,7 +17,7 @@ from .elements import STRING, code_of, dtype_of, size_of
 from .standard import OPSET
 from .subgraphs import free_names
 
-__all__ = ["IR_VERSION", "ModelBuilder", "Names", "Types", "element_type", "tensor_type"]
+__all__ = ["IR_VERSION", "ModelBuilder", "Names", "Types", "element_type", "tensor_type", "typed"]
 
 IR_VERSION = 10
 _SMALL = 1024  # bytes of constants: larger ones tell inference nothing but their type
@@ -193,19 +193,17 @@ def element_type(dtype: np.dtype[Any]) -> int:
 
 def tensor_type(spec: Spec) -> Any:
     """Return the TypeProto of a spec; None where ONNX has no words for it."""
-    from onnx import helper
-
     if not isinstance(spec.dtype, np.dtype):
         return None
     try:
-        code = element_type(spec.dtype)
+        return typed(element_type(spec.dtype), None if spec.ndim is None else spec.shape)
     except ValueError:
         return None
-    known = spec.shape is not None and spec.ndim is not None
-    return helper.make_tensor_type_proto(code, [_size(size) for size in spec.shape or ()] if known else None)
 
 
-def _size(size: Any) -> int | str | None:
-    if isinstance(size, int):
-        return size
-    return str(size) if isinstance(size, Dim) else None
+def typed(code: int, shape: Any) -> Any:
+    """Return the TypeProto of an element type and a shape."""
+    from onnx import helper
+
+    sizes = [size if isinstance(size, int) else str(size) if isinstance(size, Dim) else None for size in shape or ()]
+    return helper.make_tensor_type_proto(code, None if shape is None else sizes)

@@ -16,7 +16,7 @@ from ..graph.node_call import NodeCall, call_of
 from ..transforms.op_calls import Backward as GradientNode
 from .attribute_writer import backward_attributes, forward_attributes, set_attributes, why_no_constant
 from .attributes import DOMAIN, Backward, Forward, Port
-from .builder import ModelBuilder, element_type
+from .builder import ModelBuilder, element_type, typed
 from .callee import declared_statics
 from .extensions import write_extension
 from .pairs import calls_of_gradients
@@ -293,12 +293,9 @@ class _Call:
 
     def describe(self, results: list[Operand], ports: tuple[Port, ...]) -> None:
         """Say what the ports say of tensors that are no Values of the graph, or of which it knows less."""
-        from onnx import helper
-
         for result, port in zip(results, ports, strict=True):
-            shape = [None] * port.rank if result.shape is None else list(result.shape)
-            sizes = [size if size is None or isinstance(size, int) else str(size) for size in shape]
-            self.w.builder.types.declare(result.name, helper.make_tensor_type_proto(port.code, sizes))
+            shape = (None,) * port.rank if result.shape is None else result.shape
+            self.w.builder.types.declare(result.name, typed(port.code, shape))
 
     def reused(self, mutates: int, tensors: list[Operand], outputs: list[Operand]) -> tuple[tuple[int, int], ...]:
         """The results that are in the memory of an argument: of one that is written into, the only one like it."""

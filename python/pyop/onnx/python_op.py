@@ -215,7 +215,8 @@ class PythonCall(_Node):
             for k, (value, port) in enumerate(zip(results, declared.outputs, strict=True))
         )
         for k, j in declared.reused:
-            if outputs[k].ctypes.data != arrays[j].ctypes.data:
+            addresses = {x.__array_interface__["data"][0] for x in (outputs[k], arrays[j])}
+            if len(addresses) != 1:
                 raise OutputError(
                     f"output {k} of {self.label} is not in the memory of input {j}, which its tensor_reuse_map promises"
                 )

@@ -25,7 +25,7 @@ def make_named(kind: Any, items: list[Any], path: str) -> Any:
 
 
 def make_dataclass(kind: type, given: dict[str, Any], path: str, may_run: Callable[[type], bool]) -> Any:
-    """An instance of a dataclass with these fields; ValueError if it has others now, or only its own code could make them."""
+    """An instance of a dataclass with these fields; ValueError if it has others, or only its code could make them."""
     fields = {field.name: field for field in dataclasses.fields(kind)}
     for name in given:
         if name not in fields:

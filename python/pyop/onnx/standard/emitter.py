@@ -86,9 +86,9 @@ class Operand:
 class Emitter:
     """Collects the operators of one call.
 
-    `writer` has ``fresh(hint)`` and ``initializer(array, hint)``, each of which gives a name; names begin with `base`. A
-    symbolic size finds its number by `carriers`: an array and its axis. `outputs` is what the call computes, as far as
-    that is known.
+    `writer` has ``fresh(hint)`` and ``initializer(array, hint)``, each of which gives a name; names begin with `base`.
+    A symbolic size finds its number by `carriers`: an array and its axis. `outputs` is what the call computes, as far
+    as that is known.
     """
 
     def __init__(
