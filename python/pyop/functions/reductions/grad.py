@@ -2,17 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...gradients.adjoints import along, count, recurrence, reshape_like, shift
 from ...gradients.options import refuse_narrowing
-from ...gradients.rule import linear, nondifferentiable, spreading, structural
+from ...gradients.rule import nondifferentiable, spreading, structural
 from ...gradients.scalar import Scalar
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, is_complex, shape_of
 from ...transforms.composite import composite
+
+_func: Any
+
+
+@dataclass(slots=True)
+class Options:
+    """What a call of a reduction says beside its array."""
+
+    axis: Any = None
+    dtype: Any = None
+    out: Any = None
+    ddof: Any = 0
+    keepdims: Any = False
+    initial: Any = None
+    where: Any = True
+    mean: Any = None
+    correction: Any = None
+
+
+def _read(rule: Any, order: Sequence[str], axis: Any) -> Any:
+    """Return a rule of ``(x, ans, a, options)`` as one of the arguments of the call."""
+    if not callable(rule):
+        return rule
+
+    def of_call(x: Any, ans: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
+        given = {"axis": axis, **dict(zip(order, args, strict=False)), **kwargs}
+        return rule(x, ans, a, Options(**{name: y for name, y in given.items() if y is not np._NoValue}))
+
+    return of_call
+
+
+def _reduction(func: Any, vjp: Any, jvp: Any, order: str, narrow: Any = None) -> None:
+    """Add the rule of a reduction whose parameters stand in this order, by rules of ``(x, ans, a, options)``."""
+    is_method = isinstance(func, tuple)  # of a ufunc, whose axis is 0 where none is given
+    names = ("array",) if is_method else ("a",)
+    vjp, jvp, narrow = (_read(rule, order.split(), 0 if is_method else None) for rule in (vjp, jvp, narrow))
+    if narrow is None:
+        structural(func, (vjp,), (jvp,), names)
+    else:
+        spreading(func, vjp, jvp, narrow, names)
 
 
 def expanded(ct: Any, axis: Any, keepdims: Any) -> Any:
@@ -22,9 +64,42 @@ def expanded(ct: Any, axis: Any, keepdims: Any) -> Any:
     return np.expand_dims(ct, axis)
 
 
-def spread(ct: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    """Return a reduced array laid along the axes it was reduced over."""
-    return broadcast_like(expanded(ct, axis, keepdims), a)
+def _kept(ct: Any, where: Any) -> Any:
+    return ct if where is True else np.where(where, ct, 0)
+
+
+# --- sums and means
+
+
+def _sum(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+    return _kept(broadcast_like(expanded(ct, o.axis, o.keepdims), a), o.where)
+
+
+def _sum_tangent(t: Any, ans: Any, a: Any, o: Options) -> Any:
+    return np.sum(t, axis=o.axis, dtype=o.dtype, keepdims=o.keepdims, where=o.where)
+
+
+def _mean(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+    return _kept(broadcast_like(expanded(ct, o.axis, o.keepdims) / _number(a, o), a), o.where)
+
+
+def _mean_tangent(t: Any, ans: Any, a: Any, o: Options) -> Any:
+    return np.mean(t, axis=o.axis, keepdims=o.keepdims, where=o.where)
+
+
+def _number(a: Any, o: Options) -> Any:
+    """Tell how many elements make one."""
+    if o.where is True:
+        return count(a, o.axis)
+    return np.sum(broadcast_like(o.where, a), axis=o.axis, keepdims=True)
+
+
+def _narrow_sum(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+    return _narrowed(ct, ans, o) if o.where is True else _sum(_whole(ct, ans), ans, a, o)
+
+
+def _narrow_mean(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+    return _narrowed(ct, ans, o) / _number(a, o) if o.where is True else _mean(_whole(ct, ans), ans, a, o)
 
 
 def _whole(ct: Any, ans: Any) -> Any:
@@ -32,49 +107,34 @@ def _whole(ct: Any, ans: Any) -> Any:
     return broadcast_like(ct.array() if isinstance(ct, Scalar) else ct, ans)
 
 
-def _narrowed(ct: Any, ans: Any, axis: Any, keepdims: Any) -> Any:
+def _narrowed(ct: Any, ans: Any, o: Options) -> Any:
     """Return a cotangent that may be smaller than the reduced array, so that it broadcasts to what was reduced."""
-    if isinstance(ct, Scalar) or keepdims or axis is None or shape_of(ct) == ():
+    if isinstance(ct, Scalar) or o.keepdims or o.axis is None or shape_of(ct) == ():
         return ct
     have, want = shape_of(ct), shape_of(ans)
     whole = have is not None and want is not None and len(have) == len(want)
-    return np.expand_dims(ct if whole else broadcast_like(ct, ans), axis)
+    return np.expand_dims(ct if whole else broadcast_like(ct, ans), o.axis)
 
 
-def _kept(ct: Any, a: Any, where: Any) -> Any:
-    return ct if where is True else np.where(where, ct, 0)
+_OF_SUMS = "axis dtype out keepdims initial where"
+_reduction(np.sum, _sum, _sum_tangent, _OF_SUMS, _narrow_sum)
+_reduction((np.add, "reduce"), _sum, _sum_tangent, _OF_SUMS, _narrow_sum)
+_reduction(np.mean, _mean, _mean_tangent, "axis dtype out keepdims", _narrow_mean)
 
 
-def _sum(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-         initial: Any = 0, where: Any = True) -> Any:  # fmt: skip
-    return _kept(spread(ct, a, axis, keepdims), a, where)
+# --- by how much the result follows each element
 
 
-def _sum_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-                 initial: Any = 0, where: Any = True) -> Any:  # fmt: skip
-    return np.sum(t, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
+def _weighted(weights: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return both rules of a reduction, by the derivative of the result by each element, of ``(ans, a, options)``."""
 
+    def vjp(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+        return _kept(expanded(ct, o.axis, o.keepdims) * conj(weights(ans, a, o)), o.where)
 
-def _narrow_sum(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-                initial: Any = 0, where: Any = True) -> Any:  # fmt: skip
-    if where is not True:
-        return _sum(_whole(ct, ans), ans, a, axis, keepdims=keepdims, where=where)
-    return _narrowed(ct, ans, axis, keepdims)
+    def jvp(t: Any, ans: Any, a: Any, o: Options) -> Any:
+        return np.sum(t * weights(ans, a, o), axis=o.axis, keepdims=o.keepdims, where=o.where)
 
-
-spreading(np.sum, _sum, _sum_tangent, _narrow_sum, ("a",))
-
-
-# --- products
-
-
-def _axes(a: Any, axis: Any) -> tuple[int, ...]:
-    if axis is None:
-        shape = shape_of(a)
-        if shape is None:
-            raise NoRule("np.prod has no gradient rule for an array of unknown rank: declare it, or give axis=")
-        return tuple(range(len(shape)))
-    return axis if isinstance(axis, tuple) else (axis,)
+    return vjp, jvp
 
 
 def _others(a: Any, axes: tuple[int, ...]) -> Any:
@@ -88,119 +148,66 @@ def _others(a: Any, axes: tuple[int, ...]) -> Any:
     return here * _others(np.prod(a, axis=first, keepdims=True), tuple(rest)) if rest else here
 
 
-def _prod(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-          initial: Any = 1, where: Any = True) -> Any:  # fmt: skip
-    refuse_narrowing(np.prod, dtype, a)
-    masked = a if where is True else np.where(where, a, 1)
-    others = _others(masked, _axes(a, axis))
-    return _kept(expanded(ct, axis, keepdims) * conj(others if initial is _default(initial) else others * initial), a,
-                 where)  # fmt: skip
+def _by_others(ans: Any, a: Any, o: Options) -> Any:
+    refuse_narrowing(np.prod, o.dtype, a)
+    axes = o.axis if isinstance(o.axis, tuple) else (o.axis,)
+    if o.axis is None:
+        shape = shape_of(a)
+        if shape is None:
+            raise NoRule("np.prod has no gradient rule for an array of unknown rank: declare it, or give axis=")
+        axes = tuple(range(len(shape)))
+    others = _others(a if o.where is True else np.where(o.where, a, 1), axes)
+    return others if o.initial is None or (isinstance(o.initial, int) and o.initial == 1) else others * o.initial
 
 
-def _default(initial: Any) -> Any:
-    return initial if initial is np._NoValue or (isinstance(initial, int) and initial == 1) else None
+def _by_equals(ans: Any, a: Any, o: Options) -> Any:
+    """Return the shares of elements in an extreme: those that are equal have equal ones."""
+    mask = a == expanded(ans, o.axis, o.keepdims)
+    mask = mask if o.where is True else np.logical_and(mask, o.where)
+    number = np.sum(mask, axis=o.axis, keepdims=True)
+    return mask / (number if o.initial is None else np.maximum(number, 1))  # none is where the initial value is
 
 
-def _prod_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-                  initial: Any = 1, where: Any = True) -> Any:  # fmt: skip
-    refuse_narrowing(np.prod, dtype, a)
-    masked = a if where is True else np.where(where, a, 1)
-    others = _others(masked, _axes(a, axis))
-    others = others if initial is _default(initial) else others * initial
-    return np.sum(t * others, axis=axis, keepdims=keepdims, where=where)
-
-
-structural(np.prod, (_prod,), (_prod_tangent,), ("a",))
-
-
-# --- extremes: shared by elements that are equal
-
-
-def _shares(a: Any, best: Any, axis: Any, where: Any) -> Any:
-    mask = a == best if where is True else np.logical_and(a == best, where)
-    return mask / np.sum(mask, axis=axis, keepdims=True)
-
-
-def _extreme(ct: Any, ans: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-             where: Any = True) -> Any:  # fmt: skip
-    return expanded(ct, axis, keepdims) * _shares_or_none(a, expanded(ans, axis, keepdims), axis, where, initial)
-
-
-def _shares_or_none(a: Any, best: Any, axis: Any, where: Any, initial: Any) -> Any:
-    if initial is None or initial is np._NoValue:
-        return _shares(a, best, axis, where)
-    mask = a == best if where is True else np.logical_and(a == best, where)
-    return mask / np.maximum(np.sum(mask, axis=axis, keepdims=True), 1)
-
-
-def _extreme_tangent(t: Any, ans: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
-                     initial: Any = None, where: Any = True) -> Any:  # fmt: skip
-    shares = _shares_or_none(a, expanded(ans, axis, keepdims), axis, where, initial)
-    return np.sum(t * shares, axis=axis, keepdims=keepdims)
+def _by_exponents(ans: Any, a: Any, o: Options) -> Any:
+    return np.exp(a - expanded(ans, o.axis, o.keepdims))
 
 
 for _func in (np.max, np.min, np.amax, np.amin, np.nanmax, np.nanmin):
-    structural(_func, (_extreme,), (_extreme_tangent,), ("a",))
+    _reduction(_func, *_weighted(_by_equals), "axis out keepdims initial where")
+for _ufunc in (np.maximum, np.minimum, np.fmax, np.fmin):
+    _reduction((_ufunc, "reduce"), *_weighted(_by_equals), _OF_SUMS)
+_reduction(np.prod, *_weighted(_by_others), _OF_SUMS)
+_reduction((np.multiply, "reduce"), *_weighted(_by_others), _OF_SUMS)
+_reduction((np.logaddexp, "reduce"), *_weighted(_by_exponents), _OF_SUMS)
 
 
-# --- moments
+# --- variances
 
 
-def _number(a: Any, axis: Any, where: Any) -> Any:
-    if where is True:
-        return count(a, axis)
-    return np.sum(broadcast_like(where, a), axis=axis, keepdims=True)
+def _deviation(a: Any, o: Options) -> tuple[Any, Any]:
+    """Return how far the elements are from their mean, and by what the sum of the squares is divided."""
+    refuse_narrowing(np.var, o.dtype, a)
+    n = _number(a, o) - (o.ddof if o.correction is None else o.correction)
+    mean = np.mean(a, axis=o.axis, keepdims=True, where=o.where) if o.mean is None else o.mean
+    return _kept(a - mean, o.where), n
 
 
-def _mean(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
-          where: Any = True) -> Any:  # fmt: skip
-    ct = expanded(ct, axis, keepdims) / _number(a, axis, where)
-    return _kept(broadcast_like(ct, a), a, where)
+def _var(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+    deviation, n = _deviation(a, o)
+    return (2 * expanded(_real(ct), o.axis, o.keepdims) / n) * deviation
 
 
-def _mean_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-                  *, where: Any = True) -> Any:  # fmt: skip
-    return np.mean(t, axis=axis, keepdims=keepdims, where=where)
+def _var_tangent(t: Any, ans: Any, a: Any, o: Options) -> Any:
+    deviation, n = _deviation(a, o)
+    return 2 * np.sum(_real(conj(deviation) * t / n), axis=o.axis, keepdims=o.keepdims)
 
 
-def _narrow_mean(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
-                 keepdims: Any = False, *, where: Any = True) -> Any:  # fmt: skip
-    if where is not True:
-        return _mean(_whole(ct, ans), ans, a, axis, keepdims=keepdims, where=where)
-    return _narrowed(ct, ans, axis, keepdims) / _number(a, axis, where)
+def _std(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+    return _var(0.5 * ct / _beside_zero(ans), ans, a, o)
 
 
-spreading(np.mean, _mean, _mean_tangent, _narrow_mean, ("a",))
-
-
-def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
-    if mean is None or mean is np._NoValue:
-        mean = np.mean(a, axis=axis, keepdims=True, where=where)
-    return _kept(a - mean, a, where)
-
-
-def _var(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-         keepdims: Any = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Any:  # fmt: skip
-    refuse_narrowing(np.var, dtype, a)
-    n = _number(a, axis, where) - _freedom(ddof, correction)
-    return (2 * expanded(_real(ct), axis, keepdims) / n) * _deviation(a, axis, where, mean)
-
-
-def _var_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-                 keepdims: Any = False, *, where: Any = True, mean: Any = None,
-                 correction: Any = None) -> Any:  # fmt: skip
-    refuse_narrowing(np.var, dtype, a)
-    n = _number(a, axis, where) - _freedom(ddof, correction)
-    return 2 * np.sum(_real(conj(_deviation(a, axis, where, mean)) * t / n), axis=axis, keepdims=keepdims)
-
-
-def _std(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-         keepdims: Any = False, **kw: Any) -> Any:  # fmt: skip
-    return _var(0.5 * ct / _beside_zero(ans), ans, a, axis, dtype, out, ddof, keepdims, **kw)
-
-
-def _std_tangent(t: Any, ans: Any, *args: Any, **kw: Any) -> Any:
-    return 0.5 * _var_tangent(t, ans, *args, **kw) / _beside_zero(ans)
+def _std_tangent(t: Any, ans: Any, a: Any, o: Options) -> Any:
+    return 0.5 * _var_tangent(t, ans, a, o) / _beside_zero(ans)
 
 
 def _beside_zero(deviation: Any) -> Any:
@@ -208,114 +215,44 @@ def _beside_zero(deviation: Any) -> Any:
     return np.where(deviation == 0, 1, deviation)
 
 
-def _freedom(ddof: Any, correction: Any) -> Any:
-    return ddof if correction is None or correction is np._NoValue else correction
-
-
 def _real(x: Any) -> Any:
     return x if is_complex(x) is False else np.real(x)
 
 
-structural(np.var, (_var,), (_var_tangent,), ("a",))
-structural(np.std, (_std,), (_std_tangent,), ("a",))
+_reduction(np.var, _var, _var_tangent, "axis dtype out ddof keepdims")
+_reduction(np.std, _std, _std_tangent, "axis dtype out ddof keepdims")
 
 
 # --- running reductions
 
 
-def _flat(a: Any, axis: Any) -> tuple[Any, Any]:
-    return (np.ravel(a), 0) if axis is None else (a, axis)
+def _line(a: Any, o: Options) -> tuple[Any, Any]:
+    """Return the array and the axis along which it runs: without one it is flattened first."""
+    return (np.ravel(a), 0) if o.axis is None else (a, o.axis[0] if isinstance(o.axis, tuple) else o.axis)
 
 
-def _cumsum(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    k = 0 if axis is None else axis
+def _cumsum(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+    _, k = _line(ct, o)
     return reshape_like(np.flip(np.cumsum(np.flip(ct, k), axis=k), k), a)
 
 
-def _cumprod(ct: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    refuse_narrowing(np.cumprod, dtype, a)
-    x, k = _flat(a, axis)
+def _cumprod(ct: Any, ans: Any, a: Any, o: Options) -> Any:
+    refuse_narrowing(np.cumprod, o.dtype, a)
+    x, k = _line(a, o)
     later = np.flip(recurrence(np.flip(ct, k), shift(np.flip(conj(x), k), k, 0.0), k), k)
     return reshape_like(conj(shift(ans, k, 1.0)) * later, a)
 
 
-def _cumprod_tangent(t: Any, ans: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    refuse_narrowing(np.cumprod, dtype, a)
-    x, k = _flat(a, axis)
-    return recurrence((np.ravel(t) if axis is None else t) * shift(ans, k, 1.0), x, k)
+def _cumprod_tangent(t: Any, ans: Any, a: Any, o: Options) -> Any:
+    refuse_narrowing(np.cumprod, o.dtype, a)
+    x, k = _line(a, o)
+    return recurrence(_line(t, o)[0] * shift(ans, k, 1.0), x, k)
 
 
-linear(np.cumsum, _cumsum)
-structural(np.cumprod, (_cumprod,), (_cumprod_tangent,), ("a",))
-
-
-# --- the methods of ufuncs, whose axis is 0 where none is given
-
-
-def _reduction(vjp: Any, tangent: Any, extreme: bool) -> tuple[Any, Any]:
-    def given(axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> dict[str, Any]:
-        more = {} if initial is np._NoValue or initial is None else {"initial": initial}
-        return {"axis": axis, "keepdims": keepdims, "where": where, **more}
-
-    def back(ct: Any, ans: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
-             initial: Any = None, where: Any = True) -> Any:  # fmt: skip
-        return vjp(ct, ans, a, **given(axis, dtype, out, keepdims, initial, where))
-
-    def forth(t: Any, ans: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
-              initial: Any = None, where: Any = True) -> Any:  # fmt: skip
-        return tangent(t, ans, a, **given(axis, dtype, out, keepdims, initial, where))
-
-    return back, forth
-
-
-for _ufunc, _vjp, _tangent in (
-    (np.add, _sum, _sum_tangent),
-    (np.multiply, _prod, _prod_tangent),
-    (np.maximum, _extreme, _extreme_tangent),
-    (np.minimum, _extreme, _extreme_tangent),
-    (np.fmax, _extreme, _extreme_tangent),
-    (np.fmin, _extreme, _extreme_tangent),
-):
-    _back, _forth = _reduction(_vjp, _tangent, False)
-    if _ufunc is np.add:
-        spreading((_ufunc, "reduce"), _back, _forth, _reduction(_narrow_sum, _tangent, False)[0], ("array",))
-    else:
-        structural((_ufunc, "reduce"), (_back,), (_forth,), ("array",))
-
-
-def _one_of(axis: Any) -> Any:
-    return axis[0] if isinstance(axis, tuple) else axis
-
-
-structural(
-    (np.add, "accumulate"),
-    (lambda ct, ans, a, axis=0, dtype=None, out=None: _cumsum(ct, ans, a, _one_of(axis)),),
-    ("same",),
-    ("array",),
-)
-structural(
-    (np.multiply, "accumulate"),
-    (lambda ct, ans, a, axis=0, dtype=None, out=None: _cumprod(ct, ans, a, _one_of(axis)),),
-    (lambda t, ans, a, axis=0, dtype=None, out=None: _cumprod_tangent(t, ans, a, _one_of(axis)),),
-    ("array",),
-)
-
-
-def _softmax(a: Any, ans: Any, axis: Any, keepdims: Any, where: Any) -> Any:
-    return _kept(np.exp(a - expanded(ans, axis, keepdims)), a, where)
-
-
-def _logsum(ct: Any, ans: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
-            initial: Any = None, where: Any = True) -> Any:  # fmt: skip
-    return expanded(ct, axis, keepdims) * _softmax(a, ans, axis, keepdims, where)
-
-
-def _logsum_tangent(t: Any, ans: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
-                    initial: Any = None, where: Any = True) -> Any:  # fmt: skip
-    return np.sum(t * _softmax(a, ans, axis, keepdims, where), axis=axis, keepdims=keepdims)
-
-
-structural((np.logaddexp, "reduce"), (_logsum,), (_logsum_tangent,), ("array",))
+for _func in (np.cumsum, (np.add, "accumulate")):
+    _reduction(_func, _cumsum, "same", "axis dtype out")
+for _func in (np.cumprod, (np.multiply, "accumulate")):
+    _reduction(_func, _cumprod, _cumprod_tangent, "axis dtype out")
 
 
 # --- by what they are made of
@@ -335,24 +272,21 @@ def _present(a: Any) -> Any:
     return np.logical_not(np.isnan(a))
 
 
-@composite(np.nansum)
-def _nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return np.sum(np.where(np.isnan(a), 0, a), axis=axis, keepdims=keepdims, **_of_dtype(np.nansum, dtype))
+def _without_nans(func: Any, plain: Any, neutral: float) -> Any:
+    def made_of(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+        kept = {"keepdims": True} if keepdims else {}
+        return plain(np.where(np.isnan(a), neutral, a), axis=axis, **kept, **_of_dtype(func, dtype, a))
+
+    return made_of
 
 
-@composite(np.nanprod)
-def _nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return np.prod(np.where(np.isnan(a), 1, a), axis=axis, keepdims=keepdims, **_of_dtype(np.nanprod, dtype, a))
-
-
-@composite(np.nancumsum)
-def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumsum(np.where(np.isnan(a), 0, a), axis=axis, **_of_dtype(np.nancumsum, dtype))
-
-
-@composite(np.nancumprod)
-def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumprod(np.where(np.isnan(a), 1, a), axis=axis, **_of_dtype(np.nancumprod, dtype, a))
+for _func, _plain, _neutral in (
+    (np.nansum, np.sum, 0),
+    (np.nanprod, np.prod, 1),
+    (np.nancumsum, np.cumsum, 0),
+    (np.nancumprod, np.cumprod, 1),
+):
+    composite(_func)(_without_nans(_func, _plain, _neutral))
 
 
 @composite(np.nanmean)
