@@ -7,6 +7,8 @@ from the differential, which stands beside them where it is not obvious.
 from __future__ import annotations
 
 import functools
+import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -25,10 +27,6 @@ def h(a: Any) -> Any:
     return conj(np.swapaxes(a, -1, -2))
 
 
-def _t(a: Any) -> Any:
-    return np.swapaxes(a, -1, -2)
-
-
 def _diagonal(a: Any) -> Any:
     return np.diagonal(a, 0, -2, -1)
 
@@ -39,10 +37,6 @@ def _trace(a: Any) -> Any:
 
 def _real(a: Any) -> Any:
     return a if is_complex(a) is False else np.real(a)
-
-
-def _imag(a: Any) -> Any:
-    return np.imag(a)
 
 
 def _size(a: Any, axis: int, what: str) -> int:
@@ -58,8 +52,21 @@ def _hermitian(a: Any) -> Any:
 
 def _eye_like(a: Any) -> Any:
     """Return one on the diagonals of square matrices, of whatever size."""
-    ones = np.ones_like(a)
-    return np.tril(np.triu(ones))
+    return np.tril(np.triu(np.ones_like(a)))
+
+
+def _lower_half(a: Any) -> Any:
+    """Return what is below the diagonal, and half of that: `a` is Hermitian, and this and its `h` make it up."""
+    return np.tril(a) - _eye_like(a) * a / 2
+
+
+def _on_diagonal(x: Any) -> Any:
+    return x[..., :, None] * _eye_like(x[..., :, None] + x[..., None, :])
+
+
+def _total(*parts: Any) -> Any:
+    """Return the sum of what is there."""
+    return functools.reduce(operator.add, [part for part in parts if part is not None])
 
 
 # --- solve, inv, det
@@ -90,56 +97,45 @@ def _solve_a_tangent(t: Any, ans: Any, a: Any, b: Any) -> Any:
 
 
 def _slogdet(ct: Any, ans: Any, a: Any) -> Any:
-    sign, _ = ans
     of_sign, of_log = ct
-    total: Any = 0.0
-    if of_log is not None:
-        total = of_log
-    if of_sign is not None and is_complex(a) is not False:
-        total = total - 1j * _imag(conj(of_sign) * sign)
-    elif of_log is None:
+    turns = of_sign is not None and is_complex(a) is not False
+    if not turns and of_log is None:
         return None
+    total = _total(of_log, -1j * np.imag(conj(of_sign) * ans[0]) if turns else None)
     return np.expand_dims(total, (-2, -1)) * h(np.linalg.inv(a))
 
 
 def _slogdet_tangent(t: Any, ans: Any, a: Any) -> Any:
     z = _trace(np.linalg.solve(a, t))
-    return (None if is_complex(a) is False else ans[0] * 1j * _imag(z), _real(z))
+    return (None if is_complex(a) is False else ans[0] * 1j * np.imag(z), _real(z))
 
 
 def _cholesky(ct: Any, ans: Any, a: Any, *, upper: bool = False) -> Any:
     low, ct = (h(ans), h(ct)) if upper else (ans, ct)
-    middle = mm(h(low), ct)
-    middle = np.tril(middle) - _eye_like(middle) * middle / 2
     inverse = np.linalg.inv(low)
-    return _hermitian(mm(mm(h(inverse), middle), inverse))
+    return _hermitian(mm(mm(h(inverse), _lower_half(mm(h(low), ct))), inverse))
 
 
 def _cholesky_tangent(t: Any, ans: Any, a: Any, *, upper: bool = False) -> Any:
     low = h(ans) if upper else ans
     inverse = np.linalg.inv(low)
-    middle = mm(mm(inverse, _hermitian(t)), h(inverse))
-    found = mm(low, np.tril(middle) - _eye_like(middle) * middle / 2)
+    found = mm(low, _lower_half(mm(mm(inverse, _hermitian(t)), h(inverse))))
     return h(found) if upper else found
 
 
+def _rest(square: Any) -> Any:
+    """Return what is missing to the unit matrix."""
+    return _eye_like(square) - square
+
+
 def _pinv(ct: Any, ans: Any, a: Any, *args: Any, **kw: Any) -> Any:
-    p = ans
-    outside, inside = _eye_of(mm(a, p)) - mm(a, p), _eye_of(mm(p, a)) - mm(p, a)
-    first = -mm(mm(h(p), ct), h(p))
-    second = mm(mm(outside, h(ct)), mm(p, h(p)))
-    third = mm(mm(h(p), p), mm(h(ct), inside))
-    return first + second + third
+    # The tangent is linear in t and in h(t); the adjoint of the whole is the same of h(ans), h(a), the sides exchanged.
+    return _pinv_tangent(ct, h(ans), h(a))
 
 
 def _pinv_tangent(t: Any, ans: Any, a: Any, *args: Any, **kw: Any) -> Any:
-    p = ans
-    outside, inside = _eye_of(mm(a, p)) - mm(a, p), _eye_of(mm(p, a)) - mm(p, a)
+    p, outside, inside = ans, _rest(mm(a, ans)), _rest(mm(ans, a))
     return -mm(mm(p, t), p) + mm(mm(p, h(p)), mm(h(t), outside)) + mm(mm(inside, h(t)), mm(h(p), p))
-
-
-def _eye_of(square: Any) -> Any:
-    return _eye_like(square)
 
 
 # fmt: off
@@ -166,12 +162,9 @@ def _gaps(w: Any) -> Any:
 
 
 def _eigh(ct: Any, ans: Any, a: Any, UPLO: str = "L") -> Any:
-    w, v = ans
-    of_w, of_v = ct
-    middle: Any = None if of_w is None else of_w[..., :, None] * _eye_like(a)
-    if of_v is not None:
-        turned = _gaps(w) * mm(h(v), of_v)
-        middle = turned if middle is None else middle + turned
+    (w, v), (of_w, of_v) = ans, ct
+    turned = None if of_v is None else _gaps(w) * mm(h(v), of_v)
+    middle = _total(None if of_w is None else _on_diagonal(of_w), turned)
     return _hermitian(mm(mm(v, middle), h(v)))
 
 
@@ -182,14 +175,13 @@ def _eigh_tangent(t: Any, ans: Any, a: Any, UPLO: str = "L") -> Any:
 
 
 def _eig(ct: Any, ans: Any, a: Any) -> Any:
-    w, v = ans
-    of_w, of_v = ct
-    middle: Any = None if of_w is None else of_w[..., :, None] * _eye_like(v)
+    (w, v), (of_w, of_v) = ans, ct
+    inner = None
     if of_v is not None:
-        gram, turned = mm(h(v), v), mm(h(v), of_v)
-        scaled = gram * _real(_diagonal(turned))[..., None, :]
+        turned = mm(h(v), of_v)
+        scaled = mm(h(v), v) * _real(_diagonal(turned))[..., None, :]
         inner = conj(_gaps(w)) * (turned - scaled)
-        middle = inner if middle is None else middle + inner
+    middle = _total(None if of_w is None else _on_diagonal(of_w), inner)
     return np.linalg.solve(h(v), mm(middle, h(v)))
 
 
@@ -211,12 +203,16 @@ composite(np.linalg.eigvals)(lambda a: np.linalg.eig(a)[0])
 # --- singular values
 
 
+def _svdvals(ct: Any, a: Any) -> Any:
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    return mm(u * ct[..., None, :], vh)
+
+
 def _svd(
     ct: Any, ans: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
     if not compute_uv:
-        u, _, vh = np.linalg.svd(a, full_matrices=False)
-        return mm(u * ct[..., None, :], vh)
+        return _svdvals(ct, a)
     of_u, of_s, of_vh = ct
     m, n = _size(a, -2, "np.linalg.svd"), _size(a, -1, "np.linalg.svd")
     if full_matrices and m != n:
@@ -225,31 +221,24 @@ def _svd(
                 "np.linalg.svd(full_matrices=True): the vectors beyond the singular values are arbitrary and have no "
                 "gradient; pass full_matrices=False"
             )
-        u, _, vh = np.linalg.svd(a, full_matrices=False)
-        return mm(u * of_s[..., None, :], vh)
+        return _svdvals(of_s, a)
     u, s, vh = ans
-    v = h(vh)
-    one = _eye_like(mm(h(u), u))
-    square = s[..., None, :] ** 2 - s[..., :, None] ** 2
-    gaps = (1 - one) / (square + one)
-    middle: Any = 0.0 if of_s is None else of_s[..., :, None] * one
-    outer: Any = None
+    gaps = _gaps(s**2)
+    middle = [] if of_s is None else [_on_diagonal(of_s)]
+    outer = None
     if of_u is not None:
         turned = mm(h(u), of_u)
-        middle = middle + gaps * (turned - h(turned)) * s[..., None, :]
+        middle.append(gaps * (turned - h(turned)) * s[..., None, :])
         if is_complex(a) is not False:
-            middle = middle + 1j * (_imag(_diagonal(turned)) / s)[..., :, None] * one
+            middle.append(_on_diagonal(1j * np.imag(_diagonal(turned)) / s))
         if m > n:
             outer = mm((of_u - mm(u, turned)) / s[..., None, :], vh)
     if of_vh is not None:
-        of_v = h(of_vh)
-        turned = mm(vh, of_v)
-        middle = middle + s[..., :, None] * (gaps * (turned - h(turned)))
+        turned = mm(vh, h(of_vh))
+        middle.append(s[..., :, None] * (gaps * (turned - h(turned))))
         if n > m:
-            rest = mm(u / s[..., None, :], h(of_v - mm(v, turned)))
-            outer = rest if outer is None else outer + rest
-    found = mm(mm(u, middle), vh)
-    return found if outer is None else found + outer
+            outer = mm(u / s[..., None, :], of_vh - mm(h(turned), vh))
+    return _total(mm(mm(u, _total(*middle)), vh), outer)
 
 
 def _svd_tangent(t: Any, ans: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True,
@@ -263,14 +252,12 @@ def _svd_tangent(t: Any, ans: Any, a: Any, full_matrices: bool = True, compute_u
     u, s, vh = ans
     v = h(vh)
     inner = mm(mm(h(u), t), v)
-    one = _eye_like(inner)
-    gaps = (1 - one) / (s[..., None, :] ** 2 - s[..., :, None] ** 2 + one)
-    right, left = s[..., None, :], s[..., :, None]
+    gaps, right, left = _gaps(s**2), s[..., None, :], s[..., :, None]
     turn_u = gaps * (inner * right + left * h(inner))
     turn_v = gaps * (left * inner + h(inner) * right)
     du, dv = mm(u, turn_u), mm(v, turn_v)
     if is_complex(a) is not False:
-        du = du + u * (1j * _imag(_diagonal(inner)) / s)[..., None, :]
+        du = du + u * (1j * np.imag(_diagonal(inner)) / s)[..., None, :]
     if m > n:
         du = du + (mm(t, v) - mm(u, inner)) / right
     if n > m:
@@ -295,20 +282,10 @@ def _check_qr(a: Any, mode: str) -> None:
 
 def _qr(ct: Any, ans: Any, a: Any, mode: str = "reduced") -> Any:
     _check_qr(a, mode)
-    q, r = ans
-    of_q, of_r = ct
-    middle: Any = 0.0
-    if of_r is not None:
-        middle = mm(r, h(of_r))
-    if of_q is not None:
-        middle = middle - mm(h(of_q), q)
-    low = np.tril(middle)
-    one = _eye_like(r)
-    copied = low + h(low) - one * (low + h(low)) / 2
-    inner = mm(q, copied)
-    if of_q is not None:
-        inner = inner + of_q
-    return h(np.linalg.solve(r, h(inner)))
+    (q, r), (of_q, of_r) = ans, ct
+    middle = _total(None if of_r is None else mm(r, h(of_r)), None if of_q is None else -mm(h(of_q), q))
+    low = _lower_half(middle)
+    return h(np.linalg.solve(r, h(_total(mm(q, low + h(low)), of_q))))
 
 
 def _qr_tangent(t: Any, ans: Any, a: Any, mode: str = "reduced") -> Any:
@@ -319,7 +296,7 @@ def _qr_tangent(t: Any, ans: Any, a: Any, mode: str = "reduced") -> Any:
     low = np.tril(inner, -1)
     turn = low - h(low)
     if is_complex(a) is not False:
-        turn = turn + _eye_like(r) * (1j * _imag(inner))
+        turn = turn + _eye_like(r) * (1j * np.imag(inner))
     return scaled - mm(q, inner) + mm(q, turn), mm(inner - turn, r)
 
 
@@ -462,16 +439,12 @@ def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     if axes is not None:
         raise NoRule("np.linalg.tensorsolve(axes=...) has no gradient rule: move the axes yourself")
     rest = np.shape(a)[len(shape_of(b) or ()) :]
-    size = 1
-    for extent in rest:
-        size = size * extent
+    size = math.prod(rest)
     return np.reshape(np.linalg.solve(np.reshape(a, (size, size)), np.ravel(b)), rest)
 
 
 @composite(np.linalg.tensorinv)
 def _tensorinv(a: Any, ind: int = 2) -> Any:
     shape = np.shape(a)
-    size = 1
-    for extent in shape[:ind]:
-        size = size * extent
+    size = math.prod(shape[:ind])
     return np.reshape(np.linalg.inv(np.reshape(a, (size, size))), shape[ind:] + shape[:ind])

@@ -16,6 +16,7 @@ from ...gradients.rule import PerArgument, structural
 from ...gradients.table import NoRule, Pullback, Rule
 from ...gradients.unbroadcast import Shape, broadcast_like, conj, fit_dtype, shape_of, unbroadcast
 from ...transforms.composite import composite
+from .spec import LETTERS, implicit, subscripts
 
 
 def _ndim(a: Any, what: str) -> int:
@@ -65,22 +66,6 @@ def _matmul_right(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
     return unbroadcast(np.matmul(_h(a), ct), b)
 
 
-def _dot_left(ct: Any, ans: Any, a: Any, b: Any, out: Any = None) -> Any:
-    m, n = _ndim(a, "np.dot"), _ndim(b, "np.dot")
-    if not m or not n:
-        return unbroadcast(ct * conj(b), a, ans)
-    return _matmul_left(ct, ans, a, b) if n < 3 else _tensordot_left(ct, ans, a, b, (-1, -2))
-
-
-def _dot_right(ct: Any, ans: Any, a: Any, b: Any, out: Any = None) -> Any:
-    m, n = _ndim(a, "np.dot"), _ndim(b, "np.dot")
-    if not m or not n:
-        return unbroadcast(conj(a) * ct, b, ans)
-    return (
-        _matmul_right(ct, ans, a, b) if m < 3 and n < 3 else _tensordot_right(ct, ans, a, b, (-1, -2 if n > 1 else -1))
-    )
-
-
 # --- tensordot
 
 
@@ -112,16 +97,26 @@ def _tensordot_right(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     return np.transpose(found, tuple(order.index(k) for k in range(n)))
 
 
-def _inner_left(ct: Any, ans: Any, a: Any, b: Any) -> Any:
-    if not _ndim(a, "np.inner") or not _ndim(b, "np.inner"):
-        return unbroadcast(ct * conj(b), a, ans)
-    return _tensordot_left(ct, ans, a, b, (-1, -1))
+def _dot(func: Any, axis: int) -> None:
+    """Add the rule of a function that sums the last axis of `a` against this axis of `b`; a number multiplies."""
 
+    def left(ct: Any, ans: Any, a: Any, b: Any, out: Any = None) -> Any:
+        m, n = _ndim(a, f"np.{func.__name__}"), _ndim(b, f"np.{func.__name__}")
+        if not m or not n:
+            return unbroadcast(ct * conj(b), a, ans)
+        if func is np.dot and n < 3:
+            return _matmul_left(ct, ans, a, b)
+        return _tensordot_left(ct, ans, a, b, (-1, axis))
 
-def _inner_right(ct: Any, ans: Any, a: Any, b: Any) -> Any:
-    if not _ndim(a, "np.inner") or not _ndim(b, "np.inner"):
-        return unbroadcast(conj(a) * ct, b, ans)
-    return _tensordot_right(ct, ans, a, b, (-1, -1))
+    def right(ct: Any, ans: Any, a: Any, b: Any, out: Any = None) -> Any:
+        m, n = _ndim(a, f"np.{func.__name__}"), _ndim(b, f"np.{func.__name__}")
+        if not m or not n:
+            return unbroadcast(conj(a) * ct, b, ans)
+        if func is np.dot and m < 3 and n < 3:
+            return _matmul_right(ct, ans, a, b)
+        return _tensordot_right(ct, ans, a, b, (-1, axis if n > 1 else -1))
+
+    _both(func, left, right)
 
 
 def _vecdot_left(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
@@ -134,9 +129,9 @@ def _vecdot_right(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any
 
 # fmt: off
 _both(np.matmul, _without_axes("matmul", _matmul_left), _without_axes("matmul", _matmul_right), ("x1", "x2"))
-_both(np.dot, _dot_left, _dot_right)
+_dot(np.dot, -2)
 _both(np.tensordot, _tensordot_left, _tensordot_right)
-_both(np.inner, _inner_left, _inner_right)
+_dot(np.inner, -1)
 _both(np.outer, lambda ct, ans, a, b, out=None: reshape_like(np.matmul(ct, conj(np.ravel(b))), a),
       lambda ct, ans, a, b, out=None: reshape_like(np.matmul(conj(np.ravel(a)), ct), b))
 structural(np.vdot, (lambda ct, ans, a, b: reshape_like(conj(ct) * b, a),
@@ -171,19 +166,11 @@ class Einsum(Rule):
             return "array" if parameter else ""
         return "array" if parameter % 2 == 0 and parameter + 1 < len(args) else ""
 
-    def _parse(self, args: tuple[Any, ...]) -> tuple[list[str], str, tuple[Any, ...]]:
+    def _parse(self, args: tuple[Any, ...]) -> tuple[list[str], str, list[Any]]:
         """Return the subscripts of the operands, those of the result, and the operands."""
-        if not isinstance(args[0], str):
-            pairs = len(args) // 2
-            args = (_subscripts(args), *args[: 2 * pairs : 2])
-        text = args[0].replace(" ", "")
-        operands = args[1:]
+        text, operands = subscripts(args)
         left, arrow, right = text.partition("->")
-        inputs = left.split(",")
-        if not arrow:
-            letters = left.replace(",", "").replace("...", "")
-            right = ("..." if "..." in left else "") + "".join(c for c in sorted(set(letters)) if letters.count(c) == 1)
-        return inputs, right, operands
+        return left.split(","), right if arrow else implicit(left), operands
 
     def _operands(self, argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
         """Tell which operand each leaf is."""
@@ -219,21 +206,7 @@ class Einsum(Rule):
         return total
 
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-
-def _subscripts(args: tuple[Any, ...]) -> str:
-    """Return the text for subscripts that are given as lists: ``einsum(a, [0, 1], b, [1])``."""
-
-    def text(items: Any) -> str:
-        return "".join("..." if item is Ellipsis else _LETTERS[item] for item in items)
-
-    pairs = len(args) // 2
-    inputs = ",".join(text(args[2 * k + 1]) for k in range(pairs))
-    return inputs if len(args) % 2 == 0 else f"{inputs}->{text(args[-1])}"
-
-
-def _spelled_out(inputs: list[str], output: str, operands: tuple[Any, ...]) -> tuple[list[str], str]:
+def _spelled_out(inputs: list[str], output: str, operands: list[Any]) -> tuple[list[str], str]:
     """Letters in the place of ``...``, where the ranks are known."""
     shapes = [shape_of(x) for x in operands]
     if any(shape is None for shape in shapes):
@@ -241,7 +214,7 @@ def _spelled_out(inputs: list[str], output: str, operands: tuple[Any, ...]) -> t
     counts = [len(shape or ()) - len(text.replace("...", "")) for text, shape in zip(inputs, shapes, strict=True)]
     longest = max([count for text, count in zip(inputs, counts, strict=True) if "..." in text])
     used = set("".join(inputs) + output)
-    spare = [c for c in _LETTERS if c not in used][:longest]
+    spare = [c for c in LETTERS if c not in used][:longest]
     if len(spare) < longest:
         return inputs, output
     dots = "".join(spare)
@@ -249,7 +222,7 @@ def _spelled_out(inputs: list[str], output: str, operands: tuple[Any, ...]) -> t
     return found, output.replace("...", dots)
 
 
-def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: tuple[Any, ...]) -> Any:
+def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list[Any]) -> Any:
     operand = operands[k]
     others = [(text, conj(x)) for j, (text, x) in enumerate(zip(inputs, operands, strict=True)) if j != k]
     target = inputs[k]
@@ -278,20 +251,15 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: tupl
         found = np.expand_dims(found, axis)
     if unique == letters:
         return broadcast_like(found, operand)
-    index = "".join(unique)
-    diagonal = np.einsum(f"{letters}->{index}", operand)  # only for its shape
-    spread = broadcast_like(found, diagonal)
+    diagonal = np.einsum(f"{letters}->{unique}", operand)  # only for its shape
+    eyes = {}
     for c in unique:
         if letters.count(c) > 1:
             size = sizes[letters.index(c)]
             if not isinstance(size, int):
                 raise NoRule(f"np.einsum: the gradient of {target!r} needs the size of {c!r} to be a number")
-    eyes = [
-        (c + c.upper() * 0, np.eye(int(sizes[letters.index(c)])))  # type: ignore[arg-type]
-        for c in unique
-        if letters.count(c) > 1
-    ]
-    return _onto_diagonal(spread, letters, unique, [eye for _, eye in eyes])
+            eyes[c] = np.eye(size)
+    return _onto_diagonal(broadcast_like(found, diagonal), letters, unique, eyes)
 
 
 def _like_operand(found: Any, operand: Any) -> Any:
@@ -305,24 +273,18 @@ def _like_operand(found: Any, operand: Any) -> Any:
     return found + np.zeros_like(operand)
 
 
-def _onto_diagonal(x: Any, letters: str, unique: str, eyes: list[Any]) -> Any:
-    """Return an array of axes `unique` laid on the diagonal of one of axes `letters`."""
-    spare = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ".translate({ord(c): None for c in letters}))
-    target = ""
-    terms = [unique]
-    factors: list[Any] = [x]
-    doubled = iter(eyes)
-    eye_of = {c: next(doubled) for c in unique if letters.count(c) > 1}
-    seen: set[str] = set()
-    for c in letters:
-        if c not in seen:
-            seen.add(c)
+def _onto_diagonal(x: Any, letters: str, unique: str, eyes: dict[str, Any]) -> Any:
+    """Return an array of axes `unique` laid on the diagonal of one of axes `letters`; `eyes` of letters that repeat."""
+    spare = (c for c in LETTERS if c not in letters)
+    target, terms, factors = "", [unique], [x]
+    for k, c in enumerate(letters):
+        if c not in letters[:k]:
             target += c
             continue
         fresh = next(spare)
         target += fresh
         terms.append(c + fresh)
-        factors.append(eye_of[c])
+        factors.append(eyes[c])
     return np.einsum(f"{','.join(terms)}->{target}", *factors)
 
 

@@ -145,7 +145,7 @@ def _cross3(x1: Any, x2: Any, /, *, axis: Any = -1) -> Spec:
 def _einsum(
     *operands: Any, out: Any = None, dtype: Any = None, order: Any = "K", casting: Any = "safe", optimize: Any = False
 ) -> Spec:
-    text, arrays = _subscripts(operands)
+    text, arrays = subscripts(operands)
     parts = [operand(item) for item in arrays]
     result = None
     if dtype is not None:
@@ -165,23 +165,25 @@ def _einsum(
     for k, (term, part) in enumerate(zip(terms, parts, strict=True)):
         _read(term, part.shape, k, sizes, loops)
     loop = broadcast(*loops) if loops else ()
-    labels = right if arrow else _implicit(left)
+    labels = right if arrow else implicit(left)
     if "..." not in labels:
         return Spec(result, tuple(sizes[label] for label in _known(labels, sizes)))
     before, after = (tuple(sizes[label] for label in _known(half, sizes)) for half in labels.split("..."))
     return Spec(result, None if loop is None else before + loop + after)
 
 
-def _subscripts(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
+LETTERS = ascii_uppercase + ascii_lowercase
+
+
+def subscripts(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """Both spellings of einsum as one: the text of subscripts, and the arrays."""
     if not args:
         raise ValueError("must specify the einstein sum subscripts string and at least one operand")
     if isinstance(args[0], str):
         return args[0].replace(" ", ""), list(args[1:])
-    alphabet = ascii_uppercase + ascii_lowercase
 
     def text(labels: Any) -> str:
-        return "".join("..." if label is Ellipsis else alphabet[int(label)] for label in labels)
+        return "".join("..." if label is Ellipsis else LETTERS[int(label)] for label in labels)
 
     pairs = len(args) // 2
     result = ",".join(text(args[2 * k + 1]) for k in range(pairs))
@@ -222,7 +224,7 @@ def _read(term: str, shape: Shape, k: int, sizes: dict[str, Extent], loops: list
                 sizes[label] = None
 
 
-def _implicit(left: str) -> str:
+def implicit(left: str) -> str:
     letters = left.replace("...", "").replace(",", "")
     return ("..." if "..." in left else "") + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
 
