@@ -107,12 +107,9 @@ class Composite(Rule):
 
 
 # What functions that are made of others call what they compute with.
-_ARRAYS = frozenset(
-    (
-        *("a", "b", "f", "m", "p", "q", "v", "x", "y", "x1", "x2", "xp", "fp", "ary", "default", "fill_value", "left"),
-        *("right", "start", "stop", "to_begin", "to_end", "append", "prepend", "weights", "varargs"),
-    )
-)
+_ARRAYS = frozenset(("a", "b", "f", "m", "p", "q", "v", "x", "y", "x1", "x2", "xp", "fp", "ary", "arr", "values"))
+_ARRAYS |= {"default", "fill_value", "left", "right", "start", "stop", "to_begin", "to_end", "append", "prepend"}
+_ARRAYS |= {"weights", "varargs"}
 _SEQUENCES = frozenset(("arrays", "choicelist", "choices"))
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...gradients.rule import derivatives_of, elementwise, linear, nondifferentiable, structural
+from ...gradients import table
+from ...gradients.rule import PerArgument, derivatives_of, elementwise, linear, nondifferentiable, structural
 from ...gradients.unbroadcast import broadcast_like, conj, is_complex, number_of, unbroadcast
 
 LN2 = float(np.log(2.0))
@@ -143,25 +144,20 @@ def _clip(ct: Any, ans: Any, a: Any, *bounds: Any, **kw: Any) -> Any:
     return ct * (a == ans)
 
 
-def _bound(t: Any, ans: Any, a: Any, bound: Any) -> Any:
-    return t * np.logical_and(ans == bound, a != ans)
+def _bounds(a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None,
+            **kw: Any) -> tuple[Any, Any]:  # fmt: skip
+    return min if _absent(a_min) else a_min, max if _absent(a_max) else a_max
 
 
-def _lower(t: Any, ans: Any, a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
-           max: Any = None, **kw: Any) -> Any:  # fmt: skip
-    upper = max if _absent(a_max) else a_max
+def _lower(t: Any, ans: Any, a: Any, *args: Any, **kw: Any) -> Any:
+    lower, upper = _bounds(*args, **kw)
     # Where the bounds are equal the upper one is taken, as minimum(maximum(a, lower), upper) does.
     t = t if _absent(upper) else t * (ans != upper)
-    return _bound(t, ans, a, min if _absent(a_min) else a_min)
+    return t * np.logical_and(ans == lower, a != ans)
 
 
-def _upper(t: Any, ans: Any, a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
-           max: Any = None, **kw: Any) -> Any:  # fmt: skip
-    return _bound(t, ans, a, max if _absent(a_max) else a_max)
-
-
-def _given(args: Any, kw: Any, k: int) -> Any:
-    return args[k] if k < len(args) else kw[("a", "a_min", "a_max")[k]]
+def _upper(t: Any, ans: Any, a: Any, *args: Any, **kw: Any) -> Any:
+    return t * np.logical_and(ans == _bounds(*args, **kw)[1], a != ans)
 
 
 def _absent(x: Any) -> bool:
@@ -181,19 +177,9 @@ structural(np.real, (lambda ct, ans, val: ct,), (lambda t, ans, val: np.real(t),
 structural(np.imag, (lambda ct, ans, val: 1j * ct,), (lambda t, ans, val: np.imag(t),), ("val",))
 structural(np.angle, (_angle,), (_angle_tangent,), ("z", "deg"))
 linear(np.real_if_close, lambda ct, ans, a, tol=100: ct)
-structural(
-    np.clip,
-    (
-        lambda ct, ans, *args, **kw: unbroadcast(_clip(ct, ans, *args, **kw), args[0], ans),
-        lambda ct, ans, *args, **kw: unbroadcast(_lower(ct, ans, *args, **kw), _given(args, kw, 1), ans),
-        lambda ct, ans, *args, **kw: unbroadcast(_upper(ct, ans, *args, **kw), _given(args, kw, 2), ans),
-        None,
-        lambda ct, ans, *args, **kw: unbroadcast(_lower(ct, ans, *args, **kw), kw["min"], ans),
-        lambda ct, ans, *args, **kw: unbroadcast(_upper(ct, ans, *args, **kw), kw["max"], ans),
-    ),
-    (_clip, _lower, _upper, None, _lower, _upper),
-    ("a", "a_min", "a_max", "out", "min", "max"),
-)
+_BY_ARGUMENT = (_clip, _lower, _upper, None, _lower, _upper)
+_CLIPPED = ("a", "a_min", "a_max", "out", "min", "max")
+table.add(PerArgument(np.clip, _BY_ARGUMENT, _BY_ARGUMENT, _CLIPPED, unbroadcast))
 structural(
     np.nan_to_num,
     (lambda ct, ans, x, *args, **kw: np.where(np.isfinite(x), ct, 0),),

@@ -10,10 +10,9 @@ import numpy as np
 from ..._tree import flatten
 from ...gradients import table
 from ...gradients.adjoints import along, part_of, reshape_like
-from ...gradients.rule import PerArgument
 from ...gradients.table import NoRule, Place, Pullback, Rule, name_of
 from ...gradients.unbroadcast import fit_dtype, shape_of
-from ...transforms.composite import pullback_of, push_forward
+from ...transforms.composite import composite, pullback_of, push_forward
 
 
 class Join(Rule):
@@ -133,49 +132,22 @@ table.add(Join(np.column_stack, _as_columns, ("tup",)))
 
 
 # fmt: on
-def _append_part(position: int) -> Callable[..., Any]:
-    def vjp(ct: Any, ans: Any, arr: Any, values: Any, axis: Any = None) -> Any:
-        return reshape_like(_concatenated(ct, position, [arr, values], axis), (arr, values)[position])
-
-    return vjp
+@composite(np.append)
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    return np.concatenate([arr, values] if axis is not None else [np.ravel(arr), np.ravel(values)], axis=axis or 0)
 
 
-table.add(
-    PerArgument(
-        np.append,
-        (_append_part(0), _append_part(1)),
-        (
-            lambda t, ans, arr, values, axis=None: np.append(t, np.zeros_like(values), axis),
-            lambda t, ans, arr, values, axis=None: np.append(np.zeros_like(arr), t, axis),
-        ),
-        ("arr", "values"),
-    )
-)
+@composite(np.block)
+def _block(blocks: Any) -> Any:
+    depth, inner = 0, blocks
+    while isinstance(inner, list):
+        depth, inner = depth + 1, inner[0]
+    ndim = max([depth, *(rank_of(leaf) for leaf in flatten(blocks)[0])])
 
+    def build(item: Any, level: int) -> Any:
+        if not isinstance(item, list):
+            missing = ndim - rank_of(item)
+            return np.expand_dims(item, tuple(range(missing))) if missing else item
+        return np.concatenate([build(x, level + 1) for x in item], axis=ndim - depth + level)
 
-class Block(Rule):
-    """np.block: concatenations of concatenations."""
-
-    def _made(self, tree: Any) -> Any:
-        depth = 0
-        inner = tree
-        while isinstance(inner, list):
-            depth, inner = depth + 1, inner[0]
-        ndim = max([depth, *(rank_of(leaf) for leaf in flatten(tree)[0])])
-
-        def build(item: Any, level: int) -> Any:
-            if not isinstance(item, list):
-                shape = (1,) * (ndim - rank_of(item))
-                return np.expand_dims(item, tuple(range(len(shape)))) if shape else item
-            return np.concatenate([build(x, level + 1) for x in item], axis=ndim - depth + level)
-
-        return build(tree, 0)
-
-    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-        return pullback_of(self._made, argnums, args, kwargs)
-
-    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return push_forward(self._made, argnums, tangents, args, kwargs)
-
-
-table.add(Block(np.block))
+    return build(blocks, 0)
