@@ -318,10 +318,7 @@ def test_a_profile_is_used_once_and_read_when_it_is_over():
         p.__enter__()
 
 
-@pytest.mark.parametrize("rich", [True, False])
-def test_the_table(rich, monkeypatch):
-    if not rich:
-        monkeypatch.setitem(sys.modules, "rich", None)
+def test_the_table():
     odd = pyop.op(F8, name="a/b.c")(lambda x: x)
     with pyop.profile() as p:
         twice(np.ones(1000))

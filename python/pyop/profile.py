@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -20,24 +19,15 @@ __all__ = ["Profile", "ProfileRow", "profile"]
 _FIELDS = ("start", "end", "source", "part", "bytes_in", "bytes_out", "copied", "released", "waited", "failed")
 _EVENT = np.dtype([(name, "u4" if name in ("source", "part") else "u8") for name in _FIELDS])
 _WHOLE_CALL = 0xFFFFFFFF
-_IN_TICKS = ("start", "end", "released", "waited")
 
 # What `Profile.events` is made of.
+_PLACES, _TIMES = ("thread", "row", "depth"), ("start_ns", "duration_ns", "self_ns", "gil_released_ns", "gil_wait_ns")
+_SIZES = ("bytes_in", "bytes_out", "bytes_copied")
 _RECORD = np.dtype(
-    [
-        ("thread", "i4"),
-        ("row", "i4"),
-        ("depth", "i4"),
-        ("failed", "?"),
-        ("start_ns", "f8"),
-        ("duration_ns", "f8"),
-        ("self_ns", "f8"),
-        ("gil_released_ns", "f8"),
-        ("gil_wait_ns", "f8"),
-        ("bytes_in", "u8"),
-        ("bytes_out", "u8"),
-        ("bytes_copied", "u8"),
-    ]
+    [(name, "i4") for name in _PLACES]
+    + [("failed", "?")]
+    + [(name, "f8") for name in _TIMES]
+    + [(name, "u8") for name in _SIZES]
 )
 
 
@@ -207,7 +197,7 @@ class Profile(_core.ProfileSession):
             trace.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}})
         for event in self._events:
             row, (_, tid) = self._rows[event["row"]], self._threads[event["thread"]]
-            args: dict[str, Any] = {name: int(event[name]) for name in ("bytes_in", "bytes_out", "bytes_copied")}
+            args: dict[str, Any] = {name: int(event[name]) for name in _SIZES}
             args |= {name: float(event[name]) for name in ("gil_released_ns", "gil_wait_ns") if event[name]}
             if event["failed"]:
                 args["failed"] = True
@@ -263,9 +253,8 @@ class Profile(_core.ProfileSession):
             out["duration_ns"] = (events["end"] - events["start"]) * rate
             out["gil_released_ns"] = events["released"] * rate
             out["gil_wait_ns"] = events["waited"] * rate
-            out["bytes_in"], out["bytes_out"], out["bytes_copied"] = (
-                events[name] for name in ("bytes_in", "bytes_out", "copied")
-            )
+            for name, field in zip(_SIZES, ("bytes_in", "bytes_out", "copied"), strict=True):
+                out[name] = events[field]
             out["depth"], inner = nesting(events["start"].tolist(), events["end"].tolist())
             out["self_ns"] = out["duration_ns"] - np.asarray(inner) * rate
             parts.append(out)
@@ -280,30 +269,14 @@ class Profile(_core.ProfileSession):
         groups = np.split(np.argsort(events["row"], kind="stable"), np.cumsum(np.bincount(events["row"]))[:-1])
         for (name, kind, where), members in zip(names, groups if len(names) else [], strict=True):
             mine = events[members]
-            total, released, waited = (
-                float(mine[field].sum()) for field in ("duration_ns", "gil_released_ns", "gil_wait_ns")
-            )
-            own = float(mine["self_ns"].sum())
-            rows.append(
-                ProfileRow(
-                    name=name,
-                    kind=kind,
-                    where=where,
-                    calls=len(mine),
-                    failed=int(mine["failed"].sum()),
-                    total_ns=total,
-                    self_ns=own,
-                    min_ns=float(mine["duration_ns"].min()),
-                    p50_ns=float(np.median(mine["duration_ns"])),
-                    share=own / whole,
-                    bytes_in=int(mine["bytes_in"].sum()),
-                    bytes_out=int(mine["bytes_out"].sum()),
-                    bytes_copied=int(mine["bytes_copied"].sum()),
-                    gil_held_ns=max(total - released - waited, 0.0),
-                    gil_released_ns=released,
-                    gil_wait_ns=waited,
-                )
-            )
+            each = mine["duration_ns"]
+            total, own, released, waited = (float(mine[field].sum()) for field in _TIMES[1:])
+            bytes_in, bytes_out, copied = (int(mine[field].sum()) for field in _SIZES)
+            held = max(total - released - waited, 0.0)
+            shortest, middle = float(each.min()), float(np.median(each))
+            what = (name, kind, where, len(mine), int(mine["failed"].sum()))
+            spent = (total, own, shortest, middle, own / whole)
+            rows.append(ProfileRow(*what, *spent, bytes_in, bytes_out, copied, held, released, waited))
         order = sorted(range(len(rows)), key=lambda i: -rows[i].self_ns)
         self._rows = [rows[i] for i in order]
         place = np.empty(len(rows), "i4")
@@ -424,32 +397,16 @@ def cells(row: ProfileRow) -> tuple[str, ...]:
 
 
 def table(p: Profile) -> str:
-    """The table, by rich where it is installed; else in plain columns."""
+    """The rows in columns."""
     lines = [cells(row) for row in p.rows]
     calls = sum(row.calls for row in p.rows)
     title = f"{calls} calls in {text_of_ns(p.wall_ns)} on {len(p.threads)} thread{'s' * (len(p.threads) != 1)}"
     if p.lost:
         title += f"; {p.lost} more were lost, the oldest: profile(events=…) keeps more"
-    if not importlib.util.find_spec("rich"):
-        widths = [max(map(len, column)) for column in zip(_COLUMNS, *lines, strict=True)]
-        rows = (
-            "  ".join(
-                cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in (_COLUMNS, *lines)
-        )
-        return "\n".join([title, *(row.rstrip() for row in rows)])
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for i, column in enumerate(_COLUMNS):
-        shown.add_column(column, justify="left" if i < 2 else "right", no_wrap=True)
-    for line in lines:
-        shown.add_row(*map(Text, line))
-    console = Console(width=400, color_system=None, force_terminal=False, legacy_windows=False)
-    with console.capture() as captured:
-        console.print(shown)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *lines, strict=True)]
+    align = [str.ljust] * 2 + [str.rjust] * (len(_COLUMNS) - 2)
+    texts = (
+        "  ".join([put(cell, width) for put, cell, width in zip(align, line, widths, strict=True)])
+        for line in (_COLUMNS, *lines)
+    )
+    return "\n".join([title, *(text.rstrip() for text in texts)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -20,28 +20,19 @@ __all__ = ["compile"]
 _Function = Callable[..., Any]
 
 
+class _Options(TypedDict, total=False):
+    static: str | int | Iterable[str | int]
+    threads: int
+    optimize: bool
+    disable: Iterable[str]
+    precision: Literal["exact", "fast"]
+    max_plans: int
+
+
 @overload
-def compile(
-    fn: _Function,
-    /,
-    *specs: Any,
-    static: str | int | Iterable[str | int] = (),
-    threads: int = 1,
-    optimize: bool = True,
-    disable: Iterable[str] = (),
-    precision: Literal["exact", "fast"] = "exact",
-    max_plans: int = 64,
-) -> CompiledFunction: ...
+def compile(fn: _Function, /, *specs: Any, **options: Unpack[_Options]) -> CompiledFunction: ...
 @overload
-def compile(
-    *specs: Any,
-    static: str | int | Iterable[str | int] = (),
-    threads: int = 1,
-    optimize: bool = True,
-    disable: Iterable[str] = (),
-    precision: Literal["exact", "fast"] = "exact",
-    max_plans: int = 64,
-) -> Callable[[_Function], CompiledFunction]: ...
+def compile(*specs: Any, **options: Unpack[_Options]) -> Callable[[_Function], CompiledFunction]: ...
 def compile(
     *specs: Any,
     static: str | int | Iterable[str | int] = (),

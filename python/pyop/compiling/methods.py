@@ -65,20 +65,12 @@ def _reduce(self: CompiledFunction) -> Any:
     return _compile, (self.__wrapped__, *vars(self)["_made_with"]), own_attributes(self)
 
 
-def _copy(self: CompiledFunction) -> CompiledFunction:
-    return self
-
-
-def _deepcopy(self: CompiledFunction, memo: Any) -> CompiledFunction:
-    return self
-
-
 _METHODS = {
     "cache_info": _cache_info,
     "graph": _graph,
     "__reduce__": _reduce,
-    "__copy__": _copy,
-    "__deepcopy__": _deepcopy,
+    "__copy__": lambda self: self,
+    "__deepcopy__": lambda self, memo: self,
 }
 for _attribute, _method in _METHODS.items():
     setattr(CompiledFunction, _attribute, _method)

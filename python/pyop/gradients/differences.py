@@ -125,16 +125,6 @@ class PullBack(_Differences):
 class PushForward(_Differences):
     """Tangents of arguments to those of results: a single slope."""
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        name: str,
-        in_trees: tuple[TreeDef, ...] | None,
-        how: str,
-        statics: dict[str, Any],
-    ) -> None:
-        super().__init__(fn, name, in_trees, how, statics)
-
     def __call__(self, *given: Any) -> Any:
         count = len(given) // 2
         tangents = [t if np.asarray(t).dtype.kind in "fc" and np.any(t) else None for t in given[:count]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from types import MethodType
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from .._core import Op, origin_here
 from .._tree import flatten
@@ -22,34 +22,22 @@ __all__ = ["Op", "op"]
 _ATTRIBUTES = ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__")
 
 
+class _Declaration(TypedDict, total=False):
+    inputs: Any
+    outputs: Any
+    like: Any
+    dtype: Any
+    name: str | None
+    stateful: bool
+    mutates: str | Iterable[str]
+    grad: str | None
+
+
+@overload
+def op(fn: Callable[..., Any], text: str | Signature | None = None, /, **declaration: Unpack[_Declaration]) -> Op: ...
 @overload
 def op(
-    fn: Callable[..., Any],
-    text: str | Signature | None = None,
-    /,
-    *,
-    inputs: Any = None,
-    outputs: Any = None,
-    like: Any = None,
-    dtype: Any = None,
-    name: str | None = None,
-    stateful: bool = False,
-    mutates: str | Iterable[str] = (),
-    grad: str | None = None,
-) -> Op: ...
-@overload
-def op(
-    text: str | Signature | None = None,
-    /,
-    *,
-    inputs: Any = None,
-    outputs: Any = None,
-    like: Any = None,
-    dtype: Any = None,
-    name: str | None = None,
-    stateful: bool = False,
-    mutates: str | Iterable[str] = (),
-    grad: str | None = None,
+    text: str | Signature | None = None, /, **declaration: Unpack[_Declaration]
 ) -> Callable[[Callable[..., Any]], Op]: ...
 def op(
     fn: Any = None,
@@ -127,36 +115,19 @@ def op(
     pyop.InputError: argument 1 ('y') of dot is float64[4], but expects float64[n] (n = 3)
       in op 'dot' (declared at ...)
     """
+    specs = {"inputs": inputs, "outputs": outputs, "like": like, "dtype": dtype}
     if text is None and (isinstance(fn, str | Signature) or fn is None):
-        declaration = fn
-
-        def decorate(function: Callable[..., Any]) -> Op:
-            return _declare(function, declaration, inputs, outputs, like, dtype, name, stateful, mutates, grad)
-
-        return decorate
-    return _declare(fn, text, inputs, outputs, like, dtype, name, stateful, mutates, grad)
+        return lambda function: _declare(function, fn, specs, name, stateful, mutates, grad)
+    return _declare(fn, text, specs, name, stateful, mutates, grad)
 
 
-def _declare(
-    fn: Any,
-    text: Any,
-    inputs: Any,
-    outputs: Any,
-    like: Any,
-    dtype: Any,
-    name: Any,
-    stateful: Any,
-    mutates: Any,
-    grad: Any,
-) -> Op:
+def _declare(fn: Any, text: Any, specs: dict[str, Any], name: Any, stateful: Any, mutates: Any, grad: Any) -> Op:
     if isinstance(fn, Op):
         raise TypeError(f"{fn!r} is an op already; declare the function itself, {fn.__wrapped__!r}")
     if not callable(fn):
         raise TypeError(f"pyop.op takes a callable, got {type(fn).__name__} {fn!r:.80}")
     parameters = Parameters.of(fn)
-    signature = Signature.make(
-        text, inputs=inputs, outputs=outputs, like=like, dtype=dtype, parameters=parameters.arrays
-    )
+    signature = Signature.make(text, **specs, parameters=parameters.arrays)
     label = check_name(name) if name is not None else default_name(fn)
     _check_arity(signature, parameters, label)
     contract = make_contract(
@@ -291,10 +262,6 @@ def remade(
     return made
 
 
-def _copy(self: Op) -> Op:
-    return self
-
-
 def _deepcopy(self: Op, memo: dict[int, Any]) -> Op:
     """The op itself, as copies of functions are; of a bound method, the op of the copied instance."""
     name = _bound_name(self)
@@ -353,7 +320,7 @@ def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
 _METHODS = {
     "abstract": _abstract,
     "__reduce__": _reduce,
-    "__copy__": _copy,
+    "__copy__": lambda self: self,
     "__deepcopy__": _deepcopy,
 }
 for _attribute, _method in _METHODS.items():
