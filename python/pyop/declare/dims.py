@@ -5,7 +5,8 @@ An extent is an ``int``, a `Dim` (known only at run, but related to other sizes)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from math import gcd
 from typing import TypeAlias
 
@@ -16,47 +17,37 @@ __all__ = ["Dim", "DimTooLarge", "Extent", "add", "broadcast_shapes", "floordiv"
 Extent: TypeAlias = int | Dim | None
 """One size: a number, a symbolic size, or None for unknown."""
 
-# An unknown operand makes the result unknown, and so does a result that would grow beyond reason.
+
+def _known(operation: Callable[..., int | Dim], a: Extent, b: Extent) -> Extent:
+    # An unknown operand makes the result unknown, and so does a result that would grow beyond reason.
+    if a is None or b is None:
+        return None
+    try:
+        return operation(a, b)
+    except DimTooLarge:
+        return None
 
 
 def add(a: Extent, b: Extent) -> Extent:
     """``a + b``; None if either is unknown."""
-    if a is None or b is None:
-        return None
-    try:
-        return a + b
-    except DimTooLarge:
-        return None
+    return _known(operator.add, a, b)
 
 
 def sub(a: Extent, b: Extent) -> Extent:
     """``a - b``; None if either is unknown."""
-    if a is None or b is None:
-        return None
-    try:
-        return a - b
-    except DimTooLarge:
-        return None
+    return _known(operator.sub, a, b)
 
 
 def mul(a: Extent, b: Extent) -> Extent:
     """``a * b``; None if either is unknown, except that zero times anything is zero."""
-    if a is None or b is None:
-        return 0 if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0) else None
-    try:
-        return a * b
-    except DimTooLarge:
-        return None
+    if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
+        return 0
+    return _known(operator.mul, a, b)
 
 
 def floordiv(a: Extent, b: Extent) -> Extent:
     """``a // b``; None if either is unknown."""
-    if a is None or b is None:
-        return None
-    try:
-        return a // b
-    except DimTooLarge:
-        return None
+    return _known(operator.floordiv, a, b)
 
 
 def prod(extents: Iterable[Extent]) -> Extent:

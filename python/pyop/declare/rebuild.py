@@ -69,17 +69,9 @@ def call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: 
     env: dict[str, int | Dim] = {name: int(array.shape[axis]) for name, (array, axis) in carriers.items()}
 
     def number(x: Any) -> Any:
-        if isinstance(x, Dim):
-            return x.evaluate(env)
-        if type(x) in (tuple, list):
-            return type(x)(number(item) for item in x)
-        if isinstance(x, dict):
-            return {key: number(item) for key, item in x.items()}
-        if isinstance(x, slice):
-            return slice(number(x.start), number(x.stop), number(x.step))
-        return x
+        return x.evaluate(env) if isinstance(x, Dim) else x
 
-    return func(*number(args), **number(kwargs))
+    return func(*replaced(args, number), **replaced(kwargs, number))
 
 
 class MergedByValue:

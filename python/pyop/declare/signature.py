@@ -16,6 +16,10 @@ from .spec_tree import core_text, dim_position, make_inputs, make_outputs, one_o
 __all__ = ["Signature"]
 
 
+_PARTS = ("inputs", "outputs", "gufunc", "like", "like_inputs")
+_TREES = ("_input_leaves", "_input_structure", "_output_leaves", "_output_structure")
+
+
 class Signature:
     """Specs of the inputs and outputs of a function; immutable.
 
@@ -43,19 +47,7 @@ class Signature:
     [Spec('float64[6]')]
     """
 
-    __slots__ = (
-        "_binding",
-        "_inferred",
-        "_input_leaves",
-        "_input_structure",
-        "_output_leaves",
-        "_output_structure",
-        "gufunc",
-        "inputs",
-        "like",
-        "like_inputs",
-        "outputs",
-    )
+    __slots__ = (*_PARTS, "_binding", "_inferred", *_TREES)
 
     inputs: tuple[Any, ...] | None
     outputs: Any
@@ -78,17 +70,12 @@ class Signature:
         like_inputs: tuple[int, ...] = (),
     ) -> None:
         put = object.__setattr__
-        put(self, "inputs", inputs)
-        put(self, "outputs", outputs)
-        put(self, "gufunc", gufunc)
-        put(self, "like", like)
-        put(self, "like_inputs", like_inputs)
-        leaves, structure = (None, None) if inputs is None else flatten(inputs)
-        put(self, "_input_leaves", leaves)
-        put(self, "_input_structure", structure)
-        leaves, structure = flatten(Spec() if outputs is None else outputs)
-        put(self, "_output_leaves", leaves)
-        put(self, "_output_structure", structure)
+        for name, value in zip(_PARTS, (inputs, outputs, gufunc, like, like_inputs), strict=True):
+            put(self, name, value)
+        for side, tree in (("_input", inputs), ("_output", Spec() if outputs is None else outputs)):
+            leaves, structure = (None, None) if tree is None else flatten(tree)
+            put(self, f"{side}_leaves", leaves)
+            put(self, f"{side}_structure", structure)
         for leaf in [*(self._input_leaves or ()), *self._output_leaves]:
             if not isinstance(leaf, Spec):
                 raise TypeError(
@@ -290,7 +277,7 @@ class Signature:
         return hash(self._key())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Signature, (self.inputs, self.outputs, self.gufunc, self.like, self.like_inputs)
+        return Signature, tuple([getattr(self, name) for name in _PARTS])
 
     def __str__(self) -> str:
         if self.gufunc:

@@ -13,6 +13,7 @@ Between dims that are separated by whitespace, ``n *batch`` is two dims, and ``n
 
 from __future__ import annotations
 
+import operator
 import re
 from types import EllipsisType
 from typing import Final, TypeAlias
@@ -36,6 +37,7 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]+")
 _INTEGER: Final = re.compile(r"[0-9]+")
 _DTYPE: Final = re.compile(r"[<>=|]?[A-Za-z_][A-Za-z0-9_]*|\?")
 _UNIT: Final = re.compile(r"\[[0-9]*(generic|Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+_OPERATIONS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv}
 _DIM: Final = "a size (3, n, n+1), '_', '...', '*name' or 'name!'"
 
 
@@ -193,34 +195,34 @@ def read_dim(cursor: Cursor) -> DimLike:
 def _sum(cursor: Cursor, depth: int) -> int | Dim:
     start = cursor.position
     value = _product(cursor, depth)
-    while (operator := _operator(cursor, ("+", "-"), depth)) is not None:
+    while (sign := _sign(cursor, ("+", "-"), depth)) is not None:
         right = _product(cursor, depth)
-        value = _checked(cursor, start, value, operator, right)
+        value = _checked(cursor, start, value, sign, right)
     return value
 
 
 def _product(cursor: Cursor, depth: int) -> int | Dim:
     start = cursor.position
     value = _factor(cursor, depth)
-    while (operator := _operator(cursor, ("*", "//"), depth)) is not None:
+    while (sign := _sign(cursor, ("*", "//"), depth)) is not None:
         at = cursor.position
         right = _factor(cursor, depth)
-        if operator == "//" and isinstance(right, int) and right == 0:
+        if sign == "//" and isinstance(right, int) and right == 0:
             raise cursor.error("expected a divisor other than 0", at)
-        value = _checked(cursor, start, value, operator, right)
+        value = _checked(cursor, start, value, sign, right)
     return value
 
 
-def _operator(cursor: Cursor, operators: tuple[str, ...], depth: int) -> str | None:
+def _sign(cursor: Cursor, signs: tuple[str, ...], depth: int) -> str | None:
     """The next operator, if it is one of these; otherwise the cursor stays before the whitespace."""
     start = cursor.position
     spaced = cursor.skip()
-    for operator in operators:
-        if cursor.take(operator):
-            if operator == "*" and spaced and depth == 0 and _NAME.match(cursor.text, cursor.position):
+    for sign in signs:
+        if cursor.take(sign):
+            if sign == "*" and spaced and depth == 0 and _NAME.match(cursor.text, cursor.position):
                 break  # "n *batch": a new dim
             cursor.skip()
-            return operator
+            return sign
     cursor.position = start
     return None
 
@@ -253,16 +255,9 @@ def _factor(cursor: Cursor, depth: int) -> int | Dim:
     return -value if negative else value
 
 
-def _checked(cursor: Cursor, start: int, left: int | Dim, operator: str, right: int | Dim) -> int | Dim:
+def _checked(cursor: Cursor, start: int, left: int | Dim, sign: str, right: int | Dim) -> int | Dim:
     try:
-        if operator == "+":
-            value = left + right
-        elif operator == "-":
-            value = left - right
-        elif operator == "*":
-            value = left * right
-        else:
-            value = left // right
+        value: int | Dim = _OPERATIONS[sign](left, right)
     except (ValueError, ZeroDivisionError) as error:
         raise cursor.error(f"expected a simpler size: {error}", start) from None
     if isinstance(value, int) and abs(value) > MAX_SIZE:
