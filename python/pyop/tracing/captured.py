@@ -26,6 +26,7 @@ from array import array
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from queue import Queue
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
@@ -43,12 +44,14 @@ from .places import (
     MISSING,
     Array,
     Attributes,
+    Cached,
     Cell,
     Class,
     Code,
     Context,
     Items,
     Memory,
+    OfAPackage,
     Place,
     Reading,
     Referent,
@@ -64,17 +67,21 @@ _ATOMS = frozenset(
 ) | {CodeType, property, staticmethod, classmethod}
 _FLEETING = frozenset(("default_rng", "RandomState", "SystemRandom", "urandom", "uuid1", "uuid4", "globals"))
 _FLEETING |= {"token_bytes", "token_hex", "token_urlsafe", "randbelow", "randbits", "process_time", "monotonic"}
-_FLEETING |= {"time", "time_ns", "perf_counter", "perf_counter_ns", "now", "today", "utcnow"}
+_FLEETING |= {"time", "time_ns", "perf_counter", "perf_counter_ns", "now", "today", "utcnow", "getcontext"}
 _BY_NAME: tuple[type, ...] = (operator.attrgetter, operator.methodcaller)
 _ENVIRONMENT = frozenset(("environ", "getenv"))
 # NumPy's settings are context variables, of which its functions give copies.
 _SETTINGS = frozenset(("geterr", "geterrcall", "get_printoptions"))
 _SETTINGS_HELD = (("numpy._core.umath", "_extobj_contextvar"), ("numpy._core.printoptions", "format_options"))
+# Of NumPy and math, which nobody binds anew.
+_CONSTANTS = frozenset(("pi", "e", "tau", "inf", "nan", "newaxis", "euler_gamma", "True_", "False_"))
 _NEVER = "what an op calls"  # which runs with the plan, and not when it is traced
 # Of the standard library, but made to hold what is the user's.
 _HOLDERS: tuple[type, ...] = (SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap, threading.local)
-_HOLDERS += (WeakKeyDictionary, WeakValueDictionary)
+_HOLDERS += (WeakKeyDictionary, WeakValueDictionary, Queue)
 _BUFFERS: tuple[type, ...] = (bytearray, array, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure)
+_WITH_STATE = frozenset(("_queue", "_hashlib", "_md5", "_sha1", "_sha2", "_sha3", "_blake2", "zlib", "bz2", "lzma"))
+_WITH_STATE |= {"_csv", "xml.etree.ElementTree", "sqlite3", "hashlib"}
 _MAKES = frozenset(("__init__", "__new__", "__post_init__"))  # run where the class is named
 _MOST_OBJECTS = 20_000
 _MOST_OF_LIBRARIES = 1000
@@ -181,7 +188,7 @@ class Watch:
             self._module(x)
         elif isinstance(x, type):
             self._class(x)
-        elif issubclass(kind, Iterator):
+        elif issubclass(kind, Iterator) or kind.__module__ in _WITH_STATE:
             self.fleeting = True
         else:
             self._instance(label, x)
@@ -242,6 +249,21 @@ class Watch:
             self._push(label, value)
             for name in names & vars(value).keys():
                 self._global(f"{value.__name__}.{name}", imported(vars(value)[name]), names, seen)
+        elif id(value) not in seen:
+            seen.add(id(value))
+            self._package(value, names, seen)
+
+    def _package(self, module: ModuleType, names: frozenset[str], seen: set[int]) -> None:
+        """What somebody may have put into an installed module: settings, which are neither functions nor modules."""
+        held = vars(module)
+        for name in (names - _CONSTANTS) & held.keys():
+            value = held[name]
+            if type(value) is ModuleType:
+                self._global(name, value, names, seen)
+            elif not callable(value):
+                self._add(OfAPackage(f"{module.__name__}.{name}", held, name))
+                if module.__name__.partition(".")[0] not in sys.stdlib_module_names:  # those of `sys` reach everything
+                    self._push(f"{module.__name__}.{name}", value)
 
     def _module(self, x: ModuleType) -> None:
         if is_installed(x.__name__.partition(".")[0]):
@@ -309,6 +331,11 @@ class Watch:
         """An object of an installed package, which reads its own attributes whatever the user's code names."""
         if callable(x) and (wrapped := getattr(x, "__wrapped__", None)) is not None:  # functools.lru_cache
             self._push(label, wrapped)
+            if hasattr(x, "cache_info"):
+                place = Cached(label, x)
+                self._add(place)
+                for item in place.found():
+                    self._push(label, item)
             return
         root = type(x).__module__.partition(".")[0]
         if root == "pyop" or root in sys.stdlib_module_names or self._of_libraries > _MOST_OF_LIBRARIES:

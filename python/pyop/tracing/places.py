@@ -318,6 +318,36 @@ class Context(Place):
             yield b"v", self.owner, None, Ellipsis, self.label
 
 
+class OfAPackage(Place):
+    """An attribute of the module of an installed package that is no function or class: a setting."""
+
+    def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
+        value = self.now()
+        yield b"n", self.owner, self.name, Ellipsis if value is MISSING else value, self.label
+
+
+class Cached(Place):
+    """How many results a functools.lru_cache keeps. Others may fill it, which changes nothing."""
+
+    def now(self) -> Any:
+        return self.owner.cache_info().currsize
+
+    def differs(self, state: Any) -> bool:
+        return bool(self.now() != state)
+
+    def put(self, value: Any) -> None:
+        """Results that were kept may stay."""
+
+    def found(self) -> list[Any]:
+        """The results."""
+        parts = gc.get_referents(self.owner)
+        of_dicts = [item for part in parts if type(part) is dict for item in part.values()]
+        return [part for part in (*parts, *of_dicts) if type(part).__name__ not in ("dict", "_lru_list_elem")]
+
+    def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
+        return iter(())
+
+
 class Referent(Place):
     """Whether what a weak reference refers to is there."""
 
