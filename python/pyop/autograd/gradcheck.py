@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Tensor
+from .arrays import to_array
 from .derivatives import grad
 from .forward import jvp
 from .modes import enable_grad, no_grad
@@ -244,7 +245,7 @@ def gradgradcheck(
     elif isinstance(grad_outputs, Tensor):
         grad_outputs = [grad_outputs]
     seeds = [
-        Tensor(np.array(np.asarray(_plain(g)), dtype=y.dtype), requires_grad=True)
+        Tensor(np.array(np.asarray(to_array(g)), dtype=y.dtype), requires_grad=True)
         for g, y in zip(grad_outputs, outputs, strict=True)
     ]
     count = len(inputs)
@@ -269,10 +270,6 @@ def gradgradcheck(
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
     )
-
-
-def _plain(g: Any) -> Any:
-    return g.numpy() if isinstance(g, Tensor) else g
 
 
 def _leaf(x: Tensor) -> Tensor:

@@ -151,10 +151,6 @@ def _rebuilt(array: Any, requires_grad: bool, grad: Any) -> Tensor:
 # --- attributes
 
 
-def _flags(self: Tensor) -> Any:
-    return self.numpy().flags
-
-
 def _priority(self: Tensor) -> float:
     if self._watched:  # pandas asks for it to decide who computes, and takes for an array what says that it is one
         raise refusal(
@@ -222,7 +218,7 @@ _ATTRIBUTES = {
     "real": property(np.real, _not_set("real"), doc="The real part."),
     "imag": property(np.imag, _not_set("imag"), doc="The imaginary part."),
     "flat": property(_flat, _not_set("flat"), doc="The elements in one dimension."),
-    "flags": property(_flags, doc="As of the array."),
+    "flags": property(lambda self: self.numpy().flags, doc="As of the array."),
     "base": property(_base, doc="As of the array: refused for views while it is recorded."),
     "__array_priority__": property(_priority, doc="As of the array."),
     **{name: _given(name) for name in ("data", "ctypes")},

@@ -6,7 +6,7 @@ is one of these. They compare by what they do, so that equal calls are merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import MethodType
 from typing import Any
 
@@ -15,6 +15,7 @@ from .._tree import TreeDef
 from .dim import Dim
 
 __all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes", "replaced", "unflatten_each"]
+__all__ += ["MergedByValue", "walk"]
 
 
 def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
@@ -29,6 +30,22 @@ def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return kind(*[replaced(item, change) for item in x])
     return change(x)
+
+
+def walk(x: Any) -> Iterator[Any]:
+    """The objects in nested tuples, lists, dicts and slices."""
+    items: Iterable[Any]
+    if isinstance(x, (tuple, list)):
+        items = x
+    elif isinstance(x, dict):
+        items = x.values()
+    elif type(x) is slice:
+        items = (x.start, x.stop, x.step)
+    else:
+        yield x
+        return
+    for item in items:
+        yield from walk(item)
 
 
 def unflatten_each(trees: Iterable[TreeDef], leaves: Sequence[Any]) -> list[Any]:

@@ -105,7 +105,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     target._check_writable(symbol)
     # An array of no dimension stays one, where an operator gives a scalar.
     real = target.ndim != 0 and target.dtype is not None and target.dtype.kind in "iuf"
-    if method == "ipow" and real and found == target.spec and (_is_number(other) or _is_flat(other)):
+    if method == "ipow" and real and found == target.spec and (type(other) in (int, float, complex) or _is_flat(other)):
         return operator.pow(target, other)
     return apply(InPlace(method), (target, other), {}, target.spec, name=ufunc.__name__, scalar=False)
 
@@ -116,10 +116,6 @@ _ABSENT = object()
 def _is_flat(x: Any) -> bool:
     """Whether it is a Value beside which NumPy lays out a new array as it does the target."""
     return isinstance(x, Value) and x.ndim is not None and x.ndim < 2
-
-
-def _is_number(x: Any) -> bool:
-    return type(x) in (int, float, complex)
 
 
 def _with_number(method: str, symbol: str, target: Any, other: Any) -> Any:

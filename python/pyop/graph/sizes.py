@@ -6,12 +6,12 @@ shape has the size in it, and puts the number in the `Dim`'s place when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .._core import Value
 from ..declare.dims import Dim
-from ..declare.rebuild import call_with_sizes
+from ..declare.rebuild import call_with_sizes, walk
 from . import calls
 
 __all__ = ["apply", "holds"]
@@ -37,7 +37,7 @@ def apply(
     """
     if not holds((args, kwargs), Dim):
         return calls.apply(func, args, kwargs, specs, name=name, scalar=scalar)
-    dims = [leaf for leaf in _leaves((args, kwargs)) if isinstance(leaf, Dim)]
+    dims = [leaf for leaf in walk((args, kwargs)) if isinstance(leaf, Dim)]
     names = sorted({name for dim in dims for name in dim.names})
     carriers = {size: _carrier(size, args, kwargs, name) for size in names}
     return calls.apply(call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name, scalar=scalar)
@@ -63,30 +63,17 @@ def holds(x: Any, kind: type) -> bool:
     return False
 
 
-def _leaves(x: Any) -> Iterator[Any]:
-    if isinstance(x, (tuple, list)):
-        for item in x:
-            yield from _leaves(item)
-    elif isinstance(x, dict):
-        for item in x.values():
-            yield from _leaves(item)
-    elif isinstance(x, slice):
-        yield from (x.start, x.stop, x.step)
-    else:
-        yield x
-
-
 def _carrier(size: str, args: Any, kwargs: Any, name: str) -> tuple[Any, int]:
     """A Value and which of its axes has this size."""
     graph = None
-    for value in _leaves((args, kwargs)):
+    for value in walk((args, kwargs)):
         if not isinstance(value, Value):
             continue
         graph = value.graph
         axis = _axis(value, size)
         if axis is not None:
             return value, axis
-    for value in () if graph is None else _inputs(graph):
+    for value in () if graph is None else graph.inputs:
         axis = _axis(value, size)
         if axis is not None:
             return value, axis
@@ -94,11 +81,6 @@ def _carrier(size: str, args: Any, kwargs: Any, name: str) -> tuple[Any, int]:
         f"{name} was given the size {size}, but no input of the graph has an axis of just this size to take the number "
         f"from: give an input the shape [{size}], or compute in a pyop.op, which is called with arrays"
     )
-
-
-def _inputs(graph: Any) -> list[Any]:
-    found = graph.inputs
-    return list(found.values()) if isinstance(found, dict) else list(found)
 
 
 def _axis(value: Any, size: str) -> int | None:

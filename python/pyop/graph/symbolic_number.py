@@ -19,7 +19,7 @@ import numpy as np
 from .. import functions as rules
 from .._core import GraphBase, Value
 from ..declare.dims import Dim
-from ..declare.rebuild import MergedByValue
+from ..declare.rebuild import MergedByValue, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
@@ -137,19 +137,7 @@ def _is_plain(x: Any) -> bool:
 
 def _places_in(*args: Any) -> frozenset[int]:
     """The leaves that the Numbers among the arguments come from, in containers too."""
-    found: set[int] = set()
-    pending = list(args)
-    while pending:
-        x = pending.pop()
-        if is_number(x):
-            found |= x._places
-        elif isinstance(x, tuple | list):
-            pending += x
-        elif isinstance(x, dict):
-            pending += x.values()
-        elif type(x) is slice:
-            pending += (x.start, x.stop, x.step)
-    return frozenset(found)
+    return frozenset().union(*[x._places for x in walk(args) if is_number(x)])
 
 
 _EVERY = frozenset(range(1 << 10))  # whatever number stands there

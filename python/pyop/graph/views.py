@@ -14,6 +14,7 @@ import numpy as np
 
 from .._core import Value
 from .._tree import flatten
+from ..declare.rebuild import walk
 from .forms import found
 
 __all__ = ["share"]
@@ -96,10 +97,4 @@ def is_basic(key: Any) -> bool:
 
 def _arrays(x: Any) -> Iterator[Any]:
     """The Values and arrays in nested containers."""
-    if isinstance(x, (tuple, list)):
-        for item in x:
-            yield from _arrays(item)
-    elif isinstance(x, dict):
-        yield from _arrays(tuple(x.values()))
-    elif type(x) is Value or isinstance(x, np.ndarray):
-        yield x
+    return (leaf for leaf in walk(x) if type(leaf) is Value or isinstance(leaf, np.ndarray))
