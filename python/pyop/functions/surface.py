@@ -199,26 +199,6 @@ def _nbytes(self: Any) -> Extent:
     return mul(_size(self), _itemsize(self))
 
 
-def _transposed(self: Any) -> Any:
-    """The axes in reverse order."""
-    return np.transpose(self)
-
-
-def _matrix_transposed(self: Any) -> Any:
-    """The last two axes exchanged."""
-    return np.matrix_transpose(self)
-
-
-def _real(self: Any) -> Any:
-    """The real part."""
-    return np.real(self)
-
-
-def _imag(self: Any) -> Any:
-    """The imaginary part."""
-    return np.imag(self)
-
-
 _FUNCTIONS = (
     *("all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum"),
     *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel"),
@@ -229,7 +209,12 @@ _METHODS: tuple[Callable[..., Any], ...] = (
     *(reshape, transpose, flatten, copy, clip, compress, choose, conj, conjugate, to_device),
     *(__copy__, __deepcopy__, __array_namespace__),
 )
-_PROPERTIES = {"T": _transposed, "mT": _matrix_transposed, "real": _real, "imag": _imag}
+_PROPERTIES: dict[str, Callable[..., Any]] = {
+    "T": np.transpose,
+    "mT": np.matrix_transpose,
+    "real": np.real,
+    "imag": np.imag,
+}
 _OF_SPEC = {"size": _size, "itemsize": _itemsize, "nbytes": _nbytes, "device": _device}
 
 # --- what a kind may have to refuse
@@ -309,11 +294,12 @@ def install(kind: Any, own: Mapping[str, Any]) -> None:
     own : mapping of str
         Functions and properties by name: what is not a call, and calls that this kind does in another way.
     """
-    same = {name: entry for name, entry in SURFACE.items() if entry.function is not None}
-    shared = {name: property(entry.function) if entry.attribute else entry.function for name, entry in same.items()}
-    for name, part in {**shared, **own}.items():
-        if name in own or name not in vars(kind):
-            setattr(kind, name, part)
+    for name, entry in SURFACE.items():
+        if entry.function is not None and name not in own and name not in vars(kind):
+            shared = property(entry.function, doc=f"As `ndarray.{name}`.") if entry.attribute else entry.function
+            setattr(kind, name, shared)
+    for name, part in own.items():
+        setattr(kind, name, part)
     kind.__pandas_priority__ = PRIORITY
 
 
