@@ -51,6 +51,12 @@ bool enters_for_caller(PyFrameObject* frame) {
     return is_one_of(module, {"contextlib", "_pytest.fixtures", "pluggy._callers", "pytest_asyncio.plugin"});
 }
 
+// Empty of a frame that belongs to none.
+Ref generator_of(PyFrameObject* frame) {
+    Ref generator = Ref::steal(PyFrame_GetGenerator(frame));
+    return generator.get() == Py_None ? Ref() : std::move(generator);  // CPython 3.14 answers None
+}
+
 Ref caller_of(PyFrameObject* frame) { return Ref::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame))); }
 
 PyFrameObject* as_frame(const Ref& frame) { return reinterpret_cast<PyFrameObject*>(frame.get()); }
@@ -62,7 +68,7 @@ Ref innermost_frame() { return Ref::steal(reinterpret_cast<PyObject*>(PyThreadSt
 std::vector<Ref> holders_here() {
     std::vector<Ref> found;
     for (Ref frame = innermost_frame(); frame; frame = caller_of(as_frame(frame))) {
-        Ref generator = Ref::steal(PyFrame_GetGenerator(as_frame(frame)));
+        Ref generator = generator_of(as_frame(frame));
         const auto holds = [&](const Held& h) { return h.generator == generator.get(); };
         if (generator && std::any_of(held.begin(), held.end(), holds)) found.push_back(std::move(generator));
     }
@@ -126,7 +132,7 @@ void apply(const Setting& wanted, const Setting& touched) {
 Ref entering_generator() {
     Ref frame = innermost_frame();
     while (frame) {
-        Ref generator = Ref::steal(PyFrame_GetGenerator(as_frame(frame)));
+        Ref generator = generator_of(as_frame(frame));
         Ref caller = caller_of(as_frame(frame));
         const bool passed_on =
             enters_for_caller(as_frame(frame)) || (generator && caller && enters_for_caller(as_frame(caller)));
