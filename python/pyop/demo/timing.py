@@ -113,9 +113,5 @@ def overhead(image: Array, examples: Array, rounds: Iterable[int]) -> Overhead:
 
 def stub(arity: int, result: Any) -> Callable[..., Any]:
     """A function of so many arguments that only returns `result`."""
-    by_arity: dict[int, Callable[..., Any]] = {
-        1: lambda a: result,
-        2: lambda a, b: result,
-        3: lambda a, b, c: result,
-    }
-    return by_arity[arity]
+    by_arity: tuple[Callable[..., Any], ...] = (lambda a: result, lambda a, b: result, lambda a, b, c: result)
+    return by_arity[arity - 1]

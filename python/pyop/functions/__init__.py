@@ -88,24 +88,7 @@ def find(name: str) -> Any:
 
 
 def lookup(function: Any) -> Rule | None:
-    """Return the rule of a NumPy function, or None. Ufuncs have one rule for all, see `pyop.functions.ufuncs`.
-
-    Parameters
-    ----------
-    function : callable
-        A function of NumPy: ``np.sum``, ``np.linalg.svd``.
-
-    Returns
-    -------
-    callable or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pyop import functions
-    >>> functions.lookup(print) is None
-    True
-    """
+    """Return the rule of a NumPy function, or None. Ufuncs have one rule for all, see `pyop.functions.ufuncs`."""
     try:
         found = _rules.get(function)
     except TypeError:

@@ -14,34 +14,9 @@ from ..declare.spec import Spec
 from ..refusals import refusal
 from .operand import Operand, Shape, Sizes, extents
 
-__all__ = [
-    "AxisError",
-    "add",
-    "axes_of",
-    "axis_of",
-    "broadcast",
-    "concrete",
-    "dropped",
-    "floordiv",
-    "full",
-    "ints",
-    "least",
-    "merge",
-    "minus",
-    "mul",
-    "one_d",
-    "one_dimension",
-    "prod",
-    "reduced",
-    "replaced",
-    "same",
-    "shape_argument",
-    "sub",
-    "text",
-    "three_d",
-    "two_d",
-    "unknown",
-]
+__all__ = ["AxisError", "add", "axes_of", "axis_of", "broadcast", "concrete", "dropped", "floordiv", "full", "ints"]
+__all__ += ["least", "merge", "minus", "mul", "one_d", "one_dimension", "prod", "reduced", "replaced", "same"]
+__all__ += ["shape_argument", "sub", "text", "three_d", "two_d", "unknown"]
 
 
 def axis_of(axis: Any, ndim: int) -> int:

@@ -26,17 +26,8 @@ _COMPARISONS = frozenset(
 def infer(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the spec, or the tuple of specs, that ``getattr(ufunc, method)(*args, **kwargs)`` returns.
 
-    Parameters
-    ----------
-    ufunc : numpy.ufunc
-    method : str
-        As NumPy passes it to ``__array_ufunc__``: ``"__call__"``, ``"reduce"``, ``"accumulate"``, ``"reduceat"`` or
-        ``"outer"``.
-    args, kwargs
-        The arguments, a Spec standing for each array the graph computes.
+    `method` is as NumPy passes it to ``__array_ufunc__``; a Spec stands for each array that the graph computes.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from pyop.functions import ufuncs
     >>> from pyop.declare.spec import Spec

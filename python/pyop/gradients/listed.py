@@ -22,14 +22,7 @@ _Leaf = tuple[int, tuple[int, ...]]  # which leaf of the settled call, and where
 
 
 def pull(rule: Rule, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-    """Do as ``rule.vjp``, whatever containers hold the arrays.
-
-    Parameters
-    ----------
-    rule : Rule
-    argnums, ans, args, kwargs
-        As `Rule.vjp` has them.
-    """
+    """Do as ``rule.vjp``, whatever containers hold the arrays."""
     settled = _settle(rule, args, kwargs)
     if settled is None:
         return rule.vjp(argnums, ans, args, kwargs)
@@ -44,14 +37,7 @@ def pull(rule: Rule, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], 
     return pullback
 
 
-def push(
-    rule: Rule,
-    argnums: tuple[int, ...],
-    tangents: tuple[Any, ...],
-    ans: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
+def push(rule: Rule, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Do as ``rule.jvp``, whatever containers hold the arrays."""
     settled = _settle(rule, args, kwargs)
     if settled is None:

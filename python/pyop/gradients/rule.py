@@ -10,18 +10,9 @@ import numpy as np
 from . import table
 from .options import OPTIONS, check_options, computed_with
 from .table import NoRule, Place, Pullback, Rule, name_of
-from .unbroadcast import conj, fit_dtype, is_complex, is_zero, unbroadcast, unbroadcast_loosely
+from .unbroadcast import conj, fit_dtype, is_complex, unbroadcast, unbroadcast_loosely
 
-__all__ = [
-    "PerArgument",
-    "defjvp",
-    "defvjp",
-    "elementwise",
-    "linear",
-    "nondifferentiable",
-    "structural",
-    "unknown",
-]
+__all__ = ["PerArgument", "defjvp", "defvjp", "elementwise", "linear", "nondifferentiable", "structural", "unknown"]
 
 _REMEDY = ": keep it constant, or give the function a rule of your own with pyop.defvjp"
 Derivative = Any  # None, a number, or a callable of (t, ans, *args)
@@ -67,19 +58,13 @@ class Elementwise(Rule):
         if kwargs:
             check_options(self.func, args, kwargs)
             given = computed_with(args, kwargs)
-        derivatives = self.derivatives
 
-        def pullback(ct: Any) -> tuple[Any, ...]:
-            return tuple(
-                [
-                    None
-                    if derivatives[k] is None
-                    else unbroadcast_loosely(_adjoint(_known(self.func, derivatives, k), ct, ans, given), args[k], ans)
-                    for k in argnums
-                ]
-            )
+        def one(ct: Any, k: int) -> Any:
+            derivative = _known(self.func, self.derivatives, k)
+            found = None if derivative is None else _adjoint(derivative, ct, ans, given)
+            return unbroadcast_loosely(found, args[k], ans)
 
-        return pullback
+        return lambda ct: tuple([one(ct, k) for k in argnums])
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
         if kwargs:
@@ -110,27 +95,16 @@ def _adjoint(derivative: Derivative, ct: Any, ans: Any, args: tuple[Any, ...]) -
 class PerArgument(Rule):
     """A function, by one vjp and one jvp an argument.
 
-    Parameters
-    ----------
-    func : object
-    vjps : sequence
-        For each positional parameter a function of ``(ct, ans, *args, **kwargs)``, or None where no gradient flows.
-    jvps : sequence, optional
-        Likewise, of ``(tangent, ans, *args, **kwargs)``; "same" where the function is linear in the argument.
-    names : sequence of str
-        Of the parameters, for arguments given by keyword.
-    fits : callable
-        Brings a cotangent to dtype (and shape) of its argument.
+    For each positional parameter `vjps` has a function of ``(ct, ans, *args, **kwargs)``, or None where no gradient
+    flows; `jvps` likewise, of ``(tangent, ans, *args, **kwargs)``, or "same" where the function is linear in the
+    argument. `names` of the parameters are for arguments given by keyword. `fits` brings a cotangent to dtype (and
+    shape) of its argument.
     """
 
     def __init__(
-        self,
-        func: Any,
-        vjps: Sequence[Any] | None,
-        jvps: Sequence[Any] | None = None,
-        names: Sequence[str] = (),
+        self, func: Any, vjps: Sequence[Any] | None, jvps: Sequence[Any] | None = None, names: Sequence[str] = (),
         fits: Callable[[Any, Any, Any], Any] = fit_dtype,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(func)
         self.vjps = vjps
         self.jvps = jvps
@@ -242,7 +216,7 @@ def _call(func: Any, args: Any, kwargs: Any) -> Any:
 def _sum(a: Any, b: Any) -> Any:
     if isinstance(a, tuple):
         return tuple(y if x is None else x if y is None else x + y for x, y in zip(a, b, strict=True))
-    return b if is_zero(a) else a if is_zero(b) else a + b
+    return b if a is None else a if b is None else a + b
 
 
 class NotDifferentiable(Rule):

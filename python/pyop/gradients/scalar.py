@@ -16,12 +16,6 @@ class Scalar(float):
 
     What is computed with numbers is computed at once; one times an array of the same dtype is that array. In all else
     it stands for an array of its dtype, so that results have the bits and the dtype that this would give.
-
-    Parameters
-    ----------
-    value : float
-    dtype : dtype
-        Of real or complex numbers.
     """
 
     dtype: np.dtype[Any]

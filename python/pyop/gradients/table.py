@@ -144,13 +144,7 @@ def of_leaves(
 
 
 class Rule:
-    """How derivatives pass through one function.
-
-    Parameters
-    ----------
-    func : object
-        The key in the table.
-    """
+    """How derivatives pass through one function, which is its key in the table."""
 
     differentiable = True
     """False: the derivative is zero (or there is none) by nature, as of ``np.floor`` and ``np.argmax``."""
@@ -171,44 +165,15 @@ class Rule:
         return ""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-        """Return the function that takes the cotangent of `ans` to those of the arguments.
+        """Return the function that takes the cotangent of `ans`, the result of the call, to those of the arguments.
 
-        Parameters
-        ----------
-        argnums : tuple of int
-            Which leaves of the call; see `leaves`.
-        ans : array, or tuple of arrays
-            What the call returned.
-        args, kwargs : tuple, dict
-            What it was called with.
-
-        Returns
-        -------
-        callable
-            Takes the cotangent of `ans`, a tuple if `ans` is one, in which None stands for zero. Returns one
-            cotangent for each of `argnums`: dtype and shape of the argument, or None for zero.
+        It takes a tuple if `ans` is one, in which None stands for zero, and returns one cotangent for each of `argnums`
+        (see `leaves`): dtype and shape of the argument, or None for zero.
         """
         self.refuse("reverse mode", "defvjp")
 
-    def jvp(
-        self,
-        argnums: tuple[int, ...],
-        tangents: tuple[Any, ...],
-        ans: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
-        """Return the tangent of `ans`, a tuple if `ans` is one; None for zero.
-
-        Parameters
-        ----------
-        argnums : tuple of int
-            Which leaves of the call have a tangent.
-        tangents : tuple of array
-            One for each of `argnums`.
-        ans, args, kwargs
-            As for `vjp`.
-        """
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the tangent of `ans`, a tuple if `ans` is one, of a tangent for each of `argnums`; None for zero."""
         self.refuse("forward mode", "defjvp")
 
     def refuse(self, mode: str, definer: str) -> NoReturn:
@@ -227,18 +192,9 @@ def add(rule: R) -> R:
 def lookup(func: Any) -> Rule | None:
     """Return the gradient rule of a function; None if it has none.
 
-    Parameters
-    ----------
-    func : object
-        A ufunc, a pair of ufunc and method name (``(np.add, "reduce")``, or the method itself), a NumPy function, an
-        op, or anything a rule was defined for.
+    It is a ufunc, a pair of ufunc and method name (``(np.add, "reduce")``, or the method itself), a NumPy function, an
+    op, or anything a rule was defined for.
 
-    Returns
-    -------
-    Rule or None
-
-    Examples
-    --------
     >>> import numpy as np
     >>> rule = lookup(np.multiply)
     >>> rule.vjp((0, 1), np.float64(6.0), (2.0, 3.0), {})(1.0)

@@ -7,7 +7,7 @@ that looks when it runs; such functions are made by `primitive`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,19 +18,8 @@ from ..declare.spec import Spec
 from ..functions import rule as spec_rule
 from .scalar import Scalar
 
-__all__ = [
-    "broadcast_like",
-    "conj",
-    "dtype_of",
-    "fit_dtype",
-    "is_complex",
-    "is_zero",
-    "number_of",
-    "primitive",
-    "shape_of",
-    "unbroadcast",
-    "unbroadcast_loosely",
-]
+__all__ = ["broadcast_like", "conj", "dtype_of", "fit_dtype", "is_complex", "number_of", "primitive"]
+__all__ += ["protocol_of", "shape_of", "unbroadcast", "unbroadcast_loosely"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Shape = tuple[Extent, ...] | None
@@ -42,25 +31,14 @@ _PLAIN = (*_NUMBERS, np.generic)
 def primitive(infer: Callable[..., Any]) -> Callable[[F], F]:
     """Make a function of arrays take part in NumPy's protocol as NumPy's own functions do.
 
-    Parameters
-    ----------
-    infer : callable
-        The spec of the result, from the arguments with a Spec in place of each Value.
+    `infer` tells the spec of the result, from the arguments with a Spec in place of each Value.
     """
 
     def make(function: F) -> F:
         @functools.wraps(function)
         def public(*args: Any, **kwargs: Any) -> Any:
-            for argument in args:
-                hook = _hook(argument)
-                if hook is not None:
-                    return hook(public, (type(argument),), args, kwargs)
-                if type(argument) is tuple or type(argument) is list:
-                    for item in argument:
-                        hook = _hook(item)
-                        if hook is not None:
-                            return hook(public, (type(item),), args, kwargs)
-            return function(*args, **kwargs)
+            asked = protocol_of(args)
+            return function(*args, **kwargs) if asked is None else asked[1](public, asked[:1], args, kwargs)
 
         spec_rule(public)(infer)
         return public  # type: ignore[return-value]
@@ -68,15 +46,14 @@ def primitive(infer: Callable[..., Any]) -> Callable[[F], F]:
     return make
 
 
-def _hook(x: Any) -> Any:
-    if type(x) is np.ndarray or issubclass(type(x), _PLAIN):
-        return None
-    return getattr(x, "__array_function__", None)
-
-
-def is_zero(x: Any) -> bool:
-    """Tell whether a cotangent or tangent is left out because it is zero."""
-    return x is None
+def protocol_of(arguments: Iterable[Any]) -> tuple[type, Any] | None:
+    """Return the first type among arguments, and in lists of them, that has a say in functions, and its protocol."""
+    for argument in arguments:
+        for item in argument if type(argument) in (tuple, list) else (argument,):
+            kind = type(item)
+            if kind is not np.ndarray and not issubclass(kind, _PLAIN) and hasattr(kind, "__array_function__"):
+                return kind, item.__array_function__
+    return None
 
 
 def shape_of(x: Any) -> Shape:
@@ -131,16 +108,9 @@ def fit_dtype(ct: Any, like: Any, ans: Any = None) -> Any:
 
 
 def unbroadcast(ct: Any, like: Any, ans: Any = None) -> Any:
-    """Return a cotangent of `ans` in dtype and shape of an argument that was broadcast to it.
+    """Return a cotangent in dtype and shape of an argument, `like`, which was broadcast to `ans`.
 
-    Parameters
-    ----------
-    ct : array
-        Its shape broadcasts to that of `ans`.
-    like : array
-        The argument.
-    ans : array, optional
-        What the argument was broadcast to; what `ct` has the shape of by default.
+    The shape of `ct` broadcasts to that of `ans`, and is that of `ans` by default.
     """
     if ct is None:
         return None

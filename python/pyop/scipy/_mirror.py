@@ -6,19 +6,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..declare.spec import Spec
 from ..functions import rule as spec_rule
 from ..functions.operand import one, operand, probe
 from ..functions.shape import broadcast
 from ..gradients import table
 from ..gradients.rule import PerArgument, unknown
-from ..gradients.unbroadcast import unbroadcast
+from ..gradients.unbroadcast import protocol_of, unbroadcast
 
 __all__ = ["by_factors", "elementwise_spec", "mirrored", "rest_of"]
-
-_PLAIN = (int, float, complex, str, np.generic, np.ndarray, type(None))
 
 
 def mirrored(
@@ -26,24 +22,14 @@ def mirrored(
 ) -> Callable[..., Any]:
     """A function that does what `function` does, and asks Tensors and Values first.
 
-    Parameters
-    ----------
-    function : callable
-        Of arrays.
-    module : str
-        Where the new one is found.
-    specs : callable
-        What it returns, of the arguments with a Spec in the place of each Value.
-    name : str, optional
-        The path to it in its module, if that is not the name of `function`.
+    It is found in `module`, by the path `name` if that is not the name of `function`. `specs` tells what it returns, of
+    the arguments with a Spec in the place of each Value.
     """
 
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
-        asked = _asked(args, kwargs)
-        if asked is None:
-            return function(*args, **kwargs)
-        return asked.__array_function__(public, (type(asked),), args, kwargs)
+        asked = protocol_of((*args, *kwargs.values()))
+        return function(*args, **kwargs) if asked is None else asked[1](public, asked[:1], args, kwargs)
 
     public.__module__ = module
     public.__qualname__ = name or function.__name__
@@ -51,16 +37,6 @@ def mirrored(
     public.__doc__ = f"``{module.removeprefix('pyop.')}.{public.__qualname__}``, for Tensors and Values too."
     spec_rule(public)(specs)
     return public
-
-
-def _asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The first argument that has a say."""
-    for argument in (*args, *kwargs.values()):
-        items = argument if type(argument) in (tuple, list) else (argument,)
-        for item in items:
-            if not issubclass(type(item), _PLAIN) and hasattr(type(item), "__array_function__"):
-                return item
-    return None
 
 
 def elementwise_spec(function: Callable[..., Any]) -> Callable[..., Spec]:
@@ -75,15 +51,9 @@ def elementwise_spec(function: Callable[..., Any]) -> Callable[..., Spec]:
 
 
 def by_factors(public: Callable[..., Any], names: Sequence[str], factors: Sequence[Any]) -> None:
-    """The gradient rule of an elementwise function of real numbers.
+    """The gradient rule of an elementwise function of real numbers, by its derivatives by each parameter.
 
-    Parameters
-    ----------
-    public : callable
-    names : sequence of str
-        Of the parameters.
-    factors : sequence
-        The derivatives by each, as functions of ``(ans, *args, **kwargs)``; None where nobody knows it.
+    They are functions of ``(ans, *args, **kwargs)``; None where nobody knows it.
     """
 
     def rule_of(factor: Any) -> Any:

@@ -17,6 +17,7 @@ from ..functions.linalg.grad import h, mm
 from ..functions.operand import Operand, Sample, operand, probe
 from ..functions.shape import broadcast
 from ..gradients import table
+from ..gradients.adjoints import along
 from ..gradients.rule import PerArgument
 from ..gradients.unbroadcast import conj, is_complex, shape_of, unbroadcast
 from ..transforms.composite import composite
@@ -163,23 +164,19 @@ def _turned(m: Any, trans: int) -> Any:
     return m if trans == 0 else np.swapaxes(m, -1, -2) if trans == 1 else h(m)
 
 
-def _back_triangular(ct: Any, a: Any, b: Any, trans: int, lower: bool, unit: bool) -> Any:
-    """The solution with the conjugate transpose of what `trans` makes of the matrix."""
-    if trans == 1:
-        return conj(_solved(lambda x: solve_triangular(a, x, 0, lower, unit), conj(ct), b))
-    return _solved(lambda x: solve_triangular(a, x, 2 if trans == 0 else 0, lower, unit), ct, b)
-
-
 def _triangular_a(ct: Any, ans: Any, a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False,
                   *rest: Any, **kw: Any) -> Any:  # fmt: skip
-    how = _how(trans)
-    back = _back_triangular(ct, a, b, how, lower, unit_diagonal)
-    return _triangle(-_turned(_pairs(back, ans, b), how), lower, unit_diagonal)
+    back = _triangular_b(ct, ans, a, b, trans, lower, unit_diagonal)
+    return _triangle(-_turned(_pairs(back, ans, b), _how(trans)), lower, unit_diagonal)
 
 
 def _triangular_b(ct: Any, ans: Any, a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False,
                   *rest: Any, **kw: Any) -> Any:  # fmt: skip
-    return _back_triangular(ct, a, b, _how(trans), lower, unit_diagonal)
+    """The solution with the conjugate transpose of what `trans` makes of the matrix."""
+    how = _how(trans)
+    if how == 1:
+        return conj(_solved(lambda x: solve_triangular(a, x, 0, lower, unit_diagonal), conj(ct), b))
+    return _solved(lambda x: solve_triangular(a, x, 2 if how == 0 else 0, lower, unit_diagonal), ct, b)
 
 
 def _triangular_a_tangent(t: Any, ans: Any, a: Any, b: Any, trans: Any = 0, lower: Any = False,
@@ -206,14 +203,8 @@ def _moved(x: Any, by: int, axis: int) -> Any:
         return x
     size = np.shape(x)[axis]
     gap = abs(by) if not isinstance(size, int) else min(abs(by), size)
-    keep = slice(None, -gap) if by > 0 else slice(gap, None)
-    index = (slice(None),) * (len(shape_of(x) or ()) + axis) + (keep,) + (slice(None),) * (-axis - 1)
-    kept = x[index]
-    zeros = np.zeros_like(x)[
-        (*index[: len(index) + axis], slice(0, gap), *index[len(index) + axis + 1 :])
-        if axis != -1
-        else (*index[:-1], slice(0, gap))
-    ]
+    kept = x[along(axis, slice(None, -gap) if by > 0 else slice(gap, None))]
+    zeros = np.zeros_like(x[along(axis, slice(0, gap))])
     return np.concatenate([zeros, kept] if by > 0 else [kept, zeros], axis=axis)
 
 

@@ -106,20 +106,17 @@ nondifferentiable(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.spac
      np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
      np.isfinite, np.isinf, np.isnan, np.isnat,
      np.logical_and, np.logical_or, np.logical_not, np.logical_xor,
-     np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift, np.gcd, np.lcm)
+     np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift, np.gcd, np.lcm,
+     np.round, np.around, np.fix, np.iscomplex, np.isreal, np.isposinf, np.isneginf,
+     np.isclose, np.allclose, np.array_equal, np.array_equiv)
 # fmt: on
 if hasattr(np, "bitwise_count"):
     nondifferentiable(np.bitwise_count)
 # What an operator adds to a graph where the dtypes are not known.
 for _operator, _ufunc in (
-    (operator.add, np.add),
-    (operator.sub, np.subtract),
-    (operator.mul, np.multiply),
-    (operator.truediv, np.divide),
-    (operator.pow, np.power),
-    (operator.mod, np.remainder),
-    (operator.neg, np.negative),
-    (operator.pos, np.positive),
+    *((operator.add, np.add), (operator.sub, np.subtract), (operator.mul, np.multiply)),
+    *((operator.truediv, np.divide), (operator.pow, np.power), (operator.mod, np.remainder)),
+    *((operator.neg, np.negative), (operator.pos, np.positive)),
 ):
     elementwise(_operator, *derivatives_of(_ufunc))
 structural(
@@ -188,16 +185,3 @@ structural(
 )
 structural(np.sinc, (lambda ct, ans, x: conj(_sinc(conj(ct), ans, x)),), (_sinc,), ("x",))
 structural(np.unwrap, (lambda ct, ans, p, *args, **kw: ct,), (lambda t, ans, p, *args, **kw: t,), ("p",))
-nondifferentiable(
-    np.round,
-    np.around,
-    np.fix,
-    np.iscomplex,
-    np.isreal,
-    np.isposinf,
-    np.isneginf,
-    np.isclose,
-    np.allclose,
-    np.array_equal,
-    np.array_equiv,
-)

@@ -18,30 +18,27 @@ from ...transforms.composite import composite
 _OTHER: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _complex(back: Any) -> Any:
-    def vjp(ct: Any, ans: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
-        found = back(ct, None, axis, _OTHER[norm])
-        return found if n is None else resize_like(found, a, (axis,))
+def _complex(back: Any, default: Any) -> Any:
+    """Return the adjoint of a transform of complex arrays along an axis, or along several."""
 
-    return vjp
-
-
-def _complex_n(back: Any, default: Any) -> Any:
-    def vjp(ct: Any, ans: Any, a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Any:
+    def vjp(ct: Any, ans: Any, a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None,
+            **of_one: Any) -> Any:  # fmt: skip
+        s, axes = of_one.get("n", s), of_one.get("axis", axes)
         found = back(ct, None, axes, _OTHER[norm])
         if s is None:
             return found
-        return resize_like(found, a, tuple(range(-len(s), 0)) if axes is None else tuple(axes))
+        return resize_like(found, a, (axes,) if np.ndim(s) == 0 else axes or range(-len(s), 0))
 
     return vjp
 
 
-linear(np.fft.fft, _complex(np.fft.ifft))
-linear(np.fft.ifft, _complex(np.fft.fft))
-linear(np.fft.fftn, _complex_n(np.fft.ifftn, None))
-linear(np.fft.ifftn, _complex_n(np.fft.fftn, None))
-linear(np.fft.fft2, _complex_n(np.fft.ifft2, (-2, -1)))
-linear(np.fft.ifft2, _complex_n(np.fft.fft2, (-2, -1)))
+for _func, _back, _axes in (
+    (np.fft.fft, np.fft.ifft, -1),
+    (np.fft.fftn, np.fft.ifftn, None),
+    (np.fft.fft2, np.fft.ifft2, (-2, -1)),
+):
+    linear(_func, _complex(_back, _axes))
+    linear(_back, _complex(_func, _axes))
 
 
 # --- of real arrays: half of the coefficients say it all

@@ -17,16 +17,8 @@ _TOO_MANY = "too many indices for array: array is {}-dimensional, but {} were in
 
 
 def getitem(array: Any, key: Any) -> Spec:
-    """Return the spec of ``array[key]``.
+    """Return the spec of ``array[key]``; a Spec in the key stands for an index that the graph computes.
 
-    Parameters
-    ----------
-    array : Spec
-    key : object
-        An index as NumPy takes it; a Spec stands for an index that the graph computes.
-
-    Examples
-    --------
     >>> from pyop.functions.indexing.spec import getitem
     >>> from pyop.declare.spec import Spec
     >>> str(getitem(Spec.parse("float64[n, 4, 5]"), (..., slice(1, None), 0)))

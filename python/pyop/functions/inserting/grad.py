@@ -25,6 +25,7 @@ def _repeat(ct: Any, ans: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
 
 
 def _pad(ct: Any, ans: Any, a: Any, pad_width: Any, mode: Any = "constant", **kw: Any) -> Any:
+    _check_mode(mode, kw)
     around = pad_with_zeros if mode in ("constant", "empty") else np.pad
     return move_back(around, 0, ct, (a, pad_width, mode), kw)
 
@@ -50,12 +51,7 @@ def _check_mode(mode: Any, kw: dict[str, Any]) -> None:
 _COPIES = frozenset(("constant", "edge", "reflect", "symmetric", "wrap", "empty"))
 
 
-def _pad_checked(ct: Any, ans: Any, a: Any, pad_width: Any, mode: Any = "constant", **kw: Any) -> Any:
-    _check_mode(mode, kw)
-    return _pad(ct, ans, a, pad_width, mode, **kw)
-
-
 movement(np.tile, names=("A",))
 linear(np.repeat, _repeat)
-structural(np.pad, (_pad_checked,), (_pad_tangent,), ("array",))
+structural(np.pad, (_pad,), (_pad_tangent,), ("array",))
 movement(np.delete, names=("arr",))
