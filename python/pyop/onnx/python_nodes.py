@@ -119,20 +119,8 @@ class _Call:
             given = path_of(function)
             if given is not None and w.dialect == "name":
                 given = getattr(function, "__name__", given)
-        if given is None and isinstance(function, InPlace):
-            self.fail(
-                f"it is an augmented assignment ({function.method}) of dtypes that no operator computes with; write "
-                "y = y + z.astype(y.dtype) instead of y += z, or graph.save(path), which keeps any"
-            )
-        if given is None and type(function).__module__.startswith("pyop.gradients."):
-            self.fail(
-                "it is part of a derivative by tangents, by a Jacobian or by differences, and PythonOpGrad has "
-                "gradients by @op.vjp alone; graph.save(path) keeps any"
-            )
         if given is None:
-            self.fail(
-                f"{function!r:.200} has no import path; give it a name with export(..., names={{function: name}})"
-            )
+            self.fail(_why_no_name(function))
         problem = w.remember(given, function)
         if problem is not None:
             self.fail(problem)
@@ -369,6 +357,20 @@ class _Call:
             read = [next(given).name, *("" if absent else next(given).name for absent in call.absent)]
             self.describe(outputs, call.declared.outputs)
             w.add("PythonOpGrad", attributes, read, list(outputs), self.node.name)
+
+
+def _why_no_name(function: Any) -> str:
+    if isinstance(function, InPlace):
+        return (
+            f"it is an augmented assignment ({function.method}) of dtypes that no operator computes with; write "
+            "y = y + z.astype(y.dtype) instead of y += z, or graph.save(path), which keeps any"
+        )
+    if type(function).__module__.startswith(("pyop.gradients.", "pyop.transforms.")):
+        return (
+            "it is part of a derivative by tangents, by a Jacobian or by differences, and PythonOpGrad has gradients "
+            "by @op.vjp alone; graph.save(path) keeps any"
+        )
+    return f"{function!r:.200} has no import path; give it a name with export(..., names={{function: name}})"
 
 
 def _hashable(function: Any) -> bool:
