@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
 from .attributes import BACKWARD, DOMAIN, FORWARD, Backward, Forward, node_label, read_backward, read_forward
 from .callee import Callee, write_callee
@@ -95,8 +96,6 @@ def why_no_constant(label: str, value: Any, dialect: str) -> str | None:
 
 def set_attributes(node: Any, attributes: dict[str, Any]) -> None:
     """Give a PythonOp or PythonOpGrad these attributes, and no others."""
-    from onnx import helper
-
     known = FORWARD if node.op_type == "PythonOp" else BACKWARD
     del node.attribute[:]
     for name, value in attributes.items():

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from onnx import AttributeProto, helper
+
 from .callee import read_callee
 from .elements import dtype_of, name_of, printable
 
@@ -20,8 +22,7 @@ DOMAIN = "com.microsoft"
 TEXT_AS_BYTES = "pyop.text_as_bytes"  # metadata of nodes of earlier versions: the function takes text as bytes
 KEYWORDS = "pyop.keywords"  # metadata of a node: the names of its last arguments, for people and for earlier versions
 
-_FLOAT, _INT, _STRING, _FLOATS, _INTS = 1, 2, 3, 6, 7
-_KIND_NAMES = {_FLOAT: "FLOAT", _INT: "INT", _STRING: "STRING", _FLOATS: "FLOATS", _INTS: "INTS"}
+_INT, _STRING, _FLOATS, _INTS = AttributeProto.INT, AttributeProto.STRING, AttributeProto.FLOATS, AttributeProto.INTS
 
 # Family of constants: the type of its buffer, and what makes a Python object of an item.
 _FAMILIES: dict[str, tuple[int, Callable[[Any], Any]]] = {
@@ -134,9 +135,14 @@ class _Reader:
             if attribute.ref_attr_name:
                 self.fail(name, f"refers to the attribute {attribute.ref_attr_name!r:.80} of a function")
             if attribute.type != known[name]:
-                kind = _KIND_NAMES.get(attribute.type, f"type {attribute.type}")
-                self.fail(name, f"must be {_KIND_NAMES[known[name]]}, not {kind}")
-            self.values[name] = _value_of(self, attribute)
+                must, kind = map(AttributeProto.AttributeType.Name, (known[name], attribute.type))
+                self.fail(name, f"must be {must}, not {kind}")
+            self.values[name] = helper.get_attribute_value(attribute)
+            if attribute.type == _STRING:
+                try:
+                    self.values[name] = attribute.s.decode("utf-8")
+                except UnicodeDecodeError:
+                    self.fail(name, "is not UTF-8 text")
 
     def fail(self, attribute: str, problem: str) -> NoReturn:
         raise ValueError(f"{self.label}, attribute {attribute!r:.80}: {problem}")
@@ -196,19 +202,6 @@ class _Reader:
         if set(items) - {0, 1}:
             self.fail(name, f"must be made of 0 and 1, not {items!r:.80}")
         return tuple(map(bool, items))
-
-
-def _value_of(reader: _Reader, attribute: Any) -> Any:
-    if attribute.type == _INT:
-        return int(attribute.i)
-    if attribute.type == _FLOAT:
-        return float(attribute.f)
-    if attribute.type == _STRING:
-        try:
-            return bytes(attribute.s).decode("utf-8")
-        except UnicodeDecodeError:
-            reader.fail(attribute.name, "is not UTF-8 text")
-    return list(attribute.ints if attribute.type == _INTS else attribute.floats)
 
 
 def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None = None) -> Forward:

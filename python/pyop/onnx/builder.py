@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from onnx import ValueInfoProto, helper, numpy_helper, shape_inference
 
 from .._core import __version__ as pyop_version
 from ..declare.dims import Dim
@@ -73,8 +74,6 @@ class Types:
 
     def _infer(self) -> None:
         """Look at the nodes that have been written since the last time."""
-        from onnx import helper, shape_inference
-
         b = self.builder
         nodes, self._seen = b.nodes[self._seen :], len(b.nodes)
         made = {name for node in nodes for name in node.output}
@@ -99,8 +98,6 @@ class Types:
 
     def infos(self, names: Iterable[str]) -> list[Any]:
         """Return the ValueInfoProto of each tensor."""
-        from onnx import ValueInfoProto
-
         return [ValueInfoProto(name=name, type=self.known.get(name)) for name in names]
 
 
@@ -124,8 +121,6 @@ class ModelBuilder:
 
     def add(self, op_type: str, inputs: list[str], outputs: list[str], name: str, **more: Any) -> Any:
         """Add a node; its name is changed where another has it, as runtimes refuse two of one name."""
-        from onnx import helper
-
         made = helper.make_node(op_type, inputs, outputs, name=self.node_names.fresh(name), **more)
         self.nodes.append(made)
         return made
@@ -144,8 +139,6 @@ class ModelBuilder:
 
     def constant(self, array: np.ndarray[Any, Any], name: str) -> None:
         """Add a constant under a name."""
-        from onnx import numpy_helper
-
         self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
 
     def drop_initializers(self, count: int) -> None:
@@ -156,8 +149,6 @@ class ModelBuilder:
 
     def wrap(self, graph: Any) -> Any:
         """Return the model of a graph."""
-        from onnx import helper
-
         opsets = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
         return helper.make_model(
             graph,
@@ -170,8 +161,6 @@ class ModelBuilder:
 
     def model(self, name: str, inputs: list[Any], outputs: list[Any]) -> Any:
         """Return the ModelProto, with these ValueInfoProtos of inputs and outputs."""
-        from onnx import helper
-
         ends = {info.name for info in (*inputs, *outputs)} | self.untold
         made = [name for node in self.nodes for name in node.output if name in self.types.known and name not in ends]
         graph = helper.make_graph(
@@ -203,7 +192,5 @@ def tensor_type(spec: Spec) -> Any:
 
 def typed(code: int, shape: Any) -> Any:
     """Return the TypeProto of an element type and a shape."""
-    from onnx import helper
-
     sizes = [size if isinstance(size, int) else str(size) if isinstance(size, Dim) else None for size in shape or ()]
     return helper.make_tensor_type_proto(code, None if shape is None else sizes)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from onnx import TensorProto
 
 from .attributes import Forward, Port
 from .loading import read_model
@@ -31,20 +32,7 @@ __all__ = ["register_extensions", "write_extension"]
 
 DOMAIN = "ai.onnx.contrib"
 # Float16 ends the process there, and complex and bfloat16 have no path through Python lists.
-_TYPES = {
-    1: "dt_float",
-    2: "dt_uint8",
-    3: "dt_int8",
-    4: "dt_uint16",
-    5: "dt_int16",
-    6: "dt_int32",
-    7: "dt_int64",
-    8: "dt_string",
-    9: "dt_bool",
-    11: "dt_double",
-    12: "dt_uint32",
-    13: "dt_uint64",
-}
+_TYPES = {code: f"dt_{TensorProto.DataType.Name(code).lower()}" for code in (*range(1, 10), 11, 12, 13)}
 
 
 def write_extension(nodes: PythonNodes, call: Any) -> None:

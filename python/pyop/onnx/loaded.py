@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from onnx import TypeProto
+
 from .. import _core
 from .._core import Value
 from .._tree import TreeDef
@@ -44,8 +46,6 @@ class ModelFacts:
 
 def facts_of(_home: Any, description: Mapping[str, Any]) -> ModelFacts:
     """Return the facts of a description; those of earlier versions hold more, which the nodes hold themselves today."""
-    from onnx import TypeProto
-
     types = {
         (int(node), int(output)): TypeProto.FromString(base64.b85decode(text))
         for node, output, text in description["types"]

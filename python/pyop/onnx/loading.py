@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import SparseTensorProto
+from google.protobuf.message import DecodeError
+from onnx import ModelProto, SparseTensorProto, external_data_helper
 
 from .._core import Value
 from ..declare.spec import Spec
@@ -96,14 +97,11 @@ def load(
 
 def read_model(model: Any, *, external: bool = True) -> Any:
     """The ModelProto of a path, bytes or itself, with what a file keeps in others; ValueError if it is none."""
-    import onnx
-    from google.protobuf.message import DecodeError
-
     proto = model
     if isinstance(model, str | os.PathLike | bytes | bytearray | memoryview):
         path = os.fspath(model) if isinstance(model, str | os.PathLike) else None
         data: Any = model if path is None else Path(path).read_bytes()
-        proto = onnx.ModelProto()
+        proto = ModelProto()
         try:
             proto.ParseFromString(bytes(data))
         except DecodeError as error:
@@ -111,7 +109,7 @@ def read_model(model: Any, *, external: bool = True) -> Any:
             raise ValueError(f"{what} no ONNX model: {printable(error)}") from None
         if path is not None and external:
             _load_external(proto, os.path.dirname(os.path.abspath(path)))
-    elif not isinstance(model, onnx.ModelProto):
+    elif not isinstance(model, ModelProto):
         raise TypeError(f"a model is an onnx.ModelProto, its bytes or a path, got {type(model).__name__} {model!r:.80}")
     if not proto.HasField("graph") or proto.ir_version < 1:
         raise ValueError("this is no ONNX model: it has no graph, or no ir_version")
@@ -119,8 +117,6 @@ def read_model(model: Any, *, external: bool = True) -> Any:
 
 
 def _load_external(proto: Any, folder: str) -> None:
-    from onnx import external_data_helper
-
     try:
         external_data_helper.load_external_data_for_model(proto, folder)
     except Exception as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from onnx import NodeProto
 
 from .._core import Contract, InputError, Op, OutputError
 from .._tree import flatten
@@ -136,8 +137,6 @@ class _Node:
 
 def call_again(home: Any, node: bytes, names: tuple[str, ...] = (), dtypes: tuple[Any, ...] = ()) -> Any:
     """What a pickle makes of what a node of a model calls."""
-    from onnx import NodeProto
-
     return home.call(NodeProto.FromString(node), names, dtypes)
 
 

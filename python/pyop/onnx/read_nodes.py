@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
+from onnx import GraphProto, checker, defs, helper, version_converter
+
 from ..graph.node_call import unwrapped
 from .attribute_writer import speak
 from .attributes import node_label
@@ -21,8 +23,6 @@ __all__ = ["fits", "version_for", "write_read_node"]
 @lru_cache(maxsize=4096)
 def _means_the_same(op_type: str, have: int, want: int) -> bool:
     """Whether an operator of one version is written the same way, and means the same, in another."""
-    from onnx import defs
-
     try:
         a, b = defs.get_schema(op_type, have), defs.get_schema(op_type, want)
     except defs.SchemaError:
@@ -64,8 +64,6 @@ def version_for(functions: Iterable[Any]) -> int:
 
 def _converted(builder: ModelBuilder, node: Any, have: int) -> list[Any]:
     """A node of an older version as nodes of that of the model, by the onnx package; ValueError if that cannot."""
-    from onnx import GraphProto, checker, helper, version_converter
-
     want = builder.opsets[""]
     if fits(node, have, want):
         return [node]
@@ -104,8 +102,6 @@ def _converted(builder: ModelBuilder, node: Any, have: int) -> list[Any]:
 
 def _complete(node: Any, n_outputs: int, have: int) -> None:
     """Write down what the converter leaves out."""
-    from onnx import helper
-
     told: dict[str, Any] = {}
     if node.op_type == "Resize" and have < 11:  # before there were modes, there was this one
         told = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}

@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from onnx import FunctionProto, GraphProto, ValueInfoProto
+from onnx import __version__ as onnx_version
 
 from .._core import OutputError
 from ..declare.rebuild import CallForOne
@@ -88,9 +90,6 @@ class Reference:
 
     def evaluate(self, node: Any, label: str) -> Any:
         """An evaluator of one node."""
-        from onnx import GraphProto, ValueInfoProto
-        from onnx import __version__ as onnx_version
-
         copy = copied(node)
         if copy.domain == "ai.onnx":
             copy.domain = ""
@@ -169,8 +168,6 @@ class ReferenceCall:
 def _unpickled(
     opsets: dict[str, int], functions: list[bytes], table: Table, strict: bool, pointers: dict[int, Any] | None
 ) -> Reference:
-    from onnx import FunctionProto
-
     return Reference(opsets, [FunctionProto.FromString(body) for body in functions], table, strict, pointers)
 
 

@@ -185,9 +185,12 @@ class Table:
 
     def resolve(self, name: str) -> Implementation | str:
         """By import path; the reason if that does not lead to a function, or must not be tried."""
-        found = self.embedded.get(name, self.trust) if name in self.embedded else import_path(name, self.trust)
+        found = self.object_at(name)
         if isinstance(found, str):
             return found
-        made = as_implementation(found)
-        self.imported[name] = made
-        return made
+        self.imported[name] = as_implementation(found)
+        return self.imported[name]
+
+    def object_at(self, path: str) -> Any:
+        """What a name leads to that is stored by value or an import path; a str that says why there is nothing."""
+        return self.embedded.get(path, self.trust) if path in self.embedded else import_path(path, self.trust)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from onnx import numpy_helper
 
 from .elements import to_array
 
@@ -49,6 +50,4 @@ def to_dense(sparse: Any, what: str) -> np.ndarray[Any, Any]:
 
 def dense_tensor(sparse: Any, what: str) -> Any:
     """A TensorProto of the same name and content."""
-    from onnx import numpy_helper
-
     return numpy_helper.from_array(to_dense(sparse, what), sparse.values.name)

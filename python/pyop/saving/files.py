@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..onnx.loading import load as load_onnx
 from ..onnx.loading import read_model
 from ..onnx.model_file import save_model
 from ..onnx.registry import Table
-from ..onnx.trust import Trust, import_path
+from ..onnx.trust import Trust
 from . import onnx_nodes
 from .digest import digest
 from .parts import Parts, parts_of, put_into, put_together
@@ -132,7 +132,7 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
         )
     table = Table(functions, Trust.make(trust, modules), Embedded.of(model))
     try:
-        reader = Reader(_Resolver(table, functions or {}).find, table.trust.runs)
+        reader = Reader(_resolver(table, functions or {}), table.trust.runs)
         reader.homes += [onnx_nodes.read_model(one, table, reader.read) for one in description.get("models", ())]
         earlier, calls = description.get("onnx"), {}
         if earlier is not None:
@@ -148,31 +148,23 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
         raise ValueError(f"the description of the graph is malformed: {error!r:.300}") from error
 
 
-class _Resolver:
-    def __init__(self, table: Table, given: Mapping[str, Any]) -> None:
-        self.table = table
-        self.given = given
-        self.found: dict[str, Any] = {}
+def _resolver(table: Table, given: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """What finds the objects of import paths: given ones first, then those stored by value, then those in modules."""
+    known = dict(given)
 
-    def find(self, path: Any) -> Any:
+    def find(path: Any) -> Any:
         if not isinstance(path, str):
             raise ValueError(f"{path!r:.80} is no import path")
-        if path in self.given:
-            return self.given[path]
-        if path in self.table.embedded:
-            found = self.table.embedded.get(path, self.table.trust)
-            if isinstance(found, str):
-                raise LookupError(f"the graph calls {path!r:.200}: {found}")
-            return found
-        if path not in self.found:
-            found = import_path(path, self.table.trust)
-            if isinstance(found, str):
-                raise LookupError(
-                    f"the graph calls {path!r:.200}, which is not known here: {found}. Give it with "
-                    f"load(..., functions={{{path!r:.80}: f}})"
-                )
-            self.found[path] = found
-        return self.found[path]
+        if path not in known:
+            known[path] = table.object_at(path)
+        if isinstance(known[path], str) and path not in given:
+            remedy = f"load(..., functions={{{path!r:.80}: f}})"
+            raise LookupError(
+                f"the graph calls {path!r:.200}, which is not known here: {known[path]}. Give it with {remedy}"
+            )
+        return known[path]
+
+    return find
 
 
 def _graph(description: dict[str, Any], model: Any, reader: Reader, earlier: dict[int, Any]) -> Graph:

@@ -6,6 +6,9 @@ import base64
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from google.protobuf.message import DecodeError
+from onnx import FunctionProto, NodeProto
+
 from ..onnx.attributes import DOMAIN
 from ..onnx.callee import read_callee
 from ..onnx.python_op import GradientCall, PythonCall
@@ -44,8 +47,6 @@ def write_node(homes: list[Reference], call: Any, write: Callable[[Any], Any]) -
 
 def read_node(homes: list[Reference], x: Any, read: Callable[[Any], Any]) -> Any:
     """Return what `write_node` has written."""
-    from onnx import NodeProto
-
     number, text, names, dtypes = x
     return homes[int(number)].call(_proto(NodeProto, text), tuple(map(str, names)), tuple(map(read, dtypes)))
 
@@ -58,8 +59,6 @@ def describe_model(home: Reference, write: Callable[[Any], Any]) -> dict[str, An
 
 def read_model(description: Any, table: Table, read: Callable[[Any], Any]) -> Reference:
     """Return what `describe_model` has described."""
-    from onnx import FunctionProto
-
     opsets = {str(domain): int(version) for domain, version in description["opsets"].items()}
     functions = [_proto(FunctionProto, text) for text in description["functions"]]
     return Reference(opsets, functions, table, bool(description["strict"]), read(description["pointers"]))
@@ -70,7 +69,6 @@ def earlier_calls(description: Any, home: Reference) -> dict[int, Callable[[tupl
 
     Those kept the nodes of the model in one list, by the index of the node of the graph.
     """
-    from onnx import NodeProto
 
     def maker(text: str, names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], Any]:
         return lambda dtypes: home.one_result(home.call(_proto(NodeProto, text), names, dtypes), len(dtypes))
@@ -87,8 +85,6 @@ def _text(proto: Any) -> str:
 
 
 def _proto(kind: Any, text: str) -> Any:
-    from google.protobuf.message import DecodeError
-
     try:
         return kind.FromString(base64.b85decode(text))
     except DecodeError as error:

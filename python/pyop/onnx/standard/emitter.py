@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto, defs, helper
 
 from ...declare.dim import Quotient
 from ...declare.dims import Dim
@@ -38,16 +39,12 @@ for _same, _as in (("ArgMin", "ArgMax"), ("Min", "Max"), ("ReduceMin", "ReduceMa
 @lru_cache(maxsize=1024)
 def _types_of(op_type: str, k: int) -> frozenset[str]:
     """Tell what input k of an operator may be."""
-    from onnx import defs
-
     inputs = defs.get_schema(op_type, OPSET).inputs
     return frozenset(inputs[min(k, len(inputs) - 1)].types)
 
 
 @lru_cache(maxsize=64)
 def _type_text(dtype: Any) -> str:
-    from onnx import TensorProto
-
     try:
         code = code_of(dtype)
     except ValueError:
@@ -109,8 +106,6 @@ class Emitter:
         self, op_type: str, count: int, *inputs: Operand | None, dtype: Any = None, **attributes: Any
     ) -> list[Operand]:
         """Add an operator with several results."""
-        from onnx import helper
-
         first = next(operand for operand in inputs if operand is not None)
         data = inputs[1] if op_type == "Where" else first
         other = _INSTEAD.get(op_type, {}).get(str(None if data is None else data.dtype))
