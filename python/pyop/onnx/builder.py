@@ -128,7 +128,7 @@ class ModelBuilder:
     def initializer(self, array: np.ndarray[Any, Any], hint: str) -> str:
         """Return the name of a constant, shared between equal ones."""
         shared = array.nbytes <= _SMALL and array.dtype != object
-        key = (array.dtype.str, array.shape, array.tobytes()) if shared else None
+        key = (array.dtype, array.shape, array.tobytes()) if shared else None
         if key in self._shared:
             return self._shared[key]
         name = self.fresh(hint)
