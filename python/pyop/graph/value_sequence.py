@@ -17,9 +17,7 @@ def length(value: Any) -> int:
     >>> len(pyop.Graph().input("float64[3, n]"))
     3
     """
-    if value._is_scalar:
-        _check_text(value, "len()")
-        raise TypeError(f"object of type {_type(value)} has no len()")
+    _check_array(value, "len()", "object of type {} has no len()")
     return _first_size(value, "len()", "len() of unsized object")
 
 
@@ -30,9 +28,7 @@ def iterate(value: Any) -> Iterator[Any]:
     >>> [row.spec for row in pyop.Graph().input("float64[2, n]")]
     [Spec('float64[n]'), Spec('float64[n]')]
     """
-    if value._is_scalar:
-        _check_text(value, "iteration")
-        raise TypeError(f"{_type(value)} object is not iterable")
+    _check_array(value, "iteration", "{} object is not iterable")
     return iter([value[k] for k in range(_first_size(value, "iteration", "iteration over a 0-d array"))])
 
 
@@ -44,26 +40,23 @@ def contains(value: Any, item: Any) -> bool:
     Traceback (most recent call last):
     TypeError: 'in' needs numbers, and a Value has no numbers until its graph runs: use np.any(...
     """
-    if value._is_scalar:
-        _check_text(value, "'in'")
-        raise TypeError(f"argument of type {_type(value)} is not iterable")
+    _check_array(value, "'in'", "argument of type {} is not iterable")
     raise refusal(
         "'in' needs numbers, and a Value has no numbers until its graph runs: use np.any(value == item), or np.isin, "
         "which give Values"
     )
 
 
-def _type(value: Any) -> str:
-    return f"'numpy.{value.__class__.__name__}'"
-
-
-def _check_text(value: Any, what: str) -> None:
-    """Scalars of text and records have parts, which are not known."""
+def _check_array(value: Any, what: str, message: str) -> None:
+    """Raise what NumPy says of its scalars; those of text and records have parts, which are not known."""
+    if not value._is_scalar:
+        return
     if value.dtype is None or value.dtype.kind in "USVO":
         raise refusal(
             f"{what} of {value!r}: a scalar of numbers has no parts, one of text has, and a Value has no numbers until "
             "its graph runs: use a pyop.op, which is called with arrays"
         )
+    raise TypeError(message.format(f"'numpy.{value.__class__.__name__}'"))
 
 
 def _first_size(value: Any, what: str, without: str) -> int:
