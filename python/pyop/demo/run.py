@@ -54,13 +54,17 @@ def compiled(digits: Digits) -> pyop.Plan:
     return pyop.trace(lambda image: recognise(image, digits.examples, OPS), "float64[8, 8]").compile()
 
 
-def what_was_read(digits: Digits, results: list[Result]) -> Table:
-    """What the pipeline found, digit by digit."""
-    table = Table(
-        "digit", "images", "read rightly", "mean holes", "mean lean", title="What was read", title_justify="left"
-    )
+def numbers(title: str, *columns: str) -> Table:
+    """A table whose first column says what the numbers in the others are of."""
+    table = Table(*columns, title=title, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
+    return table
+
+
+def what_was_read(digits: Digits, results: list[Result]) -> Table:
+    """What the pipeline found, digit by digit."""
+    table = numbers("What was read", "digit", "images", "read rightly", "mean holes", "mean lean")
     truth = digits.truth
     right = np.array([int(result["digit"]) for result in results]) == truth
     holes = np.array([int(result["holes"]) for result in results])
@@ -116,11 +120,7 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
     samples = interleaved(timed, slow(range(rounds), rounds, "timing, one way after the other", console))
     cost = overhead(batch[0], digits.examples, slow(range(rounds), rounds, "timing calls without work", console))
 
-    table = Table(
-        "way", "same bits", "µs a record", "of plain", "call overhead", title="What it costs", title_justify="left"
-    )
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = numbers("What it costs", "way", "same bits", "µs a record", "of plain", "call overhead")
     base = samples["plain Python"]
     for name, per_call in zip(ways, (cost.bare, cost.eager, cost.plan), strict=True):
         ratio = statistics.median(a / b for a, b in zip(samples[name], base, strict=True))

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..declare.dims import prod
 from ..declare.spec import Spec
+from ..functions.shape import axes_of
 from . import table
 from .rule import PerArgument, structural
 from .unbroadcast import conj, dtype_of, primitive, shape_of
@@ -168,20 +169,16 @@ def _count_spec(a: Any, axis: Any) -> Spec:
 
 @primitive(_count_spec)
 def _count(a: Any, axis: Any) -> Any:
-    shape = np.shape(a)
-    axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    dtype = dtype_of(a)
-    return np.asarray(
-        np.prod([shape[k] for k in axes]), np.finfo(dtype).dtype if dtype is not None and dtype.kind in "fc" else float
-    )
+    shape, dtype = np.shape(a), dtype_of(a)
+    real = np.finfo(dtype).dtype if dtype is not None and dtype.kind in "fc" else float
+    return np.asarray(np.prod([shape[k] for k in axes_of(axis, len(shape))]), real)
 
 
 def count(a: Any, axis: Any = None) -> Any:
     """Tell how many elements lie along axes: an int where that is known, else a number that is counted at run."""
     shape = shape_of(a)
     if shape is not None:
-        axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        size = prod([shape[k] for k in axes])
+        size = prod([shape[k] for k in axes_of(axis, len(shape))])
         if isinstance(size, int):
             return size
     return _count(a, axis)

@@ -186,11 +186,7 @@ def broadcast_like(x: Any, like: Any) -> Any:
     return np.broadcast_to(x, np.shape(like))
 
 
-def _spec_of_like(ct: Any, ans: Any, like: Any) -> Spec:
-    return _spec_like(ct, like)
-
-
-@primitive(_spec_of_like)
+@primitive(lambda ct, ans, like: _spec_like(ct, like))
 def _fit_like(ct: Any, ans: Any, like: Any) -> Any:
     """Return `ct`, which broadcasts to `ans`, summed over the axes along which `like` was broadcast to `ans`."""
     ct = np.broadcast_to(ct, np.shape(ans))

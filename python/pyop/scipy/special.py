@@ -54,36 +54,26 @@ def _shares(ans: Any, a: Any, axis: Any, b: Any, keepdims: Any, return_sign: Any
     return (each, each) if b is None else (each * b, each + np.zeros_like(b))
 
 
-def _logsumexp_vjp(of_weight: bool) -> Any:
+def _logsumexp_rules(of_weight: bool) -> tuple[Any, Any]:
     def vjp(ct: Any, ans: Any, a: Any, axis: Any = None, b: Any = None, keepdims: Any = False,
             return_sign: Any = False) -> Any:  # fmt: skip
         ct = ct[0] if return_sign else ct
         share = _shares(ans, a, axis, b, keepdims, return_sign)[of_weight]
         return None if ct is None else expanded(ct, axis, keepdims) * conj(share)
 
-    return vjp
-
-
-def _logsumexp_jvp(of_weight: bool) -> Any:
     def jvp(t: Any, ans: Any, a: Any, axis: Any = None, b: Any = None, keepdims: Any = False,
             return_sign: Any = False) -> Any:  # fmt: skip
         share = _shares(ans, a, axis, b, keepdims, return_sign)[of_weight]
         found = np.sum(t * share, axis=axis, keepdims=keepdims)
         return (found, None) if return_sign else found
 
-    return jvp
+    return vjp, jvp
 
 
 logsumexp = mirrored(_special.logsumexp, __name__, _logsumexp_specs)
-table.add(
-    PerArgument(
-        logsumexp,
-        (_logsumexp_vjp(False), None, _logsumexp_vjp(True)),
-        (_logsumexp_jvp(False), None, _logsumexp_jvp(True)),
-        ("a", "axis", "b"),
-        lambda ct, like, ans: unbroadcast(ct, like),
-    )
-)
+(_vjp_a, _jvp_a), (_vjp_b, _jvp_b) = _logsumexp_rules(False), _logsumexp_rules(True)
+_rules = (_vjp_a, None, _vjp_b), (_jvp_a, None, _jvp_b), ("a", "axis", "b")
+table.add(PerArgument(logsumexp, *_rules, lambda ct, like, ans: unbroadcast(ct, like)))
 
 
 # --- softmax
@@ -99,10 +89,6 @@ def _softmax_tangent(t: Any, ans: Any, x: Any, axis: Any = None) -> Any:
     return weighted - ans * np.sum(weighted, axis=axis, keepdims=True)
 
 
-def _log_softmax_tangent(t: Any, ans: Any, x: Any, axis: Any = None) -> Any:
-    return t - np.sum(np.exp(ans) * t, axis=axis, keepdims=True)
-
-
 softmax = mirrored(_special.softmax, __name__, _softmax_specs)
 log_softmax = mirrored(_special.log_softmax, __name__, _softmax_specs)
 # fmt: off
@@ -110,7 +96,7 @@ structural(softmax, (lambda ct, ans, x, axis=None: conj(_softmax_tangent(conj(ct
            (_softmax_tangent,), ("x", "axis"))
 structural(log_softmax,
            (lambda ct, ans, x, axis=None: ct - conj(np.exp(ans)) * np.sum(ct, axis=axis, keepdims=True),),
-           (_log_softmax_tangent,), ("x", "axis"))
+           (lambda t, ans, x, axis=None: t - np.sum(np.exp(ans) * t, axis=axis, keepdims=True),), ("x", "axis"))
 # fmt: on
 
 

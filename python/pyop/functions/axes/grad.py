@@ -11,11 +11,9 @@ from ...gradients.rule import linear
 
 
 def _transpose(ct: Any, ans: Any, a: Any, axes: Any = None) -> Any:
-    return np.transpose(ct) if axes is None else np.transpose(ct, _inverse(axes))
-
-
-def _inverse(axes: Any) -> tuple[int, ...]:
-    return tuple(int(k) for k in np.argsort([axis % len(axes) for axis in axes]))
+    if axes is None:
+        return np.transpose(ct)
+    return np.transpose(ct, tuple(int(k) for k in np.argsort([axis % len(axes) for axis in axes])))
 
 
 linear(np.transpose, _transpose)

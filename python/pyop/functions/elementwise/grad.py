@@ -125,12 +125,8 @@ structural(
 nondifferentiable(operator.floordiv, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 
 
-def _angle(ct: Any, ans: Any, z: Any, deg: Any = False) -> Any:
-    return 1j * (ct * (180 / np.pi if deg else 1.0)) * z / _real(conj(z) * z)
-
-
-def _angle_tangent(t: Any, ans: Any, z: Any, deg: Any = False) -> Any:
-    return np.imag(conj(z) * t) * (180 / np.pi if deg else 1.0) / _real(conj(z) * z)
+def _degrees(deg: Any) -> float:
+    return 180 / np.pi if deg else 1.0
 
 
 def _real(x: Any) -> Any:
@@ -172,7 +168,12 @@ def _sinc(t: Any, ans: Any, x: Any) -> Any:
 
 structural(np.real, (lambda ct, ans, val: ct,), (lambda t, ans, val: np.real(t),), ("val",))
 structural(np.imag, (lambda ct, ans, val: 1j * ct,), (lambda t, ans, val: np.imag(t),), ("val",))
-structural(np.angle, (_angle,), (_angle_tangent,), ("z", "deg"))
+structural(
+    np.angle,
+    (lambda ct, ans, z, deg=False: 1j * (ct * _degrees(deg)) * z / _real(conj(z) * z),),
+    (lambda t, ans, z, deg=False: np.imag(conj(z) * t) * _degrees(deg) / _real(conj(z) * z),),
+    ("z", "deg"),
+)
 linear(np.real_if_close, lambda ct, ans, a, tol=100: ct)
 _BY_ARGUMENT = (_clip, _lower, _upper, None, _lower, _upper)
 _CLIPPED = ("a", "a_min", "a_max", "out", "min", "max")

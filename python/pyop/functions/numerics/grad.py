@@ -11,6 +11,7 @@ from ...gradients.rule import structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import conj, shape_of
 from ...transforms.composite import composite
+from ..shape import axes_of
 
 
 @composite(np.diff)
@@ -39,8 +40,7 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 @composite(np.gradient)
 def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    ndim = len(shape_of(f) or ())
-    axes = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = axes_of(axis, len(shape_of(f) or ()))
     steps = varargs if len(varargs) > 1 else (varargs or (1.0,)) * len(axes)
     if edge_order != 1 or any(shape_of(step) != () for step in steps):
         raise NoRule(

@@ -69,32 +69,26 @@ def _matmul_right(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
 # --- tensordot
 
 
-def _contracted(axes: Any, m: int, n: int) -> tuple[list[int], list[int]]:
-    if isinstance(axes, int):
-        return list(range(m - axes, m)), list(range(axes))
-    first, second = axes
-    first = [first] if isinstance(first, int) else list(first)
-    second = [second] if isinstance(second, int) else list(second)
-    return [k % m for k in first], [k % n for k in second]
+def _contracted(axes: Any, m: int, n: int) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Return the axes of both that are summed, and those that are not, counted from the front."""
+    given = (range(m - axes, m), range(axes)) if isinstance(axes, int) else axes
+    first, second = ([k % ndim for k in np.atleast_1d(item).tolist()] for item, ndim in zip(given, (m, n), strict=True))
+    return first, second, [k for k in range(m) if k not in first], [k for k in range(n) if k not in second]
 
 
 def _tensordot_left(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
-    m, n = _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot")
-    first, second = _contracted(axes, m, n)
-    free_a, free_b = [k for k in range(m) if k not in first], [k for k in range(n) if k not in second]
+    first, second, free_a, free_b = _contracted(axes, _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot"))
     found = np.tensordot(ct, conj(b), (tuple(range(len(free_a), len(free_a) + len(free_b))), tuple(free_b)))
     # Its axes are the free ones of a, then the contracted ones in the order in which they stand in b.
-    order = free_a + [first[second.index(k)] for k in sorted(second)]
-    return np.transpose(found, tuple(order.index(k) for k in range(m)))
+    order = np.argsort(free_a + [first[second.index(k)] for k in sorted(second)])
+    return np.transpose(found, tuple(order.tolist()))
 
 
 def _tensordot_right(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
-    m, n = _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot")
-    first, second = _contracted(axes, m, n)
-    free_a, free_b = [k for k in range(m) if k not in first], [k for k in range(n) if k not in second]
+    first, second, free_a, free_b = _contracted(axes, _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot"))
     found = np.tensordot(conj(a), ct, (tuple(free_a), tuple(range(len(free_a)))))
-    order = [second[first.index(k)] for k in sorted(first)] + free_b
-    return np.transpose(found, tuple(order.index(k) for k in range(n)))
+    order = np.argsort([second[first.index(k)] for k in sorted(first)] + free_b)
+    return np.transpose(found, tuple(order.tolist()))
 
 
 def _dot(func: Any, axis: int) -> None:
@@ -119,12 +113,8 @@ def _dot(func: Any, axis: int) -> None:
     _both(func, left, right)
 
 
-def _vecdot_left(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
-    return unbroadcast(np.expand_dims(conj(ct), -1 if axis is None else int(axis)) * x2, x1)
-
-
-def _vecdot_right(ct: Any, ans: Any, x1: Any, x2: Any, axis: Any = -1, **kw: Any) -> Any:
-    return unbroadcast(np.expand_dims(ct, -1 if axis is None else int(axis)) * x1, x2)
+def _spread(ct: Any, axis: Any) -> Any:
+    return np.expand_dims(ct, -1 if axis is None else int(axis))
 
 
 # fmt: off
@@ -138,7 +128,10 @@ structural(np.vdot, (lambda ct, ans, a, b: reshape_like(conj(ct) * b, a),
                      lambda ct, ans, a, b: reshape_like(ct * a, b)),
            (lambda t, ans, a, b: np.vdot(t, b), lambda t, ans, a, b: np.vdot(a, t)), ("a", "b"))
 if hasattr(np, "vecdot"):
-    _both(np.vecdot, _without_axes("vecdot", _vecdot_left), _without_axes("vecdot", _vecdot_right), ("x1", "x2"))
+    _both(np.vecdot,
+          _without_axes("vecdot", lambda ct, ans, x, y, axis=-1, **kw: unbroadcast(_spread(conj(ct), axis) * y, x)),
+          _without_axes("vecdot", lambda ct, ans, x, y, axis=-1, **kw: unbroadcast(_spread(ct, axis) * x, y)),
+          ("x1", "x2"))
 if hasattr(np, "matvec"):  # NumPy 2.2
     _both(np.matvec,
           _without_axes("matvec", lambda ct, ans, a, x, **kw: unbroadcast(ct[..., :, None] * conj(x)[..., None, :], a)),

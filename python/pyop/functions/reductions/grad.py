@@ -83,10 +83,6 @@ def _mean(ct: Any, ans: Any, a: Any, o: Options) -> Any:
     return _kept(broadcast_like(expanded(ct, o.axis, o.keepdims) / _number(a, o), a), o.where)
 
 
-def _mean_tangent(t: Any, ans: Any, a: Any, o: Options) -> Any:
-    return np.mean(t, axis=o.axis, keepdims=o.keepdims, where=o.where)
-
-
 def _number(a: Any, o: Options) -> Any:
     """Tell how many elements make one."""
     if o.where is True:
@@ -119,7 +115,13 @@ def _narrowed(ct: Any, ans: Any, o: Options) -> Any:
 _OF_SUMS = "axis dtype out keepdims initial where"
 _reduction(np.sum, _sum, _sum_tangent, _OF_SUMS, _narrow_sum)
 _reduction((np.add, "reduce"), _sum, _sum_tangent, _OF_SUMS, _narrow_sum)
-_reduction(np.mean, _mean, _mean_tangent, "axis dtype out keepdims", _narrow_mean)
+_reduction(
+    np.mean,
+    _mean,
+    lambda t, ans, a, o: np.mean(t, axis=o.axis, keepdims=o.keepdims, where=o.where),
+    "axis dtype out keepdims",
+    _narrow_mean,
+)
 
 
 # --- by how much the result follows each element
@@ -202,14 +204,6 @@ def _var_tangent(t: Any, ans: Any, a: Any, o: Options) -> Any:
     return 2 * np.sum(_real(conj(deviation) * t / n), axis=o.axis, keepdims=o.keepdims)
 
 
-def _std(ct: Any, ans: Any, a: Any, o: Options) -> Any:
-    return _var(0.5 * ct / _beside_zero(ans), ans, a, o)
-
-
-def _std_tangent(t: Any, ans: Any, a: Any, o: Options) -> Any:
-    return 0.5 * _var_tangent(t, ans, a, o) / _beside_zero(ans)
-
-
 def _beside_zero(deviation: Any) -> Any:
     """Return a standard deviation to divide by: where all elements are equal its slope is zero, as a norm's."""
     return np.where(deviation == 0, 1, deviation)
@@ -220,7 +214,12 @@ def _real(x: Any) -> Any:
 
 
 _reduction(np.var, _var, _var_tangent, "axis dtype out ddof keepdims")
-_reduction(np.std, _std, _std_tangent, "axis dtype out ddof keepdims")
+_reduction(
+    np.std,
+    lambda ct, ans, a, o: _var(0.5 * ct / _beside_zero(ans), ans, a, o),
+    lambda t, ans, a, o: 0.5 * _var_tangent(t, ans, a, o) / _beside_zero(ans),
+    "axis dtype out ddof keepdims",
+)
 
 
 # --- running reductions

@@ -30,21 +30,9 @@ def _in_order(a: Any, order: Any, what: str) -> Any:
     )
 
 
-def _reshape(ct: Any, ans: Any, a: Any, shape: Any = None, order: Any = "C", **kw: Any) -> Any:
-    return reshape_like(ct, a, _in_order(a, order, "np.reshape"))
-
-
 def _reshape_tangent(t: Any, ans: Any, a: Any, shape: Any = None, order: Any = "C", **kw: Any) -> Any:
     shape = kw.get("newshape") if shape is None else shape
     return np.reshape(t, shape, order=_in_order(a, order, "np.reshape"))
-
-
-def _ravel(ct: Any, ans: Any, a: Any, order: Any = "C") -> Any:
-    return reshape_like(ct, a, _in_order(a, order, "np.ravel"))
-
-
-def _ravel_tangent(t: Any, ans: Any, a: Any, order: Any = "C") -> Any:
-    return np.ravel(t, _in_order(a, order, "np.ravel"))
 
 
 def _roll(ct: Any, ans: Any, a: Any, shift: Any, axis: Any = None) -> Any:
@@ -52,8 +40,12 @@ def _roll(ct: Any, ans: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     return np.roll(ct, back, axis)
 
 
-structural(np.reshape, (_reshape,), (_reshape_tangent,), ("a",))
-structural(np.ravel, (_ravel,), (_ravel_tangent,), ("a",))
+# fmt: off
+structural(np.reshape, (lambda ct, ans, a, shape=None, order="C", **kw:
+                        reshape_like(ct, a, _in_order(a, order, "np.reshape")),), (_reshape_tangent,), ("a",))
+structural(np.ravel, (lambda ct, ans, a, order="C": reshape_like(ct, a, _in_order(a, order, "np.ravel")),),
+           (lambda t, ans, a, order="C": np.ravel(t, _in_order(a, order, "np.ravel")),), ("a",))
+# fmt: on
 linear(np.broadcast_to, lambda ct, ans, array, shape, subok=False: unbroadcast(ct, array, ans), ("array",))
 linear(np.flip, lambda ct, ans, m, axis=None: np.flip(ct, axis), ("m",))
 linear(np.fliplr, lambda ct, ans, m: np.fliplr(ct), ("m",))

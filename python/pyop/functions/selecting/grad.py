@@ -6,29 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from ...gradients import table
 from ...gradients.adjoints import movement
-from ...gradients.rule import structural
+from ...gradients.rule import PerArgument
 from ...gradients.unbroadcast import unbroadcast
 from ...transforms.composite import composite
-
-
-def _where(ct: Any, ans: Any, mask: Any, x: Any, y: Any) -> Any:
-    return unbroadcast(np.where(mask, ct, 0), x, ans)
-
-
-def _where_other(ct: Any, ans: Any, mask: Any, x: Any, y: Any) -> Any:
-    return unbroadcast(np.where(mask, 0, ct), y, ans)
-
 
 movement(np.compress, 1, ("condition", "a"))
 movement(np.extract, 1, ("condition", "arr"))
 movement(np.trim_zeros, names=("filt",))
-structural(
-    np.where,
-    (None, _where, _where_other),
-    (None, lambda t, ans, mask, x, y: np.where(mask, t, 0), lambda t, ans, mask, x, y: np.where(mask, 0, t)),
-    ("condition", "x", "y"),
-)
+_CHOSEN = (None, lambda t, ans, mask, x, y: np.where(mask, t, 0), lambda t, ans, mask, x, y: np.where(mask, 0, t))
+table.add(PerArgument(np.where, _CHOSEN, _CHOSEN, ("condition", "x", "y"), unbroadcast))
 
 
 @composite(np.select)

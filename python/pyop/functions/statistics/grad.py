@@ -12,6 +12,7 @@ from ...gradients.rule import nondifferentiable, structural
 from ...gradients.table import NoRule
 from ...gradients.unbroadcast import broadcast_like, conj, shape_of
 from ...transforms.composite import composite
+from ..shape import axes_of
 
 # --- statistics and polynomials
 
@@ -87,11 +88,8 @@ def _along_last(a: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]:
     shape = shape_of(a)
     if shape is None:
         raise NoRule("the gradient of a quantile needs the rank of the array: declare it in its spec")
-    ndim = len(shape)
-    axes = (
-        tuple(range(ndim)) if axis is None else tuple(k % ndim for k in (axis if isinstance(axis, tuple) else (axis,)))
-    )
-    rest = tuple(k for k in range(ndim) if k not in axes)
+    axes = axes_of(axis, len(shape))
+    rest = tuple(k for k in range(len(shape)) if k not in axes)
     moved = np.transpose(a, rest + axes)
     size: Any = 1
     for k in axes:
