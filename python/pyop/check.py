@@ -340,22 +340,7 @@ def _where(tangents: list[Any]) -> str:
 
 
 def example_of(op: Op, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Random arguments as an op declares them.
-
-    Parameters
-    ----------
-    op : Op
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    tuple of array
-
-    Raises
-    ------
-    TypeError
-        The op does not declare its inputs, or declares what no number array is.
-    """
+    """Random arguments as an op declares them; TypeError if it declares none, or what no number array is."""
     inputs = op.spec.inputs
     if inputs is None:
         raise TypeError(f"op {op.name!r} does not declare its inputs: give check an example")

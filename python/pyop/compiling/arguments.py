@@ -44,13 +44,8 @@ Argument = tuple[TreeDef, list[Place]]
 class Arguments:
     """Sorts the arguments of calls of one function.
 
-    Parameters
-    ----------
-    fn : callable
-    specs : tuple
-        As `compile` takes them; empty if calls are compared by dtype and shape.
-    static : tuple of str or int
-        Names and positions of static parameters.
+    `specs` are as `compile` takes them, none if calls are compared by dtype and shape; `static` has names and positions
+    of parameters.
     """
 
     def __init__(self, fn: _Function, specs: tuple[Any, ...], static: tuple[str | int, ...]) -> None:

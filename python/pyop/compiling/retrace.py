@@ -19,13 +19,7 @@ class RetraceWarning(UserWarning):
 
 
 class History:
-    """The varieties in which each argument of one function has come, as long as they are few.
-
-    Parameters
-    ----------
-    name : str
-        Of the function.
-    """
+    """The varieties in which each argument of the function of this name has come, as long as they are few."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -35,20 +29,9 @@ class History:
         self._new: list[Mapping[str, tuple[str, str | Spec]]] = []  # not among them yet: most functions never are
 
     def add(self, entries: Mapping[str, tuple[str, str | Spec]], calls: int, max_plans: int) -> str | None:
-        """Note one trace.
+        """Note one trace, among so many calls; return the text of a warning that is due.
 
-        Parameters
-        ----------
-        entries : mapping of str to tuple
-            For each argument, what it is (array, static, …) and which one of these it was: text, or a Spec.
-        calls : int
-            How often the function has been called.
-        max_plans : int
-
-        Returns
-        -------
-        str or None
-            The text of a warning that is due.
+        The entries say of each argument what it is (array, static, …) and which one of these it was: text, or a Spec.
         """
         self.traces += 1
         self._new.append(entries)

@@ -21,19 +21,8 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 def unread(fn: Any) -> frozenset[int]:
-    """The positions of parameters whose names do not occur in the code of a function.
+    """The positions of parameters whose names do not occur in the code of a function; none for another callable.
 
-    Parameters
-    ----------
-    fn : callable
-
-    Returns
-    -------
-    frozenset of int
-        Empty for what is not a plain function.
-
-    Examples
-    --------
     >>> from pyop.compiling.unused_arguments import unread
     >>> unread(lambda t, y: -y), unread(lambda t, y: -y * t), unread(lambda t, y: [y for _ in range(2) if t])
     (frozenset({0}), frozenset(), frozenset())
@@ -53,14 +42,7 @@ def _unread(code: CodeType) -> frozenset[int]:
 def signature(arguments: list[Argument], n: int, names: Any, unread: frozenset[int]) -> Any:
     """Equal for calls that a function cannot tell apart; None if that is not certain.
 
-    Parameters
-    ----------
-    arguments : list
-    n : int
-        So many of them are positional.
-    names : sequence of str
-        Of the others.
-    unread : frozenset of int
+    So many as `n` of the arguments are positional, the others have `names`.
     """
     parts: list[Any] = [n, tuple(names)]
     for k, (tree, places) in enumerate(arguments):

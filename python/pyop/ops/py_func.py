@@ -141,13 +141,7 @@ def numpy_function(
 
 
 def output_spec(dtype: Any) -> Spec:
-    """The spec of one entry of `Tout`.
-
-    Raises
-    ------
-    TypeError
-        It is no dtype.
-    """
+    """The spec of one entry of `Tout`; TypeError if that is no dtype."""
     if dtype in (str, bytes) or (isinstance(dtype, str) and dtype in _TEXT):
         return Spec(np.dtype(object))
     if dtype is None or isinstance(dtype, dict | list | tuple):
