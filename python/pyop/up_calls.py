@@ -10,28 +10,10 @@ import os
 from . import _core
 from ._core import Tensor
 from ._tree import TreeDef
-from .autograd import _support
+from .autograd import _support, recording
 from .autograd.batched import BatchedArray, BatchedScalar
 from .autograd.in_graphs import apply_symbolic
 from .autograd.op_calls import call_op
-from .autograd.recording import (
-    array_function as tensor_array_function,
-)
-from .autograd.recording import (
-    array_ufunc as tensor_array_ufunc,
-)
-from .autograd.recording import (
-    getitem as tensor_getitem,
-)
-from .autograd.recording import (
-    iterate,
-    operator,
-    outer,
-    power,
-    put_back,
-    record_in_place,
-    spread,
-)
 from .autograd.vmap import apply_batched
 from .autograd.writes import refuse_write, setitem
 from .compiling.statics import static_key
@@ -104,17 +86,17 @@ CALLS: dict[str, object] = {
     "fit_gradient": _support.fit_gradient,
     "add_tensors": _support.add_tensors,
     "add_hook": _support.add_hook,
-    "outer": outer,
-    "spread": spread,
-    "put_back": put_back,
-    "tensor_operator": operator,
-    "tensor_power": power,
-    "tensor_getitem": tensor_getitem,
+    "outer": recording.outer,
+    "spread": recording.spread,
+    "put_back": recording.put_back,
+    "tensor_operator": recording.operator,
+    "tensor_power": recording.power,
+    "tensor_getitem": recording.getitem,
     "tensor_setitem": setitem,
-    "tensor_iterate": iterate,
-    "tensor_array_ufunc": tensor_array_ufunc,
-    "tensor_array_function": tensor_array_function,
-    "record_in_place": record_in_place,
+    "tensor_iterate": recording.iterate,
+    "tensor_array_ufunc": recording.array_ufunc,
+    "tensor_array_function": recording.array_function,
+    "record_in_place": recording.record_in_place,
     "refuse_write": refuse_write,
 }
 

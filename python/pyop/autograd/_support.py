@@ -14,16 +14,8 @@ from .._tree import TreeDef, contains, flatten
 from .linear import Cast, Sum, SumTo, cast, sum_to
 
 __all__ = [
-    "add_hook",
-    "add_tensors",
-    "any_by_argument",
-    "apply_general",
-    "call_forward_tree",
-    "check_nan",
-    "creation",
-    "fit_gradient",
-    "flatten_gradients",
-    "set_tangents",
+    *("add_hook", "add_tensors", "any_by_argument", "apply_general", "call_forward_tree", "check_nan", "creation"),
+    *("fit_gradient", "flatten_gradients", "set_tangents"),
 ]
 
 

@@ -75,9 +75,6 @@ class _OfFunction(MergedByValue):
         self._key = (type(self), cls, *key)
         self.__name__ = cls.__name__
 
-    def _identity(self) -> tuple[Any, ...]:
-        return self._key
-
     def __reduce__(self) -> Any:
         return type(self), self._key[1:]
 

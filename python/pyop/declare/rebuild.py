@@ -99,8 +99,9 @@ class MergedByValue:
     _pyop_merge_by_value = True
 
     def _identity(self) -> tuple[Any, ...]:
-        """What equal ones have in common, beside the type."""
-        return tuple([getattr(self, name) for name in self.__slots__])
+        """What equal ones have in common, beside the type: `_key`, or all that they hold."""
+        key: tuple[Any, ...] | None = getattr(self, "_key", None)
+        return tuple([getattr(self, name) for name in self.__slots__]) if key is None else key
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._identity() == other._identity()

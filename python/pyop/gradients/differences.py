@@ -40,9 +40,6 @@ class _Differences(MergedByValue):
         self.__name__ = f"{name}_{how}"
         self._key = (type(self), fn, how, *key, *((k, id(v)) for k, v in statics.items()))
 
-    def _identity(self) -> tuple[Any, ...]:
-        return self._key
-
     @property
     def _pyop_gradient_rule(self) -> Rule:
         raise NoRule(

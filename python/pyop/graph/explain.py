@@ -176,7 +176,9 @@ def _words(
     if what == "python":
         return f"calls Python: {_why(node, disabled)}", number
     if what == "merged":
-        return f"the same as {nodes[number].name}{_where(nodes[number], node)}: computed once", None
+        other = nodes[number]
+        where = "" if other.origin == node.origin else f" of line {other.origin.rpartition(':')[2]}"
+        return f"the same as {other.name}{where}: computed once", None
     return {
         "input": "input",
         "fed": "given by the caller",
@@ -185,12 +187,6 @@ def _words(
         "pruned": "not needed",
         "gone": "not computed: what reads it takes what it was made of",
     }[what], None
-
-
-def _where(other: Node, node: Node) -> str:
-    if other.origin == node.origin:
-        return ""
-    return f" of line {other.origin.rpartition(':')[2]}"
 
 
 def _why(node: Node, disabled: list[str]) -> str:

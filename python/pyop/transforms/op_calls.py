@@ -30,9 +30,6 @@ class _Call(MergedByValue):
         self._key = (type(self), gradient, *key, *((k, id(v)) for k, v in statics.items()))
         self.__name__ = f"{gradient.name}_{type(self).__name__.lower()}"
 
-    def _identity(self) -> tuple[Any, ...]:
-        return self._key
-
     def __call__(self, *arrays: Any) -> Any:
         raise NotImplementedError
 
