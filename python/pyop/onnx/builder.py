@@ -105,7 +105,7 @@ class ModelBuilder:
     """The parts of a model of some version of ONNX's operators."""
 
     def __init__(self, version: int = OPSET) -> None:
-        self.tensors = Names()
+        self.fresh = Names().fresh  # gives names for tensors
         self.node_names = Names()
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
@@ -114,10 +114,6 @@ class ModelBuilder:
         self.opsets = {"": version}
         self.functions: dict[tuple[str, str], Any] = {}
         self._shared: dict[Any, str] = {}
-
-    def fresh(self, hint: str) -> str:
-        """Return a name for a tensor."""
-        return self.tensors.fresh(hint)
 
     def add(self, op_type: str, inputs: list[str], outputs: list[str], name: str, **more: Any) -> Any:
         """Add a node; its name is changed where another has it, as runtimes refuse two of one name."""

@@ -44,13 +44,14 @@ class Order:
 
     def depend(self, tensor: Operand, name: str) -> Operand:
         """Return the same tensor under another name, there once the latest call with effects is done."""
-        told = self._node("Size", [self.result], "size")
-        zero = self._node("Sub", [told, told], "zero")
-        shape = self._node("Add", [self._node("Shape", [tensor.name], "shape"), zero], "same_shape")
-        self._node("Reshape", [tensor.name, shape], name, named=True)
-        return Operand(name, tensor.dtype, tensor.shape)
+        builder = self.builder
 
-    def _node(self, op_type: str, inputs: list[str], hint: str, named: bool = False) -> str:
-        name = hint if named else self.builder.fresh(f"order/{hint}")
-        self.builder.add(op_type, inputs, [name], f"order/{op_type}")
-        return name
+        def node(op_type: str, inputs: list[str], output: str) -> str:
+            builder.add(op_type, inputs, [output], f"order/{op_type}")
+            return output
+
+        told = node("Size", [self.result], builder.fresh("order/size"))
+        zero = node("Sub", [told, told], builder.fresh("order/zero"))
+        shape = node("Shape", [tensor.name], builder.fresh("order/shape"))
+        node("Reshape", [tensor.name, node("Add", [shape, zero], builder.fresh("order/same_shape"))], name)
+        return Operand(name, tensor.dtype, tensor.shape)

@@ -31,7 +31,7 @@ from ..transforms.op_calls import Backward, Forward, JacobianOf
 from ..transforms.op_rule import OpGradient
 from .trees import has_dataclass
 
-__all__ = ["BY_NAME", "PICKLED", "Form", "Leaf", "contract_of_parts", "forms_of"]
+__all__ = ["BY_NAME", "PICKLED", "Form", "Leaf", "contract_of_parts", "forms_of", "itself"]
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _saving(gradient: OpGradient) -> Any:
 # --- trees and callables
 
 
-def _itself(x: Any) -> Any:
+def itself(x: Any) -> Any:
     return x
 
 
@@ -280,8 +280,8 @@ FORMS = (
     Form("dim", Dim, str, _dim),
     Several("signature", Signature, lambda x: [x.inputs, x.outputs, x.gufunc, x.like, x.like_inputs], Signature),
     Form("tree", TreeDef, _with_leaves, lambda tree: flatten(tree)[1], lambda x: not has_dataclass(x)),
-    Form("op", Op, _itself, _itself, at=Op),
-    Form("gradient", OpGradient, _itself, _itself, at=OpGradient),
+    Form("op", Op, itself, itself, at=Op),
+    Form("gradient", OpGradient, itself, itself, at=OpGradient),
     Form("contract_of_saving", Contract, lambda x: x.gradient, lambda x: _saving(x)[1], _is_saving, at=OpGradient),
     Form("contract_of", Contract, _op_of, lambda op: op.contract, lambda x: _op_of(x) is not None, at=Op),
     Several("contract", Contract, lambda x: [x.signature, *x._parts, x.gradient], contract_of_parts),

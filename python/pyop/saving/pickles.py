@@ -21,6 +21,7 @@ from ..graph.node_call import Record
 from ..transforms.op_rule import OpGradient
 from . import moved
 from .kinds import BY_NAME, PICKLED, Leaf, contract_of_parts, forms_of
+from .kinds import itself as _same
 from .parts import Parts, parts_of, put_together
 
 __all__ = ["install"]
@@ -55,10 +56,6 @@ class _Declared:
 
 def _wrapped(op: Op) -> Any:
     return op.__wrapped__
-
-
-def _same(x: Any) -> Any:
-    return x
 
 
 def _reduce_graph(graph: Graph) -> Any:

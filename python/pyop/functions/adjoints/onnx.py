@@ -24,7 +24,7 @@ def _identity(e: Emitter, x: Any) -> Operand:
 
 @standard(broadcast_like)
 def _broadcast_like(e: Emitter, x: Any, like: Any) -> Operand:
-    return e.add("Expand", *same_dtype(e, (x,)), e.add("Shape", e.operand(like), dtype=np.int64))
+    return e.add("Expand", *same_dtype(e, (x,)), e.shape(e.operand(like)))
 
 
 @standard(_fit_like)
@@ -32,13 +32,13 @@ def _fitted(e: Emitter, ct: Any, ans: Any, like: Any) -> Operand:
     (x,) = same_dtype(e, (ct,))
     whole, like = e.operand(ans), e.operand(like)
     lead = whole.ndim - like.ndim
-    x = e.add("Expand", x, e.add("Shape", whole, dtype=np.int64))
+    x = e.add("Expand", x, e.shape(whole))
     if lead > 0:
         x = e.add("ReduceSum", x, e.ints(list(range(lead))), keepdims=0)
     if not like.ndim or (like.shape and all(isinstance(size, int) and size != 1 for size in like.shape)):
         return x
     # Where the argument has one element: summing over one element does no harm.
-    ones = e.add("Equal", e.add("Shape", like, dtype=np.int64), e.constant(1, np.int64), dtype=bool)
+    ones = e.add("Equal", e.shape(like), e.constant(1, np.int64), dtype=bool)
     axes = e.add("Reshape", e.add("NonZero", ones, dtype=np.int64), e.ints([-1]))
     return e.add("ReduceSum", x, axes, keepdims=1, noop_with_empty_axes=1)
 
@@ -52,7 +52,7 @@ def _cast(e: Emitter, ct: Any, like: Any) -> Operand:
 def _reshaped(e: Emitter, x: Any, like: Any, order: Any = "C") -> Operand:
     if order != "C":
         raise NotStandard(f"order={order!r}")
-    return e.add("Reshape", e.operand(x), e.add("Shape", e.operand(like), dtype=np.int64), allowzero=1)
+    return e.add("Reshape", e.operand(x), e.shape(e.operand(like)), allowzero=1)
 
 
 @standard(_count)
@@ -66,7 +66,7 @@ def _numbers(e: Emitter, like: Operand, start: int) -> Operand:
     total = e.add("Size", like, dtype=np.int64)
     stop = e.add("Add", total, e.constant(start, np.int64)) if start else total
     numbers = e.add("Range", e.constant(start, np.int64), stop, e.constant(1, np.int64))
-    return e.add("Reshape", numbers, e.add("Shape", like, dtype=np.int64), allowzero=1).like(like)
+    return e.add("Reshape", numbers, e.shape(like), allowzero=1).like(like)
 
 
 def _added(e: Emitter, ct: Operand, places: Operand, size: Operand) -> Operand:
@@ -82,9 +82,9 @@ def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
     """Add at the places that the index picks of the numbers of all elements."""
     ct, like = e.of_kind(ct, "fiu", "an array"), e.operand(like)
     picked = getitem(e, _numbers(e, like, 0), key)
-    given = e.add("Expand", ct, e.add("Shape", picked, dtype=np.int64))
+    given = e.add("Expand", ct, e.shape(picked))
     added = _added(e, given, picked, e.add("Size", like, dtype=np.int64))
-    return e.add("Reshape", added, e.add("Shape", like, dtype=np.int64), allowzero=1)
+    return e.add("Reshape", added, e.shape(like), allowzero=1)
 
 
 @standard(_move_back)
@@ -93,17 +93,17 @@ def _moved_back(e: Emitter, ct: Any, like: Any, func: Any, before: Any, after: A
     ct, like = e.of_kind(ct, "fiu", "an array"), e.operand(like)
     (places,) = emit(e, func, (*before, _numbers(e, like, 1), *after), kwargs)
     one = e.constant(1, np.int64)
-    given = e.add("Expand", ct, e.add("Shape", places, dtype=np.int64))
+    given = e.add("Expand", ct, e.shape(places))
     added = _added(e, given, places, e.add("Add", e.add("Size", like, dtype=np.int64), one))
     added = e.add("Slice", added, e.ints([1]), e.ints([2**62]), e.ints([0]))
-    return e.add("Reshape", added, e.add("Shape", like, dtype=np.int64), allowzero=1)
+    return e.add("Reshape", added, e.shape(like), allowzero=1)
 
 
 @standard(part_of)
 def _part_of(e: Emitter, ct: Any, arrays: Any, axis: Any, k: Any) -> Operand:
     x = e.operand(ct)
     axis = int(axis) % x.ndim
-    sizes = [e.add("Shape", e.operand(a), dtype=np.int64, start=axis, end=axis + 1) for a in arrays[: k + 1]]
+    sizes = [e.shape(e.operand(a), axis) for a in arrays[: k + 1]]
     start = e.ints([0])
     for size in sizes[:-1]:
         start = e.add("Add", start, size)

@@ -42,7 +42,7 @@ def _filled(e: Emitter, a: Any, value: Any, dtype: Any, shape: Any) -> Operand:
         raise NotStandard("a fill value that is an array")
     if shape is not None:
         raise NotStandard("shape=")
-    return e.add("ConstantOfShape", e.add("Shape", x, dtype=np.int64), dtype=kind, value=filling(kind, value))
+    return e.add("ConstantOfShape", e.shape(x), dtype=kind, value=filling(kind, value))
 
 
 def _of_number(value: int) -> Callable[..., Operand]:

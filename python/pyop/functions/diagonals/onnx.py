@@ -23,7 +23,7 @@ def _diagonal(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 
     x = e.operand(a)
     if x.ndim != 2 or (axis1, axis2) != (0, 1) or not isinstance(offset, int):
         raise NotStandard("a diagonal of what is no matrix")
-    rows, columns = (e.add("Shape", x, dtype=np.int64, start=k, end=k + 1) for k in (0, 1))
+    rows, columns = (e.shape(x, k) for k in (0, 1))
     down, right = max(-offset, 0), max(offset, 0)
     count = e.add("Min", e.add("Sub", rows, e.ints([down])), e.add("Sub", columns, e.ints([right])))
     count = e.add("Squeeze", e.add("Max", count, e.ints([0])), e.ints([0]))

@@ -85,7 +85,7 @@ def _masked(e: Emitter, x: Operand, keys: list[Any], masks: list[Operand]) -> Op
     if mask.ndim == 0 or axis + mask.ndim > x.ndim:
         raise NotStandard("a mask of no axes, or of too many")
     if spare:
-        shape = e.add("Shape", x, dtype=np.int64)
+        shape = e.shape(x)
         ends = [
             e.add("Slice", shape, e.ints([start]), e.ints([stop]), e.ints([0]))
             for start, stop in ((0, axis), (axis + mask.ndim, x.ndim))

@@ -32,7 +32,7 @@ def _repeat(e: Emitter, a: Any, repeats: Any, axis: Any = None) -> Operand:
         x, axis = flat(e, x), 0
     axis = axis_of(axis, x.ndim)
     factors = [repeats if k == axis else 1 for k in range(x.ndim)]
-    shape = e.add("Mul", e.add("Shape", x, dtype=np.int64), e.ints(factors))
+    shape = e.add("Mul", e.shape(x), e.ints(factors))
     wide = e.add("Unsqueeze", x, e.ints([axis + 1]))
     wide = e.add("Tile", wide, e.ints([*factors[:axis], 1, repeats, *factors[axis + 1 :]]))
     return e.add("Reshape", wide, shape, allowzero=1)

@@ -130,7 +130,7 @@ def count(e: Emitter, x: Operand, axis: Any) -> Operand:
     """Tell how many elements lie along axes, as an int64 of rank 0."""
     if axis is None:
         return e.add("Size", x, dtype=np.int64)
-    sizes = e.add("Gather", e.add("Shape", x, dtype=np.int64), e.ints(axes_of(axis, x.ndim)))
+    sizes = e.add("Gather", e.shape(x), e.ints(axes_of(axis, x.ndim)))
     return e.add("ReduceProd", sizes, keepdims=0)
 
 
@@ -145,7 +145,7 @@ def mean(
     x = e.cast(x, np.float32 if result.itemsize < 4 else result)
     if where is True:
         return e.cast(reduced(e, "ReduceMean", x, axis, keepdims), result)
-    mask = e.add("Expand", e.operand(where), e.add("Shape", x, dtype=np.int64)).like(x)
+    mask = e.add("Expand", e.operand(where), e.shape(x)).like(x)
     total = reduced(e, "ReduceSum", _kept(e, x, mask, 0), axis, keepdims)
     number = reduced(e, "ReduceSum", e.cast(mask, x.dtype), axis, keepdims)
     return e.cast(e.add("Div", total, number), result)

@@ -78,13 +78,13 @@ def _roll(e: Emitter, a: Any, shift: Any, axis: Any = None) -> Operand:
     if not isinstance(shift, int):
         raise NotStandard("a roll along several axes")
     if axis is None:
-        shape = e.add("Shape", x, dtype=np.int64)
+        shape = e.shape(x)
         return e.add("Reshape", _rolled(e, flat(e, x), shift, 0), shape, allowzero=1)
     return _rolled(e, x, shift, axis_of(axis, x.ndim))
 
 
 def _rolled(e: Emitter, x: Operand, shift: int, axis: int) -> Operand:
-    size = e.add("Shape", x, dtype=np.int64, start=axis, end=axis + 1)
+    size = e.shape(x, axis)
     count = e.add("Squeeze", size, e.ints([0]))
     numbers = e.add("Range", e.constant(0, np.int64), count, e.constant(1, np.int64))
     # An empty axis has no places, and a divisor of zero is none.
@@ -115,8 +115,8 @@ def _broadcast_arrays(e: Emitter, *args: Any, subok: Any = False) -> list[Operan
     # What all shapes become together is the shape of a sum.
     total: Operand | None = None
     for x in xs:
-        false = e.add("ConstantOfShape", e.add("Shape", x, dtype=np.int64), dtype=np.float32)
+        false = e.add("ConstantOfShape", e.shape(x), dtype=np.float32)
         total = false if total is None else e.add("Add", total, false)
     assert total is not None
-    shape = e.add("Shape", total, dtype=np.int64)
+    shape = e.shape(total)
     return [e.add("Expand", x, shape) for x in xs]

@@ -30,7 +30,7 @@ def _split(e: Emitter, ary: Any, indices_or_sections: Any, axis: Any = 0) -> lis
     if all(isinstance(s, int) for s in sizes) and isinstance(size, int) and count:
         return e.add_many("Split", count, x, e.ints(sizes), axis=axis)
     if isinstance(indices_or_sections, int) and count == indices_or_sections:
-        whole = e.add("Shape", x, dtype=np.int64, start=axis, end=axis + 1)
+        whole = e.shape(x, axis)
         part = e.add("Div", whole, e.ints([count]))
         return e.add_many("Split", count, x, e.add("Concat", *[part] * count, axis=0), axis=axis)
     raise NotStandard("a split at places that are not known")

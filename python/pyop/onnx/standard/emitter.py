@@ -181,6 +181,11 @@ class Emitter:
         made = self.add("Cast", x, dtype=dtype, to=code_of(dtype))
         return Operand(made.name, dtype, x.shape)
 
+    def shape(self, x: Operand, axis: int | None = None) -> Operand:
+        """Return the sizes of an array as an int64 vector; of one axis alone, if that is given."""
+        only = {} if axis is None else {"start": axis, "end": axis + 1}
+        return self.add("Shape", x, dtype=np.int64, **only)
+
     def size(self, dim: Any) -> Operand:
         """Return a size as an int64 tensor of shape ``[1]``."""
         return self._symbolic(dim) if isinstance(dim, Dim) else self.ints([dim])
@@ -216,5 +221,5 @@ class Emitter:
             if name not in self.carriers:
                 raise NotStandard(f"no array of the call has an axis of the size {name}")
             array, axis = self.carriers[name]
-            self._sizes[name] = self.add("Shape", array, dtype=np.int64, start=axis, end=axis + 1)
+            self._sizes[name] = self.shape(array, axis)
         return self._sizes[name]
