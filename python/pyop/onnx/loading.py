@@ -274,7 +274,8 @@ class _Loader:
         self._ports_match(declared.label, values, declared.inputs, node.input)
         if table.trust.level in ("imports", "pickles") or table.trust.modules:
             table.resolve_now(declared.name)
-        self._python(node, declared.label, values, [Spec(np.int64, (1,)), *map(_port_spec, declared.outputs)])
+        results = [Spec(port.dtype, (None,) * port.rank) for port in declared.outputs]
+        self._python(node, declared.label, values, [Spec(np.int64, (1,)), *results])
 
     def python_op_grad(self, node: Any) -> None:
         declared = self.home.call(node).declared
@@ -356,7 +357,3 @@ def _name_of(tensor: Any) -> str:
 def _array_of(tensor: Any, name: str) -> np.ndarray[Any, Any]:
     what = f"initializer {name!r:.80}"
     return to_dense(tensor, what) if isinstance(tensor, SparseTensorProto) else to_array(tensor, what)
-
-
-def _port_spec(port: Port) -> Spec:
-    return Spec(port.dtype, (None,) * port.rank)

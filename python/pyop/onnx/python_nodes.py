@@ -114,7 +114,10 @@ class _Call:
     def name_of(self, function: Any) -> str:
         """The name under which a function is found again."""
         w = self.w
-        given: str | None = w.given_names.get(function) if _hashable(function) else None
+        try:
+            given: str | None = w.given_names.get(function)
+        except TypeError:  # it has no hash
+            given = None
         if given is None:
             given = path_of(function)
             if given is not None and w.dialect == "name":
@@ -371,14 +374,6 @@ def _why_no_name(function: Any) -> str:
             "by @op.vjp alone; graph.save(path) keeps any"
         )
     return f"{function!r:.200} has no import path; give it a name with export(..., names={{function: name}})"
-
-
-def _hashable(function: Any) -> bool:
-    try:
-        hash(function)
-    except TypeError:
-        return False
-    return True
 
 
 def _saving(node: Node) -> Any:

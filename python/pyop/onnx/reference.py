@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, ValueInfoProto, numpy_helper
 from onnx import __version__ as onnx_version
 
 from .._core import OutputError
@@ -16,6 +16,7 @@ from .boxes import box, unbox
 from .elements import printable
 from .python_op import GradientCall, PythonCall, call_again
 from .registry import Table
+from .sparse import to_dense
 from .subgraphs import copied, inner_graphs, subgraphs
 
 __all__ = ["Reference", "ReferenceCall"]
@@ -124,14 +125,11 @@ class Reference:
 def _lay_out(node: Any, label: str) -> None:
     """Dense initializers instead of sparse ones, of which the evaluator knows nothing."""
     for graph in inner_graphs(node):
-        if graph.sparse_initializer:
-            from .sparse import dense_tensor
-
-            graph.initializer.extend(
-                dense_tensor(sparse, f"initializer {sparse.values.name!r:.80} inside {label}")
-                for sparse in graph.sparse_initializer
-            )
-            del graph.sparse_initializer[:]
+        for sparse in graph.sparse_initializer:
+            name = sparse.values.name
+            array = to_dense(sparse, f"initializer {name!r:.80} inside {label}")
+            graph.initializer.append(numpy_helper.from_array(array, name))
+        del graph.sparse_initializer[:]
 
 
 class ReferenceCall:

@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from onnx import numpy_helper
 
 from .elements import to_array
 
-__all__ = ["dense_tensor", "to_dense"]
+__all__ = ["to_dense"]
 
 # A few bytes may describe an array of any size: more than this only for as many times as many values.
 _FREE, _RATIO = 2**28, 1000
@@ -46,8 +45,3 @@ def to_dense(sparse: Any, what: str) -> np.ndarray[Any, Any]:
     made = np.zeros(size, values.dtype)
     made[places] = values
     return made.reshape(dims)
-
-
-def dense_tensor(sparse: Any, what: str) -> Any:
-    """A TensorProto of the same name and content."""
-    return numpy_helper.from_array(to_dense(sparse, what), sparse.values.name)

@@ -12,16 +12,7 @@ from collections.abc import Callable
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
-__all__ = ["check_key", "make_dataclass", "make_named"]
-
-
-def make_named(kind: Any, items: list[Any], path: str) -> Any:
-    """A named tuple of these items; ValueError if there are more fields now, or fewer."""
-    if len(items) != len(kind._fields):
-        raise ValueError(
-            f"{path!r:.200} had {len(items)} fields when the graph was written, and has {len(kind._fields)} now"
-        )
-    return tuple.__new__(kind, items)
+__all__ = ["check_key", "make_dataclass"]
 
 
 def make_dataclass(kind: type, given: dict[str, Any], path: str, may_run: Callable[[type], bool]) -> Any:

@@ -61,6 +61,18 @@ class Leaf:
     """Stands for a leaf in a tree that is taken apart, and for `CallOnTree.ARRAY`, which is known by identity."""
 
 
+def _comes_back(parts: Callable[[Any], Any], make: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    """Return whether the text of an object says all of it: not that of a dtype whose fields lie apart."""
+
+    def when(x: Any) -> bool:
+        try:
+            return bool(make(parts(x)) == x)
+        except (TypeError, ValueError):
+            return False
+
+    return when
+
+
 # --- numbers and arrays
 
 
@@ -126,14 +138,6 @@ def _dtype(fields: Any) -> np.dtype[Any]:
     return np.dtype([(tuple(name) if isinstance(name, list) else name, *rest) for name, *rest in tuples])
 
 
-def _has_text(x: np.dtype[Any]) -> bool:
-    """Whether the text of a dtype says all of it: not where fields lie apart, or missing text is an object."""
-    try:
-        return _dtype(_fields(x)) == x
-    except (TypeError, ValueError):
-        return False
-
-
 # --- types
 
 
@@ -164,13 +168,6 @@ def _mark(kind: str, name: str) -> Mark:
     if made is None:
         raise ValueError(f"there is no size {kind!r:.80}")
     return made(name)
-
-
-def _has_spec_text(x: Spec) -> bool:
-    try:
-        return Spec.parse(str(x)) == x
-    except ValueError:
-        return False
 
 
 def _dim(text: Any) -> Any:
@@ -212,14 +209,6 @@ def _saving(gradient: OpGradient) -> Any:
 
 def itself(x: Any) -> Any:
     return x
-
-
-def _with_leaves(x: TreeDef) -> Any:
-    return x.unflatten([Leaf] * x.num_leaves)
-
-
-def _is_of_gradient(x: MethodType) -> bool:
-    return isinstance(x.__self__, OpGradient)
 
 
 def _tree_parts(x: CallOnTree) -> list[Any]:
@@ -271,15 +260,21 @@ FORMS = (
     Form("scalar", np.generic, np.asarray, lambda x: x[()], subclasses=True),
     # bfloat16 and its like, which NumPy has no text for
     Form("element", np.dtype, _code_of, _of_code, lambda x: x.isbuiltin == 2 and x.kind != "T", subclasses=True),
-    Form("dtype", np.dtype, _fields, _dtype, _has_text, subclasses=True),
+    Form("dtype", np.dtype, _fields, _dtype, _comes_back(_fields, _dtype), subclasses=True),
     Form("leaf", type, lambda x: None, lambda _: Leaf, lambda x: x is Leaf, subclasses=True),
     Form("type", type, _name_of_type, _type, _has_name, subclasses=True),
-    Form("spec", Spec, str, Spec.parse, _has_spec_text),
+    Form("spec", Spec, str, Spec.parse, _comes_back(str, Spec.parse)),
     Several("spec_of", Spec, lambda x: [x.dtype, x.shape], Spec),
     Several("mark", Mark, lambda x: [type(x).__name__, x.name], _mark, subclasses=True),
     Form("dim", Dim, str, _dim),
     Several("signature", Signature, lambda x: [x.inputs, x.outputs, x.gufunc, x.like, x.like_inputs], Signature),
-    Form("tree", TreeDef, _with_leaves, lambda tree: flatten(tree)[1], lambda x: not has_dataclass(x)),
+    Form(
+        "tree",
+        TreeDef,
+        lambda x: x.unflatten([Leaf] * x.num_leaves),
+        lambda tree: flatten(tree)[1],
+        lambda x: not has_dataclass(x),
+    ),
     Form("op", Op, itself, itself, at=Op),
     Form("gradient", OpGradient, itself, itself, at=OpGradient),
     Form("contract_of_saving", Contract, lambda x: x.gradient, lambda x: _saving(x)[1], _is_saving, at=OpGradient),
@@ -291,7 +286,14 @@ FORMS = (
     ),
     Form("call_for_one", CallForOne, lambda x: x.fn, CallForOne),
     *(Several("made", kind, _made_parts, _made) for kind in _ARGUMENTS),
-    Form("saving", MethodType, lambda x: x.__self__, lambda x: _saving(x)[0], _is_of_gradient, at=OpGradient),
+    Form(
+        "saving",
+        MethodType,
+        lambda x: x.__self__,
+        lambda x: _saving(x)[0],
+        lambda x: isinstance(x.__self__, OpGradient),
+        at=OpGradient,
+    ),
     Several("partial", partial, lambda x: [x.func, x.args, x.keywords], lambda f, x, named: partial(f, *x, **named)),
 )
 BY_NAME = {form.name: form for form in FORMS}

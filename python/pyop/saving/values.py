@@ -18,7 +18,7 @@ from ..declare.abstract import AbstractRule
 from ..declare.references import found_at, op_of_function, op_of_gradient, path_of_op
 from ..transforms.op_rule import OpGradient
 from . import onnx_nodes
-from .instances import check_key, make_dataclass, make_named
+from .instances import check_key, make_dataclass
 from .kinds import BY_NAME, contract_of_parts, forms_of
 from .trees import read_steps, write_steps
 
@@ -216,7 +216,10 @@ def _read_named(r: Reader, x: Any) -> Any:
     kind = r.resolve(path)
     if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):
         raise ValueError(f"{path!r:.80} is no named tuple")
-    return make_named(kind, list(map(r.read, items)), str(path))
+    fields: Any = kind._fields
+    if len(items) != len(fields):
+        raise ValueError(f"{path!r:.200} had {len(items)} fields when the graph was written, and has {len(fields)} now")
+    return tuple.__new__(kind, map(r.read, items))
 
 
 def _read_dataclass(r: Reader, x: Any) -> Any:

@@ -9,8 +9,6 @@ import numpy as np
 
 from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.ufuncs import (
-    _INT,
-    _NUMBER,
     LOGICAL,
     SIMPLE,
     converted,
@@ -34,7 +32,7 @@ standard(np.not_equal)(
 @standard(operator.pow, np.power)
 def _power(e: Emitter, x: Any, y: Any, /) -> Operand:
     (dtype, *_) = loop_dtypes(np.power, (x, y))
-    if dtype.kind in _INT and isinstance(y, int | np.integer) and 1 <= y <= 8:
+    if dtype.kind in "iu" and isinstance(y, int | np.integer) and 1 <= y <= 8:
         # The operator goes through float64; a product wraps around as NumPy's does.
         factor = found = converted(e, x, dtype)
         for _ in range(int(y) - 1):
@@ -46,7 +44,7 @@ def _power(e: Emitter, x: Any, y: Any, /) -> Operand:
 @standard(np.square)
 def _square(e: Emitter, x: Any, /) -> Operand:
     (dtype, _) = loop_dtypes(np.square, (x,))
-    if dtype.kind not in _NUMBER:
+    if dtype.kind not in "fiu":
         raise NotStandard(f"no operator of ONNX does square on {dtype}")
     x = converted(e, x, dtype)
     return e.add("Mul", x, x)

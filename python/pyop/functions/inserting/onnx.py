@@ -38,13 +38,14 @@ def _repeat(e: Emitter, a: Any, repeats: Any, axis: Any = None) -> Operand:
     return e.add("Reshape", wide, shape, allowzero=1)
 
 
-_MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": "wrap"}
-
-
 @standard(np.pad)
 def _pad(e: Emitter, array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Operand:
     x = e.operand(array)
-    if mode not in _MODES or x.dtype is None or not isinstance(constant_values, int | float):
+    if (
+        mode not in ("constant", "edge", "reflect", "wrap")
+        or x.dtype is None
+        or not isinstance(constant_values, int | float)
+    ):
         raise NotStandard(f"a margin of the mode {mode!r:.40}")
     if mode != "constant" and (x.shape is None or not all(isinstance(size, int) and size > 1 for size in x.shape)):
         raise NotStandard("a margin of elements of an array whose size is not known")
@@ -55,7 +56,7 @@ def _pad(e: Emitter, array: Any, pad_width: Any, mode: Any = "constant", *, cons
     if mode in ("reflect", "wrap") and any(w >= n for pair, n in zip(widths, x.shape or (), strict=True) for w in pair):
         raise NotStandard("a margin as wide as the array")
     value = e.constant(constant_values, x.dtype) if mode == "constant" else None
-    return e.add("Pad", x, e.ints([*widths[:, 0], *widths[:, 1]]), value, mode=_MODES[mode])
+    return e.add("Pad", x, e.ints([*widths[:, 0], *widths[:, 1]]), value, mode=mode)
 
 
 @standard(pad_with_zeros)

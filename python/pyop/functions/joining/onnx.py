@@ -10,7 +10,6 @@ import numpy as np
 from ...onnx.standard import Emitter, NotStandard, Operand, standard
 from ...onnx.standard.ufuncs import same_dtype
 from ..reshaping.onnx import flat
-from ..shape import axis_of
 
 
 def _many(arrays: Any) -> Any:
@@ -19,20 +18,17 @@ def _many(arrays: Any) -> Any:
     return arrays
 
 
-@standard(np.append)
-def _append(e: Emitter, arr: Any, values: Any, axis: Any = None) -> Operand:
-    xs = same_dtype(e, (e.operand(arr), e.operand(values)))
-    if axis is None:
-        return e.add("Concat", *(flat(e, x) for x in xs), axis=0)
-    return e.add("Concat", *xs, axis=axis_of(axis, xs[0].ndim))
-
-
 @standard(np.concatenate)
 def _concatenate(e: Emitter, arrays: Any, /, axis: Any = 0, out: None = None) -> Operand:
     xs = same_dtype(e, _many(arrays))
     if axis is None:
         return e.add("Concat", *(flat(e, x) for x in xs), axis=0)
     return e.add("Concat", *xs, axis=int(axis))
+
+
+@standard(np.append)
+def _append(e: Emitter, arr: Any, values: Any, axis: Any = None) -> Operand:
+    return _concatenate(e, (e.operand(arr), e.operand(values)), axis)
 
 
 @standard(np.stack)
