@@ -14,7 +14,7 @@ from onnx import ValueInfoProto, helper, numpy_helper, shape_inference
 from .._core import __version__ as pyop_version
 from ..declare.dims import Dim
 from ..declare.spec import Spec
-from .elements import STRING, code_of, dtype_of, size_of
+from .elements import STRING, code_of, spec_of
 from .standard import OPSET
 from .subgraphs import free_names
 
@@ -62,15 +62,11 @@ class Types:
     def dtype_and_shape(self, name: str) -> tuple[Any, tuple[Any, ...] | None]:
         """Return the dtype and the shape of a tensor; None for what is not known."""
         kind = self.of(name)
-        if kind is None or kind.WhichOneof("value") != "tensor_type":
-            return None, None
-        tensor = kind.tensor_type
         try:
-            dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
+            spec = None if kind is None else spec_of(kind, "a tensor")
         except ValueError:
-            dtype = None
-        shape = tuple(size_of(dim, "a tensor") for dim in tensor.shape.dim) if tensor.HasField("shape") else None
-        return dtype, shape
+            spec = None
+        return (None, None) if spec is None else (spec.dtype, spec.shape)
 
     def _infer(self) -> None:
         """Look at the nodes that have been written since the last time."""

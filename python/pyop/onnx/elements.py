@@ -9,8 +9,9 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from ..declare.dims import Dim
+from ..declare.spec import Spec
 
-__all__ = ["STRING", "code_of", "dtype_of", "name_of", "printable", "size_of", "to_array"]
+__all__ = ["STRING", "code_of", "dtype_of", "name_of", "printable", "spec_of", "to_array"]
 
 STRING: int = TensorProto.STRING
 _DIM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -63,7 +64,7 @@ def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
     return np.asarray(array)
 
 
-def size_of(dim: Any, what: str) -> int | Dim | None:
+def _size_of(dim: Any, what: str) -> int | Dim | None:
     """A size of a TypeProto; None where it may be any."""
     case = dim.WhichOneof("value")
     if case == "dim_value":
@@ -74,3 +75,22 @@ def size_of(dim: Any, what: str) -> int | Dim | None:
     if case == "dim_param" and _DIM_NAME.match(dim.dim_param) and not dim.dim_param.startswith("PythonOp_unknown"):
         return Dim(dim.dim_param)
     return None
+
+
+def spec_of(kind: Any, what: str) -> Spec | None:
+    """The spec of a TypeProto, None for what is no tensor; ValueError if NumPy has no such arrays."""
+    case = kind.WhichOneof("value")
+    if case is None:
+        return Spec()
+    if case != "tensor_type":
+        return None
+    tensor = kind.tensor_type
+    try:
+        dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
+    except ValueError as error:
+        raise ValueError(f"{what}: {printable(error)}") from None
+    if not tensor.HasField("shape"):
+        return Spec(dtype)
+    if len(tensor.shape.dim) > 64:
+        raise ValueError(f"{what} has {len(tensor.shape.dim)} dimensions: NumPy has at most 64")
+    return Spec(dtype, tuple(_size_of(dim, what) for dim in tensor.shape.dim))

@@ -16,7 +16,7 @@ from .._core import Value
 from ..declare.spec import Spec
 from . import native_axes  # noqa: F401  for its rules
 from .attributes import DOMAIN, Port, node_label
-from .elements import dtype_of, name_of, printable, size_of, to_array
+from .elements import name_of, printable, spec_of, to_array
 from .embedded import Embedded
 from .loaded import LoadedGraph, ModelFacts
 from .native import native_nodes
@@ -149,7 +149,7 @@ class _Loader:
             self.declared[info.name] = info.type
         for info in g.input:
             if info.name not in initializers or self._overridable(info.name):
-                spec = self.spec_of(info.type, f"input {info.name!r:.80}") or Spec()
+                spec = spec_of(info.type, f"input {info.name!r:.80}") or Spec()
                 self.define(info.name, self.made._add_input(spec, info.name or "input"), "an input")
         inputs = {info.name for info in g.input}
         for name, tensor in initializers.items():
@@ -209,26 +209,8 @@ class _Loader:
 
     # --- specs
 
-    def spec_of(self, kind: Any, what: str) -> Spec | None:
-        """The spec of a TypeProto; None for what is no tensor."""
-        case = kind.WhichOneof("value")
-        if case is None:
-            return Spec()
-        if case != "tensor_type":
-            return None
-        tensor = kind.tensor_type
-        try:
-            dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
-        except ValueError as error:
-            raise ValueError(f"{what}: {printable(error)}") from None
-        if not tensor.HasField("shape"):
-            return Spec(dtype)
-        if len(tensor.shape.dim) > 64:
-            raise ValueError(f"{what} has {len(tensor.shape.dim)} dimensions: NumPy has at most 64")
-        return Spec(dtype, tuple(size_of(dim, what) for dim in tensor.shape.dim))
-
     def _check_output(self, info: Any) -> None:
-        spec = self.spec_of(info.type, f"output {info.name!r:.80}")
+        spec = spec_of(info.type, f"output {info.name!r:.80}")
         value = self.values[info.name]
         if spec is None or spec.dtype is None or value.dtype is None or value.dtype == object:
             return
@@ -321,7 +303,7 @@ class _Loader:
             if not name:
                 continue
             kind = self.declared.get(name)
-            spec = None if kind is None else self.spec_of(kind, f"{name!r:.80}")
+            spec = None if kind is None else spec_of(kind, f"{name!r:.80}")
             # Only the dtype, which the call checks; what a model says of shapes is often out of date.
             specs.append(Spec() if spec is None else Spec(spec.dtype))
         fn = self.home.one_result(self.home.call(node, names, tuple(spec.dtype for spec in specs)), len(specs))

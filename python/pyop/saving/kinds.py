@@ -141,23 +141,13 @@ def _dtype(fields: Any) -> np.dtype[Any]:
 # --- types
 
 
-_TYPES: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes)}
-
-
-def _name_of_type(x: type) -> str:
-    return x.__name__ if x in _TYPES.values() else f"numpy.{x.__name__}"
-
-
-def _type(name: Any) -> Any:
-    module, _, rest = str(name).partition(".")
-    found = getattr(np, rest, None) if module == "numpy" else _TYPES.get(str(name))
-    if not (found in _TYPES.values() or (isinstance(found, type) and issubclass(found, np.generic))):
-        raise ValueError(f"there is no type {name!r:.80}")
-    return found
-
-
-def _has_name(x: type) -> bool:
-    return x in _TYPES.values() or (issubclass(x, np.generic) and getattr(np, x.__name__, None) is x)
+_TYPES: dict[str, Any] = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes)}
+_TYPES |= {
+    f"numpy.{name}": kind
+    for name, kind in vars(np).items()
+    if isinstance(kind, type) and issubclass(kind, np.generic) and kind.__name__ == name
+}
+_NAMES = {kind: name for name, kind in _TYPES.items()}
 
 
 # --- declarations
@@ -262,7 +252,7 @@ FORMS = (
     Form("element", np.dtype, _code_of, _of_code, lambda x: x.isbuiltin == 2 and x.kind != "T", subclasses=True),
     Form("dtype", np.dtype, _fields, _dtype, _comes_back(_fields, _dtype), subclasses=True),
     Form("leaf", type, lambda x: None, lambda _: Leaf, lambda x: x is Leaf, subclasses=True),
-    Form("type", type, _name_of_type, _type, _has_name, subclasses=True),
+    Form("type", type, _NAMES.__getitem__, _TYPES.__getitem__, _NAMES.__contains__, subclasses=True),
     Form("spec", Spec, str, Spec.parse, _comes_back(str, Spec.parse)),
     Several("spec_of", Spec, lambda x: [x.dtype, x.shape], Spec),
     Several("mark", Mark, lambda x: [type(x).__name__, x.name], _mark, subclasses=True),

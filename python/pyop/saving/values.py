@@ -111,7 +111,9 @@ class Writer:
         from ..onnx.registry import path_of
 
         path = path_of(x)
-        if path is None or "<" in path or self.goes_by_value(path) or not _is(found_at(path), x):
+        found = None if path is None else found_at(path)
+        same = found is x or (type(found) is BuiltinFunctionType and found == x)
+        if path is None or "<" in path or self.goes_by_value(path) or not same:
             name = path or type(x).__qualname__
             path = self.embedded(x, name, f"{x!r:.200} cannot be found by an import path", _IN_A_MODULE)
         self.functions.setdefault(path, x)
@@ -125,10 +127,6 @@ class Writer:
                 self.functions.setdefault(path, x)
                 return {"function": path}
         return {"function": self.reference(x)}
-
-
-def _is(found: Any, x: Any) -> bool:
-    return found is x or (type(found) is BuiltinFunctionType and found == x)
 
 
 class Reader:

@@ -11,11 +11,6 @@ from ..axes.onnx import swapaxes
 from ..shape import axis_of
 
 
-def reshape_to(e: Emitter, x: Operand, shape: Any) -> Operand:
-    """Reshape, zeros among the sizes meaning zero."""
-    return e.add("Reshape", x, e.ints(shape), allowzero=1 if not all(isinstance(s, int) and s for s in shape) else None)
-
-
 @standard(np.reshape)
 def _reshape(
     e: Emitter, a: Any, /, shape: Any = None, order: Any = "C", *, newshape: Any = None, copy: Any = None
@@ -25,8 +20,9 @@ def _reshape(
     wanted = shape if shape is not None else newshape
     sizes = tuple(wanted) if isinstance(wanted, tuple | list) else (wanted,)
     known = [size for size in sizes if isinstance(size, int)]
-    if -1 not in known:
-        return reshape_to(e, e.operand(a), sizes)
+    if -1 not in known:  # zeros among the sizes mean zero
+        zeros = len(known) < len(sizes) or 0 in known
+        return e.add("Reshape", e.operand(a), e.ints(sizes), allowzero=1 if zeros else None)
     if 0 in known:
         raise NotStandard("a size of zero beside -1")
     return e.add("Reshape", e.operand(a), e.ints(sizes))
