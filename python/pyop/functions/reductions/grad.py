@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from ...transforms.composite import composite
 _func: Any
 
 
-@dataclass(slots=True)
 class Options:
     """What a call of a reduction says beside its array."""
 
@@ -33,6 +31,9 @@ class Options:
     mean: Any = None
     correction: Any = None
 
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.__dict__ = {name: x for name, x in given.items() if x is not np._NoValue}
+
 
 def _read(rule: Any, order: Sequence[str], axis: Any) -> Any:
     """Return a rule of ``(x, ans, a, options)`` as one of the arguments of the call."""
@@ -40,8 +41,7 @@ def _read(rule: Any, order: Sequence[str], axis: Any) -> Any:
         return rule
 
     def of_call(x: Any, ans: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
-        given = {"axis": axis, **dict(zip(order, args, strict=False)), **kwargs}
-        return rule(x, ans, a, Options(**{name: y for name, y in given.items() if y is not np._NoValue}))
+        return rule(x, ans, a, Options({"axis": axis, **dict(zip(order, args, strict=False)), **kwargs}))
 
     return of_call
 
