@@ -27,7 +27,7 @@ SUITES = {
     "programs": "B18: three programs, compiled, against NumPy: an ODE, a Kalman filter, edges in images",
     "handoff": "B9: 64 MiB through an op and through a plan of ten",
     "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",
-    "autograd": "B11, B12, B13: a Function called, gone through backward, and kept",
+    "autograd": "B11, B12, B13, C14: a Function called, gone through backward, and kept; pyop.vjp of an op",
     "tensors": "T1, T2: an expression on Tensors, forward and backward; built-in operations against the table of rules",
     "numpy_programs": "P1: ten programs as people write them, compiled, against NumPy",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",

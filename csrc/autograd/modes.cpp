@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/suspended_modes.h"
+#include "autograd/tensor.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 
@@ -144,18 +145,32 @@ PyType_Spec mode_spec = {"pyop._core.Mode", sizeof(ModeObject), 0, Py_TPFLAGS_DE
 
 // --- calls
 
+// The Tensors in a list are what a transformation is taken by, while its function runs; -1 with the error set.
+int mark_arguments(PyObject* tensors, bool running) {
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(tensors); ++k) {
+        PyObject* t = PyList_GET_ITEM(tensors, k);
+        if (is_tensor(t) && tensor_set_argument(as_tensor(t), running) < 0) return -1;
+    }
+    return 0;
+}
+
 PyObject* call_recorded(PyObject*, PyObject* given) {
     Call call;
-    if (!PyArg_ParseTuple(given, "OO!O!:call_recorded", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
-                          &call.kwargs))
+    PyObject* arguments = nullptr;
+    if (!PyArg_ParseTuple(given, "OO!O!|O!:call_recorded", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
+                          &call.kwargs, &PyList_Type, &arguments))
         return nullptr;
+    if (arguments && mark_arguments(arguments, true) < 0) return nullptr;
     const Recording on(true);
     const Within one_more(autograd_state.transformations, autograd_state.transformations + 1);
     const struct Anywhere {
         Anywhere() { ++transformations_anywhere; }
         ~Anywhere() { --transformations_anywhere; }
     } anywhere;
-    return call_watched(call.fn, call.args, call.kwargs, true);
+    Ref result = Ref::steal(call_watched(call.fn, call.args, call.kwargs, true));
+    // Where the function has raised, nobody gets at them any more.
+    if (result && arguments && mark_arguments(arguments, false) < 0) return nullptr;
+    return result.release();
 }
 
 PyObject* call_recording(PyObject*, PyObject* given) {
@@ -175,7 +190,8 @@ PyObject* ask_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_record
 PyMethodDef functions[] = {
     {"is_recording", ask_recording, METH_NOARGS, "is_recording(): whether computations with Tensors are recorded."},
     {"call_recorded", call_recorded, METH_VARARGS,
-     "call_recorded(fn, args, kwargs): recorded, and watched, as the function of a transformation."},
+     "call_recorded(fn, args, kwargs, tensors=[]): recorded, and watched, as the function of a transformation by these "
+     "Tensors."},
     {"call_recording", call_recording, METH_VARARGS,
      "call_recording(on, fn, args, kwargs): recorded or not, whatever was before."},
     {"transformations_running", transformations_running, METH_NOARGS,

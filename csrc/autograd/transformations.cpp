@@ -106,11 +106,15 @@ bool any_leaf(PyObject* const* outputs, Py_ssize_t n, const Predicate& is) {
 }
 
 bool depends_on_others(PyObject* outputs, PyObject* inputs) {
-    return any_leaf(PySequence_Fast_ITEMS(outputs), PyList_GET_SIZE(outputs), [&](PyObject* leaf) {
-        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i)
-            if (PyList_GET_ITEM(inputs, i) == leaf) return false;
-        return !as_tensor(leaf)->is_opened;
-    });
+    for (Py_ssize_t i = 0; any_forward_run() && i < PyList_GET_SIZE(outputs); ++i) {
+        PyObject* output = PyList_GET_ITEM(outputs, i);
+        if (is_tensor(output) && tensor_tangent(as_tensor(output))) return true;
+    }
+    return is_recording() && any_leaf(PySequence_Fast_ITEMS(outputs), PyList_GET_SIZE(outputs), [&](PyObject* leaf) {
+               for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i)
+                   if (PyList_GET_ITEM(inputs, i) == leaf) return false;
+               return !as_tensor(leaf)->is_opened;
+           });
 }
 
 PyObject* depends_on_others_py(PyObject*, PyObject* args) {
@@ -119,6 +123,18 @@ PyObject* depends_on_others_py(PyObject*, PyObject* args) {
         return nullptr;
     return guarded([&] { return PyBool_FromLong(depends_on_others(outputs, inputs)); },
                    static_cast<PyObject*>(nullptr));
+}
+
+PyObject* note_opened(PyObject*, PyObject* tensors) {
+    if (!PyList_CheckExact(tensors)) {
+        PyErr_SetString(PyExc_TypeError, "note_opened takes a list");
+        return nullptr;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i) {
+        PyObject* t = PyList_GET_ITEM(tensors, i);
+        if (is_tensor(t)) as_tensor(t)->is_opened = true;
+    }
+    Py_RETURN_NONE;
 }
 
 PyObject* read_only(PyObject*, PyObject* arrays) {
@@ -143,7 +159,11 @@ PyMethodDef functions[] = {
      "pull(outputs, cotangents, inputs, create_graph, zeros): one gradient an input, of its shape: arrays that are "
      "nobody else's, or with create_graph Tensors; None where there is none, or `zeros`."},
     {"depends_on_others", depends_on_others_py, METH_VARARGS,
-     "depends_on_others(outputs, inputs): whether gradients would go to Tensors that no transformation has made."},
+     "depends_on_others(outputs, inputs): whether derivatives may be asked for by Tensors that no transformation has "
+     "made: gradients would go to them, or these are in a run forward."},
+    {"note_opened", note_opened, METH_O,
+     "note_opened(tensors): a transformation has made them for arguments, and nobody else asks for derivatives by "
+     "them."},
     {"read_only", read_only, METH_O, "read_only(arrays): a tuple, with views that nobody writes into for its arrays."},
     {},
 };

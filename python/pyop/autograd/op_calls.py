@@ -94,7 +94,7 @@ def _backward(ctx: Any, ct: Any) -> Any:
     if type(ct) is not np.ndarray or len(kept) != len(positions) or False in ctx.needs_input_grad:
         return recording.backward(ctx, ct)
     *inputs, _ = ctx.saved_tensors
-    return rule.gradient.backward(tuple(range(len(inputs))), 1, len(inputs), {})(ct, *inputs)
+    return rule.gradient.backward_for_all(len(inputs))(ct, *inputs)
 
 
 class _WithContext(table.Rule):

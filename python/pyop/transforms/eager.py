@@ -6,7 +6,7 @@ recorded: derivatives of derivatives come from the same code. `Eager.nested` say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,26 +45,6 @@ def _open(leaf: Any, k: int) -> Tensor:
     return _tensor(array, leaf, requires_grad=True)
 
 
-def _note_opened(tensors: Iterable[Tensor]) -> None:
-    """These were made for arguments: nobody else asks for derivatives by them."""
-    for tensor in tensors:
-        tensor._opened = True
-
-
-def _depends_on_others(results: list[Any], inputs: list[Tensor]) -> bool:
-    """Whether the caller's own Tensors, which the function has in its closure, lead to the results: he may ask for the
-    derivatives by them, or be in a run forward on another thread."""
-    if _core.forward_runs() and any(type(x) is Tensor and x._tangent is not None for x in results):
-        return True
-    return _core.is_recording() and _core.depends_on_others(results, inputs)
-
-
-def _mark_arguments(tensors: Iterable[Tensor], running: bool) -> None:
-    """The function of a transformation that they are arguments of is running, or has ended."""
-    for tensor in tensors:
-        tensor._argument = running
-
-
 def _bare(tree: Any) -> Any:
     """Arrays in the place of Tensors."""
     if type(tree) is Tensor:
@@ -81,17 +61,16 @@ class Eager(Opened):
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> None:
         self.nested = _is_nested(leaf_types((args, kwargs)))
         super().__init__(f, args, kwargs, argnums)
-        _mark_arguments(self.inputs, False)
-        self.nested = self.nested or _depends_on_others(self.leaves, self.inputs)
+        # The caller's own Tensors, which the function has in its closure, may lead to the results, too.
+        self.nested = self.nested or _core.depends_on_others(self.leaves, self.inputs)
         if self.nested:
-            _note_opened(self.inputs)
+            _core.note_opened(self.inputs)
 
     open = staticmethod(_open)
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, recorded."""
-        _mark_arguments(self.inputs, True)
-        return _core.call_recorded(f, args, kwargs)
+        return _core.call_recorded(f, args, kwargs, self.inputs)
 
     def out(self, tree: Any) -> Any:
         """What is handed to the caller: arrays, or Tensors where derivatives of it may be asked for."""
@@ -115,7 +94,7 @@ class Eager(Opened):
         """The tangents of outputs, as Tensors, for those of the inputs that they were computed from: the pullback is
         linear in its cotangent, and its own pullback is the push forward."""
         seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in outputs]
-        _note_opened(seeds)
+        _core.note_opened(seeds)
 
         def twice() -> list[Any]:
             return _core.pull(_core.pull(outputs, seeds, inputs, True, False), tangents, seeds, True, True)
@@ -125,7 +104,7 @@ class Eager(Opened):
 
     def pullback(self, value: Any) -> Callable[[Any], Any]:
         """As `Opened.pullback`."""
-        _note_opened(self.inputs)  # functions of cotangents may be differentiated
+        _core.note_opened(self.inputs)  # functions of cotangents may be differentiated
         return super().pullback(value)
 
     @staticmethod
@@ -178,7 +157,7 @@ def _jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, .
                     "tangent follows: pass a copy as one of them"
                 )
     form = shape[0]
-    nested = nested or _depends_on_others([*values, *pushed], [])
+    nested = nested or _core.depends_on_others([*values, *pushed], [])
 
     def out(x: Any) -> Any:
         return x if nested or type(x) is not Tensor else x.numpy()
@@ -222,7 +201,7 @@ def pullback_of(
     leaves = table.leaves(args, kwargs)
     nested = any(type(leaf) is Tensor for leaf in leaves)
     opened = [_open(leaves[k], k) for k in argnums]
-    _note_opened(opened)
+    _core.note_opened(opened)
     outputs = flatten(_core.call_recorded(table.of_leaves(f, argnums, args, kwargs), tuple(opened), {}))[0]
 
     def pullback(ct: Any) -> tuple[Any, ...]:

@@ -56,7 +56,7 @@ class OpGradient:
         self.jacs: dict[tuple[int, int], tuple[Callable[..., Any], Any]] = {}
         self.fallback: str | None = None
         self.traced: dict[Any, Any] = {}  # calls of rules that are known to work on Values, with the specs
-        self.calls: dict[Any, Backward] = {}  # of the rule, without static arguments
+        self.calls: dict[Any, Backward] = {}  # of the rule, without static arguments; for all of so many by the number
         self.of_arrays = False
         self.rule = OpRule(self)
 
@@ -152,6 +152,13 @@ class OpGradient:
         found = self.calls.get(key)
         if found is None:
             found = self.calls[key] = Backward(self, argnums, n_out, n_in, {})
+        return found
+
+    def backward_for_all(self, n: int) -> Backward:
+        """The call of the vjp rule of an op of `n` arrays that returns one."""
+        found = self.calls.get(n)
+        if found is None:
+            found = self.calls[n] = self.backward(tuple(range(n)), 1, n, {})
         return found
 
     def statics(self) -> tuple[str, ...]:

@@ -134,14 +134,14 @@ class Opened(Chosen):
         """As ``pyop.jacobian(f, argnums, mode="forward")``."""
         raise NotImplementedError
 
-    def lent(self, leaf: Any) -> Any:
-        """A leaf of the result, which the caller may write into."""
-        return leaf
+    def lent(self, leaves: list[Any]) -> list[Any]:
+        """Leaves of the result, which the caller may write into."""
+        return leaves
 
     def pullback(self, value: Any) -> Callable[[Any], Any]:
         """From cotangents of `value`, a part of the result, to those of the arguments; as often as wanted."""
         leaves, structure = (self.leaves, self.structure) if value is self.result else flatten(value)
-        leaves = [self.lent(leaf) for leaf in leaves]
+        leaves = self.lent(leaves)
 
         def pullback(ct: Any) -> Any:
             cts = structure.flatten_up_to(ct)

@@ -43,9 +43,9 @@ class Symbolic(Opened):
         """The cotangent one."""
         return ones_like(value) if isinstance(value, Value) else None
 
-    def lent(self, leaf: Any) -> Any:
-        """A Value of which another handle stays as it is."""
-        return leaf._lent() if type(leaf) is Value else leaf
+    def lent(self, leaves: list[Any]) -> list[Any]:
+        """Values of which other handles stay as they are."""
+        return [leaf._lent() if type(leaf) is Value else leaf for leaf in leaves]
 
     def pull(self, outputs: list[Any], cts: list[Any]) -> list[Any]:
         """One cotangent an input."""

@@ -375,6 +375,8 @@ def _kind(f: Any, *arguments: Any) -> type[Opened] | None:
         return None
     if Value in types or graph_being_built() is not None:
         return Symbolic
+    if type(f) is Op:  # which is called with arrays, whatever it asks of them
+        return Eager
     if _is_graph(f):
         return None
     refuse_exact_types(f)
