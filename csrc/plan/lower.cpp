@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "plan/group/grouping.h"
+#include "plan/group/ir_builder.h"
 #include "plan/group/loop_group.h"
 #include "plan/passes/casts.h"
 #include "plan/passes/in_place.h"
@@ -234,7 +234,7 @@ class Lowering {
     }
 
     int emit_group(const std::vector<uint32_t>& members, const OutsideReads& outside) {
-        Grouping made(r_, fusion_, members, outside);
+        IrBuilder made(r_, fusion_, members, outside);
         if (!made.possible()) {  // a number that the loop's dtype cannot hold: the ufunc will say so
             for (const uint32_t i : members)
                 if (emit(i) < 0) return -1;

@@ -1,6 +1,6 @@
 // plan/group/group_ir.h: GroupIr, a fused group while it is being compiled.
 //
-//     Grouping (nodes → operations on values)  →  combine (superinstructions)  →  LoopGroup (values → streams)
+//     IrBuilder (nodes → operations on values)  →  combine (superinstructions)  →  LoopGroup (values → streams)
 //
 // A value is written once: an array from outside, a number, or a result. Operations stand in an order that computes
 // every value before it is read.

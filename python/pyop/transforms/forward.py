@@ -9,7 +9,7 @@ from .._core import Value
 from ..gradients import table
 from ..gradients.listed import push
 from ..gradients.unbroadcast import broadcast_like, fit_dtype, shape_of
-from .reverse import call_of, carries, in_graph, needed, refuse
+from .reverse import active_subgraph, call_of, carries, in_graph, refuse
 
 __all__ = ["forward"]
 
@@ -19,7 +19,7 @@ def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequenc
     output that does not depend on the inputs. A function on the way without a gradient rule is an error.
     """
     known = {value._key: in_graph(t, value) for value, t in zip(inputs, tangents, strict=True) if t is not None}
-    for node in needed(outputs, inputs) if outputs else []:
+    for node in active_subgraph(outputs, inputs) if outputs else []:
         if not any(value._key in known for value in node.inputs):
             continue
         call = call_of(node)

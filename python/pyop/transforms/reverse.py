@@ -18,7 +18,7 @@ from ..gradients.unbroadcast import broadcast_like, dtype_of, fit_dtype, shape_o
 from ..graph import node_call
 from ..graph.node_call import NodeCall
 
-__all__ = ["backward", "call_of", "carries", "needed", "refuse"]
+__all__ = ["active_subgraph", "backward", "call_of", "carries", "refuse"]
 
 
 def call_of(node: Node) -> NodeCall:
@@ -26,8 +26,8 @@ def call_of(node: Node) -> NodeCall:
     return node_call.call_of(node, function=node.contract and node.contract.gradient)
 
 
-def needed(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[Node]:
-    """The nodes on the ways from `inputs` to `outputs`, in creation order."""
+def active_subgraph(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[Node]:
+    """Return the nodes on the paths from `inputs` to `outputs`, in creation order."""
     graph = outputs[0].graph
     starts = {value.node.index for value in inputs}
     stop = min(starts, default=0)
@@ -62,7 +62,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             _accumulate(pending, output, in_graph(seed, output))
     wanted = {value._key for value in inputs}
     active = {value._key for value in inputs}
-    nodes = needed(outputs, inputs) if outputs else []
+    nodes = active_subgraph(outputs, inputs) if outputs else []
     ways: list[tuple[Node, NodeCall, Rule | None]] = []
     for node in nodes:
         which = tuple(k for k, value in enumerate(node.inputs) if value._key in active)

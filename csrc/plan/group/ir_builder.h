@@ -1,4 +1,4 @@
-// plan/group/grouping.h: from the members of a fused group to operations on values.
+// plan/group/ir_builder.h: from the members of a fused group to operations on values.
 #pragma once
 
 #include <map>
@@ -21,9 +21,10 @@ class OutsideReads {
     std::unordered_set<uint64_t> edges_;
 };
 
-class Grouping {
+class IrBuilder {
   public:
-    Grouping(const Rewrite& r, const Fusion& fusion, const std::vector<uint32_t>& members, const OutsideReads& outside);
+    IrBuilder(const Rewrite& r, const Fusion& fusion, const std::vector<uint32_t>& members,
+              const OutsideReads& outside);
 
     // False if a Python number does not fit the dtype its loop wants: then the ufunc must say so.
     bool possible() const { return possible_; }

@@ -1,5 +1,5 @@
-// plan/group/grouping.cpp: reads the members of a group one by one, with their operands, reductions and outputs.
-#include "plan/group/grouping.h"
+// plan/group/ir_builder.cpp: reads the members of a group one by one, with their operands, reductions and outputs.
+#include "plan/group/ir_builder.h"
 
 #include <algorithm>
 #include <cfloat>  // FLT_MIN
@@ -19,8 +19,8 @@ OutsideReads::OutsideReads(const Rewrite& r, const std::vector<uint32_t>& schedu
     for (const Edge e : r.request.fetches) note(e, -1);
 }
 
-Grouping::Grouping(const Rewrite& r, const Fusion& fusion, const std::vector<uint32_t>& members,
-                   const OutsideReads& outside)
+IrBuilder::IrBuilder(const Rewrite& r, const Fusion& fusion, const std::vector<uint32_t>& members,
+                     const OutsideReads& outside)
     : r_(r), fusion_(fusion) {
     for (const uint32_t node : members) {
         member_of_[node] = static_cast<uint32_t>(fallback_.nodes.size());
@@ -34,7 +34,7 @@ Grouping::Grouping(const Rewrite& r, const Fusion& fusion, const std::vector<uin
     ir_.n_outputs = outputs_.size();
 }
 
-bool Grouping::add_member(uint32_t i, const OutsideReads& outside) {
+bool IrBuilder::add_member(uint32_t i, const OutsideReads& outside) {
     const PyNode& node = r_.g.node_as<PyNode>(i);
     const ElementwiseCall& call = *fusion_.calls[i];
     GroupIr::Operation op;
@@ -62,7 +62,7 @@ bool Grouping::add_member(uint32_t i, const OutsideReads& outside) {
     return true;
 }
 
-void Grouping::add_reduction(uint32_t i, const OutsideReads& outside) {
+void IrBuilder::add_reduction(uint32_t i, const OutsideReads& outside) {
     const PyNode& node = r_.g.node_as<PyNode>(i);
     GroupIr::Reduction reduction{fusion_.reductions[i], value_of(r_.resolve(node.inputs()[0])),
                                  static_cast<uint16_t>(fallback_.nodes.size()), GroupIr::kNoOutput};
@@ -74,7 +74,7 @@ void Grouping::add_reduction(uint32_t i, const OutsideReads& outside) {
 }
 
 // Where the plain way finds the arguments of the member that is being added.
-void Grouping::note_sources(const PyNode& node) {
+void IrBuilder::note_sources(const PyNode& node) {
     std::vector<Fallback::Source>& sources = fallback_.sources.emplace_back();
     for (Edge e : node.inputs()) {
         e = r_.resolve(e);
@@ -87,13 +87,13 @@ void Grouping::note_sources(const PyNode& node) {
     }
 }
 
-void Grouping::add_output(Edge e, int& output) {
+void IrBuilder::add_output(Edge e, int& output) {
     output = static_cast<int>(outputs_.size());
     outputs_.push_back(e);
     fallback_.outputs.emplace_back(fallback_.nodes.size(), e.output);
 }
 
-bool Grouping::add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op) {
+bool IrBuilder::add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op) {
     const Argument a = call.arguments[position];
     PyArray_Descr* want = call.dtypes[position];
     uint16_t v;
@@ -134,7 +134,7 @@ bool is_noticed(PyObject* number, int type) {
 
 }  // namespace
 
-uint16_t Grouping::number(PyObject* object, PyArray_Descr* want) {
+uint16_t IrBuilder::number(PyObject* object, PyArray_Descr* want) {
     if (is_noticed(object, want->type_num)) return UINT16_MAX;
     Py_INCREF(want);
     Ref array = Ref::steal(PyArray_FromAny(object, want, 0, 0, NPY_ARRAY_CARRAY_RO, nullptr));
@@ -147,7 +147,7 @@ uint16_t Grouping::number(PyObject* object, PyArray_Descr* want) {
 }
 
 // An external that both kernels and NumPy's loops read is two: kernels want its elements side by side.
-uint16_t Grouping::value_of(Edge e, bool strict) {
+uint16_t IrBuilder::value_of(Edge e, bool strict) {
     const auto known = value_of_.find(Rewrite::key(e));
     const bool inside = known != value_of_.end() && ir_.values[known->second].kind == GroupIr::Value::Result;
     strict &= !inside;
@@ -161,7 +161,7 @@ uint16_t Grouping::value_of(Edge e, bool strict) {
 }
 
 // A value in the dtype that an operation wants. One conversion serves all who want it.
-uint16_t Grouping::converted(uint16_t value, PyArray_Descr* want) {
+uint16_t IrBuilder::converted(uint16_t value, PyArray_Descr* want) {
     PyArray_Descr* have = ir_.values[value].dtype;
     if (have == want) return value;
     const auto [it, added] = converted_.emplace(std::pair{value, want}, uint16_t{0});
@@ -179,7 +179,7 @@ uint16_t Grouping::converted(uint16_t value, PyArray_Descr* want) {
     return it->second;
 }
 
-uint16_t Grouping::new_value(GroupIr::Value value) {
+uint16_t IrBuilder::new_value(GroupIr::Value value) {
     ir_.values.push_back(value);
     return static_cast<uint16_t>(ir_.values.size() - 1);
 }
