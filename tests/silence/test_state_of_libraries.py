@@ -1,5 +1,6 @@
 """State that a function keeps in modules and objects of installed packages and of the standard library."""
 
+import enum
 import functools
 import hashlib
 import queue
@@ -40,7 +41,14 @@ def cached_result():
     return (lambda x: x * made(2)[1]), lambda: made(2).insert(1, 7.0)
 
 
-@pytest.mark.parametrize("case", [setting, list_of_a_package, a_queue, cached_result])
+def value_of_an_enumeration():
+    class Kind(enum.Enum):
+        FIRST = [2.0]
+
+    return (lambda x: x * Kind.FIRST.value[0]), lambda: Kind.FIRST.value.insert(0, 7.0)
+
+
+@pytest.mark.parametrize("case", [value_of_an_enumeration, setting, list_of_a_package, a_queue, cached_result])
 def test_what_others_change_is_seen(case):
     f, change = case()
     compiled = pyop.compile(f)

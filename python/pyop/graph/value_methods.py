@@ -58,11 +58,16 @@ def astype(
     return made
 
 
+_TYPE = type
+
+
 def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
     """The bytes of the elements read as another dtype; without one, the Value itself."""
-    if type is not None:
+    if isinstance(dtype, _TYPE) and issubclass(dtype, np.ndarray):
+        dtype, type = None, dtype
+    if type is not None and type is not np.ndarray:
         raise refusal(
-            f"Value.view(type=...): a Value stays a Value, it cannot become a {type!r}; use a pyop.op, which is "
+            f"Value.view({type.__name__}): a Value stays a Value, it cannot become a {type.__name__}; use a pyop.op, which is "
             "called with arrays"
         )
     if dtype is None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import enum
 import functools
 import gc
 import mmap
@@ -303,6 +304,9 @@ class Watch:
         self._add(place)
         for part in (*x.__bases__, type(x)):
             self._push(place.label, part)
+        for member in x.__members__.values() if issubclass(x, enum.Enum) else ():
+            self._push(place.label, member)
+            self._push(place.label, member.value)
         for name, value in place.before:
             if type(value) is property:
                 for accessor in (value.fget, value.fset):

@@ -24,6 +24,7 @@ GROUPS = (
     "threads",
     "views",
     "writes",
+    "zz_hunt",
 )
 
 
