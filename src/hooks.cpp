@@ -51,6 +51,7 @@ void register_hooks(py::module_& m) {
         },
         py::arg("type"),
         "Lets `case [a, b]:` match instances of a class where it matches NumPy's arrays (from 2.5 on).");
+    m.def("watching", &pyop::watching, "Whether a function is traced, recorded or mapped on this thread.");
     m.def(
         "note_refusal", [](py::object exception) { pyop::note_refusal(exception.ptr()); }, py::arg("exception"),
         "Notes that a symbolic or recorded array is about to raise this.");

@@ -4,11 +4,13 @@
 #include <array>
 #include <string_view>
 
+#include "graph/build.h"
 #include "graph/storage.h"
 #include "graph/value.h"
 #include "graph/value_sequence.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -99,12 +101,29 @@ PyObject* value_class(PyObject* self, void*) {
     return Py_NewRef(reinterpret_cast<PyObject*>(type));
 }
 
+namespace {
+
+// Whether an attribute says that something is not known: None, or a shape with None in it.
+bool is_unknown(PyObject* found) {
+    if (PYOP_LIKELY(found != Py_None && !PyTuple_CheckExact(found))) return false;
+    bool unknown = found == Py_None;
+    for (Py_ssize_t k = 0; !unknown && k < PyTuple_GET_SIZE(found); ++k)
+        unknown = PyTuple_GET_ITEM(found, k) == Py_None;
+    return unknown;
+}
+
+}  // namespace
+
 PyObject* value_getattro(PyObject* self, PyObject* name) {
     if (PYOP_UNLIKELY(StandIn::only_arrays_have(name)) && spec_of(self).form == Form::Unknown)
         return unsure(self, name);
     PyObject* found = value_stand_in.attribute(self, name, value_class);
-    if (PYOP_LIKELY(found != nullptr) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-    return absent(self, name);
+    if (PYOP_UNLIKELY(!found)) return PyErr_ExceptionMatches(PyExc_AttributeError) ? absent(self, name) : nullptr;
+    if (PYOP_LIKELY(!is_unknown(found)) || !watching() || graph_being_built() != as_value(self)->graph || in_own_code())
+        return found;
+    const Ref known = Ref::steal(found);
+    PyObject* given[] = {self, name, known.get()};
+    return PyObject_Vectorcall(up_calls.unknown_attribute, given, 3, nullptr);
 }
 
 int value_setattro(PyObject* self, PyObject* name, PyObject* value) {

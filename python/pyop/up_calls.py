@@ -30,6 +30,7 @@ from .graph.in_place import in_place
 from .graph.operands import is_written_as_operator
 from .graph.powers import power_of
 from .graph.symbolic_number import Number, OnNumbers
+from .graph.unknown import unknown_attribute
 from .graph.value_methods import getitem
 from .graph.value_refusals import text_of_store
 from .profile import Profile
@@ -51,6 +52,7 @@ CALLS: dict[str, object] = {
     "value_array_function": array_function,
     "value_getitem": getitem,
     "shown_text": shown_text,
+    "unknown_attribute": unknown_attribute,
     "value_in_place": in_place,
     "value_length": value_sequence.length,
     "value_iterate": value_sequence.iterate,

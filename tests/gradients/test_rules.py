@@ -44,7 +44,10 @@ class Problem:
     def __call__(self, *arrays):
         args, kwargs = table.replaced(self.case.args, self.case.kwargs, dict(zip(self.which, arrays, strict=True)))
         results = flatten(self.case.func(*args, **kwargs))[0]
-        return [y for y in results if y.dtype is None or y.dtype.kind in "fc"]
+        dtypes = [
+            y.spec.dtype if isinstance(y, pyop.Value) else y.dtype for y in results
+        ]  # of some not known in graphs
+        return [y for y, dtype in zip(results, dtypes, strict=True) if dtype is None or dtype.kind in "fc"]
 
     def moved(self, step):
         return [x + step * t for x, t in zip(self.arrays, self.tangents, strict=True)]

@@ -51,7 +51,9 @@ class Call:
             new[k] = as_list(new.get(k, self.leaves[k]))
         args, kwargs = table.replaced(self.args, self.kwargs, new)
         results = flatten(self.func(*args, **kwargs))[0]
-        return [y for y in results if getattr(y, "dtype", None) is None or y.dtype.kind in "fc"]
+        known = [y.spec if isinstance(y, pyop.Value) else y for y in results]  # of some the dtype is not, in graphs
+        dtypes = [getattr(x, "dtype", None) for x in known]
+        return [y for y, dtype in zip(results, dtypes, strict=True) if dtype is None or dtype.kind in "fc"]
 
     def parts(self):
         return self.func, self.args, self.kwargs

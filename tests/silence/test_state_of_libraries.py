@@ -43,7 +43,7 @@ def cached_result():
 
 def value_of_an_enumeration():
     class Kind(enum.Enum):
-        FIRST = [2.0]
+        FIRST = [2.0]  # noqa: RUF012
 
     return (lambda x: x * Kind.FIRST.value[0]), lambda: Kind.FIRST.value.insert(0, 7.0)
 

@@ -67,8 +67,8 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
         dtype, type = None, dtype
     if type is not None and type is not np.ndarray:
         raise refusal(
-            f"Value.view({type.__name__}): a Value stays a Value, it cannot become a {type.__name__}; use a pyop.op, which is "
-            "called with arrays"
+            f"Value.view({type.__name__}): a Value stays a Value, it cannot become a {type.__name__}; use a pyop.op, "
+            "which is called with arrays"
         )
     if dtype is None:
         return self

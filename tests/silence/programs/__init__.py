@@ -24,7 +24,6 @@ GROUPS = (
     "threads",
     "views",
     "writes",
-    "zz_hunt",
 )
 
 

@@ -1,0 +1,82 @@
+"""What is known of a Value only when its graph runs (how many elements a mask picks) decides nothing in silence."""
+
+import numpy as np
+import pytest
+
+import pyop
+
+X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+@pyop.op
+def unsaid(x):
+    return x * 2.0
+
+
+BY_SIZES = {
+    "empty": lambda x: x * 2.0 if x[x > 5].size == 0 else x,
+    "truth of a size": lambda x: x[x > 0].mean() if x[x > 0].size else 0.0 * x,
+    "a mean by hand": lambda x: x[x > 0].sum() / x[x > 0].size,
+    "shapes compared": lambda x: x * 2.0 if x[x > 0].shape == (5,) else x,
+    "shapes of two": lambda x: x * 2.0 if x[x > 0].shape != x.shape else x,
+    "the first size": lambda x: x * 2.0 if x[x[:, 0] > 0].shape[0] > 1 else x,
+    "a loop": lambda x: sum(x[0, k % 3] for k in range(x[x > 0].shape[0])),
+    "np.shape": lambda x: x * 2.0 if np.shape(x[x > 0])[0] == 5 else x,
+    "where": lambda x: x * 2.0 if np.where(x > 5)[0].size == 1 else x,
+    "unique": lambda x: x * 2.0 if np.unique(x).size == x.size else x,
+    "made of it": lambda x: np.zeros(x[x > 0].shape) + 1.0,
+    "bytes": lambda x: x * 2.0 if x[x > 0].nbytes > 8 else x,
+    "a caught error": lambda x: x * (1.0 / _or_one(lambda: float(x[x > 0].size))),
+    "a key": lambda x: x * {(5,): 2.0}.get(x[x > 0].shape, 3.0),
+}
+BY_OPS = {
+    "dimensions": lambda x: x * 2.0 if unsaid(x).ndim == 2 else x,
+    "a dtype": lambda x: x * 2.0 if unsaid(x).dtype == np.float64 else x,
+    "a kind": lambda x: x * 2.0 if unsaid(x).dtype.kind == "f" else x,
+    "a dtype passed on": lambda x: x.astype(unsaid(x).dtype),
+    "a shape": lambda x: x * 2.0 if unsaid(x).shape == (2, 3) else x,
+    "a shape unpacked": lambda x: (lambda n, m: x * n)(*unsaid(x).shape),
+    "the size of an item": lambda x: x * 2.0 if unsaid(x).itemsize == 8 else x,
+}
+
+
+def _or_one(asked):
+    try:
+        return asked()
+    except TypeError:
+        return 1.0
+
+
+@pytest.mark.parametrize("way", ["compile", "trace", "gradient"])
+@pytest.mark.parametrize("name", [*BY_SIZES, *BY_OPS])
+def test_it_decides_nothing(name, way):
+    f = (BY_SIZES | BY_OPS)[name]
+    made = {
+        "compile": lambda: pyop.compile(f)(X),
+        "trace": lambda: pyop.trace(f, "float64[2,3]"),
+        "gradient": lambda: pyop.compile(lambda x: pyop.vjp(f, x)[0])(X),
+    }
+    with pytest.raises(TypeError, match=r"not known when the graph is built.*(declare|use)"):
+        made[way]()
+
+
+def test_what_is_known_is_known():
+    def f(x):
+        rows = x[x[:, 0] > 0]
+        assert rows.ndim == 2
+        assert rows.shape[1] == 3
+        assert rows.dtype == np.float64
+        assert rows.itemsize == 8
+        print(rows.shape)
+        return rows * rows.shape[1], x[x > 0].sum()
+
+    for got, want in zip(pyop.compile(f)(X), f(X), strict=True):
+        assert np.array_equal(got, want)
+
+
+def test_who_writes_a_graph_sees_none():
+    with pyop.Graph() as g:
+        x = g.input("float64[2,3]")
+        y = x[x > 0]
+    assert y.shape == (None,)
+    assert (y.size, y.ndim) == (None, 1)
