@@ -9,13 +9,23 @@ namespace pyop {
 
 namespace {
 
-bool is_ours(PyCodeObject* code) {
+bool is_in_our_files(PyObject* filename) {
     static PyObject* const operators_file = PyUnicode_InternFromString("numpy/lib/mixins.py");
-    Py_ssize_t hit = PyUnicode_Tailmatch(code->co_filename, up_calls.package_directory, 0, PY_SSIZE_T_MAX, -1);
+    Py_ssize_t hit = PyUnicode_Tailmatch(filename, up_calls.package_directory, 0, PY_SSIZE_T_MAX, -1);
     // The operators of what stands for an array under vmap.
-    if (hit == 0) hit = PyUnicode_Tailmatch(code->co_filename, operators_file, 0, PY_SSIZE_T_MAX, 1);
+    if (hit == 0) hit = PyUnicode_Tailmatch(filename, operators_file, 0, PY_SSIZE_T_MAX, 1);
     if (hit < 0) PyErr_Clear();
     return hit > 0;
+}
+
+// Node after node is made in one file: the answer for the last one is kept, with its name.
+bool is_ours(PyCodeObject* code) {
+    static PyObject* last = nullptr;
+    static bool is_last_ours = false;
+    if (code->co_filename == last) return is_last_ours;
+    is_last_ours = is_in_our_files(code->co_filename);
+    Py_XSETREF(last, Py_NewRef(code->co_filename));
+    return is_last_ours;
 }
 
 }  // namespace
