@@ -140,9 +140,7 @@ PYOP_INLINE PyObject* tensor_tangent(const TensorObject* t) {
 PYOP_INLINE bool is_leaf(const TensorObject* t) { return !t->grad_fn; }
 
 // Whether what is done with it is recorded, or moved along in forward mode: its numbers must not leave the record.
-PYOP_INLINE bool is_watched(const TensorObject* t) {
-    return (t->requires_grad && is_recording()) || tensor_tangent(t);
-}
+PYOP_INLINE bool is_watched(const TensorObject* t) { return (t->requires_grad && is_recording()) || tensor_tangent(t); }
 PYOP_INLINE bool is_watched(PyObject* o) { return is_tensor(o) && is_watched(as_tensor(o)); }
 
 // 0, or -1 with the error set when the base of a view was changed in place after the view was taken: its history is
