@@ -80,3 +80,41 @@ def test_who_writes_a_graph_sees_none():
         y = x[x > 0]
     assert y.shape == (None,)
     assert (y.size, y.ndim) == (None, 1)
+
+
+BY_NAMED_SIZES = {
+    "a number": lambda x, y: x * 2.0 if x.shape[0] == 5 else x,
+    "another number": lambda x, y: x * 2.0 if x.shape[0] != 5 else x,
+    "a number of NumPy": lambda x, y: x * 2.0 if np.int64(5) == x.shape[0] else x,
+    "a float": lambda x, y: x * 2.0 if x.shape[0] == 5.0 else x,
+    "a shape": lambda x, y: x * 2.0 if x.shape == (5,) else x,
+    "shapes of two": lambda x, y: x * 2.0 if x.shape == y.shape else x,
+    "in": lambda x, y: x * 2.0 if x.shape[0] in (3, 5) else x,
+    "size": lambda x, y: x * 2.0 if x.size == 5 else x,
+    "order": lambda x, y: x * 2.0 if x.shape[0] > 3 else x,
+    "truth": lambda x, y: x * 2.0 if x.size else x,
+    "len": lambda x, y: x * 2.0 if len(x) == 5 else x,
+    "a caught error": lambda x, y: x * _or_one(lambda: float(x.shape[0])),
+}
+
+
+@pytest.mark.parametrize("name", BY_NAMED_SIZES)
+def test_a_named_size_decides_nothing(name):
+    f = BY_NAMED_SIZES[name]
+    with pytest.raises(TypeError, match=r"symbolic.*(Compute with it|declare a number)"):
+        pyop.trace(f, "float64[n]", "float64[m]")
+    declared = pyop.compile(f, "float64[n], float64[m]")
+    with pytest.raises(TypeError, match="symbolic"):
+        declared(np.ones(5), np.ones(5))
+
+
+def test_what_is_known_of_named_sizes_is_known():
+    def f(x, y):
+        assert x.shape == y.shape
+        assert x.shape[0] + 1 != y.shape[0]
+        assert x.shape != (x.shape[0], 1)
+        assert x.shape[0] is not None
+        return np.concatenate([x, y]) * x.shape[0]
+
+    plan = pyop.trace(f, "float64[n]", "float64[n]").compile()
+    assert np.array_equal(plan(np.ones(5), np.ones(5)), f(np.ones(5), np.ones(5)))

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from collections.abc import Mapping
 from math import gcd
+from numbers import Number
 from typing import Final, NoReturn, TypeAlias
+
+from .._core import watching
+from ..refusals import refusal
 
 __all__ = ["MAX_SIZE", "Dim", "DimTooLarge", "Quotient"]
 
@@ -22,6 +27,11 @@ _MAX_DEGREE: Final = 16
 _MAX_NESTING: Final = 16
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]+")
+
+
+def _decides() -> bool:
+    """Tell whether a function under trace asks, whose way would depend on the answer."""
+    return watching() and not str(sys._getframe(2).f_globals.get("__name__", "")).startswith("pyop.")
 
 
 class DimTooLarge(ValueError):
@@ -213,7 +223,7 @@ class Dim:
     # --- what a symbolic size is not
 
     def _not_a_number(self, what: str) -> NoReturn:
-        raise TypeError(
+        raise refusal(
             f"the size {self} is symbolic: its number is known only when the graph runs, so {what}. "
             "Compute with it as it is, trace with concrete sizes, or move this code into an op."
         )
@@ -241,10 +251,15 @@ class Dim:
         raise AttributeError(f"a Dim is immutable: cannot set {name!r}")
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Dim) and self._terms == other._terms)
+        same = self is other or (isinstance(other, Dim) and self._terms == other._terms)
+        if not same and isinstance(other, Dim | Number) and _decides():
+            apart = None if _terms_of(other) is None else self - other  # type: ignore[operator]
+            if isinstance(apart, Dim) or apart is None:
+                self._not_a_number(f"whether it is {other} is not known")
+        return same
 
     def __hash__(self) -> int:
-        return self._hash
+        return self._hash  # the core asks for it, too: that a key of a dict is looked up cannot be told
 
     def __reduce__(self) -> tuple[object, ...]:
         return _from_terms, (dict(self._terms),)

@@ -261,9 +261,9 @@ WRITERS: dict[Any, str] = {
     np.fill_diagonal: "use np.where(np.eye(*a.shape, dtype=bool), val, a)",
     np.put_along_axis: _WITH_MASK,
 }
-SAVERS = frozenset((np.save, np.savez, np.savez_compressed, np.savetxt))
-PRINTERS = frozenset((np.array_repr, np.array_str, np.array2string))
-ASK_MEMORY = frozenset((np.shares_memory, np.may_share_memory))
+SAVERS: frozenset[Callable[..., Any]] = frozenset((np.save, np.savez, np.savez_compressed, np.savetxt))
+PRINTERS: frozenset[Callable[..., Any]] = frozenset((np.array_repr, np.array_str, np.array2string))
+ASK_MEMORY: frozenset[Callable[..., Any]] = frozenset((np.shares_memory, np.may_share_memory))
 
 # Containers of pandas leave operators and ufuncs to what has this much.
 PRIORITY = 100_000
