@@ -14,6 +14,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform h
 QUIET = ("-W", "ignore::DeprecationWarning")
 
 
+@pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""),
+    reason="AddressSanitizer's allocator does not take its locks at fork(): a child may wait for a thread it has not",
+)
 def test_children_of_a_process_full_of_droppers(run: Run) -> None:
     """Each child must find the reaper usable, and end: it would wait in close() for threads it does not have."""
     end = run(
