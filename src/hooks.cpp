@@ -9,6 +9,7 @@
 #include "runtime/origin.h"
 #include "runtime/refusal.h"
 #include "runtime/scoped_call.h"
+#include "runtime/up_calls.h"
 
 namespace py = pybind11;
 
@@ -51,6 +52,17 @@ void register_hooks(py::module_& m) {
         },
         py::arg("type"),
         "Lets `case [a, b]:` match instances of a class where it matches NumPy's arrays (from 2.5 on).");
+    m.def(
+        "shown",
+        [](py::object text, py::object what) {
+            if (!pyop::watching()) return text;
+            PyObject* given[] = {text.ptr(), what.ptr()};
+            PyObject* shown = PyObject_Vectorcall(pyop::up_calls.shown_text, given, 2, nullptr);
+            if (!shown) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(shown);
+        },
+        py::arg("text"), py::arg("what"),
+        "The text of a size, for whoever asks: refused to a function under trace that does more than show it.");
     m.def("watching", &pyop::watching, "Whether a function is traced, recorded or mapped on this thread.");
     m.def(
         "note_refusal", [](py::object exception) { pyop::note_refusal(exception.ptr()); }, py::arg("exception"),

@@ -27,7 +27,7 @@
     X(value_contains, "graph/value_sequence.cpp", "(value, item) -> bool: item in value")                                 \
     X(text_of_store, "graph/value.cpp", "(text) -> str | None: the error where NumPy stores a Value in an array")         \
     X(unknown_attribute, "graph/value_attributes.cpp", "(value, name, known): for a function that may not go by it")    \
-    X(shown_text, "graph/value.cpp autograd/tensor_type.cpp", "(text) -> str: for a function that may show it, not go by it") \
+    X(shown_text, "graph/value.cpp autograd/tensor_type.cpp src/hooks.cpp", "(text, what) -> str: for who may show it, not go by it") \
     X(is_written_as_operator, "graph/value.cpp", "() -> bool: whether the caller's code is at an operator, and no call")  \
     X(power_of, "graph/value_operators.cpp", "(dtype, number) -> ufunc | None: the ufunc that ** is for that exponent")   \
     X(opened, "graph/passes/merge.cpp", "(x) -> x: the start of a differentiation, which merging takes out")              \

@@ -158,3 +158,34 @@ def test_numpys_scalars_are_taken_as_arrays_of_their_own(dtype):
             assert np.array_equal(a, b)  # bytes would show the padding of longdouble
     assert f.cache_info().plans == 1
     assert all(np.array_equal(a, b) for then, now in kept for a, b in zip(then, now, strict=True))
+
+
+@pytest.mark.parametrize("given", [np.timedelta64(3, "D"), np.datetime64("2020-01-01"), np.str_("a"), np.bytes_(b"a")])
+def test_dates_and_texts_of_numpy_are_scalars_to_the_function(given):
+    def f(x, s):
+        return x * 2.0 if isinstance(s, np.generic) and np.isscalar(s) else x
+
+    compiled = pyop.compile(f)
+    for _ in range(2):
+        assert np.array_equal(compiled(np.ones(2), given), f(np.ones(2), given))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (np.datetime64("2020-01-01", "D"), np.datetime64("2020-01-01", "h")),  # equal, of another unit
+        (np.timedelta64("NaT"), np.timedelta64(1, "D")),
+        (np.float64(0.0), np.float64(-0.0)),
+        (np.float32(1), np.float64(1)),
+    ],
+)
+def test_static_scalars_of_numpy_are_told_apart(a, b):
+    @pyop.compile(static="s")
+    def f(x, s):
+        return x + np.copysign(1.0, s) if isinstance(s, np.floating) else x + np.array([0], s.dtype).itemsize, s
+
+    x = np.ones(2)
+    for given in (a, b, a):
+        result, same = f(x, given)
+        assert np.array_equal(result, f.__wrapped__(x, given)[0])
+        assert same is given or (type(same), same.dtype, same.tobytes()) == (type(given), given.dtype, given.tobytes())

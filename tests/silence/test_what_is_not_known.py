@@ -27,6 +27,11 @@ BY_SIZES = {
     "made of it": lambda x: np.zeros(x[x > 0].shape) + 1.0,
     "bytes": lambda x: x * 2.0 if x[x > 0].nbytes > 8 else x,
     "a caught error": lambda x: x * (1.0 / _or_one(lambda: float(x[x > 0].size))),
+    "a text": lambda x: x * {"5": 2.0}.get(str(x[x > 0].size), 3.0),
+    "a text of a shape": lambda x: x * 2.0 if f"{x[x > 0].shape}" == "(5,)" else x,
+    "bits": lambda x: x * (x[x > 0].size & 1),
+    "a caught operator": lambda x: x * _or_one(lambda: 1 << x[x > 0].size),
+    "an array of that size": lambda x: np.zeros(x[x > 0].size) + 1.0,
     "a key": lambda x: x * {(5,): 2.0}.get(x[x > 0].shape, 3.0),
 }
 BY_OPS = {
@@ -56,7 +61,7 @@ def test_it_decides_nothing(name, way):
         "trace": lambda: pyop.trace(f, "float64[2,3]"),
         "gradient": lambda: pyop.compile(lambda x: pyop.vjp(f, x)[0])(X),
     }
-    with pytest.raises(TypeError, match=r"not known when the graph is built.*(declare|use)"):
+    with pytest.raises(TypeError, match=r"not known when the graph is built.*(declare|use)|text of (the size|size 0) "):
         made[way]()
 
 
@@ -67,6 +72,8 @@ def test_what_is_known_is_known():
         assert rows.shape[1] == 3
         assert rows.dtype == np.float64
         assert rows.itemsize == 8
+        assert isinstance(rows.shape[0], int)
+        assert isinstance(rows.shape, tuple)
         print(rows.shape)
         return rows * rows.shape[1], x[x > 0].sum()
 
@@ -91,6 +98,12 @@ BY_NAMED_SIZES = {
     "shapes of two": lambda x, y: x * 2.0 if x.shape == y.shape else x,
     "in": lambda x, y: x * 2.0 if x.shape[0] in (3, 5) else x,
     "size": lambda x, y: x * 2.0 if x.size == 5 else x,
+    "a text": lambda x, y: x * {"5": 2.0}.get(str(x.shape[0]), 3.0),
+    "a formatted text": lambda x, y: x * {"5": 2.0}.get(f"{x.shape[0]}", 3.0),
+    "parity": lambda x, y: x * 2.0 if x.shape[0] % 2 == 1 else x,
+    "bits": lambda x, y: x * (x.shape[0] & 1),
+    "a power": lambda x, y: x * x.shape[0] ** 2,
+    "a caught operator": lambda x, y: x * _or_one(lambda: x.shape[0] << 1),
     "order": lambda x, y: x * 2.0 if x.shape[0] > 3 else x,
     "truth": lambda x, y: x * 2.0 if x.size else x,
     "len": lambda x, y: x * 2.0 if len(x) == 5 else x,
@@ -101,7 +114,7 @@ BY_NAMED_SIZES = {
 @pytest.mark.parametrize("name", BY_NAMED_SIZES)
 def test_a_named_size_decides_nothing(name):
     f = BY_NAMED_SIZES[name]
-    with pytest.raises(TypeError, match=r"symbolic.*(Compute with it|declare a number)"):
+    with pytest.raises(TypeError, match=r"symbolic.*(Compute with it|declare a number|decide by values)"):
         pyop.trace(f, "float64[n]", "float64[m]")
     declared = pyop.compile(f, "float64[n], float64[m]")
     with pytest.raises(TypeError, match="symbolic"):
@@ -114,6 +127,9 @@ def test_what_is_known_of_named_sizes_is_known():
         assert x.shape[0] + 1 != y.shape[0]
         assert x.shape != (x.shape[0], 1)
         assert x.shape[0] is not None
+        assert isinstance(x.shape[0], int)
+        assert not isinstance(x.shape[0], float)
+        print(x.shape, f"{x.shape[0]} numbers")
         return np.concatenate([x, y]) * x.shape[0]
 
     plan = pyop.trace(f, "float64[n]", "float64[n]").compile()

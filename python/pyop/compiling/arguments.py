@@ -35,6 +35,7 @@ class Place(NamedTuple):
 
 NUMBERS: tuple[type, ...] = (float, int, complex)
 STATIC_TYPES: tuple[type, ...] = (type(None), bool, str, bytes, type(Ellipsis), type(NotImplemented))
+_TEXTS_AND_DATES = (np.str_, np.bytes_, np.datetime64, np.timedelta64)
 _INT64 = np.iinfo(np.int64)
 
 # Of one argument: its structure and its leaves.
@@ -136,7 +137,7 @@ class Arguments:
                 f"static argument {path!r} of {self.name} is a {type(value).__name__}, which cannot be hashed "
                 f"({error}): {hint}"
             ) from None
-        return Place(path, b"s", value, key if isinstance(value, tuple | frozenset | slice) else None)
+        return Place(path, b"s", value, key if isinstance(value, tuple | frozenset | slice | np.generic) else None)
 
     def _spec_index(self, position: int) -> int:
         return position - sum(k < position for k in self.static_positions)
@@ -172,6 +173,8 @@ class Arguments:
             return Place(path, b"s", x)
         if isinstance(x, np.number | np.bool_) and kind is not np.timedelta64:
             return Place(path, b"n", x, spec=Spec(x.dtype, ()))
+        if isinstance(x, _TEXTS_AND_DATES):  # which a plan would have as arrays of no dimension
+            return Place(path, b"s", x, static_key(x))
         if isinstance(x, np.ndarray | np.generic) or _is_array_like(x) or own_rules(x) is not None:
             return Place(path, b"?", x)
         instead = instead_of(x)

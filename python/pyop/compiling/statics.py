@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 __all__ = ["static_key"]
 
 
@@ -14,6 +16,8 @@ def static_key(value: Any) -> Any:
         return kind, value.hex()
     if kind is complex:
         return kind, value.real.hex(), value.imag.hex()
+    if isinstance(value, np.generic):
+        return kind, value.dtype, value.tobytes()
     if kind is slice:
         return kind, static_key(value.start), static_key(value.stop), static_key(value.step)
     if isinstance(value, tuple):

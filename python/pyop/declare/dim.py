@@ -13,9 +13,9 @@ import sys
 from collections.abc import Mapping
 from math import gcd
 from numbers import Number
-from typing import Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
-from .._core import watching
+from .._core import shown, watching
 from ..refusals import refusal
 
 __all__ = ["MAX_SIZE", "Dim", "DimTooLarge", "Quotient"]
@@ -224,7 +224,7 @@ class Dim:
 
     def _not_a_number(self, what: str) -> NoReturn:
         raise refusal(
-            f"the size {self} is symbolic: its number is known only when the graph runs, so {what}. "
+            f"the size {self._text()} is symbolic: its number is known only when the graph runs, so {what}. "
             "Compute with it as it is, trace with concrete sizes, or move this code into an op."
         )
 
@@ -245,6 +245,15 @@ class Dim:
 
     __lt__ = __le__ = __gt__ = __ge__ = _compare
 
+    def _no_size(self, other: object) -> Any:
+        if isinstance(other, Dim | Number):
+            self._not_a_number("of operators it has +, -, * and // alone")
+        return NotImplemented
+
+    __mod__ = __rmod__ = __pow__ = __rpow__ = __divmod__ = __rdivmod__ = __truediv__ = __rtruediv__ = _no_size
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _no_size
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_size
+
     # --- object protocol
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -264,10 +273,18 @@ class Dim:
     def __reduce__(self) -> tuple[object, ...]:
         return _from_terms, (dict(self._terms),)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return int if _decides() else Dim
+
     def __repr__(self) -> str:
-        return f"Dim({str(self)!r})"
+        return f"Dim({self.__str__()!r})"
 
     def __str__(self) -> str:
+        text = self._text()
+        return shown(text, f"the size {text}, which is symbolic (its number is known only when the graph runs),")
+
+    def _text(self) -> str:
         # Positive terms first, so that a minus sign is nearly always a subtraction: "n-1", "1-n".
         text = ""
         for monomial, coef in sorted(self._terms, key=lambda term: term[1] < 0):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .._core import Value
+import numpy as np
+
+from .._core import Value, shown
 from ..refusals import refusal
 
 __all__ = ["Unknown", "unknown_attribute"]
@@ -20,21 +22,34 @@ _ATTRIBUTES = frozenset(("shape", "ndim", "dtype", "size", "nbytes", "itemsize")
 class Unknown:
     """A size, a shape, a dtype that nobody knows yet. Whatever it is asked, it refuses."""
 
-    __slots__ = ("_of", "_what")
+    __slots__ = ("_of", "_refused", "_what")
 
     def __init__(self, what: str, of: Value) -> None:
         self._what, self._of = what, of
+        self._refused: Exception | None = None
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return {"the shape": tuple, "the dtype": np.dtype}.get(self._what, int)
 
     def __repr__(self) -> str:
-        return "?"
+        if self._refused is not None:  # NumPy makes of an error one with the text in it
+            raise self._refused
+        return shown("?", f"{self._what} of {self._of.node.name!r}")
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return self.__repr__() if not spec else self._refuse()
 
     def _refuse(self, *args: Any) -> NoReturn:
-        raise refusal(
+        error = self._refused = refusal(
             f"{self._what} of {Value.__repr__(self._of)} (node {self._of.node.name!r}, created at "
             f"{self._of.node.origin}) is not known when the graph is built, and the function goes by it: choose by "
             "value with np.where, use the where= of reductions (np.sum(x, where=mask) for x[mask].sum()), declare what "
             "an op returns, or do this part in a pyop.op, which is called with arrays"
         )
+        raise error
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copy, pickle, protocols: a plain object has none of these
@@ -42,10 +57,12 @@ class Unknown:
         self._refuse()
 
     __hash__ = __bool__ = __int__ = __index__ = __float__ = __complex__ = __len__ = __iter__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __getitem__ = __format__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __getitem__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __divmod__ = __rdivmod__ = _refuse
     __neg__ = __pos__ = __abs__ = __round__ = __trunc__ = __floor__ = __ceil__ = __call__ = _refuse
+    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refuse
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
     __array__ = __array_ufunc__ = _refuse
 
 

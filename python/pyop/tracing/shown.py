@@ -34,17 +34,17 @@ _TEXTS = frozenset(("BINARY_OP", "BUILD_STRING", "BUILD_TUPLE", "BUILD_LIST", "C
 _CALLS = frozenset(("CALL", "CALL_KW", "PRECALL"))
 
 
-def shown_text(text: str) -> str:
-    """Return the text of something, for the function that asks; refuse if its code does more than show it: looks into
-    the text, or keeps it.
+def shown_text(text: str, what: str = "") -> str:
+    """Return the text of something (`what`), for the function that asks; refuse if its code does more than show it:
+    looks into the text, or keeps it.
     """
     frame = _asking()
     if frame is None or _is_shown(frame.f_code, frame.f_lasti):
         return text
     raise refusal(
-        f"the text of {text} is looked into, or kept, at {frame.f_code.co_filename}:{frame.f_lineno}, while NumPy's "
-        "text is of the numbers, which it does not have here, or may not give away: decide by values (np.where, "
-        "np.isnan(x).any()), make texts of what the function returns, or use a pyop.op, which is called with arrays; "
+        f"the text of {what or text} is looked into, or kept, at {frame.f_code.co_filename}:{frame.f_lineno}, while "
+        "NumPy's text is of the numbers, which it does not have here, or may not give away: decide by values "
+        "(np.where, np.isnan(x).any()), make texts of what the function returns, or use a pyop.op, called with arrays; "
         "print(x), a log and the message of an error may show it"
     )
 
@@ -53,7 +53,7 @@ def _asking() -> FrameType | None:
     """The frame of the user's that asks for the text; None if it is shown by a library."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        root = frame.f_globals.get("__name__", "").partition(".")[0]
+        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if frame.f_code.co_name not in _PASSING_ON:
             if not is_installed(root):
                 return frame
