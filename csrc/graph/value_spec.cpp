@@ -11,7 +11,7 @@ namespace pyop {
 namespace {
 
 // Process-wide and never freed: the distinct symbolic sizes ever used.
-PyObject* dim_ids = nullptr;    // dict Dim -> index
+PyObject* dim_ids = nullptr;    // dict terms of a Dim -> index
 PyObject* dim_items = nullptr;  // list of Dim
 
 size_t mix(size_t seed, size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15ull; }
@@ -56,12 +56,15 @@ int64_t size_of(PyObject* object) {
         return size < 0 ? kUnknownSize : size;
     }
     if (!is_dim(object)) return kUnknownSize;
-    PyObject* known = PyDict_GetItemWithError(dim_ids, object);
+    // By its terms: the hash of a Dim is refused to a function under trace, in whose frame this runs.
+    Ref terms = Ref::steal(PyObject_GetAttrString(object, "_terms"));
+    if (!terms) return kUnknownSize;
+    PyObject* known = PyDict_GetItemWithError(dim_ids, terms.get());
     if (known) return kUnknownSize - 1 - PyLong_AsLongLong(known);
     if (PyErr_Occurred()) return kUnknownSize;
     const Py_ssize_t index = PyList_GET_SIZE(dim_items);
     Ref number = Ref::steal(PyLong_FromSsize_t(index));
-    if (!number || PyDict_SetItem(dim_ids, object, number.get()) < 0 || PyList_Append(dim_items, object) < 0)
+    if (!number || PyDict_SetItem(dim_ids, terms.get(), number.get()) < 0 || PyList_Append(dim_items, object) < 0)
         return kUnknownSize;
     return kUnknownSize - 1 - index;
 }

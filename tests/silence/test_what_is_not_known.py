@@ -103,6 +103,8 @@ BY_NAMED_SIZES = {
     "parity": lambda x, y: x * 2.0 if x.shape[0] % 2 == 1 else x,
     "bits": lambda x, y: x * (x.shape[0] & 1),
     "a power": lambda x, y: x * x.shape[0] ** 2,
+    "a key": lambda x, y: x * {5: 2.0}.get(x.shape[0], 3.0),
+    "a shape in a set": lambda x, y: x * 2.0 if x.shape in {(5,)} else x,
     "a caught operator": lambda x, y: x * _or_one(lambda: x.shape[0] << 1),
     "order": lambda x, y: x * 2.0 if x.shape[0] > 3 else x,
     "truth": lambda x, y: x * 2.0 if x.size else x,

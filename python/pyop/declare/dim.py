@@ -268,7 +268,9 @@ class Dim:
         return same
 
     def __hash__(self) -> int:
-        return self._hash  # the core asks for it, too: that a key of a dict is looked up cannot be told
+        if _decides():  # the core looks Dims up by their terms
+            self._not_a_number("it is not known whether it is among the keys of a dict or the items of a set")
+        return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
         return _from_terms, (dict(self._terms),)
