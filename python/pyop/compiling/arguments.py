@@ -73,6 +73,8 @@ class Arguments:
     def _read_static(self, static: tuple[str | int, ...]) -> tuple[frozenset[str], frozenset[int]]:
         names: set[str] = set()
         positions: set[int] = {0} if self.parameters.is_method else set()
+        if not static:
+            return frozenset(), frozenset(positions)
         known = ", ".join(map(repr, (*self.positional, *self.keyword_only))) or "none that it tells"
         for entry in static:
             if isinstance(entry, str):

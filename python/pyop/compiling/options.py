@@ -20,10 +20,9 @@ class Options:
             raise ValueError(f"precision must be 'exact' or 'fast', not {precision!r}")
         if not (isinstance(threads, int) and 1 <= threads <= 1024):
             raise ValueError(f"threads must be between 1 and 1024, not {threads!r}")
-        passes = Graph.passes()
         disable = tuple(disable)
         for name in disable:
-            if name not in passes:
+            if name not in (passes := Graph.passes()):
                 raise ValueError(f"there is no pass {name!r}; there are {', '.join(passes)}")
         self.plan: dict[str, Any] = {
             "threads": threads,

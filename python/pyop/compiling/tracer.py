@@ -7,6 +7,7 @@ import operator
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,12 @@ class Tracer:
     def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
         """A call that fits no guard: ``(result,)``, or what a guard is made of (guard_of of compiled_function.cpp)."""
         positional, keywords = args[:n], dict(zip(names or (), args[n:], strict=True))
-        if self.arguments.takes_any and out is None and any(_has_rules(x) for x in args):
+        plain = _PLAIN.issuperset(map(type, args))
+        if self.arguments.takes_any and not plain and out is None and any(_has_rules(x) for x in args):
             return (self.fn(*positional, **keywords),)
-        recorded = contains((positional, keywords), Tensor)
-        if recorded or graph_being_built() is not None or contains((positional, keywords), Value) or _has_numbers(args):
+        recorded = not plain and contains((positional, keywords), Tensor)
+        symbolic = not plain and (contains((positional, keywords), Value) or _has_numbers(args))
+        if recorded or symbolic or graph_being_built() is not None:
             if out is not None:
                 what = "is recorded" if recorded else "is part of a graph"
                 raise TypeError(f"{self.name}: out= needs arrays, and this call {what}")
@@ -66,7 +69,8 @@ class Tracer:
         foreign = next((p for _, places in arguments for p in places if p.kind == b"?"), None)
         if foreign is not None:
             return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
-        specialised = self._needed_at_once(arguments)
+        functions = [*functions_of(self.fn)]
+        specialised = self._needed_at_once(arguments, functions)
         known = None if specialised or not self.unread else signature(arguments, n, names or (), self.unread)
         plan = None if known is None else self._traced_already(function, known)
         if plan is not None and self.last is not None:
@@ -76,7 +80,7 @@ class Tracer:
             return plan, kinds, trees, keys, None, self.last[2], False
         while True:
             try:
-                plan, finish, kinds, keys, read = self._trace(arguments, n, names or (), specialised)
+                plan, finish, kinds, keys, read = self._trace(arguments, n, names or (), specialised, functions)
                 break
             except Specialise as needed:
                 if not needed.places - specialised:
@@ -100,11 +104,11 @@ class Tracer:
             return None
         return self.last[1]() if function._counts()[2] else None  # else all are forgotten, to be made anew
 
-    def _needed_at_once(self, arguments: list[Argument]) -> set[int]:
+    def _needed_at_once(self, arguments: list[Argument], functions: list[FunctionType]) -> set[int]:
         """Return the places of Python numbers that the function must be traced with, whatever it does with them."""
         places = [place for _, found in arguments for place in found]
         numbers = {k for k, place in enumerate(places) if place.kind == b"n" and type(place.value) in NUMBERS}
-        return numbers if numbers and asks_types_of_numbers(self.fn) else set()
+        return numbers if numbers and asks_types_of_numbers(functions) else set()
 
     def _call_on_foreign(self, function: Any, args: Any, n: int, names: Sequence[str], out: Any, arguments: Any) -> Any:
         """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
@@ -126,7 +130,7 @@ class Tracer:
     # --- one trace
 
     def _trace(
-        self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int]
+        self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int], named: list[FunctionType]
     ) -> tuple[Plan, Any, bytes, tuple[Any, ...], tuple[Reading, ...]]:
         kinds: list[bytes] = []
         keys: list[Any] = []
@@ -136,7 +140,7 @@ class Tracer:
                 keys.append(place.key)
         graph: Graph | None = None
         try:
-            graph, result, watch, read = self._write_down(arguments, n, names, kinds, keys)
+            graph, result, watch, read = self._write_down(arguments, n, names, kinds, keys, named)
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
             if self._has_numbers(arguments, n, kinds):
                 check_statics(graph)
@@ -159,7 +163,13 @@ class Tracer:
         return plan, finish, b"".join(kinds), tuple(keys), read
 
     def _write_down(
-        self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]
+        self,
+        arguments: Any,
+        n: int,
+        names: Sequence[str],
+        kinds: list[bytes],
+        keys: list[Any],
+        named: list[FunctionType],
     ) -> tuple[Graph, Any, Watch, tuple[Reading, ...]]:
         """The graph of one call and what the function returned, if every call writes down the same."""
         instances = [p.value for _, places in arguments for p in places if p.kind == b"i"]
@@ -171,7 +181,7 @@ class Tracer:
                 "call whether somebody has changed them: pass those that it reads as arguments, as arrays rather than "
                 "many small objects"
             )
-        functions = [*dict.fromkeys((*functions_of(self.fn), *watch.functions()))]
+        functions = [*dict.fromkeys((*named, *watch.functions()))]
         refuse_exact_types(self.fn, functions)
         refuse_error_handling(self.fn, functions)
         if compares_objects(functions):
@@ -305,6 +315,9 @@ class Tracer:
 
 
 _COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, type(None), tuple, list, dict))
+
+
+_PLAIN = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))
 
 
 def _has_rules(x: Any) -> bool:

@@ -76,7 +76,7 @@ def as_dtype(obj: Any) -> AnyDType | str | None:
     if obj is None:
         return None
     if isinstance(obj, np.dtype):
-        return _native(obj)
+        return _NUMBERS.get(obj.num) or _native(obj)
     if isinstance(obj, str):
         found = dtype_named(obj) if obj != "_" else None
         if found is None and obj != "_":

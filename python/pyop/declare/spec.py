@@ -45,8 +45,8 @@ class Spec:
     _hash: int  # made when first asked for
 
     def __init__(self, dtype: Any = None, shape: Iterable[Any] | None = None) -> None:
-        object.__setattr__(self, "dtype", as_dtype(dtype))
-        object.__setattr__(self, "shape", None if shape is None else _as_shape(shape))
+        _set_dtype(self, as_dtype(dtype))
+        _set_shape(self, None if shape is None else _as_shape(shape))
 
     @classmethod
     def parse(cls, text: str) -> Spec:
@@ -190,6 +190,10 @@ class Spec:
 
     def __repr__(self) -> str:
         return f"Spec({str(self)!r})"
+
+
+_slots: Any = Spec  # as descriptors, which is what the class has of them
+_set_dtype, _set_shape = _slots.dtype.__set__, _slots.shape.__set__
 
 
 def dim_text(dim: DimLike) -> str:

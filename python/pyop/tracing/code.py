@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dis
 import opcode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
@@ -92,8 +92,11 @@ def facts(code: CodeType) -> Facts:
 def _globals_read(code: CodeType) -> Iterator[str]:
     # Of `dis`, which makes an object of each instruction, a first call would take a good part of its time.
     raw = code.co_code
+    pairs: Iterable[tuple[int, int]] = zip(raw[::2], raw[1::2], strict=True)
+    if _EXTENDED not in raw[::2]:  # each means the same wherever it stands
+        pairs = set(pairs)
     high = 0
-    for op, k in zip(raw[::2], raw[1::2], strict=True):
+    for op, k in pairs:
         if op == _EXTENDED:
             high = (high | k) << 8
             continue
@@ -112,7 +115,7 @@ def variables(code: CodeType) -> frozenset[int]:
     """The places of local variables that it reads or writes."""
     found: set[int] = set()
     raw = code.co_code
-    for op, k in zip(raw[::2], raw[1::2], strict=True):
+    for op, k in set(zip(raw[::2], raw[1::2], strict=True)):
         if op in _LOCALS:
             found |= {k >> 4, k & 15} if op in _PAIRS else {k}
     return frozenset(found)

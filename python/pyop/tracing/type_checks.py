@@ -14,7 +14,7 @@ import contextlib
 import sys
 import typing
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -63,6 +63,7 @@ def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | N
     """
     if type(fn) is Op or (functions is None and type(fn) is FunctionType and fn in _passed):
         return
+    asked = functions is None  # as the transformations do at each call
     functions = list(functions_of(fn)) if functions is None else functions
     for function in functions:
         for message in _found(function.__code__, function):
@@ -72,7 +73,7 @@ def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | N
             if _names_by_type(function):
                 raise TypeError(_by_type(f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"))
     compares_objects(functions)  # for what it refuses
-    if type(fn) is FunctionType:
+    if asked and type(fn) is FunctionType:
         _passed.add(fn)
 
 
@@ -101,19 +102,19 @@ def _is_by_type(x: Any) -> bool:
     return is_protocol and x.__module__ not in ("typing", "collections.abc")
 
 
-def asks_types_of_numbers(fn: Callable[..., Any]) -> bool:
-    """Return whether a function may compare the exact type of something with a type of Python's numbers.
+def asks_types_of_numbers(functions: Iterable[FunctionType]) -> bool:
+    """Return whether one of some functions may compare the exact type of something with a type of Python's numbers.
 
     What stands for a Python number that is not known yet is of another type, so such a function is traced with the
     numbers themselves. Going by names, this says yes too often rather than too seldom.
 
     >>> from pyop.tracing.type_checks import asks_types_of_numbers
-    >>> asks_types_of_numbers(lambda x, t: x * t if type(t) is float else x)
+    >>> asks_types_of_numbers([lambda x, t: x * t if type(t) is float else x])
     True
-    >>> asks_types_of_numbers(lambda x, t: x * t if isinstance(t, float) else x)
+    >>> asks_types_of_numbers([lambda x, t: x * t if isinstance(t, float) else x])
     False
     """
-    return any(_may_compare(function) for function in functions_of(fn))
+    return any(map(_may_compare, functions))
 
 
 def _may_compare(function: FunctionType) -> bool:
