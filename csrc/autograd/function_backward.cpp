@@ -48,8 +48,11 @@ Ref argument_of_backward(GradNode* node, uint32_t i, PyObject* arrived, bool as_
     const GradOutput& output = node->outputs[i];
     if (arrived) {
         if (!as_tensors && is_tensor(arrived)) arrived = as_object(as_tensor(arrived)->data);
-        const bool own = as_function_class(node->owner)->internal || is_tensor(arrived) ||
-                         (uniquely_owned(arrived) && !PyArray_BASE(as_array(arrived)));
+        if (as_function_class(node->owner)->internal || is_tensor(arrived)) return Ref::borrow(arrived);
+        // One that is read-only stays so: a chain of Functions hands one view from node to node.
+        PyArrayObject* array = as_array(arrived);
+        const bool own = uniquely_owned(arrived) &&
+                         (!PyArray_BASE(array) || (is_exact_array(arrived) && !PyArray_ISWRITEABLE(array)));
         return own ? Ref::borrow(arrived) : read_only(arrived);
     }
     if (!output.info || !node->materialize || (!output.differentiable && !node->materialize_non_diff))

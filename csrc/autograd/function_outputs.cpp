@@ -90,7 +90,7 @@ struct Outputs {
         TensorObject* base = is_tensor(value) ? as_tensor(value) : base_among_arguments(call, array);
         TensorObject* made = tensor_new_steal(as_array(Py_NewRef(as_object(array))));
         Ref owner = Ref::steal(as_object(made));
-        if (made) made->is_scalar = PyArray_CheckScalar(value);
+        if (made && !is_exact_array(value)) made->is_scalar = PyArray_CheckScalar(value);
         if (!made || (base && tensor_share_version(made, base) < 0)) return {};
         for (size_t i = 0; i < call.count && !made->info; ++i) {
             ArrayInfo* known = node->edges[i].info;

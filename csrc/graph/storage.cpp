@@ -7,6 +7,10 @@ namespace pyop {
 
 namespace {
 
+constexpr size_t kSpares = 64;
+void* spares[kSpares];
+size_t n_spares = 0;
+
 Storage* storage_of(ValueObject* value) {
     if (value->storage) return value->storage;
     auto* storage = new Storage;
@@ -74,6 +78,15 @@ PYOP_COLD int writes_unknown(ValueObject* value, const char* operation, const ch
 }
 
 }  // namespace
+
+void* Storage::operator new(size_t size) { return n_spares > 0 ? spares[--n_spares] : ::operator new(size); }
+
+void Storage::operator delete(void* memory) {
+    if (n_spares < kSpares)
+        spares[n_spares++] = memory;
+    else
+        ::operator delete(memory);
+}
 
 void leave_storage(ValueObject* value) {
     Storage* storage = value->storage;

@@ -57,7 +57,11 @@ class Storages {
     std::vector<Storage*> rest_;
 };
 
+// Each result of an op has one for as long as it is looked at, so that memory for a few is kept.
 struct Storage {
+    static void* operator new(size_t size);
+    static void operator delete(void* memory);
+
     Owner owner = Owner::Function;
     ValueObject* handles = nullptr;   // alive, linked by ValueObject::next
     Storages may_show;                // what an Opaque one may be the memory of

@@ -139,6 +139,30 @@ def test_a_rule_does_not_write_into_the_cotangent_of_others(double, way):
         np.testing.assert_allclose(got, 3.0)
 
 
+class Handed(pyop.Function):
+    """Hands the gradient on as it has come."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.copy()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_a_seed_that_is_handed_on_stays_the_callers_own(length):
+    seed = np.ones(3)
+    y = Doubled.apply(pyop.Tensor(np.ones(3), requires_grad=True))
+    for _ in range(length):
+        y = Handed.apply(y)
+    with pytest.raises(ValueError, match="read-only") as caught:
+        y.backward(seed)
+    assert "makes a new array" in str(caught.value.__notes__)
+    np.testing.assert_array_equal(seed, 1.0)
+
+
 # A few elements are written between forward and backward. What comes back is right, or an error that says to copy.
 
 BUFFER = np.ones(0)
