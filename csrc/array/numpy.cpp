@@ -9,6 +9,12 @@ int numpy_init() {
     return 0;
 }
 
+PyObject* numpy_module() {
+    static PyObject* module = nullptr;
+    if (PYOP_UNLIKELY(!module)) module = PyImport_ImportModule("numpy");
+    return module;
+}
+
 bool has_foreign_field(PyArray_Descr* descr) {
     PyObject* native = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "isnative");
     if (!native) PyErr_Clear();

@@ -15,6 +15,10 @@ namespace pyop {
 
 int numpy_init();
 
+// The module, borrowed: it lives as long as the process. Null with the error set. The import system takes microseconds
+// to give what it has, and a first compile asks for a hundred functions.
+PyObject* numpy_module();
+
 PYOP_INLINE bool is_exact_array(PyObject* o) { return PyArray_CheckExact(o); }
 PYOP_INLINE PyArrayObject* as_array(PyObject* o) { return reinterpret_cast<PyArrayObject*>(o); }
 PYOP_INLINE PyObject* as_object(PyArrayObject* a) { return reinterpret_cast<PyObject*>(a); }

@@ -7,6 +7,11 @@ namespace pyop {
 
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kReuse = false;  // so that it sees what is used too late
+#else
+constexpr bool kReuse = true;
+#endif
 constexpr size_t kSpares = 64;
 void* spares[kSpares];
 size_t n_spares = 0;
@@ -82,7 +87,7 @@ PYOP_COLD int writes_unknown(ValueObject* value, const char* operation, const ch
 void* Storage::operator new(size_t size) { return n_spares > 0 ? spares[--n_spares] : ::operator new(size); }
 
 void Storage::operator delete(void* memory) {
-    if (n_spares < kSpares)
+    if (kReuse && n_spares < kSpares)
         spares[n_spares++] = memory;
     else
         ::operator delete(memory);

@@ -70,9 +70,9 @@ const std::array<Entry, kRows>* table() {
     static std::array<PyMethodDef, kRows> methods = definitions(std::make_index_sequence<kRows>());
     static std::array<Entry, kRows> entries{};
     if (PYOP_LIKELY(entries.back().function)) return &entries;
-    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+    PyObject* numpy = numpy_module();
     for (size_t i = 0; numpy && i < kRows; ++i) {
-        Ref ufunc = Ref::steal(PyObject_GetAttrString(numpy.get(), row(i).ufunc));
+        Ref ufunc = Ref::steal(PyObject_GetAttrString(numpy, row(i).ufunc));
         Ref function = Ref::steal(PyCFunction_New(&methods[i], nullptr));
         if (!ufunc || !function) return nullptr;
         entries[i] = {ufunc.release(), function.release()};

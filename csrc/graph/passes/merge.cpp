@@ -23,9 +23,7 @@ size_t address(const void* p) { return reinterpret_cast<size_t>(p) >> 4; }
 
 // A bound method is a new object each time it is looked up: what it is bound to and its function identify it.
 // Callables that rebuild nested arguments (calls.py) say themselves when they are the same, by hash and ==.
-bool has_merge_key(PyObject* fn) {
-    return PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(fn)), up_attributes._pyop_merge_by_value);
-}
+bool has_merge_key(PyObject* fn) { return _PyType_Lookup(Py_TYPE(fn), up_attributes._pyop_merge_by_value); }
 
 // -1 with an error set on failure.
 Py_hash_t callable_hash(PyObject* fn) {

@@ -54,17 +54,9 @@ bool is_builtin_dtype(PyArray_Descr* d) {
     return d == builtin;
 }
 
-// Functions of NumPy by name, kept for the life of the process.
-PyObject* numpy_function(const char* name) {
-    Ref module = Ref::steal(PyImport_ImportModule("numpy"));
-    PyObject* function = module ? PyObject_GetAttrString(module.get(), name) : nullptr;
-    if (!function) PyErr_Clear();
-    return function;
-}
-
 PyObject* numpy_where() {
     static PyObject* function = nullptr;  // no initialiser: see function_table()
-    if (PYOP_UNLIKELY(!function)) function = numpy_function("where");
+    if (PYOP_UNLIKELY(!function)) function = find_below_numpy("where");
     return function;
 }
 
@@ -76,13 +68,13 @@ PyObject* ndarray_astype() {
 
 // Functions of NumPy that do what a ufunc does, for the life of the process.
 struct Functions {
-    PyObject* clip = numpy_function("clip");
-    PyObject* round = numpy_function("round");
-    PyObject* around = numpy_function("around");
+    PyObject* clip = find_below_numpy("clip");
+    PyObject* round = find_below_numpy("round");
+    PyObject* around = find_below_numpy("around");
     PyObject* clip_ufunc = find_below_numpy("_core.umath.clip");
-    PyObject* maximum = numpy_function("maximum");
-    PyObject* minimum = numpy_function("minimum");
-    PyObject* rint = numpy_function("rint");
+    PyObject* maximum = find_below_numpy("maximum");
+    PyObject* minimum = find_below_numpy("minimum");
+    PyObject* rint = find_below_numpy("rint");
 
     bool has(PyObject* fn) const { return fn == clip || fn == round || fn == around; }
 };
@@ -281,7 +273,7 @@ class Look {
     // The ufuncs of this name that users make are not NumPy's, so it is the object that counts.
     void find_own_kernel(PyObject* ufunc) {
         const Element e = element_of(call_->dtypes[0]);
-        Ref own = Ref::steal(numpy_function(call_->name.c_str()));
+        Ref own = Ref::steal(find_below_numpy(call_->name.c_str()));
         if (own.get() != ufunc && ufunc != functions().clip_ufunc) return;
         call_->safe = PyTypeNum_ISFLOAT(call_->dtypes[0]->type_num) || PyTypeNum_ISCOMPLEX(call_->dtypes[0]->type_num);
         for (size_t k = 1; k < call_->n_inputs; ++k)

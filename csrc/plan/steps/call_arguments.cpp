@@ -26,7 +26,7 @@ int flag_argument(const CallArguments::Item& item, bool otherwise) {
 }
 
 PyObject* find_below_numpy(std::string_view name) {
-    Ref found = Ref::steal(PyImport_ImportModule("numpy"));
+    Ref found = Ref::borrow(numpy_module());
     while (found && !name.empty()) {
         const size_t dot = std::min(name.find('.'), name.size());
         found = Ref::steal(PyObject_GetAttrString(found.get(), std::string(name.substr(0, dot)).c_str()));

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/view_arguments.h"
 
@@ -402,15 +403,10 @@ const ViewFunction kFunctions[] = {
 
 // The object of a dotted path below numpy, or of the module operator; empty where the installed NumPy has none.
 Ref find(const char* path) {
-    std::string rest = path;
-    const bool of_operator = rest.starts_with("operator.");
-    if (of_operator) rest = rest.substr(rest.find('.') + 1);
-    Ref found = Ref::steal(PyImport_ImportModule(of_operator ? "operator" : "numpy"));
-    while (found && !rest.empty()) {
-        const size_t dot = rest.find('.');
-        found = Ref::steal(PyObject_GetAttrString(found.get(), rest.substr(0, dot).c_str()));
-        rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
-    }
+    constexpr std::string_view kOperator = "operator.";
+    if (!std::string_view(path).starts_with(kOperator)) return Ref::steal(find_below_numpy(path));
+    Ref module = Ref::steal(PyImport_ImportModule("operator"));
+    Ref found = module ? Ref::steal(PyObject_GetAttrString(module.get(), path + kOperator.size())) : Ref();
     if (!found) PyErr_Clear();
     return found;
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Plan, Value
+from .._core import Value
 from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
@@ -19,6 +19,9 @@ from ..graph.symbolic_number import Number, is_number
 from .arguments import NUMBERS, STATIC_TYPES
 
 __all__ = ["Apart", "Both", "declare_outputs", "merges_copies"]
+
+# Plan._owners(): of each result of a plan, who has made it.
+Owners = list[tuple[int, int | None, list[tuple[int, int]]] | None]
 
 
 class _Finish:
@@ -139,15 +142,15 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
     return _Finish(template, structure)
 
 
-def merges_copies(plan: Plan) -> bool:
+def merges_copies(owners: Owners) -> bool:
     """Whether results show, by equal nodes that have become one, what may be a copy for each in the function's result.
 
     A reshape copies where an array has steps: ``return x.ravel(), np.ravel(x)`` are two arrays then.
     """
     written: dict[int, int] = {}
-    for owners in plan._owners():
-        assert owners is not None  # see Apart.make
-        if any(written.setdefault(merged, node) != node for node, merged in owners[2]):
+    for owner in owners:
+        assert owner is not None  # see Apart.make
+        if any(written.setdefault(merged, node) != node for node, merged in owner[2]):
             return True
     return False
 
@@ -179,13 +182,13 @@ class Apart:
         self.written = written  # places that show one array, each with whose it is as the function was written
 
     @classmethod
-    def make(cls, plan: Plan) -> Apart | None:
+    def make(cls, owners: Owners) -> Apart | None:
         """None if every array of the result is as much an array of its own as in that of the function."""
         known: list[int] = []
         alike: dict[int, list[tuple[int, int]]] = {}
-        for k, owners in enumerate(plan._owners()):
-            assert owners is not None  # only a node that is fetched has none
-            before, after, _ = owners
+        for k, owner in enumerate(owners):
+            assert owner is not None  # only a node that is fetched has none
+            before, after, _ = owner
             if after is None:
                 known.append(k)
             else:

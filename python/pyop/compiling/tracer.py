@@ -147,12 +147,13 @@ class Tracer:
             finish: Any = declare_outputs(graph, result, self.name, watch.holds)
             plan = graph.compile(**self.options.plan)
             report = plan.report()
-            if report["merged"] and merges_copies(plan):
+            owners = plan._owners() if report["merged"] or report["folded"] else None
+            if owners is not None and report["merged"] and merges_copies(owners):
                 disable = (*self.options.plan["disable"], "merge")
                 plan = graph.compile(**{**self.options.plan, "disable": disable})
-                report = plan.report()
-            if report["merged"] or report["folded"]:
-                apart = Apart.make(plan)
+                owners = plan._owners()
+            if owners is not None:
+                apart = Apart.make(owners)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
         except Exception as error:
             note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
