@@ -1,14 +1,20 @@
-"""`import pyop` needs NumPy alone, and costs little more."""
+"""`import pyop` needs NumPy alone, and costs little more: most of pyop is loaded when somebody asks for it."""
 
+import ast
+import importlib
 import json
+import os
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pyop
-from pyop import _core
+from pyop import _core, _tree
+from pyop.saving import moved
 
 OPTIONAL = ("rich", "sklearn", "scipy", "pybind11", "Cython", "onnx", "torch", "jax", "tensorflow", "dask", "pytest")
 
@@ -28,6 +34,104 @@ def test_import_loads_nothing_but_numpy():
     cython_runtime = {name for name in new if name.startswith(("cython_runtime", "_cython_"))}  # made, not imported
     stdlib = {*sys.stdlib_module_names, "_missing_stdlib_info"}  # the last is made when CPython 3.15 is built
     assert new - cython_runtime - stdlib == {"pyop"}
+
+
+# What `import pyop` loads: what the first pyop.compile needs, and little else. Whoever adds a room here, or a module of
+# the standard library, adds to the time of every process: import it where it is used, or by one of the ways that
+# pyop/deferred.py names.
+ROOMS = {"_core", "_tree", "compiling", "containers", "declare", "deferred", "functions", "graph", "interrupts"}
+ROOMS |= {"refusals", "saving", "tracing", "up_calls"}
+MOST_MODULES = 65
+STANDARD = {"__future__", "atexit", "gc"}
+
+
+def test_import_loads_few_modules(tmp_path):
+    (tmp_path / "pyop").mkdir()  # without the hook of an editable install, which imports much itself
+    for path in (*Path(pyop.__file__).parent.iterdir(), Path(_core.__file__), Path(_tree.__file__)):
+        if not (link := tmp_path / "pyop" / path.name).exists():
+            link.symlink_to(path)
+    folders = [str(tmp_path), str(Path(np.__file__).parents[1])]
+
+    def modules(name):
+        code = f"import sys; sys.path[:0] = {folders!r}; import {name}; print(*sorted(sys.modules))"
+        done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
+    loaded, before = modules("pyop"), modules("numpy")
+    ours = {name for name in loaded if name.startswith("pyop.")} - set(moved.HIDDEN)
+    assert {name.split(".")[1] for name in ours} == ROOMS
+    assert len(ours) <= MOST_MODULES
+    theirs = {name for name in loaded - before if name.partition(".")[0] in sys.stdlib_module_names}
+    assert {name for name in theirs if not name.startswith("_") or name in STANDARD} <= STANDARD
+    assert [name for name in loaded - before if name.startswith("numpy")] == []
+
+
+def declared_imports():
+    """The names that type checkers see, and the modules they see them in."""
+    (block,) = [node for node in ast.parse(Path(pyop.__file__).read_text()).body if isinstance(node, ast.If)]
+    return {alias.name: node.module for node in block.body for alias in node.names}
+
+
+def test_names_that_are_loaded_later_are_those_that_type_checkers_see():
+    homes = {name: module for name, module in declared_imports().items() if module is not None}
+    assert homes == pyop._HOMES
+    for name, module in homes.items():
+        assert getattr(pyop, name) is getattr(importlib.import_module(f"pyop.{module}"), name)
+    code = "import pyop; from pyop import grad; print(pyop.grad is grad, grad.__doc__[:12], pyop.Op.vjp.__name__)"
+    assert fresh(code) == "True The gradient vjp\n"
+    code = "from pyop import *; print(callable(check), callable(profile), autograd.Tensor is Tensor)"
+    assert fresh(code) == "True True True\n"
+
+
+def test_modules_do_not_take_the_place_of_functions_of_their_names():
+    code = "import sys, pyop, pyop.check, pyop.profile, pyop.ops.op, pyop.op; import pyop.py_func\n"
+    code += "from pyop.profile import Profile; assert Profile is pyop.Profile\n"
+    code += "assert not hasattr(sys.modules['pyop.op'], '__file__')\n"
+    code += "print(*(type(getattr(pyop, name)).__name__ for name in ('check', 'profile', 'op', 'py_func')))\n"
+    assert fresh(code).split() == ["function"] * 4
+
+
+FIRST_USES = """
+import sys, threading
+import numpy as np, pyop
+sys.setswitchinterval(1e-6)
+begin = threading.Barrier(8)
+found = []
+def use(k):
+    value = pyop.Graph().input("float64[3]")
+    begin.wait()
+    if k % 2:
+        found.append(float(pyop.grad(lambda x: np.sum(x[1:] ** 3))(np.full(3, 2.0))[1]) == 12.0)
+    else:
+        t = pyop.Tensor(np.ones(2), requires_grad=True)
+        np.sum(np.exp(t[::-1]) * t).backward()
+        found.append(len(value) == 3 and t.grad.shape == (2,) and str(value).startswith("<pyop.Value"))
+threads = [threading.Thread(target=use, args=(k,)) for k in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(found == [True] * 8)
+"""
+
+
+def test_threads_that_use_a_part_first_at_the_same_time_all_get_it():
+    for _ in range(3):
+        assert fresh(FIRST_USES) == "True\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+def test_a_child_can_use_a_part_that_its_parent_never_used():
+    code = "import os, numpy as np, pyop\nif child := os.fork(): print(os.waitpid(child, 0)[1])\n"
+    code += "else: os._exit(0 if pyop.grad(lambda x: np.sum(x * x))(np.ones(2))[0] == 2.0 else 1)\n"
+    assert fresh(code) == "0\n"
+
+
+def test_a_first_use_while_the_interpreter_ends_is_an_error_at_most():
+    code = "import sys, pyop\nclass Late:\n    def __init__(self, use): self.use = use\n"
+    code += "    def __del__(self):\n        try: self.use()\n        except Exception: pass\n"
+    code += "value = pyop.Graph().input('float64[3]')\n"
+    for k, use in enumerate(("len(value)", "str(value)", "pyop.grad", "pyop._core.up_call('spread')()")):
+        code += f"at_{k} = Late(lambda value=value, pyop=pyop: {use}); sys.held_{k} = Late(at_{k}.use)\n"
+    fresh(code)
 
 
 def test_import_works_where_no_optional_package_can_be_imported():

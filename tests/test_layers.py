@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
@@ -23,6 +24,7 @@ def places() -> list[list[str]]:
 
 
 PLACES = places()
+DEFERRED = re.compile(r'^methods_of\(\w+, "pyop\.([\w.]+)"', re.MULTILINE)  # imported by the first use of a method
 
 
 def place(file: str) -> int:
@@ -45,7 +47,8 @@ def file_of(module: str) -> str | None:
 def imports(file: str) -> list[tuple[str, bool]]:
     """The files that one imports, and whether inside of a function. What only type checkers see is left out."""
     found = []
-    for node, inside in _statements(ast.parse((PACKAGE / file).read_text()), False):
+    text = (PACKAGE / file).read_text()
+    for node, inside in _statements(ast.parse(text), False):
         folder = file.split("/")[:-1]
         folder = folder[: len(folder) - node.level + 1]
         module = "/".join([*folder, *(node.module or "").split(".")]).strip("/")
@@ -53,7 +56,7 @@ def imports(file: str) -> list[tuple[str, bool]]:
             other = file_of(f"{module}/{alias.name}".strip("/")) or file_of(module)
             if other and other not in ("__init__.py", file):
                 found.append((other, inside))
-    return found
+    return found + [(file_of(module.replace(".", "/")), True) for module in DEFERRED.findall(text)]
 
 
 def _statements(tree: ast.AST, inside: bool) -> Iterator[tuple[ast.ImportFrom, bool]]:

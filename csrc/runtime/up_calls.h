@@ -5,7 +5,11 @@
 // one that is missing there, or is not in this list, is an error of that import. What a user hands over (functions,
 // rules, hooks) is no up-call, nor is what NumPy and the standard library have.
 //
-// Threads: attached only. The slots are filled once and never emptied.
+// What few programs need is not imported with pyop. In the slot of such a function stands one that imports it when it
+// is called. Of what C++ only compares (a class, a function that a step knows) the module that defines it fills the
+// slot when it is imported, since before that there is nothing to be compared with; until then it has None.
+//
+// Threads: attached only. The slots are never emptied.
 #pragma once
 
 #include "runtime/python.h"

@@ -16,29 +16,34 @@ array(0.)
 
 from __future__ import annotations
 
-from . import _core, autograd, contrib, debug, up_calls
-from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Tensor, Value, __version__
-from .autograd import Function, enable_grad, no_grad
-from .check import check
+import importlib
+from typing import TYPE_CHECKING
+
+from . import _core, saving, up_calls
+from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Value, __version__
 from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
-from .config import build_config, get_include
 from .declare.dims import Dim
-from .declare.signature import Signature
 from .declare.spec import Spec
-from .gradients.rule import defjvp, defvjp
-from .gradients.saved import saved
-from .gradients.table import NoRule
-from .graph.explain import Explanation
 from .graph.graph import Graph
 from .graph.value_methods import install as install_value
-from .ops import op_gradients as _op_gradients  # noqa: F401 - gives Op its methods
-from .ops.op import Op, op
-from .ops.py_func import numpy_function, py_func
-from .profile import Profile, profile
-from .saving import load, pickles
-from .tracing.trace import trace
-from .transforms.stop import stop_gradient
-from .transforms.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
+from .saving import load
+
+if TYPE_CHECKING:
+    from . import autograd, contrib, debug
+    from .autograd import Function, Tensor, enable_grad, no_grad
+    from .checking import check
+    from .config import build_config, get_include
+    from .declare.signature import Signature
+    from .gradients.rule import defjvp, defvjp
+    from .gradients.saved import saved
+    from .gradients.table import NoRule
+    from .graph.explain import Explanation
+    from .ops.op import Op, op
+    from .ops.py_func import numpy_function, py_func
+    from .profiling import Profile, profile
+    from .tracing.trace import trace
+    from .transforms.stop import stop_gradient
+    from .transforms.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 
 __all__ = [
     "CompiledFunction",
@@ -90,40 +95,36 @@ __all__ = [
     "vmap",
 ]
 
-up_calls.install()
-install_value()
-pickles.install()
-for _stand_in in (Value, Tensor):
-    _core.match_as_array(_stand_in)
-del _stand_in
-
-# Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
-for _public in (
-    CompiledFunction,
-    Explanation,
-    RetraceWarning,
-    GraphError,
-    InputError,
-    NoRule,
-    OutputError,
-    PyopError,
-    Op,
-    Plan,
-    Tensor,
-    Value,
-):
-    _public.__module__ = "pyop"
-del _public
-
-
-_LAZY = ("onnx", "scipy")  # what needs other packages is imported when somebody asks for it
+# What most programs never need is imported when somebody asks for it: public names by their modules,
+_BY_MODULE = {
+    "autograd": "Function Tensor enable_grad no_grad",
+    "checking": "check",
+    "config": "build_config get_include",
+    "declare.signature": "Signature",
+    "gradients.rule": "defjvp defvjp",
+    "gradients.saved": "saved",
+    "gradients.table": "NoRule",
+    "graph.explain": "Explanation",
+    "ops.op": "Op op",
+    "ops.py_func": "numpy_function py_func",
+    "profiling": "Profile profile",
+    "tracing.trace": "trace",
+    "transforms.stop": "stop_gradient",
+    "transforms.transforms": "grad hessian hvp jacobian jvp value_and_grad vjp vmap",
+}
+_HOMES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
+# and modules, of which some need other packages.
+_OPTIONAL = ("onnx", "scipy")
+_MODULES = ("autograd", "contrib", "debug", *_OPTIONAL)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LAZY:
+    if name in _HOMES:
+        found: object = getattr(importlib.import_module(f"pyop.{_HOMES[name]}"), name)
+        globals()[name] = found
+        return found
+    if name not in _MODULES:
         raise AttributeError(f"module 'pyop' has no attribute {name!r}")
-    import importlib
-
     try:
         return importlib.import_module(f"pyop.{name}")
     except ModuleNotFoundError as error:
@@ -131,4 +132,28 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_LAZY])
+    return sorted([*__all__, *_OPTIONAL])
+
+
+up_calls.install()
+install_value()
+saving.install()
+for _stand_in in (Value, _core.Tensor):
+    _core.match_as_array(_stand_in)
+del _stand_in
+
+# Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
+for _public in (
+    CompiledFunction,
+    RetraceWarning,
+    GraphError,
+    InputError,
+    OutputError,
+    PyopError,
+    Plan,
+    Value,
+    _core.Op,
+    _core.Tensor,
+):
+    _public.__module__ = "pyop"
+del _public

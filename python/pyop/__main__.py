@@ -80,7 +80,7 @@ def check(args: argparse.Namespace) -> int:
     import numpy as np
 
     from . import Op
-    from .check import check as check_op
+    from .checking import check as check_op
 
     ok = True
     for target in args.targets:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -86,9 +85,11 @@ def note_call(error: BaseException, call: str) -> None:
 def _line_of(error: BaseException) -> str:
     """Where the caller's own code raised it."""
     line = ""
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        if not frame.f_globals.get("__name__", "").startswith(__package__):
-            line = f"{frame.f_code.co_filename}:{number}"
+    at = error.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_globals.get("__name__", "").startswith(__package__):
+            line = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"
+        at = at.tb_next
     return line
 
 

@@ -229,6 +229,9 @@ class BatchedScalar(Batched):
 
 
 EXAMPLES = (BatchedArray, BatchedScalar)
+_core.fill_up_call("batched_array", BatchedArray)
+_core.fill_up_call("batched_scalar", BatchedScalar)
+_core.fill_up_call("recorded_types", (_core.Tensor, *EXAMPLES))
 
 
 def is_batched(x: Any) -> TypeGuard[Batched]:

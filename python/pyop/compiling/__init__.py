@@ -7,8 +7,10 @@ csrc/plan/compiled_function.cpp.
 """
 
 from .._core import CompiledFunction
+from ..deferred import methods_of
 from .front import compile  # noqa: A004
-from .methods import CacheInfo
 from .retrace import RetraceWarning
 
-__all__ = ["CacheInfo", "CompiledFunction", "RetraceWarning", "compile"]
+__all__ = ["CompiledFunction", "RetraceWarning", "compile"]
+
+methods_of(CompiledFunction, "pyop.compiling.methods", "cache_info", "graph", "__reduce__", "__copy__", "__deepcopy__")

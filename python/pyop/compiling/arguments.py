@@ -12,10 +12,8 @@ import numpy as np
 
 from .._core import InputError, own_rules
 from .._tree import TreeDef, flatten
-from ..declare.contracts import OutMode
-from ..declare.parameters import Parameters, default_name
+from ..declare.parameters import OutMode, Parameters, default_name
 from ..declare.spec import Spec
-from ..declare.spec_tree import make_inputs
 from .statics import static_key
 
 __all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "instead_of", "root"]
@@ -66,6 +64,8 @@ class Arguments:
         self.takes_any = not (specs or self.static_names or self.static_positions or self.keyword_only)
         self.specs: list[tuple[list[Spec], TreeDef]] | None = None
         if specs:
+            from ..declare.spec_tree import make_inputs  # as the rest of declarations, not loaded with pyop
+
             texts = make_inputs(specs[0] if len(specs) == 1 and isinstance(specs[0], str) else list(specs))
             self.specs = [flatten(spec) for spec in texts]
             self._check_specs()

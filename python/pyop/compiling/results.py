@@ -49,7 +49,7 @@ class _Finish:
 
 
 # The names of what a function is traced with, in a text.
-_STAND_INS = re.compile(r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)'")
+_STAND_INS = r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)'"
 # What cannot be changed by whoever gets it.
 _ATOMS = (*STATIC_TYPES, *NUMBERS, np.generic, np.dtype, type, Enum, range, slice)
 
@@ -87,7 +87,7 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         Whether an array is part of the function's own state: then so is the result, in every call.
     """
     leaves, structure = flatten(result)
-    if not structure.is_leaf and any(map(_STAND_INS.search, structure.leaf_paths())):
+    if not structure.is_leaf and any(re.search(_STAND_INS, path) for path in structure.leaf_paths()):
         raise TypeError(
             f"{name} returned a dict with the text of a symbolic array as a key, where NumPy has the text of its "
             "numbers: make such keys of what the compiled function returns"
@@ -120,7 +120,7 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
             )
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
             template.append(("copy", leaf.copy()))
-        elif (isinstance(leaf, str) and _STAND_INS.search(leaf)) or (
+        elif (isinstance(leaf, str) and re.search(_STAND_INS, leaf)) or (
             isinstance(leaf, type) and leaf in (Value, Number)
         ):
             raise TypeError(

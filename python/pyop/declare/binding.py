@@ -20,9 +20,8 @@ from typing import Any, TypeAlias
 
 from .dim import Dim, Quotient
 from .dtype_text import AnyDType
-from .marks import Broadcast, Late, Optional, Variadic
+from .marks import Broadcast, DimLike, Late, Optional, Variadic
 from .spec import Spec
-from .spec_text import DimLike
 
 __all__ = ["Binding", "DeclarationError", "Encoded", "Kind", "Step"]
 

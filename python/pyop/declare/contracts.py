@@ -8,6 +8,7 @@ from typing import Any
 
 from .._core import Contract
 from .._tree import flatten
+from .parameters import OutMode
 from .signature import Signature
 from .spec import Spec
 
@@ -21,14 +22,6 @@ class ResultForm(IntEnum):
     TUPLE = 1
     SEQUENCE = 2
     TREE = 3
-
-
-class OutMode(IntEnum):
-    """Whether the function has a keyword-only parameter ``out``; the C++ enum of the same name."""
-
-    NONE = 0
-    OPTIONAL = 1
-    REQUIRED = 2
 
 
 def result_form(outputs: Any) -> ResultForm:

@@ -8,7 +8,6 @@ beside the names. Names stand for sizes, so they are never negative.
 from __future__ import annotations
 
 import operator
-import re
 import sys
 from collections.abc import Mapping
 from math import gcd
@@ -25,8 +24,6 @@ MAX_SIZE: Final = 2**63 - 1
 _MAX_TERMS: Final = 256
 _MAX_DEGREE: Final = 16
 _MAX_NESTING: Final = 16
-
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]+")
 
 
 def _decides() -> bool:
@@ -98,7 +95,7 @@ class Dim:
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
             raise TypeError(f"Dim() takes the name of a size, got {type(name).__name__}")
-        if not _NAME.fullmatch(name):
+        if not (name.isascii() and name.isidentifier()) or name == "_":
             raise ValueError(f"{name[:80]!r} is not a name of a size: use ASCII letters, digits and underscores")
         self._fill((((name,), 1),))
 

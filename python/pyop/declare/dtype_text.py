@@ -14,8 +14,8 @@ AnyDType = np.dtype[np.generic]
 
 # Letters that are not NumPy type codes, and T: that is one (StringDType), but everybody's name of a type variable too.
 # StringDType goes by its full name.
-_TYPE_VARIABLE: Final = re.compile(r"[ACEJKRTWXYZ]\d{0,6}", re.ASCII)
-_CODE: Final = re.compile(r"[<>=|]?([A-Za-z_][A-Za-z0-9_]{0,63}(\[\d*(generic|[A-Za-z]{1,2})\])?|\?)", re.ASCII)
+_TYPE_VARIABLE: Final = r"[ACEJKRTWXYZ]\d{0,6}"
+_CODE: Final = r"[<>=|]?([A-Za-z_][A-Za-z0-9_]{0,63}(\[\d*(generic|[A-Za-z]{1,2})\])?|\?)"
 _STRING_DTYPE: Final = cast(AnyDType, np.dtypes.StringDType())
 _PYTHON_TYPES: Final = (bool, int, float, complex, str, bytes, object)
 
@@ -29,12 +29,12 @@ def dtype_named(text: str) -> AnyDType | str | None:
     >>> dtype_named("f8"), dtype_named("T"), dtype_named("float46")
     (dtype('float64'), 'T', None)
     """
-    if _TYPE_VARIABLE.fullmatch(text):
+    if re.fullmatch(_TYPE_VARIABLE, text, re.ASCII):
         return text
     if text == "StringDType":
         return _STRING_DTYPE
     # NumPy reads "a" as bytes, but warns that it will not for long.
-    if not _CODE.fullmatch(text) or re.fullmatch(r"[<>=|]?a\d*", text):
+    if not re.fullmatch(_CODE, text, re.ASCII) or re.fullmatch(r"[<>=|]?a\d*", text):
         return None
     try:
         return _native(np.dtype(text))

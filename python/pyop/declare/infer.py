@@ -8,9 +8,8 @@ from typing import TypeAlias
 from .dim import Dim, DimTooLarge
 from .dims import Extent, broadcast_shapes, floordiv, same, sub
 from .dtype_text import AnyDType
-from .marks import Broadcast, Late, Optional, Variadic
+from .marks import Broadcast, DimLike, Late, Optional, Variadic, is_open
 from .spec import Spec, dim_text
-from .spec_text import DimLike, is_open
 
 __all__ = ["infer_outputs", "what_is_known"]
 

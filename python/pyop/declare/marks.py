@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from types import EllipsisType
+from typing import NoReturn, TypeAlias
 
 from .dim import Dim
 
-__all__ = ["Broadcast", "Late", "Mark", "Optional", "Variadic"]
+__all__ = ["Broadcast", "DimLike", "Late", "Mark", "Optional", "Variadic", "is_open"]
 
 
 class Mark:
@@ -75,3 +76,11 @@ class Broadcast(Mark):
 
     __slots__ = ()
     _template = "{}|1"
+
+
+DimLike: TypeAlias = int | Dim | Mark | EllipsisType | None
+
+
+def is_open(dim: DimLike) -> bool:
+    """Whether a dim stands for any number of dimensions."""
+    return dim is Ellipsis or isinstance(dim, Variadic)

@@ -6,12 +6,19 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
+from enum import IntEnum
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from .contracts import OutMode
+__all__ = ["OutMode", "Parameters", "check_by_name", "check_name", "default_name"]
 
-__all__ = ["Parameters", "check_by_name", "check_name", "default_name"]
+
+class OutMode(IntEnum):
+    """Whether the function has a keyword-only parameter ``out``; the C++ enum of the same name."""
+
+    NONE = 0
+    OPTIONAL = 1
+    REQUIRED = 2
 
 
 class Parameters(NamedTuple):

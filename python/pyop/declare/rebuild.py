@@ -15,7 +15,7 @@ from .._tree import TreeDef
 from .dim import Dim
 
 __all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes", "replaced", "unflatten_each"]
-__all__ += ["MergedByValue", "walk"]
+__all__ += ["MergedByValue", "layers", "unwrapped", "walk"]
 
 
 def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
@@ -155,3 +155,17 @@ def _static_key(leaf: Any) -> Any:
     if type(leaf) is slice:
         return slice, _static_key(leaf.start), _static_key(leaf.stop), _static_key(leaf.step)
     return id(leaf)
+
+
+def layers(fn: Any) -> Iterator[Any]:
+    """Iterate over what a node calls and what is inside it, the function itself last."""
+    yield fn
+    while isinstance(fn, CallForOne | CallOnTree | CallOnTrees):
+        fn = fn.fn
+        yield fn
+
+
+def unwrapped(fn: Any) -> Any:
+    """Return the function inside what a node calls."""
+    (*_, inside) = layers(fn)
+    return inside

@@ -10,9 +10,9 @@ import re
 from typing import Final, NamedTuple
 
 from .dim import MAX_SIZE, Dim
-from .marks import Broadcast, Late, Optional
+from .marks import Broadcast, DimLike, Late, Optional
 from .spec import Spec
-from .spec_text import Cursor, DimLike, read_spec
+from .spec_text import Cursor, read_spec
 
 __all__ = ["Place", "SignatureText", "read_signature", "read_spec_list"]
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from .dim import MAX_SIZE, Dim
 from .dtype_text import AnyDType, as_dtype, dtype_name
-from .marks import Broadcast, Late, Mark, Optional, Variadic
-from .spec_text import Cursor, DimLike, is_open, read_dim, read_spec
+from .marks import Broadcast, DimLike, Late, Mark, Optional, Variadic, is_open
 
 __all__ = ["Broadcast", "Late", "Optional", "Spec", "Variadic"]
 
@@ -76,6 +75,8 @@ class Spec:
             float64[n, +]
                        ^
         """
+        from .spec_text import Cursor, read_spec  # on first use, as in `_as_dim`: what is compiled has no text
+
         cursor = Cursor(text)
         (dtype, shape), _ = read_spec(cursor)
         if not cursor.at_end():
@@ -225,6 +226,8 @@ def _as_dim(entry: Any) -> DimLike:
     if entry is None or isinstance(entry, Dim | Mark | EllipsisType):
         return entry
     if isinstance(entry, str):
+        from .spec_text import Cursor, read_dim
+
         cursor = Cursor(entry)
         cursor.skip()
         dim = read_dim(cursor)

@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import operator
 import re
-from types import EllipsisType
 from typing import Final, TypeAlias
 
 from .dim import MAX_SIZE, Dim
 from .dtype_text import AnyDType, dtype_named, expected_dtype
-from .marks import Late, Mark, Variadic
+from .marks import DimLike, Late, Variadic, is_open
 
-__all__ = ["Cursor", "DimLike", "is_open", "point_at", "read_dim", "read_dtype", "read_spec"]
+__all__ = ["Cursor", "point_at", "read_dim", "read_dtype", "read_spec"]
 
-DimLike: TypeAlias = int | Dim | Mark | EllipsisType | None
 RawSpec: TypeAlias = tuple[AnyDType | str | None, tuple[DimLike, ...] | None]
 
 _MAX_TEXT: Final = 20_000
@@ -105,11 +103,6 @@ class Cursor:
         """Whether nothing but whitespace is left."""
         self.skip()
         return self.position >= len(self.text)
-
-
-def is_open(dim: DimLike) -> bool:
-    """Whether a dim stands for any number of dimensions."""
-    return dim is Ellipsis or isinstance(dim, Variadic)
 
 
 def read_spec(cursor: Cursor) -> tuple[RawSpec, list[int]]:

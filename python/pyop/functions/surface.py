@@ -18,7 +18,6 @@ tests/functions/test_surface.py holds that no name is missing, in the table or i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -56,7 +55,6 @@ COMPARISONS: dict[str, np.ufunc] = {
 SIGNS: dict[str, np.ufunc] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
 
 
-@dataclass(frozen=True, slots=True)
 class Name:
     """What a name of ndarray is.
 
@@ -72,10 +70,12 @@ class Name:
         Whether it is none that is called.
     """
 
-    sort: str
-    function: Callable[..., Any] | None = None
-    remedy: str = ""
-    attribute: bool = False
+    __slots__ = ("attribute", "function", "remedy", "sort")
+
+    def __init__(
+        self, sort: str, function: Callable[..., Any] | None = None, remedy: str = "", attribute: bool = False
+    ) -> None:
+        self.sort, self.function, self.remedy, self.attribute = sort, function, remedy, attribute
 
 
 # --- calls

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import fill_up_call
 from ..declare.dims import prod
 from ..declare.spec import Spec
 from ..functions.shape import axes_of
@@ -34,6 +35,7 @@ def _reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
 structural(
     _reshape_like, (lambda ct, ans, x, like, order="C": reshape_like(ct, x, order), None), ("same", None), ("x", "like")
 )
+fill_up_call("reshape_like", _reshape_like)
 
 
 def reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
@@ -72,6 +74,7 @@ def put(ct: Any, like: Any, key: Any) -> Any:
 
 
 structural(put, (lambda ct, ans, x, like, key: ct[key], None, None), ("same", None, None), ("ct", "like", "key"))
+fill_up_call("put", put)
 
 
 # --- anything that only moves elements
@@ -185,6 +188,7 @@ def count(a: Any, axis: Any = None) -> Any:
 
 
 structural(_count, (None, None), (None, None), ("a", "axis"))
+fill_up_call("count_along", _count)
 
 
 # --- along an axis

@@ -60,6 +60,8 @@ class NoRule(PyopError, TypeError):
     np.roots has no gradient rule
     """
 
+    __module__ = "pyop"
+
 
 class Place(NamedTuple):
     """Where a leaf stands: in which argument, and the how-manieth leaf of this argument it is."""

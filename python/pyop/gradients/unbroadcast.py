@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core import Value
+from .._core import Value, fill_up_call
 from ..declare.dims import Extent, same
 from ..declare.spec import Spec
 from ..functions import rule as spec_rule
@@ -184,6 +184,9 @@ def _spec_like(ct: Any, like: Any) -> Spec:
 def broadcast_like(x: Any, like: Any) -> Any:
     """Return `x` broadcast to the shape of `like`."""
     return np.broadcast_to(x, np.shape(like))
+
+
+fill_up_call("broadcast_like", broadcast_like)
 
 
 @primitive(lambda ct, ans, like: _spec_like(ct, like))

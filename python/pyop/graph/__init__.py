@@ -1,1 +1,6 @@
 """Graphs, and NumPy on the Values in them."""
+
+from .._core import Plan
+from ..deferred import methods_of
+
+methods_of(Plan, "pyop.graph.explain", "explain")

@@ -85,6 +85,8 @@ class Explanation:
     ['input', 'native', 'merged', 'native']
     """
 
+    __module__ = "pyop"
+
     summary: str
     lines: tuple[Line, ...]
     scratch: int
@@ -242,5 +244,5 @@ def _summary(plan: Plan, n_nodes: int, steps: list[tuple[bool, int, int]], scrat
     return text
 
 
-# The type itself comes from the core, without this.
+# The type itself comes from the core, without this (`__init__.py`).
 setattr(Plan, "explain", explain)  # noqa: B010

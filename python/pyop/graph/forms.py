@@ -19,9 +19,10 @@ __all__ = ["found", "is_scalar", "pass_on"]
 _NAMES = (
     *("copy", "broadcast_to", "broadcast_arrays", "roll", "pad", "where", "select", "piecewise", "cov", "cross"),
     *("expand_dims", "resize", "isin", "tensordot", "i0", "real_if_close", "apply_along_axis", "meshgrid"),
-    *("zeros_like", "ones_like", "full_like", "empty_like", "fft.fftn", "fft.ifftn", "fft.fftshift", "fft.ifftshift"),
+    *("zeros_like", "ones_like", "full_like", "empty_like"),
     *("linalg.tensordot", "linalg.tensorsolve", "linalg.cross", "unique", "unique_all", "unique_inverse"),
 )
+_OF_FFT = frozenset(("fftn", "ifftn", "fftshift", "ifftshift"))  # which NumPy imports when somebody asks for them
 # Of these the array, or the scalar, that they are given.
 _AS_GIVEN_NAMES = (
     *("transpose", "squeeze", "trim_zeros", "astype", "real", "imag", "moveaxis", "swapaxes", "reshape", "rollaxis"),
@@ -61,7 +62,7 @@ def is_scalar(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     if func is operator.getitem:
         keys = args[1] if isinstance(args[1], tuple) else (args[1],)
         return not any(key is Ellipsis for key in keys)
-    if func in _ARRAYS:
+    if func in _ARRAYS or (getattr(func, "__name__", "") in _OF_FFT and func.__module__ == "numpy.fft"):
         return False
     if func in _AS_GIVEN:
         given = args[0] if args else next(iter(kwargs.values()))

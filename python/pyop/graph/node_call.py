@@ -7,14 +7,14 @@ wrappers and all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._core import CallOnTree, Contract, GraphBase, Node, Value
-from ..declare.rebuild import CallForOne, CallOnTrees, call_with_sizes, unflatten_each
+from ..declare.rebuild import CallForOne, CallOnTrees, call_with_sizes, layers, unflatten_each, unwrapped
 from ..declare.spec import Spec
 
 __all__ = ["NodeCall", "Record", "add", "call_of", "declared_spec", "layers", "record_of", "unwrapped"]
@@ -106,20 +106,6 @@ def _any_inside(arguments: Sequence[Any], arrays: Sequence[Any]) -> bool:
         return any(holds(getattr(part, name)) for name in getattr(type(part), "__dataclass_fields__", ()))
 
     return any(id(x) not in known and holds(x) for x in arguments)
-
-
-def layers(fn: Any) -> Iterator[Any]:
-    """Iterate over what a node calls and what is inside it, the function itself last."""
-    yield fn
-    while isinstance(fn, CallForOne | CallOnTree | CallOnTrees):
-        fn = fn.fn
-        yield fn
-
-
-def unwrapped(fn: Any) -> Any:
-    """Return the function inside what a node calls."""
-    (*_, inside) = layers(fn)
-    return inside
 
 
 # --- nodes as data

@@ -19,11 +19,10 @@ import numpy as np
 from .. import functions as rules
 from .._core import GraphBase, Value
 from ..declare.dims import Dim
-from ..declare.rebuild import MergedByValue, walk
+from ..declare.rebuild import MergedByValue, layers, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
-from .node_call import layers
 from .sizes import apply
 
 __all__ = ["Number", "Specialise", "specialise"]

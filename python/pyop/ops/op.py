@@ -316,7 +316,7 @@ def _abstract(self: Op, rule: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
-# The type itself comes from the core, without these and those of `op_gradients`.
+# The type itself comes from the core, without these.
 _METHODS = {
     "abstract": _abstract,
     "__reduce__": _reduce,

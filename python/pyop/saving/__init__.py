@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import copyreg
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .._core import CallOnTree, Contract, FunctionClass, Plan
+from ..declare.rebuild import MergedByValue
 from ..graph.graph import Graph
+from . import moved
 
-__all__ = ["load"]
+__all__ = ["install", "load"]
 
 
 def load(
@@ -90,3 +94,31 @@ def save(graph: Graph, path: Any, *, embed: bool = False) -> None:
 
 
 Graph.save = save  # type: ignore[method-assign, assignment]
+
+
+def _by(name: str) -> Callable[..., Any]:
+    """What `pickles` has under this name, which the first pickle or copy loads."""
+
+    def call(*args: Any) -> Any:
+        from . import pickles
+
+        return getattr(pickles, name)(*args)
+
+    return call
+
+
+def _deep(copied: Any) -> Any:
+    return lambda x, memo: copied(x)
+
+
+def install() -> None:
+    """Teach pickle and copy what pyop's types are."""
+    moved.install()
+    # A plan never changes; its copy is itself.
+    kinds: Any = ((Graph, "_reduce_graph", _by("_copied")), (Plan, "_reduce_plan", lambda plan: plan))
+    for kind, reduce, copied in kinds:
+        kind.__reduce__, kind.__copy__, kind.__deepcopy__ = _by(reduce), copied, _deep(copied)
+    copyreg.pickle(FunctionClass, _by("_reduce_function"))
+    for core in (CallOnTree, Contract):
+        copyreg.pickle(core, _by("_reduce"))
+    MergedByValue.__reduce_ex__ = _by("_reduce_call")  # type: ignore[method-assign]

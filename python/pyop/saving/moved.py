@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from operator import attrgetter
 from types import ModuleType
@@ -64,6 +65,7 @@ MOVED: dict[str, str] = {
 # Modules that had the names of pyop's functions. An import would put the module in the place of the function, so these
 # are known as imported from the beginning.
 HIDDEN = {"pyop.op": "pyop.ops.op", "pyop.py_func": "pyop.ops.py_func"}
+HIDDEN |= {"pyop.check": "pyop.checking", "pyop.profile": "pyop.profiling"}
 
 
 def current(path: str) -> str:
@@ -90,10 +92,13 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        if not name.startswith("pyop.") or not (name in MOVED or any(old.startswith(f"{name}.") for old in MOVED)):
+        if not name.startswith("pyop."):
             return None
-        if name not in MOVED and PathFinder.find_spec(name, path) is not None:
-            return None  # a package that something has moved out of
+        if name not in MOVED:
+            if f" {name}." not in f" {' '.join(MOVED)}":  # every module of pyop comes here
+                return None
+            if (found := PathFinder.find_spec(name, path)) is not None:  # a package that something has moved out of
+                return _with_names(found) if name.count(".") == 1 else None
         loader: Any = _Loader
         return ModuleSpec(name, loader)
 
@@ -112,6 +117,19 @@ class _Loader:
             module.__getattr__ = _getter(name)  # type: ignore[method-assign]
 
 
+def _with_names(spec: ModuleSpec) -> ModuleSpec:
+    """Of a package of today: with the names that have moved out of it."""
+    loader: Any = spec.loader
+    execute = loader.exec_module
+
+    def exec_module(module: Any) -> None:
+        execute(module)
+        module.__getattr__ = _getter(spec.name)
+
+    loader.exec_module = exec_module
+    return spec
+
+
 def _getter(module: str) -> Any:
     def get(attribute: str) -> Any:
         home, _, name = MOVED.get(f"{module}.{attribute}", "").rpartition(".")
@@ -122,13 +140,21 @@ def _getter(module: str) -> Any:
     return get
 
 
+def _of_module(module: str, attribute: str) -> Any:
+    if attribute.startswith("__"):  # who walks through all modules asks each for its file
+        raise AttributeError(attribute)
+    return getattr(importlib.import_module(module), attribute)
+
+
 def install() -> None:
     """Let pickles find what they name by earlier paths."""
     finder: Any = _Finder
     if finder not in sys.meta_path:
         sys.meta_path.insert(0, finder)
     for old, new in HIDDEN.items():
-        sys.modules.setdefault(old, importlib.import_module(new))
+        hidden = ModuleType(old)
+        hidden.__getattr__ = partial(_of_module, new)  # type: ignore[method-assign]
+        sys.modules.setdefault(old, hidden)
     for name in {old.rpartition(".")[0] for old in MOVED}:
-        if name in sys.modules and name.count(".") == 1:  # a package of today that names have moved out of
+        if name in sys.modules and name.count(".") == 1:  # a package that is imported before this one
             sys.modules[name].__getattr__ = _getter(name)  # type: ignore[method-assign]

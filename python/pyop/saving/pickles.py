@@ -1,13 +1,13 @@
 """Pickles and copies of graphs and of what they are made of.
 
-The types of the core have no pickling of their own: `install` gives it to them, by `copyreg`, where copy looks too.
+The types of the core have no pickling of their own: `install` of the package gives it to them, by `copyreg`, where copy
+looks too, and this module is imported when something is pickled or copied.
 Functions go by reference as pickle always has them; of an op, whose name leads to the op and not to its function, the
 op is written.
 """
 
 from __future__ import annotations
 
-import copyreg
 import dataclasses
 from operator import attrgetter
 from types import FunctionType
@@ -15,16 +15,13 @@ from typing import Any
 
 from .. import _core
 from .._core import FunctionClass, Node, Op, Plan, Value
-from ..declare.references import by_path, declared_by_op, found_at, op_of_function, op_of_gradient
+from ..declare.references import by_path, declared_by_op, found_at, op_of_function
 from ..graph.graph import Graph
 from ..graph.node_call import Record
-from ..transforms.op_rule import OpGradient
-from . import moved
+from ..transforms.op_rule import op_gradient_of
 from .kinds import BY_NAME, PICKLED, Leaf, contract_of_parts, forms_of
 from .kinds import itself as _same
 from .parts import Parts, parts_of, put_together
-
-__all__ = ["install"]
 
 
 class _Function:
@@ -80,6 +77,11 @@ def _reduce(x: Any) -> Any:
     return _made, (form.name, _with_ops(form.parts(x)))
 
 
+def _reduce_call(x: Any, protocol: Any) -> Any:
+    """Of what nodes call."""
+    return _reduce(x) if type(x) in PICKLED else object.__reduce_ex__(x, protocol)
+
+
 def _with_ops(parts: Any) -> Any:
     if isinstance(parts, list):
         return list(map(_with_ops, parts))
@@ -114,10 +116,6 @@ def _plan(graph: Graph, fetches: Any, feeds: Any, rest: Any) -> Plan:
     return _core.compile(graph, tuple(map(at, fetches)), tuple(map(at, feeds)), *rest)
 
 
-def _deep(copied: Any) -> Any:
-    return lambda x, memo: copied(x)
-
-
 def _reduce_function(function: FunctionClass) -> Any:
     made = getattr, (function.cls, "apply")
     if by_path(function.cls) is function.cls and found_at(f"{function.cls.__module__}.{function.cls.__qualname__}") is (
@@ -130,29 +128,7 @@ def _reduce_function(function: FunctionClass) -> Any:
     return *made, methods_of(function.cls), None, None, complete
 
 
-def _reduce_gradient(gradient: Any) -> Any:
-    op = by_path(op_of_gradient(gradient))
-    return object.__reduce_ex__(gradient, 2) if op is None else (_gradient, (op,))
-
-
-def _gradient(op: Op) -> Any:
-    return op.contract.gradient
-
-
-def install() -> None:
-    """Teach pickle and copy what pyop's types are."""
-    moved.install()
-    # A plan never changes; its copy is itself.
-    kinds: Any = ((Graph, _reduce_graph, _copied), (Plan, _reduce_plan, _same))
-    for kind, reduce, copied in kinds:
-        kind.__reduce__, kind.__copy__, kind.__deepcopy__ = reduce, copied, _deep(copied)
-    copyreg.pickle(FunctionClass, _reduce_function)
-    copyreg.pickle(OpGradient, _reduce_gradient)
-    for kind in PICKLED:
-        copyreg.pickle(kind, _reduce)
-
-
 # In pickles of earlier versions.
-_Mark, _contract = Leaf, contract_of_parts
+_Mark, _contract, _gradient = Leaf, contract_of_parts, op_gradient_of
 _tree_call = BY_NAME["call_on_tree"].make
 _contract_of_op, _contract_of_saving = BY_NAME["contract_of"].make, BY_NAME["contract_of_saving"].make

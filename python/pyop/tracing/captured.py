@@ -11,23 +11,16 @@ those that reach an iterator, are traced twice in any case.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import ctypes
 import enum
 import functools
 import gc
-import mmap
 import operator
 import os
-import random
 import sys
-import threading
-from array import array
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from queue import Queue
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
@@ -39,7 +32,7 @@ from ..graph.symbolic_number import is_number
 from .code import facts
 from .generators import GAUSSIAN, Generator, generator_of, global_generators
 from .libraries import has_slots, is_fixed, is_installed, is_library, reads_itself
-from .names import imported
+from .names import imported, of_loaded
 from .own import Own
 from .places import (
     MISSING,
@@ -78,9 +71,10 @@ _SETTINGS_HELD = (("numpy._core.umath", "_extobj_contextvar"), ("numpy._core.pri
 _CONSTANTS = frozenset(("pi", "e", "tau", "inf", "nan", "newaxis", "euler_gamma", "True_", "False_"))
 _NEVER = "what an op calls"  # which runs with the plan, and not when it is traced
 # Of the standard library, but made to hold what is the user's.
-_HOLDERS: tuple[type, ...] = (SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap, threading.local)
-_HOLDERS += (WeakKeyDictionary, WeakValueDictionary, Queue)
-_BUFFERS: tuple[type, ...] = (bytearray, array, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure)
+_HOLDERS: tuple[type, ...] = (SimpleNamespace, UserDict, UserList, ChainMap, WeakKeyDictionary, WeakValueDictionary)
+_MORE_HOLDERS = ("argparse.Namespace", "threading.local", "queue.Queue")
+_BUFFERS: tuple[type, ...] = (bytearray, memoryview)
+_MORE_BUFFERS = ("array.array", "mmap.mmap", "ctypes.Array", "ctypes.Structure")
 _WITH_STATE = frozenset(("_queue", "_hashlib", "_md5", "_sha1", "_sha2", "_sha3", "_blake2", "zlib", "bz2", "lzma"))
 _WITH_STATE |= {"_csv", "xml.etree.ElementTree", "sqlite3", "hashlib"}
 _MAKES = frozenset(("__init__", "__new__", "__post_init__"))  # run where the class is named
@@ -104,6 +98,8 @@ class Watch:
 
     def __init__(self, fn: Callable[..., Any], instances: list[Any], known: dict[int, bytes] | None = None) -> None:
         self._known = known or {}
+        self._buffers = _BUFFERS + of_loaded(*_MORE_BUFFERS)
+        self._holders = _HOLDERS + of_loaded(*_MORE_HOLDERS)
         self.fleeting = self.overflown = False
         self.generators: list[Generator] = global_generators()
         self.places: list[Place] = []
@@ -158,7 +154,7 @@ class Watch:
                 self._push(label, x.default_factory)
             elif kind not in (list, dict, set, deque):  # of a class of the user's, with attributes beside
                 self._instance(label, x)
-        elif isinstance(x, _BUFFERS):
+        elif isinstance(x, self._buffers):
             self._add(Memory(label, x))
         elif kind is ContextVar:
             place = Context(f"the context variable {x.name!r}", x)
@@ -242,7 +238,7 @@ class Watch:
         """What a name stands for; of a module of the user's, no more than the code names."""
         if type(value) is not ModuleType:
             self._push(label, value)
-        elif value is random:
+        elif value is sys.modules.get("random"):
             self._add_generator(label, value)
         elif id(value) not in seen and not is_installed(value.__name__.partition(".")[0]):
             seen.add(id(value))
@@ -322,7 +318,7 @@ class Watch:
     def _instance(self, label: str, x: Any) -> None:
         attributes = getattr(x, "__dict__", None)
         kind = type(x)
-        if is_library(kind) and not isinstance(x, _HOLDERS):
+        if is_library(kind) and not isinstance(x, self._holders):
             self._of_a_library(label, x, attributes)
             return
         if type(attributes) is dict:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dis
 import opcode
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
 
@@ -37,15 +36,17 @@ _LOCALS = frozenset(opcode.haslocal)
 _PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST") > 1)
 
 
-@dataclass(frozen=True, slots=True)
 class Facts:
     """Of a code object and those in it."""
 
-    names: frozenset[str]  # of globals and attributes
-    globals_read: frozenset[str]  # an attribute may have the name of a global that the code does not read
-    writes_globals: bool
-    texts: frozenset[str]  # among its constants, keywords of calls included
-    dynamic: bool  # it may read attributes whose names do not stand in it
+    __slots__ = ("dynamic", "globals_read", "names", "texts", "writes_globals")
+
+    def __init__(self, names: set[str], read: set[str], writes: bool, texts: set[str], dynamic: bool) -> None:
+        self.names = frozenset(names)  # of globals and attributes
+        self.globals_read = frozenset(read)  # an attribute may have the name of a global that the code does not read
+        self.writes_globals = writes
+        self.texts = frozenset(texts)  # among its constants, keywords of calls included
+        self.dynamic = dynamic  # it may read attributes whose names do not stand in it
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -86,7 +87,7 @@ def facts(code: CodeType) -> Facts:
             found = constant if isinstance(constant, tuple) else (constant,)
             texts.update(x for x in found if isinstance(x, str))
     dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
-    return Facts(frozenset(names), frozenset(read), writes, frozenset(texts), dynamic)
+    return Facts(names, read, writes, texts, dynamic)
 
 
 def _globals_read(code: CodeType) -> Iterator[str]:

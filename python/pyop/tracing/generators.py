@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 import time
 from collections.abc import Callable
@@ -90,9 +89,10 @@ def generator_of(label: str, x: Any) -> Generator | None:
     """Of an object that is a generator, a method of one, or the module ``random``; else None."""
     if type(x) in (BuiltinMethodType, MethodType):
         x = x.__self__
-    x = random._inst if x is random else x
-    if isinstance(x, random.Random):
-        return Generator(label, x, x.getstate, x.setstate)
+    if (random := sys.modules.get("random")) is not None:  # else nobody has a generator of its
+        x = random._inst if x is random else x
+        if isinstance(x, random.Random):
+            return Generator(label, x, x.getstate, x.setstate)
     if "numpy.random" not in sys.modules:
         return None
     if isinstance(x, np.random.RandomState):

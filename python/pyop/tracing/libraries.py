@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 import sys
-import threading
 import types
 from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from .names import of_loaded
 from .places import MISSING
 
 __all__ = ["has_slots", "is_fixed", "is_installed", "is_library", "reads_itself"]
 
 _OURS = frozenset(("numpy", "scipy", "pyop", "builtins")) | sys.stdlib_module_names
 # Attributes that nobody but the user's code reads.
-_BARE = frozenset((object, SimpleNamespace, argparse.Namespace, threading.local))
+_BARE = frozenset((object, SimpleNamespace))
+_MORE_BARE = ("argparse.Namespace", "threading.local")
 _BARE_MODULES = frozenset(("abc", "typing", "enum", "collections.abc", "typing_extensions", "builtins"))
 
 
@@ -47,7 +47,8 @@ def is_fixed(value: Any) -> bool:
 @functools.lru_cache(maxsize=1024)
 def reads_itself(kind: type) -> bool:
     """Whether code of a library reads the attributes of its instances, a base class of the user's for one."""
-    return any(part not in _BARE and part.__module__ not in _BARE_MODULES and is_library(part) for part in kind.__mro__)
+    bare = _BARE.union(of_loaded(*_MORE_BARE))
+    return any(part not in bare and part.__module__ not in _BARE_MODULES and is_library(part) for part in kind.__mro__)
 
 
 def has_slots(kind: type) -> bool:

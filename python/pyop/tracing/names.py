@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 from typing import Any
 
-__all__ = ["imported", "value_of"]
+__all__ = ["imported", "of_loaded", "value_of"]
 
 _LAZY: Any = getattr(types, "LazyImportType", None)  # CPython 3.15
 
@@ -19,6 +20,17 @@ def imported(x: Any) -> Any:
         return x.resolve()
     except ImportError:  # the function's own business, if it comes to that name
         return x
+
+
+def of_loaded(*paths: str) -> tuple[type, ...]:
+    """The types of these import paths; those of modules that nobody has imported have no instances, and are left out.
+
+    >>> from pyop.tracing.names import of_loaded
+    >>> of_loaded("collections.deque", "nowhere.Type")
+    (<class 'collections.deque'>,)
+    """
+    homes = [(sys.modules.get(path.rpartition(".")[0]), path.rpartition(".")[2]) for path in paths]
+    return tuple(getattr(home, name) for home, name in homes if isinstance(getattr(home, name, None), type))
 
 
 def value_of(op: Any, function: types.FunctionType) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -289,9 +288,11 @@ class Memory(Place):
         return bool(self.now() != state)
 
     def put(self, value: Any) -> None:
-        if isinstance(self.owner, (bytearray, array)):
+        if isinstance(self.owner, bytearray):
+            self.owner[:] = value
+        elif hasattr(self.owner, "frombytes"):  # an array.array
             del self.owner[:]
-            (self.owner.extend if isinstance(self.owner, bytearray) else self.owner.frombytes)(value)
+            self.owner.frombytes(value)
         else:
             memoryview(self.owner).cast("B")[:] = value
 

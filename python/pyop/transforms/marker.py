@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core import Value
+from .._core import Value, fill_up_call
 from ..containers import plain_array
 from ..declare.spec import Spec
 from ..gradients.rule import linear
@@ -23,6 +23,7 @@ def argument(x: Any) -> Any:
 
 pass_on(argument)
 linear(argument, lambda ct, ans, x: ct, ("x",))
+fill_up_call("opened", argument)
 
 
 def check_has_gradient(leaf: Any, k: int) -> None:

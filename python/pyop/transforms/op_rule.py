@@ -15,6 +15,7 @@ from ..declare.abstract import AbstractRule, AndContext
 from ..declare.contracts import new_contract
 from ..declare.parameters import Parameters, check_by_name
 from ..declare.rebuild import unflatten_each
+from ..declare.references import by_path, op_of_gradient
 from ..declare.signature import Signature
 from ..declare.spec import Spec
 from ..gradients import differences, saved
@@ -59,6 +60,11 @@ class OpGradient:
         self.calls: dict[Any, Backward] = {}  # of the rule, without static arguments; for all of so many by the number
         self.of_arrays = False
         self.rule = OpRule(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickled by the op that it belongs to, where a path leads to that."""
+        op = by_path(op_of_gradient(self))
+        return object.__reduce_ex__(self, protocol) if op is None else (op_gradient_of, (op,))
 
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self) | {"traced": {}, "calls": {}}
@@ -206,6 +212,11 @@ class OpGradient:
         form = self.results_of(arrays, statics)
         outs = [result] if form is None else form.flatten_up_to(result)
         return (*outs, saved.Context(residuals).array())
+
+
+def op_gradient_of(op: Op) -> Any:
+    """The gradient rules that an op has."""
+    return op.contract.gradient
 
 
 class OpRule(Rule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core import Tensor, Value
+from .._core import Tensor, Value, fill_up_call
 from .._tree import map_leaves
 from ..declare.spec import Spec
 from ..gradients.rule import nondifferentiable
@@ -22,6 +22,7 @@ def stopped(x: Any) -> Any:
 
 pass_on(stopped)
 nondifferentiable(stopped)
+fill_up_call("stopped", stopped)
 
 
 def stop_gradient(x: Any) -> Any:

@@ -1,0 +1,39 @@
+"""Methods of the core's types that `import pyop` does not load: most programs never need them.
+
+What else is not loaded with pyop: public names (`pyop.__getattr__`), up-calls (`up_calls.py`), and what a function that
+few programs call imports in its body.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["methods_of"]
+
+
+class _Deferred:
+    """Stands for a method until somebody asks for it; then the module that defines it puts the method in its place."""
+
+    def __init__(self, kind: type, name: str, module: str) -> None:
+        self.kind, self.name, self.module = kind, name, module
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        importlib.import_module(self.module)
+        if vars(self.kind)[self.name] is self:
+            raise AttributeError(f"{self.module} has not defined {self.kind.__name__}.{self.name}")
+        return getattr(owner if instance is None else instance, self.name)
+
+
+def methods_of(kind: Any, module: str, *names: str) -> None:
+    """Say of methods of a type that this module sets them when it is imported.
+
+    >>> from pyop.deferred import methods_of
+    >>> class Kind: ...
+    >>> methods_of(Kind, "pyop.graph.explain", "f")
+    >>> Kind.f
+    Traceback (most recent call last):
+    AttributeError: pyop.graph.explain has not defined Kind.f
+    """
+    for name in names:
+        setattr(kind, name, _Deferred(kind, name, module))
