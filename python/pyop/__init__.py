@@ -45,55 +45,12 @@ if TYPE_CHECKING:
     from .transforms.stop import stop_gradient
     from .transforms.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 
-__all__ = [
-    "CompiledFunction",
-    "Dim",
-    "Explanation",
-    "Function",
-    "Graph",
-    "GraphError",
-    "InputError",
-    "NoRule",
-    "Node",
-    "Op",
-    "OutputError",
-    "Plan",
-    "Profile",
-    "PyopError",
-    "RetraceWarning",
-    "Signature",
-    "Spec",
-    "Tensor",
-    "Value",
-    "__version__",
-    "autograd",
-    "build_config",
-    "check",
-    "compile",
-    "contrib",
-    "debug",
-    "defjvp",
-    "defvjp",
-    "enable_grad",
-    "get_include",
-    "grad",
-    "hessian",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "load",
-    "no_grad",
-    "numpy_function",
-    "op",
-    "profile",
-    "py_func",
-    "saved",
-    "stop_gradient",
-    "trace",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-]
+__all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "GraphError", "InputError", "NoRule", "Node"]
+__all__ += ["Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec", "Tensor"]
+__all__ += ["Value", "__version__", "autograd", "build_config", "check", "compile", "contrib", "debug", "defjvp"]
+__all__ += ["defvjp", "enable_grad", "get_include", "grad", "hessian", "hvp", "jacobian", "jvp", "load", "no_grad"]
+__all__ += ["numpy_function", "op", "profile", "py_func", "saved", "stop_gradient", "trace", "value_and_grad", "vjp"]
+__all__ += ["vmap"]
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,
 _BY_MODULE = {

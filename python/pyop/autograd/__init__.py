@@ -30,24 +30,8 @@ from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_gr
 from .tensor import install
 from .vmap import vmap
 
-__all__ = [
-    "Function",
-    "GradNode",
-    "GradcheckError",
-    "Tensor",
-    "backward",
-    "detect_anomaly",
-    "enable_grad",
-    "grad",
-    "gradcheck",
-    "gradgradcheck",
-    "inference_mode",
-    "is_grad_enabled",
-    "jvp",
-    "no_grad",
-    "once_differentiable",
-    "set_grad_enabled",
-    "vmap",
-]
+__all__ = ["Function", "GradNode", "GradcheckError", "Tensor", "backward", "detect_anomaly", "enable_grad", "grad"]
+__all__ += ["gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "jvp", "no_grad", "once_differentiable"]
+__all__ += ["set_grad_enabled", "vmap"]
 
 install()

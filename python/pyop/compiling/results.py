@@ -77,14 +77,7 @@ def _second(array: Any, number: int) -> int:
 
 def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any], bool]) -> Callable[..., Any] | None:
     """Declare what a traced function returned; what makes that of the plan's arrays, or None if these are all.
-
-    Parameters
-    ----------
-    graph : Graph
-    result : tree
-    name : str
-    holds : callable
-        Whether an array is part of the function's own state: then so is the result, in every call.
+    `holds` says whether an array is part of the function's own state: then so is the result, in every call.
     """
     leaves, structure = flatten(result)
     if not structure.is_leaf and any(re.search(_STAND_INS, path) for path in structure.leaf_paths()):

@@ -56,18 +56,9 @@ SIGNS: dict[str, np.ufunc] = {"neg": np.negative, "pos": np.positive, "abs": np.
 
 
 class Name:
-    """What a name of ndarray is.
-
-    Attributes
-    ----------
-    sort : str
-        As above.
-    function : callable, optional
-        What the method does, or the getter of the property, where all kinds have the same.
-    remedy : str
-        What to write instead, with ``{x}`` for the array; where it is empty the kind has a remedy for the sort.
-    attribute : bool
-        Whether it is none that is called.
+    """What a name of ndarray is: its sort; what the method does, or the getter of the property, where all kinds have
+    the same; what to write instead, with ``{x}`` for the array (the kind knows where it is empty); whether it is none
+    that is called.
     """
 
     __slots__ = ("attribute", "function", "remedy", "sort")
@@ -286,13 +277,8 @@ def refusing(refuse: Callable[[Any, str, Name], NoReturn], table: Mapping[str, N
 
 
 def install(kind: Any, own: Mapping[str, Any]) -> None:
-    """Give a class that takes part in NumPy's protocols what all kinds have, and what it has of its own.
-
-    Parameters
-    ----------
-    kind : type
-    own : mapping of str
-        Functions and properties by name: what is not a call, and calls that this kind does in another way.
+    """Give a class that takes part in NumPy's protocols what all kinds have, and what it has of its own: functions and
+    properties by name, what is not a call and calls that this kind does in another way.
     """
     for name, entry in SURFACE.items():
         if entry.function is not None and name not in own and name not in vars(kind):

@@ -23,19 +23,8 @@ from .._core import Op, PyopError
 from .._tree import flatten
 from ..functions import families
 
-__all__ = [
-    "NoRule",
-    "Place",
-    "Rule",
-    "add",
-    "leaves",
-    "lookup",
-    "missing",
-    "missing_of_op",
-    "of_leaves",
-    "places",
-    "replaced",
-]
+__all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "missing_of_op", "of_leaves", "places"]
+__all__ += ["replaced"]
 
 Pullback = Callable[[Any], tuple[Any, ...]]
 R = TypeVar("R", bound="Rule")

@@ -55,9 +55,6 @@ class InPlace(MergedByValue):
 
         return table.lookup(_UFUNCS[self.method])
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return InPlace, (self.method,)
-
     def __repr__(self) -> str:
         return f"InPlace({self.method!r})"
 

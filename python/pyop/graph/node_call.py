@@ -23,24 +23,15 @@ __all__ = ["NodeCall", "Record", "add", "call_of", "declared_spec", "layers", "r
 @dataclass(frozen=True, slots=True)
 class NodeCall:
     """``function(*args, **kwargs)``, with one object for each input of the node among the arguments.
-
-    Attributes
-    ----------
-    function : callable
-    args, kwargs : tuple, dict
-    inputs : sequence
-        Those objects.
-    of_one : bool
-        The function returns a container of one array.
-    carriers : dict of str to (object, int), or None
-        Where symbolic sizes among the arguments find their numbers: an input and its axis.
+    `inputs` are those objects.
     """
 
     function: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     inputs: Sequence[Any] = field(repr=False)
-    of_one: bool = False
+    of_one: bool = False  # the function returns a container of one array
+    # Where symbolic sizes among the arguments find their numbers: an input and its axis.
     carriers: dict[str, tuple[Any, int]] | None = None
 
     @property

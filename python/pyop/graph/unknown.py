@@ -67,14 +67,8 @@ class Unknown:
 
 
 def unknown_attribute(value: Value, name: str, known: Any) -> Any:
-    """Return what the function under trace sees where an attribute of a Value, or a part of it, is not known.
-
-    Parameters
-    ----------
-    value : Value
-    name : str
-    known : object
-        The attribute: None, or a shape with None in it.
+    """Return what the function under trace sees where an attribute of a Value (`known`: None, or a shape with None in
+    it) is not known.
     """
     if name not in _ATTRIBUTES:
         return known

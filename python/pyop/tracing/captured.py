@@ -87,13 +87,7 @@ class Watch:
 
     `instances` are arguments that are objects, as the `self` of a method; `known` has the elements of arrays as they
     were, by the id of the array.
-
-    Attributes
-    ----------
-    fleeting : bool
-        It can reach what may change without being seen.
-    overflown : bool
-        It can reach more than there is time to look at.
+    `fleeting`: it can reach what may change without being seen; `overflown`: more than there is time to look at.
     """
 
     def __init__(self, fn: Callable[..., Any], instances: list[Any], known: dict[int, bytes] | None = None) -> None:

@@ -23,16 +23,7 @@ _WORDS = 624 * 4 + 4  # of the state of a Mersenne twister
 
 
 class Generator:
-    """The state of one.
-
-    Parameters
-    ----------
-    label : str
-        For the error.
-    owner : object
-    get, put : callable
-        Give and set its state.
-    """
+    """The state of one, which `get` gives and `put` sets. The label is for the error."""
 
     def __init__(self, label: str, owner: Any, get: Callable[[], Any], put: Callable[[Any], Any]) -> None:
         self.label, self.owner = label, owner

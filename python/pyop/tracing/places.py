@@ -31,15 +31,7 @@ _PLAIN_KEYS = frozenset((str, int, float, bool, bytes, type(None)))  # whose has
 
 
 class Place:
-    """A name that stands for an object: ``owner[name]``.
-
-    Parameters
-    ----------
-    label : str
-        For errors and warnings.
-    owner : object
-    name : str
-    """
+    """A name that stands for an object: ``owner[name]``. The label is for errors and warnings."""
 
     def __init__(self, label: str, owner: Any, name: str = "") -> None:
         self.label, self.owner, self.name = label, owner, name

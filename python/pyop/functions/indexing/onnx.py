@@ -32,15 +32,7 @@ def _places(e: Emitter, index: Any) -> Operand:
 
 
 def pick(e: Emitter, x: Operand, keys: list[Any], basic: Any) -> Operand:
-    """Tell what an index with arrays picks.
-
-    Parameters
-    ----------
-    keys : list
-        One for each axis: a slice, an integer or an array.
-    basic : callable
-        Does the slices.
-    """
+    """Tell what an index with arrays picks. The keys are slices, integers or arrays; `basic` does the slices."""
     masks = [e.operand(k) for k in keys if is_array(k) and _is_mask(e.operand(k))]
     if masks:
         return _masked(e, x, keys, masks)
