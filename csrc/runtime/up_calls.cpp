@@ -39,7 +39,12 @@ PyTypeObject* deferred_type;
 
 PyObject* call_deferred(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     auto* deferred = reinterpret_cast<Deferred*>(self);
-    Ref module = Ref::steal(PyImport_Import(deferred->module));
+    // The package before its module: another thread that imports the package waits for its modules, and who imports a
+    // module waits for the package.
+    const Py_ssize_t dot = PyUnicode_FindChar(deferred->module, '.', 0, PyUnicode_GET_LENGTH(deferred->module), -1);
+    Ref package = Ref::steal(PyUnicode_Substring(deferred->module, 0, dot));
+    Ref first = package ? Ref::steal(PyImport_Import(package.get())) : Ref();
+    Ref module = first ? Ref::steal(PyImport_Import(deferred->module)) : Ref();
     Ref function = module ? Ref::steal(PyObject_GetAttr(module.get(), deferred->name)) : Ref();
     if (!function) return nullptr;
     // Who is calling borrows from the slot: this object must live on, so its reference is given up.
