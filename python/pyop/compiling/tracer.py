@@ -69,15 +69,16 @@ class Tracer:
         foreign = next((p for _, places in arguments for p in places if p.kind == b"?"), None)
         if foreign is not None:
             return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
-        functions = [*functions_of(self.fn)]
-        specialised = self._needed_at_once(arguments, functions)
-        known = None if specialised or not self.unread else signature(arguments, n, names or (), self.unread)
+        known = signature(arguments, n, names or (), self.unread) if self.unread else None
         plan = None if known is None else self._traced_already(function, known)
         if plan is not None and self.last is not None:
             places = [place for _, found in arguments for place in found]
             trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             return plan, kinds, trees, keys, None, self.last[2], False
+        functions = [*functions_of(self.fn)]
+        specialised = self._needed_at_once(arguments, functions)
+        known = None if specialised else known
         while True:
             try:
                 plan, finish, kinds, keys, read = self._trace(arguments, n, names or (), specialised, functions)

@@ -49,7 +49,7 @@ def apply(
             graph = graph or argument.graph
         elif isinstance(argument, tuple | list | dict):
             nested = True
-    call = _flat_call(func, args, kwargs)
+    call: dict[str, Any] | None = None
     if nested:
         leaves, tree = flatten((args, kwargs))
         inner = [leaf for leaf in leaves if isinstance(leaf, Value)]
@@ -58,6 +58,7 @@ def apply(
         ):
             graph = graph or inner[0].graph
             call = _nested_call(func, leaves, tree)
+    call = call or _flat_call(func, args, kwargs)
     if graph is None:
         raise GraphError(f"no Value among the arguments of {default_name(func)}: there is no graph to add a node to")
     if len(spec_leaves) == 1 and not structure.is_leaf:
