@@ -93,6 +93,7 @@ int edges_of(PyObject* graph, PyObject* const* inputs, Py_ssize_t n, const Contr
     for (Py_ssize_t k = 0; k < n; ++k) {
         if (is_value(inputs[k])) {
             if (as_value(inputs[k])->graph != graph) return foreign_value(graph, as_value(inputs[k]), caller);
+            if (bring_up_to_date(as_value(inputs[k])) < 0) return -1;
             edges.push_back(as_value(inputs[k])->edge);
             continue;
         }

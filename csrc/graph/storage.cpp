@@ -1,7 +1,11 @@
-// graph/storage.cpp: who shows which memory, and the refusals of writes that somebody else would see.
+// graph/storage.cpp: who shows which memory, what it holds after a write, and the refusals of writes of which it is not
+// known who would see them.
 #include "graph/storage.h"
 
+#include "graph/build.h"
+#include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -21,16 +25,70 @@ Storage* storage_of(ValueObject* value) {
     auto* storage = new Storage;
     if (graph_of(value->graph).node(value->edge.node).kind() == NodeKind::Input) storage->owner = Owner::Argument;
     storage->handles = value;
+    storage->root = value->edge;
     value->storage = storage;
+    value->version = 0;
     return storage;
 }
 
 void enter(ValueObject* value, Storage* storage) {
     leave_storage(value);
     value->storage = storage;
+    value->version = storage->version;
     value->next = storage->handles;
     if (value->next) value->next->previous = value;
     storage->handles = value;
+}
+
+View* kept(View* view) {
+    if (view) ++view->references;
+    return view;
+}
+
+void release(View* view) {
+    while (view && --view->references == 0) {
+        View* parent = view->parent;
+        delete view;
+        view = parent;
+    }
+}
+
+bool is_certain(const View* view) { return !view || view->certain; }
+
+// The node of a view once more, of what the memory holds now. Its edge, or -1 with the error set.
+int64_t view_again(PyObject* graph, const View& view, Edge base) {
+    Graph& g = graph_of(graph);
+    const PyNode& node = g.node_as<PyNode>(view.node);
+    PyNode::Call call;
+    call.fn = SharedRef::borrow(node.fn());
+    if (node.contract())
+        call.contract = SharedRef::borrow(reinterpret_cast<PyObject*>(const_cast<Contract*>(node.contract())));
+    call.lends = node.lends();
+    if (node.form()) {
+        call.form = std::make_unique<CallForm>();
+        call.form->order = node.form()->order;
+        if (node.form()->statics) call.form->statics = SharedRef::borrow(node.form()->statics.get());
+        if (node.form()->kwnames) call.form->kwnames = SharedRef::borrow(node.form()->kwnames.get());
+    }
+    std::vector<Edge> edges(node.inputs().begin(), node.inputs().end());
+    std::replace(edges.begin(), edges.end(), view.base, base);
+    const std::vector<uint32_t> specs(node.output_specs().begin(), node.output_specs().end());
+    Ref name = g.node_name(view.node);
+    return name ? add_call(graph, std::move(call), edges, specs, false, name.get()) : -1;
+}
+
+// Brings the views up to what the storage holds now, outermost first. -1 with the error set.
+int follow(PyObject* graph, const Storage& storage, View* innermost) {
+    std::vector<View*> old;
+    for (View* view = innermost; view && view->version != storage.version; view = view->parent) old.push_back(view);
+    for (size_t i = old.size(); i-- > 0;) {
+        View& view = *old[i];
+        const int64_t node = view_again(graph, view, view.parent ? view.parent->edge : storage.root);
+        if (node < 0) return -1;
+        view.edge = {static_cast<uint32_t>(node), view.output};
+        view.version = storage.version;
+    }
+    return 0;
 }
 
 Ref text_of_line(ValueObject* value) { return origin_text(graph_of(value->graph).node_origin(value->edge.node)); }
@@ -100,15 +158,35 @@ void leave_storage(ValueObject* value) {
     if (value->next) value->next->previous = value->previous;
     value->storage = nullptr;
     value->next = value->previous = nullptr;
+    release(value->view);
+    value->view = nullptr;
     if (storage->handles) return;
     storage->may_show.for_each([&](Storage* host) { host->shown_by.remove(storage); });
     storage->shown_by.for_each([&](Storage* guest) { guest->may_show.remove(storage); });
     delete storage;
 }
 
-void show_memory_of(ValueObject* view, ValueObject* base, bool read_only) {
-    enter(view, storage_of(base));
+int bring_up_to_date(ValueObject* value) {
+    const Storage* storage = value->storage;
+    if (PYOP_LIKELY(!storage || value->version == storage->version)) return 0;
+    if (guarded([&] { return follow(value->graph, *storage, value->view); }, -1) < 0) return -1;
+    value->edge = value->view ? value->view->edge : storage->root;
+    value->version = storage->version;
+    return 0;
+}
+
+void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool certain) {
+    Storage* storage = storage_of(base);
+    enter(view, storage);
     view->flags |= (base->flags & (kReadOnly | kReadOnlyNow)) | (read_only ? kReadOnly : 0);
+    if (view->edge == base->edge) {
+        view->view = kept(base->view);
+        return;
+    }
+    const auto inputs = graph_of(view->graph).node(view->edge.node).inputs();
+    certain = certain && is_certain(base->view) && std::find(inputs.begin(), inputs.end(), base->edge) != inputs.end();
+    view->view = new View{kept(base->view), view->edge.node,  view->edge.output, base->edge,
+                          certain,          storage->version, view->edge,        1};
 }
 
 void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, Owner owner) {
@@ -146,8 +224,9 @@ int check_writable(PyObject* object, const char* operation) {
     if (storage->owner == Owner::Captured)
         return writes_unknown(value, operation,
                               "which may be a view of an array that the function has found somewhere");
-    ValueObject* other = storage->handles == value ? value->next : storage->handles;
-    if (other) return writes_shared(value, other, operation, "shows the same memory");
+    for (ValueObject* other = storage->handles; other; other = other->next)
+        if (other != value && !(is_certain(other->view) && is_certain(value->view)))
+            return writes_shared(value, other, operation, "may show the same memory, or a copy");
     if (storage->owner == Owner::Opaque)
         return writes_unknown(value, operation,
                               "which a function has returned that may return its argument, a view, or an array that it "
@@ -155,6 +234,41 @@ int check_writable(PyObject* object, const char* operation) {
     if (const Storage* guest = storage->shown_by.first())
         return writes_shared(value, guest->handles, operation, "may show the same memory");
     return 0;
+}
+
+int write_whole(ValueObject* value, Edge made) {
+    if (Storage* storage = value->storage) {
+        if (!is_certain(value->view)) {  // and nobody else is there
+            leave_storage(value);
+        } else if (value->view) {
+            Ref handle = Ref::steal(value_new(value->graph, made));
+            if (!handle) return -1;
+            Ref done = Ref::steal(PyObject_CallFunctionObjArgs(
+                up_calls.value_store_part, reinterpret_cast<PyObject*>(value), handle.get(), nullptr));
+            return done ? 0 : -1;
+        } else {
+            storage->root = made;
+            value->version = ++storage->version;
+        }
+    }
+    value->edge = made;
+    return 0;
+}
+
+void write_root(ValueObject* value, Edge root) {
+    if (Storage* storage = value->storage) {
+        storage->root = root;
+        ++storage->version;
+        if (!value->view) value->version = storage->version;
+    }
+    if (!value->storage || !value->view) value->edge = root;
+}
+
+std::vector<const View*> views_of(const ValueObject* value) {
+    std::vector<const View*> found;
+    for (const View* view = value->view; view; view = view->parent) found.push_back(view);
+    std::reverse(found.begin(), found.end());
+    return found;
 }
 
 }  // namespace pyop

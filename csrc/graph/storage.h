@@ -1,9 +1,12 @@
-// graph/storage.h: what memory a Value shows, as far as somebody else may see a write to it.
+// graph/storage.h: what memory a Value shows, and what it is after somebody has written there.
 //
 // A Value that a computation has made shows memory of its own: it has no Storage. One is made when a second handle
 // comes to show the same memory (a view), or may (a function returned what could be its argument). Inputs of the graph
 // show the arrays of a caller. A Storage lists the handles that are alive, for what nobody can read any more cannot be
 // wrong.
+//
+// A graph only grows, so memory that was written is another value: the storage's `root` moves to it and its version is
+// counted up. A handle whose version is older finds its value again, when it is read, by the nodes that made its view.
 //
 // Threads: attached only; the GIL guards it.
 #pragma once
@@ -57,19 +60,35 @@ class Storages {
     std::vector<Storage*> rest_;
 };
 
+// How a handle shows a storage: output `output` of node `node`, which is a view of what `parent` shows. Shared by the
+// handles that were made of one another; counted, since handles die in any order.
+struct View {
+    View* parent;        // owned; null: of the whole
+    uint32_t node;
+    uint32_t output;
+    Edge base;           // the input of the node that it is a view of
+    bool certain;        // NumPy makes views from the whole to here, however the memory lies; else nobody knows
+    uint32_t version;    // of the storage, when `edge` was right
+    Edge edge;
+    uint32_t references;
+};
+
 // Each result of an op has one for as long as it is looked at, so that memory for a few is kept.
 struct Storage {
     static void* operator new(size_t size);
     static void operator delete(void* memory);
 
     Owner owner = Owner::Function;
+    uint32_t version = 0;
+    Edge root;                        // what the whole memory holds now
     ValueObject* handles = nullptr;   // alive, linked by ValueObject::next
     Storages may_show;                // what an Opaque one may be the memory of
     Storages shown_by;                // the reverse
 };
 
-// Makes `view`, which nobody has seen yet, another handle of the memory of `base`.
-void show_memory_of(ValueObject* view, ValueObject* base, bool read_only);
+// Makes `view`, which nobody has seen yet, another handle of the memory of `base`. `certain`: NumPy gives a view there,
+// whatever memory it is.
+void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool certain);
 
 // Makes `result`, which nobody has seen yet, one that may show the memory of any of `bases` (Values; others are passed
 // over).
@@ -78,8 +97,18 @@ void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, O
 // Leaves the storage: for a handle that is destroyed.
 void leave_storage(ValueObject* value);
 
-// Whether a write by `operation` ("+=") to the memory of a Value is seen by this handle alone. Else -1 with an error
-// that names both lines; what NumPy refuses too is a ValueError, anything else is noted as a refusal.
+// Whether it is known who sees a write by `operation` ("+=") to the memory of a Value. Else -1 with an error that names
+// both lines; what NumPy refuses too is a ValueError, anything else is noted as a refusal.
 int check_writable(PyObject* value, const char* operation);
+
+// After check_writable: `made` is what a Value holds now, written there by `+=` or its like. 0, or -1 with the error
+// set.
+int write_whole(ValueObject* value, Edge made);
+
+// After check_writable: `root` is what the whole memory that the Value shows holds now.
+void write_root(ValueObject* value, Edge root);
+
+// The nodes that lead from the whole memory to what the Value shows, outermost first.
+std::vector<const View*> views_of(const ValueObject* value);
 
 }  // namespace pyop

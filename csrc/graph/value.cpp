@@ -52,11 +52,16 @@ PyObject* value_text(PyObject* self, void*) {
 
 PyObject* value_graph(PyObject* self, void*) { return Py_NewRef(as_value(self)->graph); }
 PyObject* value_node(PyObject* self, void*) {
+    if (bring_up_to_date(as_value(self)) < 0) return nullptr;
     return node_handle_new(as_value(self)->graph, as_value(self)->edge.node);
 }
-PyObject* value_index(PyObject* self, void*) { return PyLong_FromUnsignedLong(as_value(self)->edge.output); }
+PyObject* value_index(PyObject* self, void*) {
+    if (bring_up_to_date(as_value(self)) < 0) return nullptr;
+    return PyLong_FromUnsignedLong(as_value(self)->edge.output);
+}
 
 PyObject* value_key(PyObject* self, void*) {
+    if (bring_up_to_date(as_value(self)) < 0) return nullptr;
     const Edge e = as_value(self)->edge;
     return PyLong_FromUnsignedLongLong(static_cast<uint64_t>(e.node) << 32 | e.output);
 }
@@ -251,7 +256,9 @@ PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags) {
     v->graph = Py_NewRef(graph);
     v->edge = edge;
     v->flags = flags;
+    v->version = 0;
     v->storage = nullptr;
+    v->view = nullptr;
     v->next = v->previous = nullptr;
     PyObject_GC_Track(v);
     return reinterpret_cast<PyObject*>(v);

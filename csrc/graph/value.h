@@ -1,7 +1,8 @@
 // graph/value.h: Value, the Python handle of one output of a node, and NodeHandle, that of a whole node.
 //
-// A handle is a graph and an index, and knows what else shows its memory (graph/storage.h). `+=` moves it to another
-// index: so all names of the handle see it. Values hash by identity, as `==` on them is NumPy's elementwise comparison.
+// A handle is a graph and an index, and knows what else shows its memory (graph/storage.h). A write moves it to another
+// index: so all names of the handle see it; other handles of the same memory follow when they are read (`current`).
+// Values hash by identity, as `==` on them is NumPy's elementwise comparison.
 #pragma once
 
 #include "graph/graph.h"
@@ -9,6 +10,7 @@
 namespace pyop {
 
 struct Storage;
+struct View;
 
 // Of a Value: NumPy's array there is read-only; the handle was looked up in a graph, where an output has one value for
 // ever.
@@ -19,9 +21,11 @@ inline constexpr uint32_t kReadOnlyNow = 4;
 struct ValueObject {
     PyObject_HEAD
     PyObject* graph;
-    Edge edge;
+    Edge edge;  // before `current`, perhaps of memory that was written since; its spec stays
     uint32_t flags;
+    uint32_t version;  // of the storage, when `edge` was right
     Storage* storage;  // null: shows memory of its own, or of an argument
+    View* view;  // how it shows the storage; null: whole
     ValueObject* next;  // of the handles that show this storage
     ValueObject* previous;
 };
@@ -41,6 +45,8 @@ PYOP_INLINE bool is_value(PyObject* o) { return Py_TYPE(o) == value_type; }
 PYOP_INLINE ValueObject* as_value(PyObject* o) { return reinterpret_cast<ValueObject*>(o); }
 
 PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags = 0);
+// Brings `edge` up to what its memory holds now. 0, or -1 with the error set.
+int bring_up_to_date(ValueObject* value);
 // What is known of it, for messages. (repr() may refuse: the function under trace must not go by it.)
 PyObject* text_of_value(PyObject* value);
 PyObject* node_handle_new(PyObject* graph, uint32_t index);

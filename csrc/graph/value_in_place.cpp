@@ -31,14 +31,13 @@ PYOP_COLD PyObject* unknown_form(PyObject* value, const char* operation) {
         operation, text.get());
 }
 
-// Lets the handle be what `made` is; new reference to the handle.
+// What `made` is has been written over what the handle shows; new reference to the handle.
 PyObject* moved(PyObject* value, PyObject* made) {
     if (!is_value(made) || as_value(made)->graph != as_value(value)->graph) {
         PyErr_SetString(PyExc_SystemError, "an augmented assignment must give a Value of the same graph");
         return nullptr;
     }
-    as_value(value)->edge = as_value(made)->edge;
-    return Py_NewRef(value);
+    return write_whole(as_value(value), as_value(made)->edge) < 0 ? nullptr : Py_NewRef(value);
 }
 
 PyObject* by_rules(PyObject* value, PyObject* other, const char* method, const char* symbol) {

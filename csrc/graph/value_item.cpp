@@ -69,11 +69,12 @@ PyObject* item_new(PyObject* self, PyObject* key) {
     Ref name = Ref::steal(PyUnicode_InternFromString("getitem"));
     if (!call.fn || !call.form->statics || !name) return nullptr;
     PyObject* const graph = as_value(self)->graph;
+    if (bring_up_to_date(as_value(self)) < 0) return nullptr;
     const Edge edge = as_value(self)->edge;
     const int64_t node = add_call(graph, std::move(call), {&edge, 1}, {&id, 1}, false, name.get());
     if (node < 0) return nullptr;
     PyObject* made = value_new(graph, {static_cast<uint32_t>(node), 0});
-    if (made && view) show_memory_of(as_value(made), as_value(self), false);
+    if (made && view) show_memory_of(as_value(made), as_value(self), false, true);
     return made;
 }
 

@@ -1,4 +1,4 @@
-// graph/value_memory.cpp: what Python's rules tell a Value about the memory that it shows (graph/storage.h).
+// graph/value_memory.cpp: what Python's rules tell a Value about the memory that it shows, and ask (graph/storage.h).
 #include "graph/storage.h"
 
 namespace pyop {
@@ -7,9 +7,9 @@ namespace {
 
 PyObject* show(PyObject* self, PyObject* args) {
     PyObject* base;
-    int read_only = 0;
-    if (!PyArg_ParseTuple(args, "O!|p", value_type, &base, &read_only)) return nullptr;
-    show_memory_of(as_value(self), as_value(base), read_only != 0);
+    int read_only, certain;
+    if (!PyArg_ParseTuple(args, "O!pp", value_type, &base, &read_only, &certain)) return nullptr;
+    show_memory_of(as_value(self), as_value(base), read_only != 0, certain != 0);
     Py_RETURN_NONE;
 }
 
@@ -34,7 +34,40 @@ PyObject* check_writable_method(PyObject* self, PyObject* operation) {
     Py_RETURN_NONE;
 }
 
-PyObject* lent(PyObject* self, PyObject*) { return value_new(as_value(self)->graph, as_value(self)->edge, kFixed); }
+PyObject* lent(PyObject* self, PyObject*) {
+    if (bring_up_to_date(as_value(self)) < 0) return nullptr;
+    return value_new(as_value(self)->graph, as_value(self)->edge, kFixed);
+}
+
+PyObject* root(PyObject* self, PyObject*) {
+    const Storage* storage = as_value(self)->storage;
+    return value_new(as_value(self)->graph, storage ? storage->root : as_value(self)->edge, kFixed);
+}
+
+PyObject* shares_memory(PyObject* self, PyObject* other) {
+    return PyBool_FromLong(is_value(other) && as_value(self)->storage &&
+                           as_value(self)->storage == as_value(other)->storage);
+}
+
+PyObject* views(PyObject* self, PyObject*) {
+    Ref found = Ref::steal(PyList_New(0));
+    for (const View* view : views_of(as_value(self))) {
+        Ref node = Ref::steal(node_handle_new(as_value(self)->graph, view->node));
+        Ref base = Ref::steal(value_new(as_value(self)->graph, view->base, kFixed));
+        Ref row = node && base ? Ref::steal(Py_BuildValue("OIO", node.get(), view->output, base.get())) : Ref();
+        if (!found || !row || PyList_Append(found.get(), row.get()) < 0) return nullptr;
+    }
+    return found.release();
+}
+
+PyObject* write_root_method(PyObject* self, PyObject* root) {
+    if (!is_value(root) || as_value(root)->graph != as_value(self)->graph) {
+        PyErr_SetString(PyExc_TypeError, "_write_root() takes a Value of the same graph");
+        return nullptr;
+    }
+    write_root(as_value(self), as_value(root)->edge);
+    Py_RETURN_NONE;
+}
 
 PyObject* here(PyObject*, PyObject*) { return origin_text(current_origin()).release(); }
 
@@ -50,12 +83,17 @@ PyObject* own_memory(PyObject* self, PyObject*) {
 }
 
 constexpr PyMethodDef methods[] = {
-    {"_show", show, METH_VARARGS, "_show(base, read_only=False): this Value, new, is a view of `base`."},
+    {"_show", show, METH_VARARGS,
+     "_show(base, read_only, certain): this Value, new, is a view of `base`, or (not certain) perhaps a copy."},
     {"_may_show", may_show, METH_VARARGS,
      "_may_show(bases, captured=False): this Value, new, may show the memory of these, or (captured) of an array."},
     {"_set_read_only", set_read_only, METH_NOARGS, "NumPy's array there is read-only."},
     {"_check_writable", check_writable_method, METH_O, "Raises if a write by this operation would be seen by others."},
     {"_lent", lent, METH_NOARGS, "Another handle of what this one is now, which cannot be written."},
+    {"_shares_memory", shares_memory, METH_O, "Whether another Value shows the same memory, or a part of it."},
+    {"_root", root, METH_NOARGS, "What the whole memory that it shows holds now."},
+    {"_views", views, METH_NOARGS, "How it shows that: of each view the node, which output, and of what."},
+    {"_write_root", write_root_method, METH_O, "_write_root(root): the whole memory that it shows holds this now."},
     {"_here", here, METH_NOARGS | METH_STATIC, "_here(): the line of the user's code that runs."},
     {"_kept_text", kept_text, METH_NOARGS, "The error of using this Value when its graph is finished; None before."},
     {"_own", own_memory, METH_NOARGS, "This Value shows memory of its own, whatever it was made of."},

@@ -23,6 +23,7 @@ int read_fetches(PyObject* graph, PyObject* fetches, Request& request, std::vect
         if (is_value(fetch)) {
             owner = as_value(fetch)->graph;
             leaves.push_back(static_cast<int32_t>(request.fetches.size()));
+            if (bring_up_to_date(as_value(fetch)) < 0) return -1;
             request.fetches.push_back(as_value(fetch)->edge);
         } else if (Py_TYPE(fetch) == node_type) {
             owner = reinterpret_cast<NodeHandleObject*>(fetch)->graph;
@@ -52,6 +53,7 @@ int read_feeds(PyObject* graph, PyObject* feeds, Request& request) {
             PyErr_Format(errors.graph, "%R is fed, but belongs to another graph than the one that is run", feed);
             return -1;
         }
+        if (bring_up_to_date(as_value(feed)) < 0) return -1;
         request.feeds.push_back(as_value(feed)->edge);
     }
     return 0;

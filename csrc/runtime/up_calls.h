@@ -28,6 +28,7 @@
     X(value_in_place, "graph/value_in_place.cpp", "(method, symbol, value, other): `value += other` beyond a ufunc's node") \
     X(value_length, "graph/value_sequence.cpp", "(value) -> int: len(value)")                                             \
     X(value_iterate, "graph/value_sequence.cpp", "(value) -> iterator: iter(value)")                                      \
+    X(value_store_part, "graph/storage.cpp", "(part, now): a view of what was written is this now")                                      \
     X(value_contains, "graph/value_sequence.cpp", "(value, item) -> bool: item in value")                                 \
     X(text_of_store, "graph/value.cpp", "(text) -> str | None: the error where NumPy stores a Value in an array")         \
     X(unknown_attribute, "graph/value_attributes.cpp", "(value, name, known): for a function that may not go by it")    \

@@ -41,6 +41,7 @@ _BY_MODULE = {
     "graph.operands": "is_written_as_operator",
     "graph.unknown": "unknown_attribute",
     "graph.value_refusals": "text_of_store",
+    "graph.writes": "value_store_part:store_part",
     "graph.value_sequence": "value_length:length value_iterate:iterate value_contains:contains",
     "tracing.shown": "shown_text",
     "autograd._support": "apply_general call_forward_tree creation flatten_gradients check_nan set_tangents "

@@ -232,7 +232,7 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: x.sum(out=np.zeros(())), r"out= cannot be used"),
     (lambda x: np.median(x, overwrite_input=True), "immutable"),
     (lambda x: np.zeros(3, like=x), "like="),
-    (lambda x: x.__setitem__(0, 1), r"immutable: instead of x\[key\] = y write x = np\.where"),
+    (lambda x: x.__setitem__(0, 1), r"write `x\[key\] = y` in Python"),
     (lambda x: x.__delitem__(0), r"np\.delete"),
     (lambda x: x.sort(), r"np\.sort"),
     (lambda x: x.partition(1), r"np\.partition"),

@@ -1,4 +1,5 @@
-"""Writes to Values: augmented assignment is seen by every name, or refused; all else is refused, with a remedy."""
+"""Writes to Values, by key and by augmented assignment: seen by every name and every view, or refused; other writes are
+refused, with a remedy."""
 
 import contextlib
 
@@ -169,31 +170,10 @@ def test_a_read_only_argument_is_so_in_this_call_only():
         pyop.compile(f)(x)
 
 
-def view_of_local(x):
-    y = x * 1
-    v = y[1:]
-    v += 1
-    return y
-
-
-def base_of_view(x):
-    y = x * 1
-    v = y[1:]
-    y += 1
-    return v
-
-
-def view_of_view(x):
-    y = x * 1
-    v = y.reshape(3, 1).T
-    v *= 2
-    return y
-
-
-def rows(x):
+def view_that_may_be_a_copy(x):
     y = np.outer(x, x)
-    for row in y:
-        row += 1
+    v = y.reshape(-1)
+    v *= 2
     return y
 
 
@@ -238,7 +218,7 @@ def captured(x):
 @pytest.mark.parametrize(
     "f",
     [
-        *(view_of_local, base_of_view, view_of_view, rows, argument, view_of_argument),
+        *(view_that_may_be_a_copy, argument, view_of_argument),
         *(opaque_result, under_an_opaque_result, captured),
     ],
 )

@@ -153,7 +153,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 
 def __reversed__(self: Any) -> Iterator[Any]:
     """The parts along the first axis, from the last: of types that have no indexing that ``reversed`` would find."""
-    return iter([*self][::-1])
+    return map(self.__getitem__, reversed(range(len(self))))
 
 
 _ANY = np.empty(0)

@@ -20,6 +20,7 @@ from ..functions.operand import operand
 from ..functions.surface import OPERATORS
 from ..refusals import refusal
 from .array_protocol import to_specs
+from .powers import power_of
 from .sizes import apply
 from .symbolic_number import is_number, specialise
 
@@ -100,6 +101,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     found = ufuncs.infer(ufunc, "__call__", (target.spec, to_specs(other)), {})
     _check_shape(ufunc, target, found)
     target._check_writable(symbol)
+    _check_same_bits(method, symbol, target, other)
     # An array of no dimension stays one, where an operator gives a scalar.
     real = target.ndim != 0 and target.dtype is not None and target.dtype.kind in "iuf"
     if method == "ipow" and real and found == target.spec and (type(other) in (int, float, complex) or _is_flat(other)):
@@ -108,6 +110,19 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
 
 
 _ABSENT = object()
+
+
+def _check_same_bits(method: str, symbol: str, target: Any, other: Any) -> None:
+    """Refuse what NumPy computes by other loops, with other last bits, where the elements do not lie side by side."""
+    of_complex = target.dtype is None or target.dtype.kind not in "biuf"
+    by_loops = method == "imatmul" or (method in ("imul", "itruediv") and of_complex)
+    if method == "ipow":
+        by_loops = of_complex or type(other) not in (int, float) or power_of(target.dtype, other) in (None, np.power)
+    if by_loops and target._views():
+        raise refusal(
+            f"`{symbol}` at {Value._here()} writes into a view, and NumPy's last bits depend on how that lies: write "
+            f"`x[...] = x {symbol[:-1]} y`, which computes first and then writes"
+        )
 
 
 def _is_flat(x: Any) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from .._core import Value
 from ..declare.dims import Extent, mul
 from ..declare.spec import Spec
+from ..deferred import methods_of
 from ..functions import surface
 from ..refusals import refusal
 from . import value_refusals
@@ -175,7 +176,7 @@ def install() -> None:
     """
     methods = (
         *(copy, conj, astype, view, byteswap, __round__, surface.__reversed__),
-        *(value_refusals.__setitem__, value_refusals.__delitem__, value_refusals.__format__),
+        *(value_refusals.__delitem__, value_refusals.__format__),
     )
     surface.install(
         Value,
@@ -183,3 +184,4 @@ def install() -> None:
         | value_refusals.REFUSING
         | {"set_shape": property(_set_shape), "__array_priority__": surface.PRIORITY},
     )
+    methods_of(Value, "pyop.graph.writes", "__setitem__")

@@ -11,7 +11,7 @@ from .._core import GraphError, Value
 from ..functions.surface import Name, refusing
 from ..refusals import refusal
 
-__all__ = ["REFUSING", "refuse_write", "text_of_store"]
+__all__ = ["REFUSING", "is_store", "refuse_write", "text_of_store"]
 
 # `a[i:j] = value` is an instruction of its own since CPython 3.12.
 _STORES = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opcode.opmap)
@@ -47,16 +47,7 @@ def refuse(value: Any, what: str, entry: Name) -> NoReturn:
 
 def refuse_write(what: str, remedy: str) -> Exception:
     """The error of a write into a Value."""
-    return refusal(f"{what} at {Value._here()} writes into an array, and a Value is immutable: {remedy}")
-
-
-def __setitem__(self: Any, key: Any, value: Any) -> None:
-    """Not for a Value."""
-    raise refuse_write(
-        "`x[key] = y`",
-        "instead of x[key] = y write x = np.where(mask, y, x), put parts together with np.concatenate or np.stack, "
-        "or declare a pyop.op that writes into a copy and returns it",
-    )
+    return refusal(f"{what} at {Value._here()} writes into a symbolic array, which pyop does not follow: {remedy}")
 
 
 def __delitem__(self: Any, key: Any) -> None:
@@ -79,15 +70,20 @@ def text_of_store(shown: str) -> str | None:
 
     Called from the slots that NumPy asks for a number: the frame below is the user's, if he wrote ``a[k] = value``.
     """
-    frame = sys._getframe(1)
-    code = frame.f_code.co_code
-    if not 0 <= frame.f_lasti < len(code) or code[frame.f_lasti] not in _STORES:
+    if not is_store():
         return None
     return (
         f"`a[k] = value` at {Value._here()} puts {shown} into a plain array, which has no place for what is known only "
         "when the graph runs: instead of filling an array make it of its parts, with np.stack, np.concatenate or "
         "np.where, or fill it inside a pyop.op, which is called with arrays"
     )
+
+
+def is_store() -> bool:
+    """Whether the code that called the caller is at ``x[key] = y``, and did not call a function."""
+    frame = sys._getframe(2)
+    code = frame.f_code.co_code
+    return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] in _STORES
 
 
 REFUSING = refusing(refuse) | refusing(refuse, _OTHERS)

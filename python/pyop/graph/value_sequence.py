@@ -29,7 +29,8 @@ def iterate(value: Any) -> Iterator[Any]:
     [Spec('float64[n]'), Spec('float64[n]')]
     """
     _check_array(value, "iteration", "{} object is not iterable")
-    return iter([value[k] for k in range(_first_size(value, "iteration", "iteration over a 0-d array"))])
+    # One after the other: what is written meanwhile is seen.
+    return map(value.__getitem__, range(_first_size(value, "iteration", "iteration over a 0-d array")))
 
 
 def contains(value: Any, item: Any) -> bool:

@@ -26,6 +26,13 @@ _VIEWS = found(
     *("real", "imag", "real_if_close", "trim_zeros", "ix_", "apply_over_axes", "polyder", "polyint", "diff"),
     *("linalg.matrix_power",),
 ) | {np.ndarray.view}
+# Of these NumPy makes a view of whatever memory; the others copy what does not lie so.
+_CERTAIN = found(
+    *("transpose", "permute_dims", "matrix_transpose", "linalg.matrix_transpose", "swapaxes", "moveaxis", "rollaxis"),
+    *("squeeze", "expand_dims", "atleast_1d", "atleast_2d", "atleast_3d", "split", "array_split", "hsplit", "vsplit"),
+    *("dsplit", "unstack", "flip", "fliplr", "flipud", "rot90", "broadcast_to", "diagonal", "linalg.diagonal"),
+    "lib.stride_tricks.sliding_window_view",
+)
 _READ_ONLY = found("broadcast_to", "diagonal", "linalg.diagonal", "diag", "lib.stride_tricks.sliding_window_view")
 
 
@@ -60,7 +67,7 @@ def share(
         if captured or len(bases) > 1:
             value._may_show(tuple(bases), captured)
         elif bases:
-            value._show(bases[0], read_only)
+            value._show(bases[0], read_only, _is_certain(func, args, bases[0]))
         if func is np.imag and (value.dtype is None or bases[0].dtype is None or bases[0].dtype.kind != "c"):
             value._set_read_only()
 
@@ -78,6 +85,19 @@ def _is_view(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     if func is np.einsum:
         return sum(isinstance(x, (Value, np.ndarray)) for x in args) == 1
     return False
+
+
+def _is_certain(func: Any, args: tuple[Any, ...], base: Value) -> bool:
+    """Whether NumPy gives a view there whatever memory it is of."""
+    if func is operator.getitem:
+        keys = args[1] if isinstance(args[1], tuple) else (args[1],)
+        return not any(type(key) is Value and (key.shape is None or key.dtype is None) for key in keys)
+    kind = "" if base.dtype is None else base.dtype.kind
+    if func in (np.real, np.imag):
+        return kind == "c" or (func is np.real and kind in tuple("biuf"))
+    if func is np.diag:
+        return base.ndim == 2
+    return func in _CERTAIN
 
 
 def is_basic(key: Any) -> bool:

@@ -1,0 +1,85 @@
+"""`store`: what an array is after ``x[key] = value``, or after such a write through views of it.
+
+A write to a Value becomes a node that calls it (`pyop.graph.writes`): memory that was written is another value. It is
+linear in the array and in what is written, and `written` takes back out what `store` has put in.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .. import functions
+from ..declare.spec import Spec
+from .rule import structural
+from .unbroadcast import primitive, unbroadcast
+
+__all__ = ["Views", "store", "written"]
+
+# The functions of which each makes a view of what the one before gives: the function, its arguments behind the array,
+# its options, and which of its results is meant (-1: the one).
+Views = tuple[tuple[Any, tuple[Any, ...], tuple[tuple[str, Any], ...], int], ...]
+
+
+def _seen(x: Any, views: Views) -> Any:
+    for function, arguments, options, which in views:
+        x = function(x, *arguments, **dict(options))
+        x = x if which < 0 else x[which]
+    return x
+
+
+@primitive(lambda x, value, key, views, scalar: x)
+def store(x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False) -> Any:
+    """Return a copy of `x`, laid out as that is, in which ``[key]`` of a view of it is `value`.
+
+    `scalar`: NumPy has a scalar there, which it converts by other rules than an array of no dimension.
+    """
+    x = np.array(x, order="K")
+    _seen(x, views)[key] = value[()] if scalar and isinstance(value, np.ndarray) else value
+    return x
+
+
+def _spec_of_written(x: Any, key: Any, views: Views) -> Spec:
+    for function, arguments, options, which in (*views, (operator.getitem, (key,), (), -1)):
+        rule = functions.lookup(function)
+        found: Any = Spec(x.dtype) if rule is None else rule(x, *arguments, **dict(options))
+        x = found if which < 0 else found[which]
+    return x if isinstance(x, Spec) else Spec()
+
+
+@primitive(_spec_of_written)
+def written(x: Any, key: Any, views: Views = ()) -> Any:
+    """Return ``[key]`` of a view of `x`, with zeros for elements that `store` writes over again with a later one."""
+    found = np.array(_seen(x, views)[key])
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(item, np.ndarray) and item.dtype != bool for item in keys):
+        places = np.full(np.shape(x), -1)
+        numbers = np.arange(found.size).reshape(found.shape)
+        there = _seen(places, views)
+        there[key] = numbers
+        found = np.where(there[key] == numbers, found, np.zeros((), found.dtype))
+    return found
+
+
+def _by_value(ct: Any, ans: Any, x: Any, value: Any, key: Any, views: Views, scalar: bool) -> Any:
+    return unbroadcast(written(ct, key, views), value)
+
+
+structural(
+    store,
+    (lambda ct, ans, x, value, key, views, scalar: store(ct, 0.0, key, views, False), _by_value, *(None,) * 3),
+    (
+        lambda t, ans, x, value, key, views, scalar: store(t, 0.0, key, views, False),
+        lambda t, ans, x, value, key, views, scalar: store(np.zeros_like(ans), t, key, views, scalar),
+        *(None,) * 3,
+    ),
+    ("x", "value", "key", "views", "scalar"),
+)
+structural(
+    written,
+    (lambda ct, ans, x, key, views: store(np.zeros_like(x), ct, key, views, False), None, None),
+    ("same", None, None),
+    ("x", "key", "views"),
+)

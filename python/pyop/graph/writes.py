@@ -1,0 +1,218 @@
+"""Writes into Values: ``y[key] = value``, and ``+=`` through a view.
+
+What a handle shows is a view, or a view of a view, of a memory that the function has made (csrc/graph/storage.h). A
+write adds a node, `store`, that computes what the whole memory holds then; every other handle of it finds its own part
+there when it is read.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..declare.dims import Dim, same
+from ..declare.rebuild import walk
+from ..functions.indexing import spec as indexing
+from ..gradients.store import Views, store
+from .array_protocol import to_specs
+from .forms import is_scalar
+from .node_call import call_of
+from .sizes import apply
+from .symbolic_number import is_number, specialise
+from .value_refusals import is_store, refuse_write
+
+__all__ = ["setitem", "store_part"]
+
+_INSTEAD = (
+    "instead of x[key] = y write x = np.where(mask, y, x), put parts together with np.concatenate or np.stack, "
+    "or declare a pyop.op that writes into a copy and returns it"
+)
+_KINDS = "biufc"
+_NUMBERS = (bool, int, float, complex)
+_HOLE: Any = object()
+
+
+def setitem(self: Any, key: Any, value: Any) -> None:
+    """``self[key] = value``: every name of the memory that `self` shows sees it, as with arrays.
+
+    >>> import numpy as np, pyop
+    >>> @pyop.compile
+    ... def ends(x):
+    ...     y = x * 1.0
+    ...     y[1:-1] = 0.0
+    ...     return y
+    >>> ends(np.array([1.0, 2.0, 3.0]))
+    array([1., 0., 3.])
+    """
+    if not is_store():
+        raise refuse_write("x.__setitem__, or a function that exchanges elements,", "write `x[key] = y` in Python")
+    if self._is_scalar:
+        raise TypeError(f"'numpy.{self.__class__.__name__}' object does not support item assignment")
+    if self._is_scalar is None or self.dtype is None or self.dtype.kind not in _KINDS or self.ndim is None:
+        raise refuse_write("`x[key] = y`", f"of what is written dtype and dimensions must be known; {_INSTEAD}")
+    key = _checked_key(key)
+    part = indexing.getitem(self.spec, to_specs(key))
+    value, scalar = _checked_value(self.dtype, value)
+    value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
+    self._check_writable("x[key] = y")
+    if type(value) is Value and self._shares_memory(value) and _is_that_part(self, key, value):
+        return  # what `y[key] += 1` does last: NumPy copies the part onto itself
+    _store(self, key, value, scalar)
+
+
+def store_part(part: Any, now: Any) -> None:
+    """A view of what the function has written elementwise holds `now`: what it is a view of sees that."""
+    _store(part, ..., now, False)
+
+
+def _store(target: Any, key: Any, value: Any, scalar: bool) -> None:
+    whole = target._root()
+    made = apply(store, (whole, value, key, _views(target), scalar), {}, whole.spec, name="store", scalar=False)
+    target._write_root(made)
+
+
+def _checked_key(key: Any) -> Any:
+    """The index, with arrays for lists, which may change."""
+    if isinstance(key, tuple):
+        return tuple([_checked_index(item) for item in key])
+    return _checked_index(key)
+
+
+def _checked_index(item: Any) -> Any:
+    if is_number(item):
+        specialise(item)
+    if item is None or item is Ellipsis:
+        return item
+    if type(item) is Value:
+        if item.dtype is not None and item.dtype.kind in "iub" and item.ndim is not None:
+            return item
+    elif type(item) is slice:
+        if not any(type(bound) is Value or is_number(bound) for bound in (item.start, item.stop, item.step)):
+            return item
+        if any(map(is_number, (item.start, item.stop, item.step))):
+            specialise(item.start, item.stop, item.step)
+    elif type(item) is list:
+        if all(issubclass(type(x), (int, np.integer, np.bool_)) for x in walk(item)):
+            return np.asarray(item) if item else np.zeros(0, np.intp)
+    elif type(item) is np.ndarray:
+        if item.dtype.kind in "iub":
+            return item
+    elif type(item) is Dim:
+        return item
+    elif issubclass(type(item), (int, np.integer)) and type(item) is not bool:
+        return int(item)
+    elif type(item) in (float, str):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
+            "valid indices"
+        )
+    raise refuse_write("`x[key] = y`", f"where an index is a {type(item).__name__}, {_INSTEAD}")
+
+
+def _checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
+    """What is written, and whether it is a scalar of NumPy; an error where NumPy has one, or rules of its own."""
+    if is_number(value):
+        if value._kind not in (float, complex) or dtype.kind not in ("c" if value._kind is complex else "fc"):
+            specialise(value)
+        return value._value, True
+    kind = type(value)
+    if kind is Value or kind is np.ndarray or issubclass(kind, np.generic):
+        have = value.dtype
+        if have is None or have.kind not in _KINDS:
+            raise refuse_write("`x[key] = y`", f"`y` is of the dtype {have}; {_INSTEAD}")
+        if have.kind == "c" and dtype.kind != "c":
+            raise refuse_write("`x[key] = y`", "`y` is complex and `x` is not: write y.real")
+        if kind is Value and value._is_scalar is None and not np.can_cast(have, dtype, "same_kind"):
+            raise refuse_write("`x[key] = y`", f"convert `y` to {dtype} with .astype first")
+        return value, kind is Value and bool(value._is_scalar)
+    if kind in _NUMBERS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the plan will warn
+            np.empty((), dtype)[()] = value
+        return value, False
+    if kind in (list, tuple):
+        leaves = list(walk(value))
+        plain = [type(x) in _NUMBERS or issubclass(type(x), np.number) for x in leaves]
+        if all(plain):
+            return _as_tuples(value), False
+        if len(leaves) == len(value) and all(p or _is_plain_scalar(x) for p, x in zip(plain, leaves, strict=True)):
+            return np.stack([np.asarray(x) if p else x for p, x in zip(plain, leaves, strict=True)]), False
+        if any(type(x) is Value or is_number(x) for x in leaves):
+            raise refuse_write("`x[key] = [...]`", "put the parts together with np.stack: x[key] = np.stack([a, b])")
+    raise refuse_write("`x[key] = y`", f"`y` is a {kind.__name__}: make it an array with np.asarray; {_INSTEAD}")
+
+
+def _is_plain_scalar(x: Any) -> bool:
+    return type(x) is Value and bool(x._is_scalar) and x.dtype is not None and x.dtype.kind in _KINDS
+
+
+def _as_tuples(x: Any) -> Any:
+    return tuple(map(_as_tuples, x)) if isinstance(x, (list, tuple)) else x
+
+
+def _fitted(dtype: np.dtype[Any], shape: Any, value: Any, element: bool) -> Any:
+    """What is written, without leading axes of size 1 that the part has not; NumPy's error where it does not fit."""
+    if type(value) not in (Value, np.ndarray) or shape is None or value.shape is None:
+        return value
+    sizes = value.shape
+    extra = len(sizes) - len(shape)
+    if extra > 0 and not shape and element:
+        np.zeros(1, dtype)[0] = np.zeros(
+            [1 if same(n, 1) else 2 for n in sizes], value.dtype
+        )  # what this release says to it
+    if extra > 0 and all(same(n, 1) for n in sizes[:extra]):
+        value, sizes = np.reshape(value, sizes[extra:]), sizes[extra:]
+    pairs = zip(reversed(sizes), reversed(shape), strict=False)
+    if len(sizes) > len(shape) or any(same(m, 1) is False and same(m, n) is False for m, n in pairs):
+        raise ValueError(f"could not broadcast input array from shape {_text(sizes)} into shape {_text(shape)}")
+    return value
+
+
+def _text(shape: Any) -> str:
+    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def _views(value: Any) -> Views:
+    """How the Value shows its memory, as `store` wants it."""
+    found = []
+    for node, which, base in value._views():
+        inputs = [_HOLE if given._key == base._key else given for given in node.inputs]
+        call = call_of(node, inputs)
+        rest = (call.args[1:], call.kwargs)
+        if call.carriers is not None or not call.args or call.args[0] is not _HOLE or _HOLE in walk(rest):
+            raise refuse_write(
+                "`x[key] = y`", f"`x` is a view whose sizes are not known when the graph is built; {_INSTEAD}"
+            )
+        several = call.of_one or len(node.outputs) > 1
+        found.append((call.function, tuple(call.args[1:]), tuple(call.kwargs.items()), which if several else -1))
+    return tuple(found)
+
+
+def _is_that_part(whole: Any, key: Any, part: Any) -> bool:
+    """Whether `part` is the view ``whole[key]``."""
+    *inner, last = part._views() or [None]
+    if last is None or _by_index(inner) != _by_index(whole._views()):
+        return False
+    call = call_of(last[0])
+    return call.function is operator.getitem and _same_key(call.args[1], key)
+
+
+def _by_index(views: list[Any]) -> list[tuple[int, int]]:
+    return [(node.index, which) for node, which, _ in views]
+
+
+def _same_key(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_same_key, a, b))
+    if isinstance(a, slice):
+        return all(map(_same_key, (a.start, a.stop, a.step), (b.start, b.stop, b.step)))
+    return a is b or (isinstance(a, int) and a == b)
+
+
+setattr(Value, "__setitem__", setitem)  # noqa: B010
