@@ -20,8 +20,7 @@ from .arguments import NUMBERS, STATIC_TYPES
 
 __all__ = ["Apart", "Both", "declare_outputs", "merges_copies"]
 
-# Plan._owners(): of each result of a plan, who has made it.
-Owners = list[tuple[int, int | None, list[tuple[int, int]]] | None]
+Owners = list[tuple[int, int | None, list[tuple[int, int]]] | None]  # what Plan._owners says of the results
 
 
 class _Finish:

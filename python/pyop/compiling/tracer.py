@@ -66,18 +66,17 @@ class Tracer:
                 raise TypeError(f"{self.name}: out= needs arrays, and this call {what}")
             return (self.fn(*positional, **keywords),)
         arguments = self.arguments.read(args, n, names or ())
-        foreign = next((p for _, places in arguments for p in places if p.kind == b"?"), None)
-        if foreign is not None:
+        if any(p.kind == b"?" for _, found in arguments for p in found):
             return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
+        places = [place for _, found in arguments for place in found]
+        trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
         known = signature(arguments, n, names or (), self.unread) if self.unread else None
         plan = None if known is None else self._traced_already(function, known)
         if plan is not None and self.last is not None:
-            places = [place for _, found in arguments for place in found]
-            trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             return plan, kinds, trees, keys, None, self.last[2], False
         functions = [*functions_of(self.fn)]
-        specialised = self._needed_at_once(arguments, functions)
+        specialised = self._needed_at_once(places, functions)
         known = None if specialised else known
         while True:
             try:
@@ -87,13 +86,11 @@ class Tracer:
                 if not needed.places - specialised:
                     raise
                 specialised |= needed.places
-        places = [place for _, found in arguments for place in found]
         self._count(function, arguments, places, specialised, read)
         # What it has read beside is no more than the function itself.
         simple = not (self.identity or specialised or finish is not None)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
-        trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
         return plan, kinds, trees, keys, finish, read, self.identity
 
     def _traced_already(self, function: Any, known: Any) -> Plan | None:
@@ -105,9 +102,8 @@ class Tracer:
             return None
         return self.last[1]() if function._counts()[2] else None  # else all are forgotten, to be made anew
 
-    def _needed_at_once(self, arguments: list[Argument], functions: list[FunctionType]) -> set[int]:
+    def _needed_at_once(self, places: list[Place], functions: list[FunctionType]) -> set[int]:
         """Return the places of Python numbers that the function must be traced with, whatever it does with them."""
-        places = [place for _, found in arguments for place in found]
         numbers = {k for k, place in enumerate(places) if place.kind == b"n" and type(place.value) in NUMBERS}
         return numbers if numbers and asks_types_of_numbers(functions) else set()
 
@@ -246,12 +242,8 @@ class Tracer:
 
     def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:
         """Whether the function was given Numbers that it reads."""
-        if b"n" not in kinds:
-            return False
-        for k, (_, places) in enumerate(arguments):
-            if not (k < n and k in self.unread) and any(p.kind == b"n" and type(p.value) in NUMBERS for p in places):
-                return True
-        return False
+        read = [places for k, (_, places) in enumerate(arguments) if k >= n or k not in self.unread]
+        return b"n" in kinds and any(p.kind == b"n" and type(p.value) in NUMBERS for places in read for p in places)
 
     def _place(self) -> str:
         code = getattr(inspect.unwrap(self.fn), "__code__", None)

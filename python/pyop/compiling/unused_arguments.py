@@ -32,9 +32,7 @@ def unread(fn: Any) -> frozenset[int]:
 
 @lru_cache(maxsize=1024)
 def _unread(code: CodeType) -> frozenset[int]:
-    if not _SEE_ALL.isdisjoint(code.co_names):
-        return _NOTHING
-    read = variables(code)
+    read = variables(code) if _SEE_ALL.isdisjoint(code.co_names) else range(code.co_argcount)
     names = code.co_varnames[: min(code.co_argcount, 256)]
     return frozenset(k for k, name in enumerate(names) if k not in read and name not in code.co_cellvars)
 

@@ -92,8 +92,6 @@ class Watch:
 
     def __init__(self, fn: Callable[..., Any], instances: list[Any], known: dict[int, bytes] | None = None) -> None:
         self._known = known or {}
-        self._buffers = _BUFFERS + of_loaded(*_MORE_BUFFERS)
-        self._holders = _HOLDERS + of_loaded(*_MORE_HOLDERS)
         self.fleeting = self.overflown = False
         self.generators: list[Generator] = global_generators()
         self.places: list[Place] = []
@@ -116,6 +114,14 @@ class Watch:
             self._here = id(x)
             with contextlib.suppress(Exception):  # of an object that does not like to be looked at
                 self._visit(label, x)
+
+    @functools.cached_property
+    def _buffers(self) -> tuple[type, ...]:
+        return _BUFFERS + of_loaded(*_MORE_BUFFERS)
+
+    @functools.cached_property
+    def _holders(self) -> tuple[type, ...]:
+        return _HOLDERS + of_loaded(*_MORE_HOLDERS)
 
     def _push(self, label: str, x: Any, name: str | None = None) -> None:
         """To be looked at, as it can be read from what is looked at now; as an attribute, by this name."""

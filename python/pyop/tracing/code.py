@@ -72,17 +72,16 @@ def facts(code: CodeType) -> Facts:
     >>> sorted(found.names), sorted(found.globals_read), found.texts
     (['abs', 'parts', 'real'], ['abs'], frozenset({'all'}))
     """
-    names: set[str] = set()
-    read: set[str] = set()
-    texts: set[str] = set()
+    names, read, texts = set[str](), set[str](), set[str]()
     writes = matches = False
     for part in codes(code):
         names.update(part.co_names)
         if part.co_names:
-            used = set(part.co_code[::2])
+            raw = part.co_code
+            used = set(raw[::2])
             writes = writes or not _WRITES.isdisjoint(used)
             matches = matches or not _MATCHES.isdisjoint(used)
-            read.update(_globals_read(part))
+            read.update(_globals_read(part.co_names, raw, _EXTENDED in used))
         for constant in part.co_consts:
             found = constant if isinstance(constant, tuple) else (constant,)
             texts.update(x for x in found if isinstance(x, str))
@@ -90,12 +89,11 @@ def facts(code: CodeType) -> Facts:
     return Facts(names, read, writes, texts, dynamic)
 
 
-def _globals_read(code: CodeType) -> Iterator[str]:
+def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterator[str]:
     # Of `dis`, which makes an object of each instruction, a first call would take a good part of its time.
-    raw = code.co_code
     pairs: Iterable[tuple[int, int]] = zip(raw[::2], raw[1::2], strict=True)
-    if _EXTENDED not in raw[::2]:  # each means the same wherever it stands
-        pairs = set(pairs)
+    if not extended:  # each means the same wherever it stands
+        pairs = [pair for pair in set(pairs) if pair[0] in _READS]
     high = 0
     for op, k in pairs:
         if op == _EXTENDED:
@@ -103,7 +101,7 @@ def _globals_read(code: CodeType) -> Iterator[str]:
             continue
         if op in _READS:
             # The last bit of this one says what else is pushed.
-            yield code.co_names[(high | k) >> 1 if op == _LOAD_GLOBAL else high | k]
+            yield names[(high | k) >> 1 if op == _LOAD_GLOBAL else high | k]
         high = 0
 
 
