@@ -23,7 +23,7 @@ SUITES = {
     "expressions": "B4, B5: NumPy expressions as plans against NumPy",
     "peers": "B6: NumPy expressions as plans against numexpr, numba, PyTensor and JAX",
     "compile": "B7: a compiled function against its plan; precision='fast' against NumPy",
-    "first_calls": "B29, P4: first calls in fresh processes; a solve of 300 calls, tracing included",
+    "first_calls": "B20, B29, P4: the import and first calls in fresh processes; a solve of 300 calls with its tracing",
     "programs": "B18: three programs, compiled, against NumPy: an ODE, a Kalman filter, edges in images",
     "handoff": "B9: 64 MiB through an op and through a plan of ten",
     "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",

@@ -1,4 +1,4 @@
-"""B29, P4: what the first call of a process costs, and a solve so short that tracing must not be seen.
+"""B20, B29, P4: what the import and the first call cost a process, and a solve so short that tracing must not be seen.
 
 Every measurement is in a process of its own, and the processes take turns.
 """
@@ -6,7 +6,10 @@ Every measurement is in a process of its own, and the processes take turns.
 from __future__ import annotations
 
 import math
+import os
 import statistics
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -19,9 +22,10 @@ from .harness import Harness, Row
 
 
 def run(harness: Harness) -> list[Row]:
-    """First calls in microseconds, and solves of some 300 calls over the same with NumPy."""
+    """The import and first calls in milliseconds, and solves of some 300 calls over the same with NumPy."""
     rounds = 2 if harness.quick else harness.rounds
     first = [
+        *_imports(rounds),
         _reported("first call of a 4-operation expression", "expression", rounds, 1),
         _reported("first compile of a process: an ODE's right-hand side", "right_hand_side", rounds, 3),
     ]
@@ -91,6 +95,32 @@ def _reported(what: str, name: str, rounds: int, goal: float) -> Row:
     middle = statistics.median(seconds)
     detail = f"{middle * 1e6:,.0f} µs; least {min(seconds) * 1e6:,.0f} µs"
     return Row("B29", what, f"≤ {goal:g} ms", middle * 1e3, goal, unit="ms", detail=detail)
+
+
+# The clock is asked in a process that runs nothing else, on one core; the modules are compiled by an earlier one.
+_IMPORTS = """
+import os, time
+if hasattr(os, "sched_setaffinity"): os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+start = time.process_time(); import numpy
+middle = time.process_time(); import pyop
+print(middle - start, time.process_time() - middle)
+"""
+
+
+def _imports(rounds: int) -> list[Row]:
+    """Of an installed pyop: an editable one looks for changed files first."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    samples = []
+    for _ in range(rounds + 1):
+        command = [sys.executable, "-c", _IMPORTS]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        samples.append([float(word) for word in done.stdout.split()])
+    numpy, beyond = (statistics.median(column) * 1e3 for column in zip(*samples[1:], strict=True))
+    detail = f"NumPy {numpy:.1f} ms, pyop beyond it {beyond:.1f} ms"
+    return [
+        Row("B20", "import pyop over import numpy", "≤ 1.3×", 1 + beyond / numpy, 1.3, detail=detail),
+        Row("B29", "import pyop beyond NumPy", "≤ 15 ms", beyond, 15, unit="ms", detail=detail),
+    ]
 
 
 def _solve(system: str, rounds: int) -> Row:
