@@ -56,6 +56,8 @@ class NativeStep {
 
     // For Plan.explain(): what runs for member `i`, in a few words ("kernel multiply+add of float64").
     virtual std::string describe(size_t member) const = 0;
+    // Whether it writes over an input that is dying (StepContext).
+    virtual bool may_overwrite() const { return false; }
     // Bytes of scratch one run uses at most.
     virtual size_t scratch_bytes() const { return 0; }
 

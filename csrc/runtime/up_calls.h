@@ -42,6 +42,7 @@
     X(reshape_like, "plan/steps/like_step.cpp", "(x, like): the elements of x in the shape of `like`; a step knows it")   \
     X(count_along, "plan/steps/like_step.cpp", "(a, axis): how many elements; a step knows it")                           \
     X(put, "plan/steps/put.cpp", "(ct, like, key): the adjoint of like[key]; a step knows it")                            \
+    X(store, "plan/steps/store.cpp", "(x, value, key, views, scalar): x after a write; a step knows it")                  \
     X(number_call, "plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; a step knows it")         \
     X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
     X(number_class, "plan/guard.cpp", "type: Number, which stands for a Python number while a function is traced")        \

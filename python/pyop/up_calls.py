@@ -31,6 +31,7 @@ FILLED_BY = {
     "reshape_like": "gradients.adjoints",
     "count_along": "gradients.adjoints",
     "put": "gradients.adjoints",
+    "store": "gradients.store",
     "recorded_types": "autograd.batched",
     "batched_array": "autograd.batched",
     "batched_scalar": "autograd.batched",

@@ -7,6 +7,7 @@
 #include "array/memory/pool.h"
 #include "array/memory/recycle.h"
 #include "plan/steps/call_arguments.h"
+#include "plan/steps/copy_into.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
 #include "plan/steps/view_reading.h"
@@ -19,35 +20,6 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kReleaseBytes = 1 << 18;
-
-// Copies an array into a view of the same shape, line by line.
-void copy_into(const ArrayView& to, PyArrayObject* from) {
-    const npy_intp n = PyArray_SIZE(from), itemsize = to.itemsize;
-    if (n == 0) return;
-    const auto size = static_cast<size_t>(itemsize);
-    const int last = to.ndim - 1;
-    const npy_intp line = to.ndim ? to.dims[last] : 1;
-    const npy_intp to_step = to.ndim ? to.strides[last] : 0, from_step = to.ndim ? PyArray_STRIDE(from, last) : 0;
-    const bool whole = to_step == itemsize && from_step == itemsize;
-    npy_intp at[NPY_MAXDIMS] = {};
-    char* out = to.data;
-    const char* in = PyArray_BYTES(from);
-    for (npy_intp done = 0; done < n; done += line) {
-        if (whole) {
-            std::memcpy(out, in, static_cast<size_t>(line) * size);
-        } else {
-            for (npy_intp i = 0; i < line; ++i) std::memcpy(out + i * to_step, in + i * from_step, size);
-        }
-        for (int d = last - 1; d >= 0; --d) {
-            out += to.strides[d];
-            in += PyArray_STRIDE(from, d);
-            if (++at[d] < to.dims[d]) break;
-            out -= at[d] * to.strides[d];
-            in -= at[d] * PyArray_STRIDE(from, d);
-            at[d] = 0;
-        }
-    }
-}
 
 class PutStep final : public NativeStep {
   public:
@@ -73,7 +45,7 @@ class PutStep final : public NativeStep {
         {
             const DetachScope detached(bytes >= kReleaseBytes);
             std::memset(base.data, 0, static_cast<size_t>(bytes));
-            copy_into(part, as_array(x));
+            copy_into(part, PyArray_BYTES(as_array(x)), PyArray_STRIDES(as_array(x)));
         }
         results[0] = result.release();
         return 1;

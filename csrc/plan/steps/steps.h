@@ -25,6 +25,7 @@ StepMaker make_scalar_step;
 StepMaker make_join_step;
 StepMaker make_take_step;
 StepMaker make_put_step;
+StepMaker make_store_step;
 StepMaker make_like_step;
 StepMaker make_fill_step;
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import functions
+from .._core import fill_up_call
 from ..declare.spec import Spec
 from .rule import structural
 from .unbroadcast import primitive, unbroadcast
@@ -39,6 +40,9 @@ def store(x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False)
     x = np.array(x, order="K")
     _seen(x, views)[key] = value[()] if scalar and isinstance(value, np.ndarray) else value
     return x
+
+
+fill_up_call("store", store)
 
 
 def _spec_of_written(x: Any, key: Any, views: Views) -> Spec:

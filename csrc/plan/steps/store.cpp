@@ -1,0 +1,195 @@
+// plan/steps/store.cpp: a write by slices and integers, as a native step: into the memory of the array itself where
+// nobody reads that any more, else into a copy that lies as it does.
+//
+// Values of another dtype are left to the function, which converts them with NumPy's warnings and errors.
+#include <cstring>
+
+#include "array/memory/pool.h"
+#include "array/memory/recycle.h"
+#include "plan/steps/call_arguments.h"
+#include "plan/steps/copy_into.h"
+#include "plan/steps/node_call.h"
+#include "plan/steps/steps.h"
+#include "plan/steps/view_reading.h"
+#include "runtime/attach.h"
+#include "runtime/stack_array.h"
+#include "runtime/up_calls.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr npy_intp kReleaseBytes = 1 << 18;
+constexpr size_t kLargest = 16;  // bytes of an element of NumPy's own dtypes, but for longdouble's complex
+
+class StoreStep final : public NativeStep {
+  public:
+    using NativeStep::NativeStep;
+
+    int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override {
+        PyObject* x = inputs[source];
+        if (!is_exact_array(x) || PyArray_DESCR(as_array(x)) != dtype || !PyArray_ISALIGNED(as_array(x))) return 0;
+        // What is to be written: elements of an array, or one element.
+        alignas(kLargest) char element[kLargest];
+        const char* from = element;
+        PyArrayObject* array = nullptr;
+        if (value < 0) {
+            from = constant;
+        } else if (PyObject* given = inputs[value]; is_exact_array(given)) {
+            array = as_array(given);
+            if (PyArray_DESCR(array) != dtype || !PyArray_ISALIGNED(array)) return 0;
+            from = PyArray_BYTES(array);
+        } else if (!scalar_as_element(given, element)) {
+            return 0;
+        }
+        StackArray<npy_intp, 8> numbers(sizes ? sizes->sizes.size() : 0);
+        if (sizes && !tree_sizes(*sizes, inputs, numbers.data())) return 0;
+        // The part is looked at before anything is made, in the memory that is there.
+        ArrayView memory[2];
+        const ArrayView* part = part_of(as_array(x), numbers.data(), memory);
+        npy_intp strides[NPY_MAXDIMS];
+        if (!part || !broadcast(array, *part, strides)) return 0;
+        const bool overwrites = context.dying >> source & 1;
+        Ref result = overwrites ? Ref::borrow(x) : copy_of(as_array(x));
+        if (!result) return -1;
+        if (!overwrites) part = part_of(as_array(result.get()), numbers.data(), memory);
+        if (!part) return 0;
+        {
+            const DetachScope detached(part->size() * part->itemsize >= kReleaseBytes);
+            copy_into(*part, from, strides);
+        }
+        results[0] = result.release();
+        return 1;
+    }
+    std::string describe(size_t) const override { return "writes in place, or into a copy"; }
+    bool may_overwrite() const override { return true; }
+
+    size_t source = 0;
+    int64_t value = -1;                        // the input that is written; -1: `constant` is
+    alignas(kLargest) char constant[kLargest] = {};
+    PyArray_Descr* dtype = nullptr;            // one of NumPy's own, which live for ever
+    std::vector<ViewRecipe> views;             // from the whole to the part, at least one
+    const TreeCallObject::Layout* sizes = nullptr;  // symbolic ones of the key; may be null
+
+  private:
+    // What is written, in one of the two; null if it is no view of this array.
+    const ArrayView* part_of(PyArrayObject* x, const npy_intp* numbers, ArrayView (&memory)[2]) const {
+        memory[0].show(x);
+        size_t at = 0;
+        for (const ViewRecipe& view : views) {
+            if (!view.apply(memory[at], memory[1 - at], numbers)) return nullptr;
+            at = 1 - at;
+        }
+        return &memory[at];
+    }
+
+    bool scalar_as_element(PyObject* given, char* element) const {
+        if (!PyArray_IsScalar(given, Generic)) return false;
+        Ref own = Ref::steal(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(given)));
+        if (!own) PyErr_Clear();
+        if (!own || reinterpret_cast<PyArray_Descr*>(own.get())->type_num != dtype->type_num) return false;
+        PyArray_ScalarAsCtype(given, element);
+        return true;
+    }
+
+    // How far apart the elements lie that come to stand side by side in the part. False if they do not fit.
+    static bool broadcast(PyArrayObject* array, const ArrayView& part, npy_intp* strides) {
+        const int ndim = array ? PyArray_NDIM(array) : 0;
+        if (ndim > part.ndim) return false;
+        for (int d = 0; d < part.ndim; ++d) {
+            const int of = d - (part.ndim - ndim);
+            const npy_intp have = of < 0 ? 1 : PyArray_DIM(array, of);
+            if (have != part.dims[d] && have != 1) return false;
+            strides[d] = of < 0 || have == 1 ? 0 : PyArray_STRIDE(array, of);
+        }
+        return true;
+    }
+
+    Ref copy_of(PyArrayObject* x) const {
+        if (!PyArray_IS_C_CONTIGUOUS(x)) return Ref::steal(PyArray_NewCopy(x, NPY_KEEPORDER));
+        const npy_intp bytes = PyArray_NBYTES(x);
+        Ref made = Ref::steal(bytes <= ResultRecycler::kMostBytes
+                                  ? recycler_.take(dtype, PyArray_NDIM(x), PyArray_DIMS(x))
+                                  : pooled_array_new(dtype, PyArray_NDIM(x), PyArray_DIMS(x), nullptr));
+        if (made) std::memcpy(PyArray_DATA(as_array(made.get())), PyArray_DATA(x), static_cast<size_t>(bytes));
+        return made;
+    }
+
+    mutable ResultRecycler recycler_;  // the GIL guards it
+};
+
+// A Python number as an element, where no rounding or error is in question.
+bool number_as_element(PyObject* number, PyArray_Descr* dtype, char* element) {
+    const bool exact =
+        (PyFloat_CheckExact(number) && dtype->type_num == NPY_DOUBLE) ||
+        (PyBool_Check(number) && dtype->type_num == NPY_BOOL) ||
+        (PyLong_CheckExact(number) && (dtype->type_num == NPY_DOUBLE || PyTypeNum_ISINTEGER(dtype->type_num)));
+    if (!exact) return false;
+    Ref array = Ref::steal(
+        PyArray_Zeros(0, nullptr, reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(dtype))), 0));
+    if (!array || PyArray_SETITEM(as_array(array.get()), PyArray_BYTES(as_array(array.get())), number) < 0) {
+        PyErr_Clear();  // NumPy's error is for the run
+        return false;
+    }
+    std::memcpy(element, PyArray_DATA(as_array(array.get())), static_cast<size_t>(PyDataType_ELSIZE(dtype)));
+    return true;
+}
+
+int ndim_behind(PyObject* key, int ndim) {
+    const bool several = PyTuple_CheckExact(key);
+    for (Py_ssize_t i = 0; i < (several ? PyTuple_GET_SIZE(key) : 1); ++i) {
+        PyObject* item = several ? PyTuple_GET_ITEM(key, i) : key;
+        if (item == Py_None) ++ndim;
+        if (!PySlice_Check(item) && item != Py_Ellipsis && item != Py_None) --ndim;
+    }
+    return ndim;
+}
+
+// The index by which an entry of `views` shows what it is of; null if it is another function.
+PyObject* key_of_view(PyObject* view) {
+    static PyObject* const getitem = [] {
+        Ref module = Ref::steal(PyImport_ImportModule("operator"));
+        return module ? PyObject_GetAttrString(module.get(), "getitem") : nullptr;
+    }();
+    if (!getitem) PyErr_Clear();
+    if (!PyTuple_CheckExact(view) || PyTuple_GET_SIZE(view) != 4 || PyTuple_GET_ITEM(view, 0) != getitem)
+        return nullptr;
+    PyObject* arguments = PyTuple_GET_ITEM(view, 1);
+    return PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments) == 1 ? PyTuple_GET_ITEM(arguments, 0) : nullptr;
+}
+
+// The views of a call of `store`, and the key behind them. False if there is another among them.
+bool read_views(PyObject* views, PyObject* last, int ndim, StoreStep& step) {
+    if (!PyTuple_CheckExact(views)) return false;
+    const Py_ssize_t n = PyTuple_GET_SIZE(views);
+    for (Py_ssize_t i = 0; i <= n; ++i) {
+        PyObject* key = i < n ? key_of_view(PyTuple_GET_ITEM(views, i)) : last;
+        if (!key || !read_key(key, ndim, step.sizes, step.views.emplace_back())) return false;
+        ndim = ndim_behind(key, ndim);
+    }
+    return true;
+}
+
+}  // namespace
+
+int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+    const PyNode& node = r.g.node_as<PyNode>(i);
+    if (!is_plain_call(node) || node.n_outputs() != 1 || !up_calls.store) return 0;
+    const NodeCall call(node);
+    std::vector<NodeArgument> given;
+    if (call.fn() != up_calls.store || !call.bind({"x", "value", "key", "views", "scalar"}, given)) return 0;
+    if (given[0].input < 0 || given[1].nested || given[2].computed() || !given[2].value) return 0;
+    if (given[3].computed() || !given[3].value) return 0;
+    auto made = std::make_unique<StoreStep>(Fallback::of_node(r.g, i));
+    made->source = static_cast<size_t>(given[0].input);
+    made->value = given[1].input;
+    made->dtype = builtin_dtype(r.g, node.inputs()[made->source]);
+    made->sizes = call.layout();
+    const int ndim = r.g.spec(node.inputs()[made->source]).ndim;
+    if (!made->dtype || ndim < 0 || static_cast<size_t>(PyDataType_ELSIZE(made->dtype)) > kLargest) return 0;
+    if (made->value < 0 && !number_as_element(given[1].value, made->dtype, made->constant)) return 0;
+    if (read_views(given[3].value, given[2].value, ndim, *made)) step = std::move(made);
+    return 0;
+}
+
+}  // namespace pyop
