@@ -204,6 +204,8 @@ void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, O
 
 int check_writable(PyObject* object, const char* operation) {
     ValueObject* value = as_value(object);
+    if (value->flags & kReadOnly && !is_certain(value->view))
+        return writes_unknown(value, operation, "which may be a copy, or a view of what cannot be written");
     if (value->flags & kReadOnly) {
         PyErr_SetString(PyExc_ValueError, "output array is read-only");
         return -1;

@@ -312,6 +312,18 @@ def test_what_numpy_refuses(key, error):
     same(pyop.compile(handled)(VECTOR), handled(VECTOR))
 
 
+def test_what_is_read_only_is_so_before_the_index_is_wrong():
+    def f(x):
+        d = np.diagonal(x * 1.0)
+        try:
+            d[7] = 1.0
+        except ValueError:
+            return x * 2.0
+        return x
+
+    same(pyop.compile(f)(MATRIX), f(MATRIX))
+
+
 def test_sizes_that_do_not_fit():
     def f(x):
         y = x * 1.0
@@ -365,6 +377,12 @@ def refused_power(x):
     return y
 
 
+def refused_copy_or_view(x):
+    v = np.broadcast_to(x * 1.0, (2, 6)).ravel()
+    v *= 2.0
+    return v
+
+
 def refused_list(x):
     y = x * 1.0
     y[:2] = [[x[0], x[1]]]
@@ -376,7 +394,7 @@ def refused_argument(x):
     return x
 
 
-@pytest.mark.parametrize("f", [refused_function, refused_power, refused_list, refused_argument])
+@pytest.mark.parametrize("f", [refused_function, refused_power, refused_copy_or_view, refused_list, refused_argument])
 def test_refused_with_a_remedy(f):
     x = VECTOR.copy()
     with pytest.raises(TypeError, match=r"write `|np\.stack|copy first"):

@@ -54,11 +54,11 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         raise TypeError(f"'numpy.{self.__class__.__name__}' object does not support item assignment")
     if self._is_scalar is None or self.dtype is None or self.dtype.kind not in _KINDS or self.ndim is None:
         raise refuse_write("`x[key] = y`", f"of what is written dtype and dimensions must be known; {_INSTEAD}")
+    self._check_writable("x[key] = y")
     key = _checked_key(key)
     part = indexing.getitem(self.spec, to_specs(key))
     value, scalar = _checked_value(self.dtype, value)
     value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
-    self._check_writable("x[key] = y")
     if type(value) is Value and self._shares_memory(value) and _is_that_part(self, key, value):
         return  # what `y[key] += 1` does last: NumPy copies the part onto itself
     _store(self, key, value, scalar)
