@@ -206,6 +206,7 @@ def test_numpys_bits(f, x, dtype, order):
     with np.errstate(all="ignore"):
         same(pyop.compile(f)(x), f(x))
         same(pyop.compile(f, optimize=False)(x), f(x))
+        same(pyop.compile(f, threads=2)(x), f(x))
     assert np.array_equal(x, kept)
 
 
@@ -408,6 +409,12 @@ def test_saved_and_pickled(f, x, tmp_path):
     same(pickle.loads(pickle.dumps(graph)).compile()(x), f(x))
     graph.save(tmp_path / "graph.pyop")
     same(pyop.load(tmp_path / "graph.pyop", trust="imports").compile()(x), f(x))
+
+
+def test_writes_by_slices_run_natively():
+    plan = pyop.trace(element_after_element, VECTOR).compile()
+    assert "writes in place" in str(plan.explain())
+    assert "calls Python" not in str(plan.explain())
 
 
 def test_results_of_earlier_calls_stay():
