@@ -292,7 +292,14 @@ def attempt(f, *args):
 
 @pytest.mark.parametrize(
     ("key", "error"),
-    [(6, IndexError), (slice(None, None, 0), ValueError), ((0, 0), IndexError), (1.0, IndexError), ("a", IndexError)],
+    [
+        (6, IndexError),
+        ([0, 6], IndexError),
+        (slice(None, None, 0), ValueError),
+        ((0, 0), IndexError),
+        (1.0, IndexError),
+        ("a", IndexError),
+    ],
 )
 def test_what_numpy_refuses(key, error):
     def f(x):

@@ -57,6 +57,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     self._check_writable("x[key] = y")
     key = _checked_key(key)
     part = indexing.getitem(self.spec, to_specs(key))
+    _check_places(self.shape, key)
     value, scalar = _checked_value(self.dtype, value)
     value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
     if type(value) is Value and self._shares_memory(value) and _is_that_part(self, key, value):
@@ -111,6 +112,15 @@ def _checked_index(item: Any) -> Any:
             "valid indices"
         )
     raise refuse_write("`x[key] = y`", f"where an index is a {type(item).__name__}, {_INSTEAD}")
+
+
+def _check_places(shape: tuple[Any, ...], key: Any) -> None:
+    """Raise NumPy's error where an index that is known is out of bounds: a write that nobody reads raises it, too."""
+    items = key if isinstance(key, tuple) else (key,)
+    if not any(type(item) is np.ndarray for item in items) or not all(isinstance(n, int) for n in shape):
+        return
+    if not any(type(item) is Value or type(item) is Dim for item in walk(items)):
+        np.broadcast_to(np.False_, shape)[key]
 
 
 def _checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
