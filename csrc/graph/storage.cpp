@@ -2,6 +2,8 @@
 // known who would see them.
 #include "graph/storage.h"
 
+#include <cstring>
+
 #include "graph/build.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
@@ -97,6 +99,9 @@ Ref name_of(ValueObject* value) { return graph_of(value->graph).node_name(value-
 // The remedies. `x` stands for whatever the name is.
 constexpr const char* kNewArray =
     "write `x = x + ...` (with the operator in place of the +), which makes a new array, or copy first: `x = x.copy()`";
+constexpr const char* kCopy = "copy first: `x = x.copy()`";
+
+const char* remedy_of(const char* operation) { return std::strchr(operation, '[') ? kCopy : kNewArray; }
 
 PYOP_COLD int writes_argument(ValueObject* value, const char* operation) {
     Ref here = origin_text(current_origin()), name = name_of(value);
@@ -116,7 +121,7 @@ PYOP_COLD int writes_argument(ValueObject* value, const char* operation) {
         PyExc_TypeError,
         "`%s` at %U writes into %U: a function that is traced cannot change the arrays of its caller; %s, and return "
         "it if the caller is to have it",
-        operation, here.get(), what.get(), kNewArray);
+        operation, here.get(), what.get(), remedy_of(operation));
     return -1;
 }
 
@@ -128,7 +133,8 @@ PYOP_COLD int writes_shared(ValueObject* value, ValueObject* other, const char* 
         PyExc_TypeError,
         "`%s` at %U writes into '%U' (made at %U), and '%U' (made at %U) %s: a Value cannot be written where another "
         "shows the same memory, which would not see it; %s",
-        operation, here.get(), name.get(), line.get(), other_name.get(), other_line.get(), relation, kNewArray);
+        operation, here.get(), name.get(), line.get(), other_name.get(), other_line.get(), relation,
+        remedy_of(operation));
     return -1;
 }
 
@@ -136,7 +142,7 @@ PYOP_COLD int writes_unknown(ValueObject* value, const char* operation, const ch
     Ref here = origin_text(current_origin()), name = name_of(value), line = text_of_line(value);
     if (!here || !name || !line) return -1;
     refuse(PyExc_TypeError, "`%s` at %U writes into '%U' (made at %U), %s; %s", operation, here.get(), name.get(),
-           line.get(), whose, kNewArray);
+           line.get(), whose, remedy_of(operation));
     return -1;
 }
 
@@ -214,7 +220,7 @@ int check_writable(PyObject* object, const char* operation) {
         Ref here = origin_text(current_origin());
         if (here)
             refuse(PyExc_ValueError, "output array is read-only: `%s` at %U writes into an argument; %s", operation,
-                   here.get(), kNewArray);
+                   here.get(), remedy_of(operation));
         return -1;
     }
     if (value->flags & kFixed)

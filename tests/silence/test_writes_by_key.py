@@ -91,6 +91,15 @@ def lists_of_elements(x):
     return y
 
 
+def into_zeros_like_it(x):
+    y = np.zeros_like(x, shape=(8,))
+    z = np.empty_like(x)
+    for k in range(6):
+        y[k + 1] = x[k] ** 2
+        z[k] = y[k]
+    return y, z
+
+
 def place_that_is_computed(x):
     y = x * 1.0
     k = np.argmax(x)
@@ -179,7 +188,7 @@ def nested_helpers(x):
 VECTORS = [
     *(by_element, by_slice, element_after_element, view_of_a_local, base_of_a_view, views_of_views),
     *(a_view_outlives_its_base, shifted_onto_itself, lists_masks_and_repeats, place_that_is_computed),
-    *(lists_of_elements, read_while_it_is_written),
+    *(lists_of_elements, into_zeros_like_it, read_while_it_is_written),
 ]
 MATRICES = [
     *(rows_of_a_loop, columns_and_transposes, parts_of_a_split, new_axes, flipped, read_only_views_of_it),

@@ -74,8 +74,9 @@ def text_of_store(shown: str) -> str | None:
         return None
     return (
         f"`a[k] = value` at {Value._here()} puts {shown} into a plain array, which has no place for what is known only "
-        "when the graph runs: instead of filling an array make it of its parts, with np.stack, np.concatenate or "
-        "np.where, or fill it inside a pyop.op, which is called with arrays"
+        "when the graph runs: make `a` of a symbolic array, a = np.zeros_like(x) or np.zeros_like(x, shape=...), put "
+        "its parts together with np.stack, np.concatenate or np.where, or fill it inside a pyop.op, which is called "
+        "with arrays"
     )
 
 

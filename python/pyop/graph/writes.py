@@ -91,6 +91,8 @@ def _checked_index(item: Any) -> Any:
     if type(item) is Value:
         if item.dtype is not None and item.dtype.kind in "iub" and item.ndim is not None:
             return item
+        if item.dtype is not None and item.dtype.kind not in "iub":
+            raise IndexError("arrays used as indices must be of integer (or boolean) type")
     elif type(item) is slice:
         if not any(type(bound) is Value or is_number(bound) for bound in (item.start, item.stop, item.step)):
             return item
