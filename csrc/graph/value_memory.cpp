@@ -39,6 +39,11 @@ PyObject* lent(PyObject* self, PyObject*) {
     return value_new(as_value(self)->graph, as_value(self)->edge, kFixed);
 }
 
+PyObject* apart(PyObject* self, PyObject*) {
+    if (bring_up_to_date(as_value(self)) < 0) return nullptr;
+    return value_new(as_value(self)->graph, as_value(self)->edge);
+}
+
 PyObject* root(PyObject* self, PyObject*) {
     const Storage* storage = as_value(self)->storage;
     return value_new(as_value(self)->graph, storage ? storage->root : as_value(self)->edge, kFixed);
@@ -91,6 +96,7 @@ constexpr PyMethodDef methods[] = {
     {"_check_writable", check_writable_method, METH_O, "Raises if a write by this operation would be seen by others."},
     {"_lent", lent, METH_NOARGS, "Another handle of what this one is now, which cannot be written."},
     {"_shares_memory", shares_memory, METH_O, "Whether another Value shows the same memory, or a part of it."},
+    {"_apart", apart, METH_NOARGS, "Another handle of what this one is now, of memory of its own."},
     {"_root", root, METH_NOARGS, "What the whole memory that it shows holds now."},
     {"_views", views, METH_NOARGS, "How it shows that: of each view the node, which output, and of what."},
     {"_write_root", write_root_method, METH_O, "_write_root(root): the whole memory that it shows holds this now."},

@@ -13,6 +13,7 @@ from ..declare.rebuild import MergedByValue
 from ..declare.spec import Spec
 from ..gradients import table
 from ..graph.calls import apply
+from ..graph.views import share
 from ..refusals import call_watched
 from .arrays import check_no_history, spec_of
 
@@ -26,7 +27,9 @@ def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[
         args, kwargs = function._bind(args, kwargs)
     specs = _results(function, args, kwargs)
     call = FunctionCall(function.cls, len(specs) if isinstance(specs, tuple) else None)
-    return apply(call, args, kwargs, specs, name=function.name)
+    made = apply(call, args, kwargs, specs, name=function.name)
+    share(call, args, kwargs, made, known=False)  # forward may return its argument, or a view
+    return made
 
 
 class _Ctx:

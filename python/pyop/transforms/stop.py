@@ -66,7 +66,9 @@ def _stop(x: Any) -> Any:
     if kind is Tensor:
         return x.detach()
     if kind is Value:
-        return stopped(x)
+        made = stopped(x)
+        made._show(x, False, False)
+        return made
     if is_batched(x):
         return Batched(_stop(x.array), x.dim, x.level, x.ndim == 0)
     return x

@@ -51,7 +51,9 @@ class Symbolic(Opened):
         """One cotangent an input."""
         pairs = [(y, c) for y, c in zip(outputs, cts, strict=True) if isinstance(y, Value)]
         found = backward([y for y, _ in pairs], [c for _, c in pairs], self.inputs)
-        return [np.zeros_like(x) if part is None else part for part, x in zip(found, self.inputs, strict=True)]
+        # A cotangent that comes through as it is stays the caller's: a write to the one is not seen by the other.
+        parts = [part._apart() if type(part) is Value else part for part in found]
+        return [np.zeros_like(x) if part is None else part for part, x in zip(parts, self.inputs, strict=True)]
 
     def push(self, tangents: list[Any]) -> Any:
         """The tangent of the result, for one tangent an input."""
