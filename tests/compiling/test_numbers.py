@@ -174,7 +174,7 @@ def test_dates_and_texts_of_numpy_are_scalars_to_the_function(given):
     ("a", "b"),
     [
         (np.datetime64("2020-01-01", "D"), np.datetime64("2020-01-01", "h")),  # equal, of another unit
-        (np.timedelta64("NaT"), np.timedelta64(1, "D")),
+        (np.timedelta64("NaT", "D"), np.timedelta64(1, "D")),
         (np.float64(0.0), np.float64(-0.0)),
         (np.float32(1), np.float64(1)),
     ],
