@@ -400,6 +400,12 @@ def refused_copy_or_view(x):
     return v
 
 
+def refused_dates(x):
+    y = x.astype("M8[D]")
+    y[0] = y[1]
+    return y
+
+
 def refused_list(x):
     y = x * 1.0
     y[:2] = [[x[0], x[1]]]
@@ -411,7 +417,9 @@ def refused_argument(x):
     return x
 
 
-@pytest.mark.parametrize("f", [refused_function, refused_power, refused_copy_or_view, refused_list, refused_argument])
+@pytest.mark.parametrize(
+    "f", [refused_function, refused_dates, refused_power, refused_copy_or_view, refused_list, refused_argument]
+)
 def test_refused_with_a_remedy(f):
     x = VECTOR.copy()
     with pytest.raises(TypeError, match=r"write `|np\.stack|copy first"):

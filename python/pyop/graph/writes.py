@@ -52,8 +52,10 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         raise refuse_write("x.__setitem__, or a function that exchanges elements,", "write `x[key] = y` in Python")
     if self._is_scalar:
         raise TypeError(f"'numpy.{self.__class__.__name__}' object does not support item assignment")
-    if self._is_scalar is None or self.dtype is None or self.dtype.kind not in _KINDS or self.ndim is None:
-        raise refuse_write("`x[key] = y`", f"of what is written dtype and dimensions must be known; {_INSTEAD}")
+    if self._is_scalar is None or self.dtype is None or self.ndim is None:
+        raise refuse_write("`x[key] = y`", f"dtype and dimensions of `x` must be known; {_INSTEAD}")
+    if self.dtype.kind not in _KINDS:
+        raise refuse_write("`x[key] = y`", f"`x` is of the dtype {self.dtype}, and only numbers are; {_INSTEAD}")
     self._check_writable("x[key] = y")
     key = _checked_key(key)
     part = indexing.getitem(self.spec, to_specs(key))
