@@ -174,6 +174,18 @@ def read_only_views_of_it(x):
     return d * 1.0, wide + 0.0
 
 
+def rows_at_computed_indices(x):
+    y = x * 1.0
+    k = np.argmin(x[:, 0])
+    v = y[k]
+    v += 1.0
+    y[k] *= 2.0
+    y[k, 1:][0] = 7.0
+    copied = y[np.array(1)]
+    copied += 1.0
+    return y, v, copied
+
+
 def nested_helpers(x):
     def centre(a):
         a -= a.mean()
@@ -192,7 +204,7 @@ VECTORS = [
 ]
 MATRICES = [
     *(rows_of_a_loop, columns_and_transposes, parts_of_a_split, new_axes, flipped, read_only_views_of_it),
-    nested_helpers,
+    *(nested_helpers, rows_at_computed_indices),
 ]
 CASES = [(f, VECTOR) for f in VECTORS] + [(f, MATRIX) for f in MATRICES]
 IDS = [f.__name__ for f, _ in CASES]

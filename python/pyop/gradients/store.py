@@ -26,9 +26,18 @@ Views = tuple[tuple[Any, tuple[Any, ...], tuple[tuple[str, Any], ...], int], ...
 
 def _seen(x: Any, views: Views) -> Any:
     for function, arguments, options, which in views:
+        if function is operator.getitem:
+            arguments = (_as_integers(arguments[0]),)
         x = function(x, *arguments, **dict(options))
         x = x if which < 0 else x[which]
     return x
+
+
+def _as_integers(key: Any) -> Any:
+    """The index of a view with integers for arrays of no dimension, by which NumPy would copy."""
+    if isinstance(key, tuple):
+        return tuple(map(_as_integers, key))
+    return key[()] if isinstance(key, np.ndarray) and key.ndim == 0 else key
 
 
 @primitive(lambda x, value, key, views, scalar: x)

@@ -91,7 +91,9 @@ def _is_certain(func: Any, args: tuple[Any, ...], base: Value) -> bool:
     """Whether NumPy gives a view there whatever memory it is of."""
     if func is operator.getitem:
         keys = args[1] if isinstance(args[1], tuple) else (args[1],)
-        return not any(type(key) is Value and (key.shape is None or key.dtype is None) for key in keys)
+        return not any(
+            type(key) is Value and (key.shape is None or key.dtype is None or key._is_scalar is None) for key in keys
+        )
     kind = "" if base.dtype is None else base.dtype.kind
     if func in (np.real, np.imag):
         return kind == "c" or (func is np.real and kind in tuple("biuf"))
@@ -106,12 +108,12 @@ def is_basic(key: Any) -> bool:
         if type(item) is Value:
             if item.shape is None or item.dtype is None:
                 continue  # it may be an integer
-            if item.shape != () or item.dtype.kind == "b":
+            if item.shape != () or item.dtype.kind == "b" or item._is_scalar is False:
                 return False
         elif isinstance(item, list):
             return all(isinstance(name, str) for name in item) and bool(item)
-        elif isinstance(item, (bool, np.bool_, tuple)) or (isinstance(item, np.ndarray) and item.shape != ()):
-            return False
+        elif isinstance(item, (bool, np.bool_, tuple, np.ndarray)):
+            return False  # an array of no dimension selects an element, too, where an integer gives a view
     return True
 
 
