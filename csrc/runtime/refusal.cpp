@@ -89,6 +89,8 @@ PYOP_COLD void name_remedy() {
 bool watching() { return innermost != nullptr; }
 
 void note_refusal(PyObject* exception) {
+    // For refusals.py, was_refused.
+    if (PyObject_SetAttrString(exception, "_pyop_refused", Py_True) < 0) PyErr_Clear();
     if (innermost) return note_in(innermost, exception);
     note_everywhere(exception);
 }

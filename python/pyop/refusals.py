@@ -15,7 +15,7 @@ from types import FrameType
 
 from ._core import PyopError, call_watched, note_refusal
 
-__all__ = ["call_watched", "note_call", "noting", "refusal", "remedy_of_caller"]
+__all__ = ["call_watched", "note_call", "noting", "refusal", "remedy_of_caller", "was_refused"]
 
 
 def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
@@ -31,6 +31,23 @@ def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
     error = kind(message if remedy is None else f"{message}; {remedy}")
     note_refusal(error)
     return error
+
+
+def was_refused(error: BaseException) -> bool:
+    """Whether an error of a watched call is a refusal, or comes from one.
+
+    >>> from pyop.refusals import refusal, was_refused
+    >>> was_refused(refusal("x.tolist()")), was_refused(TypeError("x.tolist()"))
+    (True, False)
+    """
+    at: BaseException | None = error
+    for _ in range(20):
+        if at is None:
+            break
+        if getattr(at, "_pyop_refused", False):
+            return True
+        at = at.__cause__ or at.__context__
+    return any(note.startswith("after a refusal: ") for note in getattr(error, "__notes__", ()))
 
 
 @contextmanager

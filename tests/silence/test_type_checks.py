@@ -223,38 +223,32 @@ def test_a_value_that_was_kept_says_where_it_was_made():
 
 
 def test_an_item_of_a_plain_array_is_refused_by_name():
+    out = np.zeros((3, 3))
+
     def one(x):
-        out = np.zeros(3)
-        out[0] = x[0]
+        out[0, 0] = x[0]
         return out
 
     def all_of_them(x):
-        out = np.zeros(3)
         out[:] = x
         return out
 
     def caught(x):
-        out = np.zeros(3)
         with contextlib.suppress(TypeError, ValueError):
-            out[0] = x[0]
+            out[0, 0] = x[0]
         return out
 
     def some_of_them(x, i=1):
-        out = np.zeros(3)
-        out[i : i + 2] = x[i : i + 2]
+        out[0, i : i + 2] = x[i : i + 2]
         return out
 
-    def in_a_row(x, i=1):
-        out = np.zeros((3, 3))
-        out[0, i:] = x[i:]
-        return out
-
-    for f in (one, all_of_them, some_of_them, in_a_row, caught):
+    for f in (one, all_of_them, some_of_them, caught):
         with pytest.raises(TypeError, match=r"a\[k\] = value` at .*test_type_checks\.py:\d+ .* np\.stack"):
             pyop.compile(f)(X)
     value = pyop.Graph().input("float64[3]")
     with pytest.raises(TypeError, match=r"np\.stack"):
         one(value)
+    assert not out.any()
 
 
 HELD = np.ones(3)

@@ -43,10 +43,14 @@ class _Finish:
             elif kind == "again":
                 leaves.append(leaves[value])
             else:
-                leaves.append(value.copy() if kind == "copy" else value)
+                leaves.append(value.copy(order="K") if kind == "copy" else value)
         return self.structure.unflatten(leaves)
 
 
+_ONE_MEMORY = (
+    "returned two arrays that it made of no argument and that show one memory: return a copy() of one of them, or make "
+    "them outside of the function"
+)
 # The names of what a function is traced with, in a text.
 _STAND_INS = r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)'"
 # What cannot be changed by whoever gets it.
@@ -97,7 +101,10 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
             template.append(("number", None))
             values.append(apply(_second, (graph.inputs[0], leaf), {}, Spec(np.dtype(np.int64), ()), name="size"))
         elif isinstance(leaf, Value) and leaf.node.kind == "constant":
-            template.append(("copy", graph.run(leaf)))
+            first = _first(leaf, leaves)
+            if any(isinstance(x, Value) and x is not leaf and leaf._shares_memory(x) for x in leaves):
+                raise TypeError(f"{name} {_ONE_MEMORY}")
+            template.append(("copy", graph.run(leaf)) if first == k else ("again", first))
         elif isinstance(leaf, Value):
             template.append(("array", None))
             values.append(leaf)
@@ -106,12 +113,9 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         elif type(leaf) is np.ndarray and _any_base(leaf, holds):
             template.append(("as it is", leaf))
         elif type(leaf) is np.ndarray and any(_shows(leaf, other) for other in leaves if other is not leaf):
-            raise TypeError(
-                f"{name} returned two arrays that it made of no argument and that show one memory: return a copy() of "
-                "one of them, or make them outside of the function"
-            )
+            raise TypeError(f"{name} {_ONE_MEMORY}")
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
-            template.append(("copy", leaf.copy()))
+            template.append(("copy", leaf.copy(order="K")))
         elif (isinstance(leaf, str) and re.search(_STAND_INS, leaf)) or (
             isinstance(leaf, type) and leaf in (Value, Number)
         ):
@@ -193,7 +197,7 @@ class Apart:
         copied = False
         for k in self.known:
             if not leaves[k].flags.writeable:  # else it is in an array of the caller's
-                leaves[k] = leaves[k].copy()
+                leaves[k] = leaves[k].copy(order="K")
                 copied = True
         for places in self.written:
             apart: list[tuple[Any, int]] = []

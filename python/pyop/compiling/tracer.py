@@ -19,7 +19,7 @@ from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise, check_statics, is_number
-from ..refusals import call_watched, note_call, refusal
+from ..refusals import call_watched, note_call, refusal, was_refused
 from ..tracing.captured import Watch
 from ..tracing.error_checks import refuse_error_handling
 from ..tracing.functions import functions_of
@@ -36,6 +36,9 @@ from .unused_arguments import signature, unread
 
 __all__ = ["Tracer"]
 
+# A plan, what finishes its results, the kinds and keys of the leaves, and what was read beside them.
+_Traced = tuple[Plan, Any, bytes, tuple[Any, ...], tuple[Reading, ...]]
+
 
 class Tracer:
     """Makes plans for a compiled function. Stateless but for the history of what it was asked for."""
@@ -51,6 +54,7 @@ class Tracer:
         self.identity = False  # whether the function may ask if two arguments are one array
         self.elements: list[tuple[weakref.ref[np.ndarray[Any, Any]], bytes]] = []
         self.last: tuple[Any, weakref.ref[Plan], tuple[Reading, ...]] | None = None
+        self.by_twins = False  # whether the last trace was one of twins
 
     def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
         """A call that fits no guard: ``(result,)``, or what a guard is made of (guard_of of compiled_function.cpp)."""
@@ -78,14 +82,7 @@ class Tracer:
         functions = [*functions_of(self.fn)]
         specialised = self._needed_at_once(places, functions)
         known = None if specialised else known
-        while True:
-            try:
-                plan, finish, kinds, keys, read = self._trace(arguments, n, names or (), specialised, functions)
-                break
-            except Specialise as needed:
-                if not needed.places - specialised:
-                    raise
-                specialised |= needed.places
+        plan, finish, kinds, keys, read = self._traced(arguments, n, names or (), specialised, functions)
         self._count(function, arguments, places, specialised, read)
         # What it has read beside is no more than the function itself.
         simple = not (self.identity or specialised or finish is not None)
@@ -126,9 +123,32 @@ class Tracer:
 
     # --- one trace
 
+    def _traced(
+        self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int], named: list[FunctionType]
+    ) -> _Traced:
+        """As many traces as it takes: with Python numbers that it needs, and as twins where it writes into arrays that
+        it makes.
+        """
+        first: Exception | None = None
+        while True:
+            try:
+                return self._trace(arguments, n, names, specialised, named)
+            except Specialise as needed:
+                if not needed.places - specialised:
+                    raise
+                specialised |= needed.places
+            except Exception as error:
+                if first is not None:
+                    plainly, by_twins = (first, error) if self.by_twins else (error, first)
+                    self.by_twins = not self.by_twins
+                    raise (plainly if str(plainly) == str(by_twins) else by_twins) from None
+                if not was_refused(error):
+                    raise
+                first, self.by_twins = error, not self.by_twins
+
     def _trace(
         self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int], named: list[FunctionType]
-    ) -> tuple[Plan, Any, bytes, tuple[Any, ...], tuple[Reading, ...]]:
+    ) -> _Traced:
         kinds: list[bytes] = []
         keys: list[Any] = []
         for _, places in arguments:
@@ -198,6 +218,10 @@ class Tracer:
         except Specialise:
             watch.restore()  # there will be another trace
             raise
+        except Exception as error:
+            if was_refused(error):
+                watch.restore()  # there may be another one
+            raise
         changed, drawn = watch.changed(), watch.drawn()
         if changed and (left := watch.left_behind()):
             watch.restore()
@@ -260,6 +284,13 @@ class Tracer:
         self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]
     ) -> tuple[Graph, Any]:
         graph = Graph(name=check_name(self.name))
+        fn = self.fn
+        if self.by_twins:
+            from ..tracing import made  # noqa: F401  # on first use
+            from ..tracing.twins import Twins
+
+            graph._twins = twins = Twins()
+            fn = twins.of_callable(fn)
         given: list[Any] = []
         handed: list[list[Any]] = []
         stand_ins: list[Any] = []
@@ -277,7 +308,9 @@ class Tracer:
                 given.append(tree.unflatten(leaves))
                 handed.append(leaves)
             try:
-                result = call_watched(self.fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
+                result = call_watched(fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
+                if graph._twins is not None:
+                    graph._twins.check_cells()
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     _check_container(tree, places, leaves, argument, self.name)
             except BaseException:

@@ -45,7 +45,7 @@ class Graph(GraphBase):
     {'r': array(8.)}
     """
 
-    __slots__ = ("__weakref__", "_kept", "_name", "_outputs", "_plans")
+    __slots__ = ("__weakref__", "_kept", "_name", "_outputs", "_plans", "_twins")
 
     _name: str
     # Where the outputs are, not Values: those would keep the graph alive in a cycle.
@@ -53,12 +53,15 @@ class Graph(GraphBase):
     _plans: dict[Any, Plan]
     # What the functions of nodes need to be alive and do not own.
     _kept: list[Any]
+    # The `pyop.tracing.twins.Twins` that are called to build it, if any.
+    _twins: Any
 
     def __init__(self, name: str = "graph") -> None:
         self._name = check_name(name)
         self._outputs = None
         self._plans = {}
         self._kept = []
+        self._twins = None
 
     @property
     def name(self) -> str:

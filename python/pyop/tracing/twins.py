@@ -1,0 +1,244 @@
+"""Twins: the functions under trace once more, with other functions in place of some of NumPy's and Python's own.
+
+An array that a function makes of no symbolic array (``np.zeros(n)``) is an array like any other, and NumPy asks a Value
+for its number when one is written into it. So where a trace comes to that, the function is traced again as its *twin*:
+the same code, so that tracebacks and lines are the user's, with globals in which NumPy's functions that make arrays are
+stand-ins that make Values (`pyop.tracing.made`). Functions of the user's own code that it reaches, by a global, its
+closure, a default, a module, a partial or a method, become twins as they are looked up. NumPy itself is never changed,
+and nobody else sees the twins: they live as long as the trace, on the graph that is being built.
+
+`STAND_INS` has what is replaced, by the id of the original; whoever has a stand-in adds it by `stand_in`. One is called
+in twins only, and does what the original does where `graph_under_twins` says that none is traced on this thread: twins
+may be called later, by a node that was given one.
+
+Functions that bind globals (``global n; n = ...``) or read them as a dict stay themselves.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from .._core import graph_being_built
+from ..graph.graph import Graph
+from ..refusals import refusal
+from .code import codes, facts, instructions
+from .libraries import is_installed, is_library
+from .names import imported
+
+__all__ = ["STAND_INS", "StandIn", "Twins", "graph_under_twins", "stand_in"]
+
+STAND_INS: dict[int, tuple[Any, Any]] = {}
+"""The original and what stands for it, by the id of the original."""
+
+# Of functions that see their globals as a dict, or code that runs in them.
+_SEES_GLOBALS = frozenset(("globals", "eval", "exec", "__globals__", "vars", "locals"))
+_STORES = frozenset(("STORE_DEREF", "DELETE_DEREF"))
+
+
+class StandIn:
+    """What twins find in place of a function: equal to it, and the same but for what it does when it is called."""
+
+    __slots__ = ("_call", "_original")
+
+    def __init__(self, original: Any, call: Callable[..., Any]) -> None:
+        self._original = original
+        self._call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self._original or other is self
+
+    def __hash__(self) -> int:
+        return hash(self._original)
+
+    def __repr__(self) -> str:
+        return repr(self._original)
+
+    def __reduce__(self) -> Any:
+        return _itself, (self._original,)
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def stand_in(original: Any, call: Callable[..., Any]) -> None:
+    """Have twins call something else in place of a function.
+
+    >>> from pyop.tracing.twins import STAND_INS, stand_in
+    >>> stand_in(min, max)
+    >>> STAND_INS.pop(id(min))[1](1, 2)
+    2
+    """
+    STAND_INS[id(original)] = original, StandIn(original, call)
+
+
+def graph_under_twins() -> Graph | None:
+    """The graph that twins are building on this thread; None where a function runs plainly."""
+    graph = graph_being_built()
+    return graph if isinstance(graph, Graph) and graph._twins is not None else None
+
+
+class Twins:
+    """The twins of one trace.
+
+    >>> import numpy as np
+    >>> from pyop.tracing.twins import Twins
+    >>> twins = Twins()
+    >>> def f(n):
+    ...     return np.zeros(n)
+    >>> f.__module__ = "mine"
+    >>> twin = twins.of(f)
+    >>> twin is f, twin.__code__ is f.__code__, twin is twins.of(f), twin(2)
+    (False, True, True, array([0., 0.]))
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Any, Any]] = {}  # by the id of the original, which is kept alive
+        self._globals: dict[int, tuple[dict[str, Any], _Globals]] = {}
+        self._cells: list[tuple[CellType, Any]] = []
+        self._builtins = {name: self.of(x) for name, x in vars(builtins).items()}
+        self._builtins["__import__"] = self._import
+
+    def of(self, x: Any) -> Any:
+        """What a twin has in place of something that it reads: a twin, a stand-in, or the thing itself."""
+        known = STAND_INS.get(id(x)) or self._found.get(id(x))
+        if known is not None and known[0] is x:
+            return known[1]
+        kind = type(x)
+        if kind is FunctionType:
+            return self._function(x)
+        if kind is MethodType:
+            function = self.of(x.__func__)
+            return x if function is x.__func__ else MethodType(function, x.__self__)
+        if kind is functools.partial:
+            return self._partial(x)
+        if kind is ModuleType:
+            root = x.__name__.partition(".")[0]
+            return self._keep(x, _Module(x, self)) if root == "numpy" or not is_installed(root) else x
+        return x
+
+    def of_callable(self, x: Any) -> Any:
+        """The twin of what is traced, which may be an object with a ``__call__`` of the user's."""
+        twin = self.of(x)
+        call = getattr(type(x), "__call__", None)  # noqa: B004  # its function
+        if twin is x and type(call) is FunctionType and self.of(call) is not call:
+            return MethodType(self.of(call), x)
+        return twin
+
+    def check_cells(self) -> None:
+        """Refuse what bound a variable of a closure anew that a twin has read, which would not see it."""
+        for cell, before in self._cells:
+            if _held(cell) is not before:
+                raise refusal(
+                    f"a function changed a variable of its closure that another one reads, {before!r:.80} before, "
+                    "while arrays that they make were followed: pass it as an argument"
+                )
+
+    def _keep(self, x: Any, twin: Any) -> Any:
+        self._found[id(x)] = x, twin
+        self._found[id(twin)] = twin, twin
+        return twin
+
+    def _function(self, fn: FunctionType) -> Any:
+        found = facts(fn.__code__)
+        if is_library(fn) or found.writes_globals or not _SEES_GLOBALS.isdisjoint(found.names):
+            return self._keep(fn, fn)
+        bound = {
+            op.argval for code in codes(fn.__code__) for op in instructions(code) if op.opname in _STORES
+        }  # variables that the function shares with others
+        cells = [*(fn.__closure__ or ())]
+        own = [
+            cell if name in bound or _held(cell) is _EMPTY else CellType()
+            for name, cell in zip(fn.__code__.co_freevars, cells, strict=True)
+        ]
+        twin = FunctionType(fn.__code__, self._globals_of(fn), fn.__name__, None, tuple(own) if own else None)
+        self._keep(fn, twin)  # it may be in a cell of its own
+        for cell, new in zip(cells, own, strict=True):
+            if new is not cell:
+                new.cell_contents = self.of(imported(cell.cell_contents))
+                self._cells.append((cell, cell.cell_contents))
+        twin.__defaults__ = tuple(map(self.of, fn.__defaults__)) if fn.__defaults__ else fn.__defaults__
+        twin.__kwdefaults__ = fn.__kwdefaults__ and {name: self.of(x) for name, x in fn.__kwdefaults__.items()}
+        twin.__dict__ = fn.__dict__  # the same: what is set there is seen by all
+        twin.__module__, twin.__qualname__, twin.__doc__ = fn.__module__, fn.__qualname__, fn.__doc__
+        twin.__annotations__ = fn.__annotations__
+        return twin
+
+    def _partial(self, x: functools.partial[Any]) -> Any:
+        function, arguments = self.of(x.func), [self.of(part) for part in x.args]
+        keywords = {name: self.of(part) for name, part in x.keywords.items()}
+        return self._keep(x, functools.partial(function, *arguments, **keywords))
+
+    def _globals_of(self, fn: FunctionType) -> _Globals:
+        known = self._globals.get(id(fn.__globals__))
+        if known is None:
+            known = fn.__globals__, _Globals(fn.__globals__, self)
+            self._globals[id(fn.__globals__)] = known
+            dict.__setitem__(known[1], "__builtins__", self._builtins)
+        return known[1]
+
+    def _import(self, *args: Any, **kwargs: Any) -> Any:
+        return self.of(builtins.__import__(*args, **kwargs))
+
+
+_EMPTY: Any = object()
+
+
+def _held(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _EMPTY
+
+
+class _Globals(dict[str, Any]):
+    """The globals of a module as twins see them: looked up in the module each time, for they may be bound anew.
+
+    Of a dict that is none exactly, LOAD_GLOBAL calls ``__getitem__``. The items are copies for code that does not, as
+    the bodies of classes.
+    """
+
+    __slots__ = ("_original", "_twins")
+
+    def __init__(self, original: dict[str, Any], twins: Twins) -> None:
+        super().__init__(original)
+        self._original = original
+        self._twins = twins
+
+    def __getitem__(self, name: str) -> Any:
+        return self._twins.of(imported(self._original[name]))
+
+
+class _Module(ModuleType):
+    """A module as twins see it."""
+
+    def __init__(self, original: ModuleType, twins: Twins) -> None:
+        super().__init__(original.__name__)
+        object.__setattr__(self, "_pyop_twin", (original, twins))
+
+    def __getattribute__(self, name: str) -> Any:
+        original, twins = object.__getattribute__(self, "_pyop_twin")
+        return twins.of(imported(getattr(original, name)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(object.__getattribute__(self, "_pyop_twin")[0], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(object.__getattribute__(self, "_pyop_twin")[0], name)
+
+    def __dir__(self) -> list[str]:
+        return dir(object.__getattribute__(self, "_pyop_twin")[0])
