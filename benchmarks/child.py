@@ -32,8 +32,18 @@ ONE_THREAD = {
 }
 
 
-def call(where: str, arguments: Mapping[str, Any], *, state: str = "ordinary", one_core: bool = True) -> Any:
-    """What ``module:function`` of this package returns in a new process; arguments and result go through JSON."""
+def call(
+    where: str,
+    arguments: Mapping[str, Any],
+    *,
+    state: str = "ordinary",
+    one_core: bool = True,
+    limit: float | None = None,
+) -> Any:
+    """What ``module:function`` of this package returns in a new process; arguments and result go through JSON.
+
+    One that takes longer than `limit` seconds is ended, with `subprocess.TimeoutExpired`.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     environment |= STATES[state]
     if one_core:
@@ -45,7 +55,9 @@ def call(where: str, arguments: Mapping[str, Any], *, state: str = "ordinary", o
         command = [sys.executable, "-m", "benchmarks.child", where, json.dumps(arguments), str(path)]
         if one_core:
             command.append("--one-core")
-        done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True, timeout=limit
+        )
         if done.returncode:
             raise RuntimeError(f"{where} failed in a process of its own:\n{done.stderr}")
         return json.loads(path.read_text())
