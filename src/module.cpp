@@ -12,6 +12,7 @@
 #include "graph/value.h"
 #include "op/op.h"
 #include "plan/compiled_function.h"
+#include "plan/disabled.h"
 #include "plan/plan.h"
 #include "plan/python_threads.h"
 #include "runtime/errors.h"
@@ -62,6 +63,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::value_init(module));
     require(pyop::node_init(module));
     require(pyop::plan_init(module));
+    require(pyop::disabled_init(module));
     require(pyop::compiled_function_init(module));
     require(pyop::python_threads_init(module));
     require(pyop::op_init(module));

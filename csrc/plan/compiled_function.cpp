@@ -2,10 +2,12 @@
 #include "plan/compiled_function.h"
 
 #include "graph/build.h"
+#include "plan/disabled.h"
 #include "plan/plan.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -65,6 +67,13 @@ PyObject* run_plan_new(PyObject* plan, PyObject* const* feeds, size_t n, PyObjec
     std::copy_n(feeds, n, all.data());
     all[n] = out;
     return vectorcall_new(plan, all.data(), n, names);
+}
+
+// The function itself, whose result goes where that of a plan would.
+PyObject* run_into_new(PyObject* fn, const ReadCall& read) {
+    const Ref result = Ref::steal(vectorcall_new(fn, read.call.args, read.call.n_positional, read.call.names));
+    if (!result) return nullptr;
+    return PyObject_CallFunctionObjArgs(up_calls.result_into, fn, result.get(), read.out, nullptr);
 }
 
 // Runs a plan on the leaves of a call, numbers as arrays.
@@ -147,12 +156,15 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
 PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
     CompiledFunctionObject& f = self_of(self);
     const Ref alive = Ref::borrow(self);
-    if (graphs_being_built && graph_being_built()) {
-        const Ref fn = Ref::borrow(f.fn);
-        return vectorcall_new(fn.get(), args, nargsf, names);
-    }
+    const int disabled = disabled_anywhere ? is_disabled() : 0;
+    if (disabled < 0) return nullptr;
     ReadCall read(f, args, PyVectorcall_NARGS(nargsf), names);
     if (read.failed) return nullptr;
+    if (disabled || (graphs_being_built && graph_being_built())) {
+        const Ref fn = Ref::borrow(f.fn);
+        if (disabled && read.out) return run_into_new(fn.get(), read);
+        return vectorcall_new(fn.get(), args, nargsf, names);
+    }
     Leaves leaves;
     Ref answer;
     const std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
@@ -161,7 +173,7 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
 
 PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
     CompiledFunctionObject& f = self_of(self);
-    const Guard* guard = f.guards->recent();
+    const Guard* guard = disabled_anywhere ? nullptr : f.guards->recent();
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     const bool plain = guard && n == guard->n_positional && !names && !graphs_being_built && !guard->finish;
     if (PYOP_LIKELY(plain && guard->flat && fits_flat(*guard, args) && guard->captured.unchanged())) {

@@ -45,6 +45,7 @@
     X(store, "plan/steps/store.cpp", "(x, value, key, views, scalar): x after a write; a step knows it")                  \
     X(number_call, "plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; a step knows it")         \
     X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
+    X(result_into, "plan/compiled_function.cpp", "(fn, result, out): out, with the result of a function in it")           \
     X(number_class, "plan/guard.cpp", "type: Number, which stands for a Python number while a function is traced")        \
                                                                                                                           \
     X(recorded_types, "op/op_call.cpp", "tuple of types: an op is recorded where one is among its arguments")             \

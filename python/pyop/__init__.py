@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from . import autograd, contrib, debug
     from .autograd import Function, Tensor, enable_grad, no_grad
     from .checking import check
+    from .compiling.disable import disable
     from .config import build_config, get_include
     from .declare.signature import Signature
     from .gradients.rule import defjvp, defvjp
@@ -48,7 +49,19 @@ if TYPE_CHECKING:
 __all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "GraphError", "InputError", "NoRule", "Node"]
 __all__ += ["Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec", "Tensor"]
 __all__ += ["Value", "__version__", "autograd", "build_config", "check", "compile", "contrib", "debug", "defjvp"]
-__all__ += ["defvjp", "enable_grad", "get_include", "grad", "hessian", "hvp", "jacobian", "jvp", "load", "no_grad"]
+__all__ += [
+    "defvjp",
+    "disable",
+    "enable_grad",
+    "get_include",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "load",
+    "no_grad",
+]
 __all__ += ["numpy_function", "op", "profile", "py_func", "saved", "stop_gradient", "trace", "value_and_grad", "vjp"]
 __all__ += ["vmap"]
 
@@ -56,6 +69,7 @@ __all__ += ["vmap"]
 _BY_MODULE = {
     "autograd": "Function Tensor enable_grad no_grad",
     "checking": "check",
+    "compiling.disable": "disable",
     "config": "build_config get_include",
     "declare.signature": "Signature",
     "gradients.rule": "defjvp defvjp",

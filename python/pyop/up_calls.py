@@ -38,6 +38,7 @@ FILLED_BY = {
 }
 # By the module that the first call imports; after a colon the name there, where it is another.
 _BY_MODULE = {
+    "compiling.disable": "result_into",
     "graph.in_place": "value_in_place:in_place",
     "graph.operands": "is_written_as_operator",
     "graph.unknown": "unknown_attribute",
