@@ -296,6 +296,8 @@ class Lowering {
             if (++reads[o.index()] == 1) output_of[o.index()] = static_cast<int32_t>(k);
         }
         for (const uint32_t slot : p_.results) p_.output_of_result.push_back(reads[slot] == 1 ? output_of[slot] : -1);
+        for (Instruction& ins : p_.instructions)
+            ins.leaves = ins.callee.n_out > 0 && p_.output_of_result[ins.first_result] >= 0;
     }
 
     // Whether the program is one native step whose inputs are feeds and constants, and whose results are the outputs.
@@ -338,6 +340,7 @@ class Lowering {
                 if (o.constant() || read_later[o.index()]) continue;
                 read_later[o.index()] = true;
                 o.code |= Operand::kLastUse;
+                p_.instructions[i].releases = true;
             }
         }
         renumber();
@@ -358,6 +361,7 @@ class Lowering {
         for (Feed& feed : p_.feeds) {
             take(feed.slot);
             take(feed.lent_slot);
+            if (feed.lent_anew) ++n;
         }
         for (size_t i = 0; i < p_.instructions.size(); ++i) {
             const Instruction& ins = p_.instructions[i];

@@ -43,6 +43,8 @@ struct Instruction {
     bool in_place = false;  // a native step that may write over inputs nobody reads any more
     bool anew = false;  // some operand is
     bool anew_constant = false;  // some constant is
+    bool releases = false;  // some operand is read for the last time
+    bool leaves = false;  // its first result is an output of the plan and nothing else
     const NativeStep* native = nullptr;  // the callee then only tells the number of results
 };
 
@@ -54,7 +56,7 @@ struct Feed {
     std::vector<npy_intp> dims;  // >= 0 a size, -1 anything, -2 - k the k-th symbolic size
     uint32_t slot = kNoSlot;  // kNoSlot: nothing reads it
     uint32_t lent_slot = kNoSlot;  // a read-only view for the functions it is lent to
-    bool lent_anew = false;  // several functions are lent it
+    bool lent_anew = false;  // several functions are lent it: in one thread, the slot behind has the argument itself
     Ref name;
 };
 
