@@ -26,7 +26,7 @@ class Tally:
 
     def __str__(self) -> str:
         counts = ", ".join(
-            f"{self.counts[word]} {word}" for word in ("programs", "runs", RIGHT, REFUSED, UNCLEAR, WRONG)
+            f"{self.counts[word]} {word}" for word in ("programs", "runs", RIGHT, "plainly", REFUSED, UNCLEAR, WRONG)
         )
         lines = [f"{count:8}  {text}" for text, count in self.reasons.most_common(40)]
         return "\n".join([counts, *lines])
@@ -55,6 +55,7 @@ def check(seeds: range, gradients: bool) -> dict[str, Any]:
                 continue
             counts["runs"] += 1
             counts[found] += 1
+            counts["plainly"] += why == "plainly"
             if found in (REFUSED, UNCLEAR):
                 reasons[f"{found}: {reason(why)}"] += 1
             if found in (WRONG, UNCLEAR) and len(failures) < 6:

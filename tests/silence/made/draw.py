@@ -26,12 +26,13 @@ class Draw:
     """Random choices among the variables."""
 
     def __init__(self, r: random.Random, variables: dict[str, Any], smooth: bool) -> None:
-        self.variables, self.smooth = variables, smooth
+        self.variables, self.smooth, self.defined = variables, smooth, {*variables}
         self.pick, self.below, self.random = r.choice, r.randrange, r.random
         self.count = 0
 
     def named(self, accept: Callable[[Any], Any]) -> list[str]:
-        return [name for name, value in self.variables.items() if accept(value)]
+        every = [name for name in self.variables if name not in self.defined and name != "__builtins__"]
+        return [name for name in every if accept(self.variables[name])]
 
     def array(self, accept: Callable[[Any], Any] = lambda a: True) -> str:
         """A variable that is an array, a recent one more often; one that is accepted, if there is any."""

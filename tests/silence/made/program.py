@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..arguments import Several, array
-from . import blocks, statements
+from . import blocks, branches, loops, making, statements
 from .draw import KINDS, Draw
 from .helpers import SOURCE, names
 
-assert blocks, statements
+assert all((blocks, branches, loops, making, statements))
 
 DTYPES = ["f8", "f8", "f8", "f8", "f4", "i8", "i1", "?", "c16"]
 SHAPES = ["4", "3,2", "2,2", "", "1", "0", "2,3", "5"]
@@ -26,7 +26,8 @@ GLOBALS, STEPS = names(), names(complexes=True)
 
 @dataclass(frozen=True)
 class Program:
-    """Texts of arguments (``same`` is the one before it once more), statements, names that are returned."""
+    """Texts of arguments (``same`` is the one before it once more, ``overlapping`` is it backwards, ``now and then`` in
+    every other call), statements, names that are returned."""
 
     arguments: tuple[str, ...]
     lines: tuple[str, ...]
@@ -49,7 +50,9 @@ class Program:
             if text == "same":
                 made.append(made[-1])
             elif text == "overlapping":
-                made.append(made[-1][::-1] if made[-1].ndim else made[-1][...])
+                made.append(reversed_view(made[-1]))
+            elif text == "now and then":
+                made.append(reversed_view(made[-1]) if seed % 2 == 0 else np.array(reversed_view(made[-1])))
             else:
                 made.append(array(text, seed + 10 * k))
         return list(made)
@@ -57,11 +60,12 @@ class Program:
     def source(self, way: str, seeds: tuple[int, ...]) -> str:
         """Python to paste."""
         text = self.text()
-        used = [source for name, source in SOURCE.items() if re.search(rf"\b{name}\(", text)]
+        used = [source for name, source in SOURCE.items() if re.search(rf"\b{name}\b", text)]
         found = ["import math", "import numpy as np, pyop", *used, text]
         imports = "from tests.silence.made.program import Program"
         found += [f"# way: {way}", imports, f"make = Program({self.arguments!r}, (), ()).make"]
         run = {"compile": "pyop.compile(f)", "unoptimized": "pyop.compile(f, optimize=False)"}
+        run["threads"] = "pyop.compile(f, threads=2)"
         made = run.get(way, "pyop.trace(f, *map(pyop.Spec.of, make(1))).compile()" if way == "plan" else None)
         if made is None:
             found.append("loss = lambda *x: sum(np.sum(r * (k + 1.0)) for k, r in enumerate(f(*x)))")
@@ -77,29 +81,37 @@ class Program:
         return "\n".join(found)
 
 
+def reversed_view(a: np.ndarray) -> np.ndarray:
+    return a[::-1] if a.ndim else a[...]
+
+
 def random_program(seed: int, *, smooth: bool = False) -> Program:
     """Grown statement by statement, each tried; one that NumPy refuses is seldom kept."""
     r = random.Random(seed)
     arguments = [random_argument(r, smooth)]
     while r.random() < 0.4 and len(arguments) < 3:
-        arguments.append(r.choice(["same", "overlapping"]) if r.random() < 0.12 else random_argument(r, smooth))
+        beside = ["same", "overlapping", "now and then"][: 1 if smooth else None]
+        arguments.append(r.choice(beside) if r.random() < 0.2 else random_argument(r, smooth))
     program = Program(tuple(arguments), (), ())
-    variables = {f"x{k}": a for k, a in enumerate(program.make(1))}
+    variables = dict(GLOBALS)
     d = Draw(r, variables, smooth)
+    variables |= {f"x{k}": a for k, a in enumerate(program.make(1))}
     fit = [(weight, maker) for weight, is_smooth, maker in KINDS.values() if is_smooth or not smooth]
     # Few kinds in each program: some write by key, others only by operators or by no name but the first.
     makers = r.sample(fit, r.randrange(4, 14))
     lines: list[str] = []
     if r.random() < 0.8:
         lines.append("v0 = x0 * 1.0" if smooth or r.random() < 0.5 else "v0 = x0.copy()")
-        exec(lines[0], GLOBALS, variables)
+        exec(lines[0], variables)
     wanted = r.randrange(2, 9)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for _ in range(3 * wanted):
+            if not d.named(lambda a: isinstance(a, np.ndarray) and a.dtype != object):
+                break  # all names are bound to something else by now
             line = r.choices([maker for _, maker in makers], [weight for weight, _ in makers])[0](d)
             try:
-                exec(line, GLOBALS, variables)
+                exec(line, variables)
             except Exception:
                 # What nobody reads a plan does not compute, so it does not raise either.
                 if r.random() > 0.03 or smooth or re.match(r"v\d+ = ", line):
@@ -107,7 +119,7 @@ def random_program(seed: int, *, smooth: bool = False) -> Program:
             lines.append(line)
             if len(lines) > wanted:
                 break
-    every = [name for name, value in variables.items() if returnable(value, smooth)]
+    every = d.named(lambda value: returnable(value, smooth))
     mine = [name for name in every if name[0] != "x"] if r.random() < 0.9 else []
     results = r.sample(mine or every, min(len(mine or every), r.randrange(1, 4)))
     return Program(program.arguments, tuple(lines), tuple(results))

@@ -11,7 +11,7 @@ import numpy as np
 
 import pyop
 
-from ..compare import aliased, differs, public_type, sharing, state_of
+from ..compare import aliased, differs, kept, public_type, sharing, state_of
 from ..derivatives import differentiated, leaves
 from ..judge import FAILURES, REFUSED, REMEDY, RIGHT, UNCLEAR, WRONG, Outcome, said
 from .program import Program
@@ -19,10 +19,12 @@ from .program import Program
 WAYS: dict[str, Callable[[Callable[..., Any], list[Any]], Any]] = {
     "compile": lambda f, given: pyop.compile(f),
     "unoptimized": lambda f, given: pyop.compile(f, optimize=False),
+    "threads": lambda f, given: pyop.compile(f, threads=2),
     "plan": lambda f, given: pyop.trace(f, *map(pyop.Spec.of, given)).compile(),
 }
 GRADIENTS = ("reverse", "forward", "reverse, compiled", "forward, compiled")
 SEEDS = (1, 2)
+CALLS = (1, 2, 3, 2)
 INVALID = (NameError, SyntaxError, UnboundLocalError)
 
 
@@ -45,14 +47,16 @@ def refusal(error: BaseException) -> Outcome:
 
 
 def outcome(program: Program, way: str) -> Outcome:
-    """What becomes of a program: of two calls with other numbers, the worse."""
+    """What becomes of a program: of several calls with other numbers, the worst; ``plainly`` if one ran as it is."""
     if way in GRADIENTS:
         return gradient_outcome(program, way)
     function = program.function()
     other: Any = None
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    earlier: list[tuple[Any, Any]] = []
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for seed in SEEDS:
+        warnings.simplefilter("always", pyop.RetraceWarning)
+        for seed in CALLS:
             plain, mine = program.make(seed), program.make(seed)
             want, expected = run(function, plain)
             if isinstance(expected, INVALID):
@@ -70,9 +74,14 @@ def outcome(program: Program, way: str) -> Outcome:
                 and (different := aliased(shared, beside(sharing(got, mine), scalars)))
             ):
                 found = WRONG, different
+            for result, copy in earlier:
+                if found[0] == RIGHT and (different := differs(copy, result, "result of an earlier call")):
+                    found = WRONG, different
             if found[0] != RIGHT:
                 return found
-    return RIGHT, ""
+            if error is None and not shared:
+                earlier.append((got, kept(got)))
+    return RIGHT, "plainly" if caught else ""
 
 
 def scalar_places(tree: Any, where: str) -> set[str]:

@@ -41,9 +41,15 @@ def candidates(program: Program) -> Iterator[Program]:
     for k in range(len(program.lines) - 1, -1, -1):
         yield replace(program, lines=program.lines[:k] + program.lines[k + 1 :])
     for k, line in enumerate(program.lines):
-        _, *body = line.split("\n")
-        if body:
-            yield replace(program, lines=(*program.lines[:k], body[0].strip(), *program.lines[k + 1 :]))
+        head, *body = line.split("\n")
+        if not body:
+            continue
+        indented = [row for row in body if row.startswith("    ")]
+        smaller = ["\n".join(row[4:] for row in indented), *(row.strip() for row in body)]
+        smaller += ["\n".join([head, *body[:at], *body[at + 1 :]]) for at in range(len(body)) if len(body) > 1]
+        for text in smaller:
+            if text and text != line:
+                yield replace(program, lines=(*program.lines[:k], text, *program.lines[k + 1 :]))
     last = len(program.arguments) - 1
     if last and not any(f"x{last}" in line for line in [*program.lines, *program.results]):
         yield replace(program, arguments=program.arguments[:-1])
