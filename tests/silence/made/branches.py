@@ -7,9 +7,18 @@ from .draw import Draw, kind
 
 def question(d: Draw, a: str, b: str) -> str:
     e = f"{a}.flat[0]" if d.random() < 0.3 else f"{a}.ravel()[0]"
-    texts = [f"{a}.sum() > 0", f"{e} > 0.1", f"{e} < {b}.sum()", f"not {e} > 0", f"0 < {a}.mean() < 2"]
-    texts += [f"{a}.max() > {b}.min()", f"({a} > 0).all()", f"np.any({a} < 0)", f"{e} > 0 or {b}.sum() > 1"]
-    texts += [f"{a}.sum() > 0 and {b}.sum() < 3", f"np.allclose({a}, {b})", f"np.array_equal({a}, {b})"]
+    # No ties: an imaginary step would decide them.
+    texts = [
+        f"{a}.sum() > 0.123",
+        f"{e} > 0.123",
+        f"{e} < {b}.sum() + 0.3",
+        f"not {e} > 0.3",
+        f"0.1 < {a}.mean() < 2.1",
+    ]
+    texts += [f"{a}.max() > {b}.min() + 0.3", f"({a} > 0.123).all()", f"np.any({a} < 0.123)"]
+    texts += [f"{a}.sum() > 0.123 and {b}.sum() < 3.1", f"{e} > 0.123 or {b}.sum() > 1.1"]
+    if not d.smooth:
+        texts += [f"np.allclose({a}, {b})", f"np.array_equal({a}, {b})", f"{a}.sum() > 0", f"{e} == 0"]
     return d.pick(texts)
 
 

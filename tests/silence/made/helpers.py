@@ -25,8 +25,8 @@ SOURCE = {
         "class Field:\n    scale = 0.5\n    def __init__(self, v):\n        self.v = v\n"
         "    def __iadd__(self, other):\n        self.v += other * self.scale\n        return self\n"
     ),
-    "early": "def early(a):\n    if a.sum() > 0:\n        return a * 2.0\n    a += 1.0\n    return a\n",
-    "larger": "def larger(a, b):\n    return a if a.sum() > b.sum() else b\n",
+    "early": "def early(a):\n    if a.sum() > 0.123:\n        return a * 2.0\n    a += 1.0\n    return a\n",
+    "larger": "def larger(a, b):\n    return a if a.sum() > b.sum() + 0.3 else b\n",
     "halves": "def halves(a):\n    for k in range(2):\n        a *= 0.5\n        yield a[k:]\n",
     "summed": (
         "def summed(a):\n    total = 0.0\n    def add(x):\n        nonlocal total\n        total = total + x\n"
