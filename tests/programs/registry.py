@@ -64,6 +64,15 @@ def kernel(
 
 def kernels() -> dict[str, Kernel]:
     """All of them, by name."""
-    for family in FAMILIES:
+    return _of(FAMILIES)
+
+
+def traps() -> dict[str, Kernel]:
+    """Small programs that are easily followed wrongly, by name."""
+    return _of(("traps", "turns"))
+
+
+def _of(families: tuple[str, ...]) -> dict[str, Kernel]:
+    for family in families:
         importlib.import_module(f"{__package__}.{family}")
-    return dict(_kernels)
+    return {name: one for name, one in _kernels.items() if one.family in families}
