@@ -32,6 +32,7 @@ FILLED_BY = {
     "count_along": "gradients.adjoints",
     "put": "gradients.adjoints",
     "store": "gradients.store",
+    "fresh": "gradients.fresh",
     "recorded_types": "autograd.batched",
     "batched_array": "autograd.batched",
     "batched_scalar": "autograd.batched",

@@ -3,6 +3,7 @@
 #include "array/call/lend.h"
 #include "graph/build.h"
 #include "graph/passes/rewrite.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -61,6 +62,8 @@ int fold(Rewrite& r) {
     for (uint32_t i = 0; i < r.n_nodes; ++i) {
         if (!r.live[i] || r.same_as[i] != i) continue;
         if (r.g.node(i).kind() != NodeKind::Py || r.g.node(i).stateful()) continue;
+        // It is made to be written, or to be the caller's.
+        if (r.g.node_as<PyNode>(i).fn() == up_calls.fresh) continue;
         if (r.folded_results(i)) {
             ++r.folded;
             continue;

@@ -171,6 +171,7 @@ class Merger {
             ++r_.merged;
             return 0;
         }
+        if (call.fn() == up_calls.fresh) return 0;  // each is written for itself
         if (!node.inputs().empty()) {
             uint32_t& first = first_reader_[r_.resolve(node.inputs()[0]).node];
             if (first == kFree) {

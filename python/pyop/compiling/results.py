@@ -88,6 +88,8 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
             f"{name} returned a dict with the text of a symbolic array as a key, where NumPy has the text of its "
             "numbers: make such keys of what the compiled function returns"
         )
+    if graph._twins is not None:
+        _make_fresh(leaves)
     if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
         graph.output(result)
         return None
@@ -136,6 +138,16 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         return np.ndarray.item
     graph.output(tuple(values))
     return _Finish(template, structure)
+
+
+def _make_fresh(leaves: list[Any]) -> None:
+    """Have what the function made of no argument, and returns, made anew in each call, with all that shows it."""
+    from ..gradients.fresh import fresh  # on first use: `import pyop` stays light
+    from ..graph.known import is_known
+
+    for leaf in leaves:
+        if type(leaf) is Value and is_known(root := leaf._root()) and not leaf._is_scalar:
+            leaf._write_root(apply(fresh, (root,), {}, root.spec, name="fresh", scalar=False))
 
 
 def merges_copies(owners: Owners) -> bool:

@@ -286,7 +286,7 @@ class Tracer:
         graph = Graph(name=check_name(self.name))
         fn = self.fn
         if self.by_twins:
-            from ..tracing import made  # noqa: F401  # on first use
+            from ..tracing import literals  # noqa: F401  # the stand-ins: on first use
             from ..tracing.twins import Twins
 
             graph._twins = twins = Twins()

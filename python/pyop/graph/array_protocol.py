@@ -29,7 +29,7 @@ from .sizes import apply, holds
 from .unknown import unknown_attribute
 from .views import share
 
-__all__ = ["array_function", "array_ufunc", "to_specs"]
+__all__ = ["ANSWERED", "array_function", "array_ufunc", "to_specs"]
 
 
 def to_specs(x: Any) -> Any:
@@ -97,7 +97,7 @@ def array_function(
     refused = _REFUSED.get(func)
     if refused is not None:
         raise refusal(f"{_name(func)} {refused}")
-    answer = _ANSWERED.get(func)
+    answer = ANSWERED.get(func)
     if answer is not None:
         return answer(func, *args, **kwargs)
     if kwargs.get("overwrite_input"):
@@ -239,7 +239,7 @@ def _by_dtype(func: Any, *args: Any) -> Any:
     return func(*(np.empty(0, _dtype(func, arg)) if isinstance(arg, Value) else arg for arg in args))
 
 
-_ANSWERED: dict[Any, Callable[..., Any]] = {
+ANSWERED: dict[Any, Callable[..., Any]] = {
     np.shape: _shape_asked,
     np.ndim: _ndim,
     np.size: _size,

@@ -45,7 +45,7 @@ class Graph(GraphBase):
     {'r': array(8.)}
     """
 
-    __slots__ = ("__weakref__", "_kept", "_name", "_outputs", "_plans", "_twins")
+    __slots__ = ("__weakref__", "_kept", "_known", "_name", "_outputs", "_plans", "_twins")
 
     _name: str
     # Where the outputs are, not Values: those would keep the graph alive in a cycle.
@@ -53,6 +53,8 @@ class Graph(GraphBase):
     _plans: dict[Any, Plan]
     # What the functions of nodes need to be alive and do not own.
     _kept: list[Any]
+    # Of `pyop.graph.known`, by the number of the node.
+    _known: dict[int, bool]
     # The `pyop.tracing.twins.Twins` that are called to build it, if any.
     _twins: Any
 
@@ -61,6 +63,7 @@ class Graph(GraphBase):
         self._outputs = None
         self._plans = {}
         self._kept = []
+        self._known = {}
         self._twins = None
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core import Value
+from .._core import GraphBase, Value
 from ..declare.dims import Dim
 from ..declare.rebuild import call_with_sizes, walk
 from . import calls
@@ -25,8 +25,9 @@ def apply(
     *,
     name: str,
     scalar: bool | None = None,
+    graph: GraphBase | None = None,
 ) -> Any:
-    """As `pyop.graph.calls.apply`, with Dims among the arguments.
+    """As `pyop.graph.calls.apply`, with Dims among the arguments. `graph`: where no Value is among them.
 
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
@@ -39,7 +40,7 @@ def apply(
         return calls.apply(func, args, kwargs, specs, name=name, scalar=scalar)
     dims = [leaf for leaf in walk((args, kwargs)) if isinstance(leaf, Dim)]
     names = sorted({name for dim in dims for name in dim.names})
-    carriers = {size: _carrier(size, args, kwargs, name) for size in names}
+    carriers = {size: _carrier(size, args, kwargs, name, graph) for size in names}
     return calls.apply(call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name, scalar=scalar)
 
 
@@ -63,9 +64,8 @@ def holds(x: Any, kind: type) -> bool:
     return False
 
 
-def _carrier(size: str, args: Any, kwargs: Any, name: str) -> tuple[Any, int]:
+def _carrier(size: str, args: Any, kwargs: Any, name: str, graph: GraphBase | None) -> tuple[Any, int]:
     """A Value and which of its axes has this size."""
-    graph = None
     for value in walk((args, kwargs)):
         if not isinstance(value, Value):
             continue

@@ -17,7 +17,7 @@ from .._tree import flatten
 from ..declare.rebuild import walk
 from .forms import found
 
-__all__ = ["share"]
+__all__ = ["share", "share_copy"]
 
 _VIEWS = found(
     *("reshape", "ravel", "transpose", "permute_dims", "matrix_transpose", "linalg.matrix_transpose", "swapaxes"),
@@ -70,6 +70,11 @@ def share(
             value._show(bases[0], read_only, _is_certain(func, args, bases[0]))
         if func is np.imag and (value.dtype is None or bases[0].dtype is None or bases[0].dtype.kind != "c"):
             value._set_read_only()
+
+
+def share_copy(made: Any, x: Any) -> None:
+    """Tell a Value, new, that it is another one or a copy of it, which is not known."""
+    made._show(x, False, False)
 
 
 def _is_view(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

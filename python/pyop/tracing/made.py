@@ -1,23 +1,33 @@
 """Arrays that a function makes of no symbolic array, as Values: what stands for NumPy's functions in twins.
 
 What such an array holds is known, so it is a constant of the graph, in memory of the function's own: it can be written,
-by which it becomes what the function writes.
+by which it becomes what the function writes. `literals` has ``np.array`` and its kin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from .._core import Value
+from ..declare.dims import Dim
+from ..declare.rebuild import replaced, walk
+from ..declare.spec import Spec
+from ..gradients.fresh import fresh
+from ..graph.array_protocol import ANSWERED
 from ..graph.graph import Graph
+from ..graph.sizes import apply, holds
 from .twins import graph_under_twins, stand_in
 
 __all__ = ["made_value"]
 
 _KINDS = "biufc"
+_CALLABLE = (FunctionType, BuiltinFunctionType, type)
 
 
 def made_value(graph: Graph, array: Any) -> Any:
@@ -36,16 +46,141 @@ def made_value(graph: Graph, array: Any) -> Any:
     return graph._add_constant(array, "array")
 
 
+def _is_uniform(original: Any, array: Any, args: Any, kwargs: Any) -> bool:
+    """Whether all its elements are the same, in C order."""
+    fill = kwargs.get("fill_value", args[1] if len(args) > 1 else 0)
+    known = original in _EMPTY or (original in _FULL and np.ndim(fill) == 0)
+    return known and bool(array.flags.c_contiguous) and array.dtype.kind in _KINDS
+
+
+def _uniform(graph: Graph, array: Any, shape: Any) -> Any:
+    """A Value for an array all of whose elements are the same, in C order; made when the graph runs."""
+    item = graph._add_constant(np.array(array.flat[0]) if array.size else np.zeros((), array.dtype), "element")
+    return apply(fresh, (item, shape), {}, Spec(array.dtype, shape), name="array", scalar=False)
+
+
 def _made(original: Callable[..., Any]) -> Callable[..., Any]:
     """The function with Values for the arrays that it makes."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
+        graph = graph_under_twins()
+        if graph is None:
+            return original(*args, **kwargs)
+        if original in _OF_SIZES and holds((args, kwargs), Dim) and not holds((args, kwargs), Value):
+            return _made_of_sizes(graph, original, args, kwargs)
         made = original(*args, **kwargs)
-        graph = None if type(made) is Value else graph_under_twins()
-        return made if graph is None else made_value(graph, made)
+        kind = type(made)
+        if kind is Value:
+            return made
+        if kind is np.ndarray:
+            if not _is_new(made, args, kwargs):
+                return made
+            if made.nbytes > _LARGE and _is_uniform(original, made, args, kwargs):
+                return _uniform(graph, made, made.shape)
+            return made_value(graph, made)
+        if issubclass(kind, (tuple, list)) and _are_new(made, args, kwargs):
+            items = [made_value(graph, x) for x in made]
+            return kind(items) if kind in (tuple, list) else kind(*items)
+        return made
 
     return make
 
 
-for _original in (np.zeros, np.ones, np.empty, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.full):
-    stand_in(_original, _made(_original))
+def _are_new(made: Any, args: Any, kwargs: Any) -> bool:
+    """Whether there are arrays among several results, all of them memory of their own."""
+    found = [x for x in made if type(x) is np.ndarray]
+    return bool(found) and all(_is_new(x, args, kwargs, [y for y in found if y is not x]) for x in found)
+
+
+def _is_new(array: Any, args: Any, kwargs: Any, others: Any = ()) -> bool:
+    """Whether it is memory that NumPy has made in this call, and nobody else has."""
+    base = array if array.base is None else array.base
+    if type(base) is not np.ndarray or not base.flags.owndata:
+        return False
+    given = [*walk((args, kwargs, others))]
+    if any(isinstance(x, _CALLABLE) and not isinstance(x, type) for x in given):
+        return False  # it may have returned whatever it holds
+    return not any(isinstance(x, np.ndarray) and np.may_share_memory(x, array) for x in given)
+
+
+# --- of symbolic sizes
+
+_RANGES = (np.arange, np.eye, np.identity, np.linspace, np.tri, np.logspace, np.geomspace, np.indices)
+_WINDOWS = (np.hanning, np.hamming, np.bartlett, np.blackman)
+_OF_SIZES: frozenset[Any] = frozenset((np.zeros, np.ones, np.empty, np.full, *_RANGES, *_WINDOWS))
+_LIKE = frozenset((np.zeros_like, np.ones_like, np.full_like, np.empty_like))
+_FULL = frozenset((np.full, np.full_like))
+_EMPTY = frozenset((np.zeros, np.ones, np.empty)) | (_LIKE - _FULL)
+_LARGE = 1 << 16  # bytes: a constant costs as much to copy as the array to fill, but is there all the time
+_TRIED = (7, 11, 2, 1, 0)
+
+
+def _made_of_sizes(graph: Graph, original: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A node that makes the array: its sizes are known when the graph runs."""
+    dims = {leaf for leaf in walk((args, kwargs)) if isinstance(leaf, Dim)}
+    names = sorted({name for dim in dims for name in dim.names})
+    found = []
+    for k in range(len(_TRIED)):
+        env = {name: _TRIED[k] + 2 * i for i, name in enumerate(names)}
+        tried = replaced((args, kwargs), functools.partial(_evaluated, env))
+        try:
+            found.append((env, original(*tried[0], **tried[1])))
+        except ValueError:  # of a size that is negative here
+            if k < 2:
+                raise
+    sample = found[0][1]
+    if type(sample) is not np.ndarray or len({made.ndim for _, made in found}) > 1:
+        return original(*args, **kwargs)  # its error
+    candidates = [*dims, *map(Dim, names)]
+    if _is_uniform(original, sample, args, kwargs) and original not in _LIKE:
+        sizes = args[0] if args else kwargs["shape"]
+        return _uniform(graph, sample, tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,))
+    shape = tuple(_size([(env, made.shape[k]) for env, made in found], candidates) for k in range(sample.ndim))
+    return apply(original, args, kwargs, Spec(sample.dtype, shape), name=original.__name__, scalar=False, graph=graph)
+
+
+def _evaluated(env: dict[str, int], x: Any) -> Any:
+    return x.evaluate(env) if isinstance(x, Dim) else x
+
+
+def _size(seen: list[tuple[dict[str, int], int]], candidates: list[Dim]) -> Any:
+    """The size that was seen to be so for these numbers; None if no expression at hand says it."""
+    if len({size for _, size in seen}) == 1:
+        return seen[0][1]
+    for dim in candidates:
+        if all(dim.evaluate(env) == size for env, size in seen):
+            return dim
+    return None
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
+    """``np.full`` of a Value."""
+    if graph_under_twins() is None or type(fill_value) is not Value or fill_value.dtype is None or options:
+        return _made(np.full)(shape, fill_value, dtype, order, **options)
+    made = _made(np.zeros)(shape, fill_value.dtype if dtype is None else dtype, order)
+    made[...] = fill_value
+    return made
+
+
+def _length(x: Any) -> Any:
+    """``len(x)``, which may be a symbolic size."""
+    if type(x) is Value and graph_under_twins() is not None and x.shape and isinstance(x.shape[0], Dim):
+        return x.shape[0]
+    return len(x)
+
+
+def _functions() -> Iterator[Any]:
+    for module in (np, np.linalg, np.fft):
+        for name in dir(module):
+            if name.startswith("_") or name in sys.modules:
+                continue
+            found = vars(module).get(name)
+            if isinstance(found, (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum))):
+                yield found
+
+
+for _original in _functions():
+    if _original not in ANSWERED:  # those look at who asks
+        stand_in(_original, _made(_original))
+stand_in(np.full, _full)
+stand_in(len, _length)
