@@ -61,7 +61,8 @@ PyMethodDef functions[] = {
 
 int autograd_init(PyObject* module) {
     if (grad_node_init(module) < 0 || tensor_init(module) < 0 || function_class_init(module) < 0 ||
-        modes_init(module) < 0 || forward_init(module) < 0 || transformations_init(module) < 0)
+        modes_init(module) < 0 || forward_init(module) < 0 || transformations_init(module) < 0 ||
+        plain_vjp_init(module) < 0)
         return -1;
     Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
     if (!numpy || builtin_init(numpy.get()) < 0) return -1;

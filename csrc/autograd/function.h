@@ -55,7 +55,7 @@ PyObject* function_record(PyObject* self, PyObject* const* args, Py_ssize_t n);
 
 // (fn, args, rule): calls a `fn` that returns one array on the arrays of Tensors and on arrays, and records that as
 // recording.py would. None, before `fn` is called, where it is not that plain: other arguments, nothing to record, a
-// run forward.
+// run forward. With a fourth, `fn` has been called, and has returned that.
 PyObject* function_call_recorded(PyObject* self, PyObject* const* args, Py_ssize_t n);
 
 // One call of a Function, while forward and setup_context run.

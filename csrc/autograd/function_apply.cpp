@@ -304,10 +304,11 @@ Ref kept(PyObject* argument) {
 }  // namespace
 
 PyObject* function_call_recorded(PyObject* self, PyObject* const* args, Py_ssize_t n) {
-    if (n != 3 || !PyTuple_Check(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "_call(fn, tensors, rule)");
+    if ((n != 3 && n != 4) || !PyTuple_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "_call(fn, tensors, rule, result=)");
         return nullptr;
     }
+    const bool was_called = n == 4;
     const Py_ssize_t count = PyTuple_GET_SIZE(args[1]);
     StackRefs<10> arrays(static_cast<size_t>(count) + 1);
     bool recorded = false;
@@ -321,9 +322,9 @@ PyObject* function_call_recorded(PyObject* self, PyObject* const* args, Py_ssize
         }
         arrays[static_cast<size_t>(i) + 1] = Py_NewRef(item);
     }
-    if (!recorded || !is_recording() || any_forward_run()) Py_RETURN_NONE;
-    Ref result;
-    {
+    if (!was_called && (!recorded || !is_recording() || any_forward_run())) Py_RETURN_NONE;
+    Ref result = was_called ? Ref::borrow(args[3]) : Ref();
+    if (!was_called) {
         const Recording off(false);
         result = Ref::steal(
             vectorcall_new(args[0], arrays.data() + 1, static_cast<size_t>(count) | PY_VECTORCALL_ARGUMENTS_OFFSET));

@@ -93,7 +93,8 @@ PyObject* function_class_fill(PyObject* self, PyObject* other) {
 
 PyMethodDef methods[] = {
     {"_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_call_recorded)), METH_FASTCALL,
-     "_call(fn, args, rule): calls fn on Tensors' arrays and arrays, and records it; None if that takes more."},
+     "_call(fn, args, rule, result=): calls fn (or takes what it has returned) on Tensors' arrays and arrays, and "
+     "records it; None if that takes more."},
     {"_fill", function_class_fill, METH_O, "_fill(other): takes the methods of another."},
     {"_flat", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_apply_flat)), METH_FASTCALL,
      "_flat(args, kwargs, tree): a call whose positional arguments are flat."},

@@ -104,17 +104,21 @@ int tensor_set_argument(TensorObject* t, bool on) {
     return 0;
 }
 
-int check_argument(const TensorObject* t) {
-    if (!t->extra || !t->extra->print || fingerprint(t->data, Reading::Wholly) == t->extra->print) return 0;
-    Ref shape = shape_text(PyArray_DIMS(t->data), PyArray_NDIM(t->data));
+int written_argument_error(PyArrayObject* argument) {
+    Ref shape = shape_text(PyArray_DIMS(argument), PyArray_NDIM(argument));
     if (shape)
         PyErr_Format(
             PyExc_RuntimeError,
             "an argument of the function that is differentiated, a %S array of shape %U, has been written into "
             "by another array over its memory, which no derivative follows: let the function compute with a "
             "copy (x.copy()), or write after the derivative is taken",
-            PyArray_DESCR(t->data), shape.get());
+            PyArray_DESCR(argument), shape.get());
     return -1;
+}
+
+int check_argument(const TensorObject* t) {
+    if (!t->extra || !t->extra->print || fingerprint(t->data, Reading::Wholly) == t->extra->print) return 0;
+    return written_argument_error(t->data);
 }
 
 PyArrayObject* owner_of(PyArrayObject* array) {

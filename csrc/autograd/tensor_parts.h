@@ -33,6 +33,9 @@ PyObject* tensor_in_place(const InPlace& how, PyObject* a, PyObject* b);
 // whose function works here.
 bool is_differentiated(TensorObject* t);
 
+// tensor.cpp: an argument of a function that is differentiated was written into. Always -1.
+PYOP_COLD int written_argument_error(PyArrayObject* argument);
+
 // hooks.cpp: handles, new references
 PyObject* tensor_add_hook(TensorObject* t, PyObject* hook);
 PyObject* tensor_add_post_hook(TensorObject* t, PyObject* hook);

@@ -6,5 +6,6 @@
 namespace pyop {
 
 int transformations_init(PyObject* module);
+int plain_vjp_init(PyObject* module);  // plain_vjp.cpp
 
 }  // namespace pyop

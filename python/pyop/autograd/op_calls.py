@@ -17,7 +17,7 @@ from . import recording
 from .batch_calls import one_by_one
 from .batched import EXAMPLES, level_of
 
-__all__ = ["call_op", "call_rule"]
+__all__ = ["call_op", "call_rule", "class_of_arrays"]
 
 _classes: dict[str, FunctionClass] = {}
 _classes_of_arrays: dict[str, FunctionClass] = {}
@@ -27,10 +27,7 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of an op with Tensors, or examples under vmap, among its arguments."""
     gradient: Any = op.contract.gradient
     if gradient is not None and gradient.of_arrays and not kwargs:
-        function = _classes_of_arrays.get(op.name)
-        if function is None:
-            function = _classes_of_arrays[op.name] = recording.class_of(op.name, _backward)
-        made = function._call(op, args, gradient.rule)
+        made = class_of_arrays(op.name)._call(op, args, gradient.rule)
         if made is not None:
             return made
     if not leaf_types((args, kwargs)).isdisjoint(EXAMPLES):
@@ -60,6 +57,14 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found, structure = flatten(result)
     made = _recorded(op.name, rule, args, kwargs, leaves + flatten(list(kwargs.values()))[0], found)
     return made[0] if structure.is_leaf else structure.unflatten(made)
+
+
+def class_of_arrays(name: str) -> FunctionClass:
+    """The class of nodes for ops of arrays that return one, by name."""
+    function = _classes_of_arrays.get(name)
+    if function is None:
+        function = _classes_of_arrays[name] = recording.class_of(name, _backward)
+    return function
 
 
 def _check_keywords(op: Op, kwargs: dict[str, Any]) -> None:

@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._core import Tensor, Value
+from .._core import Op, Tensor, Value
 from .._tree import flatten, leaf_types, map_leaves
 from ..autograd.batch_calls import one_by_one
 from ..autograd.batched import EXAMPLES, level_of
 from ..autograd.forward import jvp as push_tensors
 from ..autograd.linear import Alias
+from ..autograd.op_calls import class_of_arrays
 from ..containers import check_rules, plain_array
 from ..gradients import table
 from .marker import check_has_gradient
 from .opened import Argnums, Chosen, Opened, check_examples, check_like
 from .pulled import pull_in_graph
 
-__all__ = ["Eager", "pullback_of", "push_forward"]
+__all__ = ["Eager", "pullback_of", "push_forward", "vjp_of_op"]
 
 
 def _is_nested(kinds: set[type]) -> bool:
@@ -125,6 +126,43 @@ class Eager(Opened):
             return _jvp(at, tuple(inputs), tuple(tangents))[1]
 
         return chosen.forward_jacobian(inputs, push, lambda: f(*args, **kwargs))
+
+
+def vjp_of_op(op: Op, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Any]] | None:
+    """As `pyop.vjp` of an op at arrays, with a record only where somebody asks for more than one gradient of it; None
+    where it has to be recorded from the start, and nothing has been called."""
+    gradient: Any = op.contract.gradient
+    if gradient is None or not gradient.of_arrays or _core.graph_being_built() is not None:
+        return None
+    made = _core.plain_vjp(op, primals, gradient.backward_for_all(len(primals)))
+    if made is None:
+        return None
+    value, pull = made
+    if pull is None:
+        call = _called_before(op, primals, value)
+        return call.out(call.result), call.pullback(call.result)
+    recorded: list[Callable[[Any], Any]] = []
+
+    def pullback(ct: Any) -> Any:
+        found: Any = pull(ct)
+        if found is None:
+            pull.check()
+            if not recorded:
+                call = _called_before(op, primals, value)
+                recorded.append(call.pullback(call.result))
+            found = recorded[0](ct)
+        return found
+
+    return value, pullback
+
+
+def _called_before(op: Op, primals: tuple[Any, ...], value: Any) -> Eager:
+    """The record of a call that was made already."""
+    function = class_of_arrays(op.name)
+    rule = op.contract.gradient.rule
+    call = Eager(lambda *xs: function._call(op, xs, rule, value), primals, {}, tuple(range(len(primals))))
+    call.nested = False
+    return call
 
 
 def _jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from ..containers import plain_array
 from ..graph.graph import Graph
 from ..tracing.trace import trace
 from ..tracing.type_checks import refuse_exact_types
-from .eager import Eager
+from .eager import Eager, vjp_of_op
 from .inline import Inlined
 from .opened import Argnums, Opened, check_scalar
 from .symbolic import Symbolic
@@ -136,6 +136,10 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     >>> value, pullback(np.array([1.0, 10.0]))
     (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
     """
+    if type(f) is Op and not has_aux:
+        found = vjp_of_op(f, primals)
+        if found is not None:
+            return found
     f = _as_function(f)
     kind = _kind(f, primals)
     if kind is None:
