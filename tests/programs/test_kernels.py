@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from silence.hunt import in_children
 
-from .judge import RIGHT, WRONG, judge
-from .registry import kernels, traps
+import pyop
+
+from .judge import RIGHT, WRONG, Judgement, judge
+from .registry import Kernel, kernels, traps
+from .slopes import judge_slope
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kernels run in forked children")
 
 # How many of them are right as plans; raise it with what makes more of them so.
-FLOORS = {"kernels": 54, "traps": 19}
+SUITES: dict[str, tuple[Callable[[], dict[str, Kernel]], Callable[[Kernel], Judgement], int]] = {
+    "kernels": (kernels, judge, 54),
+    "traps": (traps, judge, 19),
+    "traps, unoptimized": (traps, lambda kernel: judge(kernel, lambda f: pyop.compile(f, optimize=False)), 19),
+    "traps, two threads": (traps, lambda kernel: judge(kernel, lambda f: pyop.compile(f, threads=2)), 19),
+    "slopes": (kernels, judge_slope, 46),
+}
 
 
-@pytest.mark.parametrize("which", FLOORS)
+@pytest.mark.parametrize("which", SUITES)
 def test_kernels(which: str) -> None:
-    found = {"kernels": kernels, "traps": traps}[which]()
+    suite, judged_by, floor = SUITES[which]
+    found = suite()
     names = list(found)
 
     def outcome(name: str) -> list[str]:
-        judgement = judge(found[name])
+        judgement = judged_by(found[name])
         return [judgement.outcome, judgement.why]
 
     judged = in_children(names, outcome, limit=120.0)
@@ -34,7 +45,7 @@ def test_kernels(which: str) -> None:
     counts = Counter(outcome for outcome, _ in outcomes.values())
     wrong = {name: why for name, (outcome, why) in outcomes.items() if outcome in (WRONG, "broken")}
     assert not wrong
-    assert counts[RIGHT] >= FLOORS[which], {n: why[:160] for n, (outcome, why) in outcomes.items() if outcome != RIGHT}
+    assert counts[RIGHT] >= floor, {n: why[:160] for n, (outcome, why) in outcomes.items() if outcome != RIGHT}
 
 
 def test_there_are_many() -> None:
