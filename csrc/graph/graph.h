@@ -52,6 +52,11 @@ class Graph {
     // Of a copy: where the node was created that it is a copy of. `text` is an interned str.
     void set_origin(uint32_t i, PyObject* text) { nodes_[i]->site = intern_site({nullptr, 0, text}); }
 
+    // The nodes from `first` on have become the body of a loop: they have no effects here.
+    void absorb(size_t first) {
+        for (size_t i = first; i < nodes_.size(); ++i) nodes_[i]->absorb();
+    }
+
     // What folding has computed, once for all plans: a tuple of read-only arrays, or null. Borrowed.
     PyObject* folded(uint32_t i) const;
     void keep_folded(uint32_t i, PyObject* results);  // unless it is known already

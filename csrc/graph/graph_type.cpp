@@ -230,6 +230,13 @@ PyObject* graph_finish(PyObject* self, PyObject* when) {
     Py_RETURN_NONE;
 }
 
+PyObject* graph_absorb(PyObject* self, PyObject* first) {
+    const size_t from = PyLong_AsSize_t(first);
+    if (PyErr_Occurred()) return nullptr;
+    graph_of(self).absorb(from);
+    Py_RETURN_NONE;
+}
+
 PyObject* graph_inputs(PyObject* self, void*) {
     const auto inputs = graph_of(self).inputs();
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
@@ -251,6 +258,7 @@ PyMethodDef graph_methods[] = {
     {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
     {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
     {"_finish", graph_finish, METH_O, "_finish(when): no node may be added any more."},
+    {"_absorb", graph_absorb, METH_O, "_absorb(first): nodes from there on are of a loop, and have no effects here."},
     {"_value", graph_value, METH_VARARGS, "_value(node, output) -> Value"},
     {"_set_origin", graph_set_origin, METH_VARARGS, "_set_origin(node, text): where what it is a copy of was created."},
     {},

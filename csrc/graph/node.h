@@ -1,7 +1,7 @@
 // graph/node.h: Node and its kinds: one application of an operation inside a graph.
 //
-// A Graph owns its nodes and only ever appends; a node never changes after it was added, so an index is a
-// lasting name for it and plans may point into it. What a node owns of Python it owns through SharedRef,
+// A Graph owns its nodes and only ever appends; a node never changes after it was added (but for `absorb`), so an index
+// is a lasting name for it and plans may point into it. What a node owns of Python it owns through SharedRef,
 // since the last owner of a graph's nodes may be a C++ thread (runtime/shared_ref.h).
 #pragma once
 
@@ -33,6 +33,8 @@ class Node {
 
     NodeKind kind() const { return kind_; }
     bool stateful() const { return stateful_; }
+    // It has become part of a loop, and has effects there.
+    void absorb() { stateful_ = false; }
     std::span<const Edge> inputs() const { return inputs_.span(); }
     // One id of the graph's spec table for each output.
     std::span<const uint32_t> output_specs() const { return output_specs_.span(); }
@@ -82,9 +84,9 @@ class PyNode final : public Node {
   public:
     struct Call {
         SharedRef fn;
-        SharedRef contract;              // empty: undeclared
+        SharedRef contract;  // empty: undeclared
         std::unique_ptr<CallForm> form;  // null: the inputs are the positional arguments
-        bool lends = true;               // arguments go out read-only
+        bool lends = true;  // arguments go out read-only
         // fn is a ufunc that was written as an operator between NumPy's scalars; called is that (scalar_operator.h).
         bool of_scalars = false;
     };

@@ -244,7 +244,21 @@ int check_writable(PyObject* object, const char* operation) {
     return 0;
 }
 
+thread_local PyObject* write_log = nullptr;
+
+namespace {
+
+int log_write(ValueObject* value) {
+    if (PYOP_LIKELY(!write_log)) return 0;
+    const Edge old = value->storage ? value->storage->root : value->edge;
+    Ref row = Ref::steal(Py_BuildValue("OII", value, old.node, old.output));
+    return row ? PyList_Append(write_log, row.get()) : -1;
+}
+
+}  // namespace
+
 int write_whole(ValueObject* value, Edge made) {
+    if (!(value->storage && value->view && is_certain(value->view)) && log_write(value) < 0) return -1;
     if (Storage* storage = value->storage) {
         if (!is_certain(value->view)) {  // and nobody else is there
             leave_storage(value);
@@ -263,13 +277,15 @@ int write_whole(ValueObject* value, Edge made) {
     return 0;
 }
 
-void write_root(ValueObject* value, Edge root) {
+int write_root(ValueObject* value, Edge root) {
+    if (log_write(value) < 0) return -1;
     if (Storage* storage = value->storage) {
         storage->root = root;
         ++storage->version;
         if (!value->view) value->version = storage->version;
     }
     if (!value->storage || !value->view) value->edge = root;
+    return 0;
 }
 
 std::vector<const View*> views_of(const ValueObject* value) {

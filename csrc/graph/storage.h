@@ -105,8 +105,12 @@ int check_writable(PyObject* value, const char* operation);
 // set.
 int write_whole(ValueObject* value, Edge made);
 
-// After check_writable: `root` is what the whole memory that the Value shows holds now.
-void write_root(ValueObject* value, Edge root);
+// After check_writable: `root` is what the whole memory that the Value shows holds now. 0, or -1 with the error set.
+int write_root(ValueObject* value, Edge root);
+
+// The list to which every write on this thread is added, as (the handle, node and output of what the whole memory held
+// before), while the body of a loop is written down. Owned; null: none.
+extern thread_local PyObject* write_log;
 
 // The nodes that lead from the whole memory to what the Value shows, outermost first.
 std::vector<const View*> views_of(const ValueObject* value);

@@ -70,8 +70,17 @@ PyObject* write_root_method(PyObject* self, PyObject* root) {
         PyErr_SetString(PyExc_TypeError, "_write_root() takes a Value of the same graph");
         return nullptr;
     }
-    write_root(as_value(self), as_value(root)->edge);
+    if (write_root(as_value(self), as_value(root)->edge) < 0) return nullptr;
     Py_RETURN_NONE;
+}
+
+PyObject* log_writes(PyObject*, PyObject* list) {
+    if (list != Py_None && !PyList_CheckExact(list)) {
+        PyErr_SetString(PyExc_TypeError, "_log_writes() takes a list or None");
+        return nullptr;
+    }
+    PyObject* before = std::exchange(write_log, list == Py_None ? nullptr : Py_NewRef(list));
+    return before ? before : Py_NewRef(Py_None);
 }
 
 PyObject* here(PyObject*, PyObject*) { return origin_text(current_origin()).release(); }
@@ -100,6 +109,8 @@ constexpr PyMethodDef methods[] = {
     {"_root", root, METH_NOARGS, "What the whole memory that it shows holds now."},
     {"_views", views, METH_NOARGS, "How it shows that: of each view the node, which output, and of what."},
     {"_write_root", write_root_method, METH_O, "_write_root(root): the whole memory that it shows holds this now."},
+    {"_log_writes", log_writes, METH_O | METH_STATIC,
+     "_log_writes(list): adds every write on this thread to it, or (None) nowhere; returns where they went before."},
     {"_here", here, METH_NOARGS | METH_STATIC, "_here(): the line of the user's code that runs."},
     {"_kept_text", kept_text, METH_NOARGS, "The error of using this Value when its graph is finished; None before."},
     {"_own", own_memory, METH_NOARGS, "This Value shows memory of its own, whatever it was made of."},

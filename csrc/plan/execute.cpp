@@ -77,8 +77,14 @@ int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObjec
         wanted[k] = output < 0 ? nullptr : targets[output];
     }
     if (targets) context.targets = wanted.data();
-    if (run_instruction(p, i, g, arguments.data(), context, results.data()) < 0) return -1;
     for (uint32_t k = 0; k < ins.n_inputs; ++k) long_one |= is_long(arguments[k]);
+    StackArray<PyObject**, 16> holders(ins.takes && context.dying && !profiling() ? ins.n_inputs : 0);
+    if (PYOP_UNLIKELY(holders.size())) {
+        for (uint32_t k = 0; k < ins.n_inputs; ++k)
+            holders[k] = context.dying >> k & 1 ? &slots[operands[k].index()] : nullptr;
+        context.holders = holders.data();
+    }
+    if (run_instruction(p, i, g, arguments.data(), context, results.data()) < 0) return -1;
     for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
         const uint32_t slot = p.results[ins.first_result + k];
         if (slot == kNoSlot)
@@ -103,17 +109,20 @@ int run_instruction(const Program& p, uint32_t i, const Graph& g, PyObject* cons
     return run(ins, operands, g, arguments, context, results);
 }
 
+int lend_feed(const Program& p, const Feed& feed, PyObject* array, PyObject** slots) {
+    // What several functions get is a view even where it is read-only: they must not reshape the caller's array.
+    const Loan loan = feed.lent_anew ? Loan{as_object(lend_view_new(as_array(array))), true} : lend(as_array(array));
+    if (!loan.object) return -1;
+    slots[feed.lent_slot] = loan.owned ? loan.object : Py_NewRef(loan.object);
+    if (feed.lent_anew && !p.concurrent) slots[feed.lent_slot + 1] = Py_NewRef(array);
+    return 0;
+}
+
 int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots) {
     for (size_t k = 0; k < p.feeds.size(); ++k) {
         const Feed& feed = p.feeds[k];
         if (feed.slot != kNoSlot) slots[feed.slot] = Py_NewRef(feeds[k]);
-        if (feed.lent_slot == kNoSlot) continue;
-        // What several functions get is a view even where it is read-only: they must not reshape the caller's array.
-        const Loan loan =
-            feed.lent_anew ? Loan{as_object(lend_view_new(as_array(feeds[k]))), true} : lend(as_array(feeds[k]));
-        if (!loan.object) return -1;
-        slots[feed.lent_slot] = loan.owned ? loan.object : Py_NewRef(loan.object);
-        if (feed.lent_anew && !p.concurrent) slots[feed.lent_slot + 1] = Py_NewRef(feeds[k]);
+        if (feed.lent_slot != kNoSlot && lend_feed(p, feed, feeds[k], slots) < 0) return -1;
     }
     return 0;
 }
@@ -146,21 +155,17 @@ int store_outputs(const Program& p, PyObject* const* feeds, PyObject* const* slo
     return 0;
 }
 
-int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject* const* targets, PyObject** outputs) {
-    const Graph& g = graph_of(graph);
-    Frame frame(p.n_slots);
-    PyObject** slots = frame.data();
-    if (load_feeds(p, feeds, slots) < 0) return -1;
+int run_instructions(const Program& p, const Graph& g, PyObject* const* targets, PyObject** slots,
+                     unsigned& until_signals) {
     const Instruction* const instructions = p.instructions.data();
     const Operand* const all_operands = p.operands.data();
     const Ref* constants = p.constants.data();
-    unsigned until_signals = 1024;
     const auto n_instructions = static_cast<uint32_t>(p.instructions.size());
     for (uint32_t i = 0; i < n_instructions; ++i) {
         const Instruction& ins = instructions[i];
         // Python functions look at signals themselves, builtins do not.
         if (PYOP_UNLIKELY(--until_signals == 0)) {
-            until_signals = 1024;
+            until_signals = kUntilSignals;
             if (PyErr_CheckSignals() < 0) return -1;
         }
         if (PYOP_LIKELY(ins.plain)) {
@@ -214,7 +219,16 @@ int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject*
         if (step(p, g, i, slots, targets, long_one) < 0) return -1;
         if (long_one) until_signals = 1;
     }
-    return store_outputs(p, feeds, slots, outputs);
+    return 0;
+}
+
+int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject* const* targets, PyObject** outputs) {
+    Frame frame(p.n_slots);
+    unsigned until_signals = kUntilSignals;
+    if (load_feeds(p, feeds, frame.data()) < 0 ||
+        run_instructions(p, graph_of(graph), targets, frame.data(), until_signals) < 0)
+        return -1;
+    return store_outputs(p, feeds, frame.data(), outputs);
 }
 
 }  // namespace pyop

@@ -11,6 +11,14 @@ namespace pyop {
 // program or the graph, whether it fails or not.
 int execute(const Program& p, PyObject* graph, PyObject* const* feeds, PyObject* const* targets, PyObject** outputs);
 
+// So many instructions run before signals are looked at.
+inline constexpr unsigned kUntilSignals = 1024;
+
+// The instructions of a program on a frame of slots into which its feeds are loaded; `until_signals` counts down. What
+// nobody reads any more is gone from the slots then. Returns 0, or -1 with the error set.
+int run_instructions(const Program& p, const Graph& g, PyObject* const* targets, PyObject** slots,
+                     unsigned& until_signals);
+
 // As execute(), on the calling thread and up to `threads` - 1 helpers, for a concurrent program.
 // `owner` is the Python object that owns the program: an interrupted run may outlive the call.
 int execute_concurrently(const Program& p, PyObject* owner, PyObject* graph, int threads, PyObject* const* feeds,
@@ -24,6 +32,7 @@ int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays);
 bool feeds_fit(const Program& p, PyObject* const* values);
 
 // Puts the feeds into the slots of a frame: a reference to the array, and a read-only view where it is lent.
+int lend_feed(const Program& p, const Feed& feed, PyObject* array, PyObject** slots);  // the view alone
 int load_feeds(const Program& p, PyObject* const* feeds, PyObject** slots);
 
 // Takes the fetches out of a frame. A read-only view that was lent comes back as the array it was lent from; a constant

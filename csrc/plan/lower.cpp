@@ -179,6 +179,7 @@ class Lowering {
             p_.steps.push_back(std::move(step));
             ins.native = p_.steps.back().get();
             ins.in_place = ins.native->may_overwrite();
+            ins.takes = ins.native->takes();
         }
         if (!ins.native && ins.callee.lends)
             for (uint32_t k = 0; k < ins.n_inputs; ++k)

@@ -38,6 +38,7 @@ struct StepContext {
     uint64_t dying = 0;                   // inputs that nobody else holds and nobody reads later
     PyObject* const* targets = nullptr;   // by result: an array of the caller to write into if it fits, or null
     int threads = 1;
+    PyObject** const* holders = nullptr;  // by input: where a dying one may be taken from, by a step that `takes()`
 };
 
 class NativeStep {
@@ -58,6 +59,8 @@ class NativeStep {
     virtual std::string describe(size_t member) const = 0;
     // Whether it writes over an input that is dying (StepContext).
     virtual bool may_overwrite() const { return false; }
+    // Whether it keeps inputs that are dying, and empties where they were held.
+    virtual bool takes() const { return false; }
     // Bytes of scratch one run uses at most.
     virtual size_t scratch_bytes() const { return 0; }
 

@@ -41,6 +41,7 @@ struct Instruction {
     bool plain;  // may take checked_call_plain
     bool mutates;  // some input is written to
     bool in_place = false;  // a native step that may write over inputs nobody reads any more
+    bool takes = false;  // a native step that may keep inputs nobody reads any more
     bool anew = false;  // some operand is
     bool anew_constant = false;  // some constant is
     bool releases = false;  // some operand is read for the last time

@@ -43,7 +43,10 @@
     X(count_along, "plan/steps/like_step.cpp", "(a, axis): how many elements; a step knows it")                           \
     X(put, "plan/steps/put.cpp", "(ct, like, key): the adjoint of like[key]; a step knows it")                            \
     X(store, "plan/steps/store.cpp", "(x, value, key, views, scalar): x after a write; a step knows it")                  \
-    X(fresh, "graph/passes plan/steps/fresh.cpp", "(item, shape): an array of nothing, made anew each time; a step knows it") \
+    X(fresh, "graph/passes/fold.cpp graph/passes/merge.cpp plan/steps/fresh.cpp", "(item, shape): an array of nothing, made anew each time; a step knows it") \
+    X(loop_class, "plan/steps/loop.cpp", "type: Loop, what a loop in a graph calls; a step knows it")                      \
+    X(branch_class, "plan/steps/branch.cpp", "type: Branch, what a branch in a graph calls; a step knows it")              \
+    X(loop_parts, "plan/steps/part.cpp", "(Loop or Branch, passes, fast) -> tuple of plans and numbers")                   \
     X(number_call, "plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; a step knows it")         \
     X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
     X(result_into, "plan/compiled_function.cpp", "(fn, result, out): out, with the result of a function in it")           \

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from .gradients.saved import saved
     from .gradients.table import NoRule
     from .graph.explain import Explanation
+    from .loops.branching import cond
+    from .loops.counting import fori_loop
+    from .loops.scanning import scan
+    from .loops.until import while_loop
     from .ops.op import Op, op
     from .ops.py_func import numpy_function, py_func
     from .profiling import Profile, profile
@@ -46,24 +50,12 @@ if TYPE_CHECKING:
     from .transforms.stop import stop_gradient
     from .transforms.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 
-__all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "GraphError", "InputError", "NoRule", "Node"]
-__all__ += ["Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec", "Tensor"]
-__all__ += ["Value", "__version__", "autograd", "build_config", "check", "compile", "contrib", "debug", "defjvp"]
-__all__ += [
-    "defvjp",
-    "disable",
-    "enable_grad",
-    "get_include",
-    "grad",
-    "hessian",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "load",
-    "no_grad",
-]
-__all__ += ["numpy_function", "op", "profile", "py_func", "saved", "stop_gradient", "trace", "value_and_grad", "vjp"]
-__all__ += ["vmap"]
+__all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "GraphError", "InputError", "NoRule"]
+__all__ += ["Node", "Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec"]
+__all__ += ["Tensor", "Value", "__version__", "autograd", "build_config", "check", "compile", "cond", "contrib"]
+__all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "get_include", "grad", "hessian"]
+__all__ += ["hvp", "jacobian", "jvp", "load", "no_grad", "numpy_function", "op", "profile", "py_func", "saved"]
+__all__ += ["scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap", "while_loop"]
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,
 _BY_MODULE = {
@@ -76,6 +68,10 @@ _BY_MODULE = {
     "gradients.saved": "saved",
     "gradients.table": "NoRule",
     "graph.explain": "Explanation",
+    "loops.branching": "cond",
+    "loops.counting": "fori_loop",
+    "loops.scanning": "scan",
+    "loops.until": "while_loop",
     "ops.op": "Op op",
     "ops.py_func": "numpy_function py_func",
     "profiling": "Profile profile",

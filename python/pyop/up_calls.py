@@ -33,6 +33,8 @@ FILLED_BY = {
     "put": "gradients.adjoints",
     "store": "gradients.store",
     "fresh": "gradients.fresh",
+    "loop_class": "loops.node",
+    "branch_class": "loops.node",
     "recorded_types": "autograd.batched",
     "batched_array": "autograd.batched",
     "batched_scalar": "autograd.batched",
@@ -47,6 +49,7 @@ _BY_MODULE = {
     "graph.writes": "value_store_part:store_part",
     "graph.value_sequence": "value_length:length value_iterate:iterate value_contains:contains",
     "tracing.shown": "shown_text",
+    "loops.node": "loop_parts",
     "autograd._support": "apply_general call_forward_tree creation flatten_gradients check_nan set_tangents "
     "any_by_argument fit_gradient add_tensors add_hook",
     "autograd.in_graphs": "apply_symbolic",

@@ -224,8 +224,15 @@ bool tree_sizes(const Layout& layout, PyObject* const* arrays, npy_intp* sizes) 
     StackArray<npy_intp, 8> symbols(layout.carriers.size());
     for (size_t k = 0; k < layout.carriers.size(); ++k) {
         const auto [array, axis] = layout.carriers[k];
-        if (!is_exact_array(arrays[array]) || PyArray_NDIM(as_array(arrays[array])) <= axis) return false;
-        symbols[k] = PyArray_DIM(as_array(arrays[array]), axis);
+        if (!is_exact_array(arrays[array])) return false;
+        PyArrayObject* a = as_array(arrays[array]);
+        if (axis < 0) {
+            if (PyArray_NDIM(a) != 0 || PyArray_TYPE(a) != NPY_INTP || !PyArray_ISBEHAVED_RO(a)) return false;
+            symbols[k] = *static_cast<const npy_intp*>(PyArray_DATA(a));
+            continue;
+        }
+        if (PyArray_NDIM(a) <= axis) return false;
+        symbols[k] = PyArray_DIM(a, axis);
     }
     for (size_t k = 0; k < layout.sizes.size(); ++k)
         if (!layout.sizes[k].is_poly || !layout.sizes[k].poly.evaluate(symbols.data(), sizes[k])) return false;

@@ -30,7 +30,7 @@ struct TreeCallObject {
     };
     struct Carrier {
         uint32_t array;
-        int axis;
+        int axis;  // -1: the array is the number itself, the counter of a loop
     };
     struct Layout {
         uint32_t n_arrays = 0;

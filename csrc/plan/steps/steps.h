@@ -29,6 +29,8 @@ StepMaker make_store_step;
 StepMaker make_like_step;
 StepMaker make_fill_step;
 StepMaker make_fresh_step;
+StepMaker make_loop_step;
+StepMaker make_branch_step;
 
 // Asks the makers that the request's passes allow, one after the other.
 int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);

@@ -81,9 +81,12 @@ def call_on_tree(fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...])
 def call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: dict[str, tuple[Any, int]]) -> Any:
     """``func(*args, **kwargs)`` with numbers in the place of symbolic sizes.
 
-    `carriers` says where they are found: an array and which of its axes has the size of this name.
+    `carriers` says where they are found: an array and which of its axes has the size of this name; -1, the counter of a
+    loop, where the array is the number.
     """
-    env: dict[str, int | Dim] = {name: int(array.shape[axis]) for name, (array, axis) in carriers.items()}
+    env: dict[str, int | Dim] = {
+        name: int(array.shape[axis] if axis >= 0 else array) for name, (array, axis) in carriers.items()
+    }
 
     def number(x: Any) -> Any:
         return x.evaluate(env) if isinstance(x, Dim) else x

@@ -24,6 +24,7 @@ from ..declare.spec import Spec
 from ..functions import surface
 from ..refusals import refusal
 from .composed import COMPOSED
+from .counter import has_counters, with_sizes
 from .forms import is_scalar
 from .sizes import apply, holds
 from .unknown import unknown_attribute
@@ -94,6 +95,8 @@ def array_function(
     check_operands(f"{_name(func)} of a Value", args, kwargs)
     if not all(issubclass(kind, (Value, np.ndarray)) for kind in types):
         return NotImplemented
+    if has_counters(args, kwargs):
+        return with_sizes(array_function, func, types, args, kwargs)
     refused = _REFUSED.get(func)
     if refused is not None:
         raise refusal(f"{_name(func)} {refused}")

@@ -45,7 +45,7 @@ class Graph(GraphBase):
     {'r': array(8.)}
     """
 
-    __slots__ = ("__weakref__", "_kept", "_known", "_name", "_outputs", "_plans", "_twins")
+    __slots__ = ("__weakref__", "_counters", "_kept", "_known", "_name", "_outputs", "_plans", "_twins")
 
     _name: str
     # Where the outputs are, not Values: those would keep the graph alive in a cycle.
@@ -57,6 +57,8 @@ class Graph(GraphBase):
     _known: dict[int, bool]
     # The `pyop.tracing.twins.Twins` that are called to build it, if any.
     _twins: Any
+    # The counters of loops whose bodies are written down: by the name that stands for the number, their nodes.
+    _counters: dict[str, int]
 
     def __init__(self, name: str = "graph") -> None:
         self._name = check_name(name)
@@ -65,6 +67,7 @@ class Graph(GraphBase):
         self._kept = []
         self._known = {}
         self._twins = None
+        self._counters = {}
 
     @property
     def name(self) -> str:

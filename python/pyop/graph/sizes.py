@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core import GraphBase, Value
+from .._core import GraphBase, Value, graph_being_built
 from ..declare.dims import Dim
-from ..declare.rebuild import call_with_sizes, walk
+from ..declare.rebuild import call_with_sizes, replaced, walk
 from . import calls
+from .counter import Counter, size_of
 
 __all__ = ["apply", "holds"]
 
@@ -36,6 +37,8 @@ def apply(
     >>> str(y.spec), g.run(y, {x: np.ones((4, 3))}).shape
     ('float64[2,n,3]', (2, 4, 3))
     """
+    if holds((args, kwargs), Counter):
+        args, kwargs = replaced(args, size_of), replaced(kwargs, size_of)
     if not holds((args, kwargs), Dim):
         return calls.apply(func, args, kwargs, specs, name=name, scalar=scalar)
     dims = [leaf for leaf in walk((args, kwargs)) if isinstance(leaf, Dim)]
@@ -64,8 +67,9 @@ def holds(x: Any, kind: type) -> bool:
     return False
 
 
-def _carrier(size: str, args: Any, kwargs: Any, name: str, graph: GraphBase | None) -> tuple[Any, int]:
+def _carrier(size: str, args: Any, kwargs: Any, name: str, graph: Any) -> tuple[Any, int]:
     """A Value and which of its axes has this size."""
+    graph = graph or graph_being_built()
     for value in walk((args, kwargs)):
         if not isinstance(value, Value):
             continue
@@ -73,6 +77,8 @@ def _carrier(size: str, args: Any, kwargs: Any, name: str, graph: GraphBase | No
         axis = _axis(value, size)
         if axis is not None:
             return value, axis
+    if graph is not None and size in graph._counters:
+        return graph._value(graph._counters[size], 0), -1
     for value in () if graph is None else graph.inputs:
         axis = _axis(value, size)
         if axis is not None:

@@ -23,9 +23,10 @@ from ..declare.rebuild import MergedByValue, layers, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
+from .counter import Counter, set_number
 from .sizes import apply
 
-__all__ = ["Number", "Specialise", "specialise"]
+__all__ = ["Number", "Specialise", "counted", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 _DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
@@ -121,6 +122,25 @@ class Number:
     def __deepcopy__(self, memo: Any) -> Number:
         return self
 
+
+def counted(size: Any, graph: Any) -> Any:
+    """A symbolic size as a Value of the graph: an int64 that is a scalar."""
+    node = graph._counters.get(size.name) if size.name is not None else None
+    if node is not None:
+        return graph._value(node, 0)
+    return apply(_as_int64, (size,), {}, Spec(_DTYPES[int], ()), name="counter", scalar=True)
+
+
+def _as_int64(size: int) -> Any:
+    return np.asarray(size, np.int64)
+
+
+def _of_counter(counter: Counter) -> Number:
+    places: Any = frozenset((counter._needed,))
+    return Number(int, counted(counter._size, counter._graph), places)
+
+
+set_number(_of_counter)
 
 _OPERANDS = (Value, np.ndarray, np.generic)
 

@@ -18,6 +18,7 @@ from ..functions import surface
 from ..refusals import refusal
 from . import value_refusals
 from .array_protocol import to_specs
+from .counter import has_counters, with_sizes
 from .forms import is_scalar
 from .sizes import apply
 from .value_refusals import refuse_write
@@ -113,6 +114,8 @@ def getitem(self: Any, key: Any) -> Any:
     """Indexing as NumPy's, basic and advanced; Values may stand in the index."""
     from ..functions.indexing import spec as indexing  # on first use: `import pyop` stays light
 
+    if has_counters(key):
+        return with_sizes(getitem, self, key)
     spec = indexing.getitem(self.spec, to_specs(key))
     if _has_value_bound(key):
         made = apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem", scalar=False)

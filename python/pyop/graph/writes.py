@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..declare.rebuild import walk
 from ..functions.indexing import spec as indexing
 from ..gradients.store import Views, store
 from .array_protocol import to_specs
+from .counter import has_counters, is_counter, with_sizes
 from .forms import is_scalar
 from .node_call import call_of
 from .sizes import apply
@@ -50,6 +52,13 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     """
     if not is_store():
         raise refuse_write("x.__setitem__, or a function that exchanges elements,", "write `x[key] = y` in Python")
+    if has_counters(key):
+        with_sizes(partial(_set, self, value), key)
+    else:
+        _set(self, value, key)
+
+
+def _set(self: Any, value: Any, key: Any) -> None:
     if self._is_scalar:
         raise TypeError(f"'numpy.{self.__class__.__name__}' object does not support item assignment")
     if self._is_scalar is None or self.dtype is None or self.ndim is None:
@@ -129,6 +138,10 @@ def _check_places(shape: tuple[Any, ...], key: Any) -> None:
 
 def _checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
     """What is written, and whether it is a scalar of NumPy; an error where NumPy has one, or rules of its own."""
+    if is_counter(value):
+        if dtype not in (np.float64, np.int64, np.complex128):
+            value._needed()
+        return value.number()._value, True
     if is_number(value):
         if value._kind not in (float, complex) or dtype.kind not in ("c" if value._kind is complex else "fc"):
             specialise(value)
@@ -197,7 +210,7 @@ def _views(value: Any) -> Views:
         inputs = [_HOLE if given._key == base._key else given for given in node.inputs]
         call = call_of(node, inputs)
         rest = (call.args[1:], call.kwargs)
-        if call.carriers is not None or not call.args or call.args[0] is not _HOLE or _HOLE in walk(rest):
+        if not call.args or call.args[0] is not _HOLE or _HOLE in walk(rest):
             raise refuse_write(
                 "`x[key] = y`", f"`x` is a view whose sizes are not known when the graph is built; {_INSTEAD}"
             )

@@ -1,0 +1,143 @@
+"""`Counter`: the number of an iteration, while the body of a loop is written down once for all of them.
+
+It stands for a Python int, and is a symbolic size (`Dim`) for indices and for arithmetic with integers, so that
+``x[i]`` and ``x[i + 1:]`` are views like any others. Beside arrays and floats it becomes a `Number`. Whatever cannot be
+done without the number (a comparison, text, the index of a list) says so to who writes the loop down.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..declare.dim import Dim, DimTooLarge
+from ..declare.rebuild import replaced, walk
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+__all__ = ["Counter", "has_counters", "is_counter", "set_number", "size_of", "with_sizes"]
+
+
+class Counter:
+    """An int that is `size` in the iteration that is written down; `graph` is where, `needed` is called where the
+    number itself is asked for, and raises.
+    """
+
+    __slots__ = ("_graph", "_needed", "_size")
+    __array_priority__ = 2e6
+
+    def __init__(self, size: Dim, graph: Graph, needed: Callable[[], Any]) -> None:
+        self._size = size
+        self._graph = graph
+        self._needed = needed
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return int
+
+    def number(self) -> Any:
+        """The same as a Number: a Python int that the plan knows."""
+        return _number_of(self)
+
+    # --- with arrays
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__":
+            self._needed()
+        return ufunc(*[x.number() if is_counter(x) else x for x in inputs], **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        # A Value among the arguments takes the call first; here are only those that are asked for numbers.
+        if func in (np.shape, np.ndim, np.size) and len(args) == 1:
+            return {np.shape: (), np.ndim: 0, np.size: 1}[func]
+        return self._needed()
+
+    # --- what needs the number
+
+    def _ask(self, *args: Any) -> Any:
+        return self._needed()
+
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _ask
+    __format__ = __trunc__ = __floor__ = __ceil__ = __round__ = __reduce_ex__ = __array__ = _ask
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _ask
+    __matmul__ = __rmatmul__ = __invert__ = __abs__ = _ask
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _ask
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _ask
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(int, name):
+            return self._needed()
+        raise AttributeError(f"'int' object has no attribute {name!r}")
+
+    def __copy__(self) -> Counter:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Counter:
+        return self
+
+    def __pos__(self) -> Counter:
+        return self
+
+    def __neg__(self) -> Any:
+        return self._like(-self._size)
+
+    def _like(self, size: Any) -> Any:
+        return Counter(size, self._graph, self._needed) if type(size) is Dim else size
+
+
+def is_counter(x: Any) -> bool:
+    """Whether `x` is a Counter; isinstance would ask what it stands for."""
+    return type(x) is Counter
+
+
+def size_of(x: Any) -> Any:
+    """The symbolic size that a Counter is; anything else as it is."""
+    return x._size if type(x) is Counter else x
+
+
+def has_counters(*arguments: Any) -> bool:
+    """Whether a Counter is among the arguments of a call, in containers and slices too."""
+    return any(type(x) is Counter for x in walk(arguments))
+
+
+def with_sizes(func: Callable[..., Any], *arguments: Any) -> Any:
+    """``func(*arguments)`` with sizes for the Counters among them; where that fails, the numbers are needed."""
+    try:
+        return func(*replaced(arguments, size_of))
+    except Exception:
+        next(x for x in walk(arguments) if type(x) is Counter)._needed()
+        raise
+
+
+_number_of: Callable[[Counter], Any]
+
+
+def set_number(make: Callable[[Counter], Any]) -> None:
+    """Tell how a Number is made of a Counter, from above."""
+    global _number_of
+    _number_of = make
+
+
+def _binary(op: Callable[[Any, Any], Any], in_sizes: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def either(self: Counter, a: Any, b: Any) -> Any:
+        other = b if a is self else a
+        kind = type(other)
+        divides = op is operator.floordiv and not (type(b) is int and b > 0)
+        if in_sizes and not divides and (kind is Counter or kind is int or kind is Dim):
+            try:
+                return self._like(op(size_of(a), size_of(b)))
+            except DimTooLarge:
+                return self._needed()
+        return op(*[x.number() if type(x) is Counter else x for x in (a, b)])
+
+    return lambda self, other: either(self, self, other), lambda self, other: either(self, other, self)
+
+
+for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
+    _forward, _backward = _binary(getattr(operator, _name), _name in ("add", "sub", "mul", "floordiv"))
+    setattr(Counter, f"__{_name}__", _forward)
+    setattr(Counter, f"__r{_name}__", _backward)
