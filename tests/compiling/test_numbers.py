@@ -189,3 +189,19 @@ def test_static_scalars_of_numpy_are_told_apart(a, b):
         result, same = f(x, given)
         assert np.array_equal(result, f.__wrapped__(x, given)[0])
         assert same is given or (type(same), same.dtype, same.tobytes()) == (type(given), given.dtype, given.tobytes())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_a_number_times_an_element_is_native_and_warns_as_scalars_do(dtype):
+    def recurrence(x, a):
+        s = x[0]
+        for t in range(1, 4):
+            s = a * x[t] + (1.0 - a) * s
+        return s / a
+
+    compiled = pyop.compile(recurrence)
+    x = np.array([1.0, 2.0, 3.0, 4.0], dtype)
+    for a in (0.3, 0.5, 0.0, 1e300):
+        if a < 1e38 or dtype != "float32":
+            agree(recurrence, compiled, x, a)
+    assert dtype == "complex128" or "calls Python" not in str(compiled.plan_for(x, 0.3).explain())

@@ -290,7 +290,7 @@ def _with_array(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
 def _with_scalar(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
     """The arithmetic that NumPy has for scalars: in the scalar's type, which the number becomes."""
     kinds = [_kind_or_dtype(x) for x in (a, b)]
-    if None not in kinds:
+    if not any(kind is None for kind in kinds):  # dtype == None is True of float64
         wanted = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
         strong = [_as_dtype(x, wanted[k]) if is_number(x) else x for k, x in enumerate((a, b))]
         if all(x is not None and x.dtype == wanted[0] for x in strong):
