@@ -22,13 +22,10 @@ struct Setting {
     std::string_view name;
     const char* remedy;
 };
-constexpr std::array<Setting, 7> kSettings = {{
+constexpr std::array<Setting, 4> kSettings = {{
     {"shape", "write `x = x.reshape(shape)`"},
     {"dtype", "write `x = x.view(dtype)` for other elements of the same bytes, or x.astype(dtype)"},
     {"strides", "use slices, or numpy.lib.stride_tricks in a pyop.op, which is called with arrays"},
-    {"real", "write `x = values + 1j * x.imag`"},
-    {"imag", "write `x = x.real + 1j * values`"},
-    {"flat", "write `x = np.reshape(values, x.shape)`, or np.full_like(x, number)"},
     {"data", "write `x = values`"},
 }};
 

@@ -42,7 +42,7 @@ PyObject* moved(PyObject* value, PyObject* made) {
 
 PyObject* by_rules(PyObject* value, PyObject* other, const char* method, const char* symbol) {
     Ref made = Ref::steal(PyObject_CallFunction(up_calls.value_in_place, "ssOO", method, symbol, value, other));
-    if (!made || made.get() == Py_NotImplemented) return made.release();
+    if (!made || made.get() == Py_NotImplemented || made.get() == value) return made.release();
     return moved(value, made.get());
 }
 

@@ -67,7 +67,7 @@ def test_goes_the_way_of_numpy(f):
     agrees(f, X)
 
 
-@pytest.mark.parametrize("name", ["flags", "strides", "data", "ctypes", "base", "flat", "item", "tolist", "setflags"])
+@pytest.mark.parametrize("name", ["flags", "strides", "data", "ctypes", "base", "item", "tolist", "setflags"])
 def test_what_numpy_has_is_there_or_refused(name):
     def asked(x):
         return x * 2 if hasattr(x, name) else x * 3

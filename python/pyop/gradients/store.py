@@ -17,14 +17,15 @@ from ..declare.spec import Spec
 from .rule import structural
 from .unbroadcast import primitive, unbroadcast
 
-__all__ = ["Views", "store", "written"]
+__all__ = ["Views", "einsum_of", "seen", "store", "written"]
 
 # The functions of which each makes a view of what the one before gives: the function, its arguments behind the array,
 # its options, and which of its results is meant (-1: the one).
 Views = tuple[tuple[Any, tuple[Any, ...], tuple[tuple[str, Any], ...], int], ...]
 
 
-def _seen(x: Any, views: Views) -> Any:
+def seen(x: Any, views: Views) -> Any:
+    """Return the part of `x` that these views show."""
     for function, arguments, options, which in views:
         if function is operator.getitem:
             arguments = (_as_integers(arguments[0]),)
@@ -40,18 +41,24 @@ def _as_integers(key: Any) -> Any:
     return key[()] if isinstance(key, np.ndarray) and key.ndim == 0 else key
 
 
-@primitive(lambda x, value, key, views, scalar: x)
+def einsum_of(x: Any, subscripts: str) -> Any:
+    """Return ``np.einsum(subscripts, x)``, as one of `Views`."""
+    return np.einsum(subscripts, x)
+
+
+@primitive(lambda x, value, key, views=(), scalar=False: x)
 def store(x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False) -> Any:
     """Return a copy of `x`, laid out as that is, in which ``[key]`` of a view of it is `value`.
 
     `scalar`: NumPy has a scalar there, which it converts by other rules than an array of no dimension.
     """
     x = np.array(x, order="K")
-    _seen(x, views)[key] = value[()] if scalar and isinstance(value, np.ndarray) else value
+    seen(x, views)[key] = value[()] if scalar and isinstance(value, np.ndarray) else value
     return x
 
 
 fill_up_call("store", store)
+functions.rule(einsum_of)(lambda x, subscripts: functions.infer(np.einsum, subscripts, x))
 
 
 def _spec_of_written(x: Any, key: Any, views: Views) -> Spec:
@@ -65,34 +72,34 @@ def _spec_of_written(x: Any, key: Any, views: Views) -> Spec:
 @primitive(_spec_of_written)
 def written(x: Any, key: Any, views: Views = ()) -> Any:
     """Return ``[key]`` of a view of `x`, with zeros for elements that `store` writes over again with a later one."""
-    found = np.array(_seen(x, views)[key])
+    found = np.array(seen(x, views)[key])
     keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(item, np.ndarray) and item.dtype != bool for item in keys):
         places = np.full(np.shape(x), -1)
         numbers = np.arange(found.size).reshape(found.shape)
-        there = _seen(places, views)
+        there = seen(places, views)
         there[key] = numbers
         found = np.where(there[key] == numbers, found, np.zeros((), found.dtype))
     return found
 
 
-def _by_value(ct: Any, ans: Any, x: Any, value: Any, key: Any, views: Views, scalar: bool) -> Any:
+def _by_value(ct: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False) -> Any:
     return unbroadcast(written(ct, key, views), value)
 
 
 structural(
     store,
-    (lambda ct, ans, x, value, key, views, scalar: store(ct, 0.0, key, views, False), _by_value, *(None,) * 3),
+    (lambda ct, ans, x, value, key, views=(), scalar=False: store(ct, 0.0, key, views, False), _by_value, *(None,) * 3),
     (
-        lambda t, ans, x, value, key, views, scalar: store(t, 0.0, key, views, False),
-        lambda t, ans, x, value, key, views, scalar: store(np.zeros_like(ans), t, key, views, scalar),
+        lambda t, ans, x, value, key, views=(), scalar=False: store(t, 0.0, key, views, False),
+        lambda t, ans, x, value, key, views=(), scalar=False: store(np.zeros_like(ans), t, key, views, scalar),
         *(None,) * 3,
     ),
     ("x", "value", "key", "views", "scalar"),
 )
 structural(
     written,
-    (lambda ct, ans, x, key, views: store(np.zeros_like(x), ct, key, views, False), None, None),
+    (lambda ct, ans, x, key, views=(): store(np.zeros_like(x), ct, key, views, False), None, None),
     ("same", None, None),
     ("x", "key", "views"),
 )

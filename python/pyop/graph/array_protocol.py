@@ -43,7 +43,7 @@ def _to_spec(x: Any) -> Any:
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A ufunc, or one of its methods, on Values: a node of the graph they belong to. ``ufunc.at`` is refused.
+    """A ufunc, or one of its methods, on Values: a node of the graph they belong to.
 
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
@@ -62,7 +62,14 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
         if method != "__call__":
             raise TypeError(f"{method} of {ufunc!r} cannot be a node: it is no ufunc of NumPy")
         return foreign_ufuncs.call(ufunc, inputs, kwargs)
-    _refuse_plain_out(ufunc, method, kwargs.get("out"))
+    if method == "at" or kwargs.get("out") is not None:
+        _refuse_plain_out(ufunc, method, kwargs.get("out"))
+        if method == "at":
+            return Value._writes.ufunc_at(ufunc, inputs, kwargs)
+        if any(not isinstance(item, (Value, np.ndarray, type(None))) for item in kwargs.get("out") or ()):
+            raise TypeError("return arrays must be of ArrayType")
+        if any(type(item) is Value for item in kwargs["out"]):
+            return Value._writes.ufunc_with_out(ufunc, method, inputs, kwargs)
     specs = ufuncs.infer(ufunc, method, to_specs(inputs), to_specs(kwargs) if kwargs else kwargs)
     kwargs = {key: value for key, value in kwargs.items() if key != "out"}
     return apply(_bound(ufunc, method), inputs, kwargs, specs, name=_ufunc_name(ufunc, method), scalar=True)
@@ -103,6 +110,11 @@ def array_function(
     answer = ANSWERED.get(func)
     if answer is not None:
         return answer(func, *args, **kwargs)
+    if func in surface.WRITERS:
+        return Value._writes.write_by(func, args, kwargs)
+    out = _out_of(func, args, kwargs)
+    if out is not None and (type(out) is Value or (type(out) is tuple and type(out[0]) is Value)):
+        return Value._writes.call_with_out(func, args, kwargs, out)
     if kwargs.get("overwrite_input"):
         raise refusal(
             f"{_name(func)}(overwrite_input=True) writes into its argument, and a Value is immutable: leave it away"
@@ -131,6 +143,27 @@ def array_function(
         made = apply(func, args, kwargs, specs, name=name, scalar=scalar)
     share(func, args, kwargs, made, found is not None)
     return made
+
+
+def _out_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a call has for ``out``, by keyword or by position; None if nothing."""
+    if "out" in kwargs or not any(type(x) is Value for x in args[1:]):
+        return kwargs.get("out")
+    at = position_of_out(func)
+    return None if at is None or len(args) <= at else args[at]
+
+
+@lru_cache(maxsize=512)
+def position_of_out(func: Callable[..., Any]) -> int | None:
+    """Which argument of a function of NumPy ``out`` is, if one may be given by position."""
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(func).parameters.values())
+    except (ValueError, TypeError):
+        return {np.concatenate: 2, np.dot: 2}.get(func)
+    positions = [k for k, p in enumerate(parameters) if p.name == "out" and p.kind is not p.KEYWORD_ONLY]
+    return positions[0] if positions and parameters[0].kind is not parameters[0].VAR_POSITIONAL else None
 
 
 def _leaves_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -260,7 +293,6 @@ ANSWERED: dict[Any, Callable[..., Any]] = {
 
 # --- refused
 
-_WRITES = "writes into its argument, and a Value is immutable: "
 _FILES = (
     "needs numbers, which a Value has only when its graph runs: save what g.run(...) or a compiled plan returns, "
     "or do it inside a pyop.op with stateful=True"
@@ -272,7 +304,6 @@ _TEXT = (
 _MEMORY = "asks about memory, and a Value has none until its graph runs: call it on the arrays that g.run(...) returns"
 
 _REFUSED: dict[Any, str] = {
-    **{func: _WRITES + remedy for func, remedy in surface.WRITERS.items()},
     **dict.fromkeys(surface.SAVERS, _FILES),
     **dict.fromkeys(surface.PRINTERS, _TEXT),
     **dict.fromkeys(surface.ASK_MEMORY, _MEMORY),

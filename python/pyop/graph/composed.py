@@ -70,9 +70,14 @@ def _only_of_arrays(func: Callable[..., Any]) -> Callable[..., Any]:
     return refused
 
 
+def _nan_to_num(x: Any, copy: Any = True, **options: Any) -> Any:
+    return NotImplemented if copy or type(x) is not Value or x._is_scalar else x._writes.nan_to_num(x, options)
+
+
 COMPOSED: dict[Any, Callable[..., Any]] = {
     np.nanmax: _only_of_arrays(np.nanmax),
     np.nanmin: _only_of_arrays(np.nanmin),
     np.diff: _diff,
     np.trapezoid: _trapezoid,
+    np.nan_to_num: _nan_to_num,
 }

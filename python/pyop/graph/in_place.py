@@ -61,7 +61,8 @@ class InPlace(MergedByValue):
 
 
 def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
-    """The Value that an array becomes by an augmented assignment; NotImplemented where the other operand has the say.
+    """The Value that an array becomes by an augmented assignment, or the target itself if that is written already;
+    NotImplemented where the other operand has the say.
 
     `method` is the name of the function in `operator`, `symbol` is for messages. What NumPy raises is raised, or a
     refusal where something else shows the memory of the target.
@@ -101,7 +102,11 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     found = ufuncs.infer(ufunc, "__call__", (target.spec, to_specs(other)), {})
     _check_shape(ufunc, target, found)
     target._check_writable(symbol)
-    _check_same_bits(method, symbol, target, other)
+    if _goes_by_memory(method, target, other):
+        from .writes_by_functions import perform
+
+        perform(getattr(operator, method), (target, other), {}, ((0,),), symbol)
+        return target
     # An array of no dimension stays one, where an operator gives a scalar.
     real = target.ndim != 0 and target.dtype is not None and target.dtype.kind in "iuf"
     if method == "ipow" and real and found == target.spec and (type(other) in (int, float, complex) or _is_flat(other)):
@@ -112,17 +117,15 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
 _ABSENT = object()
 
 
-def _check_same_bits(method: str, symbol: str, target: Any, other: Any) -> None:
-    """Refuse what NumPy computes by other loops, with other last bits, where the elements do not lie side by side."""
+def _goes_by_memory(method: str, target: Any, other: Any) -> bool:
+    """Whether NumPy computes it by other loops, with other last bits, where the elements do not lie side by side or are
+    read from the memory that is written."""
+    if not target._views() and not (isinstance(other, Value) and target._shares_memory(other)):
+        return False
     of_complex = target.dtype is None or target.dtype.kind not in "biuf"
-    by_loops = method == "imatmul" or (method in ("imul", "itruediv") and of_complex)
     if method == "ipow":
-        by_loops = of_complex or type(other) not in (int, float) or power_of(target.dtype, other) in (None, np.power)
-    if by_loops and target._views():
-        raise refusal(
-            f"`{symbol}` at {Value._here()} writes into a view, and NumPy's last bits depend on how that lies: write "
-            f"`x[...] = x {symbol[:-1]} y`, which computes first and then writes"
-        )
+        return of_complex or type(other) not in (int, float) or power_of(target.dtype, other) in (None, np.power)
+    return method == "imatmul" or (method in ("imul", "itruediv") and of_complex)
 
 
 def _is_flat(x: Any) -> bool:

@@ -21,7 +21,6 @@ from .array_protocol import to_specs
 from .counter import has_counters, with_sizes
 from .forms import is_scalar
 from .sizes import apply
-from .value_refusals import refuse_write
 from .views import share
 
 __all__ = ["getitem", "install"]
@@ -103,7 +102,7 @@ def _resized(size: Extent, old: np.dtype[Any] | None, new: np.dtype[Any]) -> Ext
 def byteswap(self: Any, inplace: bool = False) -> Any:
     """The elements with their bytes in the other order."""
     if inplace:
-        raise refuse_write("Value.byteswap(inplace=True)", "write x = x.byteswap(), which returns a new one")
+        return self._writes.byteswap(self)
     return apply(np.ndarray.byteswap, (self,), {}, self.spec, name="byteswap", scalar=self._is_scalar)
 
 
@@ -168,6 +167,22 @@ def _set_shape(self: Any) -> Any:
     )
 
 
+def _set_real(self: Any, values: Any) -> None:
+    self._writes.set_real(self, values)
+
+
+def _set_imag(self: Any, values: Any) -> None:
+    self._writes.set_imag(self, values)
+
+
+def _flat(self: Any) -> Any:
+    return self._writes.flat(self)
+
+
+def _set_flat(self: Any, values: Any) -> None:
+    self._writes.set_flat(self, values)
+
+
 def install() -> None:
     """Add the ndarray surface to the Value type.
 
@@ -185,6 +200,10 @@ def install() -> None:
         Value,
         {method.__name__: method for method in methods}
         | value_refusals.REFUSING
-        | {"set_shape": property(_set_shape), "__array_priority__": surface.PRIORITY},
+        | {"set_shape": property(_set_shape), "__array_priority__": surface.PRIORITY}
+        | {"real": property(np.real, _set_real), "imag": property(np.imag, _set_imag)}
+        | {"flat": property(_flat, _set_flat)},
     )
     methods_of(Value, "pyop.graph.writes", "__setitem__")
+    methods_of(Value, "pyop.graph.writes_by_functions", "fill", "sort", "partition", "put")
+    methods_of(Value, "pyop.graph.flat", "_writes")

@@ -16,6 +16,8 @@ __all__ = ["REFUSING", "is_store", "refuse_write", "text_of_store"]
 # `a[i:j] = value` is an instruction of its own since CPython 3.12.
 _STORES = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opcode.opmap)
 
+_BY_NAME = frozenset(("setitem", "__setitem__"))
+
 _NUMBERS = "a Value has no numbers until its graph runs: "
 _RUN = "take them from what g.run(...) or a compiled plan returns, or use a pyop.op, which is called with arrays"
 _IMMUTABLE = "a Value is immutable: "
@@ -81,8 +83,11 @@ def text_of_store(shown: str) -> str | None:
 
 
 def is_store() -> bool:
-    """Whether the code that called the caller is at ``x[key] = y``, and did not call a function."""
+    """Whether the code that called the caller is at ``x[key] = y``, or calls what does this by its name, and not a
+    function that exchanges elements."""
     frame = sys._getframe(2)
+    if not _BY_NAME.isdisjoint(frame.f_code.co_names):
+        return True
     code = frame.f_code.co_code
     return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] in _STORES
 

@@ -88,8 +88,17 @@ def _is_view(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     if func is np.meshgrid:
         return not kwargs.get("copy", True)
     if func is np.einsum:
-        return sum(isinstance(x, (Value, np.ndarray)) for x in args) == 1
+        return sum(isinstance(x, (Value, np.ndarray)) for x in args) == 1 and _keeps_labels(args) is not False
     return False
+
+
+def _keeps_labels(args: tuple[Any, ...]) -> bool | None:
+    """Whether np.einsum of one array sums nothing, so that it gives a view; None if that is not known."""
+    if len(args) != 2 or type(args[0]) is not str or "." in args[0]:
+        return None
+    given, arrow, wanted = args[0].replace(" ", "").partition("->")
+    wanted = wanted if arrow else "".join(label for label in given if given.count(label) == 1)
+    return set(given) == set(wanted)
 
 
 def _is_certain(func: Any, args: tuple[Any, ...], base: Value) -> bool:
@@ -104,6 +113,8 @@ def _is_certain(func: Any, args: tuple[Any, ...], base: Value) -> bool:
         return kind == "c" or (func is np.real and kind in tuple("biuf"))
     if func is np.diag:
         return base.ndim == 2
+    if func is np.einsum:
+        return bool(_keeps_labels(args))
     return func in _CERTAIN
 
 

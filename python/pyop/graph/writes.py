@@ -18,7 +18,7 @@ from .._core import Value
 from ..declare.dims import Dim, same
 from ..declare.rebuild import walk
 from ..functions.indexing import spec as indexing
-from ..gradients.store import Views, store
+from ..gradients.store import Views, einsum_of, store
 from .array_protocol import to_specs
 from .counter import has_counters, is_counter, with_sizes
 from .forms import is_scalar
@@ -27,7 +27,7 @@ from .sizes import apply
 from .symbolic_number import is_number, specialise
 from .value_refusals import is_store, refuse_write
 
-__all__ = ["setitem", "store_part"]
+__all__ = ["assign", "checked_value", "setitem", "store_part", "views_of", "write"]
 
 _INSTEAD = (
     "instead of x[key] = y write x = np.where(mask, y, x), put parts together with np.concatenate or np.stack, "
@@ -52,6 +52,11 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     """
     if not is_store():
         raise refuse_write("x.__setitem__, or a function that exchanges elements,", "write `x[key] = y` in Python")
+    assign(self, key, value)
+
+
+def assign(self: Any, key: Any, value: Any) -> None:
+    """As `setitem`, whoever asks for it."""
     if has_counters(key):
         with_sizes(partial(_set, self, value), key)
     else:
@@ -69,21 +74,22 @@ def _set(self: Any, value: Any, key: Any) -> None:
     key = _checked_key(key)
     part = indexing.getitem(self.spec, to_specs(key))
     _check_places(self.shape, key)
-    value, scalar = _checked_value(self.dtype, value)
+    value, scalar = checked_value(self.dtype, value)
     value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
     if type(value) is Value and self._shares_memory(value) and _is_that_part(self, key, value):
         return  # what `y[key] += 1` does last: NumPy copies the part onto itself
-    _store(self, key, value, scalar)
+    write(self, key, value, scalar)
 
 
 def store_part(part: Any, now: Any) -> None:
     """A view of what the function has written elementwise holds `now`: what it is a view of sees that."""
-    _store(part, ..., now, False)
+    write(part, ..., now, False)
 
 
-def _store(target: Any, key: Any, value: Any, scalar: bool) -> None:
+def write(target: Any, key: Any, value: Any, scalar: bool) -> None:
+    """Make the node of ``target[key] = value``, of which is known that nothing is wrong with it."""
     whole = target._root()
-    made = apply(store, (whole, value, key, _views(target), scalar), {}, whole.spec, name="store", scalar=False)
+    made = apply(store, (whole, value, key, views_of(target), scalar), {}, whole.spec, name="store", scalar=False)
     target._write_root(made)
 
 
@@ -136,7 +142,7 @@ def _check_places(shape: tuple[Any, ...], key: Any) -> None:
         np.broadcast_to(np.False_, shape)[key]
 
 
-def _checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
+def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
     """What is written, and whether it is a scalar of NumPy; an error where NumPy has one, or rules of its own."""
     if is_counter(value):
         if dtype not in (np.float64, np.int64, np.complex128):
@@ -203,19 +209,21 @@ def _text(shape: Any) -> str:
     return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
-def _views(value: Any) -> Views:
+def views_of(value: Any) -> Views:
     """How the Value shows its memory, as `store` wants it."""
     found = []
     for node, which, base in value._views():
         inputs = [_HOLE if given._key == base._key else given for given in node.inputs]
         call = call_of(node, inputs)
-        rest = (call.args[1:], call.kwargs)
-        if not call.args or call.args[0] is not _HOLE or _HOLE in walk(rest):
+        function, args = call.function, call.args
+        if function is np.einsum and type(args[0]) is str:
+            function, args = einsum_of, (args[1], args[0], *args[2:])
+        if not args or args[0] is not _HOLE or any(x is _HOLE for x in walk((args[1:], call.kwargs))):
             raise refuse_write(
                 "`x[key] = y`", f"`x` is a view whose sizes are not known when the graph is built; {_INSTEAD}"
             )
         several = call.of_one or len(node.outputs) > 1
-        found.append((call.function, tuple(call.args[1:]), tuple(call.kwargs.items()), which if several else -1))
+        found.append((function, tuple(args[1:]), tuple(call.kwargs.items()), which if several else -1))
     return tuple(found)
 
 

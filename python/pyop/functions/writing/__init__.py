@@ -1,0 +1,1 @@
+"""Functions that write into what they are given."""
