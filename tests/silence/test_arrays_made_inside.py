@@ -253,7 +253,8 @@ def ordered(x):
     y = np.zeros((2, 3), order="F")
     y[0] = x[0]
     z = np.zeros((2, 3), order="F")
-    return y, z, np.ones((2, 3)).T
+    w = np.outer(x, x).T
+    return y, z, np.ones((2, 3)).T, np.array([w, w * 3]), np.array([w, w]).sum()
 
 
 def filled_with_a_value(x):

@@ -108,7 +108,9 @@ def _stacked(x: Any, dtype: np.dtype[Any]) -> Any:
     if type(x) in (list, tuple):
         parts = [_stacked(item, dtype) for item in x]
         if any(type(part) is Value for part in parts):
-            return np.stack(parts)
+            made = np.stack(parts)
+            # np.array lays out by rows what np.stack lays out as its parts lie.
+            return made if made.ndim is not None and made.ndim < 3 else made.copy()
         return np.array(parts, dtype)
     x = x._value if is_number(x) else x
     if type(x) is Value:

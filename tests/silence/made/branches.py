@@ -46,7 +46,7 @@ def asked(d: Draw) -> str:
     texts = [
         f"{new} = int(np.argmax({b}.ravel()))",
         f"k = int(np.argmax({b}))\n{c}[k] = 0",
-        f"{c}[np.argmin({b})] += 1",
+        f"{c}[np.argmin({b}) % len({c})] += 1",
         f"{new} = {b}[int({a}.ravel()[0]) % 2:]",
         f"for k in np.argsort({b}.ravel())[:2]:\n    {c}[k % 2] *= 2",
         f"for k in np.flatnonzero({b}.ravel() > 0):\n    {c}[0] += k",
