@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -168,13 +169,20 @@ def specialise(*args: Any) -> NoReturn:
     raise Specialise(_places_in(*args))
 
 
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+_KNOWN_CALLED = frozenset((np.ufunc, FunctionType, BuiltinFunctionType))
+
+
 def check_statics(graph: GraphBase) -> None:
     """Ask for the Numbers that some rule took for static arguments of a node: there they would stay symbolic."""
     for index in range(len(graph)):
         node = graph[index]
-        places = frozenset() if node._form is None else _places_in(node._form[1])
-        for function in layers(node.function):
-            places |= _places_in(getattr(function, "leaves", ()))
+        form, called = node._form, node.function
+        statics = () if form is None else [x for x in form[1] if type(x) not in _PLAIN and x != ()]
+        places = _places_in(*statics) if statics else frozenset()
+        if type(called) not in _KNOWN_CALLED:
+            for function in layers(called):
+                places |= _places_in(getattr(function, "leaves", ()))
         if places:
             raise Specialise(places)
 
@@ -287,11 +295,23 @@ def _with_array(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
     return ufunc(a, b)
 
 
+_resolutions: dict[Any, tuple[np.dtype[Any], ...]] = {}
+
+
+def _resolved(ufunc: np.ufunc, a: Any, b: Any) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of a ufunc of two operands of these types or dtypes."""
+    key = (ufunc, type(a), a, type(b), b)  # a dtype equals the type that it is of
+    found = _resolutions.get(key)
+    if found is None:
+        found = _resolutions[key] = ufunc.resolve_dtypes((a, b, *[None] * ufunc.nout))
+    return found
+
+
 def _with_scalar(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
     """The arithmetic that NumPy has for scalars: in the scalar's type, which the number becomes."""
     kinds = [_kind_or_dtype(x) for x in (a, b)]
     if not any(kind is None for kind in kinds):  # dtype == None is True of float64
-        wanted = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
+        wanted = _resolved(ufunc, *kinds)
         strong = [_as_dtype(x, wanted[k]) if is_number(x) else x for k, x in enumerate((a, b))]
         if all(x is not None and x.dtype == wanted[0] for x in strong):
             return op(*strong)

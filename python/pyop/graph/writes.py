@@ -63,7 +63,46 @@ def assign(self: Any, key: Any, value: Any) -> None:
         _set(self, value, key)
 
 
+def _set_element(self: Any, key: Any, value: Any) -> bool:
+    """Write one number of the array's dtype by integers, the commonest write by far; False where that is not it."""
+    keys = key if type(key) is tuple else (key,)
+    shape, dtype = self.shape, self.dtype
+    if (
+        shape is None
+        or len(keys) != len(shape)
+        or dtype is None
+        or dtype.kind not in "fci"
+        or self._is_scalar is not False
+    ):
+        return False
+    for index, size in zip(keys, shape, strict=True):
+        if type(index) is not int or type(size) is not int or not -size <= index < size:
+            return False
+    if type(value) is float:
+        if dtype != np.float64:
+            return False
+    elif type(value) is not Value or value._is_scalar is not True or value.dtype != dtype:
+        return False
+    self._check_writable("x[key] = y")
+    whole = self._root()
+    is_value = type(value) is Value
+    node = whole.graph._add_call(
+        fn=store,
+        inputs=(whole, value) if is_value else (whole,),
+        name="store",
+        specs=[whole.spec],
+        order=[0, 1, -1, -2, -3] if is_value else [0, -1, -2, -3, -4],
+        statics=(key, _views(self), True) if is_value else (value, key, _views(self), False),
+        lends=False,
+        scalar=False,
+    )
+    self._write_root(node._results[0])
+    return True
+
+
 def _set(self: Any, value: Any, key: Any) -> None:
+    if _set_element(self, key, value):
+        return
     if self._is_scalar:
         raise TypeError(f"'numpy.{self.__class__.__name__}' object does not support item assignment")
     if self._is_scalar is None or self.dtype is None or self.ndim is None:
