@@ -11,10 +11,12 @@
 #include "autograd/autograd.h"
 #include "graph/value.h"
 #include "op/op.h"
+#include "plan/beside.h"
 #include "plan/compiled_function.h"
 #include "plan/disabled.h"
 #include "plan/plan.h"
 #include "plan/python_threads.h"
+#include "plan/steps/guard_step.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/up_calls.h"
@@ -64,6 +66,8 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::node_init(module));
     require(pyop::plan_init(module));
     require(pyop::disabled_init(module));
+    require(pyop::beside_init(module));
+    require(pyop::guard_step_init(module));
     require(pyop::compiled_function_init(module));
     require(pyop::python_threads_init(module));
     require(pyop::op_init(module));

@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 
 #include "runtime/errors.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -31,10 +32,7 @@ int Graph::traverse(visitproc visit, void* arg) const {
 }
 
 int64_t Graph::add(std::unique_ptr<Node> node, PyObject* base) {
-    if (nodes_.size() >= UINT32_MAX) {
-        PyErr_SetString(errors.graph, "a graph holds at most 2**32 - 1 nodes");
-        return -1;
-    }
+    if (PYOP_UNLIKELY(nodes_.size() >= most_)) return too_many();
     if (PYOP_UNLIKELY(finished_)) return no_more(*node);
     if (name_node(*node, base) < 0) return -1;
     node->site = intern_site(current_origin());
@@ -42,6 +40,15 @@ int64_t Graph::add(std::unique_ptr<Node> node, PyObject* base) {
     if (node->kind() == NodeKind::Input) inputs_.push_back(index);
     nodes_.push_back(std::move(node));
     return index;
+}
+
+int64_t Graph::too_many() const {
+    if (most_ == UINT32_MAX)
+        PyErr_SetString(errors.graph, "a graph holds at most 2**32 - 1 nodes");
+    else
+        PyErr_Format(up_calls.run_itself, "does more than %zu things in one call, which is more than a plan is made of",
+                     most_);
+    return -1;
 }
 
 int64_t Graph::no_more(const Node& node) const {

@@ -42,6 +42,9 @@ class Graph {
     SpecTable& specs() { return specs_; }
     const ValueSpec& spec(Edge e) const { return specs_[nodes_[e.node]->output_specs()[e.output]]; }
 
+    // So many nodes at most: one more ends the trace that adds it (RunItself of python/pyop/graph/deciding.py).
+    void limit(size_t nodes) { most_ = nodes; }
+
     // From now on no node may be added. `when` (a str) says after what: "pyop.compile traced f".
     void finish(Ref when) { finished_ = std::move(when); }
     Ref kept_value_text(uint32_t i) const;  // the error of using a Value of node `i` then
@@ -71,6 +74,7 @@ class Graph {
   private:
     PYOP_COLD static int not_usable();
     PYOP_COLD int64_t no_more(const Node& node) const;
+    PYOP_COLD int64_t too_many() const;
 
     struct Name {
         Ref text;
@@ -89,6 +93,7 @@ class Graph {
     std::unordered_map<std::string, uint32_t> name_ids_;
     std::unordered_map<uint32_t, Ref> folded_;
     bool dropped_ = false;
+    size_t most_ = UINT32_MAX;
     Ref finished_;  // str: when, for the error of adding a node later; null while nodes may be added
     bool has_numbered_names_ = false;  // a given name ends like an ordinal: "f_1"
 };

@@ -221,6 +221,13 @@ PyObject* graph_set_origin(PyObject* self, PyObject* args) {
         static_cast<PyObject*>(nullptr));
 }
 
+PyObject* graph_limit(PyObject* self, PyObject* nodes) {
+    const size_t most = PyLong_AsSize_t(nodes);
+    if (PyErr_Occurred()) return nullptr;
+    graph_of(self).limit(most);
+    Py_RETURN_NONE;
+}
+
 PyObject* graph_finish(PyObject* self, PyObject* when) {
     if (!PyUnicode_Check(when)) {
         PyErr_SetString(PyExc_TypeError, "_finish takes a str");
@@ -257,6 +264,7 @@ PyMethodDef graph_methods[] = {
      "lends=True, scalar=None, of_scalars=False) -> Node"},
     {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
     {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
+    {"_limit", graph_limit, METH_O, "_limit(nodes): so many at most, in a trace."},
     {"_finish", graph_finish, METH_O, "_finish(when): no node may be added any more."},
     {"_absorb", graph_absorb, METH_O, "_absorb(first): nodes from there on are of a loop, and have no effects here."},
     {"_value", graph_value, METH_VARARGS, "_value(node, output) -> Value"},

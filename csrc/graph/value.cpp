@@ -178,15 +178,31 @@ void value_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
+// What a Value is in the call that is traced, if the function under trace may go by it: null with the error set, or
+// NotImplemented.
+PyObject* decided_new(PyObject* self, const char* asked) {
+    if (graph_of(as_value(self)->graph).finished()) return Py_NewRef(Py_NotImplemented);
+    return PyObject_CallFunction(up_calls.value_decided, "Os", self, asked);
+}
+
 int value_bool(PyObject* self) {
+    const Ref known = Ref::steal(decided_new(self, "t"));
+    if (!known) return -1;
+    if (known.get() != Py_NotImplemented) return known.get() == Py_True;
     needs_number(self, "the truth",
                  "choose by value with np.where, combine conditions with & and |, or declare the "
                  "function that decides with pyop.op");
     return -1;
 }
 PyObject* value_float(PyObject* self) { return needs_number(self, "float()", kWrap); }
-PyObject* value_int(PyObject* self) { return needs_number(self, "int()", kWrap); }
-PyObject* value_as_index(PyObject* self) { return needs_number(self, "an index", kWrap); }
+PyObject* value_int(PyObject* self) {
+    Ref known = Ref::steal(decided_new(self, "i"));
+    return !known || known.get() != Py_NotImplemented ? known.release() : needs_number(self, "int()", kWrap);
+}
+PyObject* value_as_index(PyObject* self) {
+    Ref known = Ref::steal(decided_new(self, "x"));
+    return !known || known.get() != Py_NotImplemented ? known.release() : needs_number(self, "an index", kWrap);
+}
 
 PyGetSetDef value_getset[] = {
     {"name", value_name, nullptr, "The name of the node; with ':k' for output k > 0.", nullptr},

@@ -3,6 +3,7 @@
 
 #include "graph/build.h"
 #include "plan/disabled.h"
+#include "plan/paths.h"
 #include "plan/plan.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
@@ -91,13 +92,115 @@ PyObject* run_on_leaves_new(const Guard& guard, PyObject* plan, PyObject* const*
 }
 
 // Runs the plan of a guard that fits. `leaves` may be empty if the guard is flat.
-PyObject* run_guarded(const Guard& guard, const Call& call, const Leaves& leaves, PyObject* out) {
+PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves, PyObject* out) {
     // The call may change what the function remembers.
     const Ref plan = guard.plan, finish = guard.finish;
     Ref result = Ref::steal(guard.flat ? run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out)
                                        : run_on_leaves_new(guard, plan.get(), leaves.items.data(), out));
     if (!result || !finish) return result.release();
     return survive([&] { return PyObject_CallOneArg(finish.get(), result.get()); });
+}
+
+// A call as `miss` and `plainly` take it; null with the error set.
+Ref arguments_of(const Call& call) {
+    Ref arguments = Ref::steal(PyTuple_New(call.n));
+    for (Py_ssize_t i = 0; arguments && i < call.n; ++i) PyTuple_SET_ITEM(arguments.get(), i, Py_NewRef(call.args[i]));
+    return arguments;
+}
+
+// The function itself, on the arguments as they are or as they are declared.
+PyObject* run_itself(PyObject* self, const Guard& guard, const ReadCall& read) {
+    CompiledFunctionObject& f = self_of(self);
+    const Call& call = read.call;
+    const Ref fn = Ref::borrow(f.fn), plainly = guard.plainly;
+    if (!read.out && !f.declared)
+        return vectorcall_new(fn.get(), call.args, static_cast<size_t>(call.n_positional), call.names);
+    const Ref arguments = arguments_of(call), n = Ref::steal(PyLong_FromSsize_t(call.n_positional));
+    if (!arguments || !n) return nullptr;
+    PyObject* given[] = {arguments.get(), n.get(), call.names ? call.names : Py_None, read.out ? read.out : Py_None};
+    return vectorcall_new(plainly.get(), given, 4);
+}
+
+// What `miss` says of a call that it has traced.
+struct Traced {
+    PyObject *plan, *kinds, *trees, *keys, *finish, *readings, *outcomes = Py_None, *plainly = Py_None;  // borrowed
+    int identity, rerun = 0;
+
+    bool read(PyObject* made) {
+        return PyArg_ParseTuple(made, "OSO!O!OO!p|OOp", &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type, &keys,
+                                &finish, &PyTuple_Type, &readings, &identity, &outcomes, &plainly, &rerun);
+    }
+    bool itself() const { return plan == Py_None && outcomes == Py_None; }
+    // 0, or -1 with the error set.
+    int read_path(Path& path) const {
+        for (Py_ssize_t i = 0; outcomes != Py_None && i < PyTuple_GET_SIZE(outcomes); ++i)
+            path.outcomes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(outcomes, i)));
+        if (PyErr_Occurred()) return -1;
+        if (plan != Py_None) path.plan = Ref::borrow(plan);
+        if (finish != Py_None) path.finish = Ref::borrow(finish);
+        return path.captured.set(readings);
+    }
+};
+
+// Traces a call. The guard that serves it then; null with the error set, or with `answer` if the function has been
+// called in another way. `known`: the guard of paths that this call leaves, or null.
+std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash, const Guard* known, Leaves& leaves,
+                             Ref& answer) {
+    CompiledFunctionObject& f = self_of(self);
+    const Call& call = read.call;
+    const Ref arguments = arguments_of(call), n_positional = Ref::steal(PyLong_FromSsize_t(call.n_positional));
+    const Ref paths = known ? Ref::steal(plans_of_paths_new(*known)) : Ref::borrow(Py_None);
+    if (!arguments || !n_positional || !paths) return nullptr;
+    PyObject* given[] = {self,
+                         arguments.get(),
+                         n_positional.get(),
+                         call.names ? call.names : Py_None,
+                         read.out ? read.out : Py_None,
+                         paths.get()};
+    const Ref miss = Ref::borrow(f.miss);
+    const Ref made = Ref::steal(vectorcall_new(miss.get(), given, 6));
+    if (!made) return nullptr;
+    if (!PyTuple_Check(made.get()) || PyTuple_GET_SIZE(made.get()) == 1) {
+        answer = PyTuple_Check(made.get()) ? Ref::borrow(PyTuple_GET_ITEM(made.get(), 0)) : made;
+        return nullptr;
+    }
+    ++f.misses;
+    Traced traced;
+    Path path;
+    if (!traced.read(made.get()) || traced.read_path(path) < 0) return nullptr;
+    // Another thread, or the function itself, may have been as quick.
+    int status;
+    std::shared_ptr<Guard> guard = f.guards->find(hash, call, leaves, status);
+    if (status < 0) return nullptr;
+    if (guard && !traced.itself() && (path.outcomes.empty() || guard->itself)) return guard;
+    if (guard && !traced.itself() && PyObject_RichCompareBool(guard->kinds.get(), traced.kinds, Py_EQ) == 1) {
+        const bool runs = path.plan.get();
+        add_path(*guard, std::move(path));
+        if (runs) return guard;
+    } else if (guard) {
+        f.guards->remove(guard.get());
+    }
+    const bool only_now = !traced.itself() && traced.plan == Py_None;
+    Ref gone = Ref::steal(PyObject_GetAttrString(self, "_forget"));
+    guard = gone ? make_guard(call, traced.kinds, traced.trees, traced.keys, gone.get(), f.declared) : nullptr;
+    if (!guard) return nullptr;
+    guard->hash = hash;
+    if (traced.identity) guard->identity = true, guard->flat = guard->numbers = false;
+    guard->kinds = Ref::borrow(traced.kinds);
+    guard->itself = traced.plan == Py_None;
+    guard->plainly = Ref::borrow(traced.plainly);
+    guard->rerun = traced.rerun;
+    guard->goes_on = traced.rerun || !path.outcomes.empty();
+    guard->plan = std::move(path.plan);
+    guard->finish = std::move(path.finish);
+    guard->captured = std::move(path.captured);
+    guard->outcomes = std::move(path.outcomes);
+    if (guard->itself) guard->flat = guard->numbers = false;
+    const int same = fits(*guard, call, leaves);
+    if (same == 0) PyErr_SetString(PyExc_RuntimeError, "the arguments of a compiled function do not equal themselves");
+    if (same <= 0) return nullptr;
+    if (!only_now) f.guards->add(guard);
+    return guard;
 }
 
 // The guard for a call, tracing if there is none yet; null with the error set, or with `answer` if the function
@@ -108,49 +211,66 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
     int status;
     std::shared_ptr<Guard> guard = f.guards->find(hash, read.call, leaves, status);
     if (status < 0) return nullptr;
-    if (guard) {
-        ++f.hits;
-        return guard;
-    }
-    const Call& call = read.call;
-    Ref arguments = Ref::steal(PyTuple_New(call.n));
-    Ref n_positional = Ref::steal(PyLong_FromSsize_t(call.n_positional));
-    if (!arguments || !n_positional) return nullptr;
-    for (Py_ssize_t i = 0; i < call.n; ++i) PyTuple_SET_ITEM(arguments.get(), i, Py_NewRef(call.args[i]));
-    PyObject* given[] = {self, arguments.get(), n_positional.get(), call.names ? call.names : Py_None,
-                         read.out ? read.out : Py_None};
-    const Ref miss = Ref::borrow(f.miss);
-    const Ref made = Ref::steal(vectorcall_new(miss.get(), given, 5));
-    if (!made) return nullptr;
-    if (!PyTuple_Check(made.get()) || PyTuple_GET_SIZE(made.get()) == 1) {
-        answer = PyTuple_Check(made.get()) ? Ref::borrow(PyTuple_GET_ITEM(made.get(), 0)) : made;
-        return nullptr;
-    }
-    ++f.misses;
-    PyObject *plan, *kinds, *trees, *keys, *finish, *readings;
-    int identity;
-    if (!PyArg_ParseTuple(made.get(), "O!SO!O!OO!p", plan_type, &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type,
-                          &keys, &finish, &PyTuple_Type, &readings, &identity))
-        return nullptr;
-    // Another thread, or the function itself, may have been as quick.
-    guard = f.guards->find(hash, call, leaves, status);
-    if (status < 0) return nullptr;
-    if (guard) return guard;
-    Ref gone = Ref::steal(PyObject_GetAttrString(self, "_forget"));
-    guard = gone ? make_guard(call, kinds, trees, keys, gone.get(), f.declared) : nullptr;
-    if (!guard) return nullptr;
-    guard->hash = hash;
-    if (identity) guard->identity = true, guard->flat = guard->numbers = false;
-    guard->plan = Ref::borrow(plan);
-    if (guard->captured.set(readings) < 0) return nullptr;
-    if (finish != Py_None) {
-        guard->finish = Ref::borrow(finish);
-    }
-    const int same = fits(*guard, call, leaves);
-    if (same == 0) PyErr_SetString(PyExc_RuntimeError, "the arguments of a compiled function do not equal themselves");
-    if (same <= 0) return nullptr;
-    f.guards->add(guard);
+    if (!guard) return trace(self, read, hash, nullptr, leaves, answer);
+    ++f.hits;
     return guard;
+}
+
+// What a call gives whose plan has raised where that may not be the end: the result of another path, or of the function
+// itself.
+PyObject* go_on(PyObject* self, std::shared_ptr<Guard> guard, const ReadCall& read, Leaves& leaves) {
+    constexpr int kMostChanges = 1000;  // more only if somebody writes the arguments meanwhile
+    for (int changes = 0; PyErr_ExceptionMatches(up_calls.path_left); ++changes) {
+        Leaving leaving;
+        if (!read_leaving(leaving)) return nullptr;
+        Way way = changes < kMostChanges ? take_path(*guard, leaving.path, leaving.at, leaving.outcome) : Way::Itself;
+        if (way == Way::Untraced) {
+            Ref answer;
+            guard = trace(self, read, guard->hash, guard.get(), leaves, answer);
+            if (!guard) return answer.release();
+            if (guard->itself) way = Way::Itself;
+        }
+        if (way == Way::Itself) return run_itself(self, *guard, read);
+        const QuietUntil quiet(leaving.at);
+        if (quiet.failed()) return nullptr;
+        PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
+        if (result) return result;
+    }
+    if (!guard->rerun || !PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+    PyErr_Clear();
+    return run_itself(self, *guard, read);
+}
+
+PyObject* run_guarded(PyObject* self, const std::shared_ptr<Guard>& guard, const ReadCall& read, Leaves& leaves) {
+    if (guard->itself) return run_itself(self, *guard, read);
+    PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
+    return PYOP_LIKELY(result || !guard->goes_on) ? result : go_on(self, guard, read, leaves);
+}
+
+// The same where the plan has raised without a guard at hand.
+PYOP_COLD PyObject* go_on_flat(PyObject* self, PyObject* const* args, Py_ssize_t n) {
+    return guarded(
+        [&]() -> PyObject* {
+            CompiledFunctionObject& f = self_of(self);
+            const Ref alive = Ref::borrow(self);
+            const ReadCall read(f, args, n, nullptr);
+            Leaves leaves;
+            Ref error = take_pending();
+            PyErr_Clear();
+            int status;
+            const std::shared_ptr<Guard> guard =
+                f.guards->find(hash_call(read.call, f.statics, f.declared), read.call, leaves, status);
+            if (status < 0) return nullptr;
+            // Forgotten meanwhile: from the beginning, if it was about a path.
+            if (!guard && PyErr_GivenExceptionMatches(error.get(), up_calls.path_left)) {
+                Ref answer;
+                const std::shared_ptr<Guard> made = guard_of(self, read, leaves, answer);
+                return made ? run_guarded(self, made, read, leaves) : answer.release();
+            }
+            restore_pending(std::move(error));
+            return guard ? go_on(self, guard, read, leaves) : nullptr;
+        },
+        static_cast<PyObject*>(nullptr));
 }
 
 PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
@@ -168,7 +288,7 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
     Leaves leaves;
     Ref answer;
     const std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
-    return guard ? run_guarded(*guard, read.call, leaves, read.out) : answer.release();
+    return guard ? run_guarded(self, guard, read, leaves) : answer.release();
 }
 
 PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
@@ -179,13 +299,17 @@ PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t narg
     if (PYOP_LIKELY(plain && guard->flat && fits_flat(*guard, args) && guard->captured.unchanged())) {
         ++f.hits;
         PyObject* plan = guard->plan.get();  // keeps itself alive while it runs
-        return reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
+        const bool goes_on = guard->goes_on;
+        PyObject* result = reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
+        return PYOP_LIKELY(result || !goes_on) ? result : go_on_flat(self, args, n);
     }
     if (plain && guard->numbers && fits_numbers(*guard, args) && guard->captured.unchanged()) {
         ++f.hits;
         const Ref plan = guard->plan;
-        return guarded([&] { return run_on_leaves_new(*guard, plan.get(), args, nullptr); },
-                       static_cast<PyObject*>(nullptr));
+        const bool goes_on = guard->goes_on;
+        PyObject* result = guarded([&] { return run_on_leaves_new(*guard, plan.get(), args, nullptr); },
+                                   static_cast<PyObject*>(nullptr));
+        return PYOP_LIKELY(result || !goes_on) ? result : go_on_flat(self, args, n);
     }
     if (stack_is_low()) return no_stack_left(" in a compiled function");
     return guarded([&] { return call_general(self, args, nargsf, names); }, static_cast<PyObject*>(nullptr));
@@ -200,8 +324,17 @@ PyObject* plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
             if (read.failed) return nullptr;
             Leaves leaves;
             Ref answer;
-            const std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
-            if (guard) return guard->plan.new_ref();
+            std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
+            if (guard && !guard->outcomes.empty()) {  // which path it is, only a run can tell
+                const Ref result = Ref::steal(run_guarded(self, guard, read, leaves));
+                guard = result ? guard_of(self, read, leaves, answer) : nullptr;
+            }
+            if (guard && guard->plan) return guard->plan.new_ref();
+            if (guard && !PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError,
+                                "there is no plan for such arguments: the function itself runs, as a "
+                                "RetraceWarning has told, with the reason");
+            if (guard) return nullptr;
             if (!PyErr_Occurred())
                 PyErr_SetString(PyExc_TypeError,
                                 "there is no plan for such arguments: they are symbolic, or must be converted to "

@@ -203,6 +203,12 @@ int Guard::traverse(visitproc visit, void* arg) const {
     for (const Ref& object : owned) Py_VISIT(object.get());
     Py_VISIT(plan.get());
     Py_VISIT(finish.get());
+    Py_VISIT(plainly.get());
+    for (const Path& path : others) {
+        Py_VISIT(path.plan.get());
+        Py_VISIT(path.finish.get());
+        if (const int status = path.captured.traverse(visit, arg)) return status;
+    }
     return captured.traverse(visit, arg);
 }
 
@@ -355,6 +361,16 @@ void GuardTable::add(std::shared_ptr<Guard> guard) {
     Guard* added = guard.get();
     guards_.emplace(added->hash, std::move(guard));
     make_recent(added);
+}
+
+void GuardTable::remove(const Guard* guard) {
+    ++version_;
+    if (recent_ == guard) recent_ = nullptr;
+    const auto it =
+        std::find_if(guards_.begin(), guards_.end(), [&](const auto& e) { return e.second.get() == guard; });
+    if (it == guards_.end()) return;
+    const std::shared_ptr<Guard> gone = std::move(it->second);  // dies when the table is in order again
+    guards_.erase(it);
 }
 
 void GuardTable::forget(PyObject* instance_reference) {

@@ -40,6 +40,14 @@ struct LeafGuard {
     PyObject* key = nullptr;       // borrowed, may be null: a static value compares by its key
 };
 
+// One way through a function that decides by the contents of arrays (plan/paths.h).
+struct Path {
+    std::vector<int64_t> outcomes;  // its number, then what its guards found
+    Captured captured;
+    Ref plan;  // null: the function itself runs
+    Ref finish;
+};
+
 struct Guard {
     struct Argument {
         PyObject* tree = nullptr;  // TreeDef, borrowed from Guard::owned; null: the argument is a leaf
@@ -62,6 +70,13 @@ struct Guard {
     Captured captured;             // what the function had read beside its arguments
     Ref plan;
     Ref finish;                    // makes the result of what the plan returns; null: it is the result
+    bool itself = false;           // there is no plan: the function itself runs
+    bool rerun = false;            // so it does where the plan raises: the function catches exceptions
+    bool goes_on = false;          // what the plan raises may not be the end: `rerun`, or there are paths
+    Ref plainly;                   // runs the function itself where its arguments are declared, or with out=
+    Ref kinds;                     // bytes: a LeafKind a leaf
+    std::vector<int64_t> outcomes;  // of the path that ran last, which is here; empty: the function does not branch
+    std::vector<Path> others;       // its other paths
 
     int traverse(visitproc visit, void* arg) const;
 };
@@ -131,6 +146,7 @@ class GuardTable {
     std::shared_ptr<Guard> find(uint64_t hash, const Call& call, Leaves& leaves, int& status);
     // Forgets the one that was used longest ago if there are too many.
     void add(std::shared_ptr<Guard> guard);
+    void remove(const Guard* guard);
     void forget(PyObject* instance_reference);
     void clear();
     int traverse(visitproc visit, void* arg) const;

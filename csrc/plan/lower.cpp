@@ -9,6 +9,7 @@
 #include "plan/passes/schedule.h"
 #include "plan/passes/views.h"
 #include "plan/program.h"
+#include "plan/steps/guard_step.h"
 #include "plan/steps/steps.h"
 #include "runtime/errors.h"
 #include "runtime/up_calls.h"
@@ -387,7 +388,7 @@ class Lowering {
         p_.n_predecessors.assign(n, 0);
         std::vector<uint32_t> writer(p_.n_slots, kNoSlot);
         std::vector<std::pair<uint32_t, uint32_t>> edges;
-        uint32_t last_stateful = kNoSlot;
+        uint32_t last_stateful = kNoSlot, last_guard = kNoSlot;
         for (uint32_t i = 0; i < n; ++i) {
             const Instruction& ins = p_.instructions[i];
             for (uint32_t k = 0; k < ins.n_inputs; ++k) {
@@ -400,6 +401,8 @@ class Lowering {
                 if (last_stateful != kNoSlot) edges.emplace_back(last_stateful, i);
                 last_stateful = i;
             }
+            if (last_guard != kNoSlot) edges.emplace_back(last_guard, i);
+            if (is_guard(r_.g.node(ins.node))) last_guard = i;
             for (uint32_t k = 0; k < n_results(i); ++k) writer[p_.results[ins.first_result + k]] = i;
         }
         for (const Operand o : p_.outputs)

@@ -31,6 +31,8 @@
     X(value_store_part, "graph/storage.cpp", "(part, now): a view of what was written is this now")                                      \
     X(value_contains, "graph/value_sequence.cpp", "(value, item) -> bool: item in value")                                 \
     X(text_of_store, "graph/value.cpp", "(text) -> str | None: the error where NumPy stores a Value in an array")         \
+    X(value_decided, "graph/value.cpp", "(value, asked) -> its truth or integer in the call that is traced, or NotImplemented") \
+    X(run_itself, "graph/graph.cpp", "type: RunItself, which ends a trace")                                               \
     X(unknown_attribute, "graph/value_attributes.cpp", "(value, name, known): for a function that may not go by it")    \
     X(shown_text, "graph/value.cpp autograd/tensor_type.cpp src/hooks.cpp", "(text, what) -> str: for who may show it, not go by it") \
     X(is_written_as_operator, "graph/value.cpp", "() -> bool: whether the caller's code is at an operator, and no call")  \
@@ -51,6 +53,10 @@
     X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
     X(result_into, "plan/compiled_function.cpp", "(fn, result, out): out, with the result of a function in it")           \
     X(number_class, "plan/guard.cpp", "type: Number, which stands for a Python number while a function is traced")        \
+    X(taken, "plan/steps/guard_step.h", "type: Taken, the guards of a function that branches; a step knows it")               \
+    X(path_left, "plan/compiled_function.cpp", "type: PathLeft, raised where a plan is of another path") \
+    X(quiet_begin, "plan/paths.cpp", "(guard): up to this guard nothing is warned of again")                              \
+    X(quiet_end, "plan/paths.cpp", "(): the end of it, if the guard was not reached")                                     \
                                                                                                                           \
     X(recorded_types, "op/op_call.cpp", "tuple of types: an op is recorded where one is among its arguments")             \
     X(recorded_call, "op/op_call.cpp", "(op, args, kwargs): the op called on arrays, and recorded")                       \
@@ -97,6 +103,10 @@
     X(saving, "op/op_symbolic.cpp", "OpGradient: (function, contract, spec) that also gives the residuals, or None")      \
     X(fn, "plan/steps/number_step.cpp", "OnNumbers: the function")                                                        \
     X(numbers, "plan/steps/number_step.cpp", "OnNumbers: which arguments are numbers")                                    \
+    X(asked, "plan/steps/guard_step.cpp", "Taken: 't' a truth, 'i' an integer, 's0' the size of axis 0")                      \
+    X(outcome, "plan/steps/guard_step.cpp plan/paths.cpp", "Taken, PathLeft: what it was, an int")                            \
+    X(guard, "plan/paths.cpp", "PathLeft: which of the guards")                                                           \
+    X(path, "plan/paths.cpp", "PathLeft: the number of the path")                                                         \
     X(_pyop_merge_by_value, "graph/passes/merge.cpp array/call/tree_call.cpp", "classes of callables that compare by ==") \
     X(_read, "src/profile.cpp", "Profile: (events): what a profile has recorded, when it ends")
 // clang-format on

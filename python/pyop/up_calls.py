@@ -16,6 +16,7 @@ from .declare.dim import Dim
 from .declare.rebuild import CallOnTrees
 from .declare.spec import Spec
 from .graph.array_protocol import array_function, array_ufunc
+from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
 from .graph.powers import power_of
 from .graph.symbolic_number import Number, OnNumbers
 from .graph.value_methods import getitem
@@ -72,6 +73,12 @@ CALLS: dict[str, object] = {
     "number_call": OnNumbers,
     "static_key": static_key,
     "number_class": Number,
+    "value_decided": value_decided,
+    "taken": Taken,
+    "path_left": PathLeft,
+    "run_itself": RunItself,
+    "quiet_begin": quiet_begin,
+    "quiet_end": quiet_end,
     **{
         name.partition(":")[0]: (f"{__package__}.{module}", name.rpartition(":")[2])
         for module, names in _BY_MODULE.items()
@@ -95,6 +102,10 @@ ATTRIBUTES: dict[str, tuple[type | str, ...]] = {
     "saving": ("transforms.op_rule.OpGradient",),
     "fn": (OnNumbers,),
     "numbers": (OnNumbers,),
+    "asked": (Taken,),
+    "outcome": (Taken, PathLeft),
+    "guard": (PathLeft,),
+    "path": (PathLeft,),
     "_pyop_merge_by_value": (OnNumbers, CallOnTrees),
     "_read": ("profiling.Profile",),
 }

@@ -106,10 +106,17 @@ def test_an_exception_of_the_function_is_its_own():
     assert compiled.cache_info().plans == 0
 
 
-def test_control_flow_on_arrays_is_refused_with_advice():
-    with pytest.raises(TypeError, match=r"np\.where") as caught:
-        pyop.compile(lambda x: x if x > 0 else -x)(np.ones(()))
-    assert "pyop.compile traced lambda(x: float64[]); an argument that decides" in caught.value.__notes__[0]
+def test_control_flow_on_arrays_goes_its_way():
+    absolute = pyop.compile(lambda x: x if x > 0 else -x)
+    for x in (np.ones(()), -np.ones(()), np.ones(())):
+        assert absolute(x) == 1
+    assert absolute.cache_info().misses == 2
+
+
+def test_numbers_of_arrays_are_refused_with_advice():
+    with pytest.raises(TypeError, match=r"pyop\.op") as caught:
+        pyop.compile(lambda x: x * float(x[0]))(np.ones(2))
+    assert "pyop.compile traced lambda(x: float64[2]); an argument that decides" in caught.value.__notes__[0]
 
 
 def test_named_sizes_make_one_plan():

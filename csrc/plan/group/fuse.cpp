@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "array/reduction/reduction_blocks.h"
+#include "plan/steps/guard_step.h"
 #include "plan/steps/view_reading.h"
 
 namespace pyop {
@@ -23,6 +24,7 @@ class Fuser {
         f_.reductions.resize(r_.g.size());
         f_.group_of.assign(r_.g.size(), -1);
         for (size_t i = 0; i < schedule.size(); ++i) {
+            segment_ += is_guard(r_.g.node(schedule[i]));
             position_[schedule[i]] = i + 1;
             since_[schedule[i]] = since(schedule[i]);
             if (elementwise_call(r_, schedule[i], f_.calls[schedule[i]]) < 0) return -1;
@@ -49,6 +51,7 @@ class Fuser {
         size_t first = 0;               // position of the first
         std::vector<Edge> externals;    // what it reads from outside
         std::vector<uint32_t> readers;  // outside nodes that have read a member
+        size_t segment = 0;             // how many guards stand before its members
     };
 
     // A view is there as soon as what it is a view of, though it stands where it was written.
@@ -115,6 +118,7 @@ class Fuser {
         size_t n_members = 1, n_externals = 0, first = position_[i];
         for (const int32_t g : groups) {
             const Candidate& c = candidate(g);
+            if (c.segment != segment_) return false;  // nothing runs before a guard that was written behind it
             n_members += c.members.size();
             first = std::min(first, c.first);
             if (elementwise && !same_shape(i, c.members.front())) return false;
@@ -140,7 +144,7 @@ class Fuser {
     }
 
     void join(const std::vector<int32_t>& groups, uint32_t i) {
-        if (groups.empty()) candidates_.push_back({{}, position_[i], {}, {}});
+        if (groups.empty()) candidates_.push_back({{}, position_[i], {}, {}, segment_});
         const int32_t target = groups.empty() ? static_cast<int32_t>(candidates_.size()) - 1 : groups.front();
         Candidate& into = candidate(target);
         for (const int32_t g : groups) {
@@ -186,6 +190,7 @@ class Fuser {
     std::vector<size_t> position_;  // in the schedule, from 1
     std::vector<size_t> since_;     // from where on it could be computed, as far as that is cheap to tell
     std::vector<Candidate> candidates_;
+    size_t segment_ = 0;
 };
 
 }  // namespace

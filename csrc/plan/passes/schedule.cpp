@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plan/steps/guard_step.h"
 #include "plan/steps/view_reading.h"
 
 namespace pyop {
@@ -68,23 +69,29 @@ class Scheduler {
     void find_producers() {
         first_.assign(n_ + 1, 0);
         for (const uint32_t i : nodes_) each_producer(i, [&](Edge, uint32_t) { ++first_[units_.unit_of[i] + 1]; });
-        each_stateful_pair([&](uint32_t, uint32_t later) { ++first_[later + 1]; });
+        each_ordered_pair([&](uint32_t, uint32_t later) { ++first_[later + 1]; });
         for (uint32_t u = 0; u < n_; ++u) first_[u + 1] += first_[u];
         producers_.resize(first_[n_]);
         std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
         for (const uint32_t i : nodes_)
             each_producer(i, [&](Edge, uint32_t from) { producers_[next[units_.unit_of[i]]++] = from; });
-        each_stateful_pair([&](uint32_t earlier, uint32_t later) { producers_[next[later]++] = earlier; });
+        each_ordered_pair([&](uint32_t earlier, uint32_t later) { producers_[next[later]++] = earlier; });
         for (const uint32_t u : producers_) facts_[u].read = true;
     }
 
     template <typename Found>
-    void each_stateful_pair(Found found) const {
-        uint32_t last = kNone;
+    void each_ordered_pair(Found found) const {
+        uint32_t last = kNone, guard = kNone;
         for (uint32_t u = 0; u < n_; ++u) {
-            if (!r_.g.node(units_.heads[u]).stateful()) continue;
+            const Node& node = r_.g.node(units_.heads[u]);
+            if (!node.stateful()) {
+                if (guard != kNone) found(guard, u);
+                continue;
+            }
             if (last != kNone) found(last, u);
+            if (guard != kNone && guard != last) found(guard, u);
             last = u;
+            if (is_guard(node)) guard = u;
         }
     }
 

@@ -2,7 +2,9 @@
 //
 // Creation order is one that works. Another is taken if less memory is held at once that way: depth-first from what
 // nobody reads, each instruction right after the last of its producers, and first the producer that needs most while
-// it works. Stateful nodes keep the order they were written in. The same graph gives the same order every time.
+// it works. Stateful nodes keep the order they were written in, and
+// nothing runs before a guard (plan/steps/guard_step.h) that was written behind it. The same graph gives the same order every
+// time.
 #pragma once
 
 #include <vector>

@@ -19,6 +19,7 @@ constexpr Maker kMakers[] = {
     {Pass::Loops, make_fill_step},     {Pass::Loops, make_composed_reduction}, {Pass::Loops, make_put_step},
     {Pass::Loops, make_store_step},    {Pass::Loops, make_fresh_step},         {Pass::Loops, make_store_step},
     {Pass::Loops, make_loop_step},     {Pass::Loops, make_branch_step},
+    {Pass::Loops, make_guard_step},
 };
 
 }  // namespace

@@ -12,11 +12,11 @@ import numpy as np
 
 from .._core import InputError, own_rules
 from .._tree import TreeDef, flatten
-from ..declare.parameters import OutMode, Parameters, default_name
+from ..declare.parameters import OutMode, Parameters, check_name, default_name
 from ..declare.spec import Spec
 from .statics import static_key
 
-__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "instead_of", "root"]
+__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "input_name", "instead_of", "root"]
 
 _Function = Callable[..., Any]
 
@@ -227,3 +227,14 @@ def instead_of(x: Any) -> str | None:
 def root(path: str) -> str:
     """The parameter that a path of a leaf begins with."""
     return path.partition("[")[0].partition(".")[0]
+
+
+def input_name(path: str) -> str:
+    """The path with dots: ``params['w'][0]`` is ``params.w.0``."""
+    if path.isascii() and path.isidentifier():
+        return path
+    name = "".join(c if c.isalnum() or c == "_" else "." for c in path).replace("..", ".").replace("..", ".")
+    try:
+        return check_name(name.strip("."))
+    except ValueError:
+        return "input"

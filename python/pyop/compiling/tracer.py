@@ -17,6 +17,7 @@ from .._tree import contains, flatten
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
+from ..graph.deciding import Decisions, RunItself, guard_lines
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise, check_statics, is_number
 from ..refusals import call_watched, note_call, refusal, was_refused
@@ -28,8 +29,9 @@ from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
-from .arguments import NUMBERS, Argument, Arguments, Place, root
+from .arguments import NUMBERS, Argument, Arguments, Place, input_name, root
 from .options import Options
+from .plainly import Plainly
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning
 from .unused_arguments import signature, unread
@@ -37,7 +39,10 @@ from .unused_arguments import signature, unread
 __all__ = ["Tracer"]
 
 # A plan, what finishes its results, the kinds and keys of the leaves, and what was read beside them.
-_Traced = tuple[Plan, Any, bytes, tuple[Any, ...], tuple[Reading, ...]]
+_Traced = tuple[Plan, Any, bytes, tuple[Any, ...], tuple[Reading, ...], tuple[int, ...] | None]
+# Beyond so many paths of one kind of call, or so many nodes in them, the function itself runs.
+MOST_PATHS = 16
+MOST_NODES = 50_000
 
 
 class Tracer:
@@ -55,9 +60,16 @@ class Tracer:
         self.elements: list[tuple[weakref.ref[np.ndarray[Any, Any]], bytes]] = []
         self.last: tuple[Any, weakref.ref[Plan], tuple[Reading, ...]] | None = None
         self.by_twins = False  # whether the last trace was one of twins
+        self.told = False  # that the function itself runs
+        self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
 
-    def miss(self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any) -> tuple[Any, ...]:
-        """A call that fits no guard: ``(result,)``, or what a guard is made of (guard_of of compiled_function.cpp)."""
+    def miss(
+        self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any, paths: tuple[Any, ...] | None = None
+    ) -> tuple[Any, ...]:
+        """A call that fits no guard: ``(result,)``, or what a guard is made of (`Traced` of compiled_function.cpp).
+
+        `paths`: the plans of the paths that the function has for such calls, if it takes another one now.
+        """
         positional, keywords = args[:n], dict(zip(names or (), args[n:], strict=True))
         plain = _PLAIN.issuperset(map(type, args))
         if self.arguments.takes_any and not plain and out is None and any(_has_rules(x) for x in args):
@@ -82,13 +94,49 @@ class Tracer:
         functions = [*functions_of(self.fn)]
         specialised = self._needed_at_once(places, functions)
         known = None if specialised else known
-        plan, finish, kinds, keys, read = self._traced(arguments, n, names or (), specialised, functions)
-        self._count(function, arguments, places, specialised, read)
+        specialised |= {k for k, place in enumerate(places) if place.path in self.needed}
+        plainly = Plainly(self.fn, self.name, arguments)
+        try:
+            if paths is not None:
+                self._check_paths(paths)
+            plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
+        except RunItself as reason:
+            kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
+            if reason.leaf is None:
+                self._tell(reason)
+            return None, kinds, trees, keys, None, (), self.identity, reason.leaf, plainly, False
+        if outcomes:
+            self.needed.update(places[k].path for k in specialised)
+        if paths is None:
+            self._count(function, arguments, places, specialised, read)
         # What it has read beside is no more than the function itself.
-        simple = not (self.identity or specialised or finish is not None)
+        simple = not (self.identity or specialised or finish is not None or outcomes)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
-        return plan, kinds, trees, keys, finish, read, self.identity
+        return plan, kinds, trees, keys, finish, read, self.identity, outcomes, plainly, False
+
+    def _check_paths(self, paths: tuple[Any, ...]) -> None:
+        """Whether there may be another path beside these."""
+        nodes = sum(len(plan.graph) for plan in paths if plan is not None)
+        if len(paths) < MOST_PATHS and nodes < MOST_NODES:
+            return
+        lines = {line: None for plan in paths if plan is not None for line in guard_lines(plan.graph)}
+        raise RunItself(
+            f"decides by the contents of arrays at {', '.join([*lines][:3])}, and has gone {len(paths)} ways so far"
+        )
+
+    def _tell(self, reason: RunItself) -> None:
+        """Say once that the function runs as it is."""
+        if self.told:
+            return
+        self.told = True
+        warnings.warn(
+            f"{self._place()} {reason.why}: it is not compiled for calls of this kind, from now on the function itself "
+            "runs. Choose by value with np.where, the where= of reductions, np.minimum and np.maximum, or declare the "
+            "part that decides with pyop.op; without pyop.compile there is no warning",
+            RetraceWarning,
+            stacklevel=4,
+        )
 
     def _traced_already(self, function: Any, known: Any) -> Plan | None:
         """The plan of the last trace if it does for this call too, as the arguments differ in what is not read.
@@ -158,6 +206,7 @@ class Tracer:
         graph: Graph | None = None
         try:
             graph, result, watch, read = self._write_down(arguments, n, names, kinds, keys, named)
+            outcomes = graph._outcomes
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
             if self._has_numbers(arguments, n, kinds):
                 check_statics(graph)
@@ -178,7 +227,7 @@ class Tracer:
         finally:
             if graph is not None:
                 self._finish(graph)
-        return plan, finish, b"".join(kinds), tuple(keys), read
+        return plan, finish, b"".join(kinds), tuple(keys), read, outcomes
 
     def _write_down(
         self,
@@ -215,8 +264,8 @@ class Tracer:
             kinds[:] = _repeats(arguments, kinds, keys)
         try:
             graph, result = self._call(arguments, n, names, kinds, keys)
-        except Specialise:
-            watch.restore()  # there will be another trace
+        except (Specialise, RunItself):
+            watch.restore()  # there will be another trace, or the function itself runs
             raise
         except Exception as error:
             if was_refused(error):
@@ -284,6 +333,8 @@ class Tracer:
         self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]
     ) -> tuple[Graph, Any]:
         graph = Graph(name=check_name(self.name))
+        decisions = graph._deciding = Decisions(graph)
+        graph._limit(MOST_NODES)
         fn = self.fn
         if self.by_twins:
             from ..tracing import literals  # noqa: F401  # the stand-ins: on first use
@@ -303,6 +354,7 @@ class Tracer:
                         leaves.append(stand_ins[keys[number]])
                     else:
                         leaves.append(_stand_in(graph, place, kinds[number], number))
+                        decisions.feed(leaves[-1]._value if is_number(leaves[-1]) else leaves[-1], place.value)
                     stand_ins.append(leaves[-1])
                     number += 1
                 given.append(tree.unflatten(leaves))
@@ -313,9 +365,21 @@ class Tracer:
                     graph._twins.check_cells()
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     _check_container(tree, places, leaves, argument, self.name)
-            except BaseException:
+            except BaseException as error:
                 self._finish(graph)
+                mine = isinstance(error, Exception) and not was_refused(error)
+                if decisions.branched and decisions.reason is None and mine:
+                    # What the function raises here other calls need not.
+                    raise RunItself(f"raised {type(error).__name__}", tuple(decisions.outcomes)) from None
                 raise
+            finally:
+                graph._deciding = None
+        if decisions.reason is not None:  # the function has caught it
+            raise decisions.reason
+        if len(graph) >= MOST_NODES:
+            graph.constant(0)  # raises once more
+        graph._limit(2**31)
+        graph._outcomes = tuple(decisions.outcomes) if decisions.branched else None
         return graph, result
 
     def _finish(self, graph: Graph) -> None:
@@ -393,7 +457,7 @@ def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
     if kind in (b"s", b"i"):
         return place.value
     assert place.spec is not None
-    value = graph._add_input(place.spec, _input_name(place.path), kind == b"n")
+    value = graph._add_input(place.spec, input_name(place.path), kind == b"n")
     if type(place.value) is np.ndarray and not place.value.flags.writeable:
         value._set_read_only()
     if kind == b"n" and type(place.value) in NUMBERS:
@@ -412,17 +476,6 @@ def _repeats(arguments: list[Argument], kinds: list[bytes], keys: list[Any]) -> 
         if at != k:
             keys[k] = at
     return found
-
-
-def _input_name(path: str) -> str:
-    """The path with dots: ``params['w'][0]`` is ``params.w.0``."""
-    if path.isascii() and path.isidentifier():
-        return path
-    name = "".join(c if c.isalnum() or c == "_" else "." for c in path).replace("..", ".").replace("..", ".")
-    try:
-        return check_name(name.strip("."))
-    except ValueError:
-        return "input"
 
 
 def _describe(arguments: list[Argument]) -> str:

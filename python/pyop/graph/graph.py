@@ -45,7 +45,7 @@ class Graph(GraphBase):
     {'r': array(8.)}
     """
 
-    __slots__ = ("__weakref__", "_counters", "_kept", "_known", "_name", "_outputs", "_plans", "_twins")
+    __slots__ = ("__weakref__", "_counters", "_deciding", "_kept", "_known", "_name", "_outcomes", "_outputs", "_plans", "_twins")
 
     _name: str
     # Where the outputs are, not Values: those would keep the graph alive in a cycle.
@@ -59,6 +59,10 @@ class Graph(GraphBase):
     _twins: Any
     # The counters of loops whose bodies are written down: by the name that stands for the number, their nodes.
     _counters: dict[str, int]
+    # What a function under trace decides by (`deciding.py`), while it is traced for a call.
+    _deciding: Any
+    # What it has decided by, if it has: the number of the path, and the outcomes.
+    _outcomes: tuple[int, ...] | None
 
     def __init__(self, name: str = "graph") -> None:
         self._name = check_name(name)
@@ -68,6 +72,7 @@ class Graph(GraphBase):
         self._known = {}
         self._twins = None
         self._counters = {}
+        self._deciding = self._outcomes = None
 
     @property
     def name(self) -> str:

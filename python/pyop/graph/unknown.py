@@ -1,5 +1,5 @@
 """What is not known of a Value until its graph runs, before the eyes of the function under trace: it may be passed
-around, and decides nothing.
+around. What goes by it gets the number that it is in the call that is traced (`deciding.py`), or a refusal.
 
 ``y = x[x > 0]`` has as many elements as there are positive numbers. Those who write graphs see None in ``y.shape``; a
 function that is traced would take it for a number (``if y.size == 0:``), and go another way without a word.
@@ -7,12 +7,16 @@ function that is traced would take it for a number (``if y.size == 0:``), and go
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
 from .._core import Value, shown
 from ..refusals import refusal
+from .deciding import size_of
 
 __all__ = ["Unknown", "unknown_attribute"]
 
@@ -54,16 +58,58 @@ class Unknown:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copy, pickle, protocols: a plain object has none of these
             raise AttributeError(name)
-        self._refuse()
+        return getattr(self._number(), name)
 
-    __hash__ = __bool__ = __int__ = __index__ = __float__ = __complex__ = __len__ = __iter__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __getitem__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __divmod__ = __rdivmod__ = _refuse
-    __neg__ = __pos__ = __abs__ = __round__ = __trunc__ = __floor__ = __ceil__ = __call__ = _refuse
-    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refuse
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
-    __array__ = __array_ufunc__ = _refuse
+    def _number(self) -> int:
+        """The number that it is in the call that is traced, which is the same in every call of that path."""
+        shape = Value.shape.__get__(self._of)
+        if self._what.startswith("size"):
+            known = size_of(self._of, int(self._what.split()[1]))
+        elif self._what in ("the size", "the nbytes") and shape is not None:
+            sizes = [size_of(self._of, axis) if n is None else n for axis, n in enumerate(shape)]
+            known = None if None in sizes else math.prod(sizes)  # type: ignore[arg-type]
+            if self._what == "the nbytes":
+                known = None if known is None or self._of.dtype is None else known * self._of.dtype.itemsize
+        else:
+            known = None
+        return self._refuse() if known is None else known
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*[x._number() if type(x) is Unknown else x for x in inputs], **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self._number(), dtype)
+
+    def _has_none(self, *args: Any) -> NoReturn:
+        raise TypeError(f"'{type(self._number()).__name__}' object has no parts, and cannot be called")
+
+    __len__ = __iter__ = __contains__ = __getitem__ = __call__ = _has_none
+
+
+def _unary(does: Callable[[Any], Any]) -> Callable[[Unknown], Any]:
+    return lambda self, *args: does(self._number(), *args)
+
+
+def _forward(does: Callable[[Any, Any], Any]) -> Callable[[Unknown, Any], Any]:
+    return lambda self, other: does(self._number(), other._number() if type(other) is Unknown else other)
+
+
+def _backward(does: Callable[[Any, Any], Any]) -> Callable[[Unknown, Any], Any]:
+    return lambda self, other: does(other, self._number())
+
+
+for _does in (bool, int, float, complex, hash, round):
+    setattr(Unknown, f"__{_does.__name__}__", _unary(_does))
+for _name in ("index", "neg", "pos", "abs", "invert"):
+    setattr(Unknown, f"__{_name}__", _unary(getattr(operator, _name)))
+for _name in ("trunc", "floor", "ceil"):
+    setattr(Unknown, f"__{_name}__", _unary(getattr(math, _name)))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Unknown, f"__{_name}__", _forward(getattr(operator, _name)))
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")
+for _does in (*[getattr(operator, name) for name in (*_ARITHMETIC, "lshift", "rshift")], divmod):
+    setattr(Unknown, f"__{_does.__name__.strip('_')}__", _forward(_does))
+    setattr(Unknown, f"__r{_does.__name__.strip('_')}__", _backward(_does))
 
 
 def unknown_attribute(value: Value, name: str, known: Any) -> Any:

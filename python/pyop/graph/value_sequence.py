@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..refusals import refusal
+from .deciding import size_of
 
 __all__ = ["contains", "iterate", "length"]
 
@@ -66,6 +67,9 @@ def _first_size(value: Any, what: str, without: str) -> int:
         raise TypeError(without)
     size = None if shape is None else shape[0]
     if not isinstance(size, int):
+        decided = None if shape is None or size is not None else size_of(value, 0)
+        if decided is not None:
+            return decided
         known = "not known" if size is None else f"symbolic ({size})"
         raise refusal(
             f"{what} of {value!r}: its first size is {known} when the graph is built; "

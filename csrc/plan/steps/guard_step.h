@@ -1,0 +1,18 @@
+// plan/steps/guard_step.h: guards in a plan: a number that the function under trace has decided by is what it was then.
+#pragma once
+
+#include "graph/graph.h"
+#include "runtime/up_calls.h"
+
+namespace pyop {
+
+// Whether a node is one (Taken of python/pyop/graph/deciding.py). What was written behind it runs behind it.
+PYOP_INLINE bool is_guard(const Node& node) {
+    return node.stateful() && node.kind() == NodeKind::Py &&
+           reinterpret_cast<PyObject*>(Py_TYPE(static_cast<const PyNode&>(node).fn())) == up_calls.taken;
+}
+
+// Adds count_quiet() to the module.
+int guard_step_init(PyObject* module);
+
+}  // namespace pyop

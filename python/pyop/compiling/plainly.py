@@ -1,0 +1,59 @@
+"""The function itself, where it runs in place of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..graph.graph import Graph
+from .arguments import Argument, input_name
+
+__all__ = ["Plainly"]
+
+
+class Plainly:
+    """Calls the function as the compiled one is called: with arguments as they are declared, with ``out=``."""
+
+    __slots__ = ("_declared", "_fn", "_name")
+
+    def __init__(self, fn: Callable[..., Any], name: str, arguments: list[Argument]) -> None:
+        self._fn = fn
+        self._name = name
+        # How declared arguments are checked and converted: by the plan that returns them.
+        self._declared: Any = None
+        if any(place.kind == b"d" for _, places in arguments for place in places):
+            graph = Graph(name)
+            trees = []
+            for tree, places in arguments:
+                trees.append((tree, [place.kind == b"d" for place in places]))
+                for place in places:
+                    if place.kind == b"d":
+                        graph.input(place.spec, input_name(place.path))
+            graph.output(list(graph.inputs))
+            self._declared = graph.compile(), trees
+
+    def __call__(self, args: tuple[Any, ...], n: int, names: Sequence[str] | None, out: Any) -> Any:
+        if self._declared is not None:
+            args = self._converted(args)
+        result = self._fn(*args[:n], **dict(zip(names or (), args[n:], strict=True)))
+        if out is None:
+            return result
+        from .disable import result_into  # on first use
+
+        return result_into(self._fn, result, out)
+
+    def _converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        plan, trees = self._declared
+        leaves = [tree.match(x, False) for (tree, _), x in zip(trees, args, strict=True)]
+        flags = [declared for _, declared in trees]
+        flat = [
+            x
+            for found, flag in zip(leaves, flags, strict=True)
+            for x, is_declared in zip(found, flag, strict=True)
+            if is_declared
+        ]
+        arrays = iter(plan(*flat))
+        return tuple(
+            tree.unflatten([next(arrays) if is_declared else x for x, is_declared in zip(found, flag, strict=True)])
+            for (tree, flag), found in zip(trees, leaves, strict=True)
+        )

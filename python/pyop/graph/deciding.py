@@ -1,0 +1,276 @@
+"""Decisions by the contents of arrays, while a function is traced for a call whose arrays are at hand.
+
+``if x.sum() > 0:`` asks a Value for its truth. It is computed beside the graph, from the arrays of the call, and the
+function goes on with it; the graph gets a guard (`Taken`), which holds a run to the same outcome. A plan whose guard
+finds another one raises `PathLeft`, and the call goes on with the plan of another path (csrc/plan/paths.h). What cannot
+be decided so ends the trace by `RunItself`: then the function itself runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import warnings
+from _thread import _local
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import GraphBase, PyopError, Value
+from .._tree import flatten
+from ..declare.spec import Spec
+
+__all__ = [
+    "Decisions",
+    "PathLeft",
+    "RunItself",
+    "Taken",
+    "guard_lines",
+    "quiet_begin",
+    "quiet_end",
+    "size_of",
+    "value_decided",
+]
+
+_KEPT_BYTES = 1 << 26  # of what was computed beside the graph
+_COMPUTED_AGAIN = 20  # times as many as the graph has nodes
+_numbers = itertools.count(1)
+_OF_GUARDS = Spec(np.dtype(np.bool_), ())
+
+
+class RunItself(BaseException):
+    """The function cannot be traced: it has to run. No `Exception`, so that it gets past the function's own handlers.
+
+    `leaf`: only where its decisions had these outcomes, since it raised there.
+    """
+
+    def __init__(self, why: str, leaf: tuple[int, ...] | None = None) -> None:
+        super().__init__(why)
+        self.why = why
+        self.leaf = leaf
+
+
+class PathLeft(PyopError):
+    """A plan is of calls for which a decision had another outcome."""
+
+    path = guard = outcome = 0
+
+    def __init__(self, taken: Taken, outcome: int) -> None:
+        super().__init__(
+            f"this plan is of calls that decide otherwise at {taken.line}: it goes on where "
+            f"{taken.text(taken.outcome)}, and here {taken.text(outcome)}. Call the compiled function, which has a "
+            "plan for each way, in place of one of its plans"
+        )
+        self.path, self.guard, self.outcome = taken.path, taken.guard, outcome
+
+
+class Taken:
+    """A guard: what the function asked of a value, and what it was."""
+
+    __slots__ = ("asked", "guard", "line", "outcome", "path")
+
+    def __init__(self, asked: str, outcome: int, guard: int, path: int, line: str) -> None:
+        self.asked = asked  # "t": a truth, "i": an integer, "x": an index, "s0": the size of axis 0
+        self.outcome = outcome
+        self.guard = guard  # its number on the path
+        self.path = path
+        self.line = line
+
+    def text(self, outcome: int) -> str:
+        """What an outcome says."""
+        if self.asked == "t":
+            return f"a condition is {bool(outcome)}"
+        return f"{'a size' if self.asked[0] == 's' else 'an integer'} is {outcome}"
+
+    def __call__(self, value: Any) -> bool:
+        outcome = _ask(self.asked, value)
+        if outcome != self.outcome:
+            raise PathLeft(self, outcome)
+        runs = _quiet.__dict__.get("runs")
+        if runs and runs[-1].guard == self.guard:
+            runs[-1].end()
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Taken and (self.asked, self.outcome, self.guard) == (
+            other.asked,
+            other.outcome,
+            other.guard,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.asked, self.outcome, self.guard))
+
+    def __repr__(self) -> str:
+        return f"Taken({self.asked!r}, {self.outcome})"
+
+
+def _ask(asked: str, value: Any) -> int:
+    if asked == "t":
+        return int(bool(value))
+    if asked == "i":
+        return int(value)
+    if asked == "x":
+        return operator.index(value)
+    return int(np.shape(value)[int(asked[1:])])
+
+
+# --- while a function is traced
+
+
+class Decisions:
+    """What a function under trace has decided by."""
+
+    __slots__ = ("_answers", "_bytes", "_computed", "_given", "_known", "_looked_at", "graph", "outcomes", "reason")
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.outcomes: list[int] = [next(_numbers)]  # the number of the path first
+        self.reason: RunItself | None = None
+        self._given: dict[int, Any] = {}
+        self._known: dict[int, tuple[Any, ...]] = {}
+        self._answers: dict[tuple[int, str], int] = {}
+        self._looked_at = 0
+        self._computed = self._bytes = 0
+
+    def feed(self, value: Any, given: Any) -> None:
+        """Say what stands for an argument of the call, as it was given."""
+        if isinstance(value, Value):
+            self._given[value.node.index] = given
+
+    @property
+    def branched(self) -> bool:
+        """Whether there has been a decision."""
+        return len(self.outcomes) > 1
+
+    def decide(self, value: Value, asked: str) -> Any:
+        """Return what a value is, which from now on every run is held to."""
+        node, output = value.node.index, value.output_index
+        key = (node << 20 | output, asked)
+        if key not in self._answers:
+            found = self.evaluate(node, output)
+            try:
+                outcome = _ask(asked, found)
+            except TypeError:
+                if value.shape is not None and value.dtype is not None:
+                    raise  # so it is for all arrays of this kind
+                self.give_up("asks for a number that is none")
+            except Exception:
+                if asked == "t" and value.shape is not None:
+                    raise
+                self.give_up("asks for a number, which raises an exception here")
+            if not -(1 << 62) < outcome < 1 << 62 or (asked != "t" and asked[0] != "s" and np.ndim(found)):
+                self.give_up("asks for an integer that is too large, or of an array")
+            self._answers[key] = outcome
+            taken = Taken(asked, outcome, len(self.outcomes) - 1, self.outcomes[0], _core.origin_here())
+            self.outcomes.append(outcome)
+            self.graph._add_call(
+                fn=taken, inputs=(value,), name="guard", specs=[_OF_GUARDS], stateful=True, lends=False
+            )
+        answer = self._answers[key]
+        return bool(answer) if asked == "t" else answer
+
+    def evaluate(self, node: int, output: int) -> Any:
+        """Return an output of a node in this call."""
+        for index in range(self._looked_at, len(self.graph)):
+            made = self.graph[index]
+            if made.stateful and type(made.function) is not Taken:
+                self.give_up(f"calls {made.name!r}, which is stateful, before it decides by the contents of an array")
+        self._looked_at = len(self.graph)
+        if self._given:
+            self._take_arguments()
+        if node not in self._known and self.graph[node].kind == "constant":
+            return self.graph.run(self.graph._value(node, output))
+        if node not in self._known:
+            before = len(self._known)
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                try:
+                    self._computed += _core.evaluate_beside(self.graph, node, self._known)
+                except Exception as error:
+                    self.give_up(f"computes what raises {type(error).__name__} and decides by it")
+            found = self._known[node]
+            self._let_go(before)
+            return found[output]
+        return self._known[node][output]
+
+    def _take_arguments(self) -> None:
+        """The arguments as a plan gets them: checked and converted, if they are declared."""
+        inputs = [self.graph._value(index, 0) for index in self._given]
+        leaves, structure = flatten(inputs)
+        arrays = self.graph._compile(leaves, structure, inputs, whole=False, threads=1)(*self._given.values())
+        self._known.update({index: (array,) for index, array in zip(self._given, arrays, strict=True)})
+        self._given = {}
+
+    def _let_go(self, before: int) -> None:
+        """Keep the memory small that the results beside the graph take."""
+        for results in [*self._known.values()][before:]:
+            self._bytes += sum(getattr(x, "nbytes", 0) for x in results)
+        if self._bytes > _KEPT_BYTES:
+            for index in [*self._known]:
+                if self._bytes <= _KEPT_BYTES // 2:
+                    break
+                if self.graph[index].kind != "input":
+                    self._bytes -= sum(getattr(x, "nbytes", 0) for x in self._known.pop(index))
+        if self._computed > _COMPUTED_AGAIN * len(self.graph) + 1000:
+            self.give_up("decides by arrays that take too much memory to keep while it is traced")
+
+    def give_up(self, why: str, leaf: tuple[int, ...] | None = None) -> Any:
+        """End the trace."""
+        self.reason = RunItself(f"{why} (at {_core.origin_here()})", leaf)
+        raise self.reason
+
+
+def value_decided(value: Value, asked: str) -> Any:
+    """Return the truth ("t"), the integer ("i") or the index ("x") that a Value is in the call that is traced;
+    NotImplemented if there is no such call.
+    """
+    decisions = getattr(value.graph, "_deciding", None)
+    return NotImplemented if decisions is None else decisions.decide(value, asked)
+
+
+def size_of(value: Value, axis: int) -> int | None:
+    """Return the size of an axis in the call that is traced, if there is one."""
+    decisions = getattr(value.graph, "_deciding", None)
+    return None if decisions is None else decisions.decide(value, f"s{axis}")
+
+
+def guard_lines(graph: GraphBase) -> list[str]:
+    """The lines at which a graph decides."""
+    functions = [graph[k].function for k in range(len(graph)) if graph[k].stateful]
+    return [*dict.fromkeys(fn.line for fn in functions if type(fn) is Taken)]
+
+
+# --- runs that catch up with another path
+
+_quiet = _local()
+
+
+class _Quiet:
+    """Nothing is warned of, until a guard is reached."""
+
+    __slots__ = ("_state", "guard")
+
+    def __init__(self, guard: int) -> None:
+        self.guard = guard
+        self._state: Any = np.errstate(all="ignore")
+        self._state.__enter__()
+        _core.count_quiet(1)
+
+    def end(self) -> None:
+        """Warn again."""
+        if self._state is not None:
+            _core.count_quiet(-1)
+            self._state.__exit__(None, None, None)
+            self._state = None
+
+
+def quiet_begin(guard: int) -> None:
+    """Compute again what another path has computed up to the guard of this number, without its warnings."""
+    _quiet.__dict__.setdefault("runs", []).append(_Quiet(guard))
+
+
+def quiet_end() -> None:
+    """The end of it, if the guard was not reached."""
+    _quiet.runs.pop().end()
