@@ -17,9 +17,8 @@ constexpr Maker kMakers[] = {
     {Pass::Loops, make_function_step}, {Pass::Loops, make_number_step},        {Pass::Loops, make_scalar_step},
     {Pass::Loops, make_join_step},     {Pass::Loops, make_take_step},          {Pass::Views, make_like_step},
     {Pass::Loops, make_fill_step},     {Pass::Loops, make_composed_reduction}, {Pass::Loops, make_put_step},
-    {Pass::Loops, make_store_step},    {Pass::Loops, make_fresh_step},         {Pass::Loops, make_store_step},
+    {Pass::Loops, make_store_step},    {Pass::Loops, make_fresh_step},         {Pass::Loops, make_guard_step},
     {Pass::Loops, make_loop_step},     {Pass::Loops, make_branch_step},
-    {Pass::Loops, make_guard_step},
 };
 
 }  // namespace

@@ -45,7 +45,18 @@ class Graph(GraphBase):
     {'r': array(8.)}
     """
 
-    __slots__ = ("__weakref__", "_counters", "_deciding", "_kept", "_known", "_name", "_outcomes", "_outputs", "_plans", "_twins")
+    __slots__ = (
+        "__weakref__",
+        "_counters",
+        "_deciding",
+        "_kept",
+        "_known",
+        "_name",
+        "_outcomes",
+        "_outputs",
+        "_plans",
+        "_twins",
+    )
 
     _name: str
     # Where the outputs are, not Values: those would keep the graph alive in a cycle.
