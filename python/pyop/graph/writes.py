@@ -83,6 +83,8 @@ def _set_element(self: Any, key: Any, value: Any) -> bool:
             return False
     elif type(value) is not Value or value._is_scalar is not True or value.dtype != dtype:
         return False
+    if self._views():
+        return False
     self._check_writable("x[key] = y")
     whole = self._root()
     is_value = type(value) is Value
@@ -92,7 +94,7 @@ def _set_element(self: Any, key: Any, value: Any) -> bool:
         name="store",
         specs=[whole.spec],
         order=[0, 1, -1, -2, -3] if is_value else [0, -1, -2, -3, -4],
-        statics=(key, _views(self), True) if is_value else (value, key, _views(self), False),
+        statics=(key, (), True) if is_value else (value, key, (), False),
         lends=False,
         scalar=False,
     )
