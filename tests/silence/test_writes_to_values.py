@@ -319,3 +319,26 @@ def test_the_target_keeps_how_it_lies(f):
 
     for got, want in zip(pyop.compile(program)(given, other), program(given, other), strict=True):
         assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool", "int8"])
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed"])
+def test_elements_are_read_and_written_wherever_they_lie(dtype: str, layout: str) -> None:
+    def swapped(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        y = x * np.ones((), x.dtype)
+        first = y[0, -1]
+        y[0, -1] = y[-1, 0]
+        y[-1, 0] = first
+        before = y + np.zeros((), x.dtype)
+        y[1, 1] = x[2, 0]
+        return y, first, before, x[-3, 1], y[1, 1]
+
+    whole = np.arange(24).reshape(6, 4).astype(dtype)
+    x = {"C": whole[:3].copy(), "F": np.asfortranarray(whole[:3]), "strided": whole[::2, ::2], "reversed": whole[::-1]}[
+        layout
+    ]
+    compiled = pyop.compile(swapped)
+    for _ in range(3):
+        for found, right in zip(compiled(x), swapped(x), strict=True):
+            assert found.dtype == right.dtype
+            np.testing.assert_array_equal(found, right)

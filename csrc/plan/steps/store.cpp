@@ -42,6 +42,14 @@ class StoreStep final : public NativeStep {
         } else if (!scalar_as_element(given, element)) {
             return 0;
         }
+        const bool overwrites = context.dying >> source & 1;
+        if (places && overwrites && (!array || PyArray_NDIM(array) == 0)) {
+            char* to = element_at(as_array(x), *places);
+            if (!to) return 0;
+            std::memcpy(to, from, static_cast<size_t>(PyDataType_ELSIZE(dtype)));
+            results[0] = Py_NewRef(x);
+            return 1;
+        }
         StackArray<npy_intp, 8> numbers(sizes ? sizes->sizes.size() : 0);
         if (sizes && !tree_sizes(*sizes, inputs, numbers.data())) return 0;
         // The part is looked at before anything is made, in the memory that is there.
@@ -49,7 +57,6 @@ class StoreStep final : public NativeStep {
         const ArrayView* part = part_of(as_array(x), numbers.data(), memory);
         npy_intp strides[NPY_MAXDIMS];
         if (!part || !broadcast(array, *part, strides)) return 0;
-        const bool overwrites = context.dying >> source & 1;
         Ref result = overwrites ? Ref::borrow(x) : copy_of(as_array(x));
         if (!result) return -1;
         if (!overwrites) part = part_of(as_array(result.get()), numbers.data(), memory);
@@ -70,6 +77,7 @@ class StoreStep final : public NativeStep {
     PyArray_Descr* dtype = nullptr;            // one of NumPy's own, which live for ever
     std::vector<ViewRecipe> views;             // from the whole to the part, at least one
     const TreeCallObject::Layout* sizes = nullptr;  // symbolic ones of the key; may be null
+    const std::vector<AxisItem>* places = nullptr;  // of the one element that is written, if that is all
 
   private:
     // What is written, in one of the two; null if it is no view of this array.
@@ -188,7 +196,9 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     const int ndim = r.g.spec(node.inputs()[made->source]).ndim;
     if (!made->dtype || ndim < 0 || static_cast<size_t>(PyDataType_ELSIZE(made->dtype)) > kLargest) return 0;
     if (made->value < 0 && !number_as_element(given[1].value, made->dtype, made->constant)) return 0;
-    if (read_views(given[3].value, given[2].value, ndim, *made)) step = std::move(made);
+    if (!read_views(given[3].value, given[2].value, ndim, *made)) return 0;
+    if (made->views.size() == 1) made->places = made->views[0].places();
+    step = std::move(made);
     return 0;
 }
 

@@ -12,13 +12,19 @@ namespace pyop {
 namespace {
 
 // A new array of one number, as an index of integers alone gives it. 1, 0 for dtypes that are left to NumPy, or -1.
-int item_new(const ArrayView& at, ResultRecycler& recycler, PyObject** result) {
-    const int type = at.descr->type_num;
-    if (!(PyTypeNum_ISNUMBER(type) || PyTypeNum_ISBOOL(type)) || PyDataType_ISBYTESWAPPED(at.descr)) return 0;
-    *result = recycler.take(at.descr, 0, nullptr);
+int item_new(PyArray_Descr* descr, const char* data, ResultRecycler& recycler, PyObject** result) {
+    const int type = descr->type_num;
+    if (!(PyTypeNum_ISNUMBER(type) || PyTypeNum_ISBOOL(type)) || PyDataType_ISBYTESWAPPED(descr)) return 0;
+    *result = recycler.take(descr, 0, nullptr);
     if (!*result) return -1;
-    std::memcpy(PyArray_DATA(as_array(*result)), at.data, static_cast<size_t>(at.itemsize));
+    std::memcpy(PyArray_DATA(as_array(*result)), data, static_cast<size_t>(PyDataType_ELSIZE(descr)));
     return 1;
+}
+
+// Unrolled loops read thousands of elements, each for a moment: arrays of their own would not stay in cache.
+ResultRecycler& doubles() {
+    static auto* const shared = new ResultRecycler;  // for the life of the process; the GIL guards it
+    return *shared;
 }
 
 PyObject* reshaped_copy_new(const ViewOp& op, PyArrayObject* a, ArrayView& shape) {
@@ -80,7 +86,7 @@ int follow_to_result(Walk& walk, const ViewRecipe& recipe, const npy_intp* sizes
                      PyObject** result) {
     const int done = walk.follow(recipe, sizes);
     if (done <= 0) return done;
-    if (recipe.copies_item) return item_new(walk.shown(), numbers, result);
+    if (recipe.copies_item) return item_new(walk.shown().descr, walk.shown().data, numbers, result);
     *result = walk.array_new();
     return *result ? 1 : -1;
 }
@@ -90,6 +96,11 @@ int follow_to_result(Walk& walk, const ViewRecipe& recipe, const npy_intp* sizes
 int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext&) const {
     PyObject* base = inputs[view_.input];
     if (!is_exact_array(base)) return 0;
+    if (places_) {
+        PyArray_Descr* descr = PyArray_DESCR(as_array(base));
+        const char* data = element_at(as_array(base), *places_);
+        return data ? item_new(descr, data, descr->type_num == NPY_DOUBLE ? doubles() : numbers_, &results[0]) : 0;
+    }
     StackArray<npy_intp, 8> sizes(view_.sizes ? view_.sizes->sizes.size() : 0);
     if (view_.sizes && !tree_sizes(*view_.sizes, inputs, sizes.data())) return 0;
     Walk walk(base);

@@ -13,13 +13,17 @@ class ViewStep final : public NativeStep {
     // `before`: the recipes that lead from the step's input to the array that `view` is of, in order. If there are any,
     // the step has that one input.
     ViewStep(Fallback fallback, ViewCall view, std::vector<ViewRecipe> before = {})
-        : NativeStep(std::move(fallback)), view_(std::move(view)), before_(std::move(before)) {}
+        : NativeStep(std::move(fallback)), view_(std::move(view)), before_(std::move(before)) {
+        const bool alone = before_.empty() && view_.recipes.size() == 1;
+        places_ = alone && view_.recipes[0].copies_item ? view_.recipes[0].places() : nullptr;
+    }
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
     std::string describe(size_t member) const override;
 
   private:
     ViewCall view_;
     std::vector<ViewRecipe> before_;
+    const std::vector<AxisItem>* places_;  // of the one element that is read; null: it is more than that
     mutable ResultRecycler numbers_;  // the GIL guards it
 };
 
