@@ -55,6 +55,54 @@ void release(View* view) {
     }
 }
 
+// Of the tree of a storage.
+Storage* top_of(Storage* storage) {
+    while (storage->host) storage = storage->host;
+    return storage;
+}
+bool is_in_tree(const Storage* storage) { return storage->host || !storage->guests.empty(); }
+
+template <typename F>
+void for_each_below(Storage* storage, const F& do_with) {
+    do_with(storage);
+    storage->guests.for_each([&](Storage* guest) { for_each_below(guest, do_with); });
+}
+
+// Before the root of a storage is moved: the others of its tree are behind from now on.
+void go_ahead(Storage* storage) {
+    if (PYOP_LIKELY(!is_in_tree(storage))) return;
+    Storage* top = top_of(storage);
+    if (top->ahead == storage) return;
+    top->ahead = storage;
+    for_each_below(top, [&](Storage* other) { other->version += other != storage; });
+}
+
+// What a host holds after a write to a guest, or (not `up`) a guest after one to its host, as `edge`. 0, or -1 with the
+// error set.
+int linked(PyObject* graph, const Storage& guest, bool up, Edge& edge) {
+    Ref host = Ref::steal(value_new(graph, guest.host->root, kFixed));
+    Ref part = Ref::steal(value_new(graph, guest.root, kFixed));
+    Ref views = views_as_list(graph, guest.link);
+    if (!host || !part || !views) return -1;
+    Ref made = Ref::steal(PyObject_CallFunctionObjArgs(up_calls.value_linked, host.get(), part.get(), views.get(),
+                                                       up ? Py_True : Py_False, nullptr));
+    if (!made || !is_value(made.get())) return -1;
+    edge = as_value(made.get())->edge;
+    return 0;
+}
+
+int write_down_guests(PyObject* graph, Storage* host) {
+    int failed = 0;
+    host->guests.for_each([&](Storage* guest) {
+        if (!guest->handles && guest->guests.empty()) return;
+        if (failed || linked(graph, *guest, false, guest->root) < 0 || write_down_guests(graph, guest) < 0) failed = -1;
+        ++guest->version;
+    });
+    return failed;
+}
+
+void drop_if_unused(Storage* storage);
+
 bool is_certain(const View* view) { return !view || view->certain; }
 
 // The node of a view once more, of what the memory holds now. Its edge, or -1 with the error set.
@@ -166,15 +214,50 @@ void leave_storage(ValueObject* value) {
     value->next = value->previous = nullptr;
     release(value->view);
     value->view = nullptr;
-    if (storage->handles) return;
+    if (!storage->handles) drop_if_unused(storage);
+}
+
+namespace {
+
+void destroy(Storage* storage) {
+    if (Storage* host = storage->host) {
+        host->guests.remove(storage);
+        release(storage->link);
+    }
     storage->may_show.for_each([&](Storage* host) { host->shown_by.remove(storage); });
     storage->shown_by.for_each([&](Storage* guest) { guest->may_show.remove(storage); });
     delete storage;
 }
 
+void destroy_below(Storage* storage) {
+    while (!storage->guests.empty()) destroy_below(storage->guests.first());
+    destroy(storage);
+}
+
+void drop_if_unused(Storage* storage) {
+    if (PYOP_LIKELY(!is_in_tree(storage))) {
+        if (!storage->handles) destroy(storage);
+        return;
+    }
+    Storage* top = top_of(storage);
+    if (top->busy) return;
+    bool used = false;
+    for_each_below(top, [&](Storage* other) { used = used || other->handles; });
+    if (!used) return destroy_below(top);
+    // What one that is ahead holds, the others do not know yet.
+    while (!storage->handles && storage->guests.empty() && storage->host && top->ahead != storage) {
+        Storage* host = storage->host;
+        destroy(storage);
+        storage = host;
+    }
+}
+
+}  // namespace
+
 int bring_up_to_date(ValueObject* value) {
-    const Storage* storage = value->storage;
+    Storage* storage = value->storage;
     if (PYOP_LIKELY(!storage || value->version == storage->version)) return 0;
+    if (catch_up(value->graph, storage) < 0) return -1;
     if (guarded([&] { return follow(value->graph, *storage, value->view); }, -1) < 0) return -1;
     value->edge = value->view ? value->view->edge : storage->root;
     value->version = storage->version;
@@ -193,6 +276,47 @@ void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool c
     certain = certain && is_certain(base->view) && std::find(inputs.begin(), inputs.end(), base->edge) != inputs.end();
     view->view = new View{kept(base->view), view->edge.node,  view->edge.output, base->edge,
                           certain,          storage->version, view->edge,        1};
+}
+
+bool show_or_copy(ValueObject* view, ValueObject* base) {
+    Storage* host = storage_of(base);
+    const auto inputs = graph_of(view->graph).node(view->edge.node).inputs();
+    const bool plain = std::find(inputs.begin(), inputs.end(), base->edge) != inputs.end();
+    if (host->owner != Owner::Function || base->flags & (kReadOnly | kReadOnlyNow) || !is_certain(base->view) || !plain)
+        return false;
+    leave_storage(view);
+    Storage* guest = storage_of(view);
+    guest->host = host;
+    guest->link =
+        new View{kept(base->view), view->edge.node, view->edge.output, base->edge, true, host->version, view->edge, 1};
+    host->guests.add(guest);
+    return true;
+}
+
+int catch_up(PyObject* graph, Storage* storage) {
+    if (PYOP_LIKELY(!is_in_tree(storage))) return 0;
+    Storage* top = top_of(storage);
+    if (!top->ahead || top->ahead == storage) return 0;
+    top->busy = true;
+    int failed = 0;
+    for (Storage* written = top->ahead; !failed && written->host; written = written->host)
+        failed = linked(graph, *written, true, written->host->root);
+    if (!failed) {
+        top->ahead = nullptr;
+        ++top->version;
+        failed = write_down_guests(graph, top);
+    }
+    top->busy = false;
+    std::vector<Storage*> unused;
+    for_each_below(top, [&](Storage* other) {
+        if (!other->handles && other->guests.empty()) unused.push_back(other);
+    });
+    for (Storage* other : unused) drop_if_unused(other);
+    return failed;
+}
+
+bool are_related(const Storage* a, const Storage* b) {
+    return a && b && top_of(const_cast<Storage*>(a)) == top_of(const_cast<Storage*>(b));
 }
 
 void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, Owner owner) {
@@ -225,7 +349,7 @@ int check_writable(PyObject* object, const char* operation) {
     }
     if (value->flags & kFixed)
         return writes_unknown(value, operation, "which was looked up in its graph, and what a node gives is fixed");
-    const Storage* storage = value->storage;
+    Storage* storage = value->storage;
     const bool input = graph_of(value->graph).node(value->edge.node).kind() == NodeKind::Input;
     if (PYOP_LIKELY(!storage)) return input ? writes_argument(value, operation) : 0;
     if (storage->owner == Owner::Argument) return writes_argument(value, operation);
@@ -241,7 +365,7 @@ int check_writable(PyObject* object, const char* operation) {
                               "keeps");
     if (const Storage* guest = storage->shown_by.first())
         return writes_shared(value, guest->handles, operation, "may show the same memory");
-    return 0;
+    return catch_up(value->graph, storage);
 }
 
 thread_local PyObject* write_log = nullptr;
@@ -269,6 +393,7 @@ int write_whole(ValueObject* value, Edge made) {
                 up_calls.value_store_part, reinterpret_cast<PyObject*>(value), handle.get(), nullptr));
             return done ? 0 : -1;
         } else {
+            go_ahead(storage);
             storage->root = made;
             value->version = ++storage->version;
         }
@@ -280,6 +405,7 @@ int write_whole(ValueObject* value, Edge made) {
 int write_root(ValueObject* value, Edge root) {
     if (log_write(value) < 0) return -1;
     if (Storage* storage = value->storage) {
+        go_ahead(storage);
         storage->root = root;
         ++storage->version;
         if (!value->view) value->version = storage->version;
@@ -288,10 +414,21 @@ int write_root(ValueObject* value, Edge root) {
     return 0;
 }
 
-std::vector<const View*> views_of(const ValueObject* value) {
+std::vector<const View*> views_of(const View* innermost) {
     std::vector<const View*> found;
-    for (const View* view = value->view; view; view = view->parent) found.push_back(view);
+    for (const View* view = innermost; view; view = view->parent) found.push_back(view);
     std::reverse(found.begin(), found.end());
+    return found;
+}
+
+Ref views_as_list(PyObject* graph, const View* innermost) {
+    Ref found = Ref::steal(PyList_New(0));
+    for (const View* view : views_of(innermost)) {
+        Ref node = Ref::steal(node_handle_new(graph, view->node));
+        Ref base = Ref::steal(value_new(graph, view->base, kFixed));
+        Ref row = node && base ? Ref::steal(Py_BuildValue("OIO", node.get(), view->output, base.get())) : Ref();
+        if (!found || !row || PyList_Append(found.get(), row.get()) < 0) return Ref();
+    }
     return found;
 }
 

@@ -84,11 +84,30 @@ struct Storage {
     ValueObject* handles = nullptr;   // alive, linked by ValueObject::next
     Storages may_show;                // what an Opaque one may be the memory of
     Storages shown_by;                // the reverse
+    // Whether a reshaped array is a view or a copy is known when the graph runs: it has a Storage that may be a part of
+    // another, its host. Such storages are a tree, of which one may be ahead: it was written, and what the others hold
+    // then is written down when one of them is read or written.
+    Storage* host = nullptr;
+    View* link = nullptr;  // owned: how it shows its host
+    Storages guests;  // the reverse of host
+    Storage* ahead = nullptr;  // of the topmost of a tree; null: none
+    bool busy = false;  // likewise: it is being written down, and nothing of it may go
 };
 
 // Makes `view`, which nobody has seen yet, another handle of the memory of `base`. `certain`: NumPy gives a view there,
 // whatever memory it is.
 void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool certain);
+
+// As show_memory_of, where NumPy gives a view or a copy and which of them is known when the graph runs. False if the
+// memory of `base` is not the function's own, so that nothing was done.
+bool show_or_copy(ValueObject* view, ValueObject* base);
+
+// Before the root of a storage is read or written: brings it up to what another of its tree has written. 0, or -1 with
+// the error set.
+int catch_up(PyObject* graph, Storage* storage);
+
+// Whether two storages are of one tree.
+bool are_related(const Storage* a, const Storage* b);
 
 // Makes `result`, which nobody has seen yet, one that may show the memory of any of `bases` (Values; others are passed
 // over).
@@ -112,7 +131,9 @@ int write_root(ValueObject* value, Edge root);
 // before), while the body of a loop is written down. Owned; null: none.
 extern thread_local PyObject* write_log;
 
-// The nodes that lead from the whole memory to what the Value shows, outermost first.
-std::vector<const View*> views_of(const ValueObject* value);
+// The nodes that lead from the whole memory to what a view shows, outermost first; for Python as a list of a node,
+// which of its outputs, and of what it is a view.
+std::vector<const View*> views_of(const View* innermost);
+Ref views_as_list(PyObject* graph, const View* innermost);
 
 }  // namespace pyop

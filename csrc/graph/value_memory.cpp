@@ -45,7 +45,8 @@ PyObject* apart(PyObject* self, PyObject*) {
 }
 
 PyObject* root(PyObject* self, PyObject*) {
-    const Storage* storage = as_value(self)->storage;
+    Storage* storage = as_value(self)->storage;
+    if (storage && catch_up(as_value(self)->graph, storage) < 0) return nullptr;
     return value_new(as_value(self)->graph, storage ? storage->root : as_value(self)->edge, kFixed);
 }
 
@@ -55,14 +56,16 @@ PyObject* shares_memory(PyObject* self, PyObject* other) {
 }
 
 PyObject* views(PyObject* self, PyObject*) {
-    Ref found = Ref::steal(PyList_New(0));
-    for (const View* view : views_of(as_value(self))) {
-        Ref node = Ref::steal(node_handle_new(as_value(self)->graph, view->node));
-        Ref base = Ref::steal(value_new(as_value(self)->graph, view->base, kFixed));
-        Ref row = node && base ? Ref::steal(Py_BuildValue("OIO", node.get(), view->output, base.get())) : Ref();
-        if (!found || !row || PyList_Append(found.get(), row.get()) < 0) return nullptr;
-    }
-    return found.release();
+    return views_as_list(as_value(self)->graph, as_value(self)->view).release();
+}
+
+PyObject* show_or_copy_method(PyObject* self, PyObject* base) {
+    if (!is_value(base)) return PyErr_Format(PyExc_TypeError, "_show_or_copy() takes a Value");
+    return PyBool_FromLong(show_or_copy(as_value(self), as_value(base)));
+}
+
+PyObject* is_related(PyObject* self, PyObject* other) {
+    return PyBool_FromLong(is_value(other) && are_related(as_value(self)->storage, as_value(other)->storage));
 }
 
 PyObject* write_root_method(PyObject* self, PyObject* root) {
@@ -99,6 +102,9 @@ PyObject* own_memory(PyObject* self, PyObject*) {
 constexpr PyMethodDef methods[] = {
     {"_show", show, METH_VARARGS,
      "_show(base, read_only, certain): this Value, new, is a view of `base`, or (not certain) perhaps a copy."},
+    {"_show_or_copy", show_or_copy_method, METH_O,
+     "This Value, new, is a view of another or a copy, which the graph finds when it runs; False if that cannot be."},
+    {"_is_related", is_related, METH_O, "Whether another Value shows the same memory, or may."},
     {"_may_show", may_show, METH_VARARGS,
      "_may_show(bases, captured=False): this Value, new, may show the memory of these, or (captured) of an array."},
     {"_set_read_only", set_read_only, METH_NOARGS, "NumPy's array there is read-only."},

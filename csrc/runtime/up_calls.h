@@ -29,6 +29,7 @@
     X(value_length, "graph/value_sequence.cpp", "(value) -> int: len(value)")                                             \
     X(value_iterate, "graph/value_sequence.cpp", "(value) -> iterator: iter(value)")                                      \
     X(value_store_part, "graph/storage.cpp", "(part, now): a view of what was written is this now")                                      \
+    X(value_linked, "graph/storage.cpp", "(host, part, views, up): what one holds when the other was written, if that is a view")        \
     X(value_contains, "graph/value_sequence.cpp", "(value, item) -> bool: item in value")                                 \
     X(text_of_store, "graph/value.cpp", "(text) -> str | None: the error where NumPy stores a Value in an array")         \
     X(value_decided, "graph/value.cpp", "(value, asked) -> its truth or integer in the call that is traced, or NotImplemented") \

@@ -47,7 +47,7 @@ _BY_MODULE = {
     "graph.operands": "is_written_as_operator",
     "graph.unknown": "unknown_attribute",
     "graph.value_refusals": "text_of_store",
-    "graph.writes": "value_store_part:store_part",
+    "graph.writes": "value_store_part:store_part value_linked:linked",
     "graph.value_sequence": "value_length:length value_iterate:iterate value_contains:contains",
     "tracing.shown": "shown_text",
     "loops.node": "loop_parts",

@@ -38,7 +38,7 @@ def arrays(x):
 
 def is_watched(value, others):
     """Whether a write to the Value, or to one that it may show, is refused, or seen by one of the others."""
-    if value._is_scalar or any(value._shares_memory(other) for other in others):
+    if value._is_scalar or any(value._is_related(other) for other in others):
         return True
     try:
         value._check_writable("+=")

@@ -120,7 +120,7 @@ _ABSENT = object()
 def _goes_by_memory(method: str, target: Any, other: Any) -> bool:
     """Whether NumPy computes it by other loops, with other last bits, where the elements do not lie side by side or are
     read from the memory that is written."""
-    if not target._views() and not (isinstance(other, Value) and target._shares_memory(other)):
+    if not target._views() and not (isinstance(other, Value) and target._is_related(other)):
         return False
     of_complex = target.dtype is None or target.dtype.kind not in "biuf"
     if method == "ipow":

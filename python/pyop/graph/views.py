@@ -33,6 +33,8 @@ _CERTAIN = found(
     *("dsplit", "unstack", "flip", "fliplr", "flipud", "rot90", "broadcast_to", "diagonal", "linalg.diagonal"),
     "lib.stride_tricks.sliding_window_view",
 )
+# Of these it goes by the memory alone whether NumPy makes a view or a copy, which a plan does too.
+_VIEWS_OR_COPIES = found("reshape", "ravel")
 _READ_ONLY = found("broadcast_to", "diagonal", "linalg.diagonal", "diag", "lib.stride_tricks.sliding_window_view")
 
 
@@ -67,14 +69,17 @@ def share(
         if captured or len(bases) > 1:
             value._may_show(tuple(bases), captured)
         elif bases:
-            value._show(bases[0], read_only, _is_certain(func, args, bases[0]))
+            certain = _is_certain(func, args, bases[0])
+            if certain or func not in _VIEWS_OR_COPIES or not value._show_or_copy(bases[0]):
+                value._show(bases[0], read_only, certain)
         if func is np.imag and (value.dtype is None or bases[0].dtype is None or bases[0].dtype.kind != "c"):
             value._set_read_only()
 
 
 def share_copy(made: Any, x: Any) -> None:
-    """Tell a Value, new, that it is another one or a copy of it, which is not known."""
-    made._show(x, False, False)
+    """Tell a Value, new, that it is another one or a copy of it, which goes by how the memory lies."""
+    if not made._show_or_copy(x):
+        made._show(x, False, False)
 
 
 def _is_view(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -18,6 +18,7 @@ from .._core import Value
 from ..declare.dims import Dim, same
 from ..declare.rebuild import walk
 from ..functions.indexing import spec as indexing
+from ..gradients.shown import shown, store_shown
 from ..gradients.store import Views, einsum_of, store
 from .array_protocol import to_specs
 from .counter import has_counters, is_counter, with_sizes
@@ -132,6 +133,15 @@ def write(target: Any, key: Any, value: Any, scalar: bool) -> None:
     whole = target._root()
     made = apply(store, (whole, value, key, views_of(target), scalar), {}, whole.spec, name="store", scalar=False)
     target._write_root(made)
+
+
+def linked(host: Any, part: Any, rows: list[Any], up: bool) -> Any:
+    """What a memory holds after `part`, which may be a view of it, was written; or (not `up`) what `part` holds after
+    the memory was."""
+    views = _spelled(rows)
+    if up:
+        return apply(store_shown, (host, part, views), {}, host.spec, name="store", scalar=False)
+    return apply(shown, (host, part, views), {}, part.spec, name="view", scalar=False)
 
 
 def _checked_key(key: Any) -> Any:
@@ -252,8 +262,12 @@ def _text(shape: Any) -> str:
 
 def views_of(value: Any) -> Views:
     """How the Value shows its memory, as `store` wants it."""
+    return _spelled(value._views())
+
+
+def _spelled(rows: list[Any]) -> Views:
     found = []
-    for node, which, base in value._views():
+    for node, which, base in rows:
         inputs = [_HOLE if given._key == base._key else given for given in node.inputs]
         call = call_of(node, inputs)
         function, args = call.function, call.args

@@ -92,6 +92,8 @@ def perform(
             put_argument(rest, options, where, None)
         elif item._is_scalar:
             places.append((where, -1, (), False))
+        elif any(item._is_related(owner) for owner in owners):
+            raise refuse_write(f"`{operation}`", f"where another argument may be a view of it: copy that; {_REMEDY}")
     _check_arguments((rest, options), operation)
     specs: Any = tuple(root.spec for root in roots)
     name = getattr(function, "__name__", "perform")
@@ -151,7 +153,9 @@ def ufunc_with_out(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs
 
 def _is_stored(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> bool:
     """Whether to store the result of the call without ``out=``: that has the same bits, dtype and shape."""
-    if ufunc not in _ROUNDED_ALIKE or len(inputs) != ufunc.nin or out._is_scalar is not False or out.shape is None:
+    if len(inputs) != ufunc.nin or out._is_scalar is not False or out.shape is None:
+        return False
+    if ufunc not in _ROUNDED_ALIKE and not _runs_alike(ufunc, inputs, out):
         return False
     if any(is_number(x) for x in inputs):
         specialise(inputs)
@@ -161,6 +165,15 @@ def _is_stored(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> bool:
     if any(dtype is not None and dtype.kind not in "biuf" for dtype in dtypes):
         return False
     return bool(ufuncs.infer(ufunc, "__call__", to_specs(inputs), {}) == out.spec)
+
+
+def _runs_alike(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> bool:
+    """Whether NumPy runs the same loop on the same elements for a new array: `out` is whole, as a new one would lie,
+    and read whole if at all."""
+    if ufunc.signature is not None or out._views():
+        return False
+    others = [x for x in inputs if x is not out]
+    return all(np.ndim(x) < 2 or out.ndim < 2 for x in others) and not any(out._is_related(x) for x in others)
 
 
 def _write(target: Any, made: Any, inputs: tuple[Any, ...]) -> None:

@@ -53,6 +53,7 @@ linear(np.flipud, lambda ct, ans, m: np.flipud(ct), ("m",))
 linear(np.rot90, lambda ct, ans, m, k=1, axes=(0, 1): np.rot90(ct, -k, axes), ("m",))
 linear(np.roll, _roll)
 movement(np.resize, names=("a",))
+movement(np.lib.stride_tricks.sliding_window_view, names=("x",))
 nondifferentiable(np.shape, np.ndim, np.size)
 
 
