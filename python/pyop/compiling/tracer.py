@@ -22,6 +22,7 @@ from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise, check_statics, is_number
 from ..refusals import call_watched, note_call, refusal, was_refused
 from ..tracing.captured import Watch
+from ..tracing.code import facts
 from ..tracing.error_checks import refuse_error_handling
 from ..tracing.functions import functions_of
 from ..tracing.identity import compares_objects
@@ -62,6 +63,7 @@ class Tracer:
         self.by_twins = False  # whether the last trace was one of twins
         self.told = False  # that the function itself runs
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
+        self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
 
     def miss(
         self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any, paths: tuple[Any, ...] | None = None
@@ -178,10 +180,16 @@ class Tracer:
         it makes.
         """
         first: Exception | None = None
+        if self.unrolled is None:
+            self.unrolled = set()
+            self.by_twins = any("range" in facts(f.__code__).globals_read for f in named)
         while True:
             try:
                 return self._trace(arguments, n, names, specialised, named)
             except Specialise as needed:
+                if type(needed) is not Specialise:  # loops.rolled.Unroll
+                    self.unrolled |= needed.keys  # type: ignore[attr-defined]
+                    continue
                 if not needed.places - specialised:
                     raise
                 specialised |= needed.places
@@ -337,10 +345,12 @@ class Tracer:
         graph._limit(MOST_NODES)
         fn = self.fn
         if self.by_twins:
-            from ..tracing import literals  # noqa: F401  # the stand-ins: on first use
+            from ..loops import rolled  # the stand-ins: on first use
+            from ..tracing import literals  # noqa: F401
             from ..tracing.twins import Twins
 
             graph._twins = twins = Twins()
+            graph._unrolled = self.unrolled
             fn = twins.of_callable(fn)
         given: list[Any] = []
         handed: list[list[Any]] = []
@@ -367,6 +377,10 @@ class Tracer:
                     _check_container(tree, places, leaves, argument, self.name)
             except BaseException as error:
                 self._finish(graph)
+                if graph._rolling:
+                    Value._log_writes(None)
+                    if not isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+                        raise rolled.Unroll({loop.key for loop in graph._rolling}) from None
                 mine = isinstance(error, Exception) and not was_refused(error)
                 if decisions.branched and decisions.reason is None and mine:
                     # What the function raises here other calls need not.

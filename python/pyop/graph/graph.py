@@ -55,7 +55,9 @@ class Graph(GraphBase):
         "_outcomes",
         "_outputs",
         "_plans",
+        "_rolling",
         "_twins",
+        "_unrolled",
     )
 
     _name: str
@@ -74,6 +76,9 @@ class Graph(GraphBase):
     _deciding: Any
     # What it has decided by, if it has: the number of the path, and the outcomes.
     _outcomes: tuple[int, ...] | None
+    # The loops whose iterations are written down now, and those that are to be unrolled; None: all.
+    _rolling: list[Any]
+    _unrolled: Any
 
     def __init__(self, name: str = "graph") -> None:
         self._name = check_name(name)
@@ -84,6 +89,8 @@ class Graph(GraphBase):
         self._twins = None
         self._counters = {}
         self._deciding = self._outcomes = None
+        self._rolling = []
+        self._unrolled = None
 
     @property
     def name(self) -> str:

@@ -1,0 +1,224 @@
+"""What the code of a ``for`` loop says: where its body is, which variables live from iteration to iteration, and
+whether it does nothing but compute.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+from functools import lru_cache
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..declare.dim import Dim
+from ..graph.counter import is_counter
+from ..graph.symbolic_number import is_number
+from ..tracing.twins import StandIn
+
+__all__ = ["Site", "globals_of", "only_computes", "site_of"]
+
+_BODY = frozenset(
+    word
+    for line in (
+        "LOAD_CONST LOAD_SMALL_INT LOAD_COMMON_CONSTANT LOAD_GLOBAL LOAD_DEREF LOAD_ATTR LOAD_METHOD",
+        "CALL CALL_KW KW_NAMES CALL_FUNCTION_EX DICT_MERGE CALL_INTRINSIC_1 LIST_EXTEND LIST_TO_TUPLE",
+        "BINARY_OP UNARY_NEGATIVE UNARY_POSITIVE UNARY_NOT UNARY_INVERT COMPARE_OP IS_OP CONTAINS_OP TO_BOOL",
+        "BINARY_SUBSCR STORE_SUBSCR BINARY_SLICE STORE_SLICE BUILD_SLICE BUILD_TUPLE BUILD_LIST BUILD_MAP",
+        "BUILD_CONST_KEY_MAP UNPACK_SEQUENCE SWAP COPY POP_TOP GET_ITER FOR_ITER END_FOR POP_ITER",
+        "CACHE PRECALL PUSH_NULL EXTENDED_ARG NOP NOT_TAKEN RESUME COPY_FREE_VARS",
+        "JUMP_FORWARD JUMP_BACKWARD JUMP_IF_TRUE_OR_POP JUMP_IF_FALSE_OR_POP",
+    )
+    for word in line.split(" ")
+)
+_ENDS = ("RETURN_", "RAISE_VARARGS", "RERAISE")
+_ALWAYS = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP"))
+_FAST = re.compile(r"(LOAD|STORE|DELETE)_FAST")
+
+
+class Site:
+    """A loop in a code object: `start` is where its body begins, `end` where it goes on behind."""
+
+    __slots__ = ("carried", "code", "end", "header", "read", "start", "stored", "target")
+
+    def __init__(self, code: CodeType, header: int, start: int, end: int) -> None:
+        self.code = code
+        self.header = header  # the offset of FOR_ITER
+        self.start = start
+        self.end = end
+        ops = [op for op in _all(code) if start <= op.offset < end]
+        uses = [use for op in ops for use in _uses(op)]
+        self.read = frozenset(name for kind, name in uses if kind == "LOAD")
+        self.read |= {op.argval for op in ops if op.opname == "LOAD_DEREF"}
+        self.stored = frozenset(name for kind, name in uses if kind == "STORE")
+        self.target = next(iter(_uses(ops[0])))[1]
+        self.carried = frozenset(name for name in self.stored if _lives(code, header, name))
+
+    def globals_read(self) -> set[str]:
+        """The names of globals that the body reads."""
+        return {
+            op.argval for op in _all(self.code) if self.start <= op.offset < self.end and op.opname == "LOAD_GLOBAL"
+        }
+
+
+@lru_cache(maxsize=1024)
+def _all(code: CodeType) -> tuple[dis.Instruction, ...]:
+    return tuple(dis.get_instructions(code))
+
+
+def _uses(op: dis.Instruction) -> list[tuple[str, str]]:
+    """The local variables of an instruction: what it does with each."""
+    if "_FAST" not in op.opname or op.opname.startswith("MAKE"):
+        return []
+    kinds = _FAST.findall(op.opname)
+    names = op.argval if isinstance(op.argval, tuple) else (op.argval,)
+    return list(zip(kinds * (len(names) // len(kinds) or 1), names, strict=False))
+
+
+@lru_cache(maxsize=1024)
+def site_of(code: CodeType, offset: int) -> Site | None:
+    """The loop over what the GET_ITER at `offset` makes; None if it does more than compute and count."""
+    if getattr(code, "co_exceptiontable", b""):
+        return None
+    ops = _all(code)
+    at = next((k for k, op in enumerate(ops) if op.offset == offset), None)
+    if at is None or ops[at].opname != "GET_ITER":
+        return None
+    at += 1
+    while ops[at].opname in ("CACHE", "NOP", "EXTENDED_ARG"):
+        at += 1
+    if ops[at].opname != "FOR_ITER":
+        return None
+    header, end = ops[at].offset, ops[at].argval
+    inside = [op for op in ops[at + 1 :] if op.offset < end and op.opname not in ("CACHE", "NOP", "EXTENDED_ARG")]
+    if not inside or inside[0].opname != "STORE_FAST":
+        return None  # several targets, or one that is no local variable
+    for op in inside:
+        if _is_jump(op):
+            if not header <= _target(op) < end and not _goes_on(ops, op, header):
+                return None
+        elif op.opname not in _BODY and not _is_variable(op):
+            return None
+    return Site(code, header, inside[0].offset, end)
+
+
+def _is_variable(op: dis.Instruction) -> bool:
+    return op.opname.startswith(("LOAD_FAST", "STORE_FAST")) and "CLEAR" not in op.opname
+
+
+def _goes_on(ops: tuple[dis.Instruction, ...], op: dis.Instruction, header: int) -> bool:
+    # An extended FOR_ITER is jumped to at the instruction before it.
+    before = next((x for x in ops if x.offset == _target(op)), None)
+    return before is not None and before.opname in ("EXTENDED_ARG", "CACHE") and 0 < header - before.offset <= 6
+
+
+def _is_jump(op: dis.Instruction) -> bool:
+    return "JUMP" in op.opname or op.opname == "FOR_ITER"
+
+
+def _target(op: dis.Instruction) -> int:
+    target: int = op.argval
+    return target
+
+
+def _lives(code: CodeType, header: int, name: str) -> bool:
+    """Whether what a variable holds where the loop asks for its next number may be read later."""
+    ops = _all(code)
+    place = {op.offset: k for k, op in enumerate(ops)}
+    waiting, seen = [place[header]], set[int]()
+    while waiting:
+        k = waiting.pop()
+        if k in seen or k >= len(ops):
+            continue
+        seen.add(k)
+        op = ops[k]
+        first = next((kind for kind, used in _uses(op) if used == name), None)
+        if first == "LOAD":
+            return True
+        if first is not None or op.opname.startswith(_ENDS):
+            continue
+        if _is_jump(op):
+            waiting.append(place[_target(op)])
+            if op.opname in _ALWAYS:
+                continue
+        waiting.append(k + 1)
+    return False
+
+
+# --- what a body may use
+
+_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, Dim)
+_BUILTINS = frozenset((abs, min, max, sum, len, divmod, pow, round))
+_TYPES = frozenset((float, int, complex, bool, slice, tuple, list))
+_LIBRARIES = frozenset(("numpy", "math"))
+_WRITES = frozenset(("STORE_SUBSCR", "STORE_SLICE", "KW_NAMES", "CALL_KW", "CALL_FUNCTION_EX"))
+_PURE = _BODY | {"RETURN_VALUE", "RETURN_CONST", "MAKE_CELL"}
+
+
+def only_computes(x: Any, seen: set[int] | None = None) -> bool:
+    """Whether reading, indexing and calling this does nothing that an iteration leaves behind, but for writes into
+    Values.
+    """
+    kind = type(x)
+    if kind is Value or is_number(x) or is_counter(x) or issubclass(kind, _CONSTANTS):
+        return True
+    if kind is StandIn:
+        return True
+    if kind is tuple:
+        return all(only_computes(item, seen) for item in x)
+    if issubclass(kind, ModuleType):
+        return x.__name__.partition(".")[0] in _LIBRARIES and "random" not in x.__name__
+    if kind is type:
+        return x in _TYPES or issubclass(x, np.generic)
+    if isinstance(x, np.ufunc):
+        return True
+    if kind is FunctionType and not (x.__module__ or "").startswith("numpy"):
+        return _is_pure(x, set() if seen is None else seen)
+    if kind is BuiltinFunctionType and x in _BUILTINS:
+        return True
+    owner = getattr(x, "__module__", None) or ""
+    library = owner.partition(".")[0] in _LIBRARIES and "random" not in owner
+    return library and callable(x) and kind is not MethodType and not isinstance(x, type)
+
+
+def _is_pure(fn: FunctionType, seen: set[int]) -> bool:
+    if id(fn) in seen:
+        return True
+    seen.add(id(fn))
+    code = fn.__code__
+    if getattr(code, "co_exceptiontable", b"") or code.co_flags & 0x2A0 or fn.__dict__:
+        return False
+    for op in _all(code):
+        if op.opname in _PURE or _is_jump(op) or "_FAST" in op.opname:
+            continue
+        return False
+    names = {op.argval for op in _all(code) if op.opname == "LOAD_GLOBAL"}
+    read = [_global(fn.__globals__, name) for name in names]
+    read += [cell.cell_contents for cell in fn.__closure__ or ()]
+    read += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
+    if any(type(x) is np.ndarray for x in read) and any(op.opname in _WRITES for op in _all(code)):
+        return False
+    return all(type(x) is np.ndarray or only_computes(x, seen) for x in read)
+
+
+def _global(scope: Any, name: str) -> Any:
+    try:
+        return scope[name]
+    except KeyError:
+        found = scope["__builtins__"]
+        found = found if isinstance(found, dict) else vars(found)
+        return found.get(name)
+
+
+def globals_of(site: Site, frame: FrameType) -> list[Any]:
+    """The globals that a body reads."""
+    return [_in_frame(frame, frame.f_globals, name) for name in site.globals_read()]
+
+
+def _in_frame(frame: FrameType, scope: Any, name: str) -> Any:
+    try:
+        return scope[name]
+    except KeyError:
+        return frame.f_builtins.get(name)
