@@ -16,7 +16,8 @@ from ..declare.parameters import OutMode, Parameters, check_name, default_name
 from ..declare.spec import Spec
 from .statics import static_key
 
-__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "input_name", "instead_of", "root"]
+__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "input_name", "instead_of", "repeats"]
+__all__ += ["root"]
 
 _Function = Callable[..., Any]
 
@@ -238,3 +239,16 @@ def input_name(path: str) -> str:
         return check_name(name.strip("."))
     except ValueError:
         return "input"
+
+
+def repeats(arguments: list[Argument], kinds: list[bytes], keys: list[Any]) -> list[bytes]:
+    """The kinds of the leaves, and in `keys` which leaf another one repeats, being the same array."""
+    first: dict[int, int] = {}
+    found = []
+    for k, place in enumerate(place for _, places in arguments for place in places):
+        is_array = kinds[k] in (b"a", b"d") and type(place.value) is np.ndarray
+        at = first.setdefault(id(place.value), k) if is_array else k
+        found.append(kinds[k] if at == k else b"r")
+        if at != k:
+            keys[k] = at
+    return found

@@ -30,7 +30,7 @@ from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
-from .arguments import NUMBERS, Argument, Arguments, Place, input_name, root
+from .arguments import NUMBERS, Argument, Arguments, Place, input_name, repeats, root
 from .options import Options
 from .plainly import Plainly
 from .results import Apart, Both, declare_outputs, merges_copies
@@ -269,7 +269,7 @@ class Tracer:
                         "holds, which no symbolic argument is: pass a copy, or what is to be decided as a static "
                         "argument"
                     )
-            kinds[:] = _repeats(arguments, kinds, keys)
+            kinds[:] = repeats(arguments, kinds, keys)
         try:
             graph, result = self._call(arguments, n, names, kinds, keys)
         except (Specialise, RunItself):
@@ -477,19 +477,6 @@ def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
     if kind == b"n" and type(place.value) in NUMBERS:
         return Number(type(place.value), value, frozenset((number,)))
     return value
-
-
-def _repeats(arguments: list[Argument], kinds: list[bytes], keys: list[Any]) -> list[bytes]:
-    """The kinds of the leaves, and in `keys` which leaf another one repeats, being the same array."""
-    first: dict[int, int] = {}
-    found = []
-    for k, place in enumerate(place for _, places in arguments for place in places):
-        is_array = kinds[k] in (b"a", b"d") and type(place.value) is np.ndarray
-        at = first.setdefault(id(place.value), k) if is_array else k
-        found.append(kinds[k] if at == k else b"r")
-        if at != k:
-            keys[k] = at
-    return found
 
 
 def _describe(arguments: list[Argument]) -> str:
