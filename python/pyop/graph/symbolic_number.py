@@ -178,7 +178,7 @@ def check_statics(graph: GraphBase) -> None:
     for index in range(len(graph)):
         node = graph[index]
         form, called = node._form, node.function
-        statics = () if form is None else [x for x in form[1] if type(x) not in _PLAIN and x != ()]
+        statics = () if form is None else [x for x in form[1] if type(x) not in _PLAIN and not (type(x) is tuple and not x)]
         places = _places_in(*statics) if statics else frozenset()
         if type(called) not in _KNOWN_CALLED:
             for function in layers(called):
