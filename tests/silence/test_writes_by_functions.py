@@ -1,6 +1,7 @@
 """Functions and methods that write into what the function has made: ``np.copyto``, ``y.sort()``, ``np.add.at``,
 ``y.flat``."""
 
+import contextlib
 import operator
 
 import numpy as np
@@ -202,6 +203,17 @@ def test_what_numpy_refuses_can_be_caught(write, error):
     with pytest.raises(error):
         write(MATRIX * 1)
     check(f, layouts=("rows",), named="")
+
+
+def test_a_read_only_view_that_numpy_writes_all_the_same():
+    def f(x):
+        y = x * 1
+        with contextlib.suppress(ValueError):
+            np.add.at(np.diagonal(y), [0], 1.0)
+        return y
+
+    with pytest.raises(TypeError, match="read-only, which NumPy does not look at here: write into"):
+        pyop.compile(f)(MATRIX)
 
 
 @pytest.mark.parametrize(

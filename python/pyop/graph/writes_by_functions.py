@@ -192,7 +192,15 @@ def ufunc_at(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
             f"np.{ufunc.__name__}.at at {Value._here()} writes Values into a plain array: copy it into a symbolic one "
             "first, y = np.zeros_like(x, shape=...); y[...] = a"
         )
-    perform(ufunc.at, inputs, kwargs, ((0,),), f"np.{ufunc.__name__}.at(x, ...)")
+    operation = f"np.{ufunc.__name__}.at(x, ...)"
+    try:
+        perform(ufunc.at, inputs, kwargs, ((0,),), operation)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise refuse_write(
+            f"`{operation}`", "`x` is read-only, which NumPy does not look at here: write into what it is a view of"
+        ) from None
 
 
 # --- functions
