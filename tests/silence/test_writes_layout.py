@@ -207,3 +207,24 @@ def test_an_array_of_another_order():
     for layout in (np.array, np.asfortranarray):
         for got, want in zip(pyop.compile(f)(layout(MATRIX)), f(layout(MATRIX)), strict=True):
             assert np.array_equal(got, want)
+
+
+def bytes_as_other_numbers(x):
+    y = x + 0j
+    v = y.view(y.real.dtype)
+    v[0, 0] = 7
+    v[:, 1::2] *= x.real
+    return y.real, y.imag, v
+
+
+def test_views_of_another_dtype():
+    check(bytes_as_other_numbers, layouts=("rows", "steps", "float32", "complex128"), named="")
+
+    def bits(x):
+        y = x * 1
+        y.view(np.int64)[0] ^= 1
+        return y
+
+    check(bits, layouts=("rows", "steps"))
+    with pytest.raises(TypeError, match=r"no gradient rule, as asked for at .*: write into x itself"):
+        pyop.compile(pyop.grad(lambda x: np.sum(bits(x))))(MATRIX)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import functions
-from .._core import fill_up_call
+from .._core import Value, fill_up_call
 from ..declare.spec import Spec
 from .rule import structural
+from .table import NoRule
 from .unbroadcast import primitive, unbroadcast
 
 __all__ = ["Views", "einsum_of", "seen", "store", "written"]
@@ -83,18 +84,35 @@ def written(x: Any, key: Any, views: Views = ()) -> Any:
     return found
 
 
+def _check_elements(views: Views) -> None:
+    """NoRule where a view reads the bytes as other numbers."""
+    for function, arguments, _, _ in views:
+        if function is np.ndarray.view:
+            raise NoRule(
+                f"a write through x.view({arguments[0]}) has no gradient rule, as asked for at {Value._here()}: write "
+                "into x itself, or into x.real and x.imag"
+            )
+
+
+def _by_array(t: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False) -> Any:
+    _check_elements(views)
+    return store(t, 0.0, key, views, False)
+
+
+def _forth(t: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False) -> Any:
+    _check_elements(views)
+    return store(np.zeros_like(ans), t, key, views, scalar)
+
+
 def _by_value(ct: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False) -> Any:
+    _check_elements(views)
     return unbroadcast(written(ct, key, views), value)
 
 
 structural(
     store,
-    (lambda ct, ans, x, value, key, views=(), scalar=False: store(ct, 0.0, key, views, False), _by_value, *(None,) * 3),
-    (
-        lambda t, ans, x, value, key, views=(), scalar=False: store(t, 0.0, key, views, False),
-        lambda t, ans, x, value, key, views=(), scalar=False: store(np.zeros_like(ans), t, key, views, scalar),
-        *(None,) * 3,
-    ),
+    (_by_array, _by_value, *(None,) * 3),
+    (_by_array, _forth, *(None,) * 3),
     ("x", "value", "key", "views", "scalar"),
 )
 structural(

@@ -32,7 +32,7 @@ _CERTAIN = found(
     *("squeeze", "expand_dims", "atleast_1d", "atleast_2d", "atleast_3d", "split", "array_split", "hsplit", "vsplit"),
     *("dsplit", "unstack", "flip", "fliplr", "flipud", "rot90", "broadcast_to", "diagonal", "linalg.diagonal"),
     "lib.stride_tricks.sliding_window_view",
-)
+) | {np.ndarray.view}
 # Of these it goes by the memory alone whether NumPy makes a view or a copy, which a plan does too.
 _VIEWS_OR_COPIES = found("reshape", "ravel")
 _READ_ONLY = found("broadcast_to", "diagonal", "linalg.diagonal", "diag", "lib.stride_tricks.sliding_window_view")
