@@ -173,12 +173,16 @@ _PLAIN = frozenset((int, float, bool, str, type(None)))
 _KNOWN_CALLED = frozenset((np.ufunc, FunctionType, BuiltinFunctionType))
 
 
+def _is_empty(x: Any) -> bool:
+    return type(x) is tuple and not x
+
+
 def check_statics(graph: GraphBase) -> None:
     """Ask for the Numbers that some rule took for static arguments of a node: there they would stay symbolic."""
     for index in range(len(graph)):
         node = graph[index]
         form, called = node._form, node.function
-        statics = () if form is None else [x for x in form[1] if type(x) not in _PLAIN and not (type(x) is tuple and not x)]
+        statics = () if form is None else [x for x in form[1] if type(x) not in _PLAIN and not _is_empty(x)]
         places = _places_in(*statics) if statics else frozenset()
         if type(called) not in _KNOWN_CALLED:
             for function in layers(called):
