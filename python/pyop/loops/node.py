@@ -70,6 +70,12 @@ class Loop:
             state = list(body(number, *state, *constant)[: self.carried])
         return _own(state)
 
+    @property
+    def _pyop_gradient_rule(self) -> Any:
+        from .rules import rule_of_loop
+
+        return rule_of_loop(self)
+
     def parts(self, disable: tuple[str, ...], fast: bool) -> tuple[Plan, Plan | None, int, int]:
         """What csrc/plan/steps/loop.cpp asks."""
         return (*self.plans(disable, fast), self.carried, self.step)
@@ -118,6 +124,12 @@ class Branch:
             )
             found = self._plans[key] = yes, no
         return found
+
+    @property
+    def _pyop_gradient_rule(self) -> Any:
+        from .rules import rule_of_branch
+
+        return rule_of_branch(self)
 
     parts = plans
 

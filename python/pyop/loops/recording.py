@@ -37,6 +37,7 @@ class Recording:
         self.first = len(graph)
         self.written: list[Any] = []  # as Value._log_writes has it
         self._before: Any = None
+        self._counter = ""
 
     def __enter__(self) -> Self:
         self._before = Value._log_writes(self.written)
@@ -44,7 +45,12 @@ class Recording:
 
     def __exit__(self, *error: object) -> None:
         Value._log_writes(self._before)
+        self.close()
+
+    def close(self) -> None:
+        """What was written down has no effects, and its counter means nothing behind it."""
         self.graph._absorb(self.first)
+        self.graph._counters.pop(self._counter, None)
 
     def stand_in(self, spec: Spec, scalar: bool | None = False, name: str = "carried") -> Value:
         """A Value of which only this is known."""
@@ -56,7 +62,7 @@ class Recording:
     def counter(self, needed: Callable[[], Any]) -> tuple[Any, Value]:
         """What stands for the number of the iteration, and its Value."""
         value = self.stand_in(_COUNT, True, "counter")
-        name = f"i{value.node.index}"
+        name = self._counter = f"i{value.node.index}"
         self.graph._counters[name] = value.node.index
         size: Any = Dim(name)
         return Counter(size, self.graph, needed), value

@@ -272,6 +272,7 @@ class _Rolled:
                 self._give_up()
         bounds = self.rest.start, self.rest.stop, self.rest.step
         made = add_loop(recording, bounds, self.given, starts, [value for _, value in results])
+        recording.close()
         for (handle, _), value in zip(results, made, strict=True):
             handle._write_root(value)
         for unit, start in zip(self.units, starts, strict=True):
