@@ -31,3 +31,9 @@ class Options:
             "precision": precision,
         }
         self.max_plans = max_plans
+
+    def keeping_all(self) -> dict[str, Any]:
+        """The options of a plan that computes what nobody reads, too: for the sake of its exceptions."""
+        others = [name for name in Graph.passes() if name != "prune"]
+        disabled = self.plan["disable"] if self.plan["optimize"] else others
+        return {**self.plan, "optimize": True, "disable": (*disabled, "prune")}

@@ -1,14 +1,30 @@
-"""The function itself, where it runs in place of a plan."""
+"""The function itself, where it runs in place of a plan; and when it does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..graph.deciding import RunItself, guard_lines
 from ..graph.graph import Graph
 from .arguments import Argument, input_name
 
-__all__ = ["Plainly"]
+__all__ = ["MOST_NODES", "MOST_PATHS", "Plainly", "check_paths"]
+
+# Beyond so many paths of one kind of call, or so many nodes in them, the function itself runs.
+MOST_PATHS = 16
+MOST_NODES = 50_000
+
+
+def check_paths(paths: tuple[Any, ...]) -> None:
+    """End the trace if there may not be another path beside these, of which this is the plans."""
+    nodes = sum(len(plan.graph) for plan in paths if plan is not None)
+    if len(paths) < MOST_PATHS and nodes < MOST_NODES:
+        return
+    lines = {line: None for plan in paths if plan is not None for line in guard_lines(plan.graph)}
+    raise RunItself(
+        f"decides by the contents of arrays at {', '.join([*lines][:3])}, and has gone {len(paths)} ways so far"
+    )
 
 
 class Plainly:

@@ -17,13 +17,13 @@ from .._tree import contains, flatten
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
-from ..graph.deciding import Decisions, RunItself, guard_lines
+from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise, check_statics, is_number
 from ..refusals import call_watched, note_call, refusal, was_refused
 from ..tracing.captured import Watch
 from ..tracing.code import facts
-from ..tracing.error_checks import refuse_error_handling
+from ..tracing.error_checks import catches_exceptions, refuse_error_handling
 from ..tracing.functions import functions_of
 from ..tracing.identity import compares_objects
 from ..tracing.own import Own
@@ -32,7 +32,7 @@ from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, input_name, repeats, root
 from .options import Options
-from .plainly import Plainly
+from .plainly import MOST_NODES, Plainly, check_paths
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning
 from .unused_arguments import signature, unread
@@ -41,9 +41,6 @@ __all__ = ["Tracer"]
 
 # A plan, what finishes its results, the kinds and keys of the leaves, and what was read beside them.
 _Traced = tuple[Plan, Any, bytes, tuple[Any, ...], tuple[Reading, ...], tuple[int, ...] | None]
-# Beyond so many paths of one kind of call, or so many nodes in them, the function itself runs.
-MOST_PATHS = 16
-MOST_NODES = 50_000
 
 
 class Tracer:
@@ -62,6 +59,7 @@ class Tracer:
         self.last: tuple[Any, weakref.ref[Plan], tuple[Reading, ...]] | None = None
         self.by_twins = False  # whether the last trace was one of twins
         self.told = False  # that the function itself runs
+        self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
 
@@ -100,7 +98,7 @@ class Tracer:
         plainly = Plainly(self.fn, self.name, arguments)
         try:
             if paths is not None:
-                self._check_paths(paths)
+                check_paths(paths)
             plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
         except RunItself as reason:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
@@ -115,17 +113,8 @@ class Tracer:
         simple = not (self.identity or specialised or finish is not None or outcomes)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
-        return plan, kinds, trees, keys, finish, read, self.identity, outcomes, plainly, False
-
-    def _check_paths(self, paths: tuple[Any, ...]) -> None:
-        """Whether there may be another path beside these."""
-        nodes = sum(len(plan.graph) for plan in paths if plan is not None)
-        if len(paths) < MOST_PATHS and nodes < MOST_NODES:
-            return
-        lines = {line: None for plan in paths if plan is not None for line in guard_lines(plan.graph)}
-        raise RunItself(
-            f"decides by the contents of arrays at {', '.join([*lines][:3])}, and has gone {len(paths)} ways so far"
-        )
+        rerun = self.catches and not has_effects(plan.graph)
+        return plan, kinds, trees, keys, finish, read, self.identity, outcomes, plainly, rerun
 
     def _tell(self, reason: RunItself) -> None:
         """Say once that the function runs as it is."""
@@ -219,12 +208,12 @@ class Tracer:
             if self._has_numbers(arguments, n, kinds):
                 check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name, watch.holds)
-            plan = graph.compile(**self.options.plan)
+            options = self.options.keeping_all() if self.catches else self.options.plan
+            plan = graph.compile(**options)
             report = plan.report()
             owners = plan._owners() if report["merged"] or report["folded"] else None
             if owners is not None and report["merged"] and merges_copies(owners):
-                disable = (*self.options.plan["disable"], "merge")
-                plan = graph.compile(**{**self.options.plan, "disable": disable})
+                plan = graph.compile(**{**options, "disable": (*options["disable"], "merge")})
                 owners = plan._owners()
             if owners is not None:
                 apart = Apart.make(owners)
@@ -259,6 +248,7 @@ class Tracer:
         functions = [*dict.fromkeys((*named, *watch.functions()))]
         refuse_exact_types(self.fn, functions)
         refuse_error_handling(self.fn, functions)
+        self.catches = catches_exceptions(functions)
         if compares_objects(functions):
             self.identity = True
             held = {id(place.owner) for place in watch.places if type(place) is Array}

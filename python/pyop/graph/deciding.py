@@ -236,6 +236,11 @@ def size_of(value: Value, axis: int) -> int | None:
     return None if decisions is None else decisions.decide(value, f"s{axis}")
 
 
+def has_effects(graph: GraphBase) -> bool:
+    """Whether a graph calls what may not be called twice: stateful ops."""
+    return any(graph[k].stateful and type(graph[k].function) is not Taken for k in range(len(graph)))
+
+
 def guard_lines(graph: GraphBase) -> list[str]:
     """The lines at which a graph decides."""
     functions = [graph[k].function for k in range(len(graph)) if graph[k].stateful]

@@ -11,10 +11,10 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
-from .code import facts
+from .code import codes, facts, has_instruction
 from .functions import functions_of
 
-__all__ = ["refuse_error_handling"]
+__all__ = ["catches_exceptions", "refuse_error_handling"]
 
 
 def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionType] | None = None) -> None:
@@ -38,6 +38,24 @@ def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionTy
                 "is traced and nothing is computed yet, and not when the plan runs: write it around the call of the "
                 "compiled function, or put this part into a pyop.op"
             )
+
+
+def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
+    """Whether one of the functions may catch what NumPy raises: by ``except``, or by a ``with`` that swallows it.
+
+    Traced, nothing is computed yet, and a plan raises where nobody catches: then the function itself has to run. What
+    it computes for the sake of the exception alone (``try: np.linalg.cholesky(a)``) has to be computed.
+
+    >>> from pyop.tracing.error_checks import catches_exceptions
+    >>> def f(a):
+    ...     try:
+    ...         return np.linalg.inv(a)
+    ...     except np.linalg.LinAlgError:
+    ...         return a
+    >>> catches_exceptions([f]), catches_exceptions([catches_exceptions])
+    (True, False)
+    """
+    return any(has_instruction(part, "PUSH_EXC_INFO") for f in functions for part in codes(f.__code__))
 
 
 @lru_cache(maxsize=1024)
