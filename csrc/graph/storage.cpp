@@ -165,11 +165,10 @@ PYOP_COLD int writes_argument(ValueObject* value, const char* operation) {
                                                       owner == value ? "" : "'")
                                : PyUnicode_FromFormat("the argument '%U'", name.get()));
     if (!what) return -1;
-    refuse(
-        PyExc_TypeError,
-        "`%s` at %U writes into %U: a function that is traced cannot change the arrays of its caller; %s, and return "
-        "it if the caller is to have it",
-        operation, here.get(), what.get(), remedy_of(operation));
+    refuse(PyExc_TypeError,
+           "`%s` at %U writes into %U: a graph has no caller whose array it could change (pyop.compile(f) has one, and "
+           "writes into it); %s, and return it if the caller is to have it",
+           operation, here.get(), what.get(), remedy_of(operation));
     return -1;
 }
 
@@ -267,7 +266,7 @@ int bring_up_to_date(ValueObject* value) {
 void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool certain) {
     Storage* storage = storage_of(base);
     enter(view, storage);
-    view->flags |= (base->flags & (kReadOnly | kReadOnlyNow)) | (read_only ? kReadOnly : 0);
+    view->flags |= (base->flags & kReadOnly) | (read_only ? kReadOnly : 0);
     if (view->edge == base->edge) {
         view->view = kept(base->view);
         return;
@@ -282,8 +281,7 @@ bool show_or_copy(ValueObject* view, ValueObject* base) {
     Storage* host = storage_of(base);
     const auto inputs = graph_of(view->graph).node(view->edge.node).inputs();
     const bool plain = std::find(inputs.begin(), inputs.end(), base->edge) != inputs.end();
-    if (host->owner != Owner::Function || base->flags & (kReadOnly | kReadOnlyNow) || !is_certain(base->view) || !plain)
-        return false;
+    if (host->owner != Owner::Function || base->flags & kReadOnly || !is_certain(base->view) || !plain) return false;
     leave_storage(view);
     Storage* guest = storage_of(view);
     guest->host = host;
@@ -338,13 +336,6 @@ int check_writable(PyObject* object, const char* operation) {
         return writes_unknown(value, operation, "which may be a copy, or a view of what cannot be written");
     if (value->flags & kReadOnly) {
         PyErr_SetString(PyExc_ValueError, "output array is read-only");
-        return -1;
-    }
-    if (value->flags & kReadOnlyNow) {
-        Ref here = origin_text(current_origin());
-        if (here)
-            refuse(PyExc_ValueError, "output array is read-only: `%s` at %U writes into an argument; %s", operation,
-                   here.get(), remedy_of(operation));
         return -1;
     }
     if (value->flags & kFixed)
@@ -412,6 +403,37 @@ int write_root(ValueObject* value, Edge root) {
     }
     if (!value->storage || !value->view) value->edge = root;
     return 0;
+}
+
+void lend_to_write(ValueObject* input) { storage_of(input)->owner = Owner::Lent; }
+
+PyObject* shown_of_new(ValueObject* value, Edge whole) {
+    for (const View* view : views_of(value->view)) {
+        if (view->base == whole) {
+            whole = {view->node, view->output};
+            continue;
+        }
+        const int64_t node = view_again(value->graph, *view, whole);
+        if (node < 0) return nullptr;
+        whole = {static_cast<uint32_t>(node), view->output};
+    }
+    return value_new(value->graph, whole, kFixed);
+}
+
+namespace {
+
+bool may_show(const Storage* guest, const Storage* host) {
+    bool found = guest->may_show.holds(host);
+    guest->may_show.for_each([&](const Storage* other) { found = found || may_show(other, host); });
+    return found;
+}
+
+}  // namespace
+
+int shows_memory_of(const ValueObject* value, const ValueObject* base) {
+    if (!value->storage || !base->storage) return -1;
+    if (value->storage == base->storage) return is_certain(value->view);
+    return may_show(value->storage, base->storage) ? 0 : -1;
 }
 
 std::vector<const View*> views_of(const View* innermost) {

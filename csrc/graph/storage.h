@@ -21,6 +21,7 @@ namespace pyop {
 enum class Owner : uint8_t {
     Function,  // made by the function that is traced
     Argument,  // a caller's
+    Lent,      // a caller's, who gets back what it holds in the end
     Captured,  // an array that the function found somewhere
     Opaque,    // whatever a function of the user's returned: may be the memory of its arguments
 };
@@ -135,5 +136,14 @@ extern thread_local PyObject* write_log;
 // which of its outputs, and of what it is a view.
 std::vector<const View*> views_of(const View* innermost);
 Ref views_as_list(PyObject* graph, const View* innermost);
+
+// Makes an input, which nobody has seen yet, one that the function may write into.
+void lend_to_write(ValueObject* input);
+
+// What the Value shows of the memory of its storage, were that `whole`. New Value, or null with the error set.
+PyObject* shown_of_new(ValueObject* value, Edge whole);
+
+// Whether NumPy has the array itself there, or a view of it, however it lies: 1, it may: 0, no: -1.
+int shows_memory_of(const ValueObject* value, const ValueObject* base);
 
 }  // namespace pyop

@@ -15,8 +15,6 @@ struct View;
 // Of a Value: NumPy's array there is read-only; the handle was looked up in a graph, where an output has one value for
 // ever.
 inline constexpr uint32_t kReadOnly = 1, kFixed = 2;
-// As kReadOnly, but only in the call that is traced: another may bring an array that can be written.
-inline constexpr uint32_t kReadOnlyNow = 4;
 
 struct ValueObject {
     PyObject_HEAD

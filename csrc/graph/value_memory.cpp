@@ -23,8 +23,7 @@ PyObject* may_show(PyObject* self, PyObject* args) {
 }
 
 PyObject* set_read_only(PyObject* self, PyObject*) {
-    const bool input = graph_of(as_value(self)->graph).node(as_value(self)->edge.node).kind() == NodeKind::Input;
-    as_value(self)->flags |= input ? kReadOnlyNow : kReadOnly;
+    as_value(self)->flags |= kReadOnly;
     Py_RETURN_NONE;
 }
 
@@ -86,6 +85,28 @@ PyObject* log_writes(PyObject*, PyObject* list) {
     return before ? before : Py_NewRef(Py_None);
 }
 
+PyObject* lend(PyObject* self, PyObject*) {
+    lend_to_write(as_value(self));
+    Py_RETURN_NONE;
+}
+
+PyObject* writes(PyObject* self, PyObject*) {
+    const Storage* storage = as_value(self)->storage;
+    return PyLong_FromUnsignedLong(storage ? storage->version : 0);
+}
+
+PyObject* shows(PyObject* self, PyObject* base) {
+    return PyLong_FromLong(is_value(base) ? shows_memory_of(as_value(self), as_value(base)) : -1);
+}
+
+PyObject* shown_of(PyObject* self, PyObject* whole) {
+    if (!is_value(whole) || as_value(whole)->graph != as_value(self)->graph) {
+        PyErr_SetString(PyExc_TypeError, "_shown_of() takes a Value of the same graph");
+        return nullptr;
+    }
+    return shown_of_new(as_value(self), as_value(whole)->edge);
+}
+
 PyObject* here(PyObject*, PyObject*) { return origin_text(current_origin()).release(); }
 
 PyObject* kept_text(PyObject* self, PyObject*) {
@@ -117,6 +138,10 @@ constexpr PyMethodDef methods[] = {
     {"_write_root", write_root_method, METH_O, "_write_root(root): the whole memory that it shows holds this now."},
     {"_log_writes", log_writes, METH_O | METH_STATIC,
      "_log_writes(list): adds every write on this thread to it, or (None) nowhere; returns where they went before."},
+    {"_lend", lend, METH_NOARGS, "This input, new, may be written: its caller gets back what it holds in the end."},
+    {"_writes", writes, METH_NOARGS, "How often the memory was written that it shows."},
+    {"_shows", shows, METH_O, "_shows(base): 1 if it shows that memory, 0 if it may, depending on the memory, or -1."},
+    {"_shown_of", shown_of, METH_O, "_shown_of(whole): what this is a view of were `whole`."},
     {"_here", here, METH_NOARGS | METH_STATIC, "_here(): the line of the user's code that runs."},
     {"_kept_text", kept_text, METH_NOARGS, "The error of using this Value when its graph is finished; None before."},
     {"_own", own_memory, METH_NOARGS, "This Value shows memory of its own, whatever it was made of."},

@@ -4,6 +4,7 @@
 //
 // A plan that is one native step, called with arrays that fit as they are, takes the direct way: no frame of slots and
 // no references. Should the step decline, the call begins again on the general way.
+#include <algorithm>
 #include <vector>
 
 #include "array/contract/describe.h"
@@ -88,7 +89,7 @@ class Targets {
   public:
     // 0, or -1 with the error set.
     int read(const Program& p, PyObject* out) {
-        const size_t n = p.outputs.size();
+        const size_t n = p.n_results();
         if (n == 1 && !PyTuple_Check(out) && !PyList_Check(out)) {
             one_ = out;
             return 0;
@@ -132,13 +133,19 @@ int separate(PyObject*& result, PyObject* target) {
     return 0;
 }
 
+// Whether the results fit their targets. 0, or -1 with the error set.
+int check_targets(const Program& p, const Targets& targets, References& outputs) {
+    for (size_t k = 0; k < p.n_results(); ++k)
+        if (targets[k] != Py_None && targets[k] != outputs[k] && check_out(targets[k], outputs[k], k) < 0) return -1;
+    return 0;
+}
+
 // Copies the results that were not computed in their targets.
-int deliver(const Targets& targets, References& outputs) {
-    const size_t n = outputs.size();
+int deliver(const Program& p, const Targets& targets, References& outputs) {
+    const size_t n = p.n_results();
     const auto written = [&](size_t k) { return targets[k] != Py_None && targets[k] != outputs[k]; };
     for (size_t k = 0; k < n; ++k) {
         if (!written(k)) continue;
-        if (check_out(targets[k], outputs[k], k) < 0) return -1;
         // NumPy's own copy between two windows of a row, of different steps, reads what it has written.
         for (size_t j = 0; j < n; ++j)
             if (separate(outputs[j], targets[k]) < 0) return -1;
@@ -154,12 +161,12 @@ int deliver(const Targets& targets, References& outputs) {
 
 // Which results may be computed where the caller wants them: in arrays that nothing else of this run lies in.
 void direct_targets(const Program& p, const Targets& targets, PyObject* const* feeds, PyObject** direct) {
-    for (size_t k = 0; k < p.outputs.size(); ++k) {
+    for (size_t k = 0; k < p.n_results(); ++k) {
         PyObject* target = targets[k];
         bool apart = is_exact_array(target);
         for (size_t j = 0; apart && j < p.feeds.size(); ++j)
             apart = !is_exact_array(feeds[j]) || !may_overlap(as_array(target), as_array(feeds[j]));
-        for (size_t j = 0; apart && j < p.outputs.size(); ++j)
+        for (size_t j = 0; apart && j < p.n_results(); ++j)
             apart = j == k || !is_exact_array(targets[j]) || !may_overlap(as_array(target), as_array(targets[j]));
         direct[k] = apart ? target : nullptr;
     }
@@ -188,6 +195,13 @@ PYOP_COLD int keep_apart(const Program& p, References& outputs) {
 
 // --- the two ways
 
+// Writes back, once nothing can be refused any more.
+PYOP_COLD int finish_writes(const Program& p, PyObject* const* feeds, const Targets* targets, References& outputs) {
+    if (targets && check_targets(p, *targets, outputs) < 0) return -1;
+    last_outcome = Outcome::Done;
+    return write_back(p, feeds, outputs.data());
+}
+
 PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) {
     const PlanObject& plan = *reinterpret_cast<PlanObject*>(self);
     const Program& p = *plan.program;
@@ -196,6 +210,14 @@ PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) 
     StackArray<PyObject*, 8> direct(p.outputs.size());
     if (graph_of(plan.graph).check_usable() < 0 || check_feeds(p, values, feeds.data()) < 0) return nullptr;
     if (out && targets.read(p, out) < 0) return nullptr;
+    if (PYOP_UNLIKELY(!p.writes.empty())) {
+        last_outcome = Outcome::Refused;
+        if (!may_write(p, values, feeds.data())) {
+            last_outcome = set_cannot_write(p, values, feeds.data());
+            return nullptr;
+        }
+    }
+    std::fill_n(direct.data(), p.outputs.size(), nullptr);
     if (out) direct_targets(p, targets, feeds.data(), direct.data());
     if (stack_is_low()) return no_stack_left(" in a pyop plan");
     if (Py_EnterRecursiveCall(" in a pyop plan")) return nullptr;
@@ -206,9 +228,11 @@ PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) 
                               : execute(p, plan.graph, feeds.data(), out ? direct.data() : nullptr, outputs.data());
     }
     Py_LeaveRecursiveCall();
-    if (status < 0 || (!p.shared_outputs.empty() && keep_apart(p, outputs) < 0) ||
-        (out && deliver(targets, outputs) < 0))
+    if (status < 0 && !p.writes.empty()) last_outcome = Outcome::Raised;
+    if (status < 0 || (!p.shared_outputs.empty() && keep_apart(p, outputs) < 0)) return nullptr;
+    if (PYOP_UNLIKELY(!p.writes.empty()) && finish_writes(p, feeds.data(), out ? &targets : nullptr, outputs) < 0)
         return nullptr;
+    if (out && (check_targets(p, targets, outputs) < 0 || deliver(p, targets, outputs) < 0)) return nullptr;
     return assemble(plan, outputs.data());
 }
 

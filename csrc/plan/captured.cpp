@@ -5,6 +5,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "array/memory/overlap.h"
+
 namespace pyop {
 
 namespace {
@@ -276,6 +278,26 @@ bool Captured::compare() const {
 bool Captured::reads(PyObject* array) const {
     return std::any_of(rows_.begin(), rows_.end(),
                        [&](const Row& row) { return row.kind == ReadingKind::Elements && row.owner == array; });
+}
+
+bool Captured::reads_elements() const {
+    return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) {
+        return row.kind == ReadingKind::Elements || row.kind == ReadingKind::Buffer;
+    });
+}
+
+bool Captured::may_lie_in(PyArrayObject* array) const {
+    const MemoryBounds there = memory_bounds(array);
+    return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+        if (row.kind == ReadingKind::Elements) return may_overlap(as_array(row.owner), array);
+        Py_buffer buffer;
+        if (row.kind != ReadingKind::Buffer) return false;
+        if (PyObject_GetBuffer(row.owner, &buffer, PyBUF_SIMPLE) < 0) return PyErr_Clear(), true;
+        const auto* low = static_cast<const char*>(buffer.buf);
+        const bool in = low < there.high && there.low < low + buffer.len;
+        PyBuffer_Release(&buffer);
+        return in;
+    });
 }
 
 int Captured::traverse(visitproc visit, void* arg) const {

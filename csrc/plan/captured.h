@@ -46,6 +46,10 @@ class Captured {
     }
     // Whether an array is among those whose elements it read.
     bool reads(PyObject* array) const;
+    // Whether there are elements that others may write.
+    bool reads_elements() const;
+    // Whether elements that it read may lie where this array does.
+    bool may_lie_in(PyArrayObject* array) const;
     int traverse(visitproc visit, void* arg) const;
 
   private:

@@ -101,6 +101,33 @@ PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves
     return survive([&] { return PyObject_CallOneArg(finish.get(), result.get()); });
 }
 
+const Program& program_of(const Ref& plan) { return *reinterpret_cast<PlanObject*>(plan.get())->program; }
+
+// Whether the plan writes where the function's own arrays lie, which it would not see.
+bool writes_what_is_held(const Guard& guard, const Leaves& leaves) {
+    if (guard.flat || !guard.captured.reads_elements()) return false;
+    const auto& writes = program_of(guard.plan).writes;
+    return std::any_of(writes.begin(), writes.end(), [&](const WriteBack& write) {
+        PyObject* array = leaves.items[guard.feeds[write.feed]];
+        return is_exact_array(array) && guard.captured.may_lie_in(as_array(array));
+    });
+}
+
+// Whether the function itself is to run after an error of its plan, from the start: it catches exceptions, or writes
+// into arguments, of which NumPy's hold what was written before. Not if that would do other effects twice.
+bool runs_after(const Guard& guard) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+    if (!guard.plan || program_of(guard.plan).writes.empty()) return guard.rerun;
+    if (last_outcome == Outcome::Declined) return true;
+    if (last_outcome != Outcome::Raised) return false;
+    if (!program_of(guard.plan).effects) return true;
+    static PyObject* const note = PyUnicode_FromString(
+        "the arguments that the compiled function writes into are as they were before the call: it also has effects "
+        "(a stateful op), which are not done twice");
+    if (note) note_pending(note);
+    return false;
+}
+
 // A call as `miss` and `plainly` take it; null with the error set.
 Ref arguments_of(const Call& call) {
     Ref arguments = Ref::steal(PyTuple_New(call.n));
@@ -142,6 +169,13 @@ struct Traced {
     }
 };
 
+// A plan that writes into arguments may leave the call to the function itself.
+void note_writes(Guard& guard) {
+    if (!guard.plan || program_of(guard.plan).writes.empty()) return;
+    guard.goes_on = true;
+    if (guard.captured.reads_elements()) guard.flat = guard.numbers = false;
+}
+
 // Traces a call. The guard that serves it then; null with the error set, or with `answer` if the function has been
 // called in another way. `known`: the guard of paths that this call leaves, or null.
 std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash, const Guard* known, Leaves& leaves,
@@ -176,7 +210,7 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     if (guard && !traced.itself() && PyObject_RichCompareBool(guard->kinds.get(), traced.kinds, Py_EQ) == 1) {
         const bool runs = path.plan.get();
         add_path(*guard, std::move(path));
-        if (runs) return guard;
+        if (runs) return note_writes(*guard), guard;
     } else if (guard) {
         f.guards->remove(guard.get());
     }
@@ -196,6 +230,7 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     guard->captured = std::move(path.captured);
     guard->outcomes = std::move(path.outcomes);
     if (guard->itself) guard->flat = guard->numbers = false;
+    note_writes(*guard);
     const int same = fits(*guard, call, leaves);
     if (same == 0) PyErr_SetString(PyExc_RuntimeError, "the arguments of a compiled function do not equal themselves");
     if (same <= 0) return nullptr;
@@ -236,13 +271,13 @@ PyObject* go_on(PyObject* self, std::shared_ptr<Guard> guard, const ReadCall& re
         PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
         if (result) return result;
     }
-    if (!guard->rerun || !PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+    if (!runs_after(*guard)) return nullptr;
     PyErr_Clear();
     return run_itself(self, *guard, read);
 }
 
 PyObject* run_guarded(PyObject* self, const std::shared_ptr<Guard>& guard, const ReadCall& read, Leaves& leaves) {
-    if (guard->itself) return run_itself(self, *guard, read);
+    if (guard->itself || writes_what_is_held(*guard, leaves)) return run_itself(self, *guard, read);
     PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
     return PYOP_LIKELY(result || !guard->goes_on) ? result : go_on(self, guard, read, leaves);
 }

@@ -5,6 +5,7 @@
 //     as in some call remembered          the same, found by hash (plan/guard.h)
 //     never seen                          `miss`, of python/pyop/compiling/tracer.py, traces and compiles
 //     symbolic, or a graph is being built the function itself: its operations go into that graph
+//     written arguments that overlap     the function itself (plan/write_back.h)
 #pragma once
 
 #include "plan/guard.h"

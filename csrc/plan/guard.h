@@ -72,7 +72,7 @@ struct Guard {
     Ref finish;                    // makes the result of what the plan returns; null: it is the result
     bool itself = false;           // there is no plan: the function itself runs
     bool rerun = false;            // so it does where the plan raises: the function catches exceptions
-    bool goes_on = false;          // what the plan raises may not be the end: `rerun`, or there are paths
+    bool goes_on = false;          // what the plan raises may not be the end: `rerun`, there are paths, or it writes
     Ref plainly;                   // runs the function itself where its arguments are declared, or with out=
     Ref kinds;                     // bytes: a LeafKind a leaf
     std::vector<int64_t> outcomes;  // of the path that ran last, which is here; empty: the function does not branch

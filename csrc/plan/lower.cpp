@@ -42,6 +42,7 @@ class Lowering {
         }
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
+        note_writes();
         lend_shared_anew();
         note_shared_outputs();
         note_outputs();
@@ -271,10 +272,19 @@ class Lowering {
         return 0;
     }
 
+    void note_writes() {
+        const size_t n = r_.request.writes.size(), first = p_.outputs.size() - n;
+        for (size_t k = 0; k < n; ++k) p_.writes.push_back({r_.request.writes[k], static_cast<uint32_t>(first + k)});
+        p_.effects = std::any_of(p_.instructions.begin(), p_.instructions.end(), [&](const Instruction& ins) {
+            if (!r_.g.node(ins.node).stateful()) return false;
+            return reinterpret_cast<PyObject*>(Py_TYPE(r_.g.node_as<PyNode>(ins.node).fn())) != up_calls.taken;
+        });
+    }
+
     void note_shared_outputs() {
-        if (!r_.merged || p_.outputs.size() < 2) return;
+        if (!r_.merged || p_.n_results() < 2) return;
         std::unordered_map<uint64_t, std::vector<Program::SharedOutput>> by_memory;
-        for (uint32_t k = 0; k < p_.outputs.size(); ++k) {
+        for (uint32_t k = 0; k < p_.n_results(); ++k) {
             if (p_.outputs[k].constant()) continue;
             const Edge e = r_.request.fetches[k];
             by_memory[key(owner_of(r_, e, true))].push_back({k, key(owner_of(r_, e, false))});
@@ -305,6 +315,7 @@ class Lowering {
     // Whether the program is one native step whose inputs are feeds and constants, and whose results are the outputs.
     void note_direct() {
         if (p_.instructions.size() != 1 || !p_.instructions[0].native || !p_.feed_exprs.empty()) return;
+        if (!p_.writes.empty()) return;
         const Instruction& ins = p_.instructions[0];
         if (static_cast<size_t>(ins.callee.n_out) != p_.outputs.size()) return;
         for (size_t k = 0; k < p_.outputs.size(); ++k)

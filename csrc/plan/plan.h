@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "plan/program.h"
+#include "plan/write_back.h"
 
 namespace pyop {
 

@@ -1,9 +1,12 @@
 // plan/plan_type.cpp: the type Plan as Python sees it: compiling, reports, what is needed to make it again.
+#include <algorithm>
 #include <memory>
 
+#include "array/loop/strided_loop.h"
 #include "graph/build.h"
 #include "plan/execute.h"
 #include "plan/plan.h"
+#include "plan/steps/view_reading.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/stack_array.h"
@@ -59,6 +62,33 @@ int read_feeds(PyObject* graph, PyObject* feeds, Request& request) {
     return 0;
 }
 
+// Pairs of Values: an input, and what it holds in the end.
+int read_writes(PyObject* graph, PyObject* writes, Request& request) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(writes); ++i) {
+        PyObject *input, *value;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(writes, i), "O!O!", value_type, &input, value_type, &value)) return -1;
+        const auto same = [&](Edge e) { return e == as_value(input)->edge; };
+        const auto at = std::find_if(request.feeds.begin(), request.feeds.end(), same);
+        if (at == request.feeds.end() || as_value(value)->graph != graph) {
+            PyErr_SetString(errors.graph, "what is written is an input of the graph, by a Value of the graph");
+            return -1;
+        }
+        request.writes.push_back(static_cast<uint32_t>(at - request.feeds.begin()));
+        request.fetches.push_back(as_value(value)->edge);
+    }
+    return 0;
+}
+
+// What may raise runs, read or not: NumPy's arrays are as they were when it did.
+void run_what_may_raise(PyObject* graph, Request& request) {
+    const Rewrite r(graph, request);
+    for (uint32_t i = 0; i < r.n_nodes; ++i) {
+        if (r.g.node(i).kind() != NodeKind::Py || is_ufunc(r.g.node_as<PyNode>(i).fn())) continue;
+        ViewCall view;
+        if (!makes_view(r, i) || !read_view(r, i, view)) request.run_nodes.push_back(i);
+    }
+}
+
 int read_passes(PyObject* disable, PassSet& passes) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(disable); ++i) {
         PyObject* name = PyTuple_GET_ITEM(disable, i);
@@ -85,13 +115,13 @@ PyObject* passes_new(PyObject*, PyObject*) {
 }
 
 PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"graph", "fetches", "feeds",   "form", "tree",
-                                     "whole", "disable", "threads", "fast", nullptr};
-    PyObject *graph, *fetches, *feeds, *tree, *disable;
+    static const char* keywords[] = {"graph",   "fetches", "feeds", "form",   "tree", "whole",
+                                     "disable", "threads", "fast",  "writes", nullptr};
+    PyObject *graph, *fetches, *feeds, *tree, *disable, *writes = nullptr;
     int form, whole, threads, fast;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!iOpO!ip", const_cast<char**>(keywords), graph_type, &graph,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!iOpO!ip|O!", const_cast<char**>(keywords), graph_type, &graph,
                                      &PyTuple_Type, &fetches, &PyTuple_Type, &feeds, &form, &tree, &whole,
-                                     &PyTuple_Type, &disable, &threads, &fast))
+                                     &PyTuple_Type, &disable, &threads, &fast, &PyTuple_Type, &writes))
         return nullptr;
     if (threads < 1 || threads > 1024) {
         PyErr_Format(PyExc_ValueError, "threads must be between 1 and 1024, not %d", threads);
@@ -105,6 +135,8 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     auto program = std::make_unique<Program>();
     if (graph_of(graph).check_usable() < 0) return nullptr;
     if (read_fetches(graph, fetches, request, *leaves) < 0 || read_feeds(graph, feeds, request) < 0) return nullptr;
+    if (writes && read_writes(graph, writes, request) < 0) return nullptr;
+    if (!request.writes.empty()) run_what_may_raise(graph, request);
     if (lower(graph, request, threads > 1, *program) < 0) return nullptr;
     auto kept = std::make_unique<Request>(std::move(request));
     Ref self = Ref::steal(plan_type->tp_alloc(plan_type, 0));
@@ -227,10 +259,18 @@ PyObject* plan_made_of(PyObject* self, void*) {
         if (!name || PyList_Append(disabled.get(), name.get()) < 0) return nullptr;
     }
     Ref names = Ref::steal(PyList_AsTuple(disabled.get()));
-    if (!names) return nullptr;
-    return Py_BuildValue("(OOOiOOOiO)", plan.graph, fetches.get(), feeds.get(), static_cast<int>(plan.form),
+    Ref writes = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(request.writes.size())));
+    if (!names || !writes) return nullptr;
+    for (size_t i = 0; i < request.writes.size(); ++i) {
+        const Edge value = request.fetches[request.fetches.size() - request.writes.size() + i];
+        PyObject* pair = Py_BuildValue("(NN)", value_new(plan.graph, request.feeds[request.writes[i]]),
+                                       value_new(plan.graph, value));
+        if (!pair) return nullptr;
+        PyTuple_SET_ITEM(writes.get(), static_cast<Py_ssize_t>(i), pair);
+    }
+    return Py_BuildValue("(OOOiOOOiOO)", plan.graph, fetches.get(), feeds.get(), static_cast<int>(plan.form),
                          plan.tree ? plan.tree : Py_None, request.whole ? Py_True : Py_False, names.get(), plan.threads,
-                         request.fast ? Py_True : Py_False);
+                         request.fast ? Py_True : Py_False, writes.get());
 }
 
 PyObject* plan_input_names(PyObject* self, void*) {
@@ -238,6 +278,14 @@ PyObject* plan_input_names(PyObject* self, void*) {
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(p.feeds.size())));
     for (size_t k = 0; tuple && k < p.feeds.size(); ++k)
         PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(k), p.feeds[k].name.new_ref());
+    return tuple.release();
+}
+
+PyObject* plan_writes(PyObject* self, void*) {
+    const Program& p = *plan_of(self)->program;
+    Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(p.writes.size())));
+    for (size_t k = 0; tuple && k < p.writes.size(); ++k)
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(k), PyLong_FromUnsignedLong(p.writes[k].feed));
     return tuple.release();
 }
 
@@ -267,6 +315,7 @@ PyGetSetDef plan_getset[] = {
     {"nodes", plan_nodes, nullptr, "The nodes that are executed, in order.", nullptr},
     {"input_names", plan_input_names, nullptr, "The names of the arguments, in order.", nullptr},
     {"graph", plan_graph, nullptr, "The graph that was compiled.", nullptr},
+    {"_writes", plan_writes, nullptr, "The positions of the arguments that a call writes into.", nullptr},
     {"_made_of", plan_made_of, nullptr, "The arguments of _core.compile that make it again.", nullptr},
     {"threads", plan_threads, nullptr, "How many threads a call may use.", nullptr},
     {},
@@ -308,7 +357,7 @@ PyType_Spec plan_spec = {
 
 PyMethodDef functions[] = {
     {"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compile)), METH_VARARGS | METH_KEYWORDS,
-     "compile(graph, fetches, feeds, form, tree, whole, disable, threads, fast) -> Plan"},
+     "compile(graph, fetches, feeds, form, tree, whole, disable, threads, fast, writes=()) -> Plan"},
     {"passes", passes_new, METH_NOARGS, "passes() -> dict of what each pass does, in order."},
     {},
 };

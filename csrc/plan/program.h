@@ -74,6 +74,11 @@ struct DirectCall {
     std::vector<Operand> inputs;  // not constant: the index of a feed
 };
 
+// An argument that the function writes into: the output behind its results that it holds in the end.
+struct WriteBack {
+    uint32_t feed, output;
+};
+
 struct Program {
     std::vector<Instruction> instructions;
     std::vector<Operand> operands;
@@ -83,7 +88,10 @@ struct Program {
     std::vector<Feed> feeds;
     std::vector<Ref> feed_symbols;  // the symbolic sizes by number: Dims that are plain names
     std::vector<FeedExpr> feed_exprs;
-    std::vector<Operand> outputs;  // one a fetch
+    std::vector<Operand> outputs;  // one a fetch, and one a write
+    std::vector<WriteBack> writes;
+    bool effects = false;  // some instruction is stateful
+    size_t n_results() const { return outputs.size() - writes.size(); }
     uint32_t n_slots = 0;
     std::unique_ptr<DirectCall> direct;  // null: it is more than that
     // By result of an instruction: the output of the plan that it is and that nothing else reads, or -1.

@@ -9,7 +9,8 @@ import pytest
 
 import pyop
 
-from .in_all_ways import MATRIX, check, check_derivatives
+from .compare import differs
+from .in_all_ways import LAYOUTS, MATRIX, attempt, check, check_derivatives
 
 
 def copied(x):
@@ -226,8 +227,11 @@ def test_a_read_only_view_that_numpy_writes_all_the_same():
         lambda x: np.add.at(x, [0], 1.0),
     ],
 )
-def test_arguments_are_refused(write):
-    x = MATRIX.copy()
-    with pytest.raises(TypeError, match=r"argument 'x'.*(write|copy)"):
-        pyop.compile(lambda x: write(x))(x)
-    assert np.array_equal(x, MATRIX)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arguments(write, layout):
+    mine, plain = LAYOUTS[layout](MATRIX), LAYOUTS[layout](MATRIX)
+    assert type(attempt(pyop.compile(lambda x: write(x)), mine)) is type(attempt(write, plain))
+    assert not differs(plain, mine)
+    assert not differs(plain.base, mine.base)
+    with pytest.raises(TypeError, match=r"argument 'x'.*pyop\.compile"):
+        pyop.trace(lambda x: write(x), "float64[4,5]")

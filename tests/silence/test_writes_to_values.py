@@ -166,8 +166,10 @@ def test_a_read_only_argument_is_so_in_this_call_only():
 
     x = X.copy()
     x.flags.writeable = False
-    with pytest.raises(ValueError, match=r"read-only.*write `x = x \+ "):
-        pyop.compile(f)(x)
+    other = pyop.compile(f)
+    assert np.array_equal(other(x), X * 2)
+    assert np.array_equal(other(X.copy()), (X + 1) * 3)
+    assert np.array_equal(x, X)
 
 
 def argument(x):
@@ -211,7 +213,6 @@ def captured(x):
 @pytest.mark.parametrize(
     "f",
     [
-        *(argument, view_of_argument),
         *(opaque_result, under_an_opaque_result, captured),
     ],
 )
@@ -221,6 +222,12 @@ def test_refused_with_lines_and_remedy(f):
         pyop.compile(f)(x)
     assert (x == X).all()
     assert (HELD == 1).all()
+
+
+@pytest.mark.parametrize("f", [argument, view_of_argument])
+def test_a_graph_has_no_caller_to_write_to(f):
+    with pytest.raises(TypeError, match=r"test_writes_to_values\.py:\d+.*pyop\.compile.*write `. = . \+ "):
+        pyop.trace(f, "float64[3]")
 
 
 def setting(name, value):
@@ -270,7 +277,7 @@ def test_inside_a_compiled_gradient(transform):
 
     found = pyop.compile(transform(alias))(X)
     np.testing.assert_allclose(found[1] if isinstance(found, tuple) else found, 18 * X)
-    with pytest.raises(TypeError, match="argument 'y'"):
+    with pytest.raises(TypeError, match="and 'y'"):
         pyop.compile(transform(its_argument))(X)
 
 

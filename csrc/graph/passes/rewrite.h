@@ -15,7 +15,8 @@ namespace pyop {
 
 // What a plan is to compute.
 struct Request {
-    std::vector<Edge> fetches;
+    std::vector<Edge> fetches;        // those of the writes come last
+    std::vector<uint32_t> writes;     // feeds that hold something else in the end
     std::vector<uint32_t> run_nodes;  // nodes that must run though nothing of them is fetched
     std::vector<Edge> feeds;          // values given by the caller, in the order of the plan's arguments
     bool whole = false;               // also every stateful node

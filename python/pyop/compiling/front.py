@@ -94,7 +94,8 @@ def compile(
     float32. If the function needs it to go on (``if t > 1``, ``range(n)``, ``math.sin(t)``), there is a plan for each
     value.
 
-    The arguments are never written into: ``x += 1`` of an argument, or of a view, is an error. What lies between the
+    What the function writes into its arguments (``x += 1``, ``x[1:] = y``) is in the caller's arrays; where such an
+    array shares memory with another argument, or cannot be written, the function itself runs. What lies between the
     arrays is done once, when the function is traced, and ``with np.errstate(...)`` belongs around the call. Random
     numbers are an argument, or drawn in a `pyop.op` with ``stateful=True``.
 

@@ -82,6 +82,8 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
     """Declare what a traced function returned; what makes that of the plan's arrays, or None if these are all.
     `holds` says whether an array is part of the function's own state: then so is the result, in every call.
     """
+    if result is None and graph._writes:
+        return None  # the plan returns None
     leaves, structure = flatten(result)
     if not structure.is_leaf and any(re.search(_STAND_INS, path) for path in structure.leaf_paths()):
         raise TypeError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import operator
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from ..functions.joining import spec as joining  # noqa: F401  # what the functi
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise, check_statics, is_number
-from ..refusals import call_watched, note_call, refusal, was_refused
+from ..refusals import note_call, was_refused
 from ..tracing.captured import Watch
 from ..tracing.code import facts
 from ..tracing.error_checks import catches_exceptions, refuse_error_handling
@@ -36,6 +35,7 @@ from .plainly import MOST_NODES, Plainly, check_paths
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning
 from .unused_arguments import signature, unread
+from .written_arguments import call_and_note, check_container, declare_writes
 
 __all__ = ["Tracer"]
 
@@ -158,7 +158,12 @@ class Tracer:
             tree.unflatten([_as_array(p.value) if p.kind == b"?" else p.value for p in places])
             for tree, places in arguments
         ]
-        return function(*converted[:n], **dict(zip(names, converted[n:], strict=True)), **extra)
+        keywords = dict(zip(names, converted[n:], strict=True))
+        if any(not isinstance(x, np.ndarray) for x in foreign):  # others keep what is written into them elsewhere
+            plan = function.plan_for(*converted[:n], **keywords)
+            if plan._writes and out is None:
+                return self.fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
+        return function(*converted[:n], **keywords, **extra)
 
     # --- one trace
 
@@ -262,8 +267,10 @@ class Tracer:
             kinds[:] = repeats(arguments, kinds, keys)
         try:
             graph, result = self._call(arguments, n, names, kinds, keys)
-        except (Specialise, RunItself):
+        except (Specialise, RunItself) as error:
             watch.restore()  # there will be another trace, or the function itself runs
+            if isinstance(error, RunItself):
+                watch.restore_generators()
             raise
         except Exception as error:
             if was_refused(error):
@@ -345,6 +352,7 @@ class Tracer:
         given: list[Any] = []
         handed: list[list[Any]] = []
         stand_ins: list[Any] = []
+        lent: dict[int, Any] = {}
         number = 0
         with graph:
             for tree, places in arguments:
@@ -354,17 +362,22 @@ class Tracer:
                         leaves.append(stand_ins[keys[number]])
                     else:
                         leaves.append(_stand_in(graph, place, kinds[number], number))
+                        if kinds[number] in (b"a", b"d"):
+                            leaves[-1]._lend()
+                            lent[len(graph.inputs) - 1] = leaves[-1]
                         decisions.feed(leaves[-1]._value if is_number(leaves[-1]) else leaves[-1], place.value)
                     stand_ins.append(leaves[-1])
                     number += 1
                 given.append(tree.unflatten(leaves))
                 handed.append(leaves)
             try:
-                result = call_watched(fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)))
+                result = call_and_note(fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)), lent)
                 if graph._twins is not None:
                     graph._twins.check_cells()
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
-                    _check_container(tree, places, leaves, argument, self.name)
+                    check_container(tree, places, leaves, argument, self.name)
+                if any(value._writes() for value in lent.values()):
+                    result = declare_writes(graph, lent, result, self.name)
             except BaseException as error:
                 self._finish(graph)
                 if graph._rolling:
@@ -420,19 +433,6 @@ def _has_rules(x: Any) -> bool:
     return type(x) not in _COMMON and has_own_rules(x)
 
 
-def _check_container(tree: Any, places: list[Place], leaves: list[Any], argument: Any, name: str) -> None:
-    """Refuse a function that puts something else into a container that it was given: the caller's would not change."""
-    if tree.is_leaf or not places:
-        return
-    found, structure = flatten(argument)
-    if structure == tree and all(map(operator.is_, found, leaves)):
-        return
-    raise refusal(
-        f"{name} changes what its argument '{root(places[0].path)}' holds, and the caller's {type(argument).__name__} "
-        "would stay as it is: make a new one, and return it"
-    )
-
-
 def _still(reading: Reading) -> bool:
     """Whether a function, or its attributes, are what they were."""
     kind, owner, _, value, _ = reading
@@ -462,8 +462,6 @@ def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
         return place.value
     assert place.spec is not None
     value = graph._add_input(place.spec, input_name(place.path), kind == b"n")
-    if type(place.value) is np.ndarray and not place.value.flags.writeable:
-        value._set_read_only()
     if kind == b"n" and type(place.value) in NUMBERS:
         return Number(type(place.value), value, frozenset((number,)))
     return value

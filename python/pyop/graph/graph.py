@@ -58,11 +58,14 @@ class Graph(GraphBase):
         "_rolling",
         "_twins",
         "_unrolled",
+        "_writes",
     )
 
     _name: str
     # Where the outputs are, not Values: those would keep the graph alive in a cycle.
     _outputs: tuple[list[tuple[int, int | None]], TreeDef] | None
+    # Inputs that a plan of the whole graph writes into, by their place among the inputs: where what they hold then is.
+    _writes: tuple[tuple[int, tuple[int, int]], ...]
     _plans: dict[Any, Plan]
     # What the functions of nodes need to be alive and do not own.
     _kept: list[Any]
@@ -91,6 +94,7 @@ class Graph(GraphBase):
         self._deciding = self._outcomes = None
         self._rolling = []
         self._unrolled = None
+        self._writes = ()
 
     @property
     def name(self) -> str:
@@ -233,6 +237,8 @@ class Graph(GraphBase):
         >>> g.run([y, y * y], {x: [1.0, 2.0]})
         [array([2., 3.]), array([4., 9.])]
         """
+        if fetches is None:
+            self._check_no_writes("compile() it: a plan writes into its arguments")
         leaves, structure = self._fetches(fetches)
         names, arrays = self._feeds({} if feeds is None else feeds)
         key = (tuple(map(_key, leaves)), structure, tuple(map(_key, names)), threads)
@@ -312,7 +318,7 @@ class Graph(GraphBase):
             raise TypeError(f"disable takes several names of passes: disable=[{disable!r}]")
         disabled = tuple(disable) if optimize else tuple(name for name in self.passes() if name != "prune")
         if self._outputs is None:
-            if not any(node.stateful for node in self.nodes):
+            if not self._writes and not any(node.stateful for node in self.nodes):
                 raise GraphError(
                     f"graph {self._name!r} has no outputs and no stateful nodes: declare outputs with g.output(...)"
                 )
@@ -322,6 +328,12 @@ class Graph(GraphBase):
         return self._compile(
             leaves, structure, self.inputs, whole=True, threads=threads, disable=disabled, fast=precision == "fast"
         )
+
+    def _check_no_writes(self, instead: str) -> None:
+        """Raise GraphError where the graph writes into its inputs, of which its outputs know nothing."""
+        if self._writes:
+            name = self.inputs[self._writes[0][0]].name
+            raise GraphError(f"graph {self._name!r} writes into its input {name!r}: {instead}")
 
     def _compile(
         self,
@@ -339,9 +351,10 @@ class Graph(GraphBase):
             flat = structure.unflatten(leaves)
             is_flat = type(flat) in (tuple, list) and all(isinstance(part, Value | Node) for part in flat)
             form = (_TUPLE if type(flat) is tuple else _LIST) if is_flat else _TREE
-        return _core.compile(
-            self, tuple(leaves), tuple(feeds), form, structure if form == _TREE else None, whole, disable, threads, fast
-        )
+        tree = structure if form == _TREE else None
+        inputs = self.inputs if whole else ()
+        writes = tuple([(inputs[k], self._value(*place)) for k, place in self._writes]) if whole else ()
+        return _core.compile(self, tuple(leaves), tuple(feeds), form, tree, whole, disable, threads, fast, writes)
 
     def _output_leaves(self) -> tuple[list[Any], TreeDef]:
         assert self._outputs is not None

@@ -210,6 +210,7 @@ class _Exporter(GraphWriter):
 
 def _needed(graph: Graph) -> set[int]:
     """The indices of the nodes that the outputs need, and of those that are stateful."""
+    graph._check_no_writes("a model has no arguments that it could change: return what is written, as a result")
     leaves = graph._output_leaves()[0] if graph._outputs is not None else []
     pending = [leaf.node.index if isinstance(leaf, Value) else leaf.index for leaf in leaves]
     pending += [node.index for node in graph.nodes if node.stateful]

@@ -43,6 +43,7 @@ def save(graph: Graph, path: Any, embed: bool = False) -> None:
     """See `Graph.save`."""
     if not isinstance(graph, Graph):
         raise TypeError(f"a Graph is saved, got {type(graph).__name__} {graph!r:.80}")
+    graph._check_no_writes("a file has no arguments that it could change: return what is written, as a result")
     sketch = Sketch(graph)
     model = sketch.model()
     writer = Writer({} if embed else None)

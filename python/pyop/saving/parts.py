@@ -26,6 +26,7 @@ class Parts:
     name: str
     records: tuple[Record, ...]
     outputs: tuple[list[tuple[int, int | None]], TreeDef] | None
+    writes: tuple[tuple[int, tuple[int, int]], ...] = ()
 
 
 def parts_of(graph: Graph) -> Parts:
@@ -35,6 +36,7 @@ def parts_of(graph: Graph) -> Parts:
         graph.name,
         tuple(map(record_of, graph.nodes)),
         None if outputs is None else (list(outputs[0]), outputs[1]),
+        graph._writes,
     )
 
 
@@ -49,4 +51,5 @@ def put_into(graph: G, parts: Parts) -> G:
         add(graph, record, graph._value)
     if parts.outputs is not None:
         graph._outputs = (list(parts.outputs[0]), parts.outputs[1])
+    graph._writes = parts.writes
     return graph

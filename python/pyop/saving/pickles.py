@@ -60,11 +60,11 @@ def _reduce_graph(graph: Graph) -> Any:
     replaced: dict[str, Any] = {"fn": lambda record: _Function(record.fn), "contract": _Declared}
     ways = [replaced.get(field.name, attrgetter(field.name)) for field in dataclasses.fields(Record)]
     records = tuple(tuple(way(record) for way in ways) for record in parts.records)
-    return _graph, (parts.name, records, parts.outputs)
+    return _graph, (parts.name, records, parts.outputs, *([parts.writes] if parts.writes else []))
 
 
-def _graph(name: str, records: Any, outputs: Any) -> Graph:
-    return put_together(Parts(name, tuple(Record(*record) for record in records), outputs))
+def _graph(name: str, records: Any, outputs: Any, writes: Any = ()) -> Graph:
+    return put_together(Parts(name, tuple(Record(*record) for record in records), outputs, writes))
 
 
 def _copied(graph: Graph) -> Graph:
@@ -100,20 +100,24 @@ def _without_ops(parts: Any) -> Any:
 
 
 def _reduce_plan(plan: Plan) -> Any:
-    graph, fetches, feeds, *rest = plan._made_of
-    return _plan, (graph, tuple(map(_place, fetches)), tuple(map(_place, feeds)), rest)
+    graph, fetches, feeds, *rest, writes = plan._made_of
+    places = [tuple(map(_place, values)) for values in (fetches, feeds, *writes)]
+    return _plan, (graph, *places[:2], rest, *([places[2:]] if writes else []))
 
 
 def _place(fetch: Value | Node) -> tuple[int, int | None]:
     return (fetch.node.index, fetch.output_index) if isinstance(fetch, Value) else (fetch.index, None)
 
 
-def _plan(graph: Graph, fetches: Any, feeds: Any, rest: Any) -> Plan:
+def _plan(graph: Graph, fetches: Any, feeds: Any, rest: Any, writes: Any = ()) -> Plan:
     def at(place: tuple[int, int | None]) -> Any:
         node, output = place
         return graph[node] if output is None else graph._value(node, output)
 
-    return _core.compile(graph, tuple(map(at, fetches)), tuple(map(at, feeds)), *rest)
+    pairs = tuple([(at(before), at(after)) for before, after in writes])
+    values: tuple[Any, ...] = (tuple(map(at, fetches)), tuple(map(at, feeds)))
+    options: tuple[Any, ...] = (*values, *rest, pairs)
+    return _core.compile(graph, *options)
 
 
 def _reduce_function(function: FunctionClass) -> Any:

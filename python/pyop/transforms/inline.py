@@ -23,6 +23,7 @@ class Inlined:
     def __init__(self, graph: Graph) -> None:
         if graph.outputs is None:
             raise TypeError(f"{graph!r} has no outputs to differentiate: declare them with graph.output(...)")
+        graph._check_no_writes("return what it writes instead, `x = x.copy()` first")
         self.graph = graph
         self.__name__ = graph.name
 

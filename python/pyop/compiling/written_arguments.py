@@ -1,0 +1,85 @@
+"""Arguments that a function writes into.
+
+While it is traced, such a write is one like any other: the memory becomes another value. The plan computes what each
+argument holds in the end, and copies that into the caller's arrays when all is computed (csrc/plan/write_back.h). A
+result that is the argument, or a view of it, is the caller's array, or a view of that.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .._core import Value
+from .._tree import flatten
+from ..graph.deciding import RunItself
+from ..graph.graph import Graph
+from ..refusals import call_watched, refusal, was_refused
+from .arguments import Place, root
+
+__all__ = ["call_and_note", "check_container", "declare_writes"]
+
+
+# By their places among the inputs of the graph, the Values that the function is traced with.
+Lent = dict[int, Any]
+
+
+def call_and_note(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], lent: Lent) -> Any:
+    """Call a function with stand-ins, of which it may write into those that are `lent`.
+
+    Raises RunItself, for this call, where an error that is the function's, or NumPy's, comes after a write.
+
+    >>> from pyop.compiling.written_arguments import call_and_note
+    >>> call_and_note(lambda x: x + 1, (1,), {}, {})
+    2
+    """
+    try:
+        return call_watched(fn, args, kwargs)
+    except Exception as error:
+        if was_refused(error) or not any(value._writes() for value in lent.values()):
+            raise
+        raise RunItself(f"raised {type(error).__name__} after a write", ()) from error
+
+
+def check_container(tree: Any, places: list[Place], leaves: list[Any], argument: Any, name: str) -> None:
+    """Refuse a function that puts something else into a container that it was given: the caller's would not change."""
+    if tree.is_leaf or not places:
+        return
+    found, structure = flatten(argument)
+    if structure == tree and all(map(operator.is_, found, leaves)):
+        return
+    raise refusal(
+        f"{name} changes what its argument '{root(places[0].path)}' holds, and the caller's {type(argument).__name__} "
+        "would stay as it is: make a new one, and return it"
+    )
+
+
+def declare_writes(graph: Graph, lent: Lent, result: Any, name: str) -> Any:
+    """Declare what becomes of the arguments of the function `name`; its result, in which these are the caller's."""
+    inputs = graph.inputs
+    written, writes = [], []
+    for k, handle in lent.items():
+        now = handle._root()
+        if now._key != inputs[k]._key:
+            written.append((handle, inputs[k]))
+            writes.append((k, (now.node.index, now.output_index)))
+    graph._writes = tuple(writes)
+    leaves, structure = flatten(result)
+    return structure.unflatten([_of_caller(leaf, written, name) for leaf in leaves])
+
+
+def _of_caller(leaf: Any, written: list[tuple[Any, Any]], name: str) -> Any:
+    """A part of the result, as a view of the caller's array if it is one."""
+    if type(leaf) is not Value:
+        return leaf
+    for handle, given in written:
+        shows = leaf._shows(handle)
+        if shows > 0:
+            return leaf._shown_of(given)
+        if shows == 0:
+            raise refusal(
+                f"{name} returns {leaf.name!r} (made at {leaf.node.origin}), which may be a view of the argument "
+                f"{given.name!r}, or a copy, and writes into that: return a copy, `x.copy()`"
+            )
+    return leaf
