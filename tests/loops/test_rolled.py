@@ -259,7 +259,18 @@ def another_variable_has_it(x):
     return y, z
 
 
+def views_of_what_is_swapped(x):
+    y, z = x * 1.0, x + 1.0
+    v = y[1:]
+    for _ in range(9):
+        y += z
+    for _ in range(9):
+        y, z = z, y
+    return y, z, v
+
+
 AS_WRITTEN = [
+    views_of_what_is_swapped,
     *(swap, appends, parity, python_number, counter_behind, breaks, with_else, listed, enumerated),
     *(math_of_the_counter, kept_elsewhere, kept_in_a_tuple, triangular, remainder, grows, changes_kind),
     another_variable_has_it,

@@ -214,7 +214,7 @@ class _Rolled:
             if [id(x) for x in now.values()].count(key) != len(names):
                 return False  # another variable has it, which is not bound anew
             unit = _Unit(now[names[0]], names)
-            if unit.handle._views() or not _is_known(unit.start) or not self._only_here(unit.handle, now):
+            if _is_shown(unit.handle) or not _is_known(unit.start) or not self._only_here(unit.handle, now):
                 return False
             units.append(unit)
         for handle, node, _ in self.log[self.log_from :]:
@@ -291,7 +291,7 @@ class _Rolled:
             handle = now.get(unit.names[0]) if unit.names else unit.handle
             if type(handle) is not Value or any(now.get(name) is not handle for name in unit.names):
                 self._give_up()
-            if unit.names and (handle._views() or not self._only_here(handle, now)):
+            if unit.names and (_is_shown(handle) or not self._only_here(handle, now)):
                 self._give_up()
             found.append((handle, handle._apart() if unit.names else handle._root()))
         handles = [handle for handle, _ in found]
@@ -325,6 +325,11 @@ def _is_known(value: Value) -> bool:
         and value._is_scalar is not None
         and all(size is not None for size in value.shape)
     )
+
+
+def _is_shown(value: Value) -> bool:
+    """Whether another Value has ever shown its memory, and may still do."""
+    return value._shares_memory(value)
 
 
 def _one_memory(a: Value, b: Value) -> bool:
