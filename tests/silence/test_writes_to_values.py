@@ -342,3 +342,26 @@ def test_elements_are_read_and_written_wherever_they_lie(dtype: str, layout: str
         for found, right in zip(compiled(x), swapped(x), strict=True):
             assert found.dtype == right.dtype
             np.testing.assert_array_equal(found, right)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+def test_elements_at_positions_that_are_computed(dtype: str) -> None:
+    def spread(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, ...]:
+        y, k = x * np.ones((), x.dtype), at * 1
+        before = y[k[0]]
+        for i in range(3):
+            y[k[i]] = y[k[i]] + x[k[2 - i]]
+        kept = y + np.zeros((), x.dtype)
+        y[k[1]] = x[0]
+        return y, before, kept, y[k[1]]
+
+    x = np.arange(1, 7).astype(dtype)
+    compiled = pyop.compile(spread)
+    for places in ([0, 1, 2], [5, 5, 5], [-1, 2, -6]):
+        for found, right in zip(compiled(x[::-1], np.array(places)), spread(x[::-1], np.array(places)), strict=True):
+            assert found.dtype == right.dtype
+            np.testing.assert_array_equal(found, right)
+    assert "calls Python" not in str(compiled.plan_for(x[::-1], np.array(places)).explain())
+    for f in (spread, compiled):
+        with pytest.raises(IndexError, match="index 6 is out of bounds for axis 0 with size 6"):
+            f(x[::-1], np.array([0, 6, 0]))

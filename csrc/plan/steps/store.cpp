@@ -50,6 +50,7 @@ class StoreStep final : public NativeStep {
             results[0] = Py_NewRef(x);
             return 1;
         }
+        if (index >= 0) return store_at(inputs[index], x, array, from, overwrites, results);
         StackArray<npy_intp, 8> numbers(sizes ? sizes->sizes.size() : 0);
         if (sizes && !tree_sizes(*sizes, inputs, numbers.data())) return 0;
         // The part is looked at before anything is made, in the memory that is there.
@@ -76,10 +77,31 @@ class StoreStep final : public NativeStep {
     alignas(kLargest) char constant[kLargest] = {};
     PyArray_Descr* dtype = nullptr;            // one of NumPy's own, which live for ever
     std::vector<ViewRecipe> views;             // from the whole to the part, at least one
+    int64_t index = -1;                        // the input that is the position on the one axis; then no views
     const TreeCallObject::Layout* sizes = nullptr;  // symbolic ones of the key; may be null
     const std::vector<AxisItem>* places = nullptr;  // of the one element that is written, if that is all
 
   private:
+    // One element, at a position that the graph computes.
+    int store_at(PyObject* given, PyObject* x, PyArrayObject* array, const char* from, bool overwrites,
+                 PyObject** results) const {
+        if (!is_exact_array(given) || PyArray_NDIM(as_array(given)) != 0 || PyArray_TYPE(as_array(given)) != NPY_INTP ||
+            !PyArray_ISBEHAVED_RO(as_array(given)) || PyArray_NDIM(as_array(x)) != 1 ||
+            (array && PyArray_NDIM(array) != 0))
+            return 0;
+        npy_intp at = *static_cast<const npy_intp*>(PyArray_DATA(as_array(given)));
+        const npy_intp size = PyArray_DIM(as_array(x), 0);
+        if (at < 0) at += size;
+        if (at < 0 || at >= size) return 0;
+        Ref result = overwrites ? Ref::borrow(x) : copy_of(as_array(x));
+        if (!result) return -1;
+        PyArrayObject* to = as_array(result.get());
+        std::memcpy(PyArray_BYTES(to) + at * PyArray_STRIDE(to, 0), from,
+                    static_cast<size_t>(PyDataType_ELSIZE(dtype)));
+        results[0] = result.release();
+        return 1;
+    }
+
     // What is written, in one of the two; null if it is no view of this array.
     const ArrayView* part_of(PyArrayObject* x, const npy_intp* numbers, ArrayView (&memory)[2]) const {
         memory[0].show(x);
@@ -186,7 +208,7 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     const NodeCall call(node);
     std::vector<NodeArgument> given;
     if (call.fn() != up_calls.store || !call.bind({"x", "value", "key", "views", "scalar"}, given)) return 0;
-    if (given[0].input < 0 || given[1].nested || given[2].computed() || !given[2].value) return 0;
+    if (given[0].input < 0 || given[1].nested || given[2].nested || (!given[2].computed() && !given[2].value)) return 0;
     if (given[3].computed() || !given[3].value) return 0;
     auto made = std::make_unique<StoreStep>(Fallback::of_node(r.g, i));
     made->source = static_cast<size_t>(given[0].input);
@@ -196,6 +218,16 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     const int ndim = r.g.spec(node.inputs()[made->source]).ndim;
     if (!made->dtype || ndim < 0 || static_cast<size_t>(PyDataType_ELSIZE(made->dtype)) > kLargest) return 0;
     if (made->value < 0 && !number_as_element(given[1].value, made->dtype, made->constant)) return 0;
+    if (given[2].input >= 0) {
+        const Edge position = node.inputs()[static_cast<size_t>(given[2].input)];
+        PyArray_Descr* descr = builtin_dtype(r.g, position);
+        if (!descr || descr->type_num != NPY_INTP || r.g.spec(position).ndim != 0 || ndim != 1 ||
+            !PyTuple_CheckExact(given[3].value) || PyTuple_GET_SIZE(given[3].value) != 0)
+            return 0;
+        made->index = given[2].input;
+        step = std::move(made);
+        return 0;
+    }
     if (!read_views(given[3].value, given[2].value, ndim, *made)) return 0;
     if (made->views.size() == 1) made->places = made->views[0].places();
     step = std::move(made);

@@ -64,7 +64,8 @@ class TakeStep final : public NativeStep {
         if (!is_plain_array(x, dtype) || !is_plain_array(indices, index_dtype)) return 0;
         PyArrayObject *a = as_array(x), *at = as_array(indices);
         const int ndim = PyArray_NDIM(a), n_at = PyArray_NDIM(at);
-        if (n_at < 1 || !PyArray_ISALIGNED(at)) return 0;
+        // One element is a number; a row would be a view where an integer stands.
+        if ((n_at < 1 && (!is_item || ndim != 1)) || !PyArray_ISALIGNED(at)) return 0;
         // Along one axis of lines, or of all elements.
         const npy_intp* have = PyArray_DIMS(a);
         const npy_intp all = PyArray_SIZE(a);
@@ -104,6 +105,7 @@ class TakeStep final : public NativeStep {
     PyArray_Descr* index_dtype = nullptr;
     int axis = 0;
     bool flat = false;
+    bool is_item = false;  // x[indices]
 
   private:
     mutable ResultRecycler recycler_;  // the GIL guards it
@@ -202,6 +204,7 @@ bool read_take(const Rewrite& r, const PyNode& node, const NodeCall& call, bool 
     const int ndim = r.g.spec(source).ndim;
     step.dtype = builtin_dtype(r.g, source);
     if (!step.dtype || ndim < 1) return false;
+    step.is_item = is_item;
     if (is_item) return true;
     if (!given[3].none() || given[4].given()) return false;
     step.flat = given[2].none();
