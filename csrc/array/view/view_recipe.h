@@ -98,22 +98,22 @@ struct ViewRecipe {
     // where NumPy would copy or fail, and for copies_item.
     bool apply(const ArrayView& base, ArrayView& out, const npy_intp* sizes = nullptr) const;
 
-    // The positions along the axes where it is nothing but an element at numbers that are known; else null.
+    // The positions along the axes where it is nothing but an element at one of each; else null.
     const std::vector<AxisItem>* places() const {
         if (ops.size() != 1 || ops[0].kind != ViewOp::Axes || ops[0].count >= 0) return nullptr;
         for (const AxisItem& item : ops[0].items)
-            if (item.kind != AxisItem::At || item.start.expr >= 0) return nullptr;
+            if (item.kind != AxisItem::At) return nullptr;
         return static_cast<int>(ops[0].items.size()) == ndim ? &ops[0].items : nullptr;
     }
 };
 
 // The element at `places` (ViewRecipe::places); null if there is none.
-inline char* element_at(PyArrayObject* a, const std::vector<AxisItem>& places) {
+inline char* element_at(PyArrayObject* a, const std::vector<AxisItem>& places, const npy_intp* sizes) {
     if (PyArray_NDIM(a) != static_cast<int>(places.size())) return nullptr;
     char* data = PyArray_BYTES(a);
     for (const AxisItem& item : places) {
         const npy_intp size = PyArray_DIM(a, item.axis);
-        npy_intp at = item.start.value;
+        npy_intp at = item.start.get(sizes);
         if (at < 0) at += size;
         if (at < 0 || at >= size) return nullptr;
         data += at * PyArray_STRIDE(a, item.axis);

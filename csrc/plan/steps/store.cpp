@@ -43,16 +43,16 @@ class StoreStep final : public NativeStep {
             return 0;
         }
         const bool overwrites = context.dying >> source & 1;
+        if (index >= 0) return store_at(inputs[index], x, array, from, overwrites, results);
+        StackArray<npy_intp, 8> numbers(sizes ? sizes->sizes.size() : 0);
+        if (sizes && !tree_sizes(*sizes, inputs, numbers.data())) return 0;
         if (places && overwrites && (!array || PyArray_NDIM(array) == 0)) {
-            char* to = element_at(as_array(x), *places);
+            char* to = element_at(as_array(x), *places, numbers.data());
             if (!to) return 0;
             std::memcpy(to, from, static_cast<size_t>(PyDataType_ELSIZE(dtype)));
             results[0] = Py_NewRef(x);
             return 1;
         }
-        if (index >= 0) return store_at(inputs[index], x, array, from, overwrites, results);
-        StackArray<npy_intp, 8> numbers(sizes ? sizes->sizes.size() : 0);
-        if (sizes && !tree_sizes(*sizes, inputs, numbers.data())) return 0;
         // The part is looked at before anything is made, in the memory that is there.
         ArrayView memory[2];
         const ArrayView* part = part_of(as_array(x), numbers.data(), memory);

@@ -96,13 +96,13 @@ int follow_to_result(Walk& walk, const ViewRecipe& recipe, const npy_intp* sizes
 int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext&) const {
     PyObject* base = inputs[view_.input];
     if (!is_exact_array(base)) return 0;
-    if (places_) {
-        PyArray_Descr* descr = PyArray_DESCR(as_array(base));
-        const char* data = element_at(as_array(base), *places_);
-        return data ? item_new(descr, data, descr->type_num == NPY_DOUBLE ? doubles() : numbers_, &results[0]) : 0;
-    }
     StackArray<npy_intp, 8> sizes(view_.sizes ? view_.sizes->sizes.size() : 0);
     if (view_.sizes && !tree_sizes(*view_.sizes, inputs, sizes.data())) return 0;
+    if (places_) {
+        PyArray_Descr* descr = PyArray_DESCR(as_array(base));
+        const char* data = element_at(as_array(base), *places_, sizes.data());
+        return data ? item_new(descr, data, descr->type_num == NPY_DOUBLE ? doubles() : numbers_, &results[0]) : 0;
+    }
     Walk walk(base);
     for (const ViewRecipe& recipe : before_)
         if (const int done = walk.follow(recipe, nullptr); done <= 0) return done;
