@@ -330,6 +330,8 @@ void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, O
     }
 }
 
+void give_memory_away(ValueObject* value) { storage_of(value)->owner = Owner::Given; }
+
 int check_writable(PyObject* object, const char* operation) {
     ValueObject* value = as_value(object);
     if (value->flags & kReadOnly && !is_certain(value->view))
@@ -344,9 +346,12 @@ int check_writable(PyObject* object, const char* operation) {
     const bool input = graph_of(value->graph).node(value->edge.node).kind() == NodeKind::Input;
     if (PYOP_LIKELY(!storage)) return input ? writes_argument(value, operation) : 0;
     if (storage->owner == Owner::Argument) return writes_argument(value, operation);
+    if (storage->owner == Owner::Given)
+        return writes_unknown(
+            value, operation,
+            "which was given to a function that is none of NumPy's as an array, and may be kept there");
     if (storage->owner == Owner::Captured)
-        return writes_unknown(value, operation,
-                              "which may be a view of an array that the function has found somewhere");
+        return writes_unknown(value, operation, "which is an array that the function holds, or may show one");
     for (ValueObject* other = storage->handles; other; other = other->next)
         if (other != value && !(is_certain(other->view) && is_certain(value->view)))
             return writes_shared(value, other, operation, "may show the same memory, or a copy");

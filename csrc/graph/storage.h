@@ -23,6 +23,7 @@ enum class Owner : uint8_t {
     Argument,  // a caller's
     Lent,      // a caller's, who gets back what it holds in the end
     Captured,  // an array that the function found somewhere
+    Given,     // made by the function, and given away as an array
     Opaque,    // whatever a function of the user's returned: may be the memory of its arguments
 };
 
@@ -120,6 +121,9 @@ void leave_storage(ValueObject* value);
 // Whether it is known who sees a write by `operation` ("+=") to the memory of a Value. Else -1 with an error that names
 // both lines; what NumPy refuses too is a ValueError, anything else is noted as a refusal.
 int check_writable(PyObject* value, const char* operation);
+
+// A copy of what it holds was given to somebody who may take it for this memory: from now on nobody may write to it.
+void give_memory_away(ValueObject* value);
 
 // After check_writable: `made` is what a Value holds now, written there by `+=` or its like. 0, or -1 with the error
 // set.

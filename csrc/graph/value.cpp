@@ -115,8 +115,30 @@ constexpr const char* kWrapOrStack =
     "where np.array([...]) was to put Values together, write np.stack([...]); else declare the function that needs "
     "numbers with pyop.op (or pyop.numpy_function), which calls it with arrays when the graph runs";
 
-PyObject* value_array(PyObject* self, PyObject*, PyObject*) { return needs_number(self, "the array", kWrapOrStack); }
-PyObject* value_complex(PyObject* self, PyObject*) { return needs_number(self, "complex()", kWrap); }
+// What a Value is known to be, as an array or a scalar, if the function under trace may go by it; None, or null with
+// the error set.
+Ref known_numbers(PyObject* self) {
+    if (graph_of(as_value(self)->graph).finished()) return Ref::borrow(Py_None);
+    return Ref::steal(PyObject_CallOneArg(up_calls.numbers_asked, self));
+}
+
+PyObject* value_array(PyObject* self, PyObject*, PyObject*) {
+    Ref known = known_numbers(self);
+    if (!known) return nullptr;
+    if (known.get() == Py_None) return needs_number(self, "the array", kWrapOrStack);
+    Ref array = Ref::steal(PyArray_FromAny(known.get(), nullptr, 0, 0, NPY_ARRAY_ENSURECOPY, nullptr));
+    if (!array) return nullptr;
+    // Whoever asks may take it for the memory itself: nobody writes to either from now on.
+    PyArray_CLEARFLAGS(as_array(array.get()), NPY_ARRAY_WRITEABLE);
+    if (!PyArray_IsScalar(known.get(), Generic)) give_memory_away(as_value(self));
+    return array.release();
+}
+PyObject* value_complex(PyObject* self, PyObject*) {
+    Ref known = known_numbers(self);
+    if (!known) return nullptr;
+    if (known.get() == Py_None) return needs_number(self, "complex()", kWrap);
+    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), known.get());
+}
 
 // Whether what the caller's Python code is doing is an operator and no call: python/pyop/graph/operands.py. -1: error
 // set.
@@ -194,7 +216,11 @@ int value_bool(PyObject* self) {
                  "function that decides with pyop.op");
     return -1;
 }
-PyObject* value_float(PyObject* self) { return needs_number(self, "float()", kWrap); }
+PyObject* value_float(PyObject* self) {
+    Ref known = known_numbers(self);
+    if (!known) return nullptr;
+    return known.get() == Py_None ? needs_number(self, "float()", kWrap) : PyNumber_Float(known.get());
+}
 PyObject* value_int(PyObject* self) {
     Ref known = Ref::steal(decided_new(self, "i"));
     return !known || known.get() != Py_NotImplemented ? known.release() : needs_number(self, "int()", kWrap);

@@ -40,8 +40,10 @@ PYOP_COLD PyObject* absent(PyObject* value, PyObject* name) {
     Ref missing = take_pending();
     const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
     if (!text) PyErr_Clear();
-    if (text && (std::string_view(text) == "__array_interface__" || std::string_view(text) == "__array_struct__"))
-        return PyObject_CallMethod(value, "__array__", nullptr);  // which says what to do instead
+    if (text && (std::string_view(text) == "__array_interface__" || std::string_view(text) == "__array_struct__")) {
+        const Ref numbers = Ref::steal(PyObject_CallMethod(value, "__array__", nullptr));
+        if (!numbers) return nullptr;  // it says what to do instead
+    }
     if (!text || std::string_view(text).starts_with("__") || !numpy_has(value, name)) {
         restore_pending(std::move(missing));
         return nullptr;

@@ -34,6 +34,7 @@
     X(text_of_store, "graph/value.cpp", "(text) -> str | None: the error where NumPy stores a Value in an array")         \
     X(value_decided, "graph/value.cpp", "(value, asked) -> its truth or integer in the call that is traced, or NotImplemented") \
     X(run_itself, "graph/graph.cpp", "type: RunItself, which ends a trace")                                               \
+    X(numbers_asked, "graph/value.cpp", "(value) -> array, scalar or None: its numbers, if they are known")               \
     X(unknown_attribute, "graph/value_attributes.cpp", "(value, name, known): for a function that may not go by it")    \
     X(shown_text, "graph/value.cpp autograd/tensor_type.cpp src/hooks.cpp", "(text, what) -> str: for who may show it, not go by it") \
     X(is_written_as_operator, "graph/value.cpp", "() -> bool: whether the caller's code is at an operator, and no call")  \

@@ -44,6 +44,7 @@ FILLED_BY = {
 _BY_MODULE = {
     "compiling.disable": "result_into",
     "graph.in_place": "value_in_place:in_place",
+    "graph.known": "numbers_asked",
     "graph.operands": "is_written_as_operator",
     "graph.unknown": "unknown_attribute",
     "graph.value_refusals": "text_of_store",

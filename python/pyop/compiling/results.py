@@ -16,6 +16,7 @@ from ..declare.spec import Spec
 from ..graph.graph import Graph
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
+from ..refusals import refusal
 from .arguments import NUMBERS, STATIC_TYPES
 
 __all__ = ["Apart", "Both", "declare_outputs", "merges_copies"]
@@ -107,7 +108,7 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         elif isinstance(leaf, Value) and leaf.node.kind == "constant":
             first = _first(leaf, leaves)
             if any(isinstance(x, Value) and x is not leaf and leaf._shares_memory(x) for x in leaves):
-                raise TypeError(f"{name} {_ONE_MEMORY}")
+                raise refusal(f"{name} {_ONE_MEMORY}")
             template.append(("copy", graph.run(leaf)) if first == k else ("again", first))
         elif isinstance(leaf, Value):
             template.append(("array", None))
@@ -117,7 +118,7 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         elif type(leaf) is np.ndarray and _any_base(leaf, holds):
             template.append(("as it is", leaf))
         elif type(leaf) is np.ndarray and any(_shows(leaf, other) for other in leaves if other is not leaf):
-            raise TypeError(f"{name} {_ONE_MEMORY}")
+            raise refusal(f"{name} {_ONE_MEMORY}")
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
             template.append(("copy", leaf.copy(order="K")))
         elif (isinstance(leaf, str) and re.search(_STAND_INS, leaf)) or (

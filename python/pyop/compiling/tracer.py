@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from .._core import Plan, Tensor, Value, graph_being_built, has_own_rules
-from .._tree import contains, flatten
+from .._tree import contains, flatten, map_leaves
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.deciding import Decisions, RunItself, has_effects
-from ..graph.graph import Graph
+from ..graph.graph import Graph, twinned
 from ..graph.symbolic_number import Number, Specialise, check_statics, is_number
 from ..refusals import note_call, was_refused
 from ..tracing.captured import Watch
@@ -80,7 +80,7 @@ class Tracer:
             if out is not None:
                 what = "is recorded" if recorded else "is part of a graph"
                 raise TypeError(f"{self.name}: out= needs arrays, and this call {what}")
-            return (self.fn(*positional, **keywords),)
+            return (twinned(self.fn)(*positional, **keywords),)
         arguments = self.arguments.read(args, n, names or ())
         if any(p.kind == b"?" for _, found in arguments for p in found):
             return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
@@ -340,15 +340,13 @@ class Tracer:
         graph = Graph(name=check_name(self.name))
         decisions = graph._deciding = Decisions(graph)
         graph._limit(MOST_NODES)
-        fn = self.fn
         if self.by_twins:
             from ..loops import rolled  # the stand-ins: on first use
             from ..tracing import literals  # noqa: F401
             from ..tracing.twins import Twins
 
-            graph._twins = twins = Twins()
+            graph._twins = Twins()
             graph._unrolled = self.unrolled
-            fn = twins.of_callable(fn)
         given: list[Any] = []
         handed: list[list[Any]] = []
         stand_ins: list[Any] = []
@@ -371,9 +369,10 @@ class Tracer:
                 given.append(tree.unflatten(leaves))
                 handed.append(leaves)
             try:
-                result = call_and_note(fn, tuple(given[:n]), dict(zip(names, given[n:], strict=True)), lent)
+                result = call_and_note(twinned(self.fn), tuple(given[:n]), dict(zip(names, given[n:], strict=True)), lent)
                 if graph._twins is not None:
-                    graph._twins.check_cells()
+                    graph._twins.check()
+                    result = map_leaves(graph._twins.original, result)
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     check_container(tree, places, leaves, argument, self.name)
                 if any(value._writes() for value in lent.values()):

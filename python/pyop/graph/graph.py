@@ -15,7 +15,7 @@ from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..interrupts import entered_as_a_whole
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "twinned"]
 
 _SINGLE, _TUPLE, _LIST, _TREE = range(4)
 _REMEMBERED_PLANS = 128
@@ -395,6 +395,17 @@ class Graph(GraphBase):
 
     def __repr__(self) -> str:
         return f"<pyop.Graph {self._name!r} of {len(self)} nodes>"
+
+
+def twinned(fn: Any) -> Any:
+    """A function of the user's that is about to be called: its twin, where twins are traced (`pyop.tracing.twins`).
+
+    >>> from pyop.graph.graph import twinned
+    >>> twinned(abs)
+    <built-in function abs>
+    """
+    twins = getattr(_core.graph_being_built(), "_twins", None)
+    return fn if twins is None else twins.of_callable(fn)
 
 
 def _key(fetch: Any) -> Any:

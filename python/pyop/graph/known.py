@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core import Value
 
-__all__ = ["is_known", "numbers_of"]
+__all__ = ["is_known", "key_of_numbers", "numbers_asked", "numbers_of"]
 
 
 def is_known(value: Value) -> bool:
@@ -41,7 +41,8 @@ def is_known(value: Value) -> bool:
         if unseen and not any(known.get(k) is False for k in inputs):
             pending += unseen
         else:
-            known[at] = not node.stateful and all(known[k] for k in inputs if k in known)
+            opens = getattr(node.function, "_pyop_opens", False)  # a derivative by it is asked for
+            known[at] = not (node.stateful or opens) and all(known[k] for k in inputs if k in known)
     return known[value.node.index]
 
 
@@ -57,3 +58,33 @@ def numbers_of(value: Value) -> Any:
     """
     graph: Any = value.graph
     return graph.run(value) if is_known(value) else None
+
+
+def numbers_asked(value: Value) -> Any:
+    """What NumPy would have where the function under trace asks a Value for its numbers; None if they are not known, or
+    if it was not traced as twins, which alone have Values for arrays that the function makes.
+    """
+    if getattr(value.graph, "_twins", None) is None or value.dtype is None or not is_known(value):
+        return None
+    found = numbers_of(value)
+    return found[()] if value._is_scalar else found
+
+
+def key_of_numbers(graph: Any, key: Any) -> Any:
+    """An index with integers and arrays for the Values in it that are known: how many elements it picks is known, then,
+    too.
+    """
+    if getattr(graph, "_twins", None) is None:
+        return key
+    if type(key) is tuple:
+        return tuple([_number(item) for item in key])
+    return _number(key)
+
+
+def _number(item: Any) -> Any:
+    if type(item) is slice:
+        return slice(*[_number(bound) for bound in (item.start, item.stop, item.step)])
+    if type(item) is not Value or item.dtype is None or item.dtype.kind not in "iub" or not is_known(item):
+        return item
+    found = numbers_of(item)
+    return int(found) if found.ndim == 0 and found.dtype.kind != "b" else found

@@ -20,6 +20,7 @@ from . import value_refusals
 from .array_protocol import to_specs
 from .counter import has_counters, with_sizes
 from .forms import is_scalar
+from .known import key_of_numbers, numbers_asked
 from .sizes import apply
 from .views import share
 
@@ -115,6 +116,7 @@ def getitem(self: Any, key: Any) -> Any:
 
     if has_counters(key):
         return with_sizes(getitem, self, key)
+    key = key_of_numbers(self.graph, key)
     spec = indexing.getitem(self.spec, to_specs(key))
     if _has_value_bound(key):
         made = apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem", scalar=False)
@@ -153,6 +155,18 @@ def __round__(self: Any, ndigits: int | None = None) -> Any:
             "round(x) of a scalar is a Python int, which a Value gives only when its graph runs: use np.round(x)"
         )
     return np.round(self, 0 if ndigits is None else ndigits)
+
+
+def _of_numbers(name: str) -> Any:
+    """A method that gives numbers away, which the function may have where they are known."""
+    refuse = value_refusals.REFUSING[name]
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = numbers_asked(self)
+        return refuse(self) if found is None else getattr(found, name)(*args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    return method
 
 
 # --- attributes
@@ -200,6 +214,7 @@ def install() -> None:
         Value,
         {method.__name__: method for method in methods}
         | value_refusals.REFUSING
+        | {name: _of_numbers(name) for name in ("item", "tolist", "tobytes")}
         | {"set_shape": property(_set_shape), "__array_priority__": surface.PRIORITY}
         | {"real": property(np.real, _set_real), "imag": property(np.imag, _set_imag)}
         | {"flat": property(_flat, _set_flat)},

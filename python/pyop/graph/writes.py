@@ -19,16 +19,18 @@ from ..declare.dims import Dim, same
 from ..declare.rebuild import walk
 from ..functions.indexing import spec as indexing
 from ..gradients.shown import shown, store_shown
-from ..gradients.store import Views, einsum_of, store
+from ..gradients.store import Views, einsum_of, seen, store
+from ..refusals import refusal
 from .array_protocol import to_specs
 from .counter import has_counters, is_counter, with_sizes
 from .forms import is_scalar
+from .known import key_of_numbers
 from .node_call import call_of
 from .sizes import apply
 from .symbolic_number import is_number, specialise
 from .value_refusals import is_store, refuse_write
 
-__all__ = ["assign", "checked_value", "setitem", "store_part", "views_of", "write"]
+__all__ = ["assign", "checked_value", "setitem", "store_part", "view_of", "views_of", "write"]
 
 _INSTEAD = (
     "instead of x[key] = y write x = np.where(mask, y, x), put parts together with np.concatenate or np.stack, "
@@ -113,7 +115,7 @@ def _set(self: Any, value: Any, key: Any) -> None:
     if self.dtype.kind not in _KINDS:
         raise refuse_write("`x[key] = y`", f"`x` is of the dtype {self.dtype}, and only numbers are; {_INSTEAD}")
     self._check_writable("x[key] = y")
-    key = _checked_key(key)
+    key = _checked_key(key_of_numbers(self.graph, key))
     part = indexing.getitem(self.spec, to_specs(key))
     _check_places(self.shape, key)
     value, scalar = checked_value(self.dtype, value)
@@ -280,6 +282,17 @@ def _spelled(rows: list[Any]) -> Views:
         several = call.of_one or len(node.outputs) > 1
         found.append((function, tuple(args[1:]), tuple(call.kwargs.items()), which if several else -1))
     return tuple(found)
+
+
+def view_of(array: Any, value: Value) -> Any:
+    """The view of an array that a Value shows of the Value that stands for it."""
+    views = views_of(value)
+    if any(type(x) is Value for x in walk(views)):
+        raise refusal(
+            "the function returns a view of an array that it holds, at an index that the graph computes: return a "
+            "copy, W[k].copy()"
+        )
+    return seen(array, views)
 
 
 def _is_that_part(whole: Any, key: Any, part: Any) -> bool:

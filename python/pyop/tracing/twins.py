@@ -22,8 +22,11 @@ from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from .._core import graph_being_built
+import numpy as np
+
+from .._core import CompiledFunction, Value, graph_being_built
 from ..graph.graph import Graph
+from ..graph.writes import view_of
 from ..refusals import refusal
 from .code import codes, facts, instructions
 from .libraries import is_installed, is_library
@@ -36,6 +39,7 @@ STAND_INS: dict[int, tuple[Any, Any]] = {}
 
 # Of functions that see their globals as a dict, or code that runs in them.
 _SEES_GLOBALS = frozenset(("globals", "eval", "exec", "__globals__", "vars", "locals"))
+_LARGEST = 1 << 20  # elements of an array that a function holds and the graph gets a copy of
 _STORES = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 
 
@@ -110,6 +114,7 @@ class Twins:
         self._found: dict[int, tuple[Any, Any]] = {}  # by the id of the original, which is kept alive
         self._globals: dict[int, tuple[dict[str, Any], _Globals]] = {}
         self._cells: list[tuple[CellType, Any]] = []
+        self._held: list[tuple[np.ndarray[Any, Any], bytes, Any]] = []
         self._builtins = {name: self.of(x) for name, x in vars(builtins).items()}
         self._builtins["__import__"] = self._import
 
@@ -124,12 +129,14 @@ class Twins:
         if kind is MethodType:
             function = self.of(x.__func__)
             return x if function is x.__func__ else MethodType(function, x.__self__)
+        if kind is CompiledFunction:  # which calls its function where a graph is built
+            return self._keep(x, StandIn(x, self.of_callable(x.__wrapped__)))
         if kind is functools.partial:
             return self._partial(x)
         if kind is ModuleType:
             root = x.__name__.partition(".")[0]
             return self._keep(x, _Module(x, self)) if root == "numpy" or not is_installed(root) else x
-        return x
+        return self._array(x) if kind is np.ndarray else x
 
     def of_callable(self, x: Any) -> Any:
         """The twin of what is traced, which may be an object with a ``__call__`` of the user's."""
@@ -139,14 +146,40 @@ class Twins:
             return MethodType(self.of(call), x)
         return twin
 
-    def check_cells(self) -> None:
-        """Refuse what bound a variable of a closure anew that a twin has read, which would not see it."""
+    def check(self) -> None:
+        """Refuse what changed something that a twin has read as it was before: a variable of a closure, an array."""
         for cell, before in self._cells:
             if _held(cell) is not before:
                 raise refusal(
                     f"a function changed a variable of its closure that another one reads, {before!r:.80} before, "
                     "while arrays that they make were followed: pass it as an argument"
                 )
+        for array, held, _ in self._held:
+            if array.tobytes() != held:
+                raise refusal(
+                    f"the function writes into {array!r:.80}, an array that it holds, while arrays that it makes are "
+                    "followed: pass it as an argument, and return what it becomes"
+                )
+
+    def _array(self, x: np.ndarray[Any, Any]) -> Any:
+        """An array that the function holds: a Value, which can be looked up by an index that the graph computes."""
+        graph = graph_under_twins()
+        if x.dtype.kind not in "biufc" or x.size > _LARGEST or graph is None:
+            return x
+        held = graph._add_constant(x, "held")
+        held._may_show((), True)
+        self._held.append((x, x.tobytes(), held))
+        return self._keep(x, held)
+
+    def original(self, x: Any) -> Any:
+        """The array that the function holds, or the view of one, for the Value that stands for it."""
+        if type(x) is Value:
+            for array, _, value in self._held:
+                if value is x:
+                    return array
+                if value._shares_memory(x) and not x._is_scalar:
+                    return view_of(array, x)
+        return x
 
     def _keep(self, x: Any, twin: Any) -> Any:
         self._found[id(x)] = x, twin

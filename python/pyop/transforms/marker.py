@@ -23,6 +23,7 @@ def argument(x: Any) -> Any:
 
 pass_on(argument)
 linear(argument, lambda ct, ans, x: ct, ("x",))
+argument._pyop_opens = True  # type: ignore[attr-defined]  # for pyop.graph.known
 fill_up_call("opened", argument)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .._core import Value, graph_being_built
 from .._tree import flatten
 from ..gradients.unbroadcast import broadcast_like, shape_of
+from ..graph.graph import twinned
 from ..refusals import call_watched
 from .forward import forward
 from .marker import open_value
@@ -37,7 +38,7 @@ class Symbolic(Opened):
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns; refusals in it are raised, even if it catches them."""
-        return call_watched(f, args, kwargs)
+        return call_watched(twinned(f), args, kwargs)
 
     def seed(self, value: Any) -> Any:
         """The cotangent one."""
