@@ -20,6 +20,7 @@ from .. import _core
 from .._core import GraphBase, PyopError, Value
 from .._tree import flatten
 from ..declare.spec import Spec
+from .known import numbers_asked
 
 __all__ = [
     "Decisions",
