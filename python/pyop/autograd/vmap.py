@@ -13,7 +13,6 @@ from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten, map_leaves
 from ..containers import plain_array
-from ..graph.graph import twinned
 from ..refusals import call_watched, note_call
 from .batch_calls import one_by_one, size_of
 from .batched import Batched, is_batched, level_of
@@ -154,9 +153,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
             raise ValueError("vmap needs at least one argument with a batch")
         size = size_of(inner, level)
         try:
-            result = _core.call_with_attribute(
-                _nesting, "depth", level, call_watched, (twinned(func), tuple(inner), {}), {}
-            )
+            result = _core.call_with_attribute(_nesting, "depth", level, call_watched, (func, tuple(inner), {}), {})
         except Exception as error:
             note_call(error, f"pyop.vmap called {getattr(func, '__name__', 'a function')} with one example")
             raise

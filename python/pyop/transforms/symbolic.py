@@ -38,7 +38,15 @@ class Symbolic(Opened):
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns; refusals in it are raised, even if it catches them."""
-        return call_watched(twinned(f), args, kwargs)
+        graph: Any = self.graph
+        kept = getattr(graph, "_unrolled", None)
+        if kept is None:
+            return call_watched(twinned(f), args, kwargs)
+        graph._unrolled = None  # loops are differentiated one iteration after the other
+        try:
+            return call_watched(twinned(f), args, kwargs)
+        finally:
+            graph._unrolled = kept
 
     def seed(self, value: Any) -> Any:
         """The cotangent one."""
