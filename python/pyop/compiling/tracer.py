@@ -369,7 +369,8 @@ class Tracer:
                 given.append(tree.unflatten(leaves))
                 handed.append(leaves)
             try:
-                result = call_and_note(twinned(self.fn), tuple(given[:n]), dict(zip(names, given[n:], strict=True)), lent)
+                keywords = dict(zip(names, given[n:], strict=True))
+                result = call_and_note(twinned(self.fn), tuple(given[:n]), keywords, lent)
                 if graph._twins is not None:
                     graph._twins.check()
                     result = map_leaves(graph._twins.original, result)
