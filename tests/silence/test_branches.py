@@ -516,3 +516,20 @@ def test_exceptions_that_the_function_catches(f: Function, way: str) -> None:
         want, _ = outcome(f, a)
         got, _ = outcome(compiled, a)
         check_same(want, got)
+
+
+def test_a_path_that_raises_behind_a_write_is_traced_once() -> None:
+    def f(x):
+        x *= 2
+        if x[0] < 0:
+            raise ValueError("negative")
+        x -= 1
+
+    compiled = pyop.compile(f)
+    for x in (np.ones(2), -np.ones(2), np.ones(2), -np.ones(2), np.full(2, -3.0)):
+        plain = x.copy()
+        want, _ = outcome(f, plain)
+        got, _ = outcome(compiled, x)
+        check_same(want, got)
+        np.testing.assert_array_equal(x, plain)
+    assert compiled.cache_info().misses == 2

@@ -388,6 +388,8 @@ class Tracer:
                 if decisions.branched and decisions.reason is None and mine:
                     # What the function raises here other calls need not.
                     raise RunItself(f"raised {type(error).__name__}", tuple(decisions.outcomes)) from None
+                if isinstance(error, RunItself) and error.leaf == () and decisions.branched:
+                    error.leaf = tuple(decisions.outcomes)
                 raise
             finally:
                 graph._deciding = None
