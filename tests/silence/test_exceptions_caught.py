@@ -1,0 +1,64 @@
+"""Exceptions of NumPy that a compiled function catches: it goes on as it does plainly."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import pyop
+
+from .test_branches import WAYS, Function, check_same, outcome
+
+
+def _inverse_or_itself(a):
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return a * 2
+
+
+def _is_positive(a):
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _suppressed(a):
+    with contextlib.suppress(np.linalg.LinAlgError):
+        a = np.linalg.inv(a)
+    return a + 1
+
+
+def _in_a_helper(a):
+    def solve(b):
+        return np.linalg.solve(a, b)
+
+    try:
+        return solve(a[0])
+    except np.linalg.LinAlgError:
+        return np.full_like(a[0], np.nan)
+
+
+def _after_a_branch(a):
+    b = a * 2 if a[0, 0] > 1 else a
+    try:
+        return np.linalg.inv(b)
+    except np.linalg.LinAlgError as error:
+        raise ValueError("singular") from error
+    finally:
+        b = None
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("f", [_inverse_or_itself, _is_positive, _suppressed, _in_a_helper, _after_a_branch])
+def test_exceptions_that_the_function_catches(f: Function, way: str) -> None:
+    compiled = pyop.compile(f, **WAYS[way])
+    singular, definite = np.ones((2, 2)), np.array([[2.0, 1.0], [1.0, 3.0]])
+    for a in (definite, singular, -definite, singular * 0, singular * 3, definite * 4):
+        want, _ = outcome(f, a)
+        got, _ = outcome(compiled, a)
+        check_same(want, got)
