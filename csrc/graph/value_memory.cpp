@@ -90,11 +90,6 @@ PyObject* lend(PyObject* self, PyObject*) {
     Py_RETURN_NONE;
 }
 
-PyObject* writes(PyObject* self, PyObject*) {
-    const Storage* storage = as_value(self)->storage;
-    return PyLong_FromUnsignedLong(storage ? storage->version : 0);
-}
-
 PyObject* shows(PyObject* self, PyObject* base) {
     return PyLong_FromLong(is_value(base) ? shows_memory_of(as_value(self), as_value(base)) : -1);
 }
@@ -139,7 +134,6 @@ constexpr PyMethodDef methods[] = {
     {"_log_writes", log_writes, METH_O | METH_STATIC,
      "_log_writes(list): adds every write on this thread to it, or (None) nowhere; returns where they went before."},
     {"_lend", lend, METH_NOARGS, "This input, new, may be written: its caller gets back what it holds in the end."},
-    {"_writes", writes, METH_NOARGS, "How often the memory was written that it shows."},
     {"_shows", shows, METH_O, "_shows(base): 1 if it shows that memory, 0 if it may, depending on the memory, or -1."},
     {"_shown_of", shown_of, METH_O, "_shown_of(whole): what this is a view of were `whole`."},
     {"_here", here, METH_NOARGS | METH_STATIC, "_here(): the line of the user's code that runs."},

@@ -35,7 +35,7 @@ from .plainly import MOST_NODES, Plainly, check_paths
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning
 from .unused_arguments import signature, unread
-from .written_arguments import call_and_note, check_container, declare_writes
+from .written_arguments import any_written, call_and_note, check_container, declare_writes
 
 __all__ = ["Tracer"]
 
@@ -376,7 +376,7 @@ class Tracer:
                     result = map_leaves(graph._twins.original, result)
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     check_container(tree, places, leaves, argument, self.name)
-                if any(value._writes() for value in lent.values()):
+                if any_written(lent):
                     result = declare_writes(graph, lent, result, self.name)
             except BaseException as error:
                 self._finish(graph)

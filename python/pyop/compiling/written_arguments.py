@@ -18,11 +18,16 @@ from ..graph.graph import Graph
 from ..refusals import call_watched, refusal, was_refused
 from .arguments import Place, root
 
-__all__ = ["call_and_note", "check_container", "declare_writes"]
+__all__ = ["any_written", "call_and_note", "check_container", "declare_writes"]
 
 
 # By their places among the inputs of the graph, the Values that the function is traced with.
 Lent = dict[int, Any]
+
+
+def any_written(lent: Lent) -> bool:
+    """Whether one of them holds something else by now."""
+    return any(value._root().node.kind != "input" for value in lent.values())
 
 
 def call_and_note(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], lent: Lent) -> Any:
@@ -37,7 +42,7 @@ def call_and_note(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     try:
         return call_watched(fn, args, kwargs)
     except Exception as error:
-        if was_refused(error) or not any(value._writes() for value in lent.values()):
+        if was_refused(error) or not any_written(lent):
             raise
         raise RunItself(f"raised {type(error).__name__} after a write", ()) from error
 
