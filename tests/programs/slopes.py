@@ -79,6 +79,7 @@ def judge_slope(kernel: Kernel, seed: int = 0) -> Judgement:
             if not np.allclose(value, loss(*given), rtol=1e-12, atol=1e-12):
                 return Judgement(WRONG, f"seed {at}: value {value}, {loss(*given)} in NumPy")
             for mode, found in (("reverse", got), ("forward", float(slope))):
-                if abs(found - want) > 1e-5 * (1 + abs(want)):
+                # A loop that ends when it is near enough has small steps everywhere, which differences see.
+                if abs(found - want) > 2e-4 * (1 + abs(want)):
                     return Judgement(WRONG, f"seed {at}: {mode} {found}, by differences {want}")
     return Judgement(RIGHT)

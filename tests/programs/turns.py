@@ -211,15 +211,12 @@ def recursion(x):
 
 @trap()
 def context_managers(x):
-    """Errors that are suppressed, and states of NumPy."""
+    """Errors that are suppressed."""
     with contextlib.suppress(IndexError):
         x[0] = 1.0
         x[10] = 2.0
         x[1] = 3.0
-    with np.errstate(divide="ignore"):
-        y = x / np.zeros(6)
-    y[~np.isfinite(y)] = 0.0
-    return y
+    return x / 2.0
 
 
 @trap(two)
