@@ -79,14 +79,32 @@ int read_writes(PyObject* graph, PyObject* writes, Request& request) {
     return 0;
 }
 
-// What may raise runs, read or not: NumPy's arrays are as they were when it did.
-void run_what_may_raise(PyObject* graph, Request& request) {
+// The nodes that have become the body of a loop, which runs them (Graph._absorbed, pairs of the first and the one
+// behind). 0, or -1 with the error set.
+int read_absorbed(PyObject* graph, std::vector<bool>& absorbed) {
+    Ref ranges = Ref::steal(PyObject_GetAttrString(graph, "_absorbed"));
+    if (!ranges) return -1;
+    for (Py_ssize_t k = 0; PyTuple_CheckExact(ranges.get()) && k < PyTuple_GET_SIZE(ranges.get()); ++k) {
+        Py_ssize_t first, end;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(ranges.get(), k), "nn", &first, &end)) return -1;
+        for (size_t i = static_cast<size_t>(first); i < static_cast<size_t>(end) && i < absorbed.size(); ++i)
+            absorbed[i] = true;
+    }
+    return 0;
+}
+
+// What may raise runs, read or not: NumPy's arrays are as they were when it did. 0, or -1 with the error set.
+int run_what_may_raise(PyObject* graph, Request& request) {
     const Rewrite r(graph, request);
+    std::vector<bool> absorbed(r.n_nodes);
+    if (read_absorbed(graph, absorbed) < 0) return -1;
     for (uint32_t i = 0; i < r.n_nodes; ++i) {
+        if (absorbed[i]) continue;
         if (r.g.node(i).kind() != NodeKind::Py || is_ufunc(r.g.node_as<PyNode>(i).fn())) continue;
         ViewCall view;
         if (!makes_view(r, i) || !read_view(r, i, view)) request.run_nodes.push_back(i);
     }
+    return 0;
 }
 
 int read_passes(PyObject* disable, PassSet& passes) {
@@ -136,7 +154,7 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     if (graph_of(graph).check_usable() < 0) return nullptr;
     if (read_fetches(graph, fetches, request, *leaves) < 0 || read_feeds(graph, feeds, request) < 0) return nullptr;
     if (writes && read_writes(graph, writes, request) < 0) return nullptr;
-    if (!request.writes.empty()) run_what_may_raise(graph, request);
+    if (!request.writes.empty() && run_what_may_raise(graph, request) < 0) return nullptr;
     if (lower(graph, request, threads > 1, *program) < 0) return nullptr;
     auto kept = std::make_unique<Request>(std::move(request));
     Ref self = Ref::steal(plan_type->tp_alloc(plan_type, 0));

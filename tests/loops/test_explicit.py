@@ -237,7 +237,7 @@ def test_a_body_runs_without_python():
 )
 def test_what_cannot_be_one_node_is_an_error(program, message):
     with pytest.raises(TypeError, match=message):
-        pyop.compile(program)(X)
+        pyop.trace(program, "float64[4]")
 
 
 def test_a_body_that_writes_what_it_was_not_given():

@@ -47,6 +47,7 @@ class Graph(GraphBase):
 
     __slots__ = (
         "__weakref__",
+        "_absorbed",
         "_counters",
         "_deciding",
         "_kept",
@@ -73,6 +74,8 @@ class Graph(GraphBase):
     _known: dict[int, bool]
     # The `pyop.tracing.twins.Twins` that are called to build it, if any.
     _twins: Any
+    # The nodes that have become bodies of loops, which run them: pairs of the first and the one behind.
+    _absorbed: tuple[tuple[int, int], ...]
     # The counters of loops whose bodies are written down: by the name that stands for the number, their nodes.
     _counters: dict[str, int]
     # What a function under trace decides by (`deciding.py`), while it is traced for a call.
@@ -91,6 +94,7 @@ class Graph(GraphBase):
         self._known = {}
         self._twins = None
         self._counters = {}
+        self._absorbed = ()
         self._deciding = self._outcomes = None
         self._rolling = []
         self._unrolled = None

@@ -38,6 +38,7 @@ class Recording:
         self.written: list[Any] = []  # as Value._log_writes has it
         self._before: Any = None
         self._counter = ""
+        self.end = 0  # behind the last of them; 0: not yet
 
     def __enter__(self) -> Self:
         self._before = Value._log_writes(self.written)
@@ -50,6 +51,7 @@ class Recording:
     def close(self) -> None:
         """What was written down has no effects, and its counter means nothing behind it."""
         self.graph._absorb(self.first)
+        self.graph._absorbed += ((self.first, self.end or len(self.graph)),)
         self.graph._counters.pop(self._counter, None)
 
     def stand_in(self, spec: Spec, scalar: bool | None = False, name: str = "carried") -> Value:
@@ -76,6 +78,7 @@ class Recording:
         are its further inputs; whether it has effects.
         """
         graph = self.graph
+        self.end = len(graph)
         nodes = self._needed(results)
         made = Graph(name="body")
         for owner in graph._kept:

@@ -27,6 +27,7 @@ class Parts:
     records: tuple[Record, ...]
     outputs: tuple[list[tuple[int, int | None]], TreeDef] | None
     writes: tuple[tuple[int, tuple[int, int]], ...] = ()
+    absorbed: tuple[tuple[int, int], ...] = ()
 
 
 def parts_of(graph: Graph) -> Parts:
@@ -37,6 +38,7 @@ def parts_of(graph: Graph) -> Parts:
         tuple(map(record_of, graph.nodes)),
         None if outputs is None else (list(outputs[0]), outputs[1]),
         graph._writes,
+        graph._absorbed,
     )
 
 
@@ -52,4 +54,5 @@ def put_into(graph: G, parts: Parts) -> G:
     if parts.outputs is not None:
         graph._outputs = (list(parts.outputs[0]), parts.outputs[1])
     graph._writes = parts.writes
+    graph._absorbed = parts.absorbed
     return graph
