@@ -187,14 +187,17 @@ class Tracer:
                 if not needed.places - specialised:
                     raise
                 specialised |= needed.places
+                continue
             except Exception as error:
-                if first is not None:
-                    plainly, by_twins = (first, error) if self.by_twins else (error, first)
-                    self.by_twins = not self.by_twins
-                    raise (plainly if str(plainly) == str(by_twins) else by_twins) from None
-                if not was_refused(error):
+                if first is None and not was_refused(error):
                     raise
-                first, self.by_twins = error, not self.by_twins
+                self.by_twins = not self.by_twins
+                if first is None:
+                    first = error
+                    continue
+                plainly, by_twins = (error, first) if self.by_twins else (first, error)
+                failure = plainly if str(plainly) == str(by_twins) else by_twins
+            raise failure  # here it keeps its cause, which may have the remedy
 
     def _trace(
         self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int], named: list[FunctionType]

@@ -16,6 +16,7 @@ from ...gradients.store import store
 from ...gradients.table import NoRule, name_of
 from ...gradients.unbroadcast import shape_of
 from ...transforms.composite import composite
+from ...transforms.stop import stop_gradient
 
 
 @composite(performed)
@@ -51,9 +52,16 @@ def _parts(function: Any, args: list[Any], kwargs: dict[str, Any], old: list[Any
         args = [None if any(x is part for part in old) and k == _last(args, old) else x for k, x in enumerate(args)]
     kwargs = {key: item for key, item in kwargs.items() if key != "out"}
     where = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
+    if where is not True:
+        args = [_only(where, x) for x in args]
     made = function(*args, **kwargs)
     parts = made if isinstance(made, tuple) else (made,)
     return parts if where is True else tuple([np.where(where, p, b) for p, b in zip(parts, old, strict=True)])
+
+
+def _only(where: Any, x: Any) -> Any:
+    """Return `x`, by which there is no derivative but there: elsewhere it may be infinite, and times zero a NaN."""
+    return np.where(where, x, stop_gradient(x)) if type(x) is Value and x.dtype is not None else x
 
 
 def _last(args: list[Any], old: list[Any]) -> int:
