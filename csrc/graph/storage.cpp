@@ -149,7 +149,7 @@ constexpr const char* kNewArray =
     "write `x = x + ...` (with the operator in place of the +), which makes a new array, or copy first: `x = x.copy()`";
 constexpr const char* kCopy = "copy first: `x = x.copy()`";
 
-const char* remedy_of(const char* operation) { return std::strchr(operation, '[') ? kCopy : kNewArray; }
+const char* remedy_of(const char* operation) { return std::strpbrk(operation, "[(") ? kCopy : kNewArray; }
 
 PYOP_COLD int writes_argument(ValueObject* value, const char* operation) {
     Ref here = origin_text(current_origin()), name = name_of(value);

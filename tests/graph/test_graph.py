@@ -253,7 +253,7 @@ NUMBERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "len": (len, r"symbolic \(n\)"),
     "pickle": (pickle.dumps, r"pickle what g\.run"),
     "sort": (sorted, "iteration"),
-    "assign": (lambda v: v.__setitem__(0, 1.0), "write `x"),
+    "assign": (lambda v: v.__setitem__(0, 1.0), "a graph has no caller.*copy first: `x = x.copy"),
     "ufunc by hand": (lambda v: v.__array_ufunc__(np.add, "__call__", np.ones(2), np.ones(2)), "no Value"),
 }
 

@@ -213,14 +213,15 @@ def test_answered_at_once(x: Any) -> None:
             function(anything)
 
 
+NO_CALLER = r"writes into the argument 'x': a graph has no caller.*copy first"
 REFUSED: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda x: np.copyto(x, 1), r"np\.copyto writes .* immutable"),
-    (lambda x: np.put(x, 0, 1), r"np\.put writes"),
-    (lambda x: np.place(x, x > 1, 1), r"np\.place writes"),
-    (lambda x: np.putmask(x, x > 1, 1), r"np\.putmask writes"),
-    (lambda x: np.fill_diagonal(x, 1), r"np\.fill_diagonal writes"),
-    (lambda x: np.put_along_axis(x, i(1, 3), 1, 0), r"np\.put_along_axis writes"),
-    (lambda x: np.add.at(x, [0], 1), r"ufunc\.at writes"),
+    (lambda x: np.copyto(x, 1), NO_CALLER),
+    (lambda x: np.put(x, 0, 1), NO_CALLER),
+    (lambda x: np.place(x, x > 1, 1), NO_CALLER),
+    (lambda x: np.putmask(x, x > 1, 1), NO_CALLER),
+    (lambda x: np.fill_diagonal(x, 1), NO_CALLER),
+    (lambda x: np.put_along_axis(x, i(1, 3), 1, 0), NO_CALLER),
+    (lambda x: np.add.at(x, [0], 1), NO_CALLER),
     (lambda x: np.save("file.npy", x), r"np\.save needs numbers"),
     (lambda x: np.savez("file.npz", x), r"np\.savez needs numbers"),
     (lambda x: np.savetxt("file.txt", x), r"np\.savetxt needs numbers"),
@@ -228,15 +229,15 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: np.shares_memory(x, x), "no"),
     (lambda x: np.sum(x, out=np.zeros(())), r"out= cannot be used"),
     (lambda x: np.add(x, 1, out=np.zeros(3)), r"into a plain array"),
-    (lambda x: np.add(np.ones(3), 1, out=x), r"out= cannot be used"),
+    (lambda x: np.add(np.ones(3), 1, out=x), NO_CALLER),
     (lambda x: x.sum(out=np.zeros(())), r"out= cannot be used"),
     (lambda x: np.median(x, overwrite_input=True), "immutable"),
     (lambda x: np.zeros(3, like=x), "like="),
-    (lambda x: x.__setitem__(0, 1), r"write `x\[key\] = y` in Python"),
+    (lambda x: x.__setitem__(0, 1), NO_CALLER),
     (lambda x: x.__delitem__(0), r"np\.delete"),
-    (lambda x: x.sort(), r"np\.sort"),
-    (lambda x: x.partition(1), r"np\.partition"),
-    (lambda x: x.fill(1), r"np\.full_like"),
+    (lambda x: x.sort(), NO_CALLER),
+    (lambda x: x.partition(1), NO_CALLER),
+    (lambda x: x.fill(1), NO_CALLER),
     (lambda x: x.item(), r"no numbers until its graph runs"),
     (lambda x: x.tolist(), r"no numbers until its graph runs"),
     (lambda x: x.tobytes(), r"no numbers until its graph runs"),
@@ -260,7 +261,7 @@ def test_refused(x: Any, k: int) -> None:
         call(x)
 
 
-@pytest.mark.parametrize("name", ["flat", "data", "strides", "flags", "base", "ctypes"])
+@pytest.mark.parametrize("name", ["data", "strides", "flags", "base", "ctypes"])
 def test_no_memory(x: Any, name: str) -> None:
     # No AttributeError: NumPy's array has it, and hasattr() must not send the function another way.
     with pytest.raises(TypeError, match=f"Value.{name}: .*(use a pyop.op|use value.ravel)"):
