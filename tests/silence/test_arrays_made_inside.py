@@ -209,6 +209,17 @@ def test_derivatives():
     np.testing.assert_allclose(second, by_steps(lambda x: pyop.compile(pyop.grad(loss))(x).sum(), x), rtol=1e-5)
 
 
+def test_no_derivative_comes_from_where_nothing_is_written():
+    x = np.array([-1.0, 4.0, 0.0])
+    for f in (
+        lambda x: np.sqrt(x, out=np.zeros(3), where=x > 0).sum(),
+        lambda x: np.sqrt(x, out=np.zeros_like(x), where=x > 0).sum(),
+    ):
+        np.testing.assert_array_equal(pyop.compile(pyop.grad(f))(x), [0, 0.25, 0])
+        _, slope = pyop.compile(lambda x, f=f: pyop.jvp(f, (x,), (np.ones(3),)))(x)
+        assert slope == 0.25
+
+
 def test_nested_compiled_functions_and_plans_that_are_saved():
     inner = pyop.compile(recurrence)
     outer = pyop.compile(lambda x: (inner(x * 2), np.zeros(2)))

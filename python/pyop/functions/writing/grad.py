@@ -16,7 +16,6 @@ from ...gradients.store import store
 from ...gradients.table import NoRule, name_of
 from ...gradients.unbroadcast import shape_of
 from ...transforms.composite import composite
-from ...transforms.stop import stop_gradient
 
 
 @composite(performed)
@@ -60,8 +59,8 @@ def _parts(function: Any, args: list[Any], kwargs: dict[str, Any], old: list[Any
 
 
 def _only(where: Any, x: Any) -> Any:
-    """Return `x`, by which there is no derivative but there: elsewhere it may be infinite, and times zero a NaN."""
-    return np.where(where, x, stop_gradient(x)) if type(x) is Value and x.dtype is not None else x
+    """Return `x` there, and ones elsewhere: a derivative may be infinite at what is not computed; times zero a NaN."""
+    return np.where(where, x, np.ones((), x.dtype)) if type(x) is Value and x.dtype is not None else x
 
 
 def _last(args: list[Any], old: list[Any]) -> int:
