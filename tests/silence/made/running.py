@@ -187,11 +187,11 @@ def gradient_outcome(program: Program, way: str) -> Outcome:
             got, error = run(other, [direction, *mine] if "forward" in way else mine)
             value, derivative = got if error is None else (None, None)
             # At arrays the function itself runs, so what it wrote before it is refused is written; as it does,
-            # compiled, where arguments that are written share memory.
-            shared = any(np.may_share_memory(a, b) for k, a in enumerate(mine) for b in mine[:k])
-            outcome = compared(
-                want, None, plain, value, error, mine, before if "compiled" in way and not shared else None
-            )
+            # compiled, where arguments that are written share memory or are not contiguous.
+            itself = any(np.may_share_memory(a, b) for k, a in enumerate(mine) for b in mine[:k])
+            itself |= not all(a.flags.forc for a in mine)
+            unchanged = before if "compiled" in way and not itself else None
+            outcome = compared(want, None, plain, value, error, mine, unchanged)
             if outcome[0] != RIGHT:
                 return outcome
             right = np.sum(gradient * direction) if "forward" in way else gradient
