@@ -235,3 +235,18 @@ def test_arguments(write, layout):
     assert not differs(plain.base, mine.base)
     with pytest.raises(TypeError, match=r"argument 'x'.*pyop\.compile"):
         pyop.trace(lambda x: write(x), "float64[4,5]")
+
+
+def test_an_array_of_no_dimension_stays_one():
+    def f(x):
+        y = np.zeros_like(x)
+        z = y
+        np.negative(x, out=y)
+        y += 1
+        np.add(y, 1, out=y)
+        y //= 2
+        return y, z
+
+    x = np.array(3.5)
+    for way in ({}, {"optimize": False}):
+        assert [*map(float, pyop.compile(f, **way)(x))] == [*map(float, f(x))] == [-1.0, -1.0]
