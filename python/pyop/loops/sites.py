@@ -93,7 +93,7 @@ def site_of(code: CodeType, offset: int) -> Site | None:
         return None
     header, end = ops[at].offset, ops[at].argval
     inside = [op for op in ops[at + 1 :] if op.offset < end and op.opname not in ("CACHE", "NOP", "EXTENDED_ARG")]
-    if not inside or inside[0].opname != "STORE_FAST":
+    if not inside or not inside[0].opname.startswith("STORE_FAST"):
         return None  # several targets, or one that is no local variable
     for op in inside:
         if _is_jump(op):
