@@ -174,6 +174,13 @@ void note_writes(Guard& guard) {
     if (guard.captured.reads_elements()) guard.flat = guard.numbers = false;
 }
 
+// A guard for the call that it was made for, or changed for, with its leaves; null with the error set.
+std::shared_ptr<Guard> fitting(std::shared_ptr<Guard> guard, const Call& call, Leaves& leaves) {
+    const int same = fits(*guard, call, leaves);
+    if (same == 0) PyErr_SetString(PyExc_RuntimeError, "the arguments of a compiled function do not equal themselves");
+    return same > 0 ? guard : nullptr;
+}
+
 // Traces a call. The guard that serves it then; null with the error set, or with `answer` if the function has been
 // called in another way. `known`: the guard of paths that this call leaves, or null.
 std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash, const Guard* known, Leaves& leaves,
@@ -208,7 +215,10 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     if (guard && !traced.itself() && PyObject_RichCompareBool(guard->kinds.get(), traced.kinds, Py_EQ) == 1) {
         const bool runs = path.plan.get();
         add_path(*guard, std::move(path));
-        if (runs) return note_writes(*guard), guard;
+        if (runs) {
+            note_writes(*guard);  // which may have it look at leaves that it did not before
+            return fitting(guard, call, leaves);
+        }
     } else if (guard) {
         f.guards->remove(guard.get());
     }
@@ -229,9 +239,7 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     guard->outcomes = std::move(path.outcomes);
     if (guard->itself) guard->flat = guard->numbers = false;
     note_writes(*guard);
-    const int same = fits(*guard, call, leaves);
-    if (same == 0) PyErr_SetString(PyExc_RuntimeError, "the arguments of a compiled function do not equal themselves");
-    if (same <= 0) return nullptr;
+    if (!fitting(guard, call, leaves)) return nullptr;
     if (!only_now) f.guards->add(guard);
     return guard;
 }
@@ -263,7 +271,14 @@ PyObject* go_on(PyObject* self, std::shared_ptr<Guard> guard, const ReadCall& re
             if (!guard) return answer.release();
             if (guard->itself) way = Way::Itself;
         }
-        if (way == Way::Itself) return run_itself(self, *guard, read);
+        if (way != Way::Itself && !guard->flat) {
+            // Another thread may have added a path by which the guard looks at leaves, or changed what the function
+            // reads.
+            const int same = fits(*guard, read.call, leaves);
+            if (same < 0) return nullptr;
+            if (same == 0) way = Way::Itself;
+        }
+        if (way == Way::Itself || writes_what_is_held(*guard, leaves)) return run_itself(self, *guard, read);
         const QuietUntil quiet(leaving.at);
         if (quiet.failed()) return nullptr;
         PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);

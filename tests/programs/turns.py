@@ -230,6 +230,18 @@ def conditional_alias(a, b):
 
 
 @trap()
+def written_on_one_path_only(x):
+    """And an array that the function holds is read on all."""
+    y = x * 1.0
+    z = x if x[0] > 0 else y
+    z += 1.0
+    return y, HELD[np.arange(3) % 2]
+
+
+HELD = np.array([0.5, 1.5])
+
+
+@trap()
 def while_with_two_ends(x):
     """Ends by count or by contents."""
     steps = 0
