@@ -1,10 +1,10 @@
 // plan/paths.h: the paths of a function that decides by the contents of arrays, and how a call changes from one to
 // another.
 //
-// A path is the plan of one sequence of outcomes. Its guards (plan/steps/guard_step.h) are computed in their order; at one that
-// has another outcome the plan raises PathLeft, and the call goes on with the path that has the outcomes seen so far,
-// from the beginning: a plan changes nothing before it ends. The path that ran last is in the Guard itself, so that a
-// call costs its plan alone as long as calls go the same way.
+// A path is the plan of one sequence of outcomes. Its guards (plan/steps/guard_step.h) are computed in their order; at
+// one that has another outcome the plan raises PathLeft, and the call goes on with the path that has the outcomes seen
+// so far, from the beginning: a plan changes nothing before it ends. The path that ran last is in the Guard itself, so
+// that a call costs its plan alone as long as calls go the same way.
 #pragma once
 
 #include "plan/guard.h"

@@ -3,8 +3,8 @@
 // Creation order is one that works. Another is taken if less memory is held at once that way: depth-first from what
 // nobody reads, each instruction right after the last of its producers, and first the producer that needs most while
 // it works. Stateful nodes keep the order they were written in, and
-// nothing runs before a guard (plan/steps/guard_step.h) that was written behind it. The same graph gives the same order every
-// time.
+// nothing runs before a guard (plan/steps/guard_step.h) that was written behind it. The same graph gives the same order
+// every time.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ namespace pyop {
 // The nodes that become one instruction are a unit.
 struct Units {
     static constexpr uint32_t kNone = UINT32_MAX;
-    std::vector<uint32_t> heads;    // by unit: the last of its nodes; ascending
+    std::vector<uint32_t> heads;  // by unit: the last of its nodes; ascending
     std::vector<uint32_t> unit_of;  // by node; kNone if it is not executed
 };
 

@@ -177,8 +177,8 @@ def _runs_alike(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> bool:
 
 
 def _write(target: Any, made: Any, inputs: tuple[Any, ...]) -> None:
-    # What lies otherwise than the target is not put in its place: what is computed later goes by that. Nor is the scalar
-    # that a ufunc makes of no dimension: it would be bound anew, and not written, from then on.
+    # What lies otherwise than the target is not put in its place: what is computed later goes by that. Nor is a scalar,
+    # which a ufunc makes of no dimension: it would be bound anew, and not written, from then on.
     alike = target.ndim < 2 or not any(np.ndim(x) > 1 and x is not target for x in inputs)
     if alike and target.ndim > 0 and not target._views():
         target._write_root(made)
