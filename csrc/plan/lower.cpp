@@ -441,6 +441,16 @@ class Lowering {
     bool failed_ = false;  // with an error set
 };
 
+// Whether a plan may be left in its middle. That is for one thread: which warnings are another path's depends on how
+// far the thread has come (graph/deciding.py, _Quiet).
+bool has_guards(const Rewrite& r) {
+    for (uint32_t i = 0; i < r.n_nodes; ++i) {
+        if (!r.live[i] || r.g.node(i).kind() != NodeKind::Py || !r.g.node(i).stateful()) continue;
+        if (reinterpret_cast<PyObject*>(Py_TYPE(r.g.node_as<PyNode>(i).fn())) == up_calls.taken) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 int lower(PyObject* graph, const Request& request, bool concurrent, Program& program) {
@@ -454,7 +464,7 @@ int lower(PyObject* graph, const Request& request, bool concurrent, Program& pro
     prune(r);
     program.merged = r.merged;
     program.folded = r.folded;
-    program.concurrent = concurrent;
+    program.concurrent = concurrent && !has_guards(r);
     return Lowering(r, program).run();
 }
 
