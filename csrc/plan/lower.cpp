@@ -441,8 +441,8 @@ class Lowering {
     bool failed_ = false;  // with an error set
 };
 
-// Whether a plan may be left in its middle. That is for one thread: which warnings are another path's depends on how far
-// the thread has come (python/pyop/graph/deciding.py).
+// Whether a plan may be left in its middle. That is for one thread: which warnings are another path's depends on how
+// far the thread has come (python/pyop/graph/deciding.py).
 bool has_guards(const Rewrite& r) {
     for (uint32_t i = 0; i < r.n_nodes; ++i) {
         if (!r.live[i] || r.g.node(i).kind() != NodeKind::Py || !r.g.node(i).stateful()) continue;
