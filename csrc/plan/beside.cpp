@@ -93,9 +93,8 @@ PyObject* evaluate_beside(PyObject*, PyObject* const* args, Py_ssize_t n) {
 
 PyMethodDef functions[] = {
     {"evaluate_beside", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(evaluate_beside)), METH_FASTCALL,
-     "evaluate_beside(graph, node, known) -> how many nodes were computed: those that lead to it. `known` has tuples "
-     "of "
-     "results by node."},
+     "evaluate_beside(graph, node, known) -> how many nodes were computed: those that lead to it. `known` has a tuple "
+     "of results for each node."},
     {},
 };
 

@@ -276,8 +276,8 @@ class Lowering {
         const size_t n = r_.request.writes.size(), first = p_.outputs.size() - n;
         for (size_t k = 0; k < n; ++k) p_.writes.push_back({r_.request.writes[k], static_cast<uint32_t>(first + k)});
         p_.effects = std::any_of(p_.instructions.begin(), p_.instructions.end(), [&](const Instruction& ins) {
-            if (!r_.g.node(ins.node).stateful()) return false;
-            return reinterpret_cast<PyObject*>(Py_TYPE(r_.g.node_as<PyNode>(ins.node).fn())) != up_calls.taken;
+            const Node& node = r_.g.node(ins.node);
+            return node.stateful() && !is_guard(node);
         });
     }
 
@@ -399,7 +399,7 @@ class Lowering {
         p_.n_predecessors.assign(n, 0);
         std::vector<uint32_t> writer(p_.n_slots, kNoSlot);
         std::vector<std::pair<uint32_t, uint32_t>> edges;
-        uint32_t last_stateful = kNoSlot, last_guard = kNoSlot;
+        uint32_t last_stateful = kNoSlot;
         for (uint32_t i = 0; i < n; ++i) {
             const Instruction& ins = p_.instructions[i];
             for (uint32_t k = 0; k < ins.n_inputs; ++k) {
@@ -412,8 +412,6 @@ class Lowering {
                 if (last_stateful != kNoSlot) edges.emplace_back(last_stateful, i);
                 last_stateful = i;
             }
-            if (last_guard != kNoSlot) edges.emplace_back(last_guard, i);
-            if (is_guard(r_.g.node(ins.node))) last_guard = i;
             for (uint32_t k = 0; k < n_results(i); ++k) writer[p_.results[ins.first_result + k]] = i;
         }
         for (const Operand o : p_.outputs)
@@ -444,10 +442,8 @@ class Lowering {
 // Whether a plan may be left in its middle. That is for one thread: which warnings are another path's depends on how
 // far the thread has come (python/pyop/graph/deciding.py).
 bool has_guards(const Rewrite& r) {
-    for (uint32_t i = 0; i < r.n_nodes; ++i) {
-        if (!r.live[i] || r.g.node(i).kind() != NodeKind::Py || !r.g.node(i).stateful()) continue;
-        if (reinterpret_cast<PyObject*>(Py_TYPE(r.g.node_as<PyNode>(i).fn())) == up_calls.taken) return true;
-    }
+    for (uint32_t i = 0; i < r.n_nodes; ++i)
+        if (r.live[i] && is_guard(r.g.node(i))) return true;
     return false;
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -66,3 +69,12 @@ def test_it_is_one_node(monkeypatch):
     monkeypatch.setattr(rolled, "add_loop", lambda *args: made.append(1) or add(*args))
     pyop.compile(both)(np.ones(4), np.ones(4))
     assert made
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda plan: pickle.loads(pickle.dumps(plan))])
+def test_plans_are_copied_with_their_loops(again):
+    x, y = np.linspace(0.0, 1.0, 12), np.ones(12)
+    wanted, mine = x.copy(), x.copy()
+    recurrence(wanted, y)
+    again(pyop.compile(recurrence).plan_for(x, y))(mine, y.copy())
+    assert mine.tobytes() == wanted.tobytes()

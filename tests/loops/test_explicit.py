@@ -13,6 +13,8 @@ import pytest
 import pyop
 from pyop._tree import flatten
 
+from .compare import equal
+
 X = np.array([0.5, -1.25, 2.0, 3.5])
 M = np.arange(12.0).reshape(3, 4)
 
@@ -166,14 +168,6 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "pickled": lambda f: pickle.loads(pickle.dumps(pyop.trace(f, pyop.Spec.of(X)).compile())),
     "no fusion": lambda f: pyop.compile(f, disable=["fuse", "in-place"]),
 }
-
-
-def equal(a: Any, b: Any) -> bool:
-    (found, tree), (wanted, other) = flatten(a), flatten(b)
-    pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(found, wanted, strict=True)]
-    return tree == other and all(
-        x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in pairs
-    )
 
 
 @pytest.mark.parametrize("way", WAYS)

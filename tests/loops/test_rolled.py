@@ -13,6 +13,8 @@ from pyop._tree import flatten
 from pyop.loops import rolled
 from pyop.loops.node import Loop
 
+from .compare import equal
+
 X = np.linspace(0.1, 1.0, 10)
 W = np.linspace(-1.0, 1.0, 100).reshape(10, 10)
 SEEN: list[Any] = []
@@ -280,14 +282,6 @@ WAYS: dict[str, dict[str, Any]] = {"compiled": {}, "plain": {"optimize": False},
 
 def loops_of(plan: Any) -> int:
     return sum(node.kind == "py" and type(node.function) is Loop for node in plan.nodes)
-
-
-def equal(a: Any, b: Any) -> bool:
-    (found, tree), (wanted, other) = flatten(a), flatten(b)
-    pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(found, wanted, strict=True)]
-    return tree == other and all(
-        x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in pairs
-    )
 
 
 @pytest.mark.parametrize("way", WAYS)

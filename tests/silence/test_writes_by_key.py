@@ -29,6 +29,12 @@ def by_slice(x):
     return y
 
 
+def of_a_range(x):
+    y = x * 1.0
+    y[:3] = range(5, 8)
+    return y
+
+
 def element_after_element(x):
     y = x * 1.0
     for i in range(1, 6):
@@ -199,7 +205,7 @@ def nested_helpers(x):
 VECTORS = [
     *(by_element, by_slice, element_after_element, view_of_a_local, base_of_a_view, views_of_views),
     *(a_view_outlives_its_base, shifted_onto_itself, lists_masks_and_repeats, place_that_is_computed),
-    *(lists_of_elements, into_zeros_like_it, read_while_it_is_written),
+    *(lists_of_elements, into_zeros_like_it, read_while_it_is_written, of_a_range),
 ]
 MATRICES = [
     *(rows_of_a_loop, columns_and_transposes, parts_of_a_split, new_axes, flipped, read_only_views_of_it),
@@ -405,13 +411,17 @@ def refused_dates(x):
     return y
 
 
+def refused_nditer(x):
+    return sum(a for a in np.nditer(x * 1.0))
+
+
 def refused_list(x):
     y = x * 1.0
     y[:2] = [[x[0], x[1]]]
     return y
 
 
-@pytest.mark.parametrize("f", [refused_dates, refused_copy_or_view, refused_list])
+@pytest.mark.parametrize("f", [refused_dates, refused_copy_or_view, refused_list, refused_nditer])
 def test_refused_with_a_remedy(f):
     x = VECTOR.copy()
     with pytest.raises(TypeError, match=r"write `|np\.stack|copy first"):

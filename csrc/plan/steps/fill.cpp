@@ -1,18 +1,15 @@
 // plan/steps/fill.cpp: np.zeros_like, ones_like and full_like of a number as native steps, for arrays in C order.
-#include <algorithm>
-#include <cstring>
 
 #include "array/memory/pool.h"
 #include "array/memory/recycle.h"
 #include "plan/steps/call_arguments.h"
+#include "plan/steps/fill_items.h"
 #include "plan/steps/steps.h"
 #include "runtime/attach.h"
 
 namespace pyop {
 
 namespace {
-
-constexpr npy_intp kReleaseBytes = 1 << 18;
 
 class FillStep final : public NativeStep {
   public:
@@ -28,30 +25,14 @@ class FillStep final : public NativeStep {
                                ? recycler_.take(dtype, ndim, PyArray_DIMS(like))
                                : pooled_array_new(dtype, ndim, PyArray_DIMS(like), nullptr);
         if (!result) return -1;
-        const DetachScope detached(bytes >= kReleaseBytes);
-        fill(PyArray_BYTES(as_array(result)), bytes, PyArray_BYTES(item), itemsize);
+        const DetachScope detached(bytes >= kDetachedFill);
+        fill_items(PyArray_BYTES(as_array(result)), bytes, PyArray_BYTES(item), itemsize);
         results[0] = result;
         return 1;
     }
     std::string describe(size_t) const override { return "filled with a number"; }
 
   private:
-    static void fill(char* to, npy_intp bytes, const char* item, npy_intp itemsize) {
-        if (std::all_of(item, item + itemsize, [](char c) { return c == 0; })) {
-            std::memset(to, 0, static_cast<size_t>(bytes));
-            return;
-        }
-        // A first block by items, and the rest from that.
-        npy_intp done = 0;
-        for (const npy_intp first = std::min<npy_intp>(bytes, 256 * itemsize); done < first; done += itemsize)
-            std::memcpy(to + done, item, static_cast<size_t>(itemsize));
-        while (done < bytes) {
-            const npy_intp more = std::min<npy_intp>({done, bytes - done, npy_intp{1} << 14});
-            std::memcpy(to + done, to, static_cast<size_t>(more));
-            done += more;
-        }
-    }
-
     Ref item_;  // of rank 0, of one of NumPy's own dtypes
     mutable ResultRecycler recycler_;  // the GIL guards it
 };

@@ -1,11 +1,11 @@
 // plan/steps/fresh.cpp: an array that the function makes of nothing (pyop.gradients.fresh), as a native step: filled
 // with one element, or a copy of a constant.
-#include <algorithm>
 #include <cstring>
 
 #include "array/memory/pool.h"
 #include "array/memory/recycle.h"
 #include "plan/steps/call_arguments.h"
+#include "plan/steps/fill_items.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
 #include "runtime/attach.h"
@@ -15,8 +15,6 @@
 namespace pyop {
 
 namespace {
-
-constexpr npy_intp kReleaseBytes = 1 << 18;
 
 class FreshStep final : public NativeStep {
   public:
@@ -48,8 +46,8 @@ class FreshStep final : public NativeStep {
         }
         Ref made = array_of(static_cast<int>(shape.size()), dims.data(), bytes);
         if (!made) return -1;
-        const DetachScope detached(bytes >= kReleaseBytes);
-        fill(PyArray_BYTES(as_array(made.get())), bytes, PyArray_BYTES(item), itemsize);
+        const DetachScope detached(bytes >= kDetachedFill);
+        fill_items(PyArray_BYTES(as_array(made.get())), bytes, PyArray_BYTES(item), itemsize);
         results[0] = made.release();
         return 1;
     }
@@ -70,22 +68,6 @@ class FreshStep final : public NativeStep {
     Ref array_of(int ndim, const npy_intp* dims, npy_intp bytes) const {
         return Ref::steal(bytes <= ResultRecycler::kMostBytes ? recycler_.take(dtype, ndim, dims)
                                                               : pooled_array_new(dtype, ndim, dims, nullptr));
-    }
-
-    static void fill(char* to, npy_intp bytes, const char* item, npy_intp itemsize) {
-        if (std::all_of(item, item + itemsize, [](char c) { return c == 0; })) {
-            std::memset(to, 0, static_cast<size_t>(bytes));
-            return;
-        }
-        // A first block by items, and the rest from that.
-        npy_intp done = 0;
-        for (const npy_intp first = std::min<npy_intp>(bytes, 256 * itemsize); done < first; done += itemsize)
-            std::memcpy(to + done, item, static_cast<size_t>(itemsize));
-        while (done < bytes) {
-            const npy_intp more = std::min<npy_intp>({done, bytes - done, npy_intp{1} << 14});
-            std::memcpy(to + done, to, static_cast<size_t>(more));
-            done += more;
-        }
     }
 
     mutable ResultRecycler recycler_;  // the GIL guards it

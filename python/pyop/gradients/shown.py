@@ -73,31 +73,25 @@ structural(
     (lambda t, ans, x, like, part, what, views: linked_part(t, like, part, what, views), *(None,) * 4),
     ("x", "like", "part", "what", "views"),
 )
-structural(
-    store_shown,
-    (
-        lambda ct, ans, x, part, views: linked_part(ct, x, part, "rest", views),
-        lambda ct, ans, x, part, views: linked_part(ct, x, part, "part", views),
-        None,
-    ),
-    (
-        lambda t, ans, x, part, views: linked_part(t, x, part, "rest", views),
-        lambda t, ans, x, part, views: linked_part(t, x, part, "back", views),
-        None,
-    ),
-    ("x", "part", "views"),
-)
-structural(
-    shown,
-    (
-        lambda ct, ans, x, part, views: linked_part(ct, x, part, "back", views),
-        lambda ct, ans, x, part, views: linked_part(ct, x, part, "apart", views),
-        None,
-    ),
-    (
-        lambda t, ans, x, part, views: linked_part(t, x, part, "part", views),
-        lambda t, ans, x, part, views: linked_part(t, x, part, "apart", views),
-        None,
-    ),
-    ("x", "part", "views"),
-)
+
+
+def _structural(function: Any, by_x: tuple[str, str], by_part: tuple[str, str]) -> None:
+    """Give the rules of a function of `x` and `part` by what of each its result is: in reverse, and forward."""
+    structural(
+        function,
+        (
+            lambda ct, ans, x, part, views: linked_part(ct, x, part, by_x[0], views),
+            lambda ct, ans, x, part, views: linked_part(ct, x, part, by_part[0], views),
+            None,
+        ),
+        (
+            lambda t, ans, x, part, views: linked_part(t, x, part, by_x[1], views),
+            lambda t, ans, x, part, views: linked_part(t, x, part, by_part[1], views),
+            None,
+        ),
+        ("x", "part", "views"),
+    )
+
+
+_structural(store_shown, ("rest", "rest"), ("part", "back"))
+_structural(shown, ("back", "part"), ("apart", "apart"))

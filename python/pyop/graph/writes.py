@@ -205,6 +205,8 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
         if value._kind not in (float, complex) or dtype.kind not in ("c" if value._kind is complex else "fc"):
             specialise(value)
         return value._value, True
+    if isinstance(value, range):
+        value = list(value)
     kind = type(value)
     if kind is Value or kind is np.ndarray or issubclass(kind, np.generic):
         have = value.dtype

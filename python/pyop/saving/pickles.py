@@ -60,11 +60,12 @@ def _reduce_graph(graph: Graph) -> Any:
     replaced: dict[str, Any] = {"fn": lambda record: _Function(record.fn), "contract": _Declared}
     ways = [replaced.get(field.name, attrgetter(field.name)) for field in dataclasses.fields(Record)]
     records = tuple(tuple(way(record) for way in ways) for record in parts.records)
-    return _graph, (parts.name, records, parts.outputs, *([parts.writes] if parts.writes else []))
+    rest = (parts.writes, parts.absorbed)
+    return _graph, (parts.name, records, parts.outputs, *(rest if any(rest) else ()))
 
 
-def _graph(name: str, records: Any, outputs: Any, writes: Any = ()) -> Graph:
-    return put_together(Parts(name, tuple(Record(*record) for record in records), outputs, writes))
+def _graph(name: str, records: Any, outputs: Any, writes: Any = (), absorbed: Any = ()) -> Graph:
+    return put_together(Parts(name, tuple(Record(*record) for record in records), outputs, writes, absorbed))
 
 
 def _copied(graph: Graph) -> Graph:
