@@ -71,8 +71,11 @@ def noting(kind: type[Exception]) -> Iterator[None]:
 _ABOUT_TYPES = (TypeError, AttributeError, BufferError, struct.error)
 
 
+# What np.nditer says, which asks nobody: of a Value that is to be written, and of one that is read.
+_NDITER = ("cannot be written back to", "WRITEBACKIFCOPY")
 _INSTEAD = (
-    "write it with functions of whole arrays, or use a pyop.op that goes through the elements and returns a new array"
+    "write `for a in x.flat:`, or `for i in np.ndindex(x.shape):` with x[i], or use a pyop.op that goes through the "
+    "elements and returns a new array"
 )
 
 
@@ -89,7 +92,7 @@ def note_call(error: BaseException, call: str) -> None:
     text = f"while {call}"
     if "no numbers until its graph runs" in str(error):
         text += "; an argument that decides what the function does must be static=, or a Python number"
-    elif type(error) is TypeError and "cannot be written back to" in str(error):  # np.nditer asks nobody for writing
+    elif type(error) is TypeError and any(said in str(error) for said in _NDITER):
         text += f", at {_line_of(error)}; np.nditer needs memory, and what stands for an array has none: {_INSTEAD}"
     elif isinstance(error, _ABOUT_TYPES) and not isinstance(error, PyopError):
         text += (

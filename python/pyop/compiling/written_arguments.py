@@ -42,11 +42,6 @@ def call_and_note(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     try:
         return call_watched(fn, args, kwargs)
     except Exception as error:
-        if isinstance(error, TypeError) and "WRITEBACKIFCOPY" in str(error):  # before it asks a Value for its array
-            raise refusal(
-                "np.nditer goes through memory, and a symbolic array has none: write `for a in x.flat:`, or "
-                "`for i in np.ndindex(x.shape):` with x[i]"
-            ) from error
         if was_refused(error) or not any_written(lent):
             raise
         raise RunItself(f"raised {type(error).__name__} after a write", ()) from error
