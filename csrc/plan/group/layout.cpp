@@ -166,13 +166,15 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
     for (size_t k = 0; k < n; ++k)
         if (PyArrayObject* a = as_array(externals[k]); PyArray_SIZE(a) == 1 && PyArray_ISALIGNED(a))
             scalar |= uint64_t{1} << k;
+    by_lines = find_lines(group, externals, strides.data());
     npy_intp walked[NPY_MAXDIMS], walked_strides[NPY_MAXDIMS];
     for (size_t k = 0; k < n; ++k) {
         PyArrayObject* a = as_array(externals[k]);
         const npy_intp* s = strides.data() + k * static_cast<size_t>(ndim);
         if (scalar >> k & 1) continue;
         const bool side_by_side = fortran ? PyArray_IS_F_CONTIGUOUS(a) : PyArray_IS_C_CONTIGUOUS(a);
-        if (side_by_side && PyArray_SIZE(a) == size && PyArray_ISALIGNED(a)) {
+        if (by_lines ? lines.same(ndim, shape, s, PyArray_ITEMSIZE(a)) && PyArray_ISALIGNED(a)
+                     : side_by_side && PyArray_SIZE(a) == size && PyArray_ISALIGNED(a)) {
             contiguous |= uint64_t{1} << k;
             continue;
         }
@@ -190,7 +192,30 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
         if (ndim != 1 || (s[0] < 0 && scalar)) return false;
         strided |= uint64_t{1} << k;
     }
+    if (by_lines) size = lines.places;
     return true;
+}
+
+// Whether it pays to read a stretch with gaps: what lies so need not be gathered, but the others are, and results.
+bool GroupLayout::find_lines(const LoopGroup& group, PyObject* const* externals, const npy_intp* strides) {
+    constexpr npy_intp kShortest = 8;  // elements of a line
+    if (ndim < 2 || fortran || !group.reductions_.empty()) return false;
+    const size_t n = group.n_externals_;
+    for (size_t first = 0; first < n; ++first) {
+        const auto of = [&](size_t k) { return strides + k * static_cast<size_t>(ndim); };
+        PyArrayObject* a = as_array(externals[first]);
+        if ((scalar >> first & 1) || PyArray_SIZE(a) != size || PyArray_IS_C_CONTIGUOUS(a)) continue;
+        if (!lines.find(ndim, shape, of(first), PyArray_ITEMSIZE(a))) continue;
+        if (lines.shape[lines.ndim - 1] < kShortest || lines.places > size + size / 2) continue;
+        size_t read = 0, moved = group.depends_.size();
+        for (size_t k = 0; k < n; ++k) {
+            if (scalar >> k & 1) continue;
+            const bool fits = k == first || lines.same(ndim, shape, of(k), PyArray_ITEMSIZE(as_array(externals[k])));
+            ++(fits ? read : moved);
+        }
+        if (read > moved) return true;
+    }
+    return false;
 }
 
 }  // namespace pyop

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "array/view/strided_walk.h"
+#include "plan/group/lines.h"
 #include "plan/group/loop_group.h"
 
 namespace pyop {
@@ -13,15 +14,18 @@ struct GroupLayout {
     bool find(const LoopGroup& group, PyObject* const* externals);
 
     int ndim = 0;
-    npy_intp size = 1;
+    npy_intp size = 1;               // elements; places, where `by_lines`
     const npy_intp* shape = nullptr;
     bool fortran = false;            // elements are counted in Fortran order, and results lie so
     uint64_t contiguous = 0;            // externals read where they lie
     uint64_t scalar = 0;                // externals of one element
     uint64_t strided = 0;               // externals read where they lie, step by step
     std::vector<StridedWalk> gathered;  // all the others, in order: a block at a time is put side by side
+    bool by_lines = false;  // `contiguous` are those that lie as `lines` say; results are gathered from blocks
+    Lines lines;
 
   private:
+    bool find_lines(const LoopGroup& group, PyObject* const* externals, const npy_intp* strides);
     bool find_simple(const LoopGroup& group, PyObject* const* externals);
     bool find_general(const LoopGroup& group, PyObject* const* externals);
     npy_intp shape_[NPY_MAXDIMS];

@@ -5,7 +5,8 @@
 // Operations work on streams: arrays from outside, numbers, intermediate results in scratch blocks that stay in cache,
 // and results. A stream is read where it lies if its elements lie side by side; single elements are repeated and
 // everything else is gathered into a scratch block first. Some of NumPy's loops round otherwise for elements that do
-// not lie side by side; such a loop gets the strides that NumPy would give it, or the ufunc is called.
+// not lie side by side; such a loop gets the strides that NumPy would give it, or the ufunc is called. Slices of
+// arrays of one shape are read as one stretch, with the gaps between their lines (lines.h).
 //
 // A reduction over all axes, or the last ones, takes the elements from the block when the operations on it are done.
 //
@@ -42,6 +43,8 @@ class LoopGroup final : public NativeStep {
   private:
     friend struct GroupLayout;
     friend class GroupRun;
+    friend struct GroupState;
+    friend class GroupCursors;
     friend class GroupCompiler;
 
     static constexpr size_t kMaxOperands = 8;

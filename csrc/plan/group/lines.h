@@ -1,0 +1,57 @@
+// plan/group/lines.h: Lines, slices of arrays of one shape, each read as one stretch.
+//
+//     a[1:-1, :-2] + a[1:-1, 2:]        a line  gap  a line  gap  a line
+//
+// Slices that have the same strides, in elements, can be read where they lie, from the first element to the last, with
+// what lies between their lines: it is computed with, and left out where results are stored. So places are counted in
+// the stretch, and elements in the result.
+#pragma once
+
+#include <algorithm>
+
+#include "array/numpy.h"
+
+namespace pyop {
+
+struct Lines {
+    int ndim = 0;                        // axes that follow each other without a gap are one
+    npy_intp shape[NPY_MAXDIMS];
+    npy_intp pitch[NPY_MAXDIMS];         // from one to the next along each axis, in elements; 1 along the last
+    npy_intp places = 0;                 // of the whole stretch
+    npy_intp elements = 0;
+
+    // Whether strides in elements, over a shape, are those of lines in C order. Axes of one element have any stride.
+    bool find(int n, const npy_intp* dims, const npy_intp* strides, npy_intp itemsize);
+    // Whether another array of that shape lies by the same strides.
+    bool same(int n, const npy_intp* dims, const npy_intp* strides, npy_intp itemsize) const;
+
+    // Calls f(place, element, count) for each part of a line among `count` places from `start` on.
+    template <typename F>
+    void each(npy_intp start, npy_intp count, F f) const {
+        const npy_intp end = start + count, length = shape[ndim - 1];
+        npy_intp at[NPY_MAXDIMS], place = 0, element = 0, rest = start;
+        // The line in which `start` lies, or behind which.
+        for (int d = 0; d + 1 < ndim; ++d) {
+            at[d] = std::min(rest / pitch[d], shape[d] - 1);
+            rest -= at[d] * pitch[d];
+            place += at[d] * pitch[d];
+            element = element * shape[d] + at[d];
+        }
+        element *= length;
+        while (place < end) {
+            const npy_intp from = std::max(place, start), to = std::min(place + length, end);
+            if (from < to) f(from, element + from - place, to - from);
+            element += length;
+            int d = ndim - 2;
+            for (; d >= 0; --d) {
+                place += pitch[d];
+                if (++at[d] < shape[d]) break;
+                place -= at[d] * pitch[d];
+                at[d] = 0;
+            }
+            if (d < 0) return;
+        }
+    }
+};
+
+}  // namespace pyop
