@@ -40,7 +40,9 @@ class Graph {
     std::span<const uint32_t> inputs() const { return inputs_; }
 
     SpecTable& specs() { return specs_; }
-    const ValueSpec& spec(Edge e) const { return specs_[nodes_[e.node]->output_specs()[e.output]]; }
+    uint64_t serial() const { return serial_; }  // of no other graph of the process
+    uint32_t spec_number(Edge e) const { return nodes_[e.node]->output_specs()[e.output]; }
+    const ValueSpec& spec(Edge e) const { return specs_[spec_number(e)]; }
 
     // So many nodes at most: one more ends the trace that adds it (RunItself of python/pyop/graph/deciding.py).
     void limit(size_t nodes) { most_ = nodes; }
@@ -87,6 +89,8 @@ class Graph {
     std::vector<std::unique_ptr<Node>> nodes_;
     std::vector<uint32_t> inputs_;
     SpecTable specs_;
+    static inline uint64_t graphs_made_ = 0;
+    const uint64_t serial_ = ++graphs_made_;
     std::vector<Origin> sites_;  // each owns a reference to its code
     std::unordered_map<size_t, uint32_t> site_ids_;
     std::vector<Name> names_;

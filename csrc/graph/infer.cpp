@@ -2,6 +2,7 @@
 //
 // Plain contracts are worked out here; the rest (expressions, variadics, type variables, gufuncs, abstract
 // functions) is asked of Signature.infer in Python, once per node.
+#include <algorithm>
 #include <array>
 
 #include "array/call/checked_call.h"
@@ -116,12 +117,32 @@ int infer_in_python(Graph& g, const Contract& c, std::span<const Edge> edges, co
     return 0;
 }
 
+// Whether the outputs are those of the last call, which are added to `specs` then.
+bool is_last(const Graph& g, const LastInferred& last, std::span<const Edge> edges, std::vector<uint32_t>& specs) {
+    if (last.graph != g.serial() || last.n_in != edges.size()) return false;
+    for (size_t k = 0; k < edges.size(); ++k)
+        if (last.inputs[k] != g.spec_number(edges[k])) return false;
+    specs.insert(specs.end(), last.outputs.begin(), last.outputs.begin() + last.n_out);
+    return true;
+}
+
+void keep_last(const Graph& g, LastInferred& last, std::span<const Edge> edges, std::span<const uint32_t> specs) {
+    if (edges.size() > LastInferred::kMost || specs.size() > LastInferred::kMost) return;
+    last.graph = g.serial();
+    last.n_in = static_cast<uint32_t>(edges.size());
+    last.n_out = static_cast<uint32_t>(specs.size());
+    for (size_t k = 0; k < edges.size(); ++k) last.inputs[k] = g.spec_number(edges[k]);
+    std::copy(specs.begin(), specs.end(), last.outputs.begin());
+}
+
 }  // namespace
 
 int infer_outputs(PyObject* graph, const Contract& c, std::span<const Edge> edges, const CallForm* form,
                   std::vector<uint32_t>& specs, Ref* promised, const Caller& caller) {
     Graph& g = graph_of(graph);
     if (promised) *promised = Ref::borrow(reinterpret_cast<PyObject*>(const_cast<Contract*>(&c)));
+    LastInferred& last = const_cast<Contract&>(c).last_inferred;
+    if (is_last(g, last, edges, specs)) return 0;
     bool plain = !c.gufunc && !c.abstract;
     for (const ArraySpec& spec : *c.inputs) plain = plain && spec.plain;
     for (const ArraySpec& spec : *c.outputs) plain = plain && spec.plain;
@@ -131,6 +152,7 @@ int infer_outputs(PyObject* graph, const Contract& c, std::span<const Edge> edge
     for (size_t k = 0; c.inputs_declared && k < edges.size(); ++k)
         if (!bind((*c.inputs)[k], g.spec(edges[k]), sizes)) return provable_mismatch(c, k, g.spec(edges[k]), caller);
     for (const ArraySpec& spec : *c.outputs) specs.push_back(g.specs().intern(promise(spec, sizes)));
+    keep_last(g, last, edges, specs);
     return 0;
 }
 

@@ -280,7 +280,7 @@ bool Captured::reads(PyObject* array) const {
                        [&](const Row& row) { return row.kind == ReadingKind::Elements && row.owner == array; });
 }
 
-bool Captured::reads_elements() const {
+bool Captured::finds_elements() const {
     return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) {
         return row.kind == ReadingKind::Elements || row.kind == ReadingKind::Buffer;
     });

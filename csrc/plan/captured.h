@@ -47,7 +47,7 @@ class Captured {
     // Whether an array is among those whose elements it read.
     bool reads(PyObject* array) const;
     // Whether there are elements that others may write.
-    bool reads_elements() const;
+    bool reads_elements() const { return !rows_.empty() && finds_elements(); }
     // Whether elements that it read may lie where this array does.
     bool may_lie_in(PyArrayObject* array) const;
     int traverse(visitproc visit, void* arg) const;
@@ -79,6 +79,7 @@ class Captured {
     static bool holds(const Owner& owner);
     static bool holds(const Word& word);
     bool compare() const;
+    bool finds_elements() const;
     void watch(std::vector<Owner> owners, const std::vector<Row>& rows);
 
     Ref readings_;

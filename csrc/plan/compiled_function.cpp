@@ -248,9 +248,13 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
 // has been called in another way.
 std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& leaves, Ref& answer) {
     CompiledFunctionObject& f = self_of(self);
-    const uint64_t hash = hash_call(read.call, f.statics, f.declared);
     int status;
-    std::shared_ptr<Guard> guard = f.guards->find(hash, read.call, leaves, status);
+    std::shared_ptr<Guard> guard = f.guards->find_recent(read.call, leaves, status);
+    uint64_t hash = 0;
+    if (!guard && status == 0) {
+        hash = hash_call(read.call, f.statics, f.declared);
+        guard = f.guards->find(hash, read.call, leaves, status);
+    }
     if (status < 0) return nullptr;
     if (!guard) return trace(self, read, hash, nullptr, leaves, answer);
     ++f.hits;
@@ -321,6 +325,15 @@ PYOP_COLD PyObject* go_on_flat(PyObject* self, PyObject* const* args, Py_ssize_t
         static_cast<PyObject*>(nullptr));
 }
 
+// Runs the plan of a guard that takes positional arrays and fits.
+PYOP_INLINE PyObject* run_flat(PyObject* self, const Guard& guard, PyObject* const* args, Py_ssize_t n) {
+    ++self_of(self).hits;
+    PyObject* plan = guard.plan.get();  // keeps itself alive while it runs
+    const bool goes_on = guard.goes_on;
+    PyObject* result = reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
+    return PYOP_LIKELY(result || !goes_on) ? result : go_on_flat(self, args, n);
+}
+
 PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
     CompiledFunctionObject& f = self_of(self);
     const Ref alive = Ref::borrow(self);
@@ -345,14 +358,12 @@ PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t narg
     CompiledFunctionObject& f = self_of(self);
     const Guard* guard = disabled_anywhere ? nullptr : f.guards->recent();
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    const bool plain = guard && n == guard->n_positional && !names && !graphs_being_built && !guard->finish;
-    if (PYOP_LIKELY(plain && guard->flat && fits_flat(*guard, args) && guard->captured.unchanged())) {
-        ++f.hits;
-        PyObject* plan = guard->plan.get();  // keeps itself alive while it runs
-        const bool goes_on = guard->goes_on;
-        PyObject* result = reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
-        return PYOP_LIKELY(result || !goes_on) ? result : go_on_flat(self, args, n);
-    }
+    const bool simple = guard && !names && !graphs_being_built;
+    const bool plain = simple && n == guard->n_positional && !guard->finish;
+    if (PYOP_LIKELY(plain && guard->flat && fits_flat(*guard, args) && guard->captured.unchanged()))
+        return run_flat(self, *guard, args, n);
+    if (simple)
+        if (const Guard* other = f.guards->lately(args, n)) return run_flat(self, *other, args, n);
     if (plain && guard->numbers && fits_numbers(*guard, args) && guard->captured.unchanged()) {
         ++f.hits;
         const Ref plan = guard->plan;

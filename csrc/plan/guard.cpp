@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "graph/value.h"
 #include "runtime/up_calls.h"
@@ -53,7 +54,7 @@ bool same_array(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
     return PyArray_DESCR(a) == descr || PyArray_EquivTypes(PyArray_DESCR(a), descr);
 }
 
-int fits_leaf(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
+PYOP_INLINE int fits_leaf(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
     switch (leaf.kind) {
         case LeafKind::Array:
             return same_array(o, leaf, guard);
@@ -318,6 +319,28 @@ uint64_t hash_call(const Call& call, uint64_t statics, bool declared) {
     return h;
 }
 
+const Guard* GuardTable::take_lately(PyObject* const* args, Py_ssize_t n) {
+    for (const std::shared_ptr<Guard>& held : before_) {
+        if (!held || !held->flat || held->finish || n != held->n_positional || !fits_flat(*held, args)) continue;
+        const std::shared_ptr<Guard> guard = held;  // `before_` changes
+        if (!guard->captured.unchanged()) return nullptr;
+        make_recent(guard);
+        return guard.get();
+    }
+    return nullptr;
+}
+
+std::shared_ptr<Guard> GuardTable::find_recent(const Call& call, Leaves& leaves, int& status) const {
+    status = 0;
+    std::shared_ptr<Guard> guard = recent_;
+    if (!guard) return nullptr;
+    const uint64_t version = version_;
+    const int same = fits(*guard, call, leaves);
+    if (same < 0) status = -1;
+    if (same <= 0 || version != version_ || !guard->captured.unchanged()) return nullptr;
+    return guard;
+}
+
 std::shared_ptr<Guard> GuardTable::find(uint64_t hash, const Call& call, Leaves& leaves, int& status) {
     status = 0;
     const uint64_t version = version_;
@@ -332,20 +355,28 @@ std::shared_ptr<Guard> GuardTable::find(uint64_t hash, const Call& call, Leaves&
         if (same == 0) continue;
         if (!guard->captured.unchanged()) {
             ++version_;
-            if (guard.get() == recent_) recent_ = nullptr;
+            drop_recent(guard.get());
             guards_.erase(it);
             return nullptr;
         }
-        make_recent(guard.get());
+        make_recent(guard);
         return guard;
     }
     return nullptr;
 }
 
-void GuardTable::make_recent(Guard* guard) {
+void GuardTable::make_recent(const std::shared_ptr<Guard>& guard) {
     if (guard == recent_) return;
     guard->used = ++clock_;
-    recent_ = guard;
+    const auto place = std::find(before_.begin(), before_.end() - 1, guard);  // or the last: that was the longest ago
+    std::move_backward(before_.begin(), place, place + 1);
+    before_.front() = std::exchange(recent_, guard);
+}
+
+void GuardTable::drop_recent(const Guard* guard) {
+    if (recent_.get() == guard) recent_ = nullptr;
+    for (std::shared_ptr<Guard>& held : before_)
+        if (held.get() == guard) held = nullptr;
 }
 
 void GuardTable::add(std::shared_ptr<Guard> guard) {
@@ -354,18 +385,17 @@ void GuardTable::add(std::shared_ptr<Guard> guard) {
     if (guards_.size() >= limit_) {
         auto it = std::min_element(guards_.begin(), guards_.end(),
                                    [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
-        if (it->second.get() == recent_) recent_ = nullptr;
+        drop_recent(it->second.get());
         oldest = std::move(it->second);
         guards_.erase(it);
     }
-    Guard* added = guard.get();
-    guards_.emplace(added->hash, std::move(guard));
-    make_recent(added);
+    guards_.emplace(guard->hash, guard);
+    make_recent(guard);
 }
 
 void GuardTable::remove(const Guard* guard) {
     ++version_;
-    if (recent_ == guard) recent_ = nullptr;
+    drop_recent(guard);
     const auto it =
         std::find_if(guards_.begin(), guards_.end(), [&](const auto& e) { return e.second.get() == guard; });
     if (it == guards_.end()) return;
@@ -384,13 +414,13 @@ void GuardTable::forget(PyObject* instance_reference) {
         if (gone) dead.push_back(std::move(it->second));
         it = gone ? guards_.erase(it) : std::next(it);
     }
-    for (const auto& guard : dead)
-        if (guard.get() == recent_) recent_ = nullptr;
+    for (const auto& guard : dead) drop_recent(guard.get());
 }
 
 void GuardTable::clear() {
     ++version_;
-    recent_ = nullptr;
+    const std::shared_ptr<Guard> recent = std::exchange(recent_, nullptr);  // dies when the table is in order again
+    const auto before = std::exchange(before_, {});
     std::exchange(guards_, {}).clear();
 }
 

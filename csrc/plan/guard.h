@@ -16,6 +16,7 @@
 // its version.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -138,8 +139,15 @@ class GuardTable {
 
     size_t size() const { return guards_.size(); }
     size_t limit() const { return limit_; }
-    const Guard* recent() const { return recent_; }
+    const Guard* recent() const { return recent_.get(); }
+    // One of those that were the most recent shortly before, if it takes these positional arrays; it becomes the most
+    // recent. A few shapes in turn are what many programs call with, and need no hash then.
+    const Guard* lately(PyObject* const* args, Py_ssize_t n) {
+        return before_.front() ? take_lately(args, n) : nullptr;
+    }
 
+    // The most recent guard if it fits, or null; as `find`, without a hash.
+    std::shared_ptr<Guard> find_recent(const Call& call, Leaves& leaves, int& status) const;
     // The guard that fits, which becomes the most recent one, or null; -1 in `status` if comparing raised. `leaves` is
     // filled unless the guard is flat: then they are the arguments. One that fits, but is of other captured values,
     // goes.
@@ -152,10 +160,13 @@ class GuardTable {
     int traverse(visitproc visit, void* arg) const;
 
   private:
-    void make_recent(Guard* guard);
+    const Guard* take_lately(PyObject* const* args, Py_ssize_t n);
+    void make_recent(const std::shared_ptr<Guard>& guard);
+    void drop_recent(const Guard* guard);
 
     const size_t limit_;
-    Guard* recent_ = nullptr;
+    std::shared_ptr<Guard> recent_;
+    std::array<std::shared_ptr<Guard>, 3> before_;  // the most recent ones before it
     uint64_t clock_ = 0;
     uint64_t version_ = 0;
     std::unordered_multimap<uint64_t, std::shared_ptr<Guard>> guards_;

@@ -28,6 +28,25 @@ def test_the_cache_is_bounded_and_forgets_what_was_not_used():
     assert compiled.cache_info() == (0, 0, 0, 2)
 
 
+@pytest.mark.parametrize("max_plans", [3, 16])
+def test_shapes_in_turn_find_their_plan_while_what_was_captured_changes(max_plans):
+    scale = np.ones(1)
+    compiled = pyop.compile(lambda x: x * scale, max_plans=max_plans)
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pyop.RetraceWarning)
+        for step in range(400):
+            x = rng.random(rng.integers(1, 7)).astype(rng.choice(["f4", "f8"]))
+            if step % 50 == 0:
+                scale = np.full(1, float(step))
+            if step % 90 == 0:
+                compiled.clear_cache()
+            want = x * scale
+            got = compiled(x)
+            assert got.dtype == want.dtype
+            assert got.tobytes() == want.tobytes()
+
+
 def warned(compiled: Any, calls: Any) -> str:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

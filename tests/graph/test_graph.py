@@ -277,3 +277,19 @@ def test_what_a_value_can_do_without_numbers(g: pyop.Graph) -> None:
     assert all(np.array_equal(x, y) for x, y in zip(got, want, strict=True))
     with pytest.raises(TypeError, match="x is None"):
         v == None  # noqa: B015, E711
+
+
+def test_one_op_in_two_graphs_with_sizes_in_turn():
+    double = pyop.op("_[n], _[m] -> float64[n], float64[m]")(lambda x, y: (x * 2.0, y * 2.0))
+    sizes = [(3, 4), ("k", 4), (4, 3), (3, 4), ("k", "k"), (None, 3)]
+    graphs = [pyop.Graph(), pyop.Graph()]
+    for repeat in range(3):
+        for n, m in sizes:
+            for graph in graphs:
+                spec = ", ".join("..." if size is None else str(size) for size in (n, m)).replace("...", "_")
+                x, y = (graph.input(f"float64[{size}]") for size in spec.split(", "))
+                with graph:
+                    a, b = double(x, y)
+                    again, _ = double(x, y)
+                assert str(a.spec) == str(again.spec) == str(x.spec), repeat
+                assert str(b.spec) == str(y.spec)

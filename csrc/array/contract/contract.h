@@ -5,6 +5,7 @@
 // because the Python side interns them.
 #pragma once
 
+#include <array>    // std::array
 #include <cstdint>  // int8_t, ...
 #include <string>   // std::string
 #include <vector>   // std::vector
@@ -58,6 +59,15 @@ enum class ResultForm : int8_t {
 
 enum class OutMode : int8_t { None, Optional, Required };
 
+// What graph/infer.cpp has last worked out for the outputs, as numbers of specs in the table of one graph: code calls
+// an op again and again with arrays of one kind.
+struct LastInferred {
+    static constexpr size_t kMost = 4;
+    uint64_t graph;  // Graph::serial; 0: nothing yet
+    uint32_t n_in, n_out;
+    std::array<uint32_t, kMost> inputs, outputs;
+};
+
 struct Contract {
     static constexpr int kMaxNames = 32;
     static constexpr int kMaxTypeVars = 8;
@@ -82,6 +92,7 @@ struct Contract {
     PyObject* abstract;  // callable(tuple of (dtype, shape)) -> Contract for the results, or null
     PyObject* signature;  // the Python Signature it was made from
     PyObject* gradient;  // OpGradient: how derivatives pass through the function, or null; opaque here
+    LastInferred last_inferred;
 
     Py_ssize_t n_in() const { return inputs_declared ? static_cast<Py_ssize_t>(inputs->size()) : -1; }
     Py_ssize_t n_out() const { return static_cast<Py_ssize_t>(outputs->size()); }
