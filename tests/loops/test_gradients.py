@@ -1,4 +1,4 @@
-"""Derivatives through loops in graphs: those of the Python loop."""
+"""Derivatives through loops and branches in graphs: those of the Python loop, without unrolling."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import pyop
+from tests.loops.programs import by_complex_steps, function, program
 
 X = np.array([0.5, -1.25, 2.0, 3.5])
+Y = np.array([0.3, -0.7, 0.9, 0.4, -0.2])
 
 
 def smooth(x):
@@ -65,15 +67,135 @@ def test_second_order(f):
     assert np.allclose(pyop.compile(pyop.hessian(f))(X), wanted)
 
 
-def test_what_has_no_rule_says_what_to_do():
+def sized(x, n):
+    return pyop.fori_loop(0, n, lambda i, y: np.sin(y) + x * 0.1, x * x).sum()
+
+
+def until(x):
+    def go(state):
+        y, k = state
+        return np.sin(y) + 0.5 * x, k + 1.0
+
+    return pyop.while_loop(lambda state: state[1] < x[2] * 3.2, go, (x * x, np.float64(0.0)))[0].sum()
+
+
+def chosen(x):
+    return pyop.cond(x.sum() > 0.0, lambda: x * x[0], lambda: np.sin(x)).sum()
+
+
+@pytest.mark.parametrize("f", [until, chosen, lambda x: chosen(-x)])
+def test_what_the_arrays_decide(f):
+    wanted = by_differences(f)
+    assert np.allclose(pyop.compile(pyop.grad(f))(X), wanted)
+    assert np.allclose(pyop.compile(lambda x, t: pyop.jvp(f, (x,), (t,))[1])(X, np.ones(4)), wanted.sum())
+    assert np.allclose(pyop.grad(f)(X), wanted)
+    h = pyop.hessian(f)(X)
+    assert np.allclose(pyop.compile(pyop.hessian(f))(X), h)
+    forward_of_reverse = pyop.compile(lambda x, t: pyop.jvp(pyop.grad(f), (x,), (t,))[1])
+    assert np.allclose(forward_of_reverse(X, np.ones(4)), h.sum(1))
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 100])
+def test_a_bound_that_is_known_when_it_runs(count):
+    compiled = pyop.compile(lambda x, n: pyop.grad(lambda x: sized(x, n[0]))(x))
+    graph = pyop.trace(lambda x, n: pyop.grad(lambda x: sized(x, n[0]))(x), "float64[k]", "int64[1]").compile()
+    wanted = by_differences(lambda x: sized(x, count))
+    for found in (compiled(X, np.array([count])), graph(X, np.array([count]))):
+        assert np.allclose(found, wanted)
+
+
+def test_the_size_of_a_derivative_does_not_depend_on_the_number_of_iterations():
+    def of(n, **options):
+        def f(x):
+            return pyop.fori_loop(0, n, lambda i, y: np.sin(y) * x + y, x * x, **options).sum()
+
+        return len(pyop.trace(pyop.grad(f), "float64[4]"))
+
+    assert of(20) == of(100_000) < 60
+    assert of(20, checkpoint=True) == of(100_000, checkpoint=True)
+
+
+def largest(graph):
+    """The number of elements of the largest array of a graph, its loops included."""
+    found = 0
+    for node in graph.nodes:
+        for value in node.outputs:
+            sizes = value.shape or ()
+            found = max([found, *([int(np.prod(sizes))] if all(type(n) is int for n in sizes) else [])])
+        inner = getattr(node.function, "body", None) if node.kind == "py" else None
+        found = max(found, largest(inner) if inner is not None else 0)
+    return found
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 16, 17, 100])
+def test_checkpoints(count):
+    def of(**options):
+        def f(x):
+            def step(y, part):
+                y = np.sin(y) * x + 0.1 * y * part
+                return y, y.sum()
+
+            y = pyop.fori_loop(0, count, lambda i, y: np.sin(y) * x + y * y * 0.1 * i, x * 0.1, **options)
+            last, sums = pyop.scan(step, y, np.linspace(0.0, 1.0, count), **options)
+            return last.sum() + sums.sum()
+
+        return f
+
+    plain, sparing = pyop.compile(pyop.grad(of())), pyop.compile(pyop.grad(of(checkpoint=True)))
+    assert np.allclose(plain(X * 0.1), sparing(X * 0.1), rtol=1e-13)
+    assert np.allclose(pyop.compile(pyop.hessian(of(checkpoint=True)))(X * 0.1), pyop.hessian(of())(X * 0.1))
+
+
+def test_checkpoints_store_little():
+    def of(**options):
+        def f(x):
+            return pyop.fori_loop(0, 10_000, lambda i, y: np.sin(y) * x, x * x, **options).sum()
+
+        return pyop.trace(pyop.grad(f), "float64[4]")
+
+    assert largest(of()) == 4 * 10_000
+    assert largest(of(checkpoint=True)) == 4 * 100
+
+
+def test_elements_that_are_written_are_stored_not_their_array():
     def f(x):
-        return pyop.while_loop(lambda y: y.sum() < 9.0, lambda y: y * 2, x * x).sum()
+        def body(i, y):
+            y[i] = y[i - 1] * x[i]
+            return y
 
-    def g(x):
-        return pyop.cond(x.sum() > 0, lambda: x * 2, lambda: x * x).sum()
+        return pyop.fori_loop(1, 1000, body, x * 1.0).sum()
 
-    with pytest.raises(pyop.NoRule, match="number of iterations"):
+    assert largest(pyop.trace(pyop.grad(f), "float64[1000]")) == 1000
+
+
+def test_a_body_with_effects_has_no_rule():
+    noisy = pyop.op(lambda x: x, "float64[4] -> float64[4]", stateful=True, name="noisy", grad="fd")
+
+    def f(x):
+        return pyop.fori_loop(0, 9, lambda i, y: noisy(y), x).sum()
+
+    with pytest.raises(pyop.NoRule, match="effects"):
         pyop.trace(pyop.grad(f), "float64[4]")
-    with pytest.raises(pyop.NoRule, match=r"np\.where"):
-        pyop.trace(pyop.grad(g), "float64[4]")
-    assert np.allclose(pyop.grad(g)(X), 2.0)
+
+
+def test_through_a_graph_that_was_traced():
+    graph = pyop.trace(smooth, "float64[4]")
+    assert np.allclose(pyop.grad(graph)(X), by_differences(smooth))
+    assert np.allclose(pyop.jvp(graph, (X,), (np.ones(4),))[1], by_differences(smooth).sum())
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_generated(seed):
+    text = program(seed)
+    f = function(text)
+    wanted = by_complex_steps(f, Y)
+    for options in ({}, {"optimize": False}):
+        assert np.allclose(pyop.compile(pyop.grad(f), **options)(Y), wanted, rtol=1e-9, atol=1e-10), text
+    push = pyop.compile(lambda x, t: pyop.jvp(f, (x,), (t,))[1])
+    assert np.allclose([push(Y, unit) for unit in np.eye(len(Y))], wanted, rtol=1e-9, atol=1e-10), text
+    if seed < 8:
+        text = program(seed, stops=False)
+        f = function(text)
+        steps = np.eye(len(Y)) * 1e-6
+        differences = [(by_complex_steps(f, Y + step) - by_complex_steps(f, Y - step)) / 2e-6 for step in steps]
+        assert np.allclose(pyop.compile(pyop.hessian(f))(Y), differences, rtol=1e-5, atol=1e-4), text

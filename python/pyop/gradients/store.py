@@ -14,6 +14,7 @@ import numpy as np
 from .. import functions
 from .._core import Value, fill_up_call
 from ..declare.spec import Spec
+from ..functions.indexing.spec import getitem
 from .rule import structural
 from .table import NoRule
 from .unbroadcast import primitive, unbroadcast
@@ -64,7 +65,7 @@ functions.rule(einsum_of)(lambda x, subscripts: functions.infer(np.einsum, subsc
 
 def _spec_of_written(x: Any, key: Any, views: Views) -> Spec:
     for function, arguments, options, which in (*views, (operator.getitem, (key,), (), -1)):
-        rule = functions.lookup(function)
+        rule = getitem if function is operator.getitem else functions.lookup(function)
         found: Any = Spec(x.dtype) if rule is None else rule(x, *arguments, **dict(options))
         x = found if which < 0 else found[which]
     return x if isinstance(x, Spec) else Spec()

@@ -33,15 +33,20 @@ class Loop:
         How many arrays one iteration hands to the next: they are the results.
     step : int
     conditional : bool
+    checkpoint : bool
+        The derivative in reverse mode stores some states only, and computes again what is between them.
     """
 
-    __slots__ = ("__weakref__", "_plans", "body", "carried", "conditional", "step")
+    __slots__ = ("__weakref__", "_plans", "body", "carried", "checkpoint", "conditional", "step")
 
-    def __init__(self, body: Graph, carried: int, step: int = 1, conditional: bool = False) -> None:
+    def __init__(
+        self, body: Graph, carried: int, step: int = 1, conditional: bool = False, checkpoint: bool = False
+    ) -> None:
         self.body = body
         self.carried = carried
         self.step = step
         self.conditional = conditional
+        self.checkpoint = checkpoint
         self._plans: dict[Any, tuple[Plan, Plan | None]] = {}
 
     def plans(self, disable: Iterable[str], fast: bool = False) -> tuple[Plan, Plan | None]:
@@ -87,7 +92,7 @@ class Loop:
             return False
         if self is other:
             return True
-        mine, theirs = ((x.carried, x.step, x.conditional) for x in (self, other))
+        mine, theirs = ((x.carried, x.step, x.conditional, x.checkpoint) for x in (self, other))
         return mine == theirs and same_graphs(self.body, self.body._outputs, other.body, other.body._outputs)
 
     def __hash__(self) -> int:

@@ -137,6 +137,7 @@ def add_loop(
     start: Sequence[Value],
     results: Sequence[Value],
     conditional: bool = False,
+    checkpoint: bool = False,
 ) -> list[Value]:
     """Add the node of a loop to the graph, and return what it leaves behind. `given` are the stand-ins: the number of
     the iteration, and of what is carried; `start` is that at first, `results` after an iteration.
@@ -144,7 +145,7 @@ def add_loop(
     graph = recording.graph
     lower, upper, step = bounds
     body, constant, effects = recording.body(given, results)
-    loop = Loop(body, len(start), step, conditional)
+    loop = Loop(body, len(start), step, conditional, checkpoint)
     scalars = [bool(value._is_scalar) for value in start]
     node = graph._add_call(
         loop,

@@ -1,102 +1,181 @@
-"""Derivatives of loops in graphs: those of their iterations, one after the other."""
+"""Derivatives of loops and branches in graphs: further loops and branches, of the derivatives of their bodies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._core import Value
-from ..declare.dim import Dim
-from ..declare.rebuild import replaced
 from ..declare.spec import Spec
-from ..gradients.table import NoRule, Rule
-from ..gradients.unbroadcast import number_of
-from ..graph.node_call import add, call_of, record_of
-from ..graph.sizes import apply
-from ..transforms.composite import Composite
+from ..gradients.table import Pullback, Rule
+from ..gradients.unbroadcast import fit_dtype
+from ..graph.graph import Graph
+from ..transforms.forward import forward
+from ..transforms.reverse import backward, carries
+from .activity import Activity, check_no_effects
+from .bodies import called, copied, input_like
+from .walked_back import walk_back
+
+if TYPE_CHECKING:
+    from .node import Branch, Loop
 
 __all__ = ["rule_of_branch", "rule_of_loop"]
 
-_MOST = 10_000
-_INSTEAD = "take the derivative of the function that is not compiled, pyop.grad(f), which runs it as Python does"
+
+class _OfNode(Rule):
+    """The rule of a Loop or Branch, which is written for Values: on arrays a graph is made for it."""
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        several = isinstance(ans, (tuple, list))
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            cts = list(ct) if several else [ct]
+
+            def back(given: Sequence[Value], cts: Sequence[Any]) -> list[Any]:
+                found = self.pull(given, cts, set(argnums))
+                return [found[k] for k in argnums]
+
+            return tuple(_in_graph(back, args, cts))
+
+        return pullback
+
+    def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        full = [dict(zip(argnums, tangents, strict=True)).get(k) for k in range(len(args))]
+        found = _in_graph(self.push, args, full)
+        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
+
+    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
+        """The cotangents of the arguments."""
+        raise NotImplementedError
+
+    def push(self, args: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
+        """The tangents of the results."""
+        raise NotImplementedError
+
+
+class _OfLoop(_OfNode):
+    func: Loop
+
+    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
+        return walk_back(self.func, args, cts, wanted)
+
+    def push(self, args: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
+        loop = self.func
+        check_no_effects(loop.body)
+        n, graph = loop.carried, args[2].graph
+        given = [k - 1 for k, t in enumerate(tangents) if k > 1 and t is not None and carries(args[k])]
+        active = Activity(loop.body, n).varied(given)
+        kept = [k for k in range(1, n + 1) if k in active]
+        also = [k for k in range(n + 1, len(args) - 1) if k in active]
+        body = Graph(name="body")
+        inputs = [input_like(body, value) for value in loop.body.inputs[: n + 1]]
+        moved = [input_like(body, inputs[k], "tangent") for k in kept]
+        inputs += [input_like(body, value) for value in loop.body.inputs[n + 1 :]]
+        moved += [input_like(body, inputs[k], "tangent") for k in also]
+        known = {old._key: new for old, new in zip(loop.body.inputs, inputs, strict=True)}
+        outputs = copied(loop.body, body, loop.body._output_leaves()[0], known)
+        found = forward([outputs[k - 1] for k in kept], [inputs[k] for k in (*kept, *also)], moved)
+        pairs = zip(found, kept, strict=True)
+        after = [np.zeros_like(outputs[k - 1]) if t is None else t for t, k in pairs]
+        body.output([*outputs[:n], *after, *outputs[n:]])
+        made = type(loop)(body, n + len(kept), loop.step, loop.conditional, loop.checkpoint)
+        pairs_moved = [(tangents[k + 1], args[k + 1]) for k in (*kept, *also)]
+        shifted: list[Any] = [np.zeros_like(x) if t is None else _fit(t, x) for t, x in pairs_moved]
+        starts = [*args[2 : n + 2], *shifted[: len(kept)]]
+        rest = [*args[n + 2 :], *shifted[len(kept) :]]
+        results = called(graph, made, [*args[:2], *starts, *rest], starts)
+        known_results = dict(zip(kept, results[n:], strict=True))
+        return [known_results.get(k) for k in range(1, n + 1)]
+
+
+class _OfBranch(_OfNode):
+    func: Branch
+
+    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
+        truth, graph = args[0], args[0].graph
+        check_no_effects(self.func.yes, self.func.no)
+        first = len(self.func.yes.inputs)
+        shown = [k for k, ct in enumerate(cts) if ct is not None]
+        likes = [self.func.yes._output_leaves()[0][k] for k in shown]
+        kept = sorted(k for k in wanted if k > 0 and carries(args[k]))
+        if not kept or not shown:
+            return [None] * len(args)
+        parts = []
+        for part, start in ((self.func.yes, 1), (self.func.no, 1 + first)):
+            made = Graph(name="branch")
+            inputs = {k: input_like(made, args[k]) for k in range(1, len(args))}
+            given = [input_like(made, like, "ct") for like in likes]
+            known = {value._key: inputs[start + k] for k, value in enumerate(part.inputs)}
+            outputs = copied(part, made, [part._output_leaves()[0][k] for k in shown], known)
+            found = dict(zip(kept, backward(outputs, given, [inputs[k] for k in kept]), strict=True))
+            made.output([np.zeros_like(inputs[k]) if found[k] is None else found[k] for k in kept])
+            parts.append(made)
+        inputs_of_each = [*args[1:], *[_fit(cts[k], like) for k, like in zip(shown, likes, strict=True)]]
+        results = called(
+            graph, type(self.func)(*parts), [truth, *inputs_of_each, *inputs_of_each], [args[k] for k in kept]
+        )
+        pulled = dict(zip(kept, results, strict=True))
+        return [pulled.get(k) for k in range(len(args))]
+
+    def push(self, args: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
+        truth, graph = args[0], args[0].graph
+        check_no_effects(self.func.yes, self.func.no)
+        first = len(self.func.yes.inputs)
+        likes = self.func.yes._output_leaves()[0]
+        shown = [k for k, like in enumerate(likes) if carries(like)]
+        kept = [k for k, t in enumerate(tangents) if k > 0 and t is not None and carries(args[k])]
+        if not kept or not shown:
+            return [None] * len(likes)
+        parts, feeds = [], [truth]
+        for part, start in ((self.func.yes, 1), (self.func.no, 1 + first)):
+            made = Graph(name="branch")
+            places = range(start, start + len(part.inputs))
+            inputs = {k: input_like(made, args[k]) for k in places}
+            mine = [k for k in kept if k in places]
+            moved = [input_like(made, args[k], "tangent") for k in mine]
+            known = {value._key: inputs[start + k] for k, value in enumerate(part.inputs)}
+            leaves = part._output_leaves()[0]
+            outputs = copied(part, made, [leaves[k] for k in shown], known)
+            found = forward(outputs, [inputs[k] for k in mine], moved)
+            made.output([np.zeros_like(y) if t is None else t for t, y in zip(found, outputs, strict=True)])
+            parts.append(made)
+            feeds += [*[args[k] for k in places], *[_fit(tangents[k], args[k]) for k in mine]]
+        results = called(graph, type(self.func)(*parts), feeds, [likes[k] for k in shown])
+        pushed = dict(zip(shown, results, strict=True))
+        return [pushed.get(k) for k in range(len(likes))]
+
+
+def _fit(t: Any, like: Value) -> Any:
+    """A cotangent or tangent as an array, in dtype of what it belongs to."""
+    return fit_dtype(t.array() if hasattr(t, "array") else t, like)
+
+
+def _in_graph(work: Callable[..., list[Any]], args: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """``work(args, others)`` in the graph of the Values among them; of arrays by a graph that is made for it."""
+    graph = next((x.graph for x in (*args, *others) if isinstance(x, Value)), None)
+    if graph is not None:
+        constant = graph.constant
+        return work([x if isinstance(x, Value) else constant(x) for x in args], others)
+    made = Graph(name="derivative")
+    feeds: dict[Value, Any] = {}
+
+    def opened(x: Any) -> Any:
+        if x is None:
+            return None
+        value: Value = made._add_input(Spec.of(np.asarray(x)), "input", False)
+        feeds[value] = np.asarray(x)
+        return value
+
+    found = work([opened(x) for x in args], [opened(x) for x in others])
+    arrays = iter(made.run([x for x in found if x is not None], feeds))
+    return [None if x is None else next(arrays) for x in found]
 
 
 def rule_of_loop(loop: Any) -> Rule:
     """The rule of a Loop."""
-    return Composite(loop, _unrolled(loop))
-
-
-def _unrolled(loop: Any) -> Callable[..., Any]:
-    def unrolled(lower: Any, upper: Any, *arrays: Any) -> Any:
-        first, end = number_of(lower), number_of(upper)
-        if loop.conditional or first is None or end is None:
-            raise NoRule(
-                "a loop in a graph has a gradient rule where the number of iterations is known when the graph is "
-                f"built, and here it is not: use pyop.fori_loop with numbers, or {_INSTEAD}"
-            )
-        numbers = range(first, end, loop.step)
-        if len(numbers) > _MOST:
-            raise NoRule(f"the derivative of a loop of {len(numbers)} iterations is too large for a graph: {_INSTEAD}")
-        state, constant = list(arrays[: loop.carried]), arrays[loop.carried :]
-        for i in numbers:
-            state = _iteration(loop.body, i, (*state, *constant))[: loop.carried]
-        return tuple(state) if loop.carried != 1 else state[0]
-
-    return unrolled
-
-
-def _iteration(body: Any, i: int, arrays: tuple[Any, ...]) -> list[Any]:
-    """The nodes of a body once more, in the graph of its inputs, with its number in the place of the counter."""
-    graph = next(x for x in arrays if type(x) is Value).graph
-    new: dict[int, Any] = {}
-    for value, given in zip(body.inputs, (np.asarray(i, np.int64), *arrays), strict=True):
-        new[value._key] = given if type(given) is Value else graph.constant(given)
-    counters: set[str] = set()
-
-    def number(x: Any) -> Any:
-        if type(x) is Value:
-            return new[x._key]
-        return x.evaluate(dict.fromkeys(counters, i)) if type(x) is Dim else x
-
-    for node in body.nodes:
-        if node.kind == "input":
-            continue
-        carriers = call_of(node).carriers if node.kind == "py" else None
-        found = {name for name, (_, axis) in (carriers or {}).items() if axis < 0}
-        if not found:
-            made = add(graph, record_of(node), lambda index, output: new[body._value(index, output)._key]).outputs
-        else:
-            counters |= found
-            call = call_of(node)
-            several = tuple([_settled(value.spec, number) for value in node.outputs])
-            specs: Any = several if len(several) > 1 else several[0]
-            args, kwargs = replaced((call.args, call.kwargs), number)
-            scalar = node.outputs[0]._is_scalar
-            result = apply(call.function, args, kwargs, specs, name=_stem(node), scalar=scalar)
-            made = result if isinstance(result, tuple) else (result,)
-        new.update({old._key: value for old, value in zip(node.outputs, made, strict=True)})
-    leaves, _ = body._output_leaves()
-    return [new[leaf._key] for leaf in leaves]
-
-
-def _settled(spec: Spec, number: Callable[[Any], Any]) -> Spec:
-    return spec if spec.shape is None else Spec(spec.dtype, tuple([number(size) for size in spec.shape]))
-
-
-def _stem(node: Any) -> str:
-    name: str = node.name
-    return name.rstrip("0123456789").rstrip("_") or name
-
-
-class _OfBranch(Rule):
-    """The rule of a Branch: there is none."""
-
-    def vjp(self, *args: Any) -> NoReturn:
-        raise NoRule(f"pyop.cond of a Value has no gradient rule in a graph: choose with np.where, or {_INSTEAD}")
-
-    jvp = vjp  # type: ignore[assignment]
+    return _OfLoop(loop)
 
 
 def rule_of_branch(branch: Any) -> Rule:

@@ -38,15 +38,7 @@ class Symbolic(Opened):
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns; refusals in it are raised, even if it catches them."""
-        graph: Any = self.graph
-        kept = getattr(graph, "_unrolled", None)
-        if kept is None:
-            return call_watched(twinned(f), args, kwargs)
-        graph._unrolled = None  # loops are differentiated one iteration after the other
-        try:
-            return call_watched(twinned(f), args, kwargs)
-        finally:
-            graph._unrolled = kept
+        return call_watched(twinned(f), args, kwargs)
 
     def seed(self, value: Any) -> Any:
         """The cotangent one."""

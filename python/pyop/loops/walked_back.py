@@ -1,0 +1,298 @@
+"""The derivative of a loop in reverse mode, which is two loops: one that runs it again and stores what the derivatives
+of its iterations need, one entry an iteration, and one that walks back over these.
+
+With checkpoints the loop is first written as a loop of loops, about the square root of its length each. Of the outer
+one the states are stored, and the inner ones are run again on the way back.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from math import isqrt, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core import Value
+from ..gradients.store import store
+from ..gradients.table import NoRule
+from ..gradients.unbroadcast import fit_dtype, number_of
+from ..graph.graph import Graph
+from ..graph.node_call import declared_spec
+from ..graph.sizes import apply
+from ..transforms.reverse import backward
+from .activity import Activity, check_no_effects
+from .bodies import called, copied, input_like, is_fixed, needed, new_counter, place, room, shapes_read, trip_count
+from .sums import added, gathered
+
+if TYPE_CHECKING:
+    from .node import Loop
+
+__all__ = ["walk_back"]
+
+_FEW = 4  # iterations of which each is a checkpoint
+_UNKNOWN_SIZE = 1000
+
+
+def walk_back(loop: Loop, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
+    """One cotangent for each argument of a loop's node; None for zero, and for those that are not `wanted`."""
+    check_no_effects(loop.body)
+    lower, upper, *arrays = args
+    carried, constant = arrays[: loop.carried], arrays[loop.carried :]
+    graph: Any = arrays[0].graph
+    count = _counted(graph, loop, args) if loop.conditional else trip_count(lower, upper, loop.step)
+    body, more = _by_position(loop, lower)
+    constant += more
+    only_state = loop.checkpoint and not (isinstance(count, int) and count < _FEW)
+    if only_state:
+        body, count, more = _in_segments(type(loop), body, loop.carried, count)
+        constant += more
+    found = _Back(type(loop), graph, body, count, carried, constant, only_state).run(cts, {k - 1 for k in wanted})
+    return [None, None, *found[: len(arrays)]]
+
+
+def _counted(graph: Any, loop: Loop, args: Sequence[Value]) -> Any:
+    """How many iterations a loop with a condition has: it is run for it."""
+    made = Graph(name="body")
+    inputs = [input_like(made, value) for value in loop.body.inputs]
+    done = made._add_input(declared_spec(inputs[0]), "count", True)
+    known = {old._key: new for old, new in zip(loop.body.inputs, inputs, strict=True)}
+    outputs = copied(loop.body, made, loop.body._output_leaves()[0], known)
+    cut = loop.carried
+    order = [*inputs[: cut + 1], done, *inputs[cut + 1 :]]
+    body = Graph(name="body")
+    known = {value._key: input_like(body, value) for value in order}
+    results = copied(made, body, [*outputs[:cut], done + 1, outputs[-1]], known)
+    body.output(results)
+    zero = graph.constant(np.zeros((), np.int64))
+    given = [*args[: cut + 2], zero, *args[cut + 2 :]]
+    return called(graph, type(loop)(body, cut + 1, loop.step, True), given, [*args[2 : cut + 2], zero])[-1]
+
+
+def _by_position(loop: Loop, lower: Any) -> tuple[Graph, list[Value]]:
+    """The body by which iteration it is, from 0 on, and what it reads beside what it did."""
+    first = number_of(lower)
+    leaves = loop.body._output_leaves()[0][: loop.carried]
+    if first == 0 and loop.step == 1 and not loop.conditional:
+        return loop.body, []
+    made = Graph(name="body")
+    position = new_counter(made, [loop.body])
+    inputs = [input_like(made, value) for value in loop.body.inputs[1:]]
+    more: list[Value] = []
+    start: Any = first
+    if first is None:
+        start = input_like(made, lower, "lower")
+        more = [lower]
+    number: Any = position if loop.step == 1 else position * loop.step
+    number = number if first == 0 else number + start
+    known = {old._key: new for old, new in zip(loop.body.inputs, (number, *inputs), strict=True)}
+    made.output(copied(loop.body, made, leaves, known))
+    return made, more
+
+
+def _in_segments(kind: type[Loop], body: Graph, carried: int, count: Any) -> tuple[Graph, Any, list[Value]]:
+    """The same as a loop of loops: the body of the outer one, how often that runs, and what it reads beside."""
+    made = Graph(name="body")
+    segment = new_counter(made, [body])
+    inputs = [input_like(made, value) for value in body.inputs[1:]]
+    more: list[Value] = []
+    if isinstance(count, int):
+        size: Any = isqrt(count - 1) + 1
+        times: Any = -(-count // size)
+        inside: Any = (size, count)
+    else:
+        size = np.maximum(np.ceil(np.sqrt(count)).astype(np.int64), np.int64(1))
+        times = (count + (size - 1)) // size
+        more = [size, count]
+        inside = tuple([input_like(made, value, "size") for value in more])
+    first = segment * inside[0]
+    behind = np.minimum(first + inside[0], inside[1])
+    made.output(called(made, kind(body, carried), [first, behind, *inputs], inputs[:carried]))
+    return made, times, more
+
+
+class _Back:
+    """A loop of which the body is given by position, `count` times."""
+
+    def __init__(
+        self, kind: type[Loop], graph: Any, body: Graph, count: Any,
+        carried: list[Value], constant: list[Value], only_state: bool,
+    ) -> None:  # fmt: skip
+        self.kind = kind
+        self.graph = graph
+        self.body = body
+        self.count = count
+        self.carried = carried
+        self.constant = constant
+        self.only_state = only_state
+        # Of which the derivative of an iteration reads nothing but the shape: by the node that does, and the key.
+        self.shapes: dict[tuple[int, int], Value] = {}
+
+    def run(self, cts: Sequence[Any], wanted: set[int]) -> list[Any]:
+        """The cotangents of what is carried and what stays. `wanted` are inputs of the body."""
+        n = len(self.carried)
+        inputs = [None, *self.carried, *self.constant]
+        activity = Activity(self.body, n)
+        ends = [j for j, ct in enumerate(cts) if ct is not None]
+        active = activity.varied(wanted) & activity.useful(ends)
+        kept = sorted(k for k in active if k <= n)
+        if not kept:
+            return [None] * (len(inputs) - 1)
+        read = sorted(k for k in active & wanted if k > n)
+        # One iteration and its derivative.
+        one = self.one = Graph(name="body")
+        position = new_counter(one, [self.body])
+        self.inputs = [position, *(input_like(one, value) for value in self.body.inputs[1:])]
+        known = {old._key: new for old, new in zip(self.body.inputs, self.inputs, strict=True)}
+        self.after = copied(self.body, one, self.body._output_leaves()[0][:n], known)
+        self.mark = len(one)
+        given = [input_like(one, self.after[k - 1], "ct") for k in kept]
+        sums = {k: input_like(one, self.inputs[k], "sum") for k in read}
+        parts = backward([self.after[k - 1] for k in kept], given, [self.inputs[k] for k in (*kept, *read)])
+        results: list[Any] = [
+            np.zeros_like(self.inputs[k]) if part is None else gathered(part)
+            for k, part in zip(kept, parts[: len(kept)], strict=True)
+        ]
+        results += [
+            sums[k] if part is None else added(sums[k], part) for k, part in zip(read, parts[len(kept) :], strict=True)
+        ]
+        stored = self._stored(results)
+        rooms = self._forth(stored)
+        starts = [
+            np.zeros_like(self.carried[k - 1]) if cts[k - 1] is None else fit_dtype(cts[k - 1], self.carried[k - 1])
+            for k in kept
+        ]
+        starts += [np.zeros_like(inputs[k]) for k in read]
+        made = self._back([*given, *sums.values()], results, stored, rooms, starts)
+        found = dict(zip((*kept, *read), made, strict=True))
+        return [found.get(k) if k in wanted else None for k in range(1, len(inputs))]
+
+    # --- what is stored
+
+    def _stored(self, results: Sequence[Value]) -> list[Value]:
+        """The Values of an iteration that its derivative needs."""
+        one, n = self.one, len(self.carried)
+        states = {value._key for value in self.inputs[1 : n + 1]}
+        varies = set(states)
+        for index in range(self.mark):
+            node = one[index]
+            if any(value._key in varies for value in node.inputs):
+                varies.update(value._key for value in node.outputs)
+        front = {}
+        self.shapes = {}
+        for index in needed(one, results, ()):
+            if index < self.mark:
+                continue
+            shown = shapes_read(one[index])
+            for value in one[index].inputs:
+                if value.node.index < self.mark and value._key in shown and is_fixed(value, one):
+                    self.shapes[index, value._key] = value
+                elif value.node.index < self.mark:
+                    front[value._key] = value
+        front |= {value._key: value for value in results if value.node.index < self.mark}
+        waiting = [value for key, value in front.items() if key in varies]
+        few: dict[int, Value] = {}
+        seen = set()
+        while waiting and not self.only_state:
+            value = waiting.pop()
+            if value._key in seen or value._key not in varies:
+                continue
+            seen.add(value._key)
+            if value._key in states or is_fixed(value, one):
+                few[value._key] = value
+            else:
+                waiting += value.node.inputs
+        reached = needed(one, [value for key, value in front.items() if key in varies], ())
+        whole = {
+            value._key: value for value in self.inputs[1 : n + 1] if value.node.index in reached or value._key in front
+        }
+        chosen = whole if self.only_state or _bytes(whole) < _bytes(few) else few
+        for value in chosen.values():
+            if not is_fixed(value, one):
+                raise NoRule(
+                    f"the derivative of a loop stores what it carries, and of that dtype or shape is not known "
+                    f"({value.spec}): give its start a dtype and a shape"
+                )
+        return list(chosen.values())
+
+    # --- the two loops
+
+    def _forth(self, stored: list[Value]) -> list[Value]:
+        """Run the loop again, and return what it has stored."""
+        if not stored:
+            return []
+        n, body = len(self.carried), Graph(name="body")
+        number = new_counter(body, [self.one])
+        states = [input_like(body, value) for value in self.inputs[1 : n + 1]]
+        known_size = self.count if isinstance(self.count, int) else None
+        count = self.graph.constant(np.asarray(self.count, np.int64)) if known_size is not None else self.count
+        rooms = [
+            apply(
+                room, (count, value.dtype, tuple(value.shape or ()), known_size), {},
+                _room_spec(value, known_size), name="room", scalar=False, graph=self.graph,
+            )
+            for value in stored
+        ]  # fmt: skip
+        held = [input_like(body, value, "room") for value in rooms]
+        rest = [input_like(body, value) for value in self.inputs[n + 1 :]]
+        known = {old._key: new for old, new in zip(self.inputs, (number, *states, *rest), strict=True)}
+        made = copied(self.one, body, [*self.after, *stored], known)
+        where = place(number)
+        after = [
+            apply(store, (whole, item, where, (), bool(item._is_scalar)), {}, whole.spec, name="store", scalar=False)
+            for whole, item in zip(held, made[n:], strict=True)
+        ]
+        body.output([*made[:n], *after])
+        loop = self.kind(body, n + len(rooms))
+        starts = [*self.carried, *rooms]
+        return called(self.graph, loop, [_count(0), _count(self.count), *starts, *self.constant], starts)[n:]
+
+    def _back(
+        self, given: list[Value], results: list[Value], stored: list[Value], rooms: list[Value], starts: list[Any]
+    ) -> list[Value]:
+        n, body = len(self.carried), Graph(name="body")
+        number = new_counter(body, [self.one])
+        now = [input_like(body, value) for value in given]
+        held = [input_like(body, value, "room") for value in rooms]
+        rest = [input_like(body, value) for value in self.inputs[n + 1 :]]
+        known = {old._key: new for old, new in zip(given, now, strict=True)}
+        known |= {old._key: new for old, new in zip(self.inputs[n + 1 :], rest, strict=True)}
+        known[self.inputs[0]._key] = number
+        where = place(number)
+        for value, whole in zip(stored, held, strict=True):
+            scalar = value.shape == ()
+            item = apply(operator.getitem, (whole, where), {}, declared_spec(value), name="item", scalar=scalar)
+            known[value._key] = item
+        blanks = {value.spec: value for value in (*rest, *now)}
+        blanks |= {spec: self._blank(body, spec) for spec in {x.spec for x in self.shapes.values()} - blanks.keys()}
+        instead = {where: blanks[value.spec] for where, value in self.shapes.items()}
+        body.output(copied(self.one, body, results, known, instead))
+        loop = self.kind(body, len(given), -1)
+        last = self.count - 1
+        inputs = [_count(last), _count(-1), *starts, *rooms, *self.constant]
+        return called(self.graph, loop, inputs, starts)
+
+    def _blank(self, body: Graph, spec: Any) -> Value:
+        """What has the shape of a Value that is read for nothing else."""
+        if all(isinstance(size, int) for size in spec.shape):
+            return body.constant(np.zeros(spec.shape, spec.dtype))
+        made: Value = apply(np.zeros, (spec.shape, spec.dtype), {}, spec, name="zeros", graph=body)
+        return made
+
+
+def _count(number: Any) -> Any:
+    return number if type(number) is Value else np.asarray(number, np.int64)
+
+
+def _room_spec(value: Value, count: Any) -> Any:
+    spec = declared_spec(value)
+    return type(spec)(spec.dtype, (count, *(spec.shape or ())))
+
+
+def _bytes(values: dict[int, Value]) -> int:
+    found = 0
+    for value in values.values():
+        sizes = [size if isinstance(size, int) else _UNKNOWN_SIZE for size in value.shape or (None,)]
+        found += prod(sizes) * (8 if value.dtype is None else value.dtype.itemsize)
+    return found
