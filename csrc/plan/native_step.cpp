@@ -14,6 +14,8 @@ Fallback Fallback::of_node(const Graph& g, uint32_t node) {
     return fallback;
 }
 
+bool NativeStep::record(TapeBuilder&, const TapeValue*, TapeValue*) const { return false; }
+
 int Fallback::call(const Graph& g, PyObject* const* inputs, PyObject** results) const {
     std::vector<std::vector<Ref>> made(nodes.size());
     for (size_t m = 0; m < nodes.size(); ++m) {

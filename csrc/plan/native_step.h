@@ -41,6 +41,9 @@ struct StepContext {
     PyObject** const* holders = nullptr;  // by input: where a dying one may be taken from, by a step that `takes()`
 };
 
+class TapeBuilder;
+struct TapeValue;
+
 class NativeStep {
   public:
     NativeStep() = default;
@@ -54,6 +57,10 @@ class NativeStep {
     // `inputs` are borrowed and may be anything; `results` receives new references. Attached threads; reentrant.
     // 1: done; 0: not this way, nothing stored and no error set; -1: error set, nothing stored.
     virtual int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const = 0;
+
+    // Writes down what `run` does for single numbers and elements of arrays (plan/tape/), if it is that. False: it is
+    // not, and what was written down is to be thrown away.
+    virtual bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const;
 
     // For Plan.explain(): what runs for member `i`, in a few words ("kernel multiply+add of float64").
     virtual std::string describe(size_t member) const = 0;

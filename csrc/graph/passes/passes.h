@@ -11,13 +11,13 @@
 
 namespace pyop {
 
-enum class Pass : uint8_t { Prune, Merge, Casts, Fold, Loops, Fuse, Views, Schedule, InPlace };
+enum class Pass : uint8_t { Prune, Merge, Casts, Fold, Loops, Fuse, Views, Schedule, InPlace, Tape };
 
 struct PassInfo {
     std::string_view name, does;
 };
 
-inline constexpr std::array<PassInfo, 9> kPasses{{
+inline constexpr std::array<PassInfo, 10> kPasses{{
     {"prune", "leaves out what no output needs"},
     {"merge", "lets equal stateless calls be one"},
     {"casts", "leaves out conversions that change nothing and converts inside the loops that read"},
@@ -27,6 +27,7 @@ inline constexpr std::array<PassInfo, 9> kPasses{{
     {"views", "reshapes, transposes and slices without calling Python"},
     {"schedule", "runs each call shortly before its results are needed"},
     {"in-place", "writes results over arrays that nobody reads any more"},
+    {"tape", "runs loops over single elements and numbers as a tape of operations"},
 }};
 
 // A set of passes.

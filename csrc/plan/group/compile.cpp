@@ -60,9 +60,10 @@ class GroupCompiler {
 
   private:
     void add(const GroupIr::Operation& from, std::vector<uint32_t>& reads) {
-        LoopGroup::Operation op{from.kernel, from.kernel ? nullptr : from.loop.get(),
-                                from.member, static_cast<uint8_t>(from.operands.size()),
-                                true,        {}};
+        LoopGroup::Operation op{from.kernel,  from.kernel ? nullptr : from.loop.get(),
+                                from.member,  static_cast<uint8_t>(from.operands.size()),
+                                true,         from.does,
+                                from.element, {}};
         // Results get their blocks before the inputs give theirs back: loops do not work in place.
         for (size_t k = 0; k < from.operands.size(); ++k) {
             LoopGroup::Stream& stream = code_.streams[op.streams[k] = stream_of_[from.operands[k]]];

@@ -37,6 +37,7 @@ class LoopGroup final : public NativeStep {
     LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& combined, std::vector<Ref> numbers);
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override;
     std::string describe(size_t member) const override;
     size_t scratch_bytes() const override { return static_cast<size_t>(block_bytes_) * n_blocks_; }
 
@@ -55,6 +56,8 @@ class LoopGroup final : public NativeStep {
         uint16_t member;
         uint8_t n_operands;
         bool test_flags;  // after it: the next one may clear them, or it is the last of a block
+        pyop::Operation does;  // of a kernel; None if it is another
+        Element element;
         std::array<uint16_t, kMaxOperands> streams;
     };
     struct Stream {

@@ -5,6 +5,7 @@
 #include "plan/execute.h"
 #include "plan/steps/part.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
 #include "runtime/up_calls.h"
@@ -44,6 +45,10 @@ class BranchStep final : public NativeStep {
             return -1;
         }
         return 1;
+    }
+
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        return tape.branch(inputs[0], *yes.program, *no.program, inputs + 1, results);
     }
 
     std::string describe(size_t) const override {

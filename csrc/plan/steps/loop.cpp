@@ -11,6 +11,7 @@
 #include "plan/execute.h"
 #include "plan/steps/part.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/loop_tape.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
@@ -59,7 +60,20 @@ class LoopStep final : public NativeStep {
         for (size_t k = 1; k < n; ++k)
             if (take(feeds[k], inputs, k, context) < 0) return -1;
         unsigned until_signals = kUntilSignals;
+        npy_intp by_steps = 0;  // so many iterations that the tape could not do
+        unsigned leaves = 0;
         for (; step > 0 ? i < end : i > end;) {
+            if (tape_ && by_steps == 0 && leaves < kMostLeaves) {
+                const LoopTape::Outcome done = tape_->run(feeds.data(), i, end);
+                if (done == LoopTape::Outcome::Failed) {
+                    note_iteration(i);
+                    return -1;
+                }
+                if (done != LoopTape::Outcome::Left) break;
+                ++leaves;
+                by_steps = LoopTape::kStretch;
+            }
+            by_steps -= by_steps > 0;
             if (set_counter(feeds[0], i) < 0) return -1;
             const int goes_on = test.program ? holds(feeds.data()) : 1;
             if (goes_on == 0) break;
@@ -74,14 +88,18 @@ class LoopStep final : public NativeStep {
 
     std::string describe(size_t) const override {
         const Program& p = *body.program;
-        return "loop of " + std::to_string(p.instructions.size()) + " instructions" +
-               (has_python_ ? ", not all of them native" : "");
+        std::string text = "loop of " + std::to_string(p.instructions.size()) + " instructions";
+        if (tape_) text += ", a tape of " + std::to_string(tape_->n_operations()) + " operations";
+        return text + (has_python_ ? ", not all of them native" : "");
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        return tape.loop(*body.program, test.program, n_carried, step, inputs, results);
     }
     bool may_overwrite() const override { return true; }
     bool takes() const override { return true; }
 
     // Reads from the program what a run need not find out.
-    void prepare() {
+    void prepare(bool with_tape) {
         const Program& p = *body.program;
         has_python_ = has_python(p);
         for (const Feed& feed : p.feeds) lends_ |= feed.lent_slot != kNoSlot;
@@ -94,6 +112,9 @@ class LoopStep final : public NativeStep {
                     steals_[j] = false;
             written_[j] = !o.constant() && overwrites(p, o.index());
         }
+        if (with_tape && !lends_) tape_ = LoopTape::make(p, test.program, n_carried, step);
+        for (size_t j = 0; tape_ && j < n_carried; ++j)
+            if (tape_->writes(1 + j)) written_[j] = true;
     }
 
     Part body, test;  // the condition is empty for a loop that only counts
@@ -203,7 +224,10 @@ class LoopStep final : public NativeStep {
         if (note) note_pending(note.get());
     }
 
+    static constexpr unsigned kMostLeaves = 4;  // then it is a loop for the steps
+
     NodeCaller caller_;
+    std::unique_ptr<LoopTape> tape_;  // of all that an iteration does; null if it is more than a tape can
     bool lends_ = false;
     bool has_python_ = false;
     std::vector<bool> steals_;   // by what is carried: it is the only output in its slot
@@ -226,7 +250,7 @@ int make_loop_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     made->step = stride;
     if (made->body.program->concurrent || made->body.program->feeds.size() + 1 != node.inputs().size()) return 0;
     if (made->body.program->outputs.size() < made->n_carried || node.n_outputs() != made->n_carried) return 0;
-    made->prepare();
+    made->prepare(r.request.passes.has(Pass::Tape));
     step = std::move(made);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "graph/argument.h"
 #include "graph/passes/rewrite.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -64,6 +65,39 @@ class NumberStep final : public NativeStep {
         if (!results[0]) return -1;
         *static_cast<double*>(PyArray_DATA(as_array(results[0]))) = result;
         return 1;
+    }
+
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        PyArray_Descr* dtype = PyArray_DescrFromType(NPY_DOUBLE);  // lives for ever
+        Py_DECREF(dtype);
+        TapeValue x[2];
+        for (size_t k = 0; k < 2; ++k) {
+            x[k] = operands_[k].input < 0 ? tape.constant(&operands_[k].number, dtype) : inputs[operands_[k].input];
+            if (!x[k].is_number(dtype)) return false;
+        }
+        results[0] = tape.number_new(dtype);
+        switch (does_) {
+            case Arithmetic::Add:
+                return tape.operation(TapeOp::AddF64, results[0], x[0], x[1]);
+            case Arithmetic::Subtract:
+                return tape.operation(TapeOp::SubtractF64, results[0], x[0], x[1]);
+            case Arithmetic::Multiply:
+                return tape.operation(TapeOp::MultiplyF64, results[0], x[0], x[1]);
+            case Arithmetic::Divide:
+                return tape.operation(TapeOp::DivideCheckedF64, results[0], x[0], x[1]);
+            case Arithmetic::Negative:
+                return tape.operation(TapeOp::NegativeF64, results[0], x[0], x[1]);
+            case Arithmetic::Absolute:
+                return tape.operation(TapeOp::AbsoluteF64, results[0], x[0], x[1]);
+            case Arithmetic::Positive:
+                return tape.move(results[0], x[0]);
+            default:
+                break;
+        }
+        const auto step = [](const void* self, const TapeCell* a, const TapeCell* b, TapeCell* result) {
+            return static_cast<const NumberStep*>(self)->compute(a->F64, b->F64, result->F64);
+        };
+        return tape.compute(step, this, results[0], x[0], x[1]);
     }
 
     std::string describe(size_t) const override {

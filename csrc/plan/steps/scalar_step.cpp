@@ -5,15 +5,18 @@
 #include <cfenv>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "array/loop/fp_flags.h"
 #include "array/loop/number_types.h"
 #include "array/memory/recycle.h"
 #include "graph/argument.h"
 #include "graph/passes/rewrite.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
@@ -88,6 +91,35 @@ class ScalarStep final : public NativeStep {
         if (!results[0]) return -1;
         *static_cast<T*>(PyArray_DATA(as_array(results[0]))) = result;
         return 1;
+    }
+
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        PyArray_Descr* dtype = PyArray_DescrFromType(type_num_);  // lives for ever
+        Py_DECREF(dtype);
+        TapeValue x[2];
+        for (size_t k = 0; k < 2; ++k) {
+            const Operand& o = operands_[k];
+            const T known = std::is_floating_point_v<T> ? static_cast<T>(o.real) : static_cast<T>(o.whole);
+            x[k] = o.input < 0 ? tape.constant(&known, dtype) : inputs[o.input];
+            if (!x[k].is_number(dtype)) return false;
+        }
+        results[0] = tape.number_new(dtype);
+        if constexpr (std::is_same_v<T, int64_t>) {
+            if (does_ == Scalar::Add) return tape.operation(TapeOp::AddCheckedI64, results[0], x[0], x[1]);
+            if (does_ == Scalar::Subtract) return tape.operation(TapeOp::SubtractCheckedI64, results[0], x[0], x[1]);
+            if (does_ == Scalar::Multiply) return tape.operation(TapeOp::MultiplyCheckedI64, results[0], x[0], x[1]);
+        }
+        const auto step = [](const void* self, const TapeCell* a, const TapeCell* b, TapeCell* result) {
+            const int raised = all_fp_errors();
+            T given[2], made;
+            std::memcpy(&given[0], a, sizeof(T));
+            std::memcpy(&given[1], b, sizeof(T));
+            if (raised || !compute<T>(static_cast<const ScalarStep*>(self)->does_, given[0], given[1], made))
+                return false;
+            std::memcpy(result, &made, sizeof(T));
+            return true;
+        };
+        return tape.compute(step, this, results[0], x[0], x[1]);
     }
 
     std::string describe(size_t) const override {

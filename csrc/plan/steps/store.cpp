@@ -11,6 +11,7 @@
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
 #include "plan/steps/view_reading.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
 #include "runtime/stack_array.h"
 #include "runtime/up_calls.h"
@@ -68,6 +69,12 @@ class StoreStep final : public NativeStep {
         }
         results[0] = result.release();
         return 1;
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        const TapeValue element = value < 0 ? tape.constant(constant, dtype) : inputs[value];
+        if (inputs[source].kind != TapeValue::Array || inputs[source].dtype != dtype) return false;
+        if (index >= 0) return tape.store(inputs[source], inputs[index], element, results[0]);
+        return places && tape.store(inputs[source], *places, sizes, inputs, element, results[0]);
     }
     std::string describe(size_t) const override { return "writes in place, or into a copy"; }
     bool may_overwrite() const override { return true; }

@@ -10,6 +10,7 @@
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
 
 namespace pyop {
@@ -96,6 +97,9 @@ class TakeStep final : public NativeStep {
         if (!inside || (outer == 0 && count > 0)) return 0;
         results[0] = result.release();
         return 1;
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        return is_item && !fixed && tape.load(inputs[source], inputs[index], results[0]);
     }
     std::string describe(size_t) const override { return "picks elements"; }
 

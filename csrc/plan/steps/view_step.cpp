@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/stack_array.h"
 
 namespace pyop {
@@ -117,6 +118,10 @@ int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext
         return done;
     }
     return 1;
+}
+
+bool ViewStep::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const {
+    return places_ && tape.load(inputs[view_.input], *places_, view_.sizes, inputs, results[0]);
 }
 
 std::string ViewStep::describe(size_t member) const {

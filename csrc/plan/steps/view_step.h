@@ -18,6 +18,7 @@ class ViewStep final : public NativeStep {
         places_ = alone && view_.recipes[0].copies_item ? view_.recipes[0].places() : nullptr;
     }
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override;
     std::string describe(size_t member) const override;
 
   private:

@@ -1,0 +1,158 @@
+// plan/tape/loop_tape.cpp: makes the tape of a body, and runs it on the arrays at hand.
+#include "plan/tape/loop_tape.h"
+
+#include <algorithm>
+
+#include "array/loop/fp_flags.h"
+#include "plan/program.h"
+#include "runtime/stack_array.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr unsigned kUntilSignals = 1 << 12;  // stretches
+
+// Whether np.errstate ignores all of these flags.
+bool are_ignored(int flags) {
+    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+    Ref state = numpy ? Ref::steal(PyObject_CallMethod(numpy.get(), "geterr", nullptr)) : Ref();
+    bool all = state && PyDict_Check(state.get());
+    const auto ignored = [&](int flag, const char* name) {
+        if (!(flags & flag) || !all) return;
+        PyObject* how = PyDict_GetItemString(state.get(), name);
+        all = how && PyUnicode_Check(how) && PyUnicode_CompareWithASCIIString(how, "ignore") == 0;
+    };
+    ignored(FE_DIVBYZERO, "divide");
+    ignored(FE_OVERFLOW, "over");
+    ignored(FE_UNDERFLOW, "under");
+    ignored(FE_INVALID, "invalid");
+    if (PyErr_Occurred()) PyErr_Clear();
+    return all;
+}
+
+uint64_t trips(npy_intp i, npy_intp end, npy_intp step) {
+    const auto u = [](npy_intp x) { return static_cast<uint64_t>(x); };
+    if (step > 0) return i < end ? (u(end) - u(i) - 1) / u(step) + 1 : 0;
+    return i > end ? (u(i) - u(end) - 1) / (0 - u(step)) + 1 : 0;
+}
+
+}  // namespace
+
+std::unique_ptr<LoopTape> LoopTape::make(const Program& body, const Program* test, size_t n_carried, npy_intp step) {
+    TapeBuilder builder;
+    auto made = std::make_unique<LoopTape>();
+    PyArray_Descr* const intp = PyArray_DescrFromType(NPY_INTP);  // lives for ever
+    Py_DECREF(intp);
+    std::vector<TapeValue> feeds{builder.number_new(intp)};
+    for (size_t k = 1; k < body.feeds.size(); ++k) {
+        const Feed& feed = body.feeds[k];
+        TapeValue value;
+        if (feed.dtype && feed.ndim == 0) value = builder.number_new(feed.dtype);
+        if (feed.dtype && feed.ndim > 0) value = builder.array_new(feed.dtype, feed.ndim, k <= n_carried);
+        // What nobody reads may be anything.
+        if (value.kind == TapeValue::None && (k <= n_carried || feed.slot != kNoSlot)) return nullptr;
+        feeds.push_back(value);
+    }
+    made->left_ = builder.cells_new(1);
+    size_t stop;
+    if (!builder.iteration(body, test, n_carried, feeds, stop)) return nullptr;
+    builder.emit(TapeOp::Next, feeds[0].cell, made->left_, 0, step);
+    if (test) {
+        builder.jump_here(stop);
+        builder.emit(TapeOp::Stop, 0, 0, 0);
+    }
+    for (const TapeValue& value : feeds)
+        made->bound_.push_back({value, value.kind == TapeValue::Array && builder.was_written(value)});
+    made->n_carried_ = n_carried;
+    made->step_ = step;
+    made->tape_ = builder.finish();
+    return made;
+}
+
+bool LoopTape::bind(PyObject* const* feeds, TapeCell* cells) const {
+    for (size_t k = 1; k < bound_.size(); ++k) {
+        const TapeValue& value = bound_[k].value;
+        if (value.kind == TapeValue::None) continue;
+        if (!is_exact_array(feeds[k])) return false;
+        PyArrayObject* a = as_array(feeds[k]);
+        if (PyArray_DESCR(a) != value.dtype || PyArray_NDIM(a) != value.ndim || !PyArray_ISALIGNED(a)) return false;
+        TapeCell* cell = cells + value.cell;
+        if (value.kind == TapeValue::Number) {
+            std::memcpy(cell, PyArray_DATA(a), static_cast<size_t>(PyDataType_ELSIZE(value.dtype)));
+            continue;
+        }
+        if (bound_[k].written && !PyArray_ISWRITEABLE(a)) return false;
+        cell++->data = PyArray_BYTES(a);
+        for (int d = 0; d < value.ndim; ++d) {
+            cell++->I64 = PyArray_DIM(a, d);
+            cell++->I64 = PyArray_STRIDE(a, d);
+        }
+    }
+    return true;
+}
+
+// What is carried on as a number, in an array of its own.
+int LoopTape::hand_over(PyObject** feeds, const TapeCell* cells) const {
+    for (size_t k = 1; k <= n_carried_; ++k) {
+        const TapeValue& value = bound_[k].value;
+        if (value.kind != TapeValue::Number) continue;
+        PyArray_Descr* const dtype = value.dtype;
+        Py_INCREF(dtype);
+        PyObject* made = PyArray_NewFromDescr(&PyArray_Type, dtype, 0, nullptr, nullptr, nullptr, 0, nullptr);
+        if (!made) return -1;
+        std::memcpy(PyArray_DATA(as_array(made)), cells + value.cell, static_cast<size_t>(PyDataType_ELSIZE(dtype)));
+        Py_XSETREF(feeds[k], made);
+    }
+    return 0;
+}
+
+LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) const {
+    StackArray<TapeCell, 256> memory(tape_.cells.size() + 1);
+    TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
+    std::copy(tape_.cells.begin(), tape_.cells.end(), cells);
+    if (!bind(feeds, cells)) return Outcome::Left;
+    StackArray<uint16_t, 32> kept(2 * n_carried_);  // cells of numbers
+    size_t n_kept = 0;
+    for (size_t k = 1; k <= n_carried_; ++k) {
+        const TapeValue& value = bound_[k].value;
+        if (value.kind != TapeValue::Number) continue;
+        kept[n_kept++] = value.cell;
+        if (PyDataType_ELSIZE(value.dtype) > 8) kept[n_kept++] = static_cast<uint16_t>(value.cell + 1);
+    }
+    StackArray<TapeCell, 32> before(n_kept);
+    TapeJournal journal;
+    int ignored = 0;
+    unsigned until_signals = kUntilSignals;
+    if (all_fp_errors()) clear_all_fp_errors();
+    TapeCell& number = cells[bound_[0].value.cell];
+    number.I64 = i;
+    for (uint64_t left = trips(i, end, step_); left > 0;) {
+        const uint64_t stretch = std::min<uint64_t>(left, kStretch);
+        for (size_t k = 0; k < n_kept; ++k) before[k] = cells[kept[k]];
+        journal.mark();
+        cells[left_].U64 = stretch;
+        TapeEnd end_of_stretch = interpret(tape_.code.data(), cells, journal);
+        if (end_of_stretch == TapeEnd::Failed) return Outcome::Failed;
+        if (const int flags = tape_.calls_loops ? all_fp_errors() : fp_errors(); PYOP_UNLIKELY(flags != 0)) {
+            if ((flags & ~ignored) && !are_ignored(flags)) end_of_stretch = TapeEnd::Left;
+            ignored |= flags;
+            clear_all_fp_errors();
+        }
+        if (PYOP_UNLIKELY(end_of_stretch == TapeEnd::Left)) {
+            journal.undo();
+            for (size_t k = 0; k < n_kept; ++k) cells[kept[k]] = before[k];
+            return hand_over(feeds, cells) < 0 ? Outcome::Failed : Outcome::Left;
+        }
+        i = number.I64;
+        left -= stretch;
+        if (end_of_stretch == TapeEnd::Stopped) break;
+        if (PYOP_UNLIKELY(--until_signals == 0)) {
+            until_signals = kUntilSignals;
+            if (PyErr_CheckSignals() < 0) return Outcome::Failed;
+        }
+    }
+    return hand_over(feeds, cells) < 0 ? Outcome::Failed : Outcome::Over;
+}
+
+}  // namespace pyop

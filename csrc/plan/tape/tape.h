@@ -1,0 +1,137 @@
+// plan/tape/tape.h: Tape, a program over single numbers: registers, elements of arrays, counted loops and branches.
+//
+//     steps of a body  →  NativeStep::record  →  TapeBuilder  →  Tape  →  interpret
+//
+// A step over arrays of no dimension costs some fifty nanoseconds, most of it for the array. On a tape a number lives
+// in a cell, and an operation costs one or two.
+//
+// A tape does only what nobody can notice. Where an index is out of bounds, or something is to be divided by zero, it
+// ends with TapeEnd::Left; the caller puts everything back as it was when it began (TapeJournal) and lets the steps do
+// it, with NumPy's warnings and errors. Floating-point flags are left for the caller to look at.
+//
+// A tape is immutable; each run has cells and a journal of its own. It runs attached, and borrows from the program it
+// was made of (loops of NumPy, steps), which lives as long.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "array/loop/strided_loop.h"
+#include "kernels/kernel.h"
+#include "plan/tape/tape_ops.h"
+
+namespace pyop {
+
+// A number, or a word of the place of an array. What takes 16 bytes has two, the first of them even.
+union TapeCell {
+    uint8_t Bool, U8;
+    int8_t I8;
+    int16_t I16;
+    uint16_t U16;
+    int32_t I32;
+    uint32_t U32;
+    int64_t I64;
+    uint64_t U64;
+    float F32;
+    double F64;
+    char* data;
+};
+
+enum class TapeOp : uint16_t {
+#define X(name, element) name##element,
+    PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_CHECKED(X)
+#undef X
+#define X(from, to) From##from##To##to,
+        PYOP_TAPE_CASTS(X)
+#undef X
+#define X(name) name,
+            PYOP_TAPE_OTHERS(X)
+#undef X
+};
+
+// A call of a kernel or of one of NumPy's loops for one element, or of a step for one number.
+struct TapeCall {
+    using Function = bool(const void* self, const TapeCell* x, const TapeCell* y, TapeCell* result);
+
+    Kernel kernel = nullptr;
+    const StridedLoop* loop = nullptr;
+    Function* function = nullptr;  // false: leave
+    const void* self = nullptr;
+    bool may_fail = false;  // the loop may set a Python error
+    std::vector<uint16_t> cells;  // inputs, then outputs
+    std::vector<npy_intp> strides;
+};
+
+struct TapeInstruction {
+    TapeOp op;
+    uint16_t a, b, c;  // cells, mostly: the result and the operands
+    union {
+        int64_t number;
+        const TapeCall* call;
+        struct {
+            uint16_t d;
+            int16_t e;
+            int32_t f;
+        } more;
+    };
+};
+static_assert(sizeof(TapeInstruction) == 16);
+
+// What stores have overwritten since the last mark, to be put back.
+class TapeJournal {
+  public:
+    struct Entry {
+        char* at;
+        uint64_t old;
+        size_t size;
+    };
+
+    TapeJournal() : top_(first_), limit_(first_ + kFirst) {}
+    TapeJournal(const TapeJournal&) = delete;
+    TapeJournal& operator=(const TapeJournal&) = delete;
+
+    template <size_t size>
+    void note(char* at) {
+        if (__builtin_expect(top_ == limit_, 0)) grow();
+        uint64_t old = 0;
+        std::memcpy(&old, at, size);
+        *top_++ = {at, old, size};
+    }
+    void mark() { top_ = begin(); }
+    void undo() {
+        for (Entry* first = begin(); top_ != first;) {
+            --top_;
+            std::memcpy(top_->at, &top_->old, top_->size);
+        }
+    }
+    size_t size() { return static_cast<size_t>(top_ - begin()); }
+
+  private:
+    static constexpr size_t kFirst = 64;
+    Entry* begin() { return more_ ? more_.get() : first_; }
+    void grow();
+
+    Entry first_[kFirst];
+    std::unique_ptr<Entry[]> more_;
+    Entry *top_, *limit_;
+};
+
+struct Tape {
+    std::vector<TapeInstruction> code;
+    std::vector<std::unique_ptr<TapeCall>> calls;
+    std::vector<TapeCell> cells;  // as a run finds them
+    bool calls_loops = false;     // these may raise flags that only all_fp_errors() sees
+};
+
+enum class TapeEnd {
+    Done,     // all iterations that were asked for
+    Stopped,  // the condition of the loop does not hold
+    Left,     // not this way: put back what was written
+    Failed,   // a signal has raised: a Python error is set
+};
+
+TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal);
+
+}  // namespace pyop

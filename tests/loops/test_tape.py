@@ -1,0 +1,263 @@
+"""Loops over single elements on a tape (csrc/plan/tape): the bits, warnings and errors of the function itself."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import signal
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyop
+
+from . import scalar_programs
+from .compare import equal
+from .scalar_programs import outcome
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=40)
+TABLE = RNG.normal(size=(12, 12))
+
+
+def ewma(x):
+    out = np.empty_like(x)
+    out[0] = x[0]
+    for t in range(1, len(x)):
+        out[t] = 0.25 * x[t] + 0.75 * out[t - 1]
+    return out
+
+
+def thomas(x):
+    n = len(x)
+    c, d, y = np.zeros(n), np.zeros(n), np.zeros(n)
+    for i in range(1, n):
+        m = 2.5 - x[i] * c[i - 1]
+        c[i] = x[i] / m
+        d[i] = (x[i] - d[i - 1]) / m
+    y[-1] = d[-1]
+    for i in range(n - 2, -1, -1):
+        y[i] = d[i] - c[i] * y[i + 1]
+    return y
+
+
+def carried_number(x):
+    s = x[0]
+    for i in range(len(x)):
+        s = s * 0.5 + x[i]
+    return s
+
+
+def seidel(a):
+    n = len(a)
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            a[i, j] = (a[i - 1, j] + a[i, j - 1] + a[i, j + 1] + a[i + 1, j]) / 4.0
+
+
+def with_functions(x):
+    y = x * 1.0
+    for i in range(1, len(x)):
+        y[i] = np.exp(-np.abs(y[i - 1])) + np.sin(x[i]) * np.sqrt(x[i] * x[i]) + np.arctan2(x[i], 2.0)
+    return y
+
+
+def chosen(x):
+    y = np.zeros_like(x)
+    for i in range(len(x)):
+        y[i] = np.where(x[i] > 0.0, np.maximum(x[i], 0.5), np.minimum(x[i - 1], x[i]))
+    return y
+
+
+def counted(x):
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        y[i] = x[-i] * i
+    return y
+
+
+def divides(x):
+    y = x * 1.0
+    for i in range(1, len(x)):
+        y[i] = x[i] / x[i - 1]
+    return y
+
+
+def grows(x):
+    y = x * 1.0
+    for i in range(1, len(x)):
+        y[i] = y[i - 1] * 1e30
+    return y
+
+
+def out_of_bounds(x):
+    y = x * 1.0
+    for i in range(50):
+        y[i] = y[i] * 0.5
+    return y
+
+
+def nine(x):
+    y = x * 1.0
+    for i in range(1, 9):
+        y[i] = y[-i] * 0.5 + x[i]
+    return y
+
+
+def sums(k):
+    total = np.zeros_like(k)
+    for i in range(1, len(k)):
+        total[i] = total[i - 1] + k[i] * k[i]
+    return total
+
+
+PROGRAMS: dict[str, tuple[Any, list[Any]]] = {
+    "ewma": (ewma, [X]),
+    "thomas": (thomas, [X]),
+    "a number": (carried_number, [X]),
+    "seidel": (seidel, [TABLE]),
+    "functions": (with_functions, [X]),
+    "where": (chosen, [X]),
+    "counter": (counted, [X]),
+    "integers": (sums, [np.arange(20)]),
+    "small integers": (sums, [np.arange(20, dtype=np.int8)]),
+    "single": (ewma, [X.astype(np.float32)]),
+    "complex": (ewma, [X + 1j]),
+    "strided": (ewma, [np.repeat(X, 2)[::2]]),
+    "backwards": (ewma, [X[::-1]]),
+    "fortran": (seidel, [np.asfortranarray(TABLE)]),
+    "nan": (chosen, [np.where(np.arange(40) % 7 == 0, np.nan, X)]),
+    "denormal": (ewma, [X * 1e-310]),
+}
+WAYS: dict[str, dict[str, Any]] = {"compiled": {}, "threads": {"threads": 2}, "slow": {"optimize": False}}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bits_of_the_function(name, way):
+    program, args = PROGRAMS[name]
+    f = pyop.compile(program, **WAYS[way])
+    for _ in range(3):
+        wanted, found = (outcome(g, args, {}) for g in (program, f))
+        assert equal(found[:2], wanted[:2])
+        assert found[2] == wanted[2]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "complex"])
+def test_it_is_a_tape(name):
+    program, args = PROGRAMS[name]
+    args = [x.copy("K") for x in args]
+    f = pyop.compile(program)
+    f(*args)
+    assert "tape of" in str(f.plan_for(*args).explain())
+    steps = pyop.compile(program, disable=["tape"])
+    steps(*args)
+    assert "tape of" not in str(steps.plan_for(*args).explain())
+
+
+@pytest.mark.parametrize("state", [{}, {"all": "warn"}, {"all": "raise"}, {"all": "ignore"}, {"over": "raise"}])
+@pytest.mark.parametrize("program", [divides, grows, out_of_bounds, with_functions])
+def test_errors_and_warnings_in_the_middle(program, state):
+    x = np.ones(40)
+    x[[3, 20, 33]] = 0.0
+    f = pyop.compile(program)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(IndexError):
+            f(x.copy())
+    for _ in range(2):
+        wanted, found = (outcome(g, [x], state) for g in (program, f))
+        assert type(wanted[0]) is type(found[0])
+        assert equal(found[1], wanted[1])
+        assert found[2] == wanted[2]
+        assert wanted[0] == found[0] if isinstance(wanted[0], str) else equal(wanted[0], found[0])
+
+
+def test_the_iteration_that_raised_is_named():
+    with pytest.raises(IndexError, match="index 40 is out of bounds") as raised:
+        pyop.compile(out_of_bounds)(X)
+    assert any("in the iteration 40 of" in note for note in getattr(raised.value, "__notes__", [])) or not hasattr(
+        raised.value, "add_note"
+    )
+
+
+def test_arguments_that_are_one_array():
+    def f(a, b):
+        for i in range(1, len(a)):
+            a[i] = b[i - 1] + 1.0
+
+    for make in (lambda: (X.copy(),) * 2, lambda: (lambda x: (x[1:], x[:-1]))(X.copy()), lambda: (X.copy(), X.copy())):
+        g = pyop.compile(f)
+        for _ in range(3):
+            wanted, found = make(), make()
+            f(*wanted)
+            g(*found)
+            assert equal(found, wanted)
+
+
+def test_what_is_read_behind_the_write_is_what_was_there():
+    def f(x):
+        y = x * 1.0
+        last = x[0]
+        for i in range(1, len(x)):
+            before = y[i]
+            y[i] = last * 0.5
+            last = before
+        return y, last
+
+    assert equal(pyop.compile(f)(X), f(X))
+
+
+def test_no_iterations():
+    def f(x):
+        y = x * 1.0
+        s = 2.5
+        for i in range(len(x), 50):
+            y[i] = s
+            s = s * y[i]
+        return y, s
+
+    for n in (50, 51, 42, 49):
+        x = np.linspace(0.0, 1.0, n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted, found = (outcome(g, [x], {}) for g in (f, pyop.compile(f)))
+        assert wanted[0] == found[0] if isinstance(wanted[0], str) else equal(found[0], wanted[0])
+
+
+def test_named_sizes_and_pickles():
+    f = pyop.compile(nine, "float64[n]")
+    for n in (9, 40, 10):
+        assert equal(f(X[:n]), nine(X[:n]))
+    plan = f.plan_for(X)
+    assert "tape of" in str(plan.explain())
+    assert equal(pickle.loads(pickle.dumps(plan))(X), nine(X))
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        f(X[:5])
+
+
+def test_a_long_tape_looks_for_signals():
+    def f(x):
+        for _ in range(100_000):
+            for i in range(1, len(x)):
+                x[i] = x[i - 1] * 0.5 + 1.0
+        return x
+
+    g = pyop.compile(f)
+    x = np.zeros(2000)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        g(x)
+    timer.join()
+
+
+def test_random_programs():
+    tapes = [0, 0]
+    found = [scalar_programs.difference(seed, tapes) for seed in range(60)]
+    assert [text for text in found if text and " tape " in text.splitlines()[0]] == []
+    assert tapes[0] >= 8
