@@ -17,6 +17,7 @@
 #include "plan/plan.h"
 #include "plan/python_threads.h"
 #include "plan/steps/guard_step.h"
+#include "plan/steps/written_over.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/up_calls.h"
@@ -68,6 +69,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::disabled_init(module));
     require(pyop::beside_init(module));
     require(pyop::guard_step_init(module));
+    require(pyop::written_over_init(module));
     require(pyop::compiled_function_init(module));
     require(pyop::python_threads_init(module));
     require(pyop::op_init(module));

@@ -19,7 +19,7 @@ from .graph.array_protocol import array_function, array_ufunc
 from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
 from .graph.powers import power_of
 from .graph.symbolic_number import Number, OnNumbers
-from .graph.value_methods import getitem
+from .graph.value_methods import _getitem_with_bounds, getitem
 from .refusals import remedy_of_caller
 
 __all__ = ["ATTRIBUTES", "CALLS", "FILLED_BY", "install"]
@@ -33,6 +33,8 @@ FILLED_BY = {
     "count_along": "gradients.adjoints",
     "put": "gradients.adjoints",
     "store": "gradients.store",
+    "performed": "gradients.performed",
+    "in_place_call": "graph.in_place",
     "fresh": "gradients.fresh",
     "loop_class": "loops.node",
     "branch_class": "loops.node",
@@ -70,6 +72,7 @@ CALLS: dict[str, object] = {
     "value_array_ufunc": array_ufunc,
     "value_array_function": array_function,
     "value_getitem": getitem,
+    "getitem_with_bounds": _getitem_with_bounds,
     "power_of": power_of,
     "number_call": OnNumbers,
     "static_key": static_key,
@@ -103,6 +106,7 @@ ATTRIBUTES: dict[str, tuple[type | str, ...]] = {
     "saving": ("transforms.op_rule.OpGradient",),
     "fn": (OnNumbers,),
     "numbers": (OnNumbers,),
+    "ufunc": ("graph.in_place.InPlace",),
     "asked": (Taken,),
     "outcome": (Taken, PathLeft),
     "guard": (PathLeft,),

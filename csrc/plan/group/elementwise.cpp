@@ -7,6 +7,7 @@
 
 #include "array/protocol/scalar_operator.h"
 #include "plan/steps/call_arguments.h"
+#include "runtime/up_calls.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
@@ -86,6 +87,8 @@ const Functions& functions() {
     }
     return *known;
 }
+
+bool is_in_place(PyObject* fn) { return reinterpret_cast<PyObject*>(Py_TYPE(fn)) == up_calls.in_place_call; }
 
 bool is_python_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }
 
@@ -168,6 +171,8 @@ class Look {
             found = look_at_where();
         else if (node_.fn() == ndarray_astype())
             found = look_at_astype();
+        else if (is_in_place(node_.fn()))
+            found = look_at_in_place();
         else if (functions().has(node_.fn()))
             found = node_.fn() == functions().clip ? look_at_clip() : look_at_round();
         else
@@ -196,6 +201,35 @@ class Look {
         if (!same_for_scalars(call_->name, call_->dtypes[0]) || !scalars_meet_in_loop()) return 0;
         call_->name = kScalarPrefix + call_->name;
         return 1;
+    }
+
+    // `target += other` of real numbers, computed in the target's dtype, is its ufunc: a group lays its results out as
+    // all that it reads lies, the target among it. (NumPy's loops for complex numbers have other last bits in place.)
+    int look_at_in_place() {
+        if (n_arguments(node_) != 2 || (node_.form() && node_.form()->n_keywords())) return 0;
+        const Argument target = argument_of(node_, 0), other = argument_of(node_, 1);
+        if (target.constant || !fits(target, other)) return 0;
+        Ref ufunc = Ref::steal(PyObject_GetAttr(node_.fn(), up_attributes.ufunc));  // kept by the module
+        if (!ufunc) return -1;
+        if (!is_elementwise_ufunc(ufunc.get())) return 0;
+        call_->arguments = {target, other};
+        const int found = look_at_ufunc(ufunc.get());
+        if (found != 1) return found;
+        PyArray_Descr* const dtype = dtype_of(target);
+        return !PyTypeNum_ISCOMPLEX(dtype->type_num) && call_->name != "power" && call_->dtypes.size() == 3 &&
+               call_->dtypes[0] == dtype && call_->dtypes[2] == dtype;
+    }
+
+    // Whether the target has axes, and whether nothing but it decides its shape.
+    bool fits(Argument target, Argument other) const {
+        const ValueSpec& to = r_.g.spec(node_.inputs()[static_cast<size_t>(target.input)]);
+        if (to.ndim < 1 || to.dims != r_.g.spec({i_, 0}).dims) return false;
+        if (other.constant) return true;
+        const ValueSpec& from = r_.g.spec(node_.inputs()[static_cast<size_t>(other.input)]);
+        if (from.ndim < 0 || from.ndim > to.ndim) return false;
+        for (size_t k = 0; k < from.dims.size(); ++k)
+            if (from.dims[k] != 1 && from.dims[k] != to.dims[to.dims.size() - from.dims.size() + k]) return false;
+        return true;
     }
 
     // Whether NumPy's scalar arithmetic takes these operands: one is of the type computed in, and the others become it
@@ -382,7 +416,8 @@ Element element_of(PyArray_Descr* d) {
 }
 
 bool may_be_elementwise(PyObject* fn) {
-    return is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype() || functions().has(fn);
+    return is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype() || is_in_place(fn) ||
+           functions().has(fn);
 }
 
 int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const ElementwiseCall>& call) {

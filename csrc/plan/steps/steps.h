@@ -32,6 +32,8 @@ StepMaker make_fresh_step;
 StepMaker make_loop_step;
 StepMaker make_branch_step;
 StepMaker make_guard_step;
+StepMaker make_computed_part;
+StepMaker make_written_over;
 
 // Asks the makers that the request's passes allow, one after the other.
 int make_step(const Rewrite& r, uint32_t node, std::unique_ptr<NativeStep>& step);

@@ -7,6 +7,7 @@
 #include "array/memory/pool.h"
 #include "array/memory/recycle.h"
 #include "plan/steps/call_arguments.h"
+#include "plan/steps/computed_key.h"
 #include "plan/steps/copy_into.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
@@ -25,7 +26,8 @@ constexpr size_t kLargest = 16;  // bytes of an element of NumPy's own dtypes, b
 
 class StoreStep final : public NativeStep {
   public:
-    using NativeStep::NativeStep;
+    StoreStep(const Graph& g, uint32_t node, ComputedKey of)
+        : NativeStep(Fallback::of_node(g, node)), key(std::move(of)) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override {
         PyObject* x = inputs[source];
@@ -45,8 +47,8 @@ class StoreStep final : public NativeStep {
         }
         const bool overwrites = context.dying >> source & 1;
         if (index >= 0) return store_at(inputs[index], x, array, from, overwrites, results);
-        StackArray<npy_intp, 8> numbers(sizes ? sizes->sizes.size() : 0);
-        if (sizes && !tree_sizes(*sizes, inputs, numbers.data())) return 0;
+        StackArray<npy_intp, 8> numbers(key.count());
+        if (!key.read(inputs, numbers.data())) return 0;
         if (places && overwrites && (!array || PyArray_NDIM(array) == 0)) {
             char* to = element_at(as_array(x), *places, numbers.data());
             if (!to) return 0;
@@ -59,6 +61,10 @@ class StoreStep final : public NativeStep {
         const ArrayView* part = part_of(as_array(x), numbers.data(), memory);
         npy_intp strides[NPY_MAXDIMS];
         if (!part || !broadcast(array, *part, strides)) return 0;
+        if (array && value_may_stay(inputs, context, *part)) {
+            results[0] = Py_NewRef(inputs[value]);
+            return 1;
+        }
         Ref result = overwrites ? Ref::borrow(x) : copy_of(as_array(x));
         if (!result) return -1;
         if (!overwrites) part = part_of(as_array(result.get()), numbers.data(), memory);
@@ -85,7 +91,7 @@ class StoreStep final : public NativeStep {
     PyArray_Descr* dtype = nullptr;            // one of NumPy's own, which live for ever
     std::vector<ViewRecipe> views;             // from the whole to the part, at least one
     int64_t index = -1;                        // the input that is the position on the one axis; then no views
-    const TreeCallObject::Layout* sizes = nullptr;  // symbolic ones of the key; may be null
+    const ComputedKey key;                     // numbers in the views
     const std::vector<AxisItem>* places = nullptr;  // of the one element that is written, if that is all
 
   private:
@@ -107,6 +113,18 @@ class StoreStep final : public NativeStep {
                     static_cast<size_t>(PyDataType_ELSIZE(dtype)));
         results[0] = result.release();
         return 1;
+    }
+
+    // Whether all of the array is written, by one that lies as it does and that nobody else will see: then that is it.
+    bool value_may_stay(PyObject* const* inputs, const StepContext& context, const ArrayView& part) const {
+        if (!(context.dying >> value & 1)) return false;
+        PyArrayObject *to = as_array(inputs[source]), *from = as_array(inputs[value]);
+        const int ndim = PyArray_NDIM(to);
+        return part.data == PyArray_BYTES(to) && part.ndim == ndim && PyArray_NDIM(from) == ndim &&
+               PyArray_CompareLists(part.dims, PyArray_DIMS(to), ndim) &&
+               PyArray_CompareLists(part.strides, PyArray_STRIDES(to), ndim) &&
+               PyArray_CompareLists(PyArray_DIMS(from), PyArray_DIMS(to), ndim) &&
+               PyArray_CompareLists(PyArray_STRIDES(from), PyArray_STRIDES(to), ndim);
     }
 
     // What is written, in one of the two; null if it is no view of this array.
@@ -201,7 +219,7 @@ bool read_views(PyObject* views, PyObject* last, int ndim, StoreStep& step) {
     const Py_ssize_t n = PyTuple_GET_SIZE(views);
     for (Py_ssize_t i = 0; i <= n; ++i) {
         PyObject* key = i < n ? key_of_view(PyTuple_GET_ITEM(views, i)) : last;
-        if (!key || !read_key(key, ndim, step.sizes, step.views.emplace_back())) return false;
+        if (!key || !read_key(key, ndim, step.key.sizes(), step.views.emplace_back())) return false;
         ndim = ndim_behind(key, ndim);
     }
     return true;
@@ -215,28 +233,28 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     const NodeCall call(node);
     std::vector<NodeArgument> given;
     if (call.fn() != up_calls.store || !call.bind({"x", "value", "key", "views", "scalar"}, given)) return 0;
-    if (given[0].input < 0 || given[1].nested || given[2].nested || (!given[2].computed() && !given[2].value)) return 0;
-    if (given[3].computed() || !given[3].value) return 0;
-    auto made = std::make_unique<StoreStep>(Fallback::of_node(r.g, i));
+    if (given[0].input < 0 || given[1].nested) return 0;
+    const int ndim = r.g.spec(node.inputs()[static_cast<size_t>(given[0].input)]).ndim;
+    const bool one_of_line = given[2].input >= 0 && ndim == 1;  // by a position, which need not be read as a key
+    ComputedKey key(call.layout());
+    PyObject* const last = one_of_line ? nullptr : key.object(r, node, given[2]);
+    PyObject* const views = key.object(r, node, given[3]);
+    if ((!last && !one_of_line) || !views) return 0;
+    auto made = std::make_unique<StoreStep>(r.g, i, std::move(key));
     made->source = static_cast<size_t>(given[0].input);
     made->value = given[1].input;
     made->dtype = builtin_dtype(r.g, node.inputs()[made->source]);
-    made->sizes = call.layout();
-    const int ndim = r.g.spec(node.inputs()[made->source]).ndim;
     if (!made->dtype || ndim < 0 || static_cast<size_t>(PyDataType_ELSIZE(made->dtype)) > kLargest) return 0;
     if (made->value < 0 && !number_as_element(given[1].value, made->dtype, made->constant)) return 0;
-    if (given[2].input >= 0) {
+    if (one_of_line && PyTuple_CheckExact(views) && PyTuple_GET_SIZE(views) == 0) {
         const Edge position = node.inputs()[static_cast<size_t>(given[2].input)];
         PyArray_Descr* descr = builtin_dtype(r.g, position);
-        if (!descr || descr->type_num != NPY_INTP || r.g.spec(position).ndim != 0 || ndim != 1 ||
-            !PyTuple_CheckExact(given[3].value) || PyTuple_GET_SIZE(given[3].value) != 0)
-            return 0;
+        if (!descr || descr->type_num != NPY_INTP || r.g.spec(position).ndim != 0) return 0;
         made->index = given[2].input;
-        step = std::move(made);
-        return 0;
+    } else {
+        if (!last || !read_views(views, last, ndim, *made)) return 0;
+        if (made->views.size() == 1) made->places = made->views[0].places();
     }
-    if (!read_views(given[3].value, given[2].value, ndim, *made)) return 0;
-    if (made->views.size() == 1) made->places = made->views[0].places();
     step = std::move(made);
     return 0;
 }

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .store import Views, seen
+from .._core import fill_up_call
+from .store import Views, memory_of, seen
 from .unbroadcast import primitive
 
 __all__ = ["Place", "Places", "argument_at", "arguments_with", "attempted", "fill_flat", "performed", "set_flat"]
@@ -31,12 +32,15 @@ def performed(
 ) -> Any:
     """Return copies of `roots`, laid out as these are, after ``function(*args, **kwargs)`` has written into them.
 
-    At `places` among the arguments stand parts of the copies.
+    At `places` among the arguments stand parts of the copies. Where a plan gives a root away, it is written itself.
     """
-    memories = [np.array(root, order="K") for root in roots]
+    memories = [memory_of(root) for root in roots]
     given, options = arguments_with(args, kwargs, places, memories)
     function(*given, **options)
     return memories[0] if len(memories) == 1 else tuple(memories)
+
+
+fill_up_call("performed", performed)
 
 
 def arguments_with(

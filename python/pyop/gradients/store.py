@@ -12,18 +12,23 @@ from typing import Any
 import numpy as np
 
 from .. import functions
-from .._core import Value, fill_up_call
+from .._core import Value, fill_up_call, take_over
 from ..declare.spec import Spec
 from ..functions.indexing.spec import getitem
 from .rule import structural
 from .table import NoRule
 from .unbroadcast import primitive, unbroadcast
 
-__all__ = ["Views", "einsum_of", "seen", "store", "written"]
+__all__ = ["Views", "einsum_of", "memory_of", "seen", "store", "written"]
 
 # The functions of which each makes a view of what the one before gives: the function, its arguments behind the array,
 # its options, and which of its results is meant (-1: the one).
 Views = tuple[tuple[Any, tuple[Any, ...], tuple[tuple[str, Any], ...], int], ...]
+
+
+def memory_of(x: Any) -> Any:
+    """Return `x` itself, to be written into, where a plan gives it away, else a copy that lies as it does."""
+    return x if take_over(x) else np.array(x, order="K")
 
 
 def seen(x: Any, views: Views) -> Any:
@@ -54,7 +59,7 @@ def store(x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False)
 
     `scalar`: NumPy has a scalar there, which it converts by other rules than an array of no dimension.
     """
-    x = np.array(x, order="K")
+    x = memory_of(x)
     seen(x, views)[key] = value[()] if scalar and isinstance(value, np.ndarray) else value
     return x
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Tensor, Value
+from .._core import Tensor, Value, fill_up_call, take_over
 from ..declare.dims import Dim, same
 from ..declare.rebuild import MergedByValue
 from ..functions.operand import operand
@@ -30,7 +30,8 @@ _UFUNCS: dict[str, np.ufunc] = {f"i{name}": ufunc for name, (_, ufunc) in OPERAT
 
 
 class InPlace(MergedByValue):
-    """``operator.iadd(target.copy(), other)`` and its kin, by the name of the function in `operator`."""
+    """``operator.iadd(target.copy(), other)`` and its kin, by the name of the function in `operator`. Where a plan
+    gives the target away, it is written itself."""
 
     __slots__ = ("method", "operator")
 
@@ -44,7 +45,7 @@ class InPlace(MergedByValue):
         return _UFUNCS[self.method]
 
     def __call__(self, target: Any, other: Any) -> Any:
-        return self.operator(np.array(target, order="K"), other)
+        return self.operator(target if take_over(target) else np.array(target, order="K"), other)
 
     @property
     def __name__(self) -> str:
@@ -58,6 +59,9 @@ class InPlace(MergedByValue):
 
     def __repr__(self) -> str:
         return f"InPlace({self.method!r})"
+
+
+fill_up_call("in_place_call", InPlace)
 
 
 def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:

@@ -1,0 +1,11 @@
+// plan/steps/written_over.h: arrays that a plan gives away to functions of pyop's that write into copies otherwise.
+#pragma once
+
+#include "runtime/python.h"
+
+namespace pyop {
+
+// Adds take_over() to the module.
+int written_over_init(PyObject* module);
+
+}  // namespace pyop
