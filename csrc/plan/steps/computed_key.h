@@ -18,6 +18,9 @@ class ComputedKey {
     // Borrowed: it lives as long as this.
     PyObject* object(const Rewrite& r, const PyNode& node, const NodeArgument& argument);
     const TreeCallObject::Layout* sizes() const { return &all_; }
+    // Of the call, if it has symbolic sizes; the integers are numbered behind them, and are these inputs.
+    const TreeCallObject::Layout* own() const { return own_; }
+    const std::vector<uint32_t>& inputs() const { return inputs_; }
 
     size_t count() const { return all_.sizes.size(); }
     bool any() const { return !inputs_.empty(); }
