@@ -54,6 +54,14 @@ PyObject* shares_memory(PyObject* self, PyObject* other) {
                            as_value(self)->storage == as_value(other)->storage);
 }
 
+PyObject* is_alone(PyObject* self, PyObject*) {
+    const Storage* s = as_value(self)->storage;
+    const bool apart = !s || (s->owner == Owner::Function && s->may_show.empty() && s->shown_by.empty() && !s->host &&
+                              s->guests.empty() && s->handles == as_value(self) && !as_value(self)->next);
+    return PyBool_FromLong(apart && !as_value(self)->view &&
+                           graph_of(as_value(self)->graph).node(as_value(self)->edge.node).kind() != NodeKind::Input);
+}
+
 PyObject* views(PyObject* self, PyObject*) {
     return views_as_list(as_value(self)->graph, as_value(self)->view).release();
 }
@@ -129,6 +137,7 @@ constexpr PyMethodDef methods[] = {
     {"_shares_memory", shares_memory, METH_O, "Whether another Value shows the same memory, or a part of it."},
     {"_apart", apart, METH_NOARGS, "Another handle of what this one is now, of memory of its own."},
     {"_root", root, METH_NOARGS, "What the whole memory that it shows holds now."},
+    {"_is_alone", is_alone, METH_NOARGS, "Whether it shows memory that the function has made and no other Value shows."},
     {"_views", views, METH_NOARGS, "How it shows that: of each view the node, which output, and of what."},
     {"_write_root", write_root_method, METH_O, "_write_root(root): the whole memory that it shows holds this now."},
     {"_log_writes", log_writes, METH_O | METH_STATIC,

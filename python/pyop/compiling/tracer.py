@@ -18,7 +18,7 @@ from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
-from ..graph.symbolic_number import Number, Specialise, check_statics, is_number
+from ..graph.symbolic_number import Number, Specialise, check_statics, is_number, needed_by_loops
 from ..refusals import note_call, was_refused
 from ..tracing.captured import Watch
 from ..tracing.code import facts
@@ -181,8 +181,9 @@ class Tracer:
             try:
                 return self._trace(arguments, n, names, specialised, named)
             except Specialise as needed:
-                if type(needed) is not Specialise:  # loops.rolled.Unroll
-                    self.unrolled |= needed.keys  # type: ignore[attr-defined]
+                loops = needed_by_loops(needed)
+                if not loops <= self.unrolled:
+                    self.unrolled |= loops
                     continue
                 if not needed.places - specialised:
                     raise
@@ -344,7 +345,7 @@ class Tracer:
         decisions = graph._deciding = Decisions(graph)
         graph._limit(MOST_NODES)
         if self.by_twins:
-            from ..loops import rolled  # the stand-ins: on first use
+            from ..loops import counted, rolled  # noqa: F401  # the stand-ins: on first use
             from ..tracing import literals  # noqa: F401
             from ..tracing.twins import Twins
 
@@ -379,6 +380,9 @@ class Tracer:
                     result = map_leaves(graph._twins.original, result)
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     check_container(tree, places, leaves, argument, self.name)
+                if graph._weak is not None and (loops := graph._weak.wrong(graph, flatten(result)[0])):
+                    raise rolled.Unroll(loops)
+                graph._weak = None
                 if any_written(lent):
                     result = declare_writes(graph, lent, result, self.name)
             except BaseException as error:

@@ -19,7 +19,7 @@ from ..declare.rebuild import replaced, walk
 if TYPE_CHECKING:
     from .graph import Graph
 
-__all__ = ["Counter", "has_counters", "is_counter", "set_number", "size_of", "with_sizes"]
+__all__ = ["Counter", "has_counters", "is_counter", "set_compare", "set_number", "size_of", "with_sizes"]
 
 
 class Counter:
@@ -63,7 +63,6 @@ class Counter:
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _ask
     __format__ = __trunc__ = __floor__ = __ceil__ = __round__ = __reduce_ex__ = __array__ = _ask
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _ask
     __matmul__ = __rmatmul__ = __invert__ = __abs__ = _ask
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _ask
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _ask
@@ -137,7 +136,45 @@ def _binary(op: Callable[[Any, Any], Any], in_sizes: bool) -> tuple[Callable[...
     return lambda self, other: either(self, self, other), lambda self, other: either(self, other, self)
 
 
+def _compared(op: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """A comparison: what it depends on only the number decides, and that asks the loop which way to go."""
+
+    def compare(self: Counter, other: Any) -> Any:
+        kind = type(other)
+        if kind is not Counter and kind is not int:
+            return op(self.number(), other) if kind is not bool else self._needed()
+        difference = self - other
+        if type(difference) is int:
+            return op(difference, 0)
+        truth = _compare(op, self, other)
+        return self._needed() if truth is None else bool(truth)
+
+    return compare
+
+
+_compare: Callable[..., Any]
+
+
+def set_compare(compare: Callable[..., Any], remainder: Callable[..., Any]) -> None:
+    """Tell how the number of an iteration is compared and divided in the graph, from above."""
+    global _compare, _remainder
+    _compare, _remainder = compare, remainder
+
+
+_remainder: Callable[..., Any]
+
+
+def _mod(self: Counter, other: Any) -> Any:
+    """What is left of a division by a known number is a number that is counted, too."""
+    made = _remainder(self, other) if type(other) is int and other > 0 else None
+    return self.number() % other if made is None else made
+
+
 for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
     _forward, _backward = _binary(getattr(operator, _name), _name in ("add", "sub", "mul", "floordiv"))
     setattr(Counter, f"__{_name}__", _forward)
     setattr(Counter, f"__r{_name}__", _backward)
+
+setattr(Counter, "__mod__", _mod)  # noqa: B010
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Counter, f"__{_name}__", _compared(getattr(operator, _name)))

@@ -230,7 +230,11 @@ def value_decided(value: Value, asked: str) -> Any:
     known = numbers_asked(value)
     if known is not None:  # the same in every run
         return bool(known) if asked == "t" else _ask(asked, known)
-    decisions = getattr(value.graph, "_deciding", None)
+    graph: Any = value.graph
+    for loop in reversed(getattr(graph, "_rolling", ())):
+        if loop.recording is not None:
+            return loop.decide(value) if asked == "t" else loop._give_up()
+    decisions = getattr(graph, "_deciding", None)
     return NotImplemented if decisions is None else decisions.decide(value, asked)
 
 

@@ -59,6 +59,7 @@ class Graph(GraphBase):
         "_rolling",
         "_twins",
         "_unrolled",
+        "_weak",
         "_writes",
     )
 
@@ -85,6 +86,8 @@ class Graph(GraphBase):
     # The loops whose iterations are written down now, and those that are to be unrolled; None: all.
     _rolling: list[Any]
     _unrolled: Any
+    # The scalars that may be Python numbers (loops/weak.py), if there are any.
+    _weak: Any
 
     def __init__(self, name: str = "graph") -> None:
         self._name = check_name(name)
@@ -97,7 +100,7 @@ class Graph(GraphBase):
         self._absorbed = ()
         self._deciding = self._outcomes = None
         self._rolling = []
-        self._unrolled = None
+        self._unrolled = self._weak = None
         self._writes = ()
 
     @property

@@ -27,7 +27,7 @@ from .array_protocol import to_specs
 from .counter import Counter, set_number
 from .sizes import apply
 
-__all__ = ["Number", "Specialise", "counted", "specialise"]
+__all__ = ["Number", "Specialise", "counted", "needed_by_loops", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 _DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
@@ -39,6 +39,15 @@ class Specialise(BaseException):
     def __init__(self, places: frozenset[int]) -> None:
         super().__init__("a number is needed while the function is traced")
         self.places = places
+
+
+def needed_by_loops(needed: Specialise) -> set[Any]:
+    """The loops that have to be unrolled, as one cannot be a node or a number is needed that it carries."""
+    found: set[Any] = set(getattr(needed, "keys", ()))  # loops.rolled.Unroll
+    asked: Any = needed.places
+    return found | {
+        place.__self__.key for place in asked if hasattr(place, "__self__") and hasattr(place.__self__, "key")
+    }
 
 
 class Number:

@@ -20,7 +20,7 @@ from ..graph.graph import Graph
 from ..graph.node_call import add, declared_spec, record_of
 from .node import Loop
 
-__all__ = ["Recording", "add_loop"]
+__all__ = ["Recording", "add_loop", "copied", "is_stand_in"]
 
 _COUNT = Spec(np.dtype(np.int64), ())
 
@@ -90,7 +90,7 @@ class Recording:
         constant: list[Value] = []
         for value in self._from_before(nodes, results, copies):
             if value.node.kind == "constant":
-                copies[value._key] = _copy(made, value.node, copies)[0]
+                copies[value._key] = copied(made, value.node, copies)[0]
             else:
                 copies[value._key] = made._add_input(declared_spec(value), value.name, bool(value._is_scalar))
                 constant.append(value)
@@ -98,7 +98,7 @@ class Recording:
         for index in nodes:
             node = graph[index]
             effects = effects or node.stateful
-            for old, new in zip(node.outputs, _copy(made, node, copies), strict=True):
+            for old, new in zip(node.outputs, copied(made, node, copies), strict=True):
                 copies.setdefault(old._key, new)
         made.output([copies[value._key] for value in results])
         return made, constant, effects
@@ -124,7 +124,12 @@ class Recording:
         return list(found.values())
 
 
-def _copy(graph: Graph, node: Any, copies: Any) -> tuple[Value, ...]:
+def is_stand_in(node: Any) -> bool:
+    """Whether a node stands for what a body is given in each iteration."""
+    return node.kind == "py" and node.function is _stand_in
+
+
+def copied(graph: Graph, node: Any, copies: Any) -> tuple[Value, ...]:
     places = {(value.node.index, value.output_index): copies[value._key] for value in node.inputs}
     made = add(graph, record_of(node), lambda index, output: places[index, output])
     return made.outputs

@@ -41,7 +41,7 @@ _FAST = re.compile(r"(LOAD|STORE|DELETE)_FAST")
 class Site:
     """A loop in a code object: `start` is where its body begins, `end` where it goes on behind."""
 
-    __slots__ = ("carried", "code", "end", "header", "read", "start", "stored", "target")
+    __slots__ = ("behind", "carried", "code", "end", "header", "read", "start", "stored", "target")
 
     def __init__(self, code: CodeType, header: int, start: int, end: int) -> None:
         self.code = code
@@ -55,6 +55,7 @@ class Site:
         self.stored = frozenset(name for kind, name in uses if kind == "STORE")
         self.target = next(iter(_uses(ops[0])))[1]
         self.carried = frozenset(name for name in self.stored if _lives(code, header, name))
+        self.behind = frozenset(name for name in self.carried if _lives(code, end, name))
 
     def globals_read(self) -> set[str]:
         """The names of globals that the body reads."""

@@ -1,0 +1,286 @@
+"""What a loop that is written down carries from iteration to iteration: found, and held apart from what it is not.
+
+A variable that is bound anew is a unit, and so is memory that is written. Python ints that grow by the same number each
+time are known from the number of the iteration.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..graph.counter import is_counter, size_of
+from ..graph.graph import Graph
+from ..graph.symbolic_number import is_number
+from .recording import Recording
+from .sites import Site
+from .weak import Weak
+
+__all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar"]
+
+_MISSING: Any = object()
+_DTYPES = {int: "l", float: "d", complex: "D", bool: "?"}
+
+
+class Again(Exception):
+    """The iteration has to be written down once more."""
+
+
+class Otherwise(Exception):
+    """This cannot be carried from here."""
+
+
+class Unit:
+    """What is carried: a Value or number under some names, or memory that is written."""
+
+    __slots__ = ("fresh", "handle", "kind", "names", "stand_in", "start", "weak", "written")
+
+    def __init__(self, handle: Any, names: list[str], start: Value) -> None:
+        self.handle = handle
+        self.names = names
+        self.start = start
+        self.stand_in = start
+        self.fresh: Any = None  # what the variables hold in the iteration
+        self.written = False  # in place, under its names, or still there behind an iteration
+        self.kind: Any = None  # of a Python number, which it is in all iterations
+        self.weak = False  # it may be a Python number
+
+
+class Carried:
+    """What the iterator of a loop knows of what is carried."""
+
+    graph: Graph
+    site: Site
+    key: Any
+    recording: Recording | None
+    head: dict[str, Any]
+    handed: dict[str, Any]
+    written: list[Any]
+    units: list[Unit]
+    news: list[Unit]
+    affine: dict[str, int]
+
+    def scalar(self, x: Any, dtype: Any) -> Value:
+        """A Value, or a Python number as a scalar of a dtype."""
+        if type(x) is Value:
+            return x
+        made: Value = self.graph.constant(np.asarray(x, dtype))[()]
+        self._weak().add(made, self.key)
+        return made
+
+    def _weak(self) -> Weak:
+        if self.graph._weak is None:
+            self.graph._weak = Weak()
+        found: Weak = self.graph._weak
+        return found
+
+    def _results(self, now: dict[str, Any]) -> list[Value]:
+        """What each unit is behind the iteration; raises `Again` if another one is found."""
+        self.news = []
+        again = False
+        found: dict[int, Value] = {}
+        of = {name: unit for unit in self.units for name in unit.names}
+        groups: dict[Any, Unit] = {}
+        for name in sorted(self.site.carried):
+            if name == self.site.target:
+                continue
+            held, given = now.get(name, _MISSING), self.handed.get(name, _MISSING)
+            unit = of.get(name)
+            if unit is not None:
+                result = self._result(unit, held)
+                before = found.setdefault(id(unit), result)
+                if before is not result and before._key != result._key:
+                    raise Otherwise  # variables that have been one array, and are no more
+            elif name in self.affine:
+                if not _same_int(held, given + self.affine[name]):
+                    raise Otherwise
+            elif held is given:
+                continue
+            elif type(given) is Value:
+                if type(held) is not Value:
+                    raise Otherwise
+                key = id(given), id(held)
+                if key not in groups:
+                    groups[key] = Unit(given, [], given)
+                    self.news.append(groups[key])
+                groups[key].names.append(name)
+            else:
+                again = self._number(name, given, held) or again
+        for handle, node, _ in self.written:
+            again = self._wrote(handle, node) or again
+        if again or self.news:
+            raise Again
+        results = []
+        for unit in self.units:
+            result = unit.handle._root() if not unit.names else found[id(unit)]
+            if result.spec != unit.start.spec or result._is_scalar != unit.start._is_scalar:
+                if not unit.weak or not _is_known(result) or not result._is_scalar:
+                    raise Otherwise
+                unit.start = self._constant(unit.handle, result)
+                raise Again
+            results.append(result)
+        return results
+
+    def _result(self, unit: Unit, held: Any) -> Value:
+        if type(held) is Value:
+            if unit.kind is not None:
+                raise Otherwise
+            return held._apart()
+        if unit.kind is not None:
+            if is_number(held) and held._kind is unit.kind:
+                number: Value = held._value
+                return number
+            if type(held) is unit.kind:
+                return self._constant(held, unit.start)
+            raise Otherwise
+        # A Python number in the place of a scalar.
+        kind = unit.start.dtype.char if unit.start.dtype is not None else ""
+        if type(held) in _DTYPES and unit.start._is_scalar and kind and fits_scalar(held, kind):
+            if not unit.weak:
+                unit.weak = True
+                raise Again
+            made = self._constant(held, unit.start)
+            self._weak().add(made, self.key)
+            return made
+        raise Otherwise
+
+    def _constant(self, number: Any, like: Value) -> Value:
+        made: Value = self.graph.constant(np.asarray(number, like.dtype))[()]
+        return made
+
+    def _number(self, name: str, given: Any, held: Any) -> bool:
+        """A variable that was a Python number and has been bound anew; whether it is carried."""
+        if _same(given, held):
+            return False
+        kind = type(given)
+        if (kind is int and (type(held) is int or is_counter(held))) or (is_counter(given) and type(held) is int):
+            step = held - given
+            if type(step) is not int:
+                raise Otherwise
+            self.affine[name] = step
+            return True
+        if kind not in _DTYPES:
+            raise Otherwise
+        if type(held) is Value:
+            char = held.dtype.char if held.dtype is not None else ""
+            if not held._is_scalar or not char or not _is_known(held) or not fits_scalar(given, char):
+                raise Otherwise
+            unit = Unit(given, [name], self._constant(given, held))
+            unit.weak = True
+            self.news.append(unit)
+            return True
+        if kind is float and (type(held) is float or (is_number(held) and held._kind is float)):
+            unit = Unit(given, [name], self.graph.constant(np.asarray(given))[()])
+            unit.kind = float
+            self.news.append(unit)
+            return True
+        raise Otherwise
+
+    def _wrote(self, handle: Value, node: int) -> bool:
+        """Note a write into what was there before the iteration; whether that is news."""
+        assert self.recording is not None
+        for unit in self.units:
+            if unit.stand_in.node.index == node:
+                if unit.names:
+                    unit.written = True
+                return False
+        if node >= self.recording.first:
+            return False
+        for unit in (*self.news, *self.units):
+            if type(unit.handle) is Value and _one_memory(handle, unit.handle):
+                if unit.names and unit in self.units:
+                    raise Otherwise  # what it was first is written under another name
+                return False
+        self.news.append(Unit(handle, [], handle))
+        return True
+
+    def _check(self) -> None:
+        """Whether what is carried is apart: nobody sees that it is other memory."""
+        if not all(_is_known(unit.start) for unit in self.units):
+            raise Otherwise
+        memory = [unit for unit in self.units if not unit.names]
+        named = [unit for unit in self.units if unit.names and type(unit.handle) is Value]
+        for unit in named:
+            if unit.start._is_scalar:
+                continue
+            if any(unit.handle._is_related(other.handle) or _one_memory(unit.handle, other.handle) for other in memory):
+                raise Otherwise
+            if unit.written and not (unit.handle._is_alone() and self._only_here(unit)):
+                raise Otherwise
+        for k, a in enumerate(memory):
+            for b in memory[:k]:
+                if _one_memory(a.handle, b.handle) or a.handle._is_related(b.handle):
+                    raise Otherwise
+
+    def _only_here(self, unit: Unit) -> bool:
+        """Whether nobody holds what a variable was first but the variables of this function."""
+        handle = unit.handle
+        held = [id(x) for x in self.head.values()].count(id(handle))
+        # `head`, the unit, `handle`, and the argument of getrefcount.
+        return held == len(unit.names) and sys.getrefcount(handle) <= held + 3
+
+    def _apart(self, now: dict[str, Any]) -> None:
+        """Whether the variables hold memory of their own behind the iteration."""
+        seen: list[tuple[Unit, Value]] = []
+        given = {id(unit.fresh): unit for unit in self.units if unit.names and not unit.start._is_scalar}
+        for unit in self.units:
+            if not unit.names or unit.kind is not None or unit.start._is_scalar:
+                continue
+            held = now[unit.names[0]]
+            if type(held) is not Value:
+                continue
+            if any(held is other or held._shares_memory(other) for _, other in seen):
+                raise Otherwise
+            seen.append((unit, held))
+            if id(held) in given:
+                given[id(held)].written = True
+            if not held._is_alone():
+                raise Otherwise
+            stored = self.site.carried
+            if any(
+                x is held
+                for name, x in now.items()
+                if name not in unit.names and (name in stored or name not in self.site.stored)
+            ):
+                raise Otherwise
+
+
+def _is_known(value: Value) -> bool:
+    return (
+        value.dtype is not None
+        and value.dtype.kind in "biufc"
+        and value.shape is not None
+        and value._is_scalar is not None
+        and all(size is not None for size in value.shape)
+    )
+
+
+def _one_memory(a: Value, b: Value) -> bool:
+    return a is b or a._shares_memory(b)
+
+
+def _same_int(a: Any, b: Any) -> bool:
+    a, b = size_of(a), size_of(b)
+    return type(a) is type(b) and bool(a == b)
+
+
+def fits_scalar(number: Any, char: str) -> bool:
+    """Whether a Python number is the same as a scalar of this dtype."""
+    kind: type = type(number)
+    if char not in "ldD?":
+        return False
+    if kind is bool:
+        return char == "?"
+    if kind is int:
+        return bool(abs(number) < 1 << 53)
+    return (kind is float and char in "dD") or (kind is complex and char == "D")
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two things that are no Values are one number or name, whose value an iteration does not change."""
+    if a is b:
+        return type(a) is not Value
+    return type(a) is type(b) and type(a) in (int, float, complex, bool, str) and repr(a) == repr(b)

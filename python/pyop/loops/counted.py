@@ -1,0 +1,195 @@
+"""What stands for `range` in twins: numbers that a loop counts, whose bounds may be counted by a loop around it."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..declare.dim import Dim
+from ..graph.counter import Counter, is_counter, set_compare, size_of
+from ..graph.graph import Graph
+from ..graph.symbolic_number import counted
+from ..tracing.twins import graph_under_twins, stand_in
+from .carried import fits_scalar
+from .rolled import FEW, Rolled
+from .sites import site_of
+
+__all__ = ["Bounds"]
+
+
+def _range(*args: Any) -> Any:
+    graph = graph_under_twins()
+    if graph is None or graph._unrolled is None:
+        return range(*args)
+    if any(map(is_counter, args)):
+        return _symbolic(graph, *args)
+    numbers = range(*args)
+    return (
+        _Numbers(Bounds(numbers.start, numbers.stop, numbers.step), graph, numbers) if len(numbers) >= FEW else numbers
+    )
+
+
+def _symbolic(graph: Graph, *args: Any) -> Any:
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    if any(type(x) is not int and not is_counter(x) for x in (start, stop)) or type(step) is not int or step == 0:
+        return range(*args)  # a Counter among them says that its number is needed
+    return _Numbers(Bounds(start, stop, step), graph, None)
+
+
+class Bounds:
+    """The numbers from `start` to `stop`, not included; each may be a Counter."""
+
+    __slots__ = ("start", "step", "stop")
+
+    def __init__(self, start: Any, stop: Any, step: int) -> None:
+        self.start = start
+        self.stop = stop
+        self.step = step
+
+    @property
+    def known(self) -> range | None:
+        """The range, if it does not depend on the loop around."""
+        return None if is_counter(self.start) or is_counter(self.stop) else range(self.start, self.stop, self.step)
+
+    def needed(self) -> Any:
+        """Tell the loop around that its number is needed."""
+        counter: Counter = self.start if is_counter(self.start) else self.stop
+        return counter._needed()
+
+    def values(self) -> tuple[Any, Any, int]:
+        """What a Loop is given."""
+        return as_value(self.start), as_value(self.stop), self.step
+
+
+def _compare(op: Any, a: Any, b: Any) -> Any:
+    """The truth of a comparison, in a loop that may go both ways; None elsewhere."""
+    graph = a._graph
+    if not any(loop.recording is not None for loop in graph._rolling):
+        return None
+    return op(as_value(a), as_value(b))
+
+
+def _remainder(a: Counter, by: int) -> Any:
+    graph = a._graph
+    if not any(loop.recording is not None for loop in graph._rolling):
+        return None
+    return derived(a, as_value(a) % by)
+
+
+def derived(counter: Counter, value: Any) -> Counter:
+    """An integer that is computed of numbers of iterations, as one of them."""
+    graph, name = counter._graph, f"i{value.node.index}"
+    graph._counters[name] = value.node.index
+    size: Any = Dim(name)
+    return Counter(size, graph, counter._needed)
+
+
+set_compare(_compare, _remainder)
+
+
+def as_value(bound: Any) -> Any:
+    """A number of an iteration, or one that is computed of it, as an int64."""
+    if not is_counter(bound):
+        return bound
+    graph, size = bound._graph, size_of(bound)
+    total: Any = None
+    constant = 0
+    for monomial, factor in size.terms:
+        if not monomial:
+            constant = factor
+            continue
+        node = graph._counters.get(monomial[0]) if len(monomial) == 1 and type(monomial[0]) is str else None
+        if node is None:
+            return counted(size, graph)
+        part = graph._value(node, 0)
+        part = part if factor == 1 else part * factor
+        total = part if total is None else total + part
+    return total if constant == 0 else total + constant
+
+
+class _Numbers:
+    """A range that counts a loop symbolically, if it is asked by one."""
+
+    __slots__ = ("_bounds", "_graph", "_range")
+
+    def __init__(self, bounds: Bounds, graph: Graph, known: range | None) -> None:
+        self._bounds = bounds
+        self._graph = graph
+        self._range = known
+
+    def __iter__(self) -> Any:
+        frame = sys._getframe(1)
+        key = frame.f_code, frame.f_lasti
+        site = None if key in self._graph._unrolled else site_of(*key)
+        return iter(self._known()) if site is None else Rolled(self._bounds, self._graph, frame, site, key)
+
+    def _known(self) -> Any:
+        return self._bounds.needed() if self._range is None else self._range
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return range
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._known(), name)
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._known()[key]
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._known()
+
+    def __reversed__(self) -> Any:
+        return reversed(self._known())
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._known() == (other._known() if type(other) is _Numbers else other))
+
+    def __hash__(self) -> int:
+        return hash(self._known())
+
+    def __repr__(self) -> str:
+        return repr(self._known())
+
+    def __reduce__(self) -> Any:
+        return self._known().__reduce__()
+
+
+def _least(first: Any, *rest: Any, **options: Any) -> Any:
+    return _extreme(min, operator.lt, first, rest, options)
+
+
+def _greatest(first: Any, *rest: Any, **options: Any) -> Any:
+    return _extreme(max, operator.gt, first, rest, options)
+
+
+def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options: Any) -> Any:
+    """``min(a, b)`` of numbers that are not known, without going two ways: they are chosen from."""
+    graph = graph_under_twins()
+    items = (first, *rest)
+    loop = None if graph is None else next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    if loop is None or options or len(items) < 2:
+        return original(*items, **options)
+    specs = {(x.dtype, x.shape, x._is_scalar) for x in items if type(x) is Value}
+    numbers = [x for x in items if type(x) is not Value]
+    spec = next(iter(specs), None)
+    fits = spec is not None and spec[0] is not None and all(fits_scalar(x, spec[0].char) for x in numbers)
+    if len(specs) != 1 or spec is None or spec[1] != () or not spec[2] or not fits:
+        return original(*items)
+    chosen = loop.scalar(items[0], spec[0])
+    for item in items[1:]:
+        other = loop.scalar(item, spec[0])
+        chosen = np.where(op(other, chosen), other, chosen)[()]
+    return chosen
+
+
+stand_in(range, _range)
+stand_in(min, _least)
+stand_in(max, _greatest)

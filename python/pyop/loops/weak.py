@@ -1,0 +1,138 @@
+"""Scalars that may be Python numbers: ``s = 0.0`` before a loop that adds float64 numbers to it.
+
+In the first iteration it is a Python float, later NumPy's float64; so it is behind a loop that may have no iteration.
+A Loop carries a float64. Whether that is the same is known by what is done with it: beside an array of float64 it is;
+beside one of float32 NumPy would convert a Python float to that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..graph.graph import Graph
+from .node import Branch, Loop
+
+__all__ = ["Weak"]
+
+_PLAIN = frozenset((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute))
+_COMPARISONS = frozenset((np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal))
+_BESIDE = {"f": "dD", "i": "?lqdD", "c": "dD"}
+_STORED = {"f": "dDgG", "i": "lqdD", "c": "DG"}
+_Key = tuple[int, int]
+
+
+def key_of(value: Value) -> _Key:
+    return value.node.index, value.output_index
+
+
+class Weak:
+    """The scalars of a trace that may be Python numbers, each with the loop that makes them so."""
+
+    def __init__(self) -> None:
+        self.loops: dict[_Key, Any] = {}
+        self.carried: dict[int, tuple[Any, list[Value], list[_Key], bool]] = {}
+        self.chosen: dict[int, list[tuple[_Key, _Key]]] = {}
+
+    def add(self, value: Value, loop: Any) -> None:
+        """Say that it may be a Python number."""
+        self.loops.setdefault(key_of(value), loop)
+
+    def note_loop(self, node: int, loop: Any, stand_ins: list[Value], results: list[Value], empty: bool) -> None:
+        """Say what a Loop carries."""
+        self.carried[node] = loop, stand_ins, [key_of(value) for value in results], empty
+
+    def note_branch(self, node: int, yes: list[Value], no: list[Value]) -> None:
+        """Say what a Branch chooses from."""
+        self.chosen[node] = [(key_of(a), key_of(b)) for a, b in zip(yes, no, strict=True)]
+
+    def wrong(self, graph: Graph, outputs: list[Any]) -> set[Any]:
+        """The loops for which it matters whether a scalar is a Python number."""
+        if not self.loops:
+            return set()
+        first = min(at for at, _ in self.loops)
+        readers: dict[_Key, list[int]] = {}
+        for at in range(first, len(graph)):
+            for value in graph[at].inputs:
+                readers.setdefault(key_of(value), []).append(at)
+        made_of: dict[_Key, list[tuple[int, int]]] = {}
+        for node, (_, _, results, _) in self.carried.items():
+            for j, key in enumerate(results):
+                made_of.setdefault(key, []).append((node, j))
+        for node, pairs in self.chosen.items():
+            for j, pair in enumerate(pairs):
+                for key in pair:
+                    made_of.setdefault(key, []).append((node, j))
+        waiting, bad = list(self.loops), set()
+        while waiting:
+            key = waiting.pop()
+            loop = self.loops[key]
+
+            def also(other: _Key, loop: Any = loop) -> None:
+                if other not in self.loops:
+                    self.loops[other] = loop
+                    waiting.append(other)
+
+            for node, j in made_of.get(key, ()):
+                also((node, j))
+                if node in self.carried:
+                    also(key_of(self.carried[node][1][j]))
+            for at in readers.get(key, ()):
+                if not self._may_read(graph, at, key, also):
+                    bad.add(loop)
+        for leaf in outputs:
+            if type(leaf) is Value and key_of(leaf) in self.loops:
+                bad.add(self.loops[key_of(leaf)])
+        return bad
+
+    def _may_read(self, graph: Graph, at: int, key: _Key, also: Any) -> bool:
+        """Whether a node makes the same of the Python number as of the scalar."""
+        node = graph[at]
+        function, inputs = node.function, node.inputs
+        dtype = graph._value(*key).dtype
+        if dtype is None or dtype.char not in "dlqD":
+            return False
+        if type(function) is Loop:
+            if at not in self.carried:
+                return False
+            _, stand_ins, _, empty = self.carried[at]
+            for k, value in enumerate(inputs):
+                if key_of(value) == key and 2 <= k < 2 + len(stand_ins):
+                    also(key_of(stand_ins[k - 2]))
+                    if empty:
+                        also((at, k - 2))
+            return True
+        if type(function) is Branch:
+            for j, value in enumerate(node.outputs):
+                if value.spec == graph._value(*key).spec:
+                    also((at, j))
+            return True
+        if isinstance(function, np.ufunc):
+            others = [value for value in inputs if key_of(value) not in self.loops]
+            strong = [value for value in others if not _is_number(value)]
+            if strong:
+                return all(value.dtype is not None and value.dtype.char in _BESIDE[dtype.kind] for value in strong)
+            if function in _COMPARISONS:
+                return True
+            if function in _PLAIN:
+                also((at, 0))
+                return True
+            return False
+        name = getattr(node, "name", "").rpartition("_")
+        word = name[0] if name[0] and name[2].isdigit() else node.name
+        if word == "getitem" and key_of(inputs[0]) == key and not inputs[0].shape:
+            also((at, 0))
+            return True
+        if word in ("where", "select"):
+            also((at, 0))
+            return all(value.dtype == dtype or (value.dtype == np.bool_ and k == 0) for k, value in enumerate(inputs))
+        if word == "store":
+            target = inputs[0].dtype
+            return key_of(inputs[0]) != key and target is not None and target.char in _STORED[dtype.kind]
+        return False
+
+
+def _is_number(value: Value) -> bool:
+    return value.node.kind == "constant" and bool(value._is_scalar)

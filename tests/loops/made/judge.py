@@ -1,0 +1,96 @@
+"""A random loop, compiled, held against NumPy: results, arguments, what shares memory, warnings, exceptions."""
+
+from __future__ import annotations
+
+import linecache
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import pyop
+from pyop._tree import flatten
+
+from .programs import program
+
+
+@dataclass
+class Judged:
+    outcome: str
+    why: str
+    source: str
+
+
+def made(source: str, name: str) -> Any:
+    file = f"<{name}>"
+    linecache.cache[file] = len(source), None, source.splitlines(True), file
+    space: dict[str, Any] = {"__name__": "made"}
+    exec(compile(source, file, "exec"), space)
+    return space["f"]
+
+
+def _run(f: Any, numbers: int) -> tuple[Any, Any, list[Any], set[str]]:
+    r = np.random.default_rng(numbers)
+    given = [r.normal(size=10), r.uniform(size=10), 0.75]
+    result = error = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = f(*given)
+        except Exception as raised:
+            error = raised
+    told = {type(w.message).__name__ for w in caught if not issubclass(w.category, pyop.RetraceWarning)}
+    return result, error, given, told
+
+
+def _told(tree: Any) -> list[Any]:
+    leaves, form = flatten(tree)
+    return [form, [_bits(x) for x in leaves]]
+
+
+def _bits(x: Any) -> Any:
+    if type(x) in (int, float, bool, str, complex):
+        return type(x), repr(x)
+    a = np.asarray(x)
+    return _kind(x), a.dtype, a.shape, a.tobytes()
+
+
+def _kind(x: Any) -> Any:
+    return np.ndarray if isinstance(x, np.generic) else type(x)
+
+
+def _sharing(*trees: Any) -> list[bool]:
+    leaves = [x for x in flatten(trees)[0] if type(x) is np.ndarray and x.ndim]
+    return [np.shares_memory(a, b) for k, a in enumerate(leaves) for b in leaves[:k]]
+
+
+def judge(seed: int, **options: Any) -> Judged:
+    """Three calls of the program of a seed."""
+    source = program(seed)
+    f = made(source, f"made {seed}")
+    compiled = pyop.compile(f, **options)
+    for numbers in (0, 0, 1):
+        wanted, error, plain, told = _run(f, numbers)
+        found, raised, given, warned = _run(compiled, numbers)
+        if error is not None or raised is not None:
+            if error is None:
+                return Judged("refused", f"{type(raised).__name__}: {raised}"[:300], source)
+            if raised is None:
+                return Judged("WRONG", f"NumPy raises {error!r}", source)
+            if type(raised).__mro__[:-2] and not isinstance(raised, type(error)):
+                return Judged("refused", f"{raised!r} for {error!r}"[:300], source)
+            if _told(plain) != _told(given):
+                return Judged("WRONG", "arguments behind an exception", source)
+            continue
+        if _told(wanted) != _told(found):
+            a, b = flatten(wanted)[0], flatten(found)[0]
+            which = [k for k, (x, y) in enumerate(zip(a, b, strict=False)) if _told(x) != _told(y)]
+            return Judged("WRONG", f"results {which}: {[(a[k], b[k]) for k in which[:2]]}", source)
+        if _told(plain) != _told(given):
+            return Judged("WRONG", "arguments", source)
+        if _sharing(wanted, plain) != _sharing(found, given):
+            return Judged("WRONG", "what shares memory", source)
+        if warned - told:
+            return Judged("WRONG", f"warns {warned - told}", source)
+    return Judged("right", "", source)

@@ -1,0 +1,163 @@
+"""Functions with random loops: branches, carried numbers, triangular bounds, swaps, writes into arguments."""
+
+from __future__ import annotations
+
+import random
+
+_SCALARS = ("s", "u", "q")
+_ARRAYS = ("x", "y", "z", "w")
+
+
+class Maker:
+    """Writes one function for a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.rg = random.Random(seed)
+        self.depth = 0
+        self.counters: list[str] = []
+
+    def pick(self, *items: str) -> str:
+        return self.rg.choice(items)
+
+    def index(self) -> str:
+        if not self.counters or self.rg.random() < 0.1:
+            return self.pick("0", "-1", "2", "k % 5")
+        i = self.rg.choice(self.counters)
+        return self.pick(i, i, i, f"{i} - 1", f"-{i}", f"({i} + 1) % n", f"{i} % 3", f"n - 1 - {i}", f"{i} // 2")
+
+    def span(self) -> str:
+        i = self.rg.choice(self.counters) if self.counters else "3"
+        return self.pick(f"{i}:", f":{i}", "1:", ":-1", "::2", f"{i} - 1:{i} + 2", ":", f"{i}:{i} + 2", "::-1")
+
+    def element(self) -> str:
+        if self.rg.random() < 0.25:
+            return f"m[{self.index()}, {self.index()}]"
+        return f"{self.rg.choice(_ARRAYS)}[{self.index()}]"
+
+    def scalar(self) -> str:
+        k = self.rg.random()
+        i = self.rg.choice(self.counters) if self.counters else "n"
+        if k < 0.35:
+            return self.element()
+        if k < 0.6:
+            return self.rg.choice(_SCALARS)
+        if k < 0.7:
+            return self.pick(i, "k", "k", f"{i} * 0.5", f"({i} + k)", "c", "t", "f32[2]", "b[1]", f"b[{self.index()}]")
+        if k < 0.78:
+            one, two = self.scalar(), self.scalar()
+            return self.pick(f"min({one}, {two})", f"max(0.0, {one})", f"max({one}, {two}, 1)", f"min({i}, 3)")
+        if k < 0.84:
+            return self.pick(
+                f"np.dot(x[:{i}], y[:{i}])", f"(m[{self.index()}] @ y)", f"x[{self.span()}].sum()", "abs(s)"
+            )
+        if k < 0.88:
+            return f"({self.scalar()} if {self.test()} else {self.scalar()})"
+        op = self.pick("+", "-", "*", "+", "*", "/")
+        right = self.scalar() if op != "/" else self.pick("2.0", "3", "1.5")
+        return f"({self.scalar()} {op} {right})"
+
+    def test(self) -> str:
+        i = self.rg.choice(self.counters) if self.counters else "k"
+        plain = self.pick(
+            f"{self.scalar()} > {self.pick('0.3', '0', 's', 'u')}",
+            f"{self.scalar()} <= {self.element()}",
+            f"{i} % 2 == 0",
+            f"{i} > 2",
+            f"{i} != k",
+            f"{self.element()} == {self.element()}",
+            "flag",
+            "not flag",
+        )
+        if self.rg.random() < 0.2:
+            return f"{plain} {self.pick('and', 'or')} {self.test()}"
+        return plain
+
+    def statement(self) -> list[str]:
+        k = self.rg.random()
+        if k < 0.2:
+            return [f"{self.element()} {self.pick('=', '+=', '*=', '=')} {self.scalar()}"]
+        if k < 0.4:
+            name = self.rg.choice(_SCALARS)
+            return [f"{name} {self.pick('=', '+=', '-=', '=')} {self.scalar()}"]
+        if k < 0.48:
+            name = self.rg.choice(_ARRAYS[1:])
+            what = self.pick(
+                "y * 0.5", "z + y", "w - x", "y * s", "np.sin(z)", "x.copy()", "y", "z", "np.where(y > z, y, z)"
+            )
+            return [f"{name} = {what}"]
+        if k < 0.52:
+            return [self.pick("y, z = z, y", "z, w = w, z", "s, u = u, s", "s, u = u, s + u", "x, y = y, x")]
+        if k < 0.58:
+            return [f"{self.rg.choice(_ARRAYS)}[{self.span()}] {self.pick('=', '+=', '*=')} {self.scalar()}"]
+        if k < 0.62:
+            return [
+                self.pick("k += 1", "k += 2", "k -= 1", "t += 0.5", "t = t * 0.5", "flag = not flag", "flag = s > u")
+            ]
+        if k < 0.65:
+            return [
+                self.pick("v *= 0.9", "v = y[2:]", "v[0] = s", "row = m[1]", "row += 0.1", "f32[1] = s", "b[2] = k")
+            ]
+        if k < 0.67:
+            return [
+                self.pick("y += z", "z -= 0.5", "x *= 0.9", "f32 *= 0.5", "f32 = f32 * t", "d = (s, u)", "s = d[0]")
+            ]
+        if k < 0.82:
+            lines = [f"if {self.test()}:", *self.indented(1)]
+            if self.rg.random() < 0.5:
+                lines += ["else:", *self.indented(1)]
+            elif self.rg.random() < 0.2 and self.depth:
+                lines += ["elif " + self.test() + ":", "    " + self.pick("continue", "s = 0.0", "u = 1.0")]
+            return lines
+        if k < 0.85 and self.depth:
+            return [f"if {self.test()}:", "    " + self.pick("continue", "continue", "break")]
+        if self.depth < 2:
+            return self.loop()
+        return [f"s = {self.scalar()}"]
+
+    def indented(self, most: int) -> list[str]:
+        return ["    " + line for _ in range(self.rg.randint(1, most)) for line in self.statement()]
+
+    def loop(self) -> list[str]:
+        name = "ijl"[self.depth]
+        outer = self.rg.choice(self.counters) if self.counters else None
+        bounds = ["n", "1, n", "n - 1, -1, -1", "9", "0, n, 2", "3", "2, 9"]
+        if outer:
+            bounds += [outer, f"{outer} + 1, n", f"{outer}, n", f"{outer}, -1, -1", f"{outer} - 1", f"n - {outer}"] * 2
+        head = f"for {name} in range({self.rg.choice(bounds)}):"
+        k = self.rg.random()
+        if k < 0.08:
+            head = f"for {name}, e in enumerate({self.pick('x', 'y', 'm')}):"
+        elif k < 0.14:
+            head = f"for {name} in reversed(range({self.rg.choice(bounds)})):"
+        elif k < 0.2:
+            head = f"for {name}, (e, g) in enumerate(zip(x, {self.pick('y', 'z')})):"
+        self.counters.append(name)
+        self.depth += 1
+        body = self.indented(3 if self.depth == 1 else 2)
+        if self.depth == 1 and self.rg.random() < 0.15:
+            body.append("    " + self.pick("box[0] = s", "box[1] = y", "late = s", "g = s"))
+        self.depth -= 1
+        self.counters.pop()
+        return [head, *body]
+
+    def source(self) -> str:
+        first = self.pick("s = 0.0", "s = 0", "s = x[0]", "s = 1.5", "s = 0.0")
+        second = self.pick("u = 0.0", "u = x[1]", "u = 2", "u = q = 0.0")
+        lines = ["import numpy as np", "def f(x, a, c):", "    n = len(x)", "    q = x[2]; e = g = 0.0"]
+        lines += [f"    {first}; {second}; k = 0; t = 0.25; flag = {self.pick('True', 'False')}; late = 1.0"]
+        lines += ["    y = x * 0.5 + 0.1; z = a + 1.0; w = np.zeros(n); m = np.outer(x, x); i = j = l = 0"]
+        lines += ["    v = y[1:]; row = m[0]; f32 = x.astype(np.float32); b = np.arange(n); d = (x[0], x[1])"]
+        if self.rg.random() < 0.3:
+            lines += ["    " + self.pick("w = y", "z = a", "y = x", "w = z[:]", "y = a")]
+        boxed = self.rg.random() < 0.2
+        lines += ["    box = [y, z]"] if boxed else ["    box = [0.0, x[0]]"]
+        for _ in range(self.rg.choice((1, 1, 2))):
+            lines += ["    " + line for line in self.loop()]
+        last = self.pick("v", "row", "late", "box[0]", "i", "box[1]", "d")
+        lines += [f"    return s, u, q, y, z, w, m, f32, b, k, t, flag, {last}"]
+        return "\n".join(lines) + "\n"
+
+
+def program(seed: int) -> str:
+    """The source of ``f(x, a, c)``."""
+    return Maker(seed).source()

@@ -1,0 +1,17 @@
+"""Random loops of `loops.made`, a few of each run."""
+
+from __future__ import annotations
+
+import pytest
+
+from .made.judge import judge
+
+WAYS = [{}, {"optimize": False}, {"threads": 2}]
+
+
+@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_loops_are_numpys(first, options):
+    for seed in range(first, first + 20):
+        found = judge(seed, **options)
+        assert found.outcome == "right", f"{found.why}\n{found.source}"
