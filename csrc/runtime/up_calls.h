@@ -46,7 +46,7 @@
     X(reshape_like, "plan/steps/like_step.cpp", "(x, like): the elements of x in the shape of `like`; a step knows it")   \
     X(count_along, "plan/steps/like_step.cpp", "(a, axis): how many elements; a step knows it")                           \
     X(put, "plan/steps/put.cpp", "(ct, like, key): the adjoint of like[key]; a step knows it")                            \
-    X(store, "plan/steps/store.cpp plan/steps/written_over.cpp", "(x, value, key, views, scalar): x after a write; a step knows it")                  \
+    X(store, "plan/steps/store.cpp plan/steps/mask.cpp plan/steps/written_over.cpp", "(x, value, key, views, scalar): x after a write; a step knows it")                  \
     X(performed, "plan/steps/written_over.cpp", "(function, roots, args, kwargs, places): the roots after a call; a step knows it") \
     X(in_place_call, "plan/group/elementwise.cpp plan/steps/written_over.cpp", "type: InPlace, augmented assignment; steps know it") \
     X(getitem_with_bounds, "plan/steps/computed_part.cpp", "(array, key): array[key], with slices as tuples; a step knows it") \

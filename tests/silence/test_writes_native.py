@@ -128,6 +128,40 @@ def masks(x, at):
     return y
 
 
+def masks_of_views(x, at):
+    y, z = x * 1, x.T * 1
+    mask = x.real > 0.5
+    part = y[1:, ::2]
+    part[mask[1:, ::2]] = x[1:, ::2][mask[1:, ::2]]
+    z[mask.T] = y[::-1, ::-1][mask]
+    z[:, -1][~mask[-1][: z.shape[0]]] = 4
+    y[mask] = y[mask][0]
+    y[at[0]][mask[at[0]]] = 3
+    z[mask.T] += 1
+    return y, z, x.T[mask.T], x[mask][::2], part
+
+
+def masks_of_rows_and_others(x, at):
+    y = x * 1
+    y[x[:, 0].real > 0] = 2
+    y[1:, x[0].real > 0] = 1
+    y[x.real > 1, None] = 0
+    y[x.real > 2] = np.float16(2.5)
+    y[x.real < -2] = [7]
+    y[x.real < -3] = np.array([9])
+    return y, x[x[:, 0].real > 0], x[x.real > 1e9], x[x.real > -1e9]
+
+
+def masks_of_truths(x, at):
+    y = x.real > 0
+    z = y.copy()
+    z[y] = False
+    y[y] = ~y[y]
+    z[~y] = x.real[~y] > 1
+    y[z] = True
+    return y, z, z[z]
+
+
 def lists(x, at):
     y = x * 1
     y[at] += 1
@@ -164,7 +198,19 @@ def kept_before(x, at):
 
 
 PROGRAMS = [rows, bounds, a_row_into_another, a_row_of_another_dtype, views_at_places, a_column_at_a_place, matrices]
-PROGRAMS += [divided, of_another_dtype, whole, whole_and_kept, masks, lists, functions, kept_before]
+PROGRAMS += [
+    divided,
+    of_another_dtype,
+    whole,
+    whole_and_kept,
+    masks,
+    masks_of_views,
+    masks_of_rows_and_others,
+    masks_of_truths,
+    lists,
+    functions,
+    kept_before,
+]
 
 MATRIX = np.random.default_rng(5).normal(size=(6, 5)) * 4
 LAYOUTS = {
@@ -257,6 +303,8 @@ def into(write):
         lambda y, x, at: y.__setitem__(at, np.ones((2, 5))),
         lambda y, x, at: y.__setitem__(x > 0, [1.0, 2.0]),
         lambda y, x, at: y.__setitem__(np.array([True, False]), 1.0),
+        lambda y, x, at: y.__setitem__(x[1:] > 0, 1.0),
+        lambda y, x, at: y[x[1:] > 0],
         lambda y, x, at: y.__setitem__(at[0], np.ones(4)),
         lambda y, x, at: y.__setitem__(0, 1j),
         lambda y, x, at: y.__setitem__(at + 9, 1),
@@ -291,10 +339,13 @@ def test_what_is_given_away_is_so_for_one_call():
 def test_explain_says_so():
     def f(x, k):
         y = x * 1
-        y[x > 0] = 1
+        y[x > 0] = x[x > 0] * 2
+        y[[0, 0]] = 1
         y[k] += x[k]
         return y
 
     text = str(pyop.compile(f).plan_for(MATRIX, np.int64(1)).explain())
+    assert "picks by a mask" in text
+    assert "writes by a mask" in text
     assert "calls NumPy, which writes in place" in text
     assert "calls Python" not in text

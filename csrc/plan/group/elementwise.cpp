@@ -165,7 +165,7 @@ class Look {
         : r_(r), i_(i), node_(r.g.node_as<PyNode>(i)), call_(std::make_shared<ElementwiseCall>()) {}
 
     int run(std::shared_ptr<const ElementwiseCall>& call) {
-        if (node_.contract() || node_.lends() || !shape_is_known()) return 0;
+        if (node_.contract() || node_.lends() || r_.g.spec({i_, 0}).ndim < 0) return 0;
         int found;
         if (node_.fn() == numpy_where())
             found = look_at_where();
@@ -182,11 +182,6 @@ class Look {
     }
 
   private:
-    bool shape_is_known() const {
-        const ValueSpec& spec = r_.g.spec({i_, 0});
-        return spec.ndim >= 0 && std::find(spec.dims.begin(), spec.dims.end(), kUnknownSize) == spec.dims.end();
-    }
-
     PyArray_Descr* dtype_of(Argument a) const {
         PyArray_Descr* d = r_.g.spec(node_.inputs()[static_cast<size_t>(a.input)]).descr();
         return d && is_builtin_dtype(d) ? d : nullptr;

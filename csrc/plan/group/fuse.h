@@ -10,8 +10,8 @@
 namespace pyop {
 
 // Nodes whose loops run one after the other on a block of elements while it is in cache. They have one shape,
-// known or symbolic, and follow each other in `members` as in the schedule; the group runs where its last
-// member stood.
+// known or symbolic (one that is neither has a group of its own), and follow each other in `members` as in the
+// schedule; the group runs where its last member stood.
 struct FusedNodes {
     std::vector<uint32_t> members;
 };

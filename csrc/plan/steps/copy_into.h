@@ -1,6 +1,7 @@
 // plan/steps/copy_into.h: elements copied into a view, as they are.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 
 #include "array/view/view_recipe.h"
@@ -21,6 +22,10 @@ inline void copy_into(const ArrayView& to, const char* in, const npy_intp* from_
     for (npy_intp done = 0; done < n; done += line) {
         if (whole) {
             std::memcpy(out, in, static_cast<size_t>(line) * size);
+        } else if (from_step == 0 && to_step == itemsize && size == sizeof(double)) {
+            uint64_t one;
+            std::memcpy(&one, in, sizeof one);
+            for (npy_intp i = 0; i < line; ++i) std::memcpy(out + i * 8, &one, sizeof one);
         } else if (size == sizeof(double)) {
             for (npy_intp i = 0; i < line; ++i) std::memcpy(out + i * to_step, in + i * from_step, sizeof(double));
         } else {

@@ -33,6 +33,7 @@ StepMaker make_loop_step;
 StepMaker make_branch_step;
 StepMaker make_guard_step;
 StepMaker make_computed_part;
+StepMaker make_mask_step;
 StepMaker make_written_over;
 
 // Asks the makers that the request's passes allow, one after the other.

@@ -11,6 +11,7 @@
 #include "plan/steps/copy_into.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
+#include "plan/steps/store_parts.h"
 #include "plan/steps/view_reading.h"
 #include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
@@ -22,7 +23,6 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kReleaseBytes = 1 << 18;
-constexpr size_t kLargest = 16;  // bytes of an element of NumPy's own dtypes, but for longdouble's complex
 
 class StoreStep final : public NativeStep {
   public:
@@ -33,7 +33,7 @@ class StoreStep final : public NativeStep {
         PyObject* x = inputs[source];
         if (!is_exact_array(x) || PyArray_DESCR(as_array(x)) != dtype || !PyArray_ISALIGNED(as_array(x))) return 0;
         // What is to be written: elements of an array, or one element.
-        alignas(kLargest) char element[kLargest];
+        alignas(kLargestElement) char element[kLargestElement];
         const char* from = element;
         PyArrayObject* array = nullptr;
         if (value < 0) {
@@ -42,7 +42,7 @@ class StoreStep final : public NativeStep {
             array = as_array(given);
             if (PyArray_DESCR(array) != dtype || !PyArray_ISALIGNED(array)) return 0;
             from = PyArray_BYTES(array);
-        } else if (!scalar_as_element(given, element)) {
+        } else if (!scalar_as_element(given, dtype, element)) {
             return 0;
         }
         const bool overwrites = context.dying >> source & 1;
@@ -58,7 +58,7 @@ class StoreStep final : public NativeStep {
         }
         // The part is looked at before anything is made, in the memory that is there.
         ArrayView memory[2];
-        const ArrayView* part = part_of(as_array(x), numbers.data(), memory);
+        const ArrayView* part = part_of(as_array(x), views, numbers.data(), memory);
         npy_intp strides[NPY_MAXDIMS];
         if (!part || !broadcast(array, *part, strides)) return 0;
         if (array && value_may_stay(inputs, context, *part)) {
@@ -67,7 +67,7 @@ class StoreStep final : public NativeStep {
         }
         Ref result = overwrites ? Ref::borrow(x) : copy_of(as_array(x));
         if (!result) return -1;
-        if (!overwrites) part = part_of(as_array(result.get()), numbers.data(), memory);
+        if (!overwrites) part = part_of(as_array(result.get()), views, numbers.data(), memory);
         if (!part) return 0;
         {
             const DetachScope detached(part->size() * part->itemsize >= kReleaseBytes);
@@ -87,7 +87,7 @@ class StoreStep final : public NativeStep {
 
     size_t source = 0;
     int64_t value = -1;                        // the input that is written; -1: `constant` is
-    alignas(kLargest) char constant[kLargest] = {};
+    alignas(kLargestElement) char constant[kLargestElement] = {};
     PyArray_Descr* dtype = nullptr;            // one of NumPy's own, which live for ever
     std::vector<ViewRecipe> views;             // from the whole to the part, at least one
     int64_t index = -1;                        // the input that is the position on the one axis; then no views
@@ -127,26 +127,6 @@ class StoreStep final : public NativeStep {
                PyArray_CompareLists(PyArray_STRIDES(from), PyArray_STRIDES(to), ndim);
     }
 
-    // What is written, in one of the two; null if it is no view of this array.
-    const ArrayView* part_of(PyArrayObject* x, const npy_intp* numbers, ArrayView (&memory)[2]) const {
-        memory[0].show(x);
-        size_t at = 0;
-        for (const ViewRecipe& view : views) {
-            if (!view.apply(memory[at], memory[1 - at], numbers)) return nullptr;
-            at = 1 - at;
-        }
-        return &memory[at];
-    }
-
-    bool scalar_as_element(PyObject* given, char* element) const {
-        if (!PyArray_IsScalar(given, Generic)) return false;
-        Ref own = Ref::steal(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(given)));
-        if (!own) PyErr_Clear();
-        if (!own || reinterpret_cast<PyArray_Descr*>(own.get())->type_num != dtype->type_num) return false;
-        PyArray_ScalarAsCtype(given, element);
-        return true;
-    }
-
     // How far apart the elements lie that come to stand side by side in the part. False if they do not fit.
     static bool broadcast(PyArrayObject* array, const ArrayView& part, npy_intp* strides) {
         const int ndim = array ? PyArray_NDIM(array) : 0;
@@ -160,70 +140,10 @@ class StoreStep final : public NativeStep {
         return true;
     }
 
-    Ref copy_of(PyArrayObject* x) const {
-        if (!PyArray_IS_C_CONTIGUOUS(x)) return Ref::steal(PyArray_NewCopy(x, NPY_KEEPORDER));
-        const npy_intp bytes = PyArray_NBYTES(x);
-        Ref made = Ref::steal(bytes <= ResultRecycler::kMostBytes
-                                  ? recycler_.take(dtype, PyArray_NDIM(x), PyArray_DIMS(x))
-                                  : pooled_array_new(dtype, PyArray_NDIM(x), PyArray_DIMS(x), nullptr));
-        if (made) std::memcpy(PyArray_DATA(as_array(made.get())), PyArray_DATA(x), static_cast<size_t>(bytes));
-        return made;
-    }
+    Ref copy_of(PyArrayObject* x) const { return copy_to_write(x, recycler_); }
 
     mutable ResultRecycler recycler_;  // the GIL guards it
 };
-
-// A Python number as an element, where no rounding or error is in question.
-bool number_as_element(PyObject* number, PyArray_Descr* dtype, char* element) {
-    const bool exact =
-        (PyFloat_CheckExact(number) && dtype->type_num == NPY_DOUBLE) ||
-        (PyBool_Check(number) && dtype->type_num == NPY_BOOL) ||
-        (PyLong_CheckExact(number) && (dtype->type_num == NPY_DOUBLE || PyTypeNum_ISINTEGER(dtype->type_num)));
-    if (!exact) return false;
-    Ref array = Ref::steal(
-        PyArray_Zeros(0, nullptr, reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(dtype))), 0));
-    if (!array || PyArray_SETITEM(as_array(array.get()), PyArray_BYTES(as_array(array.get())), number) < 0) {
-        PyErr_Clear();  // NumPy's error is for the run
-        return false;
-    }
-    std::memcpy(element, PyArray_DATA(as_array(array.get())), static_cast<size_t>(PyDataType_ELSIZE(dtype)));
-    return true;
-}
-
-int ndim_behind(PyObject* key, int ndim) {
-    const bool several = PyTuple_CheckExact(key);
-    for (Py_ssize_t i = 0; i < (several ? PyTuple_GET_SIZE(key) : 1); ++i) {
-        PyObject* item = several ? PyTuple_GET_ITEM(key, i) : key;
-        if (item == Py_None) ++ndim;
-        if (!PySlice_Check(item) && item != Py_Ellipsis && item != Py_None) --ndim;
-    }
-    return ndim;
-}
-
-// The index by which an entry of `views` shows what it is of; null if it is another function.
-PyObject* key_of_view(PyObject* view) {
-    static PyObject* const getitem = [] {
-        Ref module = Ref::steal(PyImport_ImportModule("operator"));
-        return module ? PyObject_GetAttrString(module.get(), "getitem") : nullptr;
-    }();
-    if (!getitem) PyErr_Clear();
-    if (!PyTuple_CheckExact(view) || PyTuple_GET_SIZE(view) != 4 || PyTuple_GET_ITEM(view, 0) != getitem)
-        return nullptr;
-    PyObject* arguments = PyTuple_GET_ITEM(view, 1);
-    return PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments) == 1 ? PyTuple_GET_ITEM(arguments, 0) : nullptr;
-}
-
-// The views of a call of `store`, and the key behind them. False if there is another among them.
-bool read_views(PyObject* views, PyObject* last, int ndim, StoreStep& step) {
-    if (!PyTuple_CheckExact(views)) return false;
-    const Py_ssize_t n = PyTuple_GET_SIZE(views);
-    for (Py_ssize_t i = 0; i <= n; ++i) {
-        PyObject* key = i < n ? key_of_view(PyTuple_GET_ITEM(views, i)) : last;
-        if (!key || !read_key(key, ndim, step.key.sizes(), step.views.emplace_back())) return false;
-        ndim = ndim_behind(key, ndim);
-    }
-    return true;
-}
 
 }  // namespace
 
@@ -244,7 +164,7 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     made->source = static_cast<size_t>(given[0].input);
     made->value = given[1].input;
     made->dtype = builtin_dtype(r.g, node.inputs()[made->source]);
-    if (!made->dtype || ndim < 0 || static_cast<size_t>(PyDataType_ELSIZE(made->dtype)) > kLargest) return 0;
+    if (!made->dtype || ndim < 0 || static_cast<size_t>(PyDataType_ELSIZE(made->dtype)) > kLargestElement) return 0;
     if (made->value < 0 && !number_as_element(given[1].value, made->dtype, made->constant)) return 0;
     if (one_of_line && PyTuple_CheckExact(views) && PyTuple_GET_SIZE(views) == 0) {
         const Edge position = node.inputs()[static_cast<size_t>(given[2].input)];
@@ -252,7 +172,7 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
         if (!descr || descr->type_num != NPY_INTP || r.g.spec(position).ndim != 0) return 0;
         made->index = given[2].input;
     } else {
-        if (!last || !read_views(views, last, ndim, *made)) return 0;
+        if (!last || !read_views(views, last, ndim, made->key.sizes(), made->views)) return 0;
         if (made->views.size() == 1) made->places = made->views[0].places();
     }
     step = std::move(made);
