@@ -127,3 +127,14 @@ def arguments(graph):
 @pyop.op("float32[n] -> float32[n]")
 def sorted_down_op(x):
     return np.sort(x)[::-1]
+
+
+def with_parts(x):
+    """A loop that writes, in which an op is called, and a branch."""
+
+    def body(i, y):
+        y[i] = np.sin(y[i - 1]) + dot(x, x, k=2)
+        return y
+
+    y = pyop.fori_loop(1, 3, body, x * 1.0)
+    return pyop.cond(y[0] > 0.0, lambda: y * 2.0, lambda: y - 1.0)

@@ -21,6 +21,8 @@ from pyop.declare.references import found_at
 from pyop.gradients.differences import PullBack, PushForward
 from pyop.graph.in_place import InPlace
 from pyop.graph.symbolic_number import OnNumbers
+from pyop.loops.node import Branch, Loop
+from pyop.saving.graphs import without_absorbed
 from pyop.saving.kinds import FORMS, Leaf, contract_of_parts, forms_of
 from pyop.saving.values import Reader, Writer
 from pyop.transforms.op_calls import Backward, Forward, JacobianOf
@@ -33,6 +35,8 @@ ENERGY = graphs.energy.contract.gradient
 PARTS = (*graphs.noisy.contract._parts[:4], AbstractRule(graphs.loss, "noisy"), ENERGY)
 TREE = flatten({"a": (1, [2, None]), "b": graphs.Pair(3, 4)})[1]
 OBJECTS = np.array(["a", None, 2.5], object)
+WITH_PARTS = without_absorbed(pyop.trace(graphs.with_parts, "float64[3]"))
+CALLED = [node.function for node in WITH_PARTS.nodes if node.kind == "py"]
 EXAMPLES = {
     "float": [-0.0, float("inf"), 0.1],
     "complex": [complex(-0.0, 0.1)],
@@ -77,6 +81,9 @@ EXAMPLES = {
         PushForward(graphs.loss, "loss", (flatten(1)[1],), "fd", {}),
     ],
     "saving": [ROOT.saving[0]],
+    "graph": [WITH_PARTS],
+    "loop": [x for x in CALLED if isinstance(x, Loop)],
+    "branch": [x for x in CALLED if isinstance(x, Branch)],
     "partial": [functools.partial(np.sum, axis=0)],
 }  # fmt: skip
 

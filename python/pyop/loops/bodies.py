@@ -11,12 +11,11 @@ from .._core import Value
 from ..declare.dim import Dim
 from ..declare.spec import Spec
 from ..gradients.adjoints import put
-from ..gradients.rule import nondifferentiable
-from ..gradients.unbroadcast import _fit_like, broadcast_like, number_of, primitive
+from ..gradients.unbroadcast import _fit_like, broadcast_like, number_of
 from ..graph.graph import Graph
 from ..graph.node_call import add, call_of, declared_spec, record_of
 
-__all__ = ["called", "copied", "counters_of", "input_like", "is_fixed", "needed", "new_counter", "place", "room"]
+__all__ = ["called", "copied", "counters_of", "input_like", "is_fixed", "needed", "new_counter", "place"]
 __all__ += ["shapes_read", "trip_count"]
 
 
@@ -152,18 +151,3 @@ def trip_count(lower: Any, upper: Any, step: int) -> Any:
     size = abs(step)
     count = away if size == 1 else (away + (size - 1)) // size
     return np.maximum(count, np.int64(0))
-
-
-def _spec_of_room(count: Any, dtype: Any, shape: Any, known: Any) -> Spec:
-    return Spec(dtype, (known, *shape))
-
-
-@primitive(_spec_of_room)
-def room(count: Any, dtype: Any, shape: Any, known: Any) -> Any:
-    """An array for what `count` iterations leave, each of this shape; all that is read of it is written before.
-    `known` is the number of them, or None.
-    """
-    return np.empty((int(count), *shape), dtype)
-
-
-nondifferentiable(room)

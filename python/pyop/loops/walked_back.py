@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Value
+from ..gradients.room import room
 from ..gradients.store import store
 from ..gradients.table import NoRule
 from ..gradients.unbroadcast import fit_dtype, number_of
@@ -23,7 +24,7 @@ from ..graph.node_call import declared_spec
 from ..graph.sizes import apply
 from ..transforms.reverse import backward
 from .activity import Activity, check_no_effects
-from .bodies import called, copied, input_like, is_fixed, needed, new_counter, place, room, shapes_read, trip_count
+from .bodies import called, copied, input_like, is_fixed, needed, new_counter, place, shapes_read, trip_count
 from .sums import added, gathered
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import CallOnTree, Contract, Op, __version__
+from .._core import Op, __version__
 from ..declare.references import declared_by_op
 from ..graph.graph import Graph
 from ..graph.node_call import Record
@@ -28,6 +28,7 @@ from ..onnx.registry import Table
 from ..onnx.trust import Trust
 from . import onnx_nodes
 from .digest import digest
+from .graphs import call_problem, without_absorbed
 from .parts import Parts, parts_of, put_into, put_together
 from .sketch import Sketch
 from .values import Reader, Writer
@@ -44,6 +45,7 @@ def save(graph: Graph, path: Any, embed: bool = False) -> None:
     if not isinstance(graph, Graph):
         raise TypeError(f"a Graph is saved, got {type(graph).__name__} {graph!r:.80}")
     graph._check_no_writes("a file has no arguments that it could change: return what is written, as a result")
+    graph = without_absorbed(graph)
     sketch = Sketch(graph)
     model = sketch.model()
     writer = Writer({} if embed else None)
@@ -213,19 +215,6 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, earlier: dic
     return graph
 
 
-def _misfit(fn: Any, contract: Any, n_inputs: int, given: int, n_outputs: int) -> str | None:
-    """What is wrong with the numbers of arguments and results of a call, on which the compiler relies."""
-    if isinstance(contract, Contract) and contract._parts[4] is None and contract.n_outputs != n_outputs:
-        return f"has {n_outputs} results, and its op declares {contract.n_outputs}"
-    if isinstance(fn, np.ufunc) and contract is None and (given, n_outputs) != (fn.nin, fn.nout):
-        return f"has {given} arguments and {n_outputs} results, and {fn.__name__} has {fn.nin} and {fn.nout}"
-    if isinstance(fn, CallOnTree):
-        count = sum(leaf is CallOnTree.ARRAY for leaf in fn.leaves)
-        if (count, given) != (n_inputs, n_inputs):
-            return f"has {n_inputs} inputs, and places for {count} among its arguments"
-    return None
-
-
 def _call(
     entry: dict[str, Any], name: str, specs: tuple[Any, ...], reader: Reader, k: int, earlier: dict[int, Any]
 ) -> Record:
@@ -242,7 +231,7 @@ def _call(
         raise ValueError(f"node {name!r:.80} reads a node that is not before it")
     contract = reader.read(entry["contract"])
     given = len(inputs) if form is None else len(form[0]) - len(form[2] or ())
-    problem = _misfit(fn, contract, len(inputs), given, len(specs))
+    problem = call_problem(fn, contract, len(inputs), given, len(specs))
     if problem is not None:
         raise ValueError(f"node {name!r:.80} {problem}")
     flags = (bool(entry["stateful"]), bool(entry["lends"]), bool(entry.get("of_scalars", False)))

@@ -25,10 +25,13 @@ from ..declare.references import op_of_gradient
 from ..declare.signature import Signature
 from ..declare.spec import Spec
 from ..gradients.differences import PullBack, PushForward
+from ..graph.graph import Graph
 from ..graph.in_place import InPlace
 from ..graph.symbolic_number import OnNumbers
+from ..loops.node import Branch, Loop
 from ..transforms.op_calls import Backward, Forward, JacobianOf
 from ..transforms.op_rule import OpGradient
+from .graphs import branch_of, graph_of, graph_parts, loop_of, loop_parts
 from .trees import has_dataclass
 
 __all__ = ["BY_NAME", "PICKLED", "Form", "Leaf", "contract_of_parts", "forms_of", "itself"]
@@ -284,6 +287,9 @@ FORMS = (
         lambda x: isinstance(x.__self__, OpGradient),
         at=OpGradient,
     ),
+    Several("graph", Graph, graph_parts, graph_of),
+    Several("loop", Loop, loop_parts, loop_of),
+    Several("branch", Branch, lambda x: [x.yes, x.no], branch_of),
     Several("partial", partial, lambda x: [x.func, x.args, x.keywords], lambda f, x, named: partial(f, *x, **named)),
 )
 BY_NAME = {form.name: form for form in FORMS}
