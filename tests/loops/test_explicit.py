@@ -308,3 +308,21 @@ def test_tensors_are_recorded():
     x = pyop.Tensor(X, requires_grad=True)
     smooth(x).sum().backward()
     assert np.allclose(x.grad, sum(0.5**k for k in range(50)))
+
+
+def test_a_loop_with_effects_is_kept_and_not_merged():
+    seen = []
+
+    @pyop.op("float64[3] -> float64[3]", stateful=True)
+    def noted(x):
+        seen.append(1)
+        return x + len(seen)
+
+    def twice(x):
+        first = pyop.fori_loop(0, 3, lambda i, y: noted(y), x)
+        second = pyop.fori_loop(0, 3, lambda i, y: noted(y), x)
+        return second - first
+
+    x = np.zeros(3)
+    assert pyop.trace(twice, "float64[3]").compile()(x).tolist() == [9.0] * 3
+    assert len(seen) == 6

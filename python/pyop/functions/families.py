@@ -38,7 +38,7 @@ FAMILIES = {
     "sorting": "spec grad",
     "splitting": "spec grad onnx",
     "statistics": "spec grad onnx",
-    "writing": "grad",
+    "writing": "grad onnx",
 }
 # Of scipy.special, which is imported with them.
 OF_SCIPY = {"distributions": "grad", "special": "grad onnx"}

@@ -38,6 +38,7 @@ class Recording:
         self.written: list[Any] = []  # as Value._log_writes has it
         self._before: Any = None
         self._counter = ""
+        self.closed = False
         self.end = 0  # behind the last of them; 0: not yet
 
     def __enter__(self) -> Self:
@@ -50,6 +51,9 @@ class Recording:
 
     def close(self) -> None:
         """What was written down has no effects, and its counter means nothing behind it."""
+        if self.closed:
+            return
+        self.closed = True
         self.graph._absorb(self.first)
         self.graph._absorbed += ((self.first, self.end or len(self.graph)),)
         self.graph._counters.pop(self._counter, None)
@@ -152,6 +156,7 @@ def add_loop(
     body, constant, effects = recording.body(given, results)
     loop = Loop(body, len(start), step, conditional, checkpoint)
     scalars = [bool(value._is_scalar) for value in start]
+    recording.close()  # what comes now is not part of it
     node = graph._add_call(
         loop,
         (_count(lower), _count(upper), *start, *constant),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ import numpy as np
 from .._core import GraphError, Node, Value
 from ..graph.graph import Graph
 from ..graph.node_call import call_of, declared_spec, unwrapped
+from ..loops.bodies import needed
 from .builder import IR_VERSION, ModelBuilder, element_type, tensor_type
+from .control_flow import is_control_flow, write_control_flow
 from .embedded import Embedded
 from .graph_writer import GraphWriter
 from .loaded import LoadedGraph
@@ -23,9 +25,9 @@ from .python_nodes import PythonNodes
 from .python_op import GradientCall, PythonCall
 from .read_nodes import fits, version_for, write_read_node
 from .reference import ReferenceCall
-from .standard import OPSET, NotStandard
+from .standard import OPSET, NotStandard, Operand
 
-__all__ = ["DIALECTS", "IR_VERSION", "OPSET", "export"]
+__all__ = ["DIALECTS", "IR_VERSION", "OPSET", "Exporter", "export"]
 
 DIALECTS = ("func_name", "name", "extensions")
 
@@ -82,7 +84,7 @@ def export(
         raise TypeError(
             f"export takes a Graph, got {type(graph).__name__} {graph!r:.80}; trace a function with pyop.trace"
         )
-    exporter = _Exporter(graph, dialect, dict(names or {}))
+    exporter = Exporter(graph, dialect, dict(names or {}))
     model = exporter.model()
     exporter.embedded().with_objects(exporter.python.functions if embed else {}).add_to(model)
     if path is not None:
@@ -90,7 +92,7 @@ def export(
     return model
 
 
-class _Exporter(GraphWriter):
+class Exporter(GraphWriter):
     """Writes a graph: every node, or an error."""
 
     def __init__(self, graph: Graph, dialect: str, given_names: dict[Any, str]) -> None:
@@ -124,8 +126,16 @@ class _Exporter(GraphWriter):
             made.metadata_props.add(key="pyop.extensions", value=json.dumps(self.python.extensions))
         return made
 
+    def of_part(self, part: Graph, builder: ModelBuilder, results: Sequence[Value]) -> _Part:
+        """What writes a part of a loop or branch, into the graph inside its node."""
+        return _Part(self, part, builder, results)
+
     def node(self, node: Node) -> None:
         """Write one call: as the operator it was read as, as operators if there are some, else as a PythonOp."""
+        if is_control_flow(node):
+            write_control_flow(self, node)
+            self.describe(node)
+            return
         call = call_of(node, [self.operand(value) for value in node.inputs])
         before = len(self.builder.nodes)
         if isinstance(call.function, ReferenceCall):
@@ -206,6 +216,33 @@ class _Exporter(GraphWriter):
             if isinstance(call, ReferenceCall | PythonCall | GradientCall):
                 tables[id(call.home.table)] = call.home.table
         return Embedded(pickle for table in tables.values() for pickle in table.embedded.pickles)
+
+
+class _Part(Exporter):
+    """Writes what some Values in the body of a loop or branch need."""
+
+    def __init__(self, outer: Exporter, part: Graph, builder: ModelBuilder, results: Sequence[Value]) -> None:
+        GraphWriter.__init__(self, part, builder)
+        self.needed = set(needed(part, results, ()))
+        python = self.python = PythonNodes(part, builder, self.operand, outer.python.dialect, outer.python.given_names)
+        python.functions, python.extensions = outer.python.functions, outer.python.extensions
+        self.order = Order(builder)
+
+    def written(self, given: Sequence[Operand], results: Sequence[Value]) -> list[Operand]:
+        """Write it for these inputs; return the tensors of the results."""
+        inputs = self.graph.inputs
+        self.names = {(value.node.index, 0): operand.name for value, operand in zip(inputs, given, strict=True)}
+        for index in sorted(self.needed):
+            node = self.graph[index]
+            for k, value in enumerate(node.outputs):
+                if node.kind != "input":
+                    self.names[index, k] = self.builder.fresh(value.name)
+            if node.kind == "constant":
+                self.constant(node)
+                self.describe(node)
+            elif node.kind == "py":
+                self.node(node)
+        return [self.operand(value) for value in results]
 
 
 def _needed(graph: Graph) -> set[int]:

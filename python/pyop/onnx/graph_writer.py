@@ -13,6 +13,7 @@ from ..graph.in_place import InPlace
 from ..graph.node_call import NodeCall, declared_spec
 from .builder import ModelBuilder, tensor_type
 from .standard import Emitter, NotStandard, Operand, emit, has_rule
+from .standard.numbers import with_strong_arrays
 
 __all__ = ["GraphWriter"]
 
@@ -60,13 +61,14 @@ class GraphWriter:
 
     def standard(self, node: Node, call: NodeCall) -> bool:
         """Write a call as operators, if there is a rule, and say whether; NotStandard if they cannot do this call."""
-        call = _computed(call)
+        call, weak = with_strong_arrays(_computed(call))
         if node.contract is not None or not has_rule(call.function):
             return False
         before = len(self.builder.initializers)
         outputs = [self.operand(value) for value in node.outputs]
         emitter = Emitter(self.builder, self.names[node.index, 0], call.carriers or {}, tuple(outputs))
         try:
+            call = weak(emitter, call)
             results = emit(emitter, call.function, call.args, call.kwargs)
             if len(results) != len(outputs):
                 raise NotStandard(f"{len(results)} results where the node has {len(outputs)}")

@@ -61,7 +61,7 @@ def _counted(e: Emitter, a: Any, axis: Any) -> Operand:
     return e.cast(count(e, x, axis), x.dtype if x.dtype.kind == "f" else np.float64)
 
 
-def _numbers(e: Emitter, like: Operand, start: int) -> Operand:
+def numbers(e: Emitter, like: Operand, start: int) -> Operand:
     """Return the numbers of all elements, in the shape of an array."""
     total = e.add("Size", like, dtype=np.int64)
     stop = e.add("Add", total, e.constant(start, np.int64)) if start else total
@@ -81,7 +81,7 @@ def _added(e: Emitter, ct: Operand, places: Operand, size: Operand) -> Operand:
 def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
     """Add at the places that the index picks of the numbers of all elements."""
     ct, like = e.of_kind(ct, "fiu", "an array"), e.operand(like)
-    picked = getitem(e, _numbers(e, like, 0), key)
+    picked = getitem(e, numbers(e, like, 0), key)
     given = e.add("Expand", ct, e.shape(picked))
     added = _added(e, given, picked, e.add("Size", like, dtype=np.int64))
     return e.add("Reshape", added, e.shape(like), allowzero=1)
@@ -91,7 +91,7 @@ def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
 def _moved_back(e: Emitter, ct: Any, like: Any, func: Any, before: Any, after: Any, kwargs: Any) -> Operand:
     """Run the function on the numbers of all elements; where it puts zeros instead, the number is 0."""
     ct, like = e.of_kind(ct, "fiu", "an array"), e.operand(like)
-    (places,) = emit(e, func, (*before, _numbers(e, like, 1), *after), kwargs)
+    (places,) = emit(e, func, (*before, numbers(e, like, 1), *after), kwargs)
     one = e.constant(1, np.int64)
     given = e.add("Expand", ct, e.shape(places))
     added = _added(e, given, places, e.add("Add", e.add("Size", like, dtype=np.int64), one))

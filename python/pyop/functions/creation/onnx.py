@@ -40,9 +40,8 @@ def _filled(e: Emitter, a: Any, value: Any, dtype: Any, shape: Any) -> Operand:
         raise NotStandard(f"an array of {kind}")
     if isinstance(value, Operand | Dim) or np.ndim(value):
         raise NotStandard("a fill value that is an array")
-    if shape is not None:
-        raise NotStandard("shape=")
-    return e.add("ConstantOfShape", e.shape(x), dtype=kind, value=filling(kind, value))
+    sizes = e.shape(x) if shape is None else e.ints(shape)
+    return e.add("ConstantOfShape", sizes, dtype=kind, value=filling(kind, value))
 
 
 def _of_number(value: int) -> Callable[..., Operand]:

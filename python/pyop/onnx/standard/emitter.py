@@ -221,5 +221,6 @@ class Emitter:
             if name not in self.carriers:
                 raise NotStandard(f"no array of the call has an axis of the size {name}")
             array, axis = self.carriers[name]
-            self._sizes[name] = self.shape(array, axis)
+            # Without an axis the array is the number itself, that of an iteration.
+            self._sizes[name] = self.shape(array, axis) if axis >= 0 else self.add("Reshape", array, self.ints([1]))
         return self._sizes[name]
