@@ -14,6 +14,66 @@ N = 5  # the size of x and of what is carried
 HEAD = "import numpy as np, pyop\n"
 
 
+MORE = {
+    "numbers that are carried": """
+def f(x):
+    y = x * 1.0
+    k = 0
+    s = x[1]
+    for i in range(10):
+        y[k % 5] = np.sin(s) + y[(k + 1) % 5] * x[2]
+        s = s * 0.5 + y[i % 5]
+        k += 3
+    return (y * y).sum() + s
+""",
+    "triangular": """
+def f(x):
+    a = np.outer(x, x) + np.eye(5) * 3.0
+    for i in range(5):
+        for j in range(i):
+            a[i, j] = a[i, j] / a[j, j]
+            a[i, j + 1:] = a[i, j + 1:] - a[i, j] * a[j, j + 1:]
+    return (a * a).sum()
+""",
+    "a branch in the body": """
+def f(x):
+    y = x * 1.0
+    s = x[0]
+    for i in range(12):
+        if y[i % 5].real > 0.1:
+            s = s + y[i % 5] * x[1]
+        else:
+            y[i % 5] = y[i % 5] * 0.5 + s
+    return (y * y).sum() + s * s
+""",
+    "swapped": """
+def f(x):
+    a = x * 1.0
+    b = x * 1.0
+    for i in range(9):
+        b[1:-1] = 0.25 * (a[:-2] + a[2:]) + 0.4 * np.sin(a[1:-1])
+        a, b = b, a
+    return (a * b).sum()
+""",
+    "slices that grow": """
+def f(x):
+    y = np.concatenate([x, x, x])
+    for i in range(1, 15):
+        y[i] = 0.1 * (y[:i] * y[:i]).sum() + 0.5 * y[i]
+    return (y * y).sum()
+""",
+    "a table": """
+def f(x):
+    t = np.zeros((6, 5), x.dtype)
+    t[0] = x
+    for i in range(1, 6):
+        for j in range(1, 5):
+            t[i, j] = np.tanh(t[i - 1, j - 1] * x[j]) + 0.3 * t[i, j - 1]
+    return (t * t).sum()
+""",
+}
+
+
 def program(seed: int, stops: bool = True) -> str:
     """The text of a function ``f(x)`` of `N` numbers that returns one.
 

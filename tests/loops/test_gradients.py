@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pyop
-from tests.loops.programs import by_complex_steps, function, program
+from tests.loops.programs import MORE, by_complex_steps, function, program
 
 X = np.array([0.5, -1.25, 2.0, 3.5])
 Y = np.array([0.3, -0.7, 0.9, 0.4, -0.2])
@@ -199,3 +199,15 @@ def test_generated(seed):
         steps = np.eye(len(Y)) * 1e-6
         differences = [(by_complex_steps(f, Y + step) - by_complex_steps(f, Y - step)) / 2e-6 for step in steps]
         assert np.allclose(pyop.compile(pyop.hessian(f))(Y), differences, rtol=1e-5, atol=1e-4), text
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_as_people_write_them(name):
+    f = function(MORE[name])
+    wanted = by_complex_steps(f, Y)
+    assert np.allclose(pyop.compile(pyop.grad(f))(Y), wanted, rtol=1e-9)
+    push = pyop.compile(lambda x, t: pyop.jvp(f, (x,), (t,))[1])
+    assert np.allclose(push(Y, np.ones(5)), wanted.sum(), rtol=1e-9)
+    steps = np.eye(len(Y)) * 1e-6
+    differences = [(by_complex_steps(f, Y + step) - by_complex_steps(f, Y - step)) / 2e-6 for step in steps]
+    assert np.allclose(pyop.compile(pyop.hessian(f))(Y), differences, rtol=1e-4, atol=1e-5)

@@ -43,7 +43,9 @@ def copied(
             known.setdefault(old._key, new)
     for name, value in counters_of(source).items():
         if value._key in known:
-            target._counters[name] = known[value._key].node.index
+            number = known[value._key]
+            number = number if number.output_index == 0 else number + 0
+            target._counters[name] = number.node.index
     return [known[value._key] for value in results]
 
 
@@ -94,19 +96,16 @@ def input_like(graph: Graph, value: Value, name: str = "") -> Value:
     return made
 
 
-def is_fixed(value: Value, graph: Graph) -> bool:
-    """Whether dtype and shape are known, and the same in all iterations."""
+def is_fixed(value: Value, graph: Graph, carried: int) -> bool:
+    """Whether dtype and shape are known, and the same in all iterations of a body that carries so many arrays."""
     if value.dtype is None or value.dtype.kind not in "biufc" or value.shape is None or None in value.shape:
         return False
     names = {name for size in value.shape if isinstance(size, Dim) for name in size.names}
     if not names:
         return True
-    own = graph.inputs[0]
+    constant = {given._key for given in graph.inputs[carried + 1 :]}
     counters = counters_of(graph)
-    return all(
-        name not in counters or (counters[name].node.kind == "input" and counters[name]._key != own._key)
-        for name in names
-    )
+    return all(name not in counters or counters[name]._key in constant for name in names)
 
 
 def called(graph: Any, function: Any, inputs: Sequence[Any], likes: Sequence[Value]) -> list[Value]:

@@ -187,7 +187,7 @@ class _Back:
                 continue
             shown = shapes_read(one[index])
             for value in one[index].inputs:
-                if value.node.index < self.mark and value._key in shown and is_fixed(value, one):
+                if value.node.index < self.mark and value._key in shown and is_fixed(value, one, n):
                     self.shapes[index, value._key] = value
                 elif value.node.index < self.mark:
                     front[value._key] = value
@@ -200,7 +200,7 @@ class _Back:
             if value._key in seen or value._key not in varies:
                 continue
             seen.add(value._key)
-            if value._key in states or is_fixed(value, one):
+            if value._key in states or is_fixed(value, one, n):
                 few[value._key] = value
             else:
                 waiting += value.node.inputs
@@ -210,7 +210,7 @@ class _Back:
         }
         chosen = whole if self.only_state or _bytes(whole) < _bytes(few) else few
         for value in chosen.values():
-            if not is_fixed(value, one):
+            if not is_fixed(value, one, n):
                 raise NoRule(
                     f"the derivative of a loop stores what it carries, and of that dtype or shape is not known "
                     f"({value.spec}): give its start a dtype and a shape"
