@@ -6,6 +6,7 @@
 #include "array/call/plain_call.h"
 #include "plan/lent.h"
 #include "plan/profiled.h"
+#include "plan/tape/straight_tape.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
 
@@ -214,6 +215,14 @@ int run_instructions(const Program& p, const Graph& g, PyObject* const* targets,
             if (done < 0) return -1;
         } else if (PYOP_UNLIKELY(ins.anew) && renew_shared(p, ins, slots) < 0) {
             return -1;
+        }
+        if (PYOP_UNLIKELY(ins.tape != nullptr) && !profiling()) {
+            const int done = ins.tape->run(p, slots);
+            if (done < 0) return -1;
+            if (done > 0) {
+                i += ins.tape->span() - 1;
+                continue;
+            }
         }
         bool long_one = false;
         if (step(p, g, i, slots, targets, long_one) < 0) return -1;

@@ -11,6 +11,7 @@
 #include "plan/program.h"
 #include "plan/steps/guard_step.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/straight_tape.h"
 #include "runtime/errors.h"
 #include "runtime/up_calls.h"
 
@@ -52,6 +53,7 @@ class Lowering {
         else
             mark_last_uses();
         mark_in_place(p_, r_.request.passes.has(Pass::InPlace));
+        if (!p_.concurrent && r_.request.passes.has(Pass::Tape)) find_straight_tapes(r_, p_);
         return 0;
     }
 

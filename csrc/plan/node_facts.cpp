@@ -3,6 +3,7 @@
 #include "plan/passes/casts.h"
 #include "plan/plan.h"
 #include "plan/steps/view_reading.h"
+#include "plan/tape/straight_tape.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -98,15 +99,18 @@ class Facts {
     bool fed(uint32_t i) const { return r_.node_is_fed[i]; }
 
     void note_instructions() {
+        size_t taped = 0;  // instructions before this one are on a tape
         for (size_t k = 0; k < p_.instructions.size(); ++k) {
             const Instruction& ins = p_.instructions[k];
+            if (ins.tape) taped = k + ins.tape->span();
             if (!ins.native) {
                 entries_[ins.node] = {"python", static_cast<int>(k), {}};
                 continue;
             }
             const std::vector<uint32_t>& nodes = ins.native->fallback().nodes;
             for (size_t m = 0; m < nodes.size(); ++m)
-                entries_[nodes[m]] = {"native", static_cast<int>(k), ins.native->describe(m)};
+                entries_[nodes[m]] = {"native", static_cast<int>(k),
+                                      ins.native->describe(m) + (k < taped ? ", on a tape" : "")};
         }
     }
 

@@ -16,6 +16,8 @@
 
 namespace pyop {
 
+class StraightTape;
+
 // Where an instruction finds an argument: a slot of the frame, or a constant of the program.
 struct Operand {
     static constexpr uint32_t kConstant = 1u << 31;
@@ -47,6 +49,7 @@ struct Instruction {
     bool releases = false;  // some operand is read for the last time
     bool leaves = false;  // its first result is an output of the plan and nothing else
     const NativeStep* native = nullptr;  // the callee then only tells the number of results
+    const StraightTape* tape = nullptr;  // of this one and those behind it; may be null
 };
 
 // An argument of the plan: what it must fit, and where it goes.
@@ -83,6 +86,7 @@ struct Program {
     std::vector<Instruction> instructions;
     std::vector<Operand> operands;
     std::vector<std::unique_ptr<NativeStep>> steps;
+    std::vector<std::shared_ptr<const StraightTape>> tapes;  // for execution by one thread
     std::vector<uint32_t> results;
     std::vector<Ref> constants;
     std::vector<Feed> feeds;

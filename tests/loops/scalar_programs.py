@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import pyop
+from pyop._tree import flatten
 
 from .compare import equal
 
@@ -71,7 +72,14 @@ class Writer:
 
     def statement(self, counters: list[str], pad: str) -> None:
         x = self.rng.random()
-        if x < 0.3 and self.scalars:
+        if x < 0.08:
+            test = f"{self.operand(counters)} {self.pick('<', '<=', '>', '!=')} {self.expression(counters, 1)}"
+            self.lines.append(f"{pad}if {test}:")
+            self.statement(counters, pad + "    ")
+            if self.rng.random() < 0.5:
+                self.lines.append(f"{pad}else:")
+                self.statement(counters, pad + "    ")
+        elif x < 0.3 and self.scalars:
             s = self.pick(*self.scalars)
             self.lines.append(f"{pad}{s} = {s} * 0.5 + {self.expression(counters, 1)}")
         elif x < 0.45:
@@ -89,7 +97,7 @@ class Writer:
 
     def loop(self, counters: list[str], pad: str) -> None:
         counter = "ijk"[len(counters)]
-        n = self.pick("len(a)", "9", "10", "len(a) - 1", "8", "len(a)", "len(a) - 1", "11")
+        n = self.pick("4", "5", "6", "len(a)", "9", "10", "len(a) - 1", "8", "len(a)", "len(a) - 1", "11")
         bounds = self.pick(
             f"0, {n}", f"1, {n}", f"1, {n} - 1", f"{n} - 2, 0, -1", f"2, {n}, 1", f"0, {n}", f"1, {n} - 1"
         )
@@ -181,7 +189,15 @@ def difference(seed: int, tapes: list[int] | None = None) -> str | None:
 def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     if isinstance(one[0], str) or isinstance(other[0], str):
         return type(one[0]) is type(other[0]) and one[0] == other[0]
-    return equal(one[0], other[0]) and equal(one[1], other[1])
+    return equal(*([_one_nan(x) for x in flatten(side[:2])[0]] for side in (one, other)))
+
+
+def _one_nan(x: Any) -> Any:
+    """Which NaN comes of two is open, as it is in NumPy."""
+    array = np.array(x)
+    if array.dtype.kind in "fc":
+        array[np.isnan(array)] = np.nan
+    return array
 
 
 def _said(what: str, args: list[Any], source: str, *sides: Any) -> str:

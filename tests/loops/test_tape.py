@@ -132,6 +132,11 @@ PROGRAMS: dict[str, tuple[Any, list[Any]]] = {
     "nan": (chosen, [np.where(np.arange(40) % 7 == 0, np.nan, X)]),
     "denormal": (ewma, [X * 1e-310]),
 }
+# Loops of so few iterations are unrolled: a tape of instructions that stand one behind the other.
+UNROLLED = {
+    name: (program, [x[:6, :6] if x.ndim == 2 else x[:7] for x in args]) for name, (program, args) in PROGRAMS.items()
+}
+PROGRAMS |= {f"{name}, unrolled": case for name, case in UNROLLED.items()}
 WAYS: dict[str, dict[str, Any]] = {"compiled": {}, "threads": {"threads": 2}, "slow": {"optimize": False}}
 
 
@@ -147,16 +152,19 @@ def test_bits_of_the_function(name, way):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "complex"])
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if not name.startswith("complex")])
 def test_it_is_a_tape(name):
     program, args = PROGRAMS[name]
     args = [x.copy("K") for x in args]
     f = pyop.compile(program)
     f(*args)
-    assert "tape of" in str(f.plan_for(*args).explain())
+    text = str(f.plan_for(*args).explain())
+    assert "on a tape" in text if name.endswith("unrolled") else "tape of" in text
     steps = pyop.compile(program, disable=["tape"])
     steps(*args)
-    assert "tape of" not in str(steps.plan_for(*args).explain())
+    text = str(steps.plan_for(*args).explain())
+    assert "tape of" not in text
+    assert "on a tape" not in text
 
 
 @pytest.mark.parametrize("state", [{}, {"all": "warn"}, {"all": "raise"}, {"all": "ignore"}, {"over": "raise"}])
@@ -183,6 +191,62 @@ def test_the_iteration_that_raised_is_named():
     assert any("in the iteration 40 of" in note for note in getattr(raised.value, "__notes__", [])) or not hasattr(
         raised.value, "add_note"
     )
+
+
+def decides(x):
+    y = x * 1.0
+    for i in range(1, 6):
+        if x[i] > 0.5:
+            y[i] = y[i - 1] / x[i]
+        else:
+            y[i] = y[i - 1] / (x[i] - x[i - 1])
+    return y
+
+
+def test_a_guard_that_does_not_hold_takes_the_other_path():
+    f = pyop.compile(decides)
+    cases = [np.linspace(a, b, 6) for a, b in ((0.0, 1.0), (1.0, 0.0), (0.6, 2.0), (0.0, 0.1), (0.3, 0.3), (0.0, 1.0))]
+    for _ in range(2):
+        for x in cases:
+            wanted, found = (outcome(g, [x], {}) for g in (decides, f))
+            assert equal(found[:2], wanted[:2])
+            assert found[2] == wanted[2]
+    assert "on a tape" in str(f.plan_for(cases[-1]).explain())
+
+
+def test_what_a_tape_in_the_middle_leaves_to_others():
+    def f(x, y):
+        y[0] = x[0] + x[1]
+        y[1] = y[0] * x[2]
+        whole = np.cumsum(y)
+        y[2] = whole[1] + x[0]
+        y[3] = y[2] * y[2]
+        z = y.copy()
+        z[0] = y[3]
+        z[1] = z[0] - y[2]
+        old = z * 2.0
+        z[2] = old[1] + z[1]
+        return whole, z, old, x[3] * x[4], y[1]
+
+    for args in ([X[:6], X[6:12]], [X[:6], np.repeat(X[:6], 2)[::2]], [X[:6].astype(np.float32), X[:6]]):
+        g = pyop.compile(f)
+        for _ in range(3):
+            wanted, found = (outcome(h, args, {}) for h in (f, g))
+            assert equal(found[:2], wanted[:2])
+    assert "on a tape" in str(g.plan_for(*args).explain())
+
+
+def test_results_of_two_runs_are_apart():
+    def f(x):
+        y = np.zeros(3)
+        y[0] = x[0] + 1.0
+        y[1] = y[0] * 2.0
+        return y, y[1] + 1.0
+
+    g = pyop.compile(f)
+    kept = [g(np.full(2, float(k))) for k in range(5)]
+    assert equal(kept, [f(np.full(2, float(k))) for k in range(5)])
+    assert not any(np.shares_memory(a[0], b[0]) for k, a in enumerate(kept) for b in kept[:k])
 
 
 def test_arguments_that_are_one_array():

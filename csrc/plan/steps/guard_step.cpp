@@ -6,6 +6,7 @@
 
 #include "array/numpy.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 
 namespace pyop {
 
@@ -71,6 +72,25 @@ class GuardStep final : public NativeStep {
         results[0] = Py_NewRef(Py_True);
         return 1;
     }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue*) const override {
+        if (asked_ == Asked::Size || inputs[0].kind != TapeValue::Number) return false;
+        const bool truth = asked_ == Asked::Truth;
+        if (truth && inputs[0].dtype->type_num == NPY_BOOL) return tape.leave_unless(inputs[0], expected_ != 0);
+        PyArray_Descr* flag = PyArray_DescrFromType(NPY_BOOL);  // lives for ever
+        Py_DECREF(flag);
+        const TapeValue answer = tape.number_new(flag);
+        const double real = truth ? 0.0 : static_cast<double>(expected_);
+        const int64_t whole = truth ? 0 : expected_;
+        if (inputs[0].dtype->type_num == NPY_DOUBLE) {
+            const TapeValue known = tape.constant(&real, inputs[0].dtype);
+            return truth && tape.operation(TapeOp::NotEqualF64, answer, inputs[0], known) &&
+                   tape.leave_unless(answer, expected_ != 0);  // NaN is true
+        }
+        if (inputs[0].dtype->type_num != NPY_INT64) return false;
+        const TapeValue known = tape.constant(&whole, inputs[0].dtype);
+        return tape.operation(truth ? TapeOp::NotEqualI64 : TapeOp::EqualI64, answer, inputs[0], known) &&
+               tape.leave_unless(answer, !truth || expected_ != 0);
+    }
     std::string describe(size_t) const override {
         if (asked_ == Asked::Truth) return expected_ ? "leaves unless it is true" : "leaves unless it is false";
         return (asked_ == Asked::Size ? "leaves unless the size is " : "leaves unless it is ") +
@@ -93,6 +113,12 @@ class GuardStep final : public NativeStep {
     const int axis_;
     const int64_t expected_;
 };
+
+}  // namespace
+
+bool runs_quietly() { return quiet_runs != 0; }
+
+namespace {
 
 PyObject* count_quiet(PyObject*, PyObject* change) {
     const long by = PyLong_AsLong(change);

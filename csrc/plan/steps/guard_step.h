@@ -12,6 +12,9 @@ PYOP_INLINE bool is_guard(const Node& node) {
            reinterpret_cast<PyObject*>(Py_TYPE(static_cast<const PyNode&>(node).fn())) == up_calls.taken;
 }
 
+// Whether a run computes again, and silently, what another path has computed.
+bool runs_quietly();
+
 // Adds count_quiet() to the module.
 int guard_step_init(PyObject* module);
 

@@ -114,8 +114,8 @@ class ScalarStep final : public NativeStep {
             T given[2], made;
             std::memcpy(&given[0], a, sizeof(T));
             std::memcpy(&given[1], b, sizeof(T));
-            if (raised || !compute<T>(static_cast<const ScalarStep*>(self)->does_, given[0], given[1], made))
-                return false;
+            if (!compute<T>(static_cast<const ScalarStep*>(self)->does_, given[0], given[1], made)) return false;
+            if (PYOP_UNLIKELY(raised != 0)) std::feraiseexcept(raised);
             std::memcpy(result, &made, sizeof(T));
             return true;
         };

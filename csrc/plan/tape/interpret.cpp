@@ -200,11 +200,11 @@ bool call_loop(const TapeCall& call, TapeCell* cells) {
         call.kernel(data, 1);
         return true;
     }
-    // What such a loop raises means nothing, but it must not wipe out what was raised before.
-    const bool ignores = call.loop->ignores_flags();
-    if (ignores && all_fp_errors()) return false;
+    // Some of NumPy's loops clear the flags; what was raised before must stay.
+    const int before = all_fp_errors();
     const int status = (*call.loop)(data, 1, call.strides.data());
-    if (ignores) clear_all_fp_errors();
+    if (call.loop->ignores_flags()) clear_all_fp_errors();
+    if (PYOP_UNLIKELY(before != 0)) std::feraiseexcept(before);
     if (status == 0 && !(call.may_fail && PyErr_Occurred())) return true;
     PyErr_Clear();
     return false;
@@ -393,6 +393,9 @@ do_Next:  // as Repeat, from the beginning, by the number
     if (--r[at->b].U64 == 0) return TapeEnd::Done;
     at = code;
     PYOP_GO;
+do_LeaveUnless:
+    if (__builtin_expect((r[at->a].Bool != 0) != (at->number != 0), 0)) return TapeEnd::Left;
+    PYOP_NEXT;
 do_Stop:
     return TapeEnd::Stopped;
 }

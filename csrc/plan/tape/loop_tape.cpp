@@ -5,6 +5,7 @@
 
 #include "array/loop/fp_flags.h"
 #include "plan/program.h"
+#include "plan/tape/bound_array.h"
 #include "runtime/stack_array.h"
 
 namespace pyop {
@@ -12,24 +13,6 @@ namespace pyop {
 namespace {
 
 constexpr unsigned kUntilSignals = 1 << 12;  // stretches
-
-// Whether np.errstate ignores all of these flags.
-bool are_ignored(int flags) {
-    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
-    Ref state = numpy ? Ref::steal(PyObject_CallMethod(numpy.get(), "geterr", nullptr)) : Ref();
-    bool all = state && PyDict_Check(state.get());
-    const auto ignored = [&](int flag, const char* name) {
-        if (!(flags & flag) || !all) return;
-        PyObject* how = PyDict_GetItemString(state.get(), name);
-        all = how && PyUnicode_Check(how) && PyUnicode_CompareWithASCIIString(how, "ignore") == 0;
-    };
-    ignored(FE_DIVBYZERO, "divide");
-    ignored(FE_OVERFLOW, "over");
-    ignored(FE_UNDERFLOW, "under");
-    ignored(FE_INVALID, "invalid");
-    if (PyErr_Occurred()) PyErr_Clear();
-    return all;
-}
 
 uint64_t trips(npy_intp i, npy_intp end, npy_intp step) {
     const auto u = [](npy_intp x) { return static_cast<uint64_t>(x); };
@@ -74,20 +57,9 @@ bool LoopTape::bind(PyObject* const* feeds, TapeCell* cells) const {
     for (size_t k = 1; k < bound_.size(); ++k) {
         const TapeValue& value = bound_[k].value;
         if (value.kind == TapeValue::None) continue;
-        if (!is_exact_array(feeds[k])) return false;
-        PyArrayObject* a = as_array(feeds[k]);
-        if (PyArray_DESCR(a) != value.dtype || PyArray_NDIM(a) != value.ndim || !PyArray_ISALIGNED(a)) return false;
-        TapeCell* cell = cells + value.cell;
-        if (value.kind == TapeValue::Number) {
-            std::memcpy(cell, PyArray_DATA(a), static_cast<size_t>(PyDataType_ELSIZE(value.dtype)));
-            continue;
-        }
-        if (bound_[k].written && !PyArray_ISWRITEABLE(a)) return false;
-        cell++->data = PyArray_BYTES(a);
-        for (int d = 0; d < value.ndim; ++d) {
-            cell++->I64 = PyArray_DIM(a, d);
-            cell++->I64 = PyArray_STRIDE(a, d);
-        }
+        if (!fits_tape(feeds[k], value)) return false;
+        if (bound_[k].written && !PyArray_ISWRITEABLE(as_array(feeds[k]))) return false;
+        bind_to_tape(feeds[k], value, cells);
     }
     return true;
 }
@@ -135,7 +107,7 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
         TapeEnd end_of_stretch = interpret(tape_.code.data(), cells, journal);
         if (end_of_stretch == TapeEnd::Failed) return Outcome::Failed;
         if (const int flags = tape_.calls_loops ? all_fp_errors() : fp_errors(); PYOP_UNLIKELY(flags != 0)) {
-            if ((flags & ~ignored) && !are_ignored(flags)) end_of_stretch = TapeEnd::Left;
+            if ((flags & ~ignored) && !errstate_ignores(flags)) end_of_stretch = TapeEnd::Left;
             ignored |= flags;
             clear_all_fp_errors();
         }

@@ -4,8 +4,8 @@
 // which np.errstate does not ignore, is undone, and the caller runs its iterations by the steps of the body: with their
 // warnings and errors, in their order.
 //
-// Arrays that are written are the loop's own (plan/steps/loop.cpp: take), so that nobody sees what is undone. Runs attached;
-// reentrant, since a handler of a signal may call the plan again.
+// Arrays that are written are the loop's own (plan/steps/loop.cpp: take), so that nobody sees what is undone. Runs
+// attached; reentrant, since a handler of a signal may call the plan again.
 #pragma once
 
 #include "plan/tape/tape_builder.h"

@@ -219,6 +219,28 @@ bool TapeBuilder::move(const TapeValue& to, const TapeValue& from) {
     return !full_;
 }
 
+bool TapeBuilder::leave_unless(const TapeValue& truth, bool holds) {
+    if (truth.kind != TapeValue::Number || truth.dtype->type_num != NPY_BOOL) return false;
+    emit(TapeOp::LeaveUnless, truth.cell, 0, 0, holds);
+    return !full_;
+}
+
+TapeBuilder::Mark TapeBuilder::mark() const {
+    Mark mark{tape_.code.size(), tape_.calls.size(), {}};
+    for (const Memory& memory : memories_) mark.memories.emplace_back(memory.version, memory.written);
+    return mark;
+}
+
+void TapeBuilder::reset(const Mark& mark) {
+    tape_.code.resize(mark.code);
+    tape_.calls.resize(mark.calls);
+    memories_.resize(mark.memories.size());
+    for (size_t k = 0; k < memories_.size(); ++k) {
+        memories_[k].version = mark.memories[k].first;
+        memories_[k].written = mark.memories[k].second;
+    }
+}
+
 // --- elements
 
 bool TapeBuilder::place_of_poly(const SizePoly& poly, const Symbols& sizes, const TapeValue* inputs, Place& place) {
@@ -327,6 +349,7 @@ bool TapeBuilder::store_at(const TapeValue& array, const std::vector<Place>& pla
     Memory& memory = memories_[array.memory];
     if (!memory.writeable || !access(true, array, places, value.cell)) return false;
     memory.written = true;
+    ++n_stores_;
     result = array;
     result.version = ++memory.version;
     return true;

@@ -86,7 +86,20 @@ class TapeBuilder {
     void jump_here(size_t from) { tape_.code[from].number = static_cast<int64_t>(here()); }
     uint16_t cells_new(size_t n, bool even = false);
     bool was_written(const TapeValue& array) const { return memories_[array.memory].written; }
-    size_t n_operations() const { return tape_.code.size(); }
+    bool is_current(const TapeValue& array) const {
+        return array.kind == TapeValue::Array && memories_[array.memory].version == array.version;
+    }
+    bool full() const { return full_; }
+    size_t n_stores() const { return n_stores_; }
+    // Leaves unless a bool is so.
+    bool leave_unless(const TapeValue& truth, bool holds);
+    // Whatever is written down behind a mark can be thrown away; cells and constants stay.
+    struct Mark {
+        size_t code, calls;
+        std::vector<std::pair<uint32_t, bool>> memories;  // version, written
+    };
+    Mark mark() const;
+    void reset(const Mark& mark);
     // The tape; the builder is used up.
     Tape finish();
 
@@ -100,9 +113,6 @@ class TapeBuilder {
         int64_t offset;
     };
 
-    bool is_current(const TapeValue& array) const {
-        return array.kind == TapeValue::Array && memories_[array.memory].version == array.version;
-    }
     bool place(const ViewSize& at, const Symbols* sizes, const TapeValue* inputs, Place& place);
     bool place_of_poly(const SizePoly& poly, const Symbols& sizes, const TapeValue* inputs, Place& place);
     bool access(bool stores, const TapeValue& array, const std::vector<Place>& places, uint16_t value);
@@ -115,6 +125,7 @@ class TapeBuilder {
     Tape tape_;
     std::vector<Memory> memories_;
     std::map<std::string, uint16_t> constants_;  // by dtype and bytes
+    size_t n_stores_ = 0;
     bool full_ = false;  // more cells than instructions can name
 };
 

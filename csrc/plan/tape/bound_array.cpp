@@ -1,0 +1,25 @@
+// plan/tape/bound_array.cpp: asks np.errstate.
+#include "plan/tape/bound_array.h"
+
+#include "array/loop/fp_flags.h"
+
+namespace pyop {
+
+bool errstate_ignores(int flags) {
+    Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+    Ref state = numpy ? Ref::steal(PyObject_CallMethod(numpy.get(), "geterr", nullptr)) : Ref();
+    bool all = state && PyDict_Check(state.get());
+    const auto ignored = [&](int flag, const char* name) {
+        if (!(flags & flag) || !all) return;
+        PyObject* how = PyDict_GetItemString(state.get(), name);
+        all = how && PyUnicode_Check(how) && PyUnicode_CompareWithASCIIString(how, "ignore") == 0;
+    };
+    ignored(FE_DIVBYZERO, "divide");
+    ignored(FE_OVERFLOW, "over");
+    ignored(FE_UNDERFLOW, "under");
+    ignored(FE_INVALID, "invalid");
+    if (PyErr_Occurred()) PyErr_Clear();
+    return all;
+}
+
+}  // namespace pyop

@@ -1,0 +1,92 @@
+// plan/tape/straight_tape.cpp: runs a tape on the slots of a frame.
+#include "plan/tape/straight_tape.h"
+
+#include <algorithm>
+
+#include "array/loop/fp_flags.h"
+#include "array/memory/pool.h"
+#include "plan/execute.h"
+#include "plan/steps/guard_step.h"
+#include "plan/tape/bound_array.h"
+#include "runtime/stack_array.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr int kMostCredit = 8, kRest = 64;
+
+PyObject* copy_new(PyArrayObject* a, ResultRecycler& recycler) {
+    if (!PyArray_IS_C_CONTIGUOUS(a)) return PyArray_NewCopy(a, NPY_KEEPORDER);
+    const npy_intp bytes = PyArray_NBYTES(a);
+    PyArray_Descr* const dtype = PyArray_DESCR(a);
+    PyObject* made = bytes <= ResultRecycler::kMostBytes
+                         ? recycler.take(dtype, PyArray_NDIM(a), PyArray_DIMS(a))
+                         : pooled_array_new(dtype, PyArray_NDIM(a), PyArray_DIMS(a), nullptr);
+    if (made) std::memcpy(PyArray_DATA(as_array(made)), PyArray_DATA(a), static_cast<size_t>(bytes));
+    return made;
+}
+
+}  // namespace
+
+PyObject* StraightTape::number_new(size_t output, const TapeCell* cells) const {
+    const TapeValue& value = outputs_[output].value;
+    PyObject* made = recyclers_[output].take(value.dtype, 0, nullptr);
+    if (made)
+        std::memcpy(PyArray_DATA(as_array(made)), cells + value.cell,
+                    static_cast<size_t>(PyDataType_ELSIZE(value.dtype)));
+    return made;
+}
+
+int StraightTape::run(const Program& p, PyObject** slots) const {
+    if (PYOP_UNLIKELY(credit_ < 0)) {
+        if (++credit_ == 0) credit_ = 1;
+        return 0;
+    }
+    if (guards_ && runs_quietly()) return 0;
+    StackArray<TapeCell, 256> memory(tape_.cells.size() + 1);
+    TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
+    std::copy(tape_.cells.begin(), tape_.cells.end(), cells);
+    StackRefs<16> written(inputs_.size());  // arrays that hold something else in the end
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+        const Input& input = inputs_[k];
+        PyObject* given = input.from.constant() ? p.constants[input.from.index()].get() : slots[input.from.index()];
+        if (!fits_tape(given, input.value)) return 0;
+        if (PYOP_UNLIKELY(input.written)) {
+            const bool here = input.own && holds_own_memory(given);
+            written[k] = here ? Py_NewRef(given) : copy_new(as_array(given), copies_[k]);
+            if (!written[k]) return -1;
+            given = written[k];
+        }
+        bind_to_tape(given, input.value, cells);
+    }
+    TapeJournal journal;
+    if (all_fp_errors()) clear_all_fp_errors();
+    TapeEnd end = interpret(tape_.code.data(), cells, journal);
+    if (end == TapeEnd::Failed) return -1;
+    if (const int flags = tape_.calls_loops ? all_fp_errors() : fp_errors(); PYOP_UNLIKELY(flags != 0)) {
+        clear_all_fp_errors();
+        if (end != TapeEnd::Left && !errstate_ignores(flags)) end = TapeEnd::Left;
+    }
+    if (PYOP_UNLIKELY(end == TapeEnd::Left)) {
+        journal.undo();
+        credit_ -= 3;
+        if (credit_ < 0) credit_ = -kRest;
+        return 0;
+    }
+    credit_ += credit_ < kMostCredit;
+    StackRefs<16> results(outputs_.size());
+    for (size_t k = 0; k < outputs_.size(); ++k) {
+        if (outputs_[k].value.kind != TapeValue::Number) continue;
+        results[k] = number_new(k, cells);
+        if (!results[k]) return -1;
+    }
+    for (size_t k = 0; k < inputs_.size(); ++k)
+        if (inputs_[k].moves_to >= 0)
+            results[static_cast<size_t>(inputs_[k].moves_to)] = std::exchange(written[k], nullptr);
+    for (const uint32_t slot : released_) Py_CLEAR(slots[slot]);
+    for (size_t k = 0; k < outputs_.size(); ++k) slots[outputs_[k].slot] = std::exchange(results[k], nullptr);
+    return 1;
+}
+
+}  // namespace pyop
