@@ -176,7 +176,7 @@ class Tracer:
         first: Exception | None = None
         if self.unrolled is None:
             self.unrolled = set()
-            self.by_twins = any("range" in facts(f.__code__).globals_read for f in named)
+            self.by_twins = any(not _LOOPS.isdisjoint(facts(f.__code__).globals_read) for f in named)
         while True:
             try:
                 return self._trace(arguments, n, names, specialised, named)
@@ -345,7 +345,7 @@ class Tracer:
         decisions = graph._deciding = Decisions(graph)
         graph._limit(MOST_NODES)
         if self.by_twins:
-            from ..loops import counted, rolled  # noqa: F401  # the stand-ins: on first use
+            from ..loops import rolled, sequences  # noqa: F401  # the stand-ins: on first use
             from ..tracing import literals  # noqa: F401
             from ..tracing.twins import Twins
 
@@ -431,6 +431,7 @@ class Tracer:
             warnings.warn(message, RetraceWarning, stacklevel=4)
 
 
+_LOOPS = frozenset(("range", "enumerate", "zip"))  # whoever reads one is traced as twins first
 _COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, type(None), tuple, list, dict))
 
 

@@ -105,7 +105,12 @@ class Number:
     def _needed(self, *args: Any) -> NoReturn:
         specialise(self)
 
-    __bool__ = __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _needed
+    def __bool__(self) -> bool:
+        if self._kind is bool and any(type(place) is not int for place in self._places):
+            return bool(self._value)  # a loop carries it, and may go both ways
+        return specialise(self)
+
+    __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _needed
     __format__ = __trunc__ = __floor__ = __ceil__ = __reduce_ex__ = _needed
     __matmul__ = __rmatmul__ = __invert__ = _needed
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _needed

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..refusals import refusal
 from .deciding import size_of
 
-__all__ = ["contains", "iterate", "length"]
+__all__ = ["contains", "iterate", "length", "set_rolls"]
 
 
 def length(value: Any) -> int:
@@ -31,7 +32,23 @@ def iterate(value: Any) -> Iterator[Any]:
     """
     _check_array(value, "iteration", "{} object is not iterable")
     # One after the other: what is written meanwhile is seen.
-    return map(value.__getitem__, range(_first_size(value, "iteration", "iteration over a 0-d array")))
+    size = _first_size(value, "iteration", "iteration over a 0-d array")
+    rolled = _rolls(value, size, sys._getframe(1))
+    return map(value.__getitem__, range(size)) if rolled is None else rolled
+
+
+def _never(value: Any, size: int, frame: Any) -> Any:
+    """The iterator of a loop that is recorded once, once there are such loops."""
+    return None
+
+
+_rolls: Callable[[Any, int, Any], Any] = _never
+
+
+def set_rolls(rolls: Callable[[Any, int, Any], Any]) -> None:
+    """Tell how a loop over an array is recorded once, from above."""
+    global _rolls
+    _rolls = rolls
 
 
 def contains(value: Any, item: Any) -> bool:

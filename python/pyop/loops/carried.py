@@ -15,6 +15,7 @@ from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.graph import Graph
 from ..graph.symbolic_number import is_number
+from .numbers import as_value
 from .recording import Recording
 from .sites import Site
 from .weak import Weak
@@ -22,6 +23,7 @@ from .weak import Weak
 __all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar"]
 
 _MISSING: Any = object()
+_MOST = 1 << 31  # what a Python int may grow by in an iteration: it stays an int64
 _DTYPES = {int: "l", float: "d", complex: "D", bool: "?"}
 
 
@@ -62,6 +64,8 @@ class Carried:
     units: list[Unit]
     news: list[Unit]
     affine: dict[str, int]
+    ints: set[str]
+    bounds: Any
 
     def scalar(self, x: Any, dtype: Any) -> Value:
         """A Value, or a Python number as a scalar of a dtype."""
@@ -85,7 +89,7 @@ class Carried:
         of = {name: unit for unit in self.units for name in unit.names}
         groups: dict[Any, Unit] = {}
         for name in sorted(self.site.carried):
-            if name == self.site.target:
+            if name in self.site.targets:
                 continue
             held, given = now.get(name, _MISSING), self.handed.get(name, _MISSING)
             unit = of.get(name)
@@ -96,7 +100,9 @@ class Carried:
                     raise Otherwise  # variables that have been one array, and are no more
             elif name in self.affine:
                 if not _same_int(held, given + self.affine[name]):
-                    raise Otherwise
+                    self.ints.add(name)
+                    del self.affine[name]
+                    again = self._number(name, self.head[name], held) or again
             elif held is given:
                 continue
             elif type(given) is Value:
@@ -117,7 +123,7 @@ class Carried:
         for unit in self.units:
             result = unit.handle._root() if not unit.names else found[id(unit)]
             if result.spec != unit.start.spec or result._is_scalar != unit.start._is_scalar:
-                if not unit.weak or not _is_known(result) or not result._is_scalar:
+                if not unit.weak or is_number(unit.handle) or not _is_known(result) or not result._is_scalar:
                     raise Otherwise
                 unit.start = self._constant(unit.handle, result)
                 raise Again
@@ -127,8 +133,15 @@ class Carried:
     def _result(self, unit: Unit, held: Any) -> Value:
         if type(held) is Value:
             if unit.kind is not None:
-                raise Otherwise
+                if unit.kind is int or held.spec != unit.start.spec or not held._is_scalar:
+                    raise Otherwise
+                unit.kind, unit.weak = None, True
+                raise Again
             return held._apart()
+        if unit.kind is int:
+            if not _is_int(held):
+                raise Otherwise
+            return self._counted(held)
         if unit.kind is not None:
             if is_number(held) and held._kind is unit.kind:
                 number: Value = held._value
@@ -155,29 +168,65 @@ class Carried:
         """A variable that was a Python number and has been bound anew; whether it is carried."""
         if _same(given, held):
             return False
-        kind = type(given)
-        if (kind is int and (type(held) is int or is_counter(held))) or (is_counter(given) and type(held) is int):
-            step = held - given
-            if type(step) is not int:
-                raise Otherwise
-            self.affine[name] = step
-            return True
-        if kind not in _DTYPES:
+        kind = given._kind if is_number(given) else type(given)
+        if _is_int(given) and (_is_int(held) or name in self.ints):
+            return self._int(name, given, held)
+        if kind not in _DTYPES or is_counter(given):
             raise Otherwise
         if type(held) is Value:
             char = held.dtype.char if held.dtype is not None else ""
-            if not held._is_scalar or not char or not _is_known(held) or not fits_scalar(given, char):
+            fits = char == "d" and kind is float if is_number(given) else fits_scalar(given, char)
+            if not held._is_scalar or not char or not _is_known(held) or not fits:
                 raise Otherwise
-            unit = Unit(given, [name], self._constant(given, held))
+            unit = Unit(given, [name], +given._value if is_number(given) else self._constant(given, held))
             unit.weak = True
             self.news.append(unit)
             return True
-        if kind is float and (type(held) is float or (is_number(held) and held._kind is float)):
-            unit = Unit(given, [name], self.graph.constant(np.asarray(given))[()])
-            unit.kind = float
+        if kind in (float, bool) and (type(held) is kind or (is_number(held) and held._kind is kind)):
+            start = given._value if is_number(given) else self.graph.constant(np.asarray(given))[()]
+            unit = Unit(given, [name], start)
+            unit.kind = kind
             self.news.append(unit)
             return True
         raise Otherwise
+
+    def _int(self, name: str, given: Any, held: Any) -> bool:
+        """A Python int: one that grows by the same in each iteration is known, another one is carried."""
+        step = held - given if _is_int(held) else None
+        counted = self.bounds.known is not None or name not in self.site.behind
+        if name not in self.ints and type(step) is int and step % self.bounds.step == 0 and counted:
+            self.affine[name] = step
+            return True
+        self.ints.add(name)
+        start = as_value(given)
+        if type(start) is not Value:
+            if abs(given) >= _MOST:
+                raise Otherwise
+            start = self.graph.constant(np.asarray(given, np.int64))[()]
+        unit = Unit(given, [name], start)
+        unit.kind = int
+        self.news.append(unit)
+        return True
+
+    def _counted(self, held: Any) -> Value:
+        """A Python int behind an iteration: what it was in some variable, and what an iteration may add at most."""
+        if type(held) is int:
+            if abs(held) >= _MOST:
+                raise Otherwise
+            return self._constant(held, self.graph.constant(np.int64(0)))
+        carried = {f"i{unit.stand_in.node.index}" for unit in self.units if unit.kind is int}
+        grown = 0
+        for monomial, factor in size_of(held).terms:
+            if len(monomial) > 1 or any(type(atom) is not str for atom in monomial) or abs(factor) >= _MOST:
+                raise Otherwise
+            if monomial and monomial[0] in carried:
+                grown += 1 if factor == 1 else 2
+        if grown > 1:
+            raise Otherwise
+        made = as_value(held)
+        if type(made) is not Value:
+            raise Otherwise
+        return made._apart()
 
     def _wrote(self, handle: Value, node: int) -> bool:
         """Note a write into what was there before the iteration; whether that is news."""
@@ -262,7 +311,13 @@ def _one_memory(a: Value, b: Value) -> bool:
     return a is b or a._shares_memory(b)
 
 
+def _is_int(x: Any) -> bool:
+    return type(x) is int or is_counter(x)
+
+
 def _same_int(a: Any, b: Any) -> bool:
+    if not _is_int(a) or not _is_int(b):
+        return False
     a, b = size_of(a), size_of(b)
     return type(a) is type(b) and bool(a == b)
 

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
-from ..declare.dim import Dim
-from ..graph.counter import Counter, is_counter, set_compare, size_of
+from ..graph.counter import Counter, is_counter
 from ..graph.graph import Graph
-from ..graph.symbolic_number import counted
 from ..tracing.twins import graph_under_twins, stand_in
 from .carried import fits_scalar
+from .numbers import as_value
 from .rolled import FEW, Rolled
 from .sites import site_of
 
-__all__ = ["Bounds"]
+__all__ = ["Bounds", "Numbers"]
 
 
 def _range(*args: Any) -> Any:
@@ -29,7 +28,7 @@ def _range(*args: Any) -> Any:
         return _symbolic(graph, *args)
     numbers = range(*args)
     return (
-        _Numbers(Bounds(numbers.start, numbers.stop, numbers.step), graph, numbers) if len(numbers) >= FEW else numbers
+        Numbers(Bounds(numbers.start, numbers.stop, numbers.step), graph, numbers) if len(numbers) >= FEW else numbers
     )
 
 
@@ -37,7 +36,7 @@ def _symbolic(graph: Graph, *args: Any) -> Any:
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     if any(type(x) is not int and not is_counter(x) for x in (start, stop)) or type(step) is not int or step == 0:
         return range(*args)  # a Counter among them says that its number is needed
-    return _Numbers(Bounds(start, stop, step), graph, None)
+    return Numbers(Bounds(start, stop, step), graph, None)
 
 
 class Bounds:
@@ -65,74 +64,31 @@ class Bounds:
         return as_value(self.start), as_value(self.stop), self.step
 
 
-def _compare(op: Any, a: Any, b: Any) -> Any:
-    """The truth of a comparison, in a loop that may go both ways; None elsewhere."""
-    graph = a._graph
-    if not any(loop.recording is not None for loop in graph._rolling):
-        return None
-    return op(as_value(a), as_value(b))
-
-
-def _remainder(a: Counter, by: int) -> Any:
-    graph = a._graph
-    if not any(loop.recording is not None for loop in graph._rolling):
-        return None
-    return derived(a, as_value(a) % by)
-
-
-def derived(counter: Counter, value: Any) -> Counter:
-    """An integer that is computed of numbers of iterations, as one of them."""
-    graph, name = counter._graph, f"i{value.node.index}"
-    graph._counters[name] = value.node.index
-    size: Any = Dim(name)
-    return Counter(size, graph, counter._needed)
-
-
-set_compare(_compare, _remainder)
-
-
-def as_value(bound: Any) -> Any:
-    """A number of an iteration, or one that is computed of it, as an int64."""
-    if not is_counter(bound):
-        return bound
-    graph, size = bound._graph, size_of(bound)
-    total: Any = None
-    constant = 0
-    for monomial, factor in size.terms:
-        if not monomial:
-            constant = factor
-            continue
-        node = graph._counters.get(monomial[0]) if len(monomial) == 1 and type(monomial[0]) is str else None
-        if node is None:
-            return counted(size, graph)
-        part = graph._value(node, 0)
-        part = part if factor == 1 else part * factor
-        total = part if total is None else total + part
-    return total if constant == 0 else total + constant
-
-
-class _Numbers:
+class Numbers:
     """A range that counts a loop symbolically, if it is asked by one."""
 
-    __slots__ = ("_bounds", "_graph", "_range")
+    __slots__ = ("_backwards", "_bounds", "_graph", "_range")
 
-    def __init__(self, bounds: Bounds, graph: Graph, known: range | None) -> None:
+    def __init__(self, bounds: Bounds, graph: Graph, known: range | None, backwards: Any = None) -> None:
         self._bounds = bounds
         self._graph = graph
         self._range = known
+        self._backwards = backwards  # what makes the iterator that Python has here, if it is no range
 
     def __iter__(self) -> Any:
         frame = sys._getframe(1)
         key = frame.f_code, frame.f_lasti
         site = None if key in self._graph._unrolled else site_of(*key)
-        return iter(self._known()) if site is None else Rolled(self._bounds, self._graph, frame, site, key)
+        if site is None:
+            return iter(self._known()) if self._backwards is None else self._backwards()
+        return Rolled(self._bounds, self._graph, frame, site, key)
 
     def _known(self) -> Any:
         return self._bounds.needed() if self._range is None else self._range
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return range
+        return range if self._backwards is None else type(self._backwards())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._known(), name)
@@ -150,7 +106,7 @@ class _Numbers:
         return reversed(self._known())
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._known() == (other._known() if type(other) is _Numbers else other))
+        return bool(self._known() == (other._known() if type(other) is Numbers else other))
 
     def __hash__(self) -> int:
         return hash(self._known())
@@ -190,6 +146,19 @@ def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options:
     return chosen
 
 
+def _reversed(x: Any) -> Any:
+    if type(x) is not Numbers:
+        return reversed(x)
+    bounds = x._bounds
+    if x._range is not None:
+        back = x._range[::-1]
+        return Numbers(Bounds(back.start, back.stop, back.step), x._graph, back, lambda: reversed(x._range))
+    if bounds.step not in (1, -1):
+        return bounds.needed()
+    return Numbers(Bounds(bounds.stop - bounds.step, bounds.start - bounds.step, -bounds.step), x._graph, None)
+
+
 stand_in(range, _range)
+stand_in(reversed, _reversed)
 stand_in(min, _least)
 stand_in(max, _greatest)

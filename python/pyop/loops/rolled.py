@@ -24,6 +24,7 @@ from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise
 from .carried import Again, Carried, Otherwise, Unit
 from .frames import locals_of, put
+from .numbers import named
 from .recording import Recording, add_loop
 from .sites import Site, globals_of, only_computes
 from .ways import MOST_WAYS, Decision, Way, joined
@@ -48,8 +49,12 @@ class Unroll(Specialise):
 class Rolled(Carried):
     """The iterator of a loop that becomes a node."""
 
-    def __init__(self, bounds: Any, graph: Graph, frame: FrameType, site: Site, key: _Key) -> None:
+    def __init__(
+        self, bounds: Any, graph: Graph, frame: FrameType, site: Site, key: _Key, item: Any = None, plain: Any = None
+    ) -> None:
         self.bounds = bounds
+        self.item = item  # what the loop gets for a number; None: the number
+        self.source = plain  # what makes the iterator that Python has here
         self.graph = graph
         self.frame: Any = frame
         self.site = site
@@ -61,6 +66,7 @@ class Rolled(Carried):
         self.outer: Any = None
         self.units: list[Unit] = []
         self.affine: dict[str, Any] = {}
+        self.ints: set[str] = set()
         self.recording: Recording | None = None
         self.written: list[Any] = []
         self.news: list[Unit] = []
@@ -84,7 +90,7 @@ class Rolled(Carried):
             self.graph._rolling.append(self)
             self.outer = Value._log_writes(self.log)
         self.head = now
-        self.units, self.affine, self.passes = [], {}, 0
+        self.units, self.affine, self.ints, self.passes = [], {}, set(), 0
         if len(self.rest) < 2 or self.done > _PEELED if self.bounds.known is not None else False:
             return self._unrolled()
         return self._open()
@@ -106,6 +112,8 @@ class Rolled(Carried):
             self._leave()
         self.frame, self.head = None, {}
         self.plain = iter(self.bounds.known[max(self.done, 0) :])
+        if self.item is not None:
+            self.plain = self.source() if self.done <= 0 else map(self.item, self.plain)
         return next(self.plain)
 
     def _give_up(self) -> NoReturn:
@@ -147,8 +155,7 @@ class Rolled(Carried):
             if not unit.names:
                 unit.handle._write_root(unit.stand_in)
                 continue
-            number = unit.kind is not None
-            unit.fresh = Number(unit.kind, unit.stand_in, self._places()) if number else unit.stand_in._apart()
+            unit.fresh = self._what(unit, unit.stand_in) if unit.kind is not None else unit.stand_in._apart()
             held.update(dict.fromkeys(unit.names, unit.fresh))
         for name, step in self.affine.items():
             held[name] = self._linear(name, step, self.counter)
@@ -158,7 +165,15 @@ class Rolled(Carried):
         self.memo: dict[int, bool] = {}
         self.written = []
         Value._log_writes(self.written)
-        return self.counter
+        return self.counter if self.item is None else self.item(self.counter)
+
+    def _what(self, unit: Unit, value: Value) -> Any:
+        """What a variable holds for a Value that is carried."""
+        if unit.kind is None:
+            return value
+        if unit.kind is int:
+            return named(self.graph, value, self._give_up)
+        return Number(unit.kind, value, self._places())
 
     def _places(self) -> Any:
         return frozenset((self._give_up,))
@@ -251,7 +266,8 @@ class Rolled(Carried):
         self.units = []
         self.done += 1
         Value._log_writes(self.log)
-        return self.bounds.known[self.done - 1]
+        number = self.bounds.known[self.done - 1]
+        return number if self.item is None else self.item(number)
 
     # --- the end
 
@@ -265,10 +281,10 @@ class Rolled(Carried):
                 if known is None:
                     self._give_up_all()
                 behind[name] = self.head[name] + step * len(self.rest)
-        if self.site.target in self.site.behind:
-            if known is None:
+        for name in self.site.targets & self.site.behind:
+            if known is None or self.item is not None:
                 self._give_up_all()
-            behind[self.site.target] = self.rest[-1]
+            behind[name] = self.rest[-1]
         self._rewind()
         starts = [unit.start for unit in self.units]
         for unit in self.units:
@@ -285,8 +301,7 @@ class Rolled(Carried):
             self._note(made, results)
         for unit, value in zip(self.units, made, strict=True):
             if unit.names:
-                what = value if unit.kind is None else Number(unit.kind, value, self._places())
-                behind.update(dict.fromkeys(unit.names, what))
+                behind.update(dict.fromkeys(unit.names, self._what(unit, value)))
             else:
                 unit.handle._write_root(value)
                 self.log.append((unit.handle, unit.start.node.index, unit.start.output_index))
@@ -297,7 +312,8 @@ class Rolled(Carried):
         raise StopIteration
 
     def _give_up_all(self) -> NoReturn:
-        self.bounds.needed()
+        if self.bounds.known is None:
+            self.bounds.needed()
         self._give_up()
 
     def _note(self, made: list[Value], results: list[Value]) -> None:

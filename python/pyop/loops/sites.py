@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dis
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -41,7 +42,7 @@ _FAST = re.compile(r"(LOAD|STORE|DELETE)_FAST")
 class Site:
     """A loop in a code object: `start` is where its body begins, `end` where it goes on behind."""
 
-    __slots__ = ("behind", "carried", "code", "end", "header", "read", "start", "stored", "target")
+    __slots__ = ("behind", "carried", "code", "end", "header", "read", "start", "stored", "targets")
 
     def __init__(self, code: CodeType, header: int, start: int, end: int) -> None:
         self.code = code
@@ -53,7 +54,7 @@ class Site:
         self.read = frozenset(name for kind, name in uses if kind == "LOAD")
         self.read |= {op.argval for op in ops if op.opname == "LOAD_DEREF"}
         self.stored = frozenset(name for kind, name in uses if kind == "STORE")
-        self.target = next(iter(_uses(ops[0])))[1]
+        self.targets = _targets(ops) or frozenset()
         self.carried = frozenset(name for name in self.stored if _lives(code, header, name))
         self.behind = frozenset(name for name in self.carried if _lives(code, end, name))
 
@@ -94,8 +95,8 @@ def site_of(code: CodeType, offset: int) -> Site | None:
         return None
     header, end = ops[at].offset, ops[at].argval
     inside = [op for op in ops[at + 1 :] if op.offset < end and op.opname not in ("CACHE", "NOP", "EXTENDED_ARG")]
-    if not inside or not inside[0].opname.startswith("STORE_FAST"):
-        return None  # several targets, or one that is no local variable
+    if _targets(inside) is None:
+        return None  # one that is no local variable
     for op in inside:
         if _is_jump(op):
             if not header <= _target(op) < end and not _goes_on(ops, op, header):
@@ -103,6 +104,24 @@ def site_of(code: CodeType, offset: int) -> Site | None:
         elif op.opname not in _BODY and not _is_variable(op):
             return None
     return Site(code, header, inside[0].offset, end)
+
+
+def _targets(ops: Sequence[dis.Instruction]) -> frozenset[str] | None:
+    """The variables that a loop binds to its items, by the instructions that its body begins with."""
+    found: set[str] = set()
+    wanted = 1
+    for op in ops:
+        if op.opname == "UNPACK_SEQUENCE":
+            wanted += op.arg - 1 if op.arg is not None else 0
+        elif op.opname.startswith("STORE_FAST"):
+            names = [name for kind, name in _uses(op) if kind == "STORE"]
+            found.update(names)
+            wanted -= len(names)
+        elif op.opname not in ("CACHE", "NOP", "EXTENDED_ARG"):
+            return None
+        if wanted <= 0:
+            return frozenset(found)
+    return None
 
 
 def _is_variable(op: dis.Instruction) -> bool:

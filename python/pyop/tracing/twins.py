@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from .._core import CompiledFunction, Value, graph_being_built
+from ..graph.counter import is_counter
 from ..graph.graph import Graph
 from ..graph.writes import view_of
 from ..refusals import refusal
@@ -172,7 +173,11 @@ class Twins:
         return self._keep(x, held)
 
     def original(self, x: Any) -> Any:
-        """The array that the function holds, or the view of one, for the Value that stands for it."""
+        """The array that the function holds, or the view of one, for the Value that stands for it; a Number for an int
+        that a loop has counted.
+        """
+        if is_counter(x):
+            return x.number()
         if type(x) is Value:
             for array, _, value in self._held:
                 if value is x:
