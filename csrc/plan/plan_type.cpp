@@ -107,6 +107,16 @@ int run_what_may_raise(PyObject* graph, Request& request) {
     return 0;
 }
 
+// Without pruning all runs but for the bodies of loops. 0, or -1 with the error set.
+int run_all(PyObject* graph, Request& request) {
+    const Graph& g = graph_of(graph);
+    std::vector<bool> absorbed(g.size());
+    if (read_absorbed(graph, absorbed) < 0) return -1;
+    for (uint32_t i = 0; i < g.size(); ++i)
+        if (!absorbed[i] && g.node(i).kind() == NodeKind::Py) request.run_nodes.push_back(i);
+    return 0;
+}
+
 int read_passes(PyObject* disable, PassSet& passes) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(disable); ++i) {
         PyObject* name = PyTuple_GET_ITEM(disable, i);
@@ -155,6 +165,7 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     if (read_fetches(graph, fetches, request, *leaves) < 0 || read_feeds(graph, feeds, request) < 0) return nullptr;
     if (writes && read_writes(graph, writes, request) < 0) return nullptr;
     if (!request.writes.empty() && run_what_may_raise(graph, request) < 0) return nullptr;
+    if (!request.passes.has(Pass::Prune) && run_all(graph, request) < 0) return nullptr;
     if (lower(graph, request, threads > 1, *program) < 0) return nullptr;
     auto kept = std::make_unique<Request>(std::move(request));
     Ref self = Ref::steal(plan_type->tp_alloc(plan_type, 0));

@@ -1,6 +1,7 @@
 """Gradients of functions, as functions: on arrays, on Values, of trees, of gradients."""
 
 import gc
+import math
 import weakref
 
 import numpy as np
@@ -113,7 +114,7 @@ def test_what_cannot_be_differentiated_says_so():
     with pytest.raises(TypeError, match="argnums=1, but the function was called with 1"):
         pyop.grad(np.sum, 1)(np.ones(2))
     with pytest.raises(TypeError, match="history would be lost"):
-        pyop.grad(lambda x: np.sum(np.asarray(x)))(np.ones(2))
+        pyop.grad(lambda x: math.exp(x[0]))(np.ones(2))
 
 
 def test_graphs_are_transformed_as_graphs():

@@ -360,3 +360,25 @@ def test_a_gradient_is_that_of_the_loop():
 
     found = pyop.compile(pyop.grad(f))(X)
     assert np.allclose(found, sum(0.99**k for k in range(100)))
+
+
+def test_a_function_that_catches_exceptions():
+    """Nothing is pruned in its plan, so that all that may raise does; but not the bodies of loops on their own."""
+
+    def relaxed(x):
+        y = x * 1.0
+        for _ in range(12):
+            y = y * 0.5 + x
+        return y
+
+    def f(x):
+        try:
+            return relaxed(x)
+        except ValueError:
+            return x
+
+    x = np.ones(3)
+    compiled = pyop.compile(f)
+    assert compiled(x).tobytes() == relaxed(x).tobytes()
+    assert any("loop" in node.name for node in compiled.graph(x).nodes)
+    assert compiled.graph(x).compile(disable=["prune"])(x).tobytes() == relaxed(x).tobytes()

@@ -46,9 +46,6 @@ void prune(Rewrite& r) {
     };
     for (const Edge e : r.request.fetches) need(e);
     for (const uint32_t node : r.request.run_nodes) need({node, 0});
-    if (!r.request.passes.has(Pass::Prune))
-        for (uint32_t i = 0; i < r.n_nodes; ++i)
-            if (r.g.node(i).kind() == NodeKind::Py) need({i, 0});
     if (r.request.whole)
         for (uint32_t i = 0; i < r.n_nodes; ++i)
             if (r.g.node(i).stateful()) need({i, 0});

@@ -22,6 +22,7 @@ from ..tracing.trace import trace
 from ..tracing.type_checks import refuse_exact_types
 from .eager import Eager, vjp_of_op
 from .inline import Inlined
+from .instead import Instead
 from .opened import Argnums, Opened, check_scalar
 from .symbolic import Symbolic
 
@@ -411,11 +412,17 @@ def _indirectly(transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 def _transformation(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A function in the place of `f`, of what makes its derivative where and how `_kind` says."""
 
+    instead = Instead(f)
+
     def mark(made: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(f, updated=())
         def transformed(*args: Any, **kwargs: Any) -> Any:
             kind = _kind(f, args, kwargs)
-            return _indirectly(transformed, args, kwargs) if kind is None else made(kind, args, kwargs)
+            if kind is None:
+                return _indirectly(transformed, args, kwargs)
+            if kind is not Eager:
+                return made(kind, args, kwargs)
+            return instead.call(made, transformed, args, kwargs)
 
         transformed._pyop_graph = _is_graph(f)  # type: ignore[attr-defined]
         return transformed

@@ -1,0 +1,155 @@
+"""What a derivative at arrays does where the function writes, or makes arrays of numbers that are recorded: Tensors
+cannot follow that, a compiled function can. So it is compiled, with one warning, and stays so.
+
+The function has then begun once in vain. What it may have left behind is looked at: where an array that it was given is
+not as it was, the refusal stands.
+"""
+
+from __future__ import annotations
+
+import dis
+import warnings
+from collections.abc import Callable
+from threading import local
+from types import CodeType, FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from .. import _core
+from .._core import Tensor
+from .._tree import flatten, leaf_types
+from ..gradients.table import NoRule
+from ..refusals import was_refused
+from .eager import Eager
+
+__all__ = ["Instead"]
+
+_REMEDY = "compile the derivative, which follows writes: pyop.compile(pyop.grad(f))"
+_running = local()
+_writing: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
+_MOST = 100  # functions that are looked at
+
+
+class Instead:
+    """What is called in the place of a derivative at arrays, once the function was found to write."""
+
+    __slots__ = ("compiled", "f", "writes")
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f = f
+        self.compiled: Any = None
+        self.writes: bool | None = None
+
+    def call(
+        self, made: Callable[..., Any], transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The derivative, by `made` on Tensors or as it is compiled."""
+        if self.compiled is not None and not _is_inside(args, kwargs):
+            return self.compiled(*args, **kwargs)
+        kept = self._kept(args, kwargs)
+        try:
+            return made(Eager, args, kwargs)
+        except Exception as error:
+            return self._after(error, kept, transformed, args, kwargs)
+
+    def _kept(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Any, Any]]:
+        """The arrays that the function may write into, with what they hold."""
+        if self.writes is None:
+            self.writes = _writes(self.f)
+        return [(x, x.copy()) for x in _arrays(args, kwargs)] if self.writes else []
+
+    def _after(
+        self, error: Exception, kept: Any, transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
+        """The derivative after a refusal, by compiling it; else the error is raised."""
+        if (
+            not was_refused(error)
+            or isinstance(error, NoRule)
+            or getattr(_running, "depth", False)
+            or _is_inside(args, kwargs)
+        ):
+            raise error
+        if self.writes and any(_differ(x, before) for x, before in kept):
+            error.add_note(f"an argument has been written before that: {_REMEDY}")
+            raise error
+        from .. import RetraceWarning, compile  # noqa: A004
+
+        compiled = compile(transformed)
+        _running.depth = True
+        try:
+            result = compiled(*args, **kwargs)
+        except Exception as other:
+            error.add_note(f"compiling the derivative instead does not do, either: {type(other).__name__}: {other}")
+            raise error from None
+        finally:
+            _running.depth = False
+        said = str(error).partition(":")[0].partition(", which is not recorded")[0]
+        warnings.warn(
+            f"{getattr(self.f, '__name__', 'a function')} cannot be differentiated while it runs ({said}), so its "
+            f"derivative is compiled; to have that from the start {_REMEDY}",
+            RetraceWarning,
+            stacklevel=5,
+        )
+        self.compiled = compiled
+        return result
+
+
+def _is_inside(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether this derivative is part of another one, or something is recorded around it."""
+    return Tensor in leaf_types((args, kwargs)) or _core.transformations_running() > 0
+
+
+def _arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    return [x for x in flatten((args, kwargs))[0] if isinstance(x, np.ndarray) and x.flags.writeable]
+
+
+def _differ(x: Any, before: Any) -> bool:
+    return bool(x.shape != before.shape or x.dtype != before.dtype or x.tobytes() != before.tobytes())
+
+
+def _writes(f: Any) -> bool:
+    """Whether the code of a function, or of one that it names, could write into an array that it is given."""
+    waiting, seen = [f], set[int]()
+    while waiting:
+        function = waiting.pop()
+        function = getattr(function, "__wrapped__", function)
+        if not isinstance(function, FunctionType):
+            return True
+        code = function.__code__
+        if id(code) in seen:
+            continue
+        seen.add(id(code))
+        if len(seen) > _MOST or _writes_itself(code):
+            return True
+        named = [function.__globals__.get(name) for name in code.co_names]
+        named += [cell.cell_contents for cell in function.__closure__ or () if _is_full(cell)]
+        waiting += [x for x in named if isinstance(x, FunctionType)]
+    return False
+
+
+def _is_full(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def _writes_itself(code: CodeType) -> bool:
+    found = _writing.get(code)
+    if found is None:
+        found = any(
+            op.opname in ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR", "STORE_ATTR", "IMPORT_NAME")
+            or op.opname.startswith("INPLACE")
+            or (op.opname == "BINARY_OP" and op.argrepr.endswith("="))
+            for op in dis.get_instructions(code)
+        )
+        found = found or bool(set(code.co_names) & _WRITERS) or "out" in str(code.co_consts)
+        found = found or any(_writes_itself(inner) for inner in code.co_consts if isinstance(inner, CodeType))
+        _writing[code] = found
+    return found
+
+
+_WRITERS = {"copyto", "put", "putmask", "place", "put_along_axis", "fill_diagonal", "fill", "sort", "partition"}
+_WRITERS |= {"at", "itemset", "resize", "setfield", "setflags", "shuffle", "byteswap", "flat", "real", "imag"}
