@@ -75,15 +75,16 @@ def compile(
     ------
     TypeError
         An argument that is neither array nor number and not static, or a static one that is not hashable. Or the
-        function draws random numbers, reads a clock, or changes what it computes from (a counter, an array that it
-        holds): every call would get what the trace got.
+        function reads a clock, or changes what it computes from (a counter, an array that it holds): every call would
+        get what the trace got.
     InputError
         An array does not fit its spec.
 
     Warns
     -----
     RetraceWarning
-        The function is traced too often; says which argument varies, and what to do.
+        The function is traced too often; says which argument varies, and what to do. Or it draws random numbers: it
+        runs as it is.
 
     Notes
     -----

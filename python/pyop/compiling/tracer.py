@@ -123,8 +123,7 @@ class Tracer:
         self.told = True
         warnings.warn(
             f"{self._place()} {reason.why}: it is not compiled for calls of this kind, from now on the function itself "
-            "runs. Choose by value with np.where, the where= of reductions, np.minimum and np.maximum, or declare the "
-            "part that decides with pyop.op; without pyop.compile there is no warning",
+            f"runs. {reason.remedy}; without pyop.compile there is no warning",
             RetraceWarning,
             stacklevel=4,
         )
@@ -306,10 +305,9 @@ class Tracer:
             moved = watch.drawn()
             if moved and attempt == 0 and same(watch.generator_states(), left):
                 watch.restore()
-                raise TypeError(
-                    f"{self._place()} draws random numbers from {moved[0]}, and those of the trace would be the "
-                    "same in every call: pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
-                )
+                why = f"draws random numbers from {moved[0]}, and those of the trace would be the same in every call"
+                remedy = "Pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
+                raise RunItself(why, remedy=remedy)
             if not same_graphs(graph, result, again, result_again):
                 watch.restore()
                 raise self._refusal([place.label for place in changed])

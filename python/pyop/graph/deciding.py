@@ -40,15 +40,22 @@ _numbers = itertools.count(1)
 _OF_GUARDS = Spec(np.dtype(np.bool_), ())
 
 
+_REMEDY = (
+    "Choose by value with np.where, the where= of reductions, np.minimum and np.maximum, or declare the part that "
+    "decides with pyop.op"
+)
+
+
 class RunItself(BaseException):
     """The function cannot be traced: it has to run. No `Exception`, so that it gets past the function's own handlers.
 
     `leaf`: only where its decisions had these outcomes, since it raised there.
     """
 
-    def __init__(self, why: str, leaf: tuple[int, ...] | None = None) -> None:
+    def __init__(self, why: str, leaf: tuple[int, ...] | None = None, remedy: str = _REMEDY) -> None:
         super().__init__(why)
         self.why = why
+        self.remedy = remedy
         self.leaf = leaf
 
 
