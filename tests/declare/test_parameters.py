@@ -1,5 +1,8 @@
 """The parameters of plain functions are read from their code: as from their signatures."""
 
+import inspect
+
+import numpy as np
 import pytest
 
 from pyop.declare.parameters import Parameters
@@ -42,3 +45,12 @@ def test_from_the_code_as_from_the_signature(fn):
         assert Parameters.of(fn) == found
     finally:
         del fn.marked
+
+
+@pytest.mark.parametrize("ufunc", [np.sin, np.add, np.divmod, np.matmul, np.frexp])
+def test_ufuncs_take_the_same_whether_they_tell_a_signature_or_not(ufunc):
+    try:
+        inspect.signature(ufunc)
+    except ValueError:
+        pytest.skip("the ufuncs of this NumPy have no signature")
+    assert Parameters.of(ufunc) == Parameters._of_ufunc(ufunc)

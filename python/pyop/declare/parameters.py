@@ -10,6 +10,8 @@ from enum import IntEnum
 from types import FunctionType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 __all__ = ["OutMode", "Parameters", "check_by_name", "check_name", "default_name"]
 
 
@@ -43,7 +45,7 @@ class Parameters(NamedTuple):
         try:
             signature = inspect.signature(fn)
         except (ValueError, TypeError):
-            return cls()
+            return cls._of_ufunc(fn) if isinstance(fn, np.ufunc) else cls()
         kinds = inspect.Parameter
         entries = list(signature.parameters.values())
         positional = [p for p in entries if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
@@ -65,6 +67,21 @@ class Parameters(NamedTuple):
             out_mode=_out_mode(out),
             is_method=is_method,
             by_name=frozenset(p.name for p in positional if p.kind is kinds.POSITIONAL_OR_KEYWORD),
+        )
+
+    @classmethod
+    def _of_ufunc(cls, fn: np.ufunc) -> Parameters:
+        """As `of`: ufuncs of older releases of NumPy tell no signature."""
+        arrays = ("x",) if fn.nin == 1 else tuple(f"x{k + 1}" for k in range(fn.nin))
+        how = ("where",) if fn.signature is None else ("axes", "axis", "keepdims")
+        return cls(
+            arrays=(*arrays, "out"),
+            n_required=fn.nin,
+            defaults=(None if fn.nout == 1 else (None,) * fn.nout,),
+            variadic=False,
+            statics=(*how, "casting", "order", "dtype", "subok", "signature"),
+            any_static=False,
+            by_name=frozenset(("out",)),
         )
 
     @classmethod
