@@ -44,6 +44,8 @@ struct StepContext {
 class TapeBuilder;
 struct TapeValue;
 
+struct Program;
+
 class NativeStep {
   public:
     NativeStep() = default;
@@ -64,6 +66,10 @@ class NativeStep {
 
     // For Plan.explain(): what runs for member `i`, in a few words ("kernel multiply+add of float64").
     virtual std::string describe(size_t member) const = 0;
+    // The input of which it writes a part, -1 if it writes none: into the memory of that, where it is dying.
+    virtual int written_input() const { return -1; }
+    // The programs that it runs, each with how many of its feeds behind the first are its own, to be written into.
+    virtual std::vector<std::pair<const Program*, size_t>> parts() const { return {}; }
     // Whether it writes over an input that is dying (StepContext).
     virtual bool may_overwrite() const { return false; }
     // Whether it keeps inputs that are dying, and empties where they were held.

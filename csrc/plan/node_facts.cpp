@@ -4,6 +4,7 @@
 #include "plan/plan.h"
 #include "plan/steps/view_reading.h"
 #include "plan/tape/straight_tape.h"
+#include "plan/updates.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -98,8 +99,16 @@ class Facts {
 
     bool fed(uint32_t i) const { return r_.node_is_fed[i]; }
 
+    static std::string text_of(Update update) {
+        return update == Update::InPlace ? ", in place" : update == Update::Copy ? ", into a copy" : "";
+    }
+    static std::string text_of(UpdateCounts counts) {
+        return std::to_string(counts.in_place) + " updates in place, " + std::to_string(counts.copies) + " into copies";
+    }
+
     void note_instructions() {
         size_t taped = 0;  // instructions before this one are on a tape
+        const std::vector<Update> updates = updates_of(p_, graph_of(plan_.graph), 0);
         for (size_t k = 0; k < p_.instructions.size(); ++k) {
             const Instruction& ins = p_.instructions[k];
             if (ins.tape) taped = k + ins.tape->span();
@@ -110,7 +119,9 @@ class Facts {
             const std::vector<uint32_t>& nodes = ins.native->fallback().nodes;
             for (size_t m = 0; m < nodes.size(); ++m)
                 entries_[nodes[m]] = {"native", static_cast<int>(k),
-                                      ins.native->describe(m) + (k < taped ? ", on a tape" : "")};
+                                      ins.native->describe(m) + text_of(updates[k]) + (k < taped ? ", on a tape" : "")};
+            const UpdateCounts inside = count_updates_inside(*ins.native);
+            if (inside.in_place + inside.copies > 0) entries_[nodes.back()].text += ", with " + text_of(inside);
         }
     }
 

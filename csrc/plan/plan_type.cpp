@@ -7,6 +7,7 @@
 #include "plan/execute.h"
 #include "plan/plan.h"
 #include "plan/steps/view_reading.h"
+#include "plan/updates.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/stack_array.h"
@@ -219,9 +220,11 @@ void plan_dealloc(PyObject* self) {
 
 PyObject* plan_report(PyObject* self, PyObject*) {
     const Program& p = *plan_of(self)->program;
-    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n}", "nodes", p.n_nodes, "pruned", p.pruned, "merged",
+    const UpdateCounts updates = count_updates(p, graph_of(plan_of(self)->graph));
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n}", "nodes", p.n_nodes, "pruned", p.pruned, "merged",
                          p.merged, "folded", p.folded, "native", p.native, "groups", p.groups, "instructions",
-                         p.instructions.size(), "slots", static_cast<size_t>(p.n_slots));
+                         p.instructions.size(), "slots", static_cast<size_t>(p.n_slots), "updates_in_place",
+                         updates.in_place, "copies", updates.copies);
 }
 
 PyObject* plan_nodes(PyObject* self, void*) {
@@ -331,7 +334,8 @@ PyMethodDef plan_methods[] = {
     {"report", plan_report, METH_NOARGS,
      "What became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
      "`folded` (computed at compile), of those that run as `native` loops and the `groups` these form, of\n"
-     "`instructions` left, and of memory `slots` they share."},
+     "`instructions` left, of memory `slots` they share, and of writes into arrays that are `updates_in_place` or\n"
+     "make `copies` of the array first (those of a loop count once)."},
     {"_instruction", plan_instruction, METH_O, "_instruction(i): (native, nodes, what runs); for profiles."},
     {"_owners", plan_owners, METH_NOARGS,
      "_owners(): for each result, whose memory it shows as the graph was written, and whose when equal nodes are one\n"

@@ -347,5 +347,38 @@ def test_explain_says_so():
     text = str(pyop.compile(f).plan_for(MATRIX, np.int64(1)).explain())
     assert "picks by a mask" in text
     assert "writes by a mask" in text
-    assert "calls NumPy, which writes in place" in text
+    assert "written by NumPy, in place" in text
     assert "calls Python" not in text
+
+
+def test_the_report_counts_what_is_in_place_and_what_is_copied():
+    def f(x, n):
+        y = np.zeros_like(x)
+        y[1:] = x[:-1]  # in place
+        y[x > 0] += 1  # in place
+        kept = y * 1
+        before = kept[1:]
+        later = before + 0
+        kept[0] = 2  # in place
+        both = y + 1
+        first = both.copy()
+        both[[0, 0]] = 3  # in place
+        for i in range(n):
+            y[i] = y[i - 1] * x[0]  # in place, once
+        x[0] = 3  # a copy: the argument is the caller's until the end
+        return y, later, kept, both, first
+
+    def counted(**options):
+        report = pyop.compile(f, **options).plan_for(np.ones((60, 3)), 60).report()
+        return report["updates_in_place"], report["copies"]
+
+    assert counted() == (5, 1)
+    assert counted(threads=2)[1] >= 1
+    assert counted(disable=("in-place",))[0] < 5
+    text = str(pyop.compile(f).plan_for(np.ones((60, 3)), 60).explain())
+    assert "5 updates in place, 1 into copies" in text
+    assert "with 1 updates in place, 0 into copies" in text
+    assert "writes a part, into a copy" in text
+
+    plain = pyop.compile(lambda x: x + 1).plan_for(np.ones(3)).report()
+    assert (plain["updates_in_place"], plain["copies"]) == (0, 0)

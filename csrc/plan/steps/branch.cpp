@@ -51,6 +51,10 @@ class BranchStep final : public NativeStep {
         return tape.branch(inputs[0], *yes.program, *no.program, inputs + 1, results);
     }
 
+    std::vector<std::pair<const Program*, size_t>> parts() const override {
+        return {{yes.program, 0}, {no.program, 0}};
+    }
+
     std::string describe(size_t) const override {
         return "branch of " + std::to_string(yes.program->instructions.size()) + " or " +
                std::to_string(no.program->instructions.size()) + " instructions";

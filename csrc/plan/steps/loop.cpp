@@ -97,6 +97,7 @@ class LoopStep final : public NativeStep {
     }
     bool may_overwrite() const override { return true; }
     bool takes() const override { return true; }
+    std::vector<std::pair<const Program*, size_t>> parts() const override { return {{body.program, n_carried}}; }
 
     // Reads from the program what a run need not find out.
     void prepare(bool with_tape) {

@@ -217,8 +217,9 @@ class MaskWrite final : public NativeStep {
         results[0] = result.release();
         return 1;
     }
-    std::string describe(size_t) const override { return "writes by a mask, in place or into a copy"; }
+    std::string describe(size_t) const override { return "writes by a mask"; }
     bool may_overwrite() const override { return true; }
+    int written_input() const override { return static_cast<int>(source); }
 
     size_t source = 0, mask = 0;
     int64_t value = -1;  // the input that is written; -1: `constant` is

@@ -82,8 +82,9 @@ class StoreStep final : public NativeStep {
         if (index >= 0) return tape.store(inputs[source], inputs[index], element, results[0]);
         return places && !key.any() && tape.store(inputs[source], *places, key.own(), inputs, element, results[0]);
     }
-    std::string describe(size_t) const override { return "writes in place, or into a copy"; }
+    std::string describe(size_t) const override { return "writes a part"; }
     bool may_overwrite() const override { return true; }
+    int written_input() const override { return static_cast<int>(source); }
 
     size_t source = 0;
     int64_t value = -1;                        // the input that is written; -1: `constant` is

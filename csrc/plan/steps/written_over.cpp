@@ -35,8 +35,9 @@ class WrittenOver final : public NativeStep {
         given = before;
         return done < 0 ? -1 : 1;
     }
-    std::string describe(size_t) const override { return "calls NumPy, which writes in place, or into a copy"; }
+    std::string describe(size_t) const override { return "written by NumPy"; }
     bool may_overwrite() const override { return true; }
+    int written_input() const override { return 0; }
 
   private:
     const Graph& graph_;  // the plan, which owns the step, keeps it

@@ -237,6 +237,10 @@ def _summary(plan: Plan, n_nodes: int, steps: list[tuple[bool, int, int]], scrat
     name = getattr(plan.graph, "name", "graph")
     text = f"plan of graph {name!r}, {n_nodes} node{'s' * (n_nodes != 1)}: {len(steps)} step{'s' * (len(steps) != 1)}"
     text += f", {native} native, {python} call{'s' * (python != 1)} of Python"
+    report = plan.report()
+    in_place, copies = report["updates_in_place"], report["copies"]
+    if in_place or copies:
+        text += f"; {in_place} update{'s' * (in_place != 1)} in place, {copies} into copies"
     if scratch:
         text += f"; {-(-scratch // 1024)} KiB of scratch"
     if plan.threads > 1:
