@@ -3,23 +3,10 @@
 
 #include "graph/node.h"
 #include "plan/plan.h"
-#include "plan/steps/node_call.h"
 #include "plan/steps/view_step.h"
-#include "runtime/up_calls.h"
+#include "plan/steps/written_over.h"
 
 namespace pyop {
-
-namespace {
-
-// A write that is called as it is: its passes are switched off.
-bool is_called(const Graph& g, const Instruction& ins) {
-    PyObject* const fn = NodeCall::function_of(g.node_as<PyNode>(ins.node));
-    if (fn == Py_None) return false;
-    return fn == up_calls.store || fn == up_calls.performed ||
-           reinterpret_cast<PyObject*>(Py_TYPE(fn)) == up_calls.in_place_call;
-}
-
-}  // namespace
 
 std::vector<Update> updates_of(const Program& p, const Graph& g, size_t own_feeds) {
     std::vector<bool> own(p.n_slots + 1, true);
@@ -36,7 +23,7 @@ std::vector<Update> updates_of(const Program& p, const Graph& g, size_t own_feed
             const Operand o = p.operands[ins.first_operand + static_cast<uint32_t>(written)];
             const bool last = o.last_use() || (p.concurrent && !o.constant() && p.slot_uses[o.index()] == 1);
             update = ins.in_place && !o.constant() && last && own[o.index()] ? Update::InPlace : Update::Copy;
-        } else if (!ins.native && is_called(g, ins)) {
+        } else if (!ins.native && calls_write(g.node_as<PyNode>(ins.node))) {
             update = Update::Copy;
         }
         const bool shows = dynamic_cast<const ViewStep*>(ins.native) != nullptr;

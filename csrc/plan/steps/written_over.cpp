@@ -61,14 +61,17 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+bool calls_write(const PyNode& node) {
+    PyObject* const fn = NodeCall::function_of(node);
+    if (fn == Py_None) return false;
+    return fn == up_calls.store || fn == up_calls.performed ||
+           reinterpret_cast<PyObject*>(Py_TYPE(fn)) == up_calls.in_place_call;
+}
+
 int make_written_over(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.inputs().size() > 64) return 0;
-    PyObject* const fn = NodeCall::function_of(node);
-    if (fn == Py_None) return 0;
-    if (fn == up_calls.store || fn == up_calls.performed ||
-        reinterpret_cast<PyObject*>(Py_TYPE(fn)) == up_calls.in_place_call)
-        step = std::make_unique<WrittenOver>(r.g, i);
+    if (calls_write(node)) step = std::make_unique<WrittenOver>(r.g, i);
     return 0;
 }
 

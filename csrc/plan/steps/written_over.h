@@ -1,9 +1,12 @@
 // plan/steps/written_over.h: arrays that a plan gives away to functions of pyop's that write into copies otherwise.
 #pragma once
 
-#include "runtime/python.h"
+#include "graph/node.h"
 
 namespace pyop {
+
+// Whether a node calls one of these functions.
+bool calls_write(const PyNode& node);
 
 // Adds take_over() to the module.
 int written_over_init(PyObject* module);
