@@ -14,9 +14,12 @@ from .._core import InputError, own_rules
 from .._tree import TreeDef, flatten
 from ..declare.parameters import OutMode, Parameters, check_name, default_name
 from ..declare.spec import Spec
+from ..graph.graph import Graph
+from ..graph.symbolic_number import Number
 from .statics import static_key
 
-__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "input_name", "instead_of", "repeats"]
+__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "describe", "input_name"]
+__all__ += ["instead_of", "repeats", "stand_in", "variety"]
 __all__ += ["root"]
 
 _Function = Callable[..., Any]
@@ -252,3 +255,34 @@ def repeats(arguments: list[Argument], kinds: list[bytes], keys: list[Any]) -> l
         if at != k:
             keys[k] = at
     return found
+
+
+def describe(arguments: list[Argument]) -> str:
+    """The arguments of a call, in an error."""
+    parts = []
+    for _, places in arguments:
+        for place in places:
+            shown = repr(place.value)[:40] if place.spec is None else str(place.spec)
+            parts.append(f"{place.path}: {shown}")
+    return ", ".join(parts)
+
+
+def variety(place: Place, specialised: bool) -> tuple[str, str | Spec]:
+    """In what a leaf may differ from call to call: a word for it, and what it was this time."""
+    if place.kind == b"i":
+        return "instance", f"at {id(place.value):#x}"
+    if place.kind == b"s" or specialised:
+        return ("number" if specialised else "static"), repr(place.value)[:40]
+    assert place.spec is not None
+    return ("declared" if place.kind == b"d" else "array"), place.spec
+
+
+def stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
+    """What the function is traced with for a leaf."""
+    if kind in (b"s", b"i"):
+        return place.value
+    assert place.spec is not None
+    value = graph._add_input(place.spec, input_name(place.path), kind == b"n")
+    if kind == b"n" and type(place.value) in NUMBERS:
+        return Number(type(place.value), value, frozenset((number,)))
+    return value

@@ -27,6 +27,7 @@ class _Options(TypedDict, total=False):
     disable: Iterable[str]
     precision: Literal["exact", "fast"]
     max_plans: int
+    fallback: bool
 
 
 @overload
@@ -41,6 +42,7 @@ def compile(
     disable: Iterable[str] = (),
     precision: Literal["exact", "fast"] = "exact",
     max_plans: int = 64,
+    fallback: bool = False,
 ) -> Any:
     """Compile a function of arrays: ``pyop.compile(f)``, or as a decorator, ``@pyop.compile``.
 
@@ -65,6 +67,11 @@ def compile(
         As `Graph.compile` takes them.
     max_plans : int
         Beyond so many plans, the one that was not used for the longest time is forgotten.
+    fallback : bool
+        What is not NumPy's (SciPy, scikit-learn, a sparse matrix, `np.vectorize`, ``math.sin(x[0])``, functions of C
+        and of ctypes) becomes a call of Python in the plan. What it returns is learnt from the first call and checked
+        in later ones; where that cannot be, the function itself runs, and a `RetraceWarning` says so. Such functions
+        must return the same for the same arguments. There are no gradients through them.
 
     Returns
     -------
@@ -120,7 +127,7 @@ def compile(
     >>> norm(np.ones(4)), norm(np.ones(9)), norm.cache_info().plans
     (array(2.), array(3.), 1)
     """
-    options = Options(static, threads, optimize, disable, precision, max_plans)
+    options = Options(static, threads, optimize, disable, precision, max_plans, fallback)
     if specs and callable(specs[0]) and not _is_spec(specs[0]):
         return _compile(specs[0], specs[1:], options)
     return lambda fn: _compile(fn, specs, options)

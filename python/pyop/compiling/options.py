@@ -12,7 +12,16 @@ __all__ = ["Options"]
 class Options:
     """The options of `compile`, checked."""
 
-    def __init__(self, static: Any, threads: Any, optimize: Any, disable: Any, precision: Any, max_plans: Any) -> None:
+    def __init__(
+        self,
+        static: Any,
+        threads: Any,
+        optimize: Any,
+        disable: Any,
+        precision: Any,
+        max_plans: Any,
+        fallback: Any = False,
+    ) -> None:
         self.static: tuple[str | int, ...] = (static,) if isinstance(static, str | int) else tuple(static)
         if isinstance(disable, str):
             raise TypeError(f"disable takes several names of passes: disable=[{disable!r}]")
@@ -31,6 +40,7 @@ class Options:
             "precision": precision,
         }
         self.max_plans = max_plans
+        self.fallback = bool(fallback)
 
     def keeping_all(self) -> dict[str, Any]:
         """The options of a plan that computes what nobody reads, too: for the sake of its exceptions."""

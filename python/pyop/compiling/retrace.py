@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 from ..declare.spec import Spec
@@ -101,3 +102,8 @@ def _general(texts: list[str]) -> str:
     names = iter("nmkpqrstuvw")
     sizes = [column[0] if len(set(column)) == 1 else next(names, "_") for column in zip(*shapes, strict=True)]
     return f"{dtype}[{','.join(sizes)}]"
+
+
+def tell(text: str) -> None:
+    """Warn of what came otherwise in a run."""
+    warnings.warn(text, RetraceWarning, stacklevel=5)

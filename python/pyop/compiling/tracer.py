@@ -18,7 +18,7 @@ from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
-from ..graph.symbolic_number import Number, Specialise, check_statics, is_number, needed_by_loops
+from ..graph.symbolic_number import Specialise, check_statics, is_number, needed_by_loops
 from ..refusals import note_call, was_refused
 from ..tracing.captured import Watch
 from ..tracing.code import facts
@@ -29,11 +29,11 @@ from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
-from .arguments import NUMBERS, Argument, Arguments, Place, input_name, repeats, root
+from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
 from .options import Options
 from .plainly import MOST_NODES, Plainly, check_paths
 from .results import Apart, Both, declare_outputs, merges_copies
-from .retrace import History, RetraceWarning
+from .retrace import History, RetraceWarning, tell
 from .unused_arguments import signature, unread
 from .written_arguments import any_written, call_and_note, check_container, declare_writes
 
@@ -59,6 +59,7 @@ class Tracer:
         self.last: tuple[Any, weakref.ref[Plan], tuple[Reading, ...]] | None = None
         self.by_twins = False  # whether the last trace was one of twins
         self.told = False  # that the function itself runs
+        self.calls: Any = None  # of other libraries, if they are nodes
         self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
@@ -96,6 +97,8 @@ class Tracer:
         known = None if specialised else known
         specialised |= {k for k, place in enumerate(places) if place.path in self.needed}
         plainly = Plainly(self.fn, self.name, arguments)
+        if self.calls is not None:
+            self._call_others()
         try:
             if paths is not None:
                 check_paths(paths)
@@ -113,7 +116,7 @@ class Tracer:
         simple = not (self.identity or specialised or finish is not None or outcomes)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
-        rerun = self.catches and not has_effects(plan.graph)
+        rerun = (self.catches or self.calls is not None) and not has_effects(plan.graph)
         return plan, kinds, trees, keys, finish, read, self.identity, outcomes, plainly, rerun
 
     def _tell(self, reason: RunItself) -> None:
@@ -180,6 +183,8 @@ class Tracer:
             try:
                 return self._trace(arguments, n, names, specialised, named)
             except Specialise as needed:
+                if self.calls is not None and not needed.places:
+                    raise RunItself("needs a number that another library computes") from None
                 loops = needed_by_loops(needed)
                 if not loops <= self.unrolled:
                     self.unrolled |= loops
@@ -189,8 +194,17 @@ class Tracer:
                 specialised |= needed.places
                 continue
             except Exception as error:
+                if self.calls is not None:
+                    refused = was_refused(error)
+                    raise RunItself(f"cannot be compiled ({error})", None if refused else ()) from error
                 if first is None and not was_refused(error):
-                    raise
+                    if not self.options.fallback:
+                        raise
+                    self._call_others()
+                    continue
+                if first is not None and self.options.fallback:
+                    self._call_others()
+                    continue
                 self.by_twins = not self.by_twins
                 if first is None:
                     first = error
@@ -198,6 +212,12 @@ class Tracer:
                 plainly, by_twins = (error, first) if self.by_twins else (first, error)
                 failure = plainly if str(plainly) == str(by_twins) else by_twins
             raise failure  # here it keeps its cause, which may have the remedy
+
+    def _call_others(self) -> None:
+        """From now on calls of other libraries are nodes."""
+        from ..tracing.foreign import Calls  # on first use
+
+        self.calls, self.by_twins = Calls(tell), True
 
     def _trace(
         self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int], named: list[FunctionType]
@@ -227,7 +247,11 @@ class Tracer:
                 apart = Apart.make(owners)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
         except Exception as error:
-            note_call(error, f"pyop.compile traced {self.name}({_describe(arguments)})")
+            note_call(error, f"pyop.compile traced {self.name}({describe(arguments)})")
+            if not self.options.fallback:
+                from ..tracing.blame import note_others  # on first use
+
+                note_others(error)
             raise
         finally:
             if graph is not None:
@@ -347,7 +371,7 @@ class Tracer:
             from ..tracing import literals  # noqa: F401
             from ..tracing.twins import Twins
 
-            graph._twins = Twins()
+            graph._twins = Twins(self.calls)
             graph._unrolled = self.unrolled
         given: list[Any] = []
         handed: list[list[Any]] = []
@@ -361,7 +385,7 @@ class Tracer:
                     if kinds[number] == b"r":
                         leaves.append(stand_ins[keys[number]])
                     else:
-                        leaves.append(_stand_in(graph, place, kinds[number], number))
+                        leaves.append(stand_in(graph, place, kinds[number], number))
                         if kinds[number] in (b"a", b"d"):
                             leaves[-1]._lend()
                             lent[len(graph.inputs) - 1] = leaves[-1]
@@ -383,6 +407,8 @@ class Tracer:
                 graph._weak = None
                 if any_written(lent):
                     result = declare_writes(graph, lent, result, self.name)
+                    if decisions.calls_others:
+                        raise RunItself("writes into its arguments, and calls other libraries")
             except BaseException as error:
                 self._finish(graph)
                 if graph._rolling:
@@ -419,7 +445,7 @@ class Tracer:
             label: ("captured", f"{_identity(value):x}") for _, _, _, value, label in read
         }
         for k, place in enumerate(places):
-            entries[place.path] = _variety(place, place.kind == b"n" and k in specialised)
+            entries[place.path] = variety(place, place.kind == b"n" and k in specialised)
         for tree, found in arguments:
             if not tree.is_leaf:
                 entries[root(found[0].path) if found else ""] = ("structure", repr(tree))
@@ -462,33 +488,3 @@ def _has_numbers(tree: Any) -> bool:
 
 def _as_array(x: Any) -> np.ndarray[Any, Any]:
     return np.from_dlpack(x) if hasattr(x, "__dlpack__") and not hasattr(x, "__array__") else np.asarray(x)
-
-
-def _stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
-    """What the function is traced with for a leaf."""
-    if kind in (b"s", b"i"):
-        return place.value
-    assert place.spec is not None
-    value = graph._add_input(place.spec, input_name(place.path), kind == b"n")
-    if kind == b"n" and type(place.value) in NUMBERS:
-        return Number(type(place.value), value, frozenset((number,)))
-    return value
-
-
-def _describe(arguments: list[Argument]) -> str:
-    parts = []
-    for _, places in arguments:
-        for place in places:
-            shown = repr(place.value)[:40] if place.spec is None else str(place.spec)
-            parts.append(f"{place.path}: {shown}")
-    return ", ".join(parts)
-
-
-def _variety(place: Place, specialised: bool) -> tuple[str, str | Spec]:
-    """In what a leaf may differ from call to call: a word for it, and what it was this time."""
-    if place.kind == b"i":
-        return "instance", f"at {id(place.value):#x}"
-    if place.kind == b"s" or specialised:
-        return ("number" if specialised else "static"), repr(place.value)[:40]
-    assert place.spec is not None
-    return ("declared" if place.kind == b"d" else "array"), place.spec

@@ -130,7 +130,18 @@ def _ask(asked: str, value: Any) -> int:
 class Decisions:
     """What a function under trace has decided by."""
 
-    __slots__ = ("_answers", "_bytes", "_computed", "_given", "_known", "_looked_at", "graph", "outcomes", "reason")
+    __slots__ = (
+        "_answers",
+        "_bytes",
+        "_computed",
+        "_given",
+        "_known",
+        "_looked_at",
+        "_opaque",
+        "graph",
+        "outcomes",
+        "reason",
+    )
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
@@ -140,6 +151,7 @@ class Decisions:
         self._known: dict[int, tuple[Any, ...]] = {}
         self._answers: dict[tuple[int, str], int] = {}
         self._looked_at = 0
+        self._opaque: dict[int, tuple[Any, ...]] = {}  # what calls have returned that nothing is known of
         self._computed = self._bytes = 0
 
     def feed(self, value: Any, given: Any) -> None:
@@ -179,11 +191,23 @@ class Decisions:
         answer = self._answers[key]
         return bool(answer) if asked == "t" else answer
 
-    def evaluate(self, node: int, output: int) -> Any:
-        """Return an output of a node in this call."""
+    @property
+    def calls_others(self) -> bool:
+        """Whether there is a call that nothing is known of."""
+        return bool(self._opaque)
+
+    def know(self, node: int, results: tuple[Any, ...]) -> None:
+        """Say what a node returns in this call, which is not to be called again."""
+        self._known[node] = self._opaque[node] = results
+
+    def evaluate(self, node: int, output: int, for_call: bool = False) -> Any:
+        """Return an output of a node in this call; `for_call`: nothing is decided by it."""
+        if self._opaque and not for_call:
+            made = self.graph[next(iter(self._opaque))]
+            self.give_up(f"calls {made.name!r} of another library before it decides by the contents of an array")
         for index in range(self._looked_at, len(self.graph)):
             made = self.graph[index]
-            if made.stateful and type(made.function) is not Taken:
+            if made.stateful and type(made.function) is not Taken and index not in self._opaque:
                 self.give_up(f"calls {made.name!r}, which is stateful, before it decides by the contents of an array")
         self._looked_at = len(self.graph)
         if self._given:
@@ -219,7 +243,7 @@ class Decisions:
             for index in [*self._known]:
                 if self._bytes <= _KEPT_BYTES // 2:
                     break
-                if self.graph[index].kind != "input":
+                if self.graph[index].kind != "input" and index not in self._opaque:
                     self._bytes -= sum(getattr(x, "nbytes", 0) for x in self._known.pop(index))
         if self._computed > _COMPUTED_AGAIN * len(self.graph) + 1000:
             self.give_up("decides by arrays that take too much memory to keep while it is traced")
@@ -253,7 +277,8 @@ def size_of(value: Value, axis: int) -> int | None:
 
 def has_effects(graph: GraphBase) -> bool:
     """Whether a graph calls what may not be called twice: stateful ops."""
-    return any(graph[k].stateful and type(graph[k].function) is not Taken for k in range(len(graph)))
+    functions = [graph[k].function for k in range(len(graph)) if graph[k].stateful]
+    return not all(type(fn) is Taken or getattr(type(fn), "_pyop_opaque", False) for fn in functions)
 
 
 def guard_lines(graph: GraphBase) -> list[str]:

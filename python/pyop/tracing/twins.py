@@ -26,6 +26,7 @@ import numpy as np
 
 from .._core import CompiledFunction, Value, graph_being_built
 from ..graph.counter import is_counter
+from ..graph.deciding import RunItself
 from ..graph.graph import Graph
 from ..graph.writes import view_of
 from ..refusals import refusal
@@ -111,11 +112,19 @@ class Twins:
     (False, True, True, array([0., 0.]))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, calls: Any = None) -> None:
+        # With these, other libraries are called by nodes (`pyop.tracing.foreign`).
+        self.calls = calls
+        self._given_away: list[tuple[Any, Any]] = []
         self._found: dict[int, tuple[Any, Any]] = {}  # by the id of the original, which is kept alive
         self._globals: dict[int, tuple[dict[str, Any], _Globals]] = {}
         self._cells: list[tuple[CellType, Any]] = []
         self._held: list[tuple[np.ndarray[Any, Any], bytes, Any]] = []
+        if calls is not None:
+            from . import foreign  # on first use
+
+            calls.begin()
+            self._foreign, self._opens = foreign.foreign, foreign.opens
         self._builtins = {name: self.of(x) for name, x in vars(builtins).items()}
         self._builtins["__import__"] = self._import
 
@@ -125,6 +134,8 @@ class Twins:
         if known is not None and known[0] is x:
             return known[1]
         kind = type(x)
+        if self.calls is not None and kind is not ModuleType and (there := self._foreign(x, self)) is not x:
+            return self._keep(x, there)
         if kind is FunctionType:
             return self._function(x)
         if kind is MethodType:
@@ -136,7 +147,8 @@ class Twins:
             return self._partial(x)
         if kind is ModuleType:
             root = x.__name__.partition(".")[0]
-            return self._keep(x, _Module(x, self)) if root == "numpy" or not is_installed(root) else x
+            seen = root == "numpy" or not is_installed(root) or (self.calls is not None and self._opens(root))
+            return self._keep(x, _Module(x, self)) if seen else x
         return self._array(x) if kind is np.ndarray else x
 
     def of_callable(self, x: Any) -> Any:
@@ -155,6 +167,8 @@ class Twins:
                     f"a function changed a variable of its closure that another one reads, {before!r:.80} before, "
                     "while arrays that they make were followed: pass it as an argument"
                 )
+        if any(value._root()._key != key for value, key in self._given_away):
+            raise RunItself("writes into an array that another library was given")
         for array, held, _ in self._held:
             if array.tobytes() != held:
                 raise refusal(
@@ -172,12 +186,18 @@ class Twins:
         self._held.append((x, x.tobytes(), held))
         return self._keep(x, held)
 
+    def given_away(self, values: list[Any]) -> None:
+        """Note that another library may keep the memory of these, which may not be written any more."""
+        self._given_away += [(value, value._root()._key) for value in values]
+
     def original(self, x: Any) -> Any:
         """The array that the function holds, or the view of one, for the Value that stands for it; a Number for an int
         that a loop has counted.
         """
         if is_counter(x):
             return x.number()
+        if self.calls is not None and hasattr(type(x), "_pyop_original"):
+            return x._pyop_original
         if type(x) is Value:
             for array, _, value in self._held:
                 if value is x:
@@ -258,7 +278,8 @@ class _Globals(dict[str, Any]):
         self._twins = twins
 
     def __getitem__(self, name: str) -> Any:
-        return self._twins.of(imported(self._original[name]))
+        found = imported(self._original[name])
+        return found if self._twins.calls is not None and graph_under_twins() is None else self._twins.of(found)
 
 
 class _Module(ModuleType):
@@ -270,7 +291,8 @@ class _Module(ModuleType):
 
     def __getattribute__(self, name: str) -> Any:
         original, twins = object.__getattribute__(self, "_pyop_twin")
-        return twins.of(imported(getattr(original, name)))
+        found = imported(getattr(original, name))
+        return found if twins.calls is not None and graph_under_twins() is None else twins.of(found)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(object.__getattribute__(self, "_pyop_twin")[0], name, value)
