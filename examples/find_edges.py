@@ -18,8 +18,12 @@ HEIGHT, WIDTH = 480, 640
 
 def smooth(image):
     """Binomial filter of 3 by 3 pixels; two pixels are lost in each direction."""
-    columns = image[:, :-2] + 2.0 * image[:, 1:-1] + image[:, 2:]
-    return (columns[:-2] + 2.0 * columns[1:-1] + columns[2:]) * (1.0 / 16.0)
+    columns = image[:, :-2] + image[:, 2:]
+    columns += 2.0 * image[:, 1:-1]
+    rows = columns[:-2] + columns[2:]
+    rows += 2.0 * columns[1:-1]
+    rows /= 16.0
+    return rows
 
 
 def edges(frame, threshold=0.1):
@@ -30,9 +34,9 @@ def edges(frame, threshold=0.1):
     across = soft[1:-1, 2:] - soft[1:-1, :-2]
     down = soft[2:, 1:-1] - soft[:-2, 1:-1]
     steep = np.sqrt(across * across + down * down)
-    steep = steep / np.max(steep)
-    kept = steep > threshold
-    return np.where(kept, steep, 0.0), np.count_nonzero(kept)
+    steep /= steep.max()
+    steep *= steep > threshold
+    return steep, np.count_nonzero(steep)
 
 
 compiled_edges = pyop.compile(edges)

@@ -19,18 +19,19 @@ GENES = 5
 STRENGTH = np.array([216.0, 180.0, 200.0, 220.0, 190.0])
 LEAK = 0.2
 DECAY = np.array([0.2, 0.25, 0.2, 0.15, 0.2])
-BEFORE = np.array([4, 0, 1, 2, 3])  # the gene whose protein represses this one
-LIGHT = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
 START = np.concatenate([np.zeros(GENES), np.linspace(1.0, 20.0, GENES)])
 
 
 def rhs(t, y):
     """Time derivative of five messengers and five proteins."""
     messenger, protein = y[:GENES], y[GENES:]
-    repressor = protein[BEFORE]
-    drive = LIGHT * (1.0 + np.sin(0.5 * t))
-    made = STRENGTH / (1.0 + repressor * repressor) + LEAK + drive
-    return np.concatenate([made - messenger, DECAY * (messenger - protein)])
+    change = np.zeros_like(y)
+    for gene in range(GENES):
+        repressor = protein[gene - 1]  # of the gene before it in the ring
+        change[gene] = STRENGTH[gene] / (1.0 + repressor * repressor) + LEAK - messenger[gene]
+    change[0] += 1.0 + np.sin(0.5 * t)  # light
+    change[GENES:] = DECAY * (messenger - protein)
+    return change
 
 
 compiled_rhs = pyop.compile(rhs)

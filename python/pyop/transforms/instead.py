@@ -81,7 +81,8 @@ class Instead:
         try:
             result = compiled(*args, **kwargs)
         except Exception as other:
-            error.add_note(f"compiling the derivative instead does not do, either: {type(other).__name__}: {other}")
+            if "in place" in str(error):
+                error.add_note(f"compiling the derivative instead does not do, either: {type(other).__name__}: {other}")
             raise error from None
         finally:
             _running.depth = False
