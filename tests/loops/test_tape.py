@@ -107,6 +107,33 @@ def nine(x):
     return y
 
 
+def table_of_best(k):
+    best = np.zeros((len(k), len(k)), np.int32)
+    for i in range(len(k) - 1, -1, -1):
+        for j in range(i + 1, len(k)):
+            best[i, j] = max(best[i, j - 1], best[i, j])
+            if i < j - 1 and k[i] % 3 == k[j] % 3:
+                best[i, j] = max(best[i, j], best[i, j - 1] + 1)
+    return best
+
+
+def picked(k):
+    table = np.zeros((9, 9))
+    for i in range(1, len(k)):
+        a, b = k[i] % 9, k[i - 1] // 7
+        table[a, b] = table[b, a] + k[i]
+    return table
+
+
+def bits(k):
+    crc = 0xFFFF
+    for i in range(len(k)):
+        crc = crc ^ (0xFF & k[i])
+        if crc & 1:
+            crc = (crc >> 1) ^ 0x8408
+    return crc
+
+
 def sums(k):
     total = np.zeros_like(k)
     for i in range(1, len(k)):
@@ -123,6 +150,10 @@ PROGRAMS: dict[str, tuple[Any, list[Any]]] = {
     "where": (chosen, [X]),
     "counter": (counted, [X]),
     "integers": (sums, [np.arange(20)]),
+    "best": (table_of_best, [np.arange(11)]),
+    "picked": (picked, [np.arange(40) * 5 % 37]),
+    "negative picked": (picked, [np.arange(40) * 5 % 37 - 30]),
+    "bits": (bits, [np.arange(12, dtype=np.uint16)]),
     "small integers": (sums, [np.arange(20, dtype=np.int8)]),
     "single": (ewma, [X.astype(np.float32)]),
     "complex": (ewma, [X + 1j]),
@@ -152,7 +183,7 @@ def test_bits_of_the_function(name, way):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if not name.startswith("complex")])
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if not name.startswith(("complex", "bits"))])
 def test_it_is_a_tape(name):
     program, args = PROGRAMS[name]
     args = [x.copy("K") for x in args]

@@ -101,11 +101,17 @@ PyArray_Descr* scalar_dtype(PyObject* o) {
     return d && is_builtin_dtype(d) ? d : nullptr;
 }
 
-// Whether a Python number is one of the dtype: of those that are small, for the rest is rare.
+// Whether a Python number is one of the dtype; of integers as floats those that are small, for the rest is rare.
 bool is_exact_in(PyObject* number, PyArray_Descr* d) {
     if (PyLong_CheckExact(number)) {
         int overflow;
         const long value = PyLong_AsLongAndOverflow(number, &overflow);
+        if (PyTypeNum_ISINTEGER(d->type_num) && !overflow) {
+            const int bits = 8 * static_cast<int>(PyDataType_ELSIZE(d)) - !PyTypeNum_ISUNSIGNED(d->type_num);
+            const bool least =
+                value >= 0 || (!PyTypeNum_ISUNSIGNED(d->type_num) && (bits >= 63 || value >= -(1L << bits)));
+            return least && (value < 0 || bits >= 63 || value < 1L << bits);
+        }
         return !overflow && value <= 127 && value >= (PyTypeNum_ISUNSIGNED(d->type_num) ? 0 : -128) &&
                d->type_num != NPY_BOOL;
     }

@@ -6,6 +6,7 @@
 #include "plan/steps/computed_key.h"
 #include "plan/steps/copy_into.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/stack_array.h"
 #include "runtime/up_calls.h"
 
@@ -44,6 +45,10 @@ class ComputedPart final : public NativeStep {
         Ref view = Ref::steal(part.array_new(inputs[source]));
         results[0] = !view || !copies ? view.release() : PyArray_NewCopy(as_array(view.get()), NPY_KEEPORDER);
         return results[0] ? 1 : -1;
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        return places && inputs[source].dtype == dtype &&
+               tape.load(inputs[source], *places, key_.own(), inputs, results[0], &key_.inputs());
     }
     std::string describe(size_t) const override {
         return copies ? "copies what lies at a computed place" : "view, between computed bounds";

@@ -52,6 +52,21 @@ int number_of(PyObject* given, double& number) {
         case NPY_INT32:
             number = *static_cast<const int32_t*>(data);
             return 1;
+        case NPY_UINT32:
+            number = *static_cast<const uint32_t*>(data);
+            return 1;
+        case NPY_INT16:
+            number = *static_cast<const int16_t*>(data);
+            return 1;
+        case NPY_UINT16:
+            number = *static_cast<const uint16_t*>(data);
+            return 1;
+        case NPY_INT8:
+            number = *static_cast<const int8_t*>(data);
+            return 1;
+        case NPY_UINT8:
+            number = *static_cast<const uint8_t*>(data);
+            return 1;
         case NPY_INT64: {
             const int64_t integer = *static_cast<const int64_t*>(data);
             number = static_cast<double>(integer);
@@ -79,17 +94,35 @@ class GuardStep final : public NativeStep {
         PyArray_Descr* flag = PyArray_DescrFromType(NPY_BOOL);  // lives for ever
         Py_DECREF(flag);
         const TapeValue answer = tape.number_new(flag);
-        const double real = truth ? 0.0 : static_cast<double>(expected_);
-        const int64_t whole = truth ? 0 : expected_;
-        if (inputs[0].dtype->type_num == NPY_DOUBLE) {
-            const TapeValue known = tape.constant(&real, inputs[0].dtype);
-            return truth && tape.operation(TapeOp::NotEqualF64, answer, inputs[0], known) &&
-                   tape.leave_unless(answer, expected_ != 0);  // NaN is true
+        const int64_t wanted = truth ? 0 : expected_;
+        const auto compare = [&](TapeOp unequal, TapeOp equal, auto number) {
+            if (static_cast<int64_t>(number) != wanted) return false;
+            const TapeValue known = tape.constant(&number, inputs[0].dtype);
+            return tape.operation(truth ? unequal : equal, answer, inputs[0], known) &&
+                   tape.leave_unless(answer, !truth || expected_ != 0);
+        };
+        switch (inputs[0].dtype->type_num) {
+            case NPY_DOUBLE:  // NaN is true
+                return truth && compare(TapeOp::NotEqualF64, TapeOp::EqualF64, 0.0);
+            case NPY_FLOAT:
+                return truth && compare(TapeOp::NotEqualF32, TapeOp::EqualF32, 0.0f);
+            case NPY_INT64:
+                return compare(TapeOp::NotEqualI64, TapeOp::EqualI64, wanted);
+            case NPY_INT32:
+                return compare(TapeOp::NotEqualI32, TapeOp::EqualI32, static_cast<int32_t>(wanted));
+            case NPY_INT16:
+                return compare(TapeOp::NotEqualI16, TapeOp::EqualI16, static_cast<int16_t>(wanted));
+            case NPY_UINT16:
+                return compare(TapeOp::NotEqualU16, TapeOp::EqualU16, static_cast<uint16_t>(wanted));
+            case NPY_UINT32:
+                return compare(TapeOp::NotEqualU32, TapeOp::EqualU32, static_cast<uint32_t>(wanted));
+            case NPY_UINT8:
+                return compare(TapeOp::NotEqualU8, TapeOp::EqualU8, static_cast<uint8_t>(wanted));
+            case NPY_INT8:
+                return compare(TapeOp::NotEqualI8, TapeOp::EqualI8, static_cast<int8_t>(wanted));
+            default:
+                return false;
         }
-        if (inputs[0].dtype->type_num != NPY_INT64) return false;
-        const TapeValue known = tape.constant(&whole, inputs[0].dtype);
-        return tape.operation(truth ? TapeOp::NotEqualI64 : TapeOp::EqualI64, answer, inputs[0], known) &&
-               tape.leave_unless(answer, !truth || expected_ != 0);
     }
     std::string describe(size_t) const override {
         if (asked_ == Asked::Truth) return expected_ ? "leaves unless it is true" : "leaves unless it is false";

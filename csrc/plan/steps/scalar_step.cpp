@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -25,8 +26,9 @@ namespace pyop {
 
 namespace {
 
-enum class Scalar { Add, Subtract, Multiply, Power, Negative, Absolute, None };
-constexpr std::array<const char*, 6> kNames = {"add", "subtract", "multiply", "power", "negative", "absolute"};
+enum class Scalar { Add, Subtract, Multiply, FloorDivide, Remainder, Power, Negative, Absolute, None };
+constexpr std::array<const char*, 8> kNames = {"add",       "subtract", "multiply", "floor_divide",
+                                               "remainder", "power",    "negative", "absolute"};
 
 // false: NumPy must do it, and warn.
 template <typename T>
@@ -47,6 +49,20 @@ bool compute(Scalar does, T x, T y, T& result) {
                 return !__builtin_sub_overflow(x, y, &result);
             case Scalar::Multiply:
                 return !__builtin_mul_overflow(x, y, &result);
+            case Scalar::FloorDivide:
+            case Scalar::Remainder: {
+                if (y == T{0}) return false;
+                if constexpr (std::is_signed_v<T>)
+                    if (y == static_cast<T>(-1) && x == std::numeric_limits<T>::min()) return false;
+                T quotient = static_cast<T>(x / y), rest = static_cast<T>(x % y);
+                if constexpr (std::is_signed_v<T>)
+                    if (rest != 0 && (rest < 0) != (y < 0)) {
+                        --quotient;
+                        rest = static_cast<T>(rest + y);
+                    }
+                result = does == Scalar::Remainder ? rest : quotient;
+                return true;
+            }
             case Scalar::Negative:
                 return !__builtin_sub_overflow(T{0}, x, &result);
             case Scalar::Absolute:
@@ -108,6 +124,8 @@ class ScalarStep final : public NativeStep {
             if (does_ == Scalar::Add) return tape.operation(TapeOp::AddCheckedI64, results[0], x[0], x[1]);
             if (does_ == Scalar::Subtract) return tape.operation(TapeOp::SubtractCheckedI64, results[0], x[0], x[1]);
             if (does_ == Scalar::Multiply) return tape.operation(TapeOp::MultiplyCheckedI64, results[0], x[0], x[1]);
+            if (does_ == Scalar::FloorDivide) return tape.operation(TapeOp::FloorDivideI64, results[0], x[0], x[1]);
+            if (does_ == Scalar::Remainder) return tape.operation(TapeOp::RemainderI64, results[0], x[0], x[1]);
         }
         const auto step = [](const void* self, const TapeCell* a, const TapeCell* b, TapeCell* result) {
             const int raised = all_fp_errors();

@@ -80,7 +80,7 @@ class StoreStep final : public NativeStep {
         const TapeValue element = value < 0 ? tape.constant(constant, dtype) : inputs[value];
         if (inputs[source].kind != TapeValue::Array || inputs[source].dtype != dtype) return false;
         if (index >= 0) return tape.store(inputs[source], inputs[index], element, results[0]);
-        return places && !key.any() && tape.store(inputs[source], *places, key.own(), inputs, element, results[0]);
+        return places && tape.store(inputs[source], *places, key.own(), inputs, element, results[0], &key.inputs());
     }
     std::string describe(size_t) const override { return "writes a part"; }
     bool may_overwrite() const override { return true; }

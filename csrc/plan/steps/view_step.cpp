@@ -120,7 +120,29 @@ int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext
     return 1;
 }
 
+namespace {
+
+// Whether an array of no dimension stays what it is.
+bool keeps_number(const ViewRecipe& recipe) {
+    return recipe.ndim == 0 && std::all_of(recipe.ops.begin(), recipe.ops.end(), [](const ViewOp& op) {
+               if (op.kind == ViewOp::Axes) return op.items.empty() && op.count < 0;
+               if (op.kind == ViewOp::Reshape || op.kind == ViewOp::Broadcast) return op.shape.empty();
+               return op.kind == ViewOp::Same || op.kind == ViewOp::Squeeze;
+           });
+}
+
+}  // namespace
+
 bool ViewStep::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const {
+    if (inputs[view_.input].kind == TapeValue::Number) {
+        // A view of a number is the number, where nobody can see whose memory it is.
+        const bool seen = !tape.in_part() && !(view_.recipes.size() == 1 && view_.recipes[0].copies_item);
+        if (seen || view_.recipes.size() != 1 || !keeps_number(view_.recipes[0]) ||
+            !std::all_of(before_.begin(), before_.end(), keeps_number))
+            return false;
+        results[0] = inputs[view_.input];
+        return true;
+    }
     return places_ && tape.load(inputs[view_.input], *places_, view_.sizes, inputs, results[0]);
 }
 

@@ -18,7 +18,8 @@ bool is_integer(const TapeValue& value, Element& element) {
         X(U16, NPY_UINT16)
         X(I32, NPY_INT32)
         X(U32, NPY_UINT32)
-        X(I64, NPY_INT64) X(U64, NPY_UINT64)
+        X(I64, NPY_INT64)
+        X(U64, NPY_UINT64)
 #undef X
             default : return false;
     }

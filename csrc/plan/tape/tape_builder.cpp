@@ -285,9 +285,16 @@ bool TapeBuilder::place_of_poly(const SizePoly& poly, const Symbols& sizes, cons
     return !full_;
 }
 
-bool TapeBuilder::place(const ViewSize& at, const Symbols* sizes, const TapeValue* inputs, Place& place) {
+bool TapeBuilder::place(const ViewSize& at, const Symbols* sizes, const TapeValue* inputs,
+                        const std::vector<uint32_t>* integers, Place& place) {
+    const size_t own = sizes ? sizes->sizes.size() : 0;
     if (at.expr < 0) {
         place = {integer(0).cell, at.value};
+    } else if (static_cast<size_t>(at.expr) >= own) {
+        if (!integers || static_cast<size_t>(at.expr) - own >= integers->size()) return false;
+        const TapeValue& position = inputs[(*integers)[static_cast<size_t>(at.expr) - own]];
+        if (!position.is_number(intp())) return false;
+        place = {position.cell, 0};
     } else {
         if (!sizes || !sizes->sizes[static_cast<size_t>(at.expr)].is_poly) return false;
         if (!place_of_poly(sizes->sizes[static_cast<size_t>(at.expr)].poly, *sizes, inputs, place)) return false;
@@ -300,11 +307,11 @@ bool TapeBuilder::place(const ViewSize& at, const Symbols* sizes, const TapeValu
 }
 
 bool TapeBuilder::places_of(const std::vector<AxisItem>& items, const Symbols* sizes, const TapeValue* inputs,
-                            const TapeValue& array, std::vector<Place>& places) {
+                            const std::vector<uint32_t>* integers, const TapeValue& array, std::vector<Place>& places) {
     if (array.kind != TapeValue::Array || array.ndim != static_cast<int>(items.size())) return false;
     places.resize(items.size());
     for (const AxisItem& item : items)
-        if (!place(item.start, sizes, inputs, places[item.axis])) return false;
+        if (!place(item.start, sizes, inputs, integers, places[item.axis])) return false;
     return true;
 }
 
@@ -356,9 +363,9 @@ bool TapeBuilder::store_at(const TapeValue& array, const std::vector<Place>& pla
 }
 
 bool TapeBuilder::load(const TapeValue& array, const std::vector<AxisItem>& items, const Symbols* sizes,
-                       const TapeValue* inputs, TapeValue& result) {
+                       const TapeValue* inputs, TapeValue& result, const std::vector<uint32_t>* integers) {
     std::vector<Place> places;
-    return places_of(items, sizes, inputs, array, places) && load_at(array, places, result);
+    return places_of(items, sizes, inputs, integers, array, places) && load_at(array, places, result);
 }
 
 bool TapeBuilder::load(const TapeValue& array, const TapeValue& position, TapeValue& result) {
@@ -367,9 +374,10 @@ bool TapeBuilder::load(const TapeValue& array, const TapeValue& position, TapeVa
 }
 
 bool TapeBuilder::store(const TapeValue& array, const std::vector<AxisItem>& items, const Symbols* sizes,
-                        const TapeValue* inputs, const TapeValue& value, TapeValue& result) {
+                        const TapeValue* inputs, const TapeValue& value, TapeValue& result,
+                        const std::vector<uint32_t>* integers) {
     std::vector<Place> places;
-    return places_of(items, sizes, inputs, array, places) && store_at(array, places, value, result);
+    return places_of(items, sizes, inputs, integers, array, places) && store_at(array, places, value, result);
 }
 
 bool TapeBuilder::store(const TapeValue& array, const TapeValue& position, const TapeValue& value, TapeValue& result) {

@@ -54,13 +54,15 @@ class TapeBuilder {
                  const TapeValue& y);
     bool move(const TapeValue& to, const TapeValue& from);
 
-    // The element of an array at positions along its axes (ViewRecipe::places), or at a number.
+    // The element of an array at positions along its axes (ViewRecipe::places), or at a number. `integers`: the inputs
+    // that are the sizes behind those of the call (plan/steps/computed_key.h); may be null.
     bool load(const TapeValue& array, const std::vector<AxisItem>& places, const Symbols* sizes,
-              const TapeValue* inputs, TapeValue& result);
+              const TapeValue* inputs, TapeValue& result, const std::vector<uint32_t>* integers = nullptr);
     bool load(const TapeValue& array, const TapeValue& position, TapeValue& result);
     // `result`: the array as it is then.
     bool store(const TapeValue& array, const std::vector<AxisItem>& places, const Symbols* sizes,
-               const TapeValue* inputs, const TapeValue& value, TapeValue& result);
+               const TapeValue* inputs, const TapeValue& value, TapeValue& result,
+               const std::vector<uint32_t>* integers = nullptr);
     bool store(const TapeValue& array, const TapeValue& position, const TapeValue& value, TapeValue& result);
 
     // --- programs
@@ -91,6 +93,8 @@ class TapeBuilder {
     }
     bool full() const { return full_; }
     size_t n_stores() const { return n_stores_; }
+    // Whether what is written down is a part of a loop or branch, whose results have memory of their own.
+    bool in_part() const { return depth_ > 0; }
     // Leaves unless a bool is so.
     bool leave_unless(const TapeValue& truth, bool holds);
     // Whatever is written down behind a mark can be thrown away; cells and constants stay.
@@ -113,19 +117,22 @@ class TapeBuilder {
         int64_t offset;
     };
 
-    bool place(const ViewSize& at, const Symbols* sizes, const TapeValue* inputs, Place& place);
+    bool instructions(const Program& p, const std::vector<TapeValue>& feeds, std::vector<TapeValue>& outputs);
+    bool place(const ViewSize& at, const Symbols* sizes, const TapeValue* inputs, const std::vector<uint32_t>* integers,
+               Place& place);
     bool place_of_poly(const SizePoly& poly, const Symbols& sizes, const TapeValue* inputs, Place& place);
     bool access(bool stores, const TapeValue& array, const std::vector<Place>& places, uint16_t value);
     bool load_at(const TapeValue& array, const std::vector<Place>& places, TapeValue& result);
     bool store_at(const TapeValue& array, const std::vector<Place>& places, const TapeValue& value, TapeValue& result);
     bool places_of(const std::vector<AxisItem>& items, const Symbols* sizes, const TapeValue* inputs,
-                   const TapeValue& array, std::vector<Place>& places);
+                   const std::vector<uint32_t>* integers, const TapeValue& array, std::vector<Place>& places);
     TapeValue integer(int64_t number);
 
     Tape tape_;
     std::vector<Memory> memories_;
     std::map<std::string, uint16_t> constants_;  // by dtype and bytes
     size_t n_stores_ = 0;
+    unsigned depth_ = 0;  // of parts
     bool full_ = false;  // more cells than instructions can name
 };
 

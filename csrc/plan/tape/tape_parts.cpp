@@ -7,6 +7,13 @@
 namespace pyop {
 
 bool TapeBuilder::program(const Program& p, const std::vector<TapeValue>& feeds, std::vector<TapeValue>& outputs) {
+    ++depth_;
+    const bool done = instructions(p, feeds, outputs);
+    --depth_;
+    return done;
+}
+
+bool TapeBuilder::instructions(const Program& p, const std::vector<TapeValue>& feeds, std::vector<TapeValue>& outputs) {
     std::vector<TapeValue> slots(p.n_slots);
     for (size_t k = 0; k < p.feeds.size(); ++k) {
         if (p.feeds[k].lent_slot != kNoSlot) return false;
