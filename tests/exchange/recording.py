@@ -27,6 +27,7 @@ import pyop
 import pyop.onnx
 from pyop import _core
 from pyop.saving import files  # noqa: F401  what a fork would import each time
+from pyop.saving.graphs import kept_nodes
 
 MOST_OF_ONE_TEST = 40
 LIST = 2  # results come as one list
@@ -134,8 +135,12 @@ class Recorder:
             arrays = None
         if sum(graph.run(node.outputs[0]).nbytes for node in graph.nodes if node.kind == "constant") > MOST_BYTES:
             record["no arrays"], arrays = "its constants are large", None
-        record["leaves"] = [place(leaf) for leaf in leaves]
-        record["feeds"] = [place(value) for value in feeds]
+        kept = {old: new for new, old in enumerate(kept_nodes(graph))}
+        if any(place(x)[0] not in kept for x in (*leaves, *feeds)):
+            record["no arrays"], arrays = "it gives out what is of a loop's body", None
+        else:
+            record["leaves"] = [(kept[node], output) for node, output in map(place, leaves)]
+            record["feeds"] = [(kept[node], output) for node, output in map(place, feeds)]
         if arrays is not None:
             try:
                 graph.save(path.with_suffix(".onnx"), embed=True)

@@ -14,7 +14,16 @@ from ..graph.node_call import Record, record_of
 from ..loops.node import Branch, Loop
 from .parts import Parts, parts_of, put_together
 
-__all__ = ["branch_of", "call_problem", "graph_of", "graph_parts", "loop_of", "loop_parts", "without_absorbed"]
+__all__ = [
+    "branch_of",
+    "call_problem",
+    "graph_of",
+    "graph_parts",
+    "kept_nodes",
+    "loop_of",
+    "loop_parts",
+    "without_absorbed",
+]
 
 _FIELDS = [field.name for field in fields(Record) if field.name != "origin"]
 
@@ -110,29 +119,35 @@ def _check_part(part: Any) -> None:
         raise ValueError(f"{part!r:.80} is no graph")
 
 
-def without_absorbed(graph: Graph) -> Graph:
-    """The same without the nodes that have become bodies of loops, which nobody reads."""
-    if not graph._absorbed:
-        return graph
-    assert graph._outputs is not None
-    waiting = [node for node, _ in graph._outputs[0]]
+def kept_nodes(graph: Graph) -> list[int]:
+    """The nodes that are not of bodies of loops alone, in order."""
     absorbed = {k for first, end in graph._absorbed for k in range(first, end)}
-    waiting += [k for k in range(len(graph)) if k not in absorbed]
+    waiting = [k for k in range(len(graph)) if k not in absorbed]
+    waiting += [node for node, _ in graph._outputs[0]] if graph._outputs is not None else []
     needed: set[int] = set()
     while waiting:
         index = waiting.pop()
         if index not in needed:
             needed.add(index)
             waiting += [value.node.index for value in graph[index].inputs]
-    new = {old: k for k, old in enumerate(sorted(needed))}
+    return sorted(needed)
+
+
+def without_absorbed(graph: Graph) -> Graph:
+    """The same without the nodes that have become bodies of loops, which nobody reads."""
+    if not graph._absorbed:
+        return graph
+    new = {old: k for k, old in enumerate(kept_nodes(graph))}
     records = []
     for old in new:
         record = record_of(graph[old])
         inputs = tuple((new[node], output) for node, output in record.inputs)
         records.append(Record(**{**{name: getattr(record, name) for name in _FIELDS}, "inputs": inputs},
                               origin=record.origin))  # fmt: skip
-    places, tree = graph._outputs
-    outputs = ([(new[node], output) for node, output in places], tree)
+    outputs = None
+    if graph._outputs is not None:
+        places, tree = graph._outputs
+        outputs = ([(new[node], output) for node, output in places], tree)
     made = put_together(Parts(graph.name, tuple(records), outputs))
     for owner in graph._kept:
         made._keep(owner)
