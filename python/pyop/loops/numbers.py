@@ -8,7 +8,7 @@ from ..declare.dim import Dim
 from ..graph.counter import Counter, is_counter, set_compare, size_of
 from ..graph.symbolic_number import counted
 
-__all__ = ["as_value", "derived", "named"]
+__all__ = ["as_value", "named"]
 
 
 def named(graph: Any, value: Any, needed: Any) -> Counter:
@@ -19,11 +19,6 @@ def named(graph: Any, value: Any, needed: Any) -> Counter:
     graph._counters[name] = value.node.index
     size: Any = Dim(name)
     return Counter(size, graph, needed)
-
-
-def derived(counter: Counter, value: Any) -> Counter:
-    """An integer that is computed of numbers of iterations, as one of them."""
-    return named(counter._graph, value, counter._needed)
 
 
 def as_value(bound: Any) -> Any:
@@ -56,9 +51,15 @@ def _compare(op: Any, a: Any, b: Any) -> Any:
 
 def _remainder(a: Counter, by: int) -> Any:
     graph = a._graph
-    if not any(loop.recording is not None for loop in graph._rolling):
+    recording = next((loop.recording for loop in reversed(graph._rolling) if loop.recording is not None), None)
+    if recording is None:
         return None
-    return derived(a, as_value(a) % by)
+    value = as_value(a) % by
+    # One name on all ways through the iteration, on each of which there is another node.
+    name = recording.names.setdefault((size_of(a), by), f"r{recording.first}k{len(recording.names)}")
+    graph._counters[name] = value.node.index
+    size: Any = Dim(name)
+    return Counter(size, graph, a._needed)
 
 
 set_compare(_compare, _remainder)

@@ -38,6 +38,7 @@ class Recording:
         self.written: list[Any] = []  # as Value._log_writes has it
         self._before: Any = None
         self._counter = ""
+        self.names: dict[Any, str] = {}  # of numbers that are computed of counters
         self.closed = False
         self.end = 0  # behind the last of them; 0: not yet
 

@@ -1,8 +1,8 @@
 """The ways through one iteration, which decides by the contents of arrays, as one: `Branch` nodes.
 
-The iteration was written down once for each outcome of its decisions. Until two ways decide differently their nodes are
-the same, one by one: those of the first stand for all. What comes behind becomes the parts of a `Branch`, whose inputs
-are Values from before the decision.
+The iteration was written down once for each outcome of its decisions. Nodes that are the same on both ways of a
+decision are computed in any case; those that differ become the parts of a `Branch`; and what is the same but for
+scalars that the parts make is computed behind it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Value
+from .._core import CallOnTree, Value
 from ..graph.graph import Graph
 from ..graph.node_call import declared_spec
-from .node import Branch
+from ..tracing.same import same
+from .carried import Otherwise
+from .node import Branch, Loop
 from .recording import copied, is_stand_in
-from .weak import Weak
+from .weak import Weak, key_of
 
 __all__ = ["MOST_WAYS", "Decision", "Way", "joined"]
 
@@ -44,76 +46,212 @@ class Way:
     results: list[Value] = field(default_factory=list)
 
 
-def joined(graph: Graph, before: int, ways: Sequence[Way], depth: int = 0) -> list[Value]:
+def joined(graph: Graph, before: int, ways: Sequence[Way]) -> list[Value]:
     """What an iteration makes, whichever way it goes; `before`: Values from there on are of the iteration."""
+    return _joined(graph, before, ways, 0)[1]
+
+
+_Line = tuple[list[int], list[Value]]  # nodes that are computed in any case, in order, and results
+
+
+def _joined(graph: Graph, before: int, ways: Sequence[Way], depth: int) -> _Line:
     first = ways[0]
     if len(ways) == 1:
-        return first.results
-    decision = first.taken[depth]
-    parts = []
-    for outcome in (True, False):
-        group = [way for way in ways if way.taken[depth].outcome is outcome]
-        parts.append((group[0], joined(graph, before, group, depth + 1)))
-    (yes, made_yes), (no, made_no) = parts
-    same = [
-        _key(a, yes, first, decision) == _key(b, no, first, decision) for a, b in zip(made_yes, made_no, strict=True)
-    ]
-    if all(same):
-        return made_yes
-    halves = [
-        _part(graph, before, way, [v for v, alike in zip(made, same, strict=True) if not alike], first, decision.after)
-        for way, made in parts
-    ]
-    truth = decision.value if decision.value.dtype == np.bool_ else decision.value != 0
-    chosen = [v for v, alike in zip(made_yes, same, strict=True) if not alike]
-    node = graph._add_call(
-        Branch(halves[0][0], halves[1][0]),
-        (truth, *halves[0][1], *halves[1][1]),
-        "branch",
-        specs=[value.spec for value in chosen],
-        lends=False,
-        scalar=all(value._is_scalar for value in chosen),
-    )
-    graph._weak = graph._weak or Weak()
-    graph._weak.note_branch(
-        node._results[0].node.index,
-        *[[v for v, alike in zip(a, same, strict=True) if not alike] for a in (made_yes, made_no)],
-    )
-    made = iter(zip(node._results, chosen, strict=True))
-    results = []
-    for value, alike in zip(made_yes, same, strict=True):
-        if alike:
-            results.append(value)
-            continue
-        new, old = next(made)
-        results.append(new[()] if old._is_scalar and not new._is_scalar else new)
-    return results
+        return [k for k in range(first.first, first.end) if not is_stand_in(graph[k])], first.results
+    groups = [[way for way in ways if way.taken[depth].outcome is outcome] for outcome in (True, False)]
+    yes, no = (_joined(graph, before, group, depth + 1) for group in groups)
+    return _Junction(graph, yes, no, groups[0][0], groups[1][0], depth).line()
 
 
-def _key(value: Value, way: Way, first: Way, decision: Decision) -> Any:
-    """What is equal for Values from before a decision that are the same on two ways."""
-    at = value.node.index
-    if way.first <= at < way.first + decision.after:
-        at += first.first - way.first
-    elif way.first <= at < way.end and way is not first:
-        return at, value.output_index, way.first
-    return at, value.output_index
+_Key = tuple[int, int]
 
 
-def _part(
-    graph: Graph, before: int, way: Way, results: list[Value], first: Way, after: int
-) -> tuple[Graph, list[Value]]:
-    """What makes `results` behind a decision of a way, as a graph, and the Values that it reads."""
+class _Junction:
+    """Two lines of which one is taken. What is computed on both is computed before, or behind, a `Branch`, which has
+    only what differs: so a table that both ways write at the same place by different numbers stays outside.
+    """
 
-    def outside(value: Value) -> Value | None:
-        """What an input of the part is, on the first way; None if it is computed in the part."""
-        at = value.node.index
-        if at < before or is_stand_in(graph[at]):
-            return value
-        if way.first <= at < way.first + after:
-            return graph._value(at - way.first + first.first, value.output_index)
-        return None
+    def __init__(self, graph: Graph, yes: _Line, no: _Line, first: Way, second: Way, depth: int) -> None:
+        self.graph = graph
+        self.truth = first.taken[depth].value
+        self.before = first.first, second.first, first.taken[depth].after  # where they are still one
+        asked = [[decision.value for decision in way.taken[: depth + 1]] for way in (first, second)]
+        self.results = list(zip(yes[1], no[1], strict=True))
+        self.yes = self._needed(yes[0], [*yes[1], *asked[0]])
+        self.no = self._needed(no[0], [*no[1], *asked[1]])
+        self.equal: dict[_Key, _Key] = {}  # of Values on the second line: what they are on the first
+        self.hoisted: list[int] = []
+        self.pairs: dict[int, int] = {}  # nodes of the second that are one of the first but for numbers
+        self._match()
+        self._unpair()
 
+    def _needed(self, nodes: list[int], wanted: Sequence[Value]) -> list[int]:
+        own, found = set(nodes), set[int]()
+        waiting = [value.node.index for value in wanted]
+        while waiting:
+            at = waiting.pop()
+            if at in own and at not in found:
+                found.add(at)
+                waiting += [value.node.index for value in self.graph[at].inputs]
+        return [at for at in nodes if at in found]
+
+    def _match(self) -> None:
+        alike: dict[Any, list[int]] = {}
+        for at in self.yes:
+            alike.setdefault(_kind(self.graph[at]), []).append(at)
+        last = -1
+        first, second, common = self.before
+        for at in self.no:
+            node = self.graph[at]
+            if second <= at < second + common:
+                there = at - second + first
+                others = alike.get(_kind(node), [])
+                if there in others:
+                    others.remove(there)
+                self._hoist(there, node)
+                continue
+            others = alike.get(_kind(node), [])
+            found = next((k for k in others if self._is_same(self.graph[k], node)), None)
+            if found is not None:
+                others.remove(found)
+                self._hoist(found, node)
+                continue
+            found = next((k for k in others if k > last and self._is_alike(self.graph[k], node)), None)
+            if found is not None:
+                others.remove(found)
+                self.pairs[at] = found
+                last = found
+
+    def _hoist(self, at: int, node: Any) -> None:
+        self.hoisted.append(at)
+        for a, b in zip(self.graph[at].outputs, node.outputs, strict=True):
+            self.equal[key_of(b)] = key_of(a)
+
+    def _on_first(self, value: Value) -> _Key:
+        key = key_of(value)
+        return self.equal.get(key, key)
+
+    def _is_same(self, a: Any, b: Any) -> bool:
+        return [key_of(x) for x in a.inputs] == [self._on_first(x) for x in b.inputs] and _is_one_call(a, b)
+
+    def _is_alike(self, a: Any, b: Any) -> bool:
+        """Whether two nodes are the same but for scalars that they are given."""
+        if a.kind != "py" or type(a.function) in (Branch, Loop):
+            return False
+        given: dict[_Key, _Key] = {}
+        for x, y in zip(a.inputs, b.inputs, strict=True):
+            if given.setdefault(key_of(x), key_of(y)) != key_of(y):
+                return False
+            if (
+                key_of(x) != self._on_first(y)
+                and self.pairs.get(y.node.index) != x.node.index
+                and not _are_scalars(x, y)
+            ):
+                return False
+        return _is_one_call(a, b)
+
+    def _unpair(self) -> None:
+        """What only one line computes must not need what comes behind the `Branch`."""
+        hoisted = set(self.hoisted)
+        while True:
+            behind = set(self.pairs.values())
+            back = {y: x for x, y in self.pairs.items()}
+            drop: set[int] = set()
+            for at in self.yes:
+                if at not in behind and at not in hoisted:
+                    drop |= {back[v.node.index] for v in self.graph[at].inputs if v.node.index in behind}
+            for at in self.no:
+                if at not in self.pairs and (at, 0) not in self.equal:
+                    drop |= {v.node.index for v in self.graph[at].inputs if v.node.index in self.pairs}
+            if not drop:
+                return
+            for at in drop:
+                del self.pairs[at]
+
+    def line(self) -> _Line:
+        hoisted = sorted(self.hoisted)
+        if self.truth.node.index in self.yes and self.truth.node.index not in self.hoisted:
+            raise Otherwise  # the decision would depend on one of its ways
+        behind = sorted(self.pairs.items(), key=lambda pair: pair[1])
+        chosen: dict[tuple[_Key, _Key], tuple[Value, Value]] = {}
+        asked = [
+            (x, y) for no, yes in behind for x, y in zip(self.graph[yes].inputs, self.graph[no].inputs, strict=True)
+        ]
+        for x, y in (*asked, *self.results):
+            if key_of(x) != self._on_first(y) and not self._is_pair(x, y):
+                chosen.setdefault((key_of(x), key_of(y)), (x, y))
+        made, nodes = self._branch([*chosen.values()])
+        new: dict[tuple[_Key, _Key], Value] = dict(zip(chosen, made, strict=True))
+
+        def choice(x: Value, y: Value) -> Value:
+            if key_of(x) == self._on_first(y):
+                return x
+            return new[key_of(x), key_of(y)]
+
+        nodes = [*hoisted, *nodes]
+        for no, yes in behind:
+            a, b = self.graph[yes], self.graph[no]
+            given = {x._key: choice(x, y) for x, y in zip(a.inputs, b.inputs, strict=True)}
+            outputs = copied(self.graph, a, given)
+            for x, y, value in zip(a.outputs, b.outputs, outputs, strict=True):
+                new[key_of(x), key_of(y)] = value
+            nodes.append(outputs[0].node.index)
+        return nodes, [choice(x, y) for x, y in self.results]
+
+    def _is_pair(self, x: Value, y: Value) -> bool:
+        return self.pairs.get(y.node.index) == x.node.index and x.output_index == y.output_index
+
+    def _branch(self, chosen: list[tuple[Value, Value]]) -> tuple[list[Value], list[int]]:
+        """What is chosen of each pair."""
+        if not chosen:
+            return [], []
+        graph, start = self.graph, len(self.graph)
+        hoisted = set(self.hoisted)
+        yes = _part(graph, {at for at in self.yes if at not in hoisted}, [a for a, _ in chosen], {})
+        no = _part(graph, {at for at in self.no if (at, 0) not in self.equal}, [b for _, b in chosen], self.equal)
+        truth = self.truth if self.truth.dtype == np.bool_ else self.truth != 0
+        node = graph._add_call(
+            Branch(yes[0], no[0]),
+            (truth, *yes[1], *no[1]),
+            "branch",
+            specs=[a.spec for a, _ in chosen],
+            lends=False,
+            scalar=all(a._is_scalar for a, _ in chosen),
+        )
+        graph._weak = graph._weak or Weak()
+        graph._weak.note_branch(node._results[0].node.index, [a for a, _ in chosen], [b for _, b in chosen])
+        made = [
+            value[()] if a._is_scalar and not value._is_scalar else value
+            for value, (a, _) in zip(node._results, chosen, strict=True)
+        ]
+        return made, [*range(start, len(graph))]
+
+
+def _kind(node: Any) -> Any:
+    """What is equal for nodes that may be the same."""
+    called = node.function if node.kind == "py" else None
+    specs = tuple([(str(value.spec), value._is_scalar) for value in node.outputs])
+    return node.kind, type(called), getattr(called, "__name__", ""), len(node.inputs), specs
+
+
+def _is_one_call(a: Any, b: Any) -> bool:
+    if a.kind == "constant":
+        return same(a.graph.run(a.outputs[0]), b.graph.run(b.outputs[0]))
+    if a.kind != "py" or a.stateful or b.stateful:
+        return False
+    x, y = a.function, b.function
+    if type(x) is CallOnTree and type(y) is CallOnTree:
+        alike = x.fn is y.fn and x.tree == y.tree and len(x.leaves) == len(y.leaves)
+        return alike and all(map(same, x.leaves, y.leaves)) and same(a._form, b._form)
+    return (x is y or same(x, y)) and same(a._form, b._form)
+
+
+def _are_scalars(a: Value, b: Value) -> bool:
+    return a.spec == b.spec and a._is_scalar is b._is_scalar and a.shape == () and a.dtype is not None
+
+
+def _part(graph: Graph, inside: set[int], results: list[Value], known: Any) -> tuple[Graph, list[Value]]:
+    """What makes `results` by the nodes `inside`, as a graph, and the Values that it reads, as they are `known`."""
     made = Graph(name="part")
     for owner in graph._kept:
         made._keep(owner)
@@ -121,10 +259,11 @@ def _part(
     read: dict[int, Value] = {}
     while waiting:
         value = waiting.pop()
-        if outside(value) is not None:
+        at = value.node.index
+        if at not in inside:
             read.setdefault(value._key, value)
-        elif value.node.index not in found:
-            found.add(value.node.index)
+        elif at not in found:
+            found.add(at)
             waiting += value.node.inputs
     copies: dict[int, Value] = {}
     inputs: list[Value] = []
@@ -135,9 +274,8 @@ def _part(
             copies[key] = made._add_input(
                 declared_spec(value), value.node.name.partition("_")[0], bool(value._is_scalar)
             )
-            before_it = outside(value)
-            assert before_it is not None
-            inputs.append(before_it)
+            there = known.get(key_of(value))
+            inputs.append(value if there is None else graph._value(*there))
     for index in sorted(found):
         node = graph[index]
         for old, new in zip(node.outputs, copied(made, node, copies), strict=True):
