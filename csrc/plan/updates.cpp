@@ -12,7 +12,8 @@ std::vector<Update> updates_of(const Program& p, const Graph& g, size_t own_feed
     std::vector<bool> own(p.n_slots + 1, true);
     for (size_t k = 0; k < p.feeds.size(); ++k) {
         const Feed& feed = p.feeds[k];
-        if (feed.slot != kNoSlot) own[feed.slot] = k >= 1 && k <= own_feeds && feed.lent_slot == kNoSlot;
+        if (feed.slot != kNoSlot)
+            own[feed.slot] = (own_feeds == SIZE_MAX || (k >= 1 && k <= own_feeds)) && feed.lent_slot == kNoSlot;
         if (feed.lent_slot != kNoSlot) own[feed.lent_slot] = false;
     }
     std::vector<Update> updates;

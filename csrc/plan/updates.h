@@ -10,7 +10,7 @@ namespace pyop {
 enum class Update : uint8_t { None, InPlace, Copy };
 
 // By instruction, as far as can be told before a run: an array that somebody else holds then is copied all the same.
-// `own_feeds`: so many behind the first are the program's to write into.
+// `own_feeds`: so many behind the first are the program's to write into; SIZE_MAX: all.
 std::vector<Update> updates_of(const Program& p, const Graph& g, size_t own_feeds);
 
 struct UpdateCounts {

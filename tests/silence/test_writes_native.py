@@ -382,3 +382,46 @@ def test_the_report_counts_what_is_in_place_and_what_is_copied():
 
     plain = pyop.compile(lambda x: x + 1).plan_for(np.ones(3)).report()
     assert (plain["updates_in_place"], plain["copies"]) == (0, 0)
+
+
+def test_a_branch_of_a_loop_writes_into_the_array_that_is_carried():
+    def f(x, at):
+        y = np.zeros_like(x)
+        kept = y[0]
+        before = y + 1
+        for i in range(x.shape[0]):
+            if x[i, 0] > 0:
+                y[i] = x[i] * 2
+            elif x[i, 1] > 0:
+                y[i, 1:] += x[i, :-1]
+        return y, kept, before
+
+    def both(x, at):
+        y = x * 1
+        z = x * 2
+        for i in range(at.size):
+            if x[i, 0] > 0:
+                y[i] += z[i]
+            else:
+                z[i] -= y[i]
+        return y, z, y + z
+
+    for make in (lambda: np.random.default_rng(9).normal(size=(90, 40)), LAYOUTS["columns"], LAYOUTS["float32"]):
+        check(f, make, PLACES[0])
+        check(both, make, np.arange(make().shape[0]))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32, np.int64, np.uint64])
+def test_places_of_every_integer(dtype):
+    def f(x, at):
+        counts = np.zeros(9, np.int64)
+        for i in range(at.size):
+            counts[at[i]] += 1
+        return counts, x[at[1]] + x[at[0], at[1]], x[at[0] :].sum()
+
+    check(f, LAYOUTS["rows"], np.array([3, 1, 3, 3, 0, 2, 5, 5], dtype))
+    if np.dtype(dtype).kind == "i":
+        check(f, LAYOUTS["rows"], np.array([-3, -1, 3, -6, 0, 2, 5, 5], dtype))
+    check(f, LAYOUTS["rows"], np.array([3, 1, 9, 3], dtype))
+    if dtype is np.uint64:
+        check(f, LAYOUTS["rows"], np.array([3, 2**64 - 1], dtype))

@@ -14,11 +14,12 @@ void mark_in_place(Program& p, bool enabled) {
             return std::none_of(begin, o,
                                 [&](Operand other) { return other.index() == o->index() && !other.constant(); });
         };
+        const bool parts = ins.native && ins.native->parts().size() > 1;  // of which one runs, and looks for itself
         bool last = false, once = true;
         for (const Operand* o = begin; o != end; ++o) {
             if (o->constant()) continue;
             last = last || o->last_use() || p.concurrent;  // by several threads, the run itself counts the reads
-            once = once && reads_once(o);
+            once = once && (parts || reads_once(o));
         }
         ins.in_place = enabled && last && once;
     }

@@ -1,6 +1,10 @@
 // plan/steps/branch.cpp: one of two parts of a plan, by a truth that is known when it runs (python/pyop/loops/node.py:
 // Branch).
+#include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "plan/execute.h"
 #include "plan/steps/part.h"
@@ -19,7 +23,7 @@ class BranchStep final : public NativeStep {
     using NativeStep::NativeStep;
 
     // The inputs are the truth, what the first part reads, and what the second reads.
-    int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
+    int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override {
         const size_t first = yes.program->feeds.size(), n = first + no.program->feeds.size();
         for (size_t k = 0; k <= n; ++k)
             if (!is_exact_array(inputs[k])) return 0;
@@ -34,7 +38,7 @@ class BranchStep final : public NativeStep {
         PyObject* const* feeds = inputs + 1 + (is_true ? 0 : first);
         const size_t n_out = part.program->outputs.size();
         StackRefs<8> made(n_out);
-        if (execute(*part.program, part.graph, feeds, nullptr, made.data()) < 0) return -1;
+        if (compute(part, feeds, {inputs, n + 1}, context, made.data()) < 0) return -1;
         for (size_t j = 0; j < n_out; ++j) {
             bool seen = false;
             for (size_t k = 0; k < part.program->feeds.size(); ++k) seen |= feeds[k] == made[j];
@@ -47,12 +51,14 @@ class BranchStep final : public NativeStep {
         return 1;
     }
 
+    bool may_overwrite() const override { return true; }
+    bool takes() const override { return true; }
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
         return tape.branch(inputs[0], *yes.program, *no.program, inputs + 1, results);
     }
 
     std::vector<std::pair<const Program*, size_t>> parts() const override {
-        return {{yes.program, 0}, {no.program, 0}};
+        return {{yes.program, SIZE_MAX}, {no.program, SIZE_MAX}};
     }
 
     std::string describe(size_t) const override {
@@ -62,6 +68,32 @@ class BranchStep final : public NativeStep {
 
     Part yes, no;
     bool yes_python = false, no_python = false;
+
+  private:
+    // Runs a part. What nobody else holds or reads later becomes its own, to be written into or handed on.
+    static int compute(const Part& part, PyObject* const* feeds, std::span<PyObject* const> inputs,
+                       const StepContext& context, PyObject** made) {
+        const Program& p = *part.program;
+        StackRefs<64> slots(p.n_slots);
+        for (size_t k = 0; k < p.feeds.size(); ++k) {
+            const Feed& feed = p.feeds[k];
+            if (feed.lent_slot != kNoSlot && lend_feed(p, feed, feeds[k], slots.data()) < 0) return -1;
+            if (feed.slot == kNoSlot) continue;
+            const bool once = std::count(feeds, feeds + p.feeds.size(), feeds[k]) == 1;
+            PyObject** holder = once && feed.lent_slot == kNoSlot ? holder_of(feeds[k], inputs, context) : nullptr;
+            slots[feed.slot] = holder ? std::exchange(*holder, nullptr) : Py_NewRef(feeds[k]);
+        }
+        unsigned until_signals = kUntilSignals;
+        if (run_instructions(p, graph_of(part.graph), nullptr, slots.data(), until_signals) < 0) return -1;
+        return store_outputs(p, feeds, slots.data(), made);
+    }
+
+    // Where an array may be taken from: both parts may read it, and only one of them runs.
+    static PyObject** holder_of(PyObject* array, std::span<PyObject* const> inputs, const StepContext& context) {
+        for (size_t k = 0; context.holders && k < inputs.size(); ++k)
+            if (inputs[k] == array && context.holders[k]) return context.holders[k];
+        return nullptr;
+    }
 };
 
 }  // namespace

@@ -1,9 +1,42 @@
 // plan/steps/computed_key.cpp: rebuilds indices without what is computed in them, and reads that in a run.
 #include "plan/steps/computed_key.h"
 
+#include <cstdint>
+#include <type_traits>
+
 #include "plan/steps/call_arguments.h"
 
 namespace pyop {
+
+namespace {
+
+template <typename T>
+bool integer_as(PyArrayObject* a, npy_intp& value) {
+    const T here = *static_cast<const T*>(PyArray_DATA(a));
+    value = static_cast<npy_intp>(here);
+    return sizeof(T) < sizeof(npy_intp) || std::is_signed_v<T> || value >= 0;
+}
+
+bool integer_of(PyArrayObject* a, npy_intp& value) {
+    const int type = PyArray_TYPE(a);
+    if (type == NPY_INTP) return integer_as<npy_intp>(a, value);
+    if (!PyTypeNum_ISINTEGER(type)) return false;
+    const bool is_signed = PyTypeNum_ISSIGNED(type);
+    switch (PyArray_ITEMSIZE(a)) {
+        case 1:
+            return is_signed ? integer_as<int8_t>(a, value) : integer_as<uint8_t>(a, value);
+        case 2:
+            return is_signed ? integer_as<int16_t>(a, value) : integer_as<uint16_t>(a, value);
+        case 4:
+            return is_signed ? integer_as<int32_t>(a, value) : integer_as<uint32_t>(a, value);
+        case 8:
+            return is_signed ? integer_as<int64_t>(a, value) : integer_as<uint64_t>(a, value);
+        default:
+            return false;
+    }
+}
+
+}  // namespace
 
 ComputedKey::ComputedKey(const TreeCallObject::Layout* sizes) : own_(sizes) {
     if (!own_) return;
@@ -28,7 +61,7 @@ PyObject* ComputedKey::object(const Rewrite& r, const PyNode& node, const NodeAr
 Ref ComputedKey::integer(const Rewrite& r, const PyNode& node, uint32_t input) {
     const Edge e = node.inputs()[input];
     PyArray_Descr* dtype = builtin_dtype(r.g, e);
-    if (!dtype || dtype->type_num != NPY_INTP || r.g.spec(e).ndim != 0) return Ref();
+    if (!dtype || !PyTypeNum_ISINTEGER(dtype->type_num) || r.g.spec(e).ndim != 0) return Ref();
     // An object like no other.
     Ref mark = Ref::steal(PyList_New(0));
     if (!mark) return mark;
@@ -61,8 +94,7 @@ bool ComputedKey::read(PyObject* const* inputs, npy_intp* numbers) const {
     for (const uint32_t k : inputs_) {
         if (!is_exact_array(inputs[k])) return false;
         PyArrayObject* a = as_array(inputs[k]);
-        if (PyArray_NDIM(a) != 0 || PyArray_TYPE(a) != NPY_INTP || !PyArray_ISBEHAVED_RO(a)) return false;
-        *next++ = *static_cast<const npy_intp*>(PyArray_DATA(a));
+        if (PyArray_NDIM(a) != 0 || !PyArray_ISBEHAVED_RO(a) || !integer_of(a, *next++)) return false;
     }
     return true;
 }

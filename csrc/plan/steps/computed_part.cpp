@@ -120,7 +120,11 @@ int make_computed_part(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>
     const Edge source = node.inputs()[static_cast<size_t>(given[0].input)];
     const int ndim = r.g.spec(source).ndim;
     PyArray_Descr* dtype = builtin_dtype(r.g, source);
-    if (!dtype || ndim < 1 || (ndim == 1 && !given[1].nested)) return 0;  // one of one axis is picked (take.cpp)
+    if (!dtype || ndim < 1) return 0;
+    if (ndim == 1 && given[1].input >= 0) {
+        PyArray_Descr* of = builtin_dtype(r.g, node.inputs()[static_cast<size_t>(given[1].input)]);
+        if (of && of->type_num == NPY_INTP) return 0;  // one of one axis is picked (take.cpp)
+    }
     ComputedKey key(call.layout());
     PyObject* object = key.object(r, node, given[1]);
     Ref index = object && bounds ? spelled(object) : Ref::borrow(object);

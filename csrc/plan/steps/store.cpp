@@ -146,6 +146,12 @@ class StoreStep final : public NativeStep {
     mutable ResultRecycler recycler_;  // the GIL guards it
 };
 
+bool is_position(const Rewrite& r, const PyNode& node, int64_t input) {
+    const Edge e = node.inputs()[static_cast<size_t>(input)];
+    PyArray_Descr* descr = builtin_dtype(r.g, e);
+    return descr && descr->type_num == NPY_INTP && r.g.spec(e).ndim == 0;
+}
+
 }  // namespace
 
 int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
@@ -156,7 +162,8 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     if (call.fn() != up_calls.store || !call.bind({"x", "value", "key", "views", "scalar"}, given)) return 0;
     if (given[0].input < 0 || given[1].nested) return 0;
     const int ndim = r.g.spec(node.inputs()[static_cast<size_t>(given[0].input)]).ndim;
-    const bool one_of_line = given[2].input >= 0 && ndim == 1;  // by a position, which need not be read as a key
+    // By one position, which need not be read as a key.
+    const bool one_of_line = given[2].input >= 0 && ndim == 1 && is_position(r, node, given[2].input);
     ComputedKey key(call.layout());
     PyObject* const last = one_of_line ? nullptr : key.object(r, node, given[2]);
     PyObject* const views = key.object(r, node, given[3]);
@@ -168,9 +175,6 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     if (!made->dtype || ndim < 0 || static_cast<size_t>(PyDataType_ELSIZE(made->dtype)) > kLargestElement) return 0;
     if (made->value < 0 && !number_as_element(given[1].value, made->dtype, made->constant)) return 0;
     if (one_of_line && PyTuple_CheckExact(views) && PyTuple_GET_SIZE(views) == 0) {
-        const Edge position = node.inputs()[static_cast<size_t>(given[2].input)];
-        PyArray_Descr* descr = builtin_dtype(r.g, position);
-        if (!descr || descr->type_num != NPY_INTP || r.g.spec(position).ndim != 0) return 0;
         made->index = given[2].input;
     } else {
         if (!last || !read_views(views, last, ndim, made->key.sizes(), made->views)) return 0;
