@@ -237,12 +237,32 @@ def setting(name, value):
     return write
 
 
-REFUSED_SPELLINGS = {
-    "resize": lambda y: y.resize(6),
+RUN_SPELLINGS = {
+    "resize": lambda y: y.resize(6, refcheck=False),
     "median": lambda y: np.median(y, overwrite_input=True),
     "shape": setting("shape", (3, 1)),
     "dtype": setting("dtype", np.int64),
-    "strides": setting("strides", (8,)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("spelling", RUN_SPELLINGS)
+@pytest.mark.parametrize("caught", [False, True])
+def test_functions_that_write_otherwise_run_themselves(spelling, caught):
+    def f(x):
+        y = x[::-1] * 1
+        with contextlib.suppress(Exception) if caught else contextlib.nullcontext():
+            RUN_SPELLINGS[spelling](y)
+        return y
+
+    compiled = pyop.compile(f)
+    with pytest.warns(pyop.RetraceWarning, match=r"cannot be compiled \(.*Write what the error in brackets says"):
+        found = compiled(X)
+    for x in (X, X * 2.0):
+        np.testing.assert_array_equal(compiled(x) if x is not X else found, f(x), strict=True)
+
+
+REFUSED_SPELLINGS = {
     "shuffle": lambda y: np.random.default_rng(0).shuffle(y),
     "copyto of a plain array": lambda y: np.copyto(HELD, y),
     "put of a plain array": lambda y: np.put(HELD, 0, y[0]),

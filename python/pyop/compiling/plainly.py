@@ -9,11 +9,33 @@ from ..graph.deciding import RunItself, guard_lines
 from ..graph.graph import Graph
 from .arguments import Argument, input_name
 
-__all__ = ["MOST_NODES", "MOST_PATHS", "Plainly", "check_paths"]
+__all__ = ["MOST_NODES", "MOST_PATHS", "WRITE_INSTEAD", "Plainly", "check_paths", "runs_itself"]
 
 # Beyond so many paths of one kind of call, or so many nodes in them, the function itself runs.
 MOST_PATHS = 16
 MOST_NODES = 50_000
+
+# What refusals of writes say that go by how the memory lies, or write what no Value can be: the function itself may.
+_WRITES = (
+    "may show the same memory, or a copy: a Value cannot be written",
+    "writes into an array, and a Value cannot be changed so",
+    "Value.resize(",
+    "(overwrite_input=True) writes into its argument",
+)
+WRITE_INSTEAD = "Write what the error in brackets says"
+
+
+def runs_itself(fn: Callable[..., Any], failure: Exception) -> bool:
+    """Whether the function itself is to run where its trace is refused so; a derivative would be computed otherwise.
+
+    >>> import numpy as np
+    >>> from pyop.compiling.plainly import runs_itself
+    >>> refused = TypeError("Value.resize(): a Value is immutable")
+    >>> runs_itself(np.tile, refused), runs_itself(np.tile, TypeError("float() of a Value"))
+    (True, False)
+    """
+    module = str(getattr(fn, "__globals__", {}).get("__name__"))
+    return module.partition(".")[0] != __name__.partition(".")[0] and any(said in str(failure) for said in _WRITES)
 
 
 def check_paths(paths: tuple[Any, ...]) -> None:

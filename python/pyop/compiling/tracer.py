@@ -31,7 +31,7 @@ from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
 from .options import Options
-from .plainly import MOST_NODES, Plainly, check_paths
+from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_paths, runs_itself
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning, tell
 from .unused_arguments import signature, unread
@@ -211,6 +211,8 @@ class Tracer:
                     continue
                 plainly, by_twins = (error, first) if self.by_twins else (first, error)
                 failure = plainly if str(plainly) == str(by_twins) else by_twins
+            if runs_itself(self.fn, failure):
+                raise RunItself(f"cannot be compiled ({failure})", remedy=WRITE_INSTEAD) from failure
             raise failure  # here it keeps its cause, which may have the remedy
 
     def _call_others(self) -> None:
