@@ -162,3 +162,29 @@ def test_effects_in_a_body_are_refused():
     graph = pyop.trace(lambda x: pyop.fori_loop(0, 9, lambda i, y: noisy(y), x), "float64[4]")
     with pytest.raises(ValueError, match="effects inside a loop"):
         pyop.onnx.export(graph)
+
+
+def test_one_path_of_several_is_refused(tmp_path):
+    def f(x):
+        return x * 2.0 if x[0] > 0 else x - 1.0
+
+    graph = pyop.compile(f).graph(np.ones(3))
+    for write in (pyop.onnx.export, lambda graph: graph.save(tmp_path / "graph.onnx")):
+        with pytest.raises(ValueError, match=r"one path of a function.*test_loops_exported.py:\d+.*pyop.cond"):
+            write(graph)
+
+
+def test_writes_by_methods_are_saved(tmp_path):
+    """What writes into its arguments a file may not call by itself."""
+
+    def f(x):
+        y = x * 1.0
+        y.sort()
+        y[1:].fill(2.0)
+        return y
+
+    graph = pyop.compile(f).graph(X)
+    graph.save(tmp_path / "graph.onnx")
+    with pytest.raises(LookupError, match="numpy.ndarray.sort"):
+        pyop.load(tmp_path / "graph.onnx")
+    assert pyop.load(tmp_path / "graph.onnx", modules=["numpy"]).compile()(X).tobytes() == f(X).tobytes()

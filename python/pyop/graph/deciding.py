@@ -27,6 +27,7 @@ __all__ = [
     "PathLeft",
     "RunItself",
     "Taken",
+    "check_one_path",
     "guard_lines",
     "quiet_begin",
     "quiet_end",
@@ -285,6 +286,16 @@ def guard_lines(graph: GraphBase) -> list[str]:
     """The lines at which a graph decides."""
     functions = [graph[k].function for k in range(len(graph)) if graph[k].stateful]
     return [*dict.fromkeys(fn.line for fn in functions if type(fn) is Taken)]
+
+
+def check_one_path(graph: GraphBase, what: str) -> None:
+    """Raise where a graph is one path of a function that decides: it would be wrong for calls that go another way."""
+    lines = guard_lines(graph)
+    if lines:
+        raise ValueError(
+            f"{what}: it is one path of a function that decides by the contents of arrays, at {', '.join(lines[:3])}; "
+            "other calls go other ways. Decide in the graph, with pyop.cond or np.where"
+        )
 
 
 # --- runs that catch up with another path

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core import GraphError, Node, Value
+from ..graph.deciding import check_one_path
 from ..graph.graph import Graph
 from ..graph.node_call import call_of, declared_spec, unwrapped
 from ..loops.bodies import needed
@@ -84,6 +85,7 @@ def export(
         raise TypeError(
             f"export takes a Graph, got {type(graph).__name__} {graph!r:.80}; trace a function with pyop.trace"
         )
+    check_one_path(graph, f"graph {graph.name!r} cannot be exported")
     exporter = Exporter(graph, dialect, dict(names or {}))
     model = exporter.model()
     exporter.embedded().with_objects(exporter.python.functions if embed else {}).add_to(model)

@@ -16,6 +16,7 @@ import numpy as np
 
 from .._core import Op, __version__
 from ..declare.references import declared_by_op
+from ..graph.deciding import check_one_path
 from ..graph.graph import Graph
 from ..graph.node_call import Record
 from ..onnx.elements import to_array
@@ -45,6 +46,7 @@ def save(graph: Graph, path: Any, embed: bool = False) -> None:
     if not isinstance(graph, Graph):
         raise TypeError(f"a Graph is saved, got {type(graph).__name__} {graph!r:.80}")
     graph._check_no_writes("a file has no arguments that it could change: return what is written, as a result")
+    check_one_path(graph, f"graph {graph.name!r} cannot be saved")
     graph = without_absorbed(graph)
     sketch = Sketch(graph)
     model = sketch.model()
