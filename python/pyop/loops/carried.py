@@ -7,7 +7,7 @@ time are known from the number of the iteration.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -66,6 +66,10 @@ class Carried:
     affine: dict[str, int]
     ints: set[str]
     bounds: Any
+    counter: Any
+
+    def _give_up_all(self) -> NoReturn:
+        raise NotImplementedError
 
     def scalar(self, x: Any, dtype: Any) -> Value:
         """A Value, or a Python number as a scalar of a dtype."""
@@ -90,6 +94,8 @@ class Carried:
         groups: dict[Any, Unit] = {}
         for name in sorted(self.site.carried):
             if name in self.site.targets:
+                if name in self.site.behind and now.get(name) is not self.counter:
+                    self._give_up_all()  # the body binds it, too
                 continue
             held, given = now.get(name, _MISSING), self.handed.get(name, _MISSING)
             unit = of.get(name)

@@ -118,7 +118,7 @@ class Maker:
         return ["    " + line for _ in range(self.rg.randint(1, most)) for line in self.statement()]
 
     def loop(self) -> list[str]:
-        name = "ijl"[self.depth]
+        name = "ijl"[self.depth] if self.rg.random() > 0.06 else "i"
         outer = self.rg.choice(self.counters) if self.counters else None
         bounds = ["n", "1, n", "n - 1, -1, -1", "9", "0, n, 2", "3", "2, 9"]
         if outer:
@@ -153,7 +153,7 @@ class Maker:
         lines += ["    box = [y, z]"] if boxed else ["    box = [0.0, x[0]]"]
         for _ in range(self.rg.choice((1, 1, 2))):
             lines += ["    " + line for line in self.loop()]
-        last = self.pick("v", "row", "late", "box[0]", "i", "box[1]", "d")
+        last = self.pick("v", "row", "late", "box[0]", "i", "j", "box[1]", "d", "e", "g", "i")
         lines += [f"    return s, u, q, y, z, w, m, f32, b, k, t, flag, {last}"]
         return "\n".join(lines) + "\n"
 
