@@ -15,12 +15,14 @@ __all__ = ["MOST_NODES", "MOST_PATHS", "WRITE_INSTEAD", "Plainly", "check_paths"
 MOST_PATHS = 16
 MOST_NODES = 50_000
 
-# What refusals of writes say that go by how the memory lies, or write what no Value can be: the function itself may.
-_WRITES = (
+# What refusals say of writes that go by how the memory lies, or write what no Value can be, and of errors that are to
+# be raised or recorded where the function stands: the function itself may.
+_RUN_PLAINLY = (
     "may show the same memory, or a copy: a Value cannot be written",
     "writes into an array, and a Value cannot be changed so",
     "Value.resize(",
     "(overwrite_input=True) writes into its argument",
+    ", which acts while the function is traced and nothing is computed yet",
 )
 WRITE_INSTEAD = "Write what the error in brackets says"
 
@@ -35,7 +37,7 @@ def runs_itself(fn: Callable[..., Any], failure: Exception) -> bool:
     (True, False)
     """
     module = str(getattr(fn, "__globals__", {}).get("__name__"))
-    return module.partition(".")[0] != __name__.partition(".")[0] and any(said in str(failure) for said in _WRITES)
+    return module.partition(".")[0] != __name__.partition(".")[0] and any(said in str(failure) for said in _RUN_PLAINLY)
 
 
 def check_paths(paths: tuple[Any, ...]) -> None:

@@ -194,6 +194,8 @@ class Tracer:
                 specialised |= needed.places
                 continue
             except Exception as error:
+                if not was_refused(error) and runs_itself(self.fn, error):
+                    raise RunItself(f"cannot be compiled ({error})", remedy=WRITE_INSTEAD) from error
                 if self.calls is not None:
                     refused = was_refused(error)
                     raise RunItself(f"cannot be compiled ({error})", None if refused else ()) from error
