@@ -134,6 +134,16 @@ def bits(k):
     return crc
 
 
+def escapes(c):
+    z = c[0] * 1.0
+    sizes = np.zeros(len(c))
+    for i in range(1, len(c)):
+        z = z * z + c[i]
+        sizes[i] = abs(z)
+        z = z * c[i] * (0.5 + 0.25j)
+    return z, sizes
+
+
 def sums(k):
     total = np.zeros_like(k)
     for i in range(1, len(k)):
@@ -157,6 +167,9 @@ PROGRAMS: dict[str, tuple[Any, list[Any]]] = {
     "small integers": (sums, [np.arange(20, dtype=np.int8)]),
     "single": (ewma, [X.astype(np.float32)]),
     "complex": (ewma, [X + 1j]),
+    "complex scalars": (escapes, [X[:30] + 1j * X[10:]]),
+    "complex scalars that grow": (escapes, [X[:30] * 5 + 1j * X[10:]]),
+    "complex infinities": (escapes, [np.where(np.arange(30) == 9, np.inf, X[:30] + 1j * X[10:])]),
     "strided": (ewma, [np.repeat(X, 2)[::2]]),
     "backwards": (ewma, [X[::-1]]),
     "fortran": (seidel, [np.asfortranarray(TABLE)]),

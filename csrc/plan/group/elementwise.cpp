@@ -115,6 +115,7 @@ bool is_exact_in(PyObject* number, PyArray_Descr* d) {
         return !overflow && value <= 127 && value >= (PyTypeNum_ISUNSIGNED(d->type_num) ? 0 : -128) &&
                d->type_num != NPY_BOOL;
     }
+    if (PyComplex_CheckExact(number)) return d->type_num == NPY_CDOUBLE;
     if (!PyFloat_CheckExact(number) || PyTypeNum_ISINTEGER(d->type_num) || d->type_num == NPY_BOOL) return false;
     const double value = PyFloat_AS_DOUBLE(number);
     if (d->type_num == NPY_FLOAT || d->type_num == NPY_CFLOAT)

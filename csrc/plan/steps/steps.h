@@ -22,6 +22,7 @@ StepMaker make_accumulate_step;
 StepMaker make_function_step;
 StepMaker make_number_step;
 StepMaker make_scalar_step;
+StepMaker make_complex_step;
 StepMaker make_join_step;
 StepMaker make_take_step;
 StepMaker make_put_step;
