@@ -51,6 +51,21 @@ class Unit:
         self.weak = False  # it may be a Python number
 
 
+def _references(unit: Unit) -> int:
+    handle = unit.handle
+    return sys.getrefcount(handle)
+
+
+def _references_alone() -> int:
+    """How many references `_references` counts to what only a unit has."""
+    unit: Any = Unit(None, [], None)  # type: ignore[arg-type]
+    unit.handle = object()
+    return _references(unit)
+
+
+_ALONE = _references_alone()
+
+
 class Carried:
     """What the iterator of a loop knows of what is carried."""
 
@@ -274,8 +289,8 @@ class Carried:
         """Whether nobody holds what a variable was first but the variables of this function."""
         handle = unit.handle
         held = [id(x) for x in self.head.values()].count(id(handle))
-        # `head`, the unit, `handle`, and the argument of getrefcount.
-        return held == len(unit.names) and sys.getrefcount(handle) <= held + 3
+        del handle
+        return held == len(unit.names) and _references(unit) <= held + _ALONE
 
     def _apart(self, now: dict[str, Any]) -> None:
         """Whether the variables hold memory of their own behind the iteration."""
