@@ -106,3 +106,18 @@ def test_inside_of_another_derivative():
     total = lambda x: pyop.grad(f)(x).sum()
     with pytest.warns(pyop.RetraceWarning):
         assert np.allclose(pyop.grad(total)(X), pyop.compile(pyop.grad(total))(X))
+
+
+def test_it_is_not_run_again_when_it_may_have_written_in_a_later_call():
+    def f(x, counts, writes):
+        counts += 1
+        y = np.zeros(5) if writes else x * 1.0
+        if writes:
+            y[0] = x[0]
+        return y.sum()
+
+    gradient, counts = pyop.grad(f), np.zeros(2)
+    assert gradient(X, counts, False).tolist() == [1] * 5
+    with pytest.raises(TypeError, match="recorded"):
+        gradient(X, counts, True)
+    assert counts.tolist() == [2, 2]

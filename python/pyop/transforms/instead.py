@@ -35,12 +35,13 @@ _MOST = 100  # functions that are looked at
 class Instead:
     """What is called in the place of a derivative at arrays, once the function was found to write."""
 
-    __slots__ = ("compiled", "f", "writes")
+    __slots__ = ("compiled", "done", "f", "writes")
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
         self.compiled: Any = None
         self.writes: bool | None = None
+        self.done = False  # it has done without
 
     def call(
         self, made: Callable[..., Any], transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -50,12 +51,16 @@ class Instead:
             return self.compiled(*args, **kwargs)
         kept = self._kept(args, kwargs)
         try:
-            return made(Eager, args, kwargs)
+            result = made(Eager, args, kwargs)
         except Exception as error:
             return self._after(error, kept, transformed, args, kwargs)
+        self.done = True
+        return result
 
     def _kept(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Any, Any]]:
         """The arrays that the function may write into, with what they hold."""
+        if self.done:  # nothing is copied call by call
+            return []
         if self.writes is None:
             self.writes = _writes(self.f)
         return [(x, x.copy()) for x in _arrays(args, kwargs)] if self.writes else []
@@ -71,8 +76,8 @@ class Instead:
             or _is_inside(args, kwargs)
         ):
             raise error
-        if self.writes and any(_differ(x, before) for x, before in kept):
-            error.add_note(f"an argument has been written before that: {_REMEDY}")
+        if self.writes and (self.done or any(_differ(x, before) for x, before in kept)):
+            error.add_note(f"an argument may have been written before that: {_REMEDY}")
             raise error
         from .. import RetraceWarning, compile  # noqa: A004
 
