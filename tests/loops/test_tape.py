@@ -364,6 +364,28 @@ def test_a_long_tape_looks_for_signals():
     timer.join()
 
 
+def test_a_nest_that_writes_few_elements_very_often_is_undone():
+    def f(x):
+        y = x * 1.0
+        for i in range(9):
+            for j in range(35_000):
+                for k in range(1, 10):
+                    y[k] = y[k - 1] * 0.5 + j
+            y[0] = y[9] / x[i]
+        return y
+
+    x = np.linspace(1.0, 2.0, 10)
+    x[7] = 0.0
+    made = [pyop.compile(f, disable=disable) for disable in ([], ["tape"])]
+    for g in made:
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            g(x)
+    found, wanted = (outcome(g, [x], {}) for g in made)
+    assert equal(found[0], wanted[0])
+    assert found[2] == wanted[2]
+    assert "tape of" in str(made[0].plan_for(x).explain())
+
+
 def test_random_programs():
     tapes = [0, 0]
     found = [scalar_programs.difference(seed, tapes) for seed in range(60)]

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <unordered_set>
 
 #include "array/loop/fp_flags.h"
 #include "plan/tape/tape.h"
@@ -18,12 +19,23 @@
 
 namespace pyop {
 
+// What stands for a place is what was there first: beyond some number of entries only that is kept, or the journal of a
+// long nest of loops over few elements would outgrow the memory.
 void TapeJournal::grow() {
     const size_t n = size();
+    if (n >= kMany) {
+        std::unordered_set<char*> seen;
+        Entry* to = begin();
+        for (const Entry* entry = begin(); entry != top_; ++entry)
+            if (seen.insert(entry->at).second) *to++ = *entry;
+        top_ = to;
+        if (size() <= n / 2) return;
+    }
+    const size_t kept = size();
     auto wider = std::make_unique_for_overwrite<Entry[]>(4 * n);
-    std::memcpy(wider.get(), begin(), n * sizeof(Entry));
+    std::memcpy(wider.get(), begin(), kept * sizeof(Entry));
     more_ = std::move(wider);
-    top_ = more_.get() + n;
+    top_ = more_.get() + kept;
     limit_ = more_.get() + 4 * n;
 }
 

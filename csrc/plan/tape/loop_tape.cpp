@@ -12,8 +12,6 @@ namespace pyop {
 
 namespace {
 
-constexpr unsigned kUntilSignals = 1 << 12;  // stretches
-
 uint64_t trips(npy_intp i, npy_intp end, npy_intp step) {
     const auto u = [](npy_intp x) { return static_cast<uint64_t>(x); };
     if (step > 0) return i < end ? (u(end) - u(i) - 1) / u(step) + 1 : 0;
@@ -95,7 +93,6 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
     StackArray<TapeCell, 32> before(n_kept);
     TapeJournal journal;
     int ignored = 0;
-    unsigned until_signals = kUntilSignals;
     if (all_fp_errors()) clear_all_fp_errors();
     TapeCell& number = cells[bound_[0].value.cell];
     number.I64 = i;
@@ -119,10 +116,7 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
         i = number.I64;
         left -= stretch;
         if (end_of_stretch == TapeEnd::Stopped) break;
-        if (PYOP_UNLIKELY(--until_signals == 0)) {
-            until_signals = kUntilSignals;
-            if (PyErr_CheckSignals() < 0) return Outcome::Failed;
-        }
+        if (PyErr_CheckSignals() < 0) return Outcome::Failed;
     }
     return hand_over(feeds, cells) < 0 ? Outcome::Failed : Outcome::Over;
 }

@@ -21,7 +21,8 @@ bool is_integer(const TapeValue& value, Element& element) {
         X(I64, NPY_INT64)
         X(U64, NPY_UINT64)
 #undef X
-            default : return false;
+        default:
+            return false;
     }
 }
 

@@ -109,7 +109,7 @@ class TapeJournal {
     size_t size() { return static_cast<size_t>(top_ - begin()); }
 
   private:
-    static constexpr size_t kFirst = 64;
+    static constexpr size_t kFirst = 64, kMany = kFirst << 12;
     Entry* begin() { return more_ ? more_.get() : first_; }
     void grow();
 
