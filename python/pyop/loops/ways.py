@@ -76,6 +76,8 @@ class _Junction:
         self.truth = first.taken[depth].value
         self.before = first.first, second.first, first.taken[depth].after  # where they are still one
         asked = [[decision.value for decision in way.taken[: depth + 1]] for way in (first, second)]
+        if first.taken[depth].after != second.taken[depth].after:
+            raise Otherwise  # a view was looked up anew on one of them only
         self.results = list(zip(yes[1], no[1], strict=True))
         self.yes = self._needed(yes[0], [*yes[1], *asked[0]])
         self.no = self._needed(no[0], [*no[1], *asked[1]])
@@ -105,6 +107,8 @@ class _Junction:
             node = self.graph[at]
             if second <= at < second + common:
                 there = at - second + first
+                if _kind(self.graph[there]) != _kind(node):
+                    raise Otherwise
                 others = alike.get(_kind(node), [])
                 if there in others:
                     others.remove(there)
