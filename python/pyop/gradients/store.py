@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import functions
 from .._core import Value, fill_up_call, take_over
+from ..declare.dim import Dim
 from ..declare.spec import Spec
 from ..functions.indexing.spec import getitem
 from .rule import structural
@@ -112,7 +113,15 @@ def _forth(t: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = (), sc
 
 def _by_value(ct: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False) -> Any:
     _check_elements(views)
-    return unbroadcast(written(ct, key, views), value)
+    part = seen(ct, views)[key] if type(ct) is Value and _picks_once(key) else written(ct, key, views)
+    return unbroadcast(part, value)
+
+
+def _picks_once(key: Any) -> bool:
+    """Whether an index is of integers and slices, which pick no element twice."""
+    items = key if isinstance(key, tuple) else (key,)
+    parts = [part for x in items for part in ((x.start, x.stop, x.step) if type(x) is slice else (x,))]
+    return all(x is None or x is Ellipsis or type(x) in (int, Dim) for x in parts)
 
 
 structural(
