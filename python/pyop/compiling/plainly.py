@@ -14,6 +14,8 @@ __all__ = ["MOST_NODES", "MOST_PATHS", "WRITE_INSTEAD", "Plainly", "check_paths"
 # Beyond so many paths of one kind of call, or so many nodes in them, the function itself runs.
 MOST_PATHS = 16
 MOST_NODES = 50_000
+# And where most calls so far went another way: so many paths times nodes, which the tracing of them costs.
+_WORTH_IT = 15_000
 
 # What refusals say of writes that go by how the memory lies, or write what no Value can be, and of errors that are to
 # be raised or recorded where the function stands: the function itself may.
@@ -40,10 +42,11 @@ def runs_itself(fn: Callable[..., Any], failure: Exception) -> bool:
     return module.partition(".")[0] != __name__.partition(".")[0] and any(said in str(failure) for said in _RUN_PLAINLY)
 
 
-def check_paths(paths: tuple[Any, ...]) -> None:
-    """End the trace if there may not be another path beside these, of which this is the plans."""
+def check_paths(paths: tuple[Any, ...], calls: int) -> None:
+    """End the trace if there may not be another path beside these, of which this is the plans, after so many calls."""
     nodes = sum(len(plan.graph) for plan in paths if plan is not None)
-    if len(paths) < MOST_PATHS and nodes < MOST_NODES:
+    always_another = calls < 2 * len(paths) and nodes * len(paths) >= _WORTH_IT
+    if len(paths) < MOST_PATHS and nodes < MOST_NODES and not (always_another and len(paths) > 2):
         return
     lines = {line: None for plan in paths if plan is not None for line in guard_lines(plan.graph)}
     raise RunItself(

@@ -101,7 +101,7 @@ class Tracer:
             self._call_others()
         try:
             if paths is not None:
-                check_paths(paths)
+                check_paths(paths, function._counts()[0])
             plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
         except RunItself as reason:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
