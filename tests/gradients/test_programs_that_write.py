@@ -17,12 +17,10 @@ SOURCES = {
     "a number": "y = x * 1.0; y[0] = 3.0",
     "a part of itself": "y = x * 1.0; y[1:] += x[:-1] * y[1:]",
     "all of it": "y = np.empty_like(x); y[:] = x",
-    "made of elements": "y = np.array([x[0], x[1] * x[2]])",
     "out": "y = x * 1.0; np.multiply(y, x, out=y)",
     "rows": "y = np.zeros((2, 5), x.dtype); y[0, :] = x; y[1] += x * x",
     "at": "y = np.zeros(3, x.dtype); np.add.at(y, [0, 0, 1], x[:3])",
     "seen through a view": "y = x * 1.0; r = y[:2]; y *= x; y = r * 1.0",
-    "a list of elements": "y = np.array([a * a for a in x])",
     "stopped": "y = x * 1.0; y[1] = pyop.stop_gradient(x[2].real) * x[1]",
 }
 

@@ -27,6 +27,7 @@ from .eager import Eager
 __all__ = ["Instead"]
 
 _REMEDY = "compile the derivative, which follows writes: pyop.compile(pyop.grad(f))"
+_REFUSED: Any = object()
 _running = local()
 _writing: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
 _MOST = 100  # functions that are looked at
@@ -53,7 +54,11 @@ class Instead:
         try:
             result = made(Eager, args, kwargs)
         except Exception as error:
-            return self._after(error, kept, transformed, args, kwargs)
+            # No frame of the traceback may hold the error: what is differentiated would live on with it.
+            result = self._after(error, kept, transformed, args, kwargs)
+            if result is _REFUSED:
+                raise
+            return result
         self.done = True
         return result
 
@@ -68,17 +73,18 @@ class Instead:
     def _after(
         self, error: Exception, kept: Any, transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
     ) -> Any:
-        """The derivative after a refusal, by compiling it; else the error is raised."""
+        """The derivative after a refusal, by compiling it; or _REFUSED."""
         if (
-            not was_refused(error)
+            not self.writes  # what else takes numbers out of the record is refused, however it is run
+            or not was_refused(error)
             or isinstance(error, NoRule)
             or getattr(_running, "depth", False)
             or _is_inside(args, kwargs)
         ):
-            raise error
-        if self.writes and (self.done or any(_differ(x, before) for x, before in kept)):
+            return _REFUSED
+        if self.done or any(_differ(x, before) for x, before in kept):
             error.add_note(f"an argument may have been written before that: {_REMEDY}")
-            raise error
+            return _REFUSED
         from .. import RetraceWarning, compile  # noqa: A004
 
         compiled = compile(transformed)
@@ -88,7 +94,7 @@ class Instead:
         except Exception as other:
             if "in place" in str(error):
                 error.add_note(f"compiling the derivative instead does not do, either: {type(other).__name__}: {other}")
-            raise error from None
+            return _REFUSED
         finally:
             _running.depth = False
         said = str(error).partition(":")[0].partition(", which is not recorded")[0]
