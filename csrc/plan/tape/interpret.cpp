@@ -41,16 +41,6 @@ void TapeJournal::grow() {
 
 namespace {
 
-constexpr unsigned kUntilSignals = 1 << 18;  // iterations of inner loops
-
-// Signals, and a moment for the other threads: nobody but this run sees what it writes.
-int look_around() {
-    {
-        const DetachScope detached;
-    }
-    return PyErr_CheckSignals();
-}
-
 // Arithmetic on integers wraps around; narrow ones are promoted to int, which would not.
 template <class T>
 constexpr auto wrapping(T x) {
@@ -224,7 +214,14 @@ bool call_loop(const TapeCall& call, TapeCell* cells) {
 
 }  // namespace
 
-TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJournal& journal) {
+int look_around() {
+    {
+        const DetachScope detached;
+    }
+    return PyErr_CheckSignals();
+}
+
+TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJournal& journal, unsigned& until_look) {
     static const void* const labels[] = {
 #define X(name, element) &&do_##name##element,
         PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_CHECKED(X)
@@ -237,7 +234,6 @@ TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJour
 #undef X
     };
     const TapeInstruction* at = code;
-    unsigned until_signals = kUntilSignals;
 #define PYOP_GO goto* labels[static_cast<uint16_t>(at->op)]
 #define PYOP_NEXT \
     do {          \
@@ -394,8 +390,8 @@ do_Trips:
 do_Repeat:  // a += c, and back to f, as long as --b is not 0
     r[at->a].I64 = offset(r[at->a].I64, r[at->c].I64);
     if (--r[at->b].U64 == 0) PYOP_NEXT;
-    if (__builtin_expect(--until_signals == 0, 0)) {
-        until_signals = kUntilSignals;
+    if (__builtin_expect(--until_look == 0, 0)) {
+        until_look = kUntilLook;
         if (look_around() < 0) return TapeEnd::Failed;
     }
     at = code + at->more.f;

@@ -92,6 +92,7 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
     }
     StackArray<TapeCell, 32> before(n_kept);
     TapeJournal journal;
+    unsigned until_look = kUntilLook;
     int ignored = 0;
     if (all_fp_errors()) clear_all_fp_errors();
     TapeCell& number = cells[bound_[0].value.cell];
@@ -101,7 +102,7 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
         for (size_t k = 0; k < n_kept; ++k) before[k] = cells[kept[k]];
         journal.mark();
         cells[left_].U64 = stretch;
-        TapeEnd end_of_stretch = interpret(tape_.code.data(), cells, journal);
+        TapeEnd end_of_stretch = interpret(tape_.code.data(), cells, journal, until_look);
         if (end_of_stretch == TapeEnd::Failed) return Outcome::Failed;
         if (const int flags = tape_.calls_loops ? all_fp_errors() : fp_errors(); PYOP_UNLIKELY(flags != 0)) {
             if ((flags & ~ignored) && !errstate_ignores(flags)) end_of_stretch = TapeEnd::Left;
@@ -116,7 +117,12 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
         i = number.I64;
         left -= stretch;
         if (end_of_stretch == TapeEnd::Stopped) break;
-        if (PyErr_CheckSignals() < 0) return Outcome::Failed;
+        if (PYOP_LIKELY(until_look > kStretch)) {
+            until_look -= kStretch;
+        } else {
+            until_look = kUntilLook;
+            if (look_around() < 0) return Outcome::Failed;
+        }
     }
     return hand_over(feeds, cells) < 0 ? Outcome::Failed : Outcome::Over;
 }

@@ -62,7 +62,8 @@ int StraightTape::run(const Program& p, PyObject** slots) const {
     }
     TapeJournal journal;
     if (all_fp_errors()) clear_all_fp_errors();
-    TapeEnd end = interpret(tape_.code.data(), cells, journal);
+    unsigned until_look = kUntilLook;
+    TapeEnd end = interpret(tape_.code.data(), cells, journal, until_look);
     if (end == TapeEnd::Failed) return -1;
     if (const int flags = tape_.calls_loops ? all_fp_errors() : fp_errors(); PYOP_UNLIKELY(flags != 0)) {
         clear_all_fp_errors();

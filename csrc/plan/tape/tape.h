@@ -132,6 +132,13 @@ enum class TapeEnd {
     Failed,   // a signal has raised: a Python error is set
 };
 
-TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal);
+// Iterations until a long run looks at signals, and lets other threads run for a moment.
+inline constexpr unsigned kUntilLook = 1 << 18;
+
+// `until_look` counts down.
+TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look);
+
+// Signals, and a moment for the other threads: nobody but this run sees what it writes. 0, or -1 with the error set.
+int look_around();
 
 }  // namespace pyop
