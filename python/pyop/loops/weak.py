@@ -13,7 +13,9 @@ import numpy as np
 
 from .._core import Value
 from ..graph.graph import Graph
+from ..graph.symbolic_number import OnNumbers
 from .node import Branch, Loop
+from .recording import is_stand_in
 
 __all__ = ["Weak"]
 
@@ -135,4 +137,13 @@ class Weak:
 
 
 def _is_number(value: Value) -> bool:
-    return value.node.kind == "constant" and bool(value._is_scalar)
+    """Whether a scalar is, or may be, a Python number of the caller's or of the function's."""
+    while (
+        value.node.kind == "py"
+        and value.node.name.startswith(("astype", "getitem"))
+        and value.node.inputs[0].shape == ()
+    ):
+        value = value.node.inputs[0]
+    if value.node.kind == "py":
+        return type(value.node.function) in (OnNumbers, Loop, Branch) or is_stand_in(value.node)
+    return bool(value._is_scalar)
