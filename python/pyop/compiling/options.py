@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core import Plan
 from ..graph.graph import Graph
 
-__all__ = ["Options"]
+__all__ = ["Options", "compiled"]
 
 
 class Options:
@@ -47,3 +48,15 @@ class Options:
         others = [name for name in Graph.passes() if name != "prune"]
         disabled = self.plan["disable"] if self.plan["optimize"] else others
         return {**self.plan, "optimize": True, "disable": (*disabled, "prune")}
+
+
+def compiled(graph: Graph, options: dict[str, Any], catches: bool) -> Plan:
+    """The plan of a graph. `catches`: what the function is known beforehand to raise, it may catch, so that is raised
+    when the plan runs.
+    """
+    try:
+        return graph.compile(**options)
+    except Exception:
+        if not catches:
+            raise
+        return graph.compile(**{**options, "disable": (*options["disable"], "fold")})

@@ -30,7 +30,7 @@ from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
-from .options import Options
+from .options import Options, compiled
 from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_paths, runs_itself
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning, tell
@@ -241,7 +241,7 @@ class Tracer:
                 check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name, watch.holds)
             options = self.options.keeping_all() if self.catches else self.options.plan
-            plan = graph.compile(**options)
+            plan = compiled(graph, options, self.catches)
             report = plan.report()
             owners = plan._owners() if report["merged"] or report["folded"] else None
             if owners is not None and report["merged"] and merges_copies(owners):

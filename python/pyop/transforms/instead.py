@@ -11,7 +11,7 @@ import dis
 import warnings
 from collections.abc import Callable
 from threading import local
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -31,6 +31,7 @@ _REFUSED: Any = object()
 _running = local()
 _writing: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
 _MOST = 100  # functions that are looked at
+_CALM = ("math", "numpy", "pyop", "scipy")  # modules whose functions write where they are told to, by what _WRITERS has
 
 
 class Instead:
@@ -137,6 +138,8 @@ def _writes(f: Any) -> bool:
             return True
         named = [function.__globals__.get(name) for name in code.co_names]
         named += [cell.cell_contents for cell in function.__closure__ or () if _is_full(cell)]
+        for module in [x for x in named if isinstance(x, ModuleType) and x.__name__.partition(".")[0] not in _CALM]:
+            named += [getattr(module, name, None) for name in code.co_names]
         waiting += [x for x in named if isinstance(x, FunctionType)]
     return False
 
