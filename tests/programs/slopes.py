@@ -32,12 +32,13 @@ def numbers(tree: Any) -> list[Any]:
 
 def loss_of(kernel: Kernel, places: list[int], others: list[Any]) -> Callable[..., Any]:
     """A number from all that a kernel returns and writes: of its smooth arguments, which stay as they are."""
+    function = kernel.function  # by a name: what is behind an attribute is not traced with stand-ins
 
     def loss(*given: Any) -> Any:
         arguments = list(others)
         for place, a in zip(places, given, strict=True):
             arguments[place] = a * 1.0
-        result = kernel.function(*arguments)
+        result = function(*arguments)
         total = 0.0
         for k, a in enumerate(numbers([result, *(arguments[place] for place in places)])):
             weights = np.cos(np.arange(float(np.size(a)))).reshape(np.shape(a)) + 0.1 * k
