@@ -26,6 +26,7 @@ _RUN_PLAINLY = (
     "(overwrite_input=True) writes into its argument",
     ", which acts while the function is traced and nothing is computed yet",
 )
+_DERIVATIVES = tuple(f"{__package__.partition('.')[0]}.{room}" for room in ("transforms", "autograd", "gradients"))
 WRITE_INSTEAD = "Write what the error in brackets says"
 
 
@@ -39,7 +40,19 @@ def runs_itself(fn: Callable[..., Any], failure: Exception) -> bool:
     (True, False)
     """
     module = str(getattr(fn, "__globals__", {}).get("__name__"))
-    return module.partition(".")[0] != __name__.partition(".")[0] and any(said in str(failure) for said in _RUN_PLAINLY)
+    if module.partition(".")[0] == __name__.partition(".")[0] or not any(said in str(failure) for said in _RUN_PLAINLY):
+        return False
+    return not _is_of_a_derivative(failure)
+
+
+def _is_of_a_derivative(failure: Exception) -> bool:
+    """Whether a derivative was being made where it was raised: at arrays that would be refused half-way."""
+    at = failure.__traceback__
+    while at is not None:
+        if str(at.tb_frame.f_globals.get("__name__")).startswith(_DERIVATIVES):
+            return True
+        at = at.tb_next
+    return False
 
 
 def check_paths(paths: tuple[Any, ...], calls: int) -> None:
