@@ -215,7 +215,7 @@ def test_warnings_and_errors_of_a_later_call_are_its_own():
     compiled = pyop.compile(that_raises, fallback=True)
     x = np.ones(5) * 3
     np.testing.assert_array_equal(compiled(x), that_raises(x))
-    with pytest.raises(np.linalg.LinAlgError, match="leading minor"):
+    with pytest.raises(np.linalg.LinAlgError, match=r"leading minor|potrf"):
         compiled(np.zeros(5))
 
 
