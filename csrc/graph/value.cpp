@@ -328,7 +328,7 @@ int value_init(PyObject* module) {
     PyType_Spec spec = {"pyop._core.Value", sizeof(ValueObject), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
     value_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
-    if (!value_type || value_stand_in.take_names(value_type) < 0) return -1;
+    if (!value_type || value_stand_in.take_names(value_type) < 0 || value_item_init() < 0) return -1;
     return PyModule_AddType(module, value_type);
 }
 

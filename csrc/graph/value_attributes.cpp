@@ -132,11 +132,12 @@ int value_setattro(PyObject* self, PyObject* name, PyObject* value) {
         for (const Setting& setting : kSettings) {
             if (setting.name != text) continue;
             Ref here = origin_text(current_origin());
-            if (here)
-                refuse(PyExc_TypeError,
-                       "`x.%s = ...` at %U writes into an array, and a Value cannot be changed so: %s, which makes a "
-                       "new one",
-                       text, here.get(), setting.remedy);
+            if (!here) return -1;
+            refuse(
+                PyExc_TypeError,
+                "`x.%s = ...` at %U writes into an array, and a Value cannot be changed so: %s, which makes a new one",
+                text, here.get(), setting.remedy);
+            let_run_itself();
             return -1;
         }
     }

@@ -9,17 +9,15 @@
 
 namespace pyop {
 
-namespace {
+PyObject* getitem_function = nullptr;
 
-// For the life of the process; null with an error set.
-PyObject* getitem_function() {
-    static PyObject* function = nullptr;
-    if (!function) {
-        Ref module = Ref::steal(PyImport_ImportModule("operator"));
-        function = module ? PyObject_GetAttrString(module.get(), "getitem") : nullptr;
-    }
-    return function;
+int value_item_init() {
+    Ref module = Ref::steal(PyImport_ImportModule("operator"));
+    getitem_function = module ? PyObject_GetAttrString(module.get(), "getitem") : nullptr;
+    return getitem_function ? 0 : -1;
 }
+
+namespace {
 
 bool is_whole(PyObject* bound) { return bound == Py_None || PyLong_CheckExact(bound); }
 
@@ -59,9 +57,7 @@ PyObject* item_new(PyObject* self, PyObject* key) {
     const bool view = spec.ndim != 0;
     const uint32_t id = g.specs().intern(std::move(spec));
     PyNode::Call call;
-    PyObject* const function = getitem_function();
-    if (!function) return nullptr;
-    call.fn = SharedRef::borrow(function);
+    call.fn = SharedRef::borrow(getitem_function);
     call.lends = false;
     call.form = std::make_unique<CallForm>();
     call.form->order = {0, ~0};

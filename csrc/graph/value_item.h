@@ -5,6 +5,10 @@
 
 namespace pyop {
 
+// operator.getitem, which the node of a subscript calls; for the life of the process, from value_item_init() on.
+extern PyObject* getitem_function;
+int value_item_init();
+
 // value[key], or None for all that is not so simple.
 PyObject* value_plain_item(PyObject* self, PyObject* key);
 

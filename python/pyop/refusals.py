@@ -15,7 +15,16 @@ from types import FrameType
 
 from ._core import PyopError, call_watched, note_refusal
 
-__all__ = ["call_watched", "note_call", "noting", "refusal", "remedy_of_caller", "was_refused"]
+__all__ = [
+    "call_watched",
+    "may_run_itself",
+    "note_call",
+    "noting",
+    "refusal",
+    "remedy_of_caller",
+    "runs_itself",
+    "was_refused",
+]
 
 
 def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
@@ -48,6 +57,22 @@ def was_refused(error: BaseException) -> bool:
             return True
         at = at.__cause__ or at.__context__
     return any(note.startswith("after a refusal: ") for note in getattr(error, "__notes__", ()))
+
+
+def may_run_itself(error: Exception) -> Exception:
+    """Say of an error that the function itself may do what is refused there: `pyop.compile` runs that then.
+
+    >>> from pyop.refusals import may_run_itself, runs_itself
+    >>> runs_itself(may_run_itself(TypeError("x.shape = ..."))), runs_itself(TypeError("float(x)"))
+    (True, False)
+    """
+    error._pyop_runs_itself = True  # type: ignore[attr-defined]
+    return error
+
+
+def runs_itself(error: BaseException) -> bool:
+    """Whether the function itself may do what an error refuses."""
+    return getattr(error, "_pyop_runs_itself", False)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 //
 // They are arrays of no dimension: where one stands for itself, and not as the bound of a slice, NumPy gives a copy.
 #include "array/memory/recycle.h"
+#include "graph/value_item.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/computed_key.h"
 #include "plan/steps/copy_into.h"
@@ -65,16 +66,6 @@ class ComputedPart final : public NativeStep {
     mutable ResultRecycler recycler_;  // the GIL guards it
 };
 
-PyObject* getitem_function() {
-    static PyObject* found = nullptr;  // operator.getitem, kept for ever
-    if (!found) {
-        Ref module = Ref::steal(PyImport_ImportModule("operator"));
-        found = module ? PyObject_GetAttrString(module.get(), "getitem") : nullptr;
-        if (!found) PyErr_Clear();
-    }
-    return found;
-}
-
 // ((start, stop, step), (integer,), …) as the index it spells; null, without an error, if it is no such.
 Ref spelled(PyObject* key) {
     if (!PyTuple_CheckExact(key)) return Ref();
@@ -112,7 +103,7 @@ int make_computed_part(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     PyObject* const fn = NodeCall::function_of(node);
     const bool bounds = fn == up_calls.getitem_with_bounds;
-    if (!bounds && fn != getitem_function()) return 0;
+    if (!bounds && fn != getitem_function) return 0;
     const NodeCall call(node);
     std::vector<NodeArgument> given;
     if (!(bounds ? call.bind({"array", "key"}, given) : call.bind({"a", "b"}, given))) return 0;

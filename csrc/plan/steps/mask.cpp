@@ -6,6 +6,7 @@
 
 #include "array/memory/pool.h"
 #include "array/memory/recycle.h"
+#include "graph/value_item.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/computed_key.h"
 #include "plan/steps/node_call.h"
@@ -181,18 +182,10 @@ class MaskWrite final : public NativeStep {
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override {
         PyObject* x = inputs[source];
         if (!is_exact_array(x) || PyArray_DESCR(as_array(x)) != dtype) return 0;
-        alignas(kLargestElement) char element[kLargestElement];
-        const char* from = element;
-        PyArrayObject* array = nullptr;
-        if (value < 0) {
-            from = constant;
-        } else if (PyObject* given = inputs[value]; is_exact_array(given)) {
-            array = as_array(given);
-            if (PyArray_DESCR(array) != dtype || PyArray_NDIM(array) > 1) return 0;
-            from = PyArray_BYTES(array);
-        } else if (!scalar_as_element(given, dtype, element)) {
-            return 0;
-        }
+        WrittenValue::Elements written;
+        if (!value.read(inputs, dtype, written)) return 0;
+        PyArrayObject* const array = written.array;
+        if (array && PyArray_NDIM(array) > 1) return 0;
         StackArray<npy_intp, 8> numbers(key.count());
         if (!key.read(inputs, numbers.data())) return 0;
         ArrayView memory[2];
@@ -212,7 +205,7 @@ class MaskWrite final : public NativeStep {
         if (!part) return 0;
         {
             const DetachScope detached(part->size() >= kReleaseElements);
-            with_size(part->itemsize, [&](auto zero) { put<decltype(zero)>(*part, test, from, step); });
+            with_size(part->itemsize, [&](auto zero) { put<decltype(zero)>(*part, test, written.from, step); });
         }
         results[0] = result.release();
         return 1;
@@ -222,8 +215,7 @@ class MaskWrite final : public NativeStep {
     int written_input() const override { return static_cast<int>(source); }
 
     size_t source = 0, mask = 0;
-    int64_t value = -1;  // the input that is written; -1: `constant` is
-    alignas(kLargestElement) char constant[kLargestElement] = {};
+    WrittenValue value;
     PyArray_Descr* dtype = nullptr;  // one of NumPy's own, which live for ever
     const ComputedKey key;           // numbers in the views
     std::vector<ViewRecipe> views;   // from the whole to what the mask is of
@@ -231,16 +223,6 @@ class MaskWrite final : public NativeStep {
   private:
     mutable ResultRecycler recycler_;  // the GIL guards it
 };
-
-PyObject* getitem_function() {
-    static PyObject* found = nullptr;  // operator.getitem, kept for ever
-    if (!found) {
-        Ref module = Ref::steal(PyImport_ImportModule("operator"));
-        found = module ? PyObject_GetAttrString(module.get(), "getitem") : nullptr;
-        if (!found) PyErr_Clear();
-    }
-    return found;
-}
 
 bool is_mask(const Rewrite& r, const PyNode& node, const NodeArgument& argument) {
     if (argument.input < 0) return false;
@@ -260,7 +242,7 @@ int make_mask_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     PyObject* const fn = NodeCall::function_of(node);
     const bool writes = fn == up_calls.store;
-    if (!writes && fn != getitem_function()) return 0;
+    if (!writes && fn != getitem_function) return 0;
     const NodeCall call(node);
     std::vector<NodeArgument> given;
     if (!(writes ? call.bind({"x", "value", "key", "views", "scalar"}, given) : call.bind({"a", "b"}, given))) return 0;
@@ -278,15 +260,13 @@ int make_mask_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
         step = std::move(made);
         return 0;
     }
-    if (given[1].nested) return 0;
     ComputedKey key(call.layout());
     PyObject* const views = key.object(r, node, given[3]);
     auto made = std::make_unique<MaskWrite>(r.g, i, std::move(key));
     made->source = source;
     made->mask = static_cast<size_t>(index.input);
-    made->value = given[1].input;
     made->dtype = dtype;
-    if (made->value < 0 && !number_as_element(given[1].value, dtype, made->constant)) return 0;
+    if (!made->value.bind(given[1], dtype)) return 0;
     if (!views || !read_views(views, nullptr, ndim, made->key.sizes(), made->views)) return 0;
     step = std::move(made);
     return 0;

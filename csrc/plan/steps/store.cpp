@@ -32,19 +32,10 @@ class StoreStep final : public NativeStep {
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override {
         PyObject* x = inputs[source];
         if (!is_exact_array(x) || PyArray_DESCR(as_array(x)) != dtype || !PyArray_ISALIGNED(as_array(x))) return 0;
-        // What is to be written: elements of an array, or one element.
-        alignas(kLargestElement) char element[kLargestElement];
-        const char* from = element;
-        PyArrayObject* array = nullptr;
-        if (value < 0) {
-            from = constant;
-        } else if (PyObject* given = inputs[value]; is_exact_array(given)) {
-            array = as_array(given);
-            if (PyArray_DESCR(array) != dtype || !PyArray_ISALIGNED(array)) return 0;
-            from = PyArray_BYTES(array);
-        } else if (!scalar_as_element(given, dtype, element)) {
-            return 0;
-        }
+        WrittenValue::Elements written;
+        if (!value.read(inputs, dtype, written)) return 0;
+        PyArrayObject* const array = written.array;
+        const char* const from = written.from;
         const bool overwrites = context.dying >> source & 1;
         if (index >= 0) return store_at(inputs[index], x, array, from, overwrites, results);
         StackArray<npy_intp, 8> numbers(key.count());
@@ -62,7 +53,7 @@ class StoreStep final : public NativeStep {
         npy_intp strides[NPY_MAXDIMS];
         if (!part || !broadcast(array, *part, strides)) return 0;
         if (array && value_may_stay(inputs, context, *part)) {
-            results[0] = Py_NewRef(inputs[value]);
+            results[0] = Py_NewRef(inputs[value.input]);
             return 1;
         }
         Ref result = overwrites ? Ref::borrow(x) : copy_of(as_array(x));
@@ -77,7 +68,7 @@ class StoreStep final : public NativeStep {
         return 1;
     }
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
-        const TapeValue element = value < 0 ? tape.constant(constant, dtype) : inputs[value];
+        const TapeValue element = value.input < 0 ? tape.constant(value.constant, dtype) : inputs[value.input];
         if (inputs[source].kind != TapeValue::Array || inputs[source].dtype != dtype) return false;
         if (index >= 0) return tape.store(inputs[source], inputs[index], element, results[0]);
         return places && tape.store(inputs[source], *places, key.own(), inputs, element, results[0], &key.inputs());
@@ -87,8 +78,7 @@ class StoreStep final : public NativeStep {
     int written_input() const override { return static_cast<int>(source); }
 
     size_t source = 0;
-    int64_t value = -1;                        // the input that is written; -1: `constant` is
-    alignas(kLargestElement) char constant[kLargestElement] = {};
+    WrittenValue value;
     PyArray_Descr* dtype = nullptr;            // one of NumPy's own, which live for ever
     std::vector<ViewRecipe> views;             // from the whole to the part, at least one
     int64_t index = -1;                        // the input that is the position on the one axis; then no views
@@ -118,8 +108,8 @@ class StoreStep final : public NativeStep {
 
     // Whether all of the array is written, by one that lies as it does and that nobody else will see: then that is it.
     bool value_may_stay(PyObject* const* inputs, const StepContext& context, const ArrayView& part) const {
-        if (!(context.dying >> value & 1)) return false;
-        PyArrayObject *to = as_array(inputs[source]), *from = as_array(inputs[value]);
+        if (!(context.dying >> value.input & 1)) return false;
+        PyArrayObject *to = as_array(inputs[source]), *from = as_array(inputs[value.input]);
         const int ndim = PyArray_NDIM(to);
         return part.data == PyArray_BYTES(to) && part.ndim == ndim && PyArray_NDIM(from) == ndim &&
                PyArray_CompareLists(part.dims, PyArray_DIMS(to), ndim) &&
@@ -160,7 +150,7 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     const NodeCall call(node);
     std::vector<NodeArgument> given;
     if (call.fn() != up_calls.store || !call.bind({"x", "value", "key", "views", "scalar"}, given)) return 0;
-    if (given[0].input < 0 || given[1].nested) return 0;
+    if (given[0].input < 0) return 0;
     const int ndim = r.g.spec(node.inputs()[static_cast<size_t>(given[0].input)]).ndim;
     // By one position, which need not be read as a key.
     const bool one_of_line = given[2].input >= 0 && ndim == 1 && is_position(r, node, given[2].input);
@@ -170,10 +160,9 @@ int make_store_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     if ((!last && !one_of_line) || !views) return 0;
     auto made = std::make_unique<StoreStep>(r.g, i, std::move(key));
     made->source = static_cast<size_t>(given[0].input);
-    made->value = given[1].input;
     made->dtype = builtin_dtype(r.g, node.inputs()[made->source]);
     if (!made->dtype || ndim < 0 || static_cast<size_t>(PyDataType_ELSIZE(made->dtype)) > kLargestElement) return 0;
-    if (made->value < 0 && !number_as_element(given[1].value, made->dtype, made->constant)) return 0;
+    if (!made->value.bind(given[1], made->dtype)) return 0;
     if (one_of_line && PyTuple_CheckExact(views) && PyTuple_GET_SIZE(views) == 0) {
         made->index = given[2].input;
     } else {

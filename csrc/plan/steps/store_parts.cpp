@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "array/memory/pool.h"
+#include "graph/value_item.h"
 #include "plan/steps/view_reading.h"
 
 namespace pyop {
@@ -40,6 +41,21 @@ bool number_as_element(PyObject* number, PyArray_Descr* dtype, char* element) {
     return true;
 }
 
+bool WrittenValue::bind(const NodeArgument& argument, PyArray_Descr* dtype) {
+    input = argument.input;
+    return !argument.nested && (input >= 0 || number_as_element(argument.value, dtype, constant));
+}
+
+bool WrittenValue::read(PyObject* const* inputs, PyArray_Descr* dtype, Elements& found) const {
+    found.from = input < 0 ? constant : found.element;
+    if (input < 0) return true;
+    PyObject* given = inputs[input];
+    if (!is_exact_array(given)) return scalar_as_element(given, dtype, found.element);
+    found.array = as_array(given);
+    found.from = PyArray_BYTES(found.array);
+    return PyArray_DESCR(found.array) == dtype && PyArray_ISALIGNED(found.array);
+}
+
 Ref copy_to_write(PyArrayObject* x, ResultRecycler& recycler) {
     if (!PyArray_IS_C_CONTIGUOUS(x)) return Ref::steal(PyArray_NewCopy(x, NPY_KEEPORDER));
     PyArray_Descr* const dtype = PyArray_DESCR(x);
@@ -65,12 +81,7 @@ int ndim_behind(PyObject* key, int ndim) {
 
 // The index by which an entry of `views` shows what it is of; null if it is another function.
 PyObject* key_of_view(PyObject* view) {
-    static PyObject* const getitem = [] {
-        Ref module = Ref::steal(PyImport_ImportModule("operator"));
-        return module ? PyObject_GetAttrString(module.get(), "getitem") : nullptr;
-    }();
-    if (!getitem) PyErr_Clear();
-    if (!PyTuple_CheckExact(view) || PyTuple_GET_SIZE(view) != 4 || PyTuple_GET_ITEM(view, 0) != getitem)
+    if (!PyTuple_CheckExact(view) || PyTuple_GET_SIZE(view) != 4 || PyTuple_GET_ITEM(view, 0) != getitem_function)
         return nullptr;
     PyObject* arguments = PyTuple_GET_ITEM(view, 1);
     return PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments) == 1 ? PyTuple_GET_ITEM(arguments, 0) : nullptr;

@@ -7,6 +7,7 @@
 #include "array/call/tree_call.h"
 #include "array/memory/recycle.h"
 #include "array/view/view_recipe.h"
+#include "plan/steps/node_call.h"
 #include "runtime/ref.h"
 
 namespace pyop {
@@ -18,6 +19,23 @@ bool scalar_as_element(PyObject* given, PyArray_Descr* dtype, char* element);
 
 // A Python number as an element, where no rounding or error is in question.
 bool number_as_element(PyObject* number, PyArray_Descr* dtype, char* element);
+
+// What a call of `store` writes: an input, or a number that is known.
+struct WrittenValue {
+    struct Elements {
+        const char* from = nullptr;
+        PyArrayObject* array = nullptr;  // of which they are; null: one element
+        alignas(kLargestElement) char element[kLargestElement];
+    };
+
+    int64_t input = -1;  // -1: `constant` is written
+    alignas(kLargestElement) char constant[kLargestElement] = {};
+
+    // False if it is a number whose conversion is NumPy's to judge.
+    bool bind(const NodeArgument& argument, PyArray_Descr* dtype);
+    // False if it is not of that dtype.
+    bool read(PyObject* const* inputs, PyArray_Descr* dtype, Elements& found) const;
+};
 
 // A copy that lies as the array does; empty with the error set.
 Ref copy_to_write(PyArrayObject* x, ResultRecycler& recycler);

@@ -7,6 +7,7 @@
 
 #include "array/memory/pool.h"
 #include "array/memory/recycle.h"
+#include "graph/value_item.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
@@ -164,17 +165,6 @@ class RollStep final : public NativeStep {
 enum class Function { Take, Roll };
 constexpr Named<Function> kFunctions[] = {{"take", Function::Take}, {"roll", Function::Roll}};
 
-// operator.getitem, borrowed for ever; null without an error if there is none.
-PyObject* getitem_function() {
-    static PyObject* found = nullptr;
-    if (!found) {
-        Ref module = Ref::steal(PyImport_ImportModule("operator"));
-        found = module ? PyObject_GetAttrString(module.get(), "getitem") : nullptr;
-        if (!found) PyErr_Clear();
-    }
-    return found;
-}
-
 bool read_integer(const NodeArgument& argument, npy_intp& value) {
     if (argument.computed() || !argument.value || !PyLong_CheckExact(argument.value)) return false;
     value = PyLong_AsSsize_t(argument.value);
@@ -237,7 +227,7 @@ int make_take_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     const NodeCall call(node);
-    const bool is_item = call.fn() == getitem_function();
+    const bool is_item = call.fn() == getitem_function;
     const auto* found = is_item ? nullptr : function_table<kFunctions>().find(call.fn());
     if (!is_item && !found) return 0;
     if (is_item || found->entry == Function::Take) {

@@ -7,9 +7,10 @@ from typing import Any
 
 from ..graph.deciding import RunItself, guard_lines
 from ..graph.graph import Graph
+from ..refusals import runs_itself
 from .arguments import Argument, input_name
 
-__all__ = ["MOST_NODES", "MOST_PATHS", "WRITE_INSTEAD", "Plainly", "check_paths", "runs_itself"]
+__all__ = ["MOST_NODES", "MOST_PATHS", "WRITE_INSTEAD", "Plainly", "check_paths", "is_to_run_itself"]
 
 # Beyond so many paths of one kind of call, or so many nodes in them, the function itself runs.
 MOST_PATHS = 16
@@ -17,32 +18,24 @@ MOST_NODES = 50_000
 # And where most calls so far went another way: so many paths times nodes, which the tracing of them costs.
 _WORTH_IT = 15_000
 
-# What refusals say of writes that go by how the memory lies, or write what no Value can be, and of errors that are to
-# be raised or recorded where the function stands: the function itself may.
-_RUN_PLAINLY = (
-    "may show the same memory, or a copy: a Value cannot be written",
-    "writes into an array, and a Value cannot be changed so",
-    "Value.resize(",
-    "(overwrite_input=True) writes into its argument",
-    ", which acts while the function is traced and nothing is computed yet",
-)
 _DERIVATIVES = tuple(f"{__package__.partition('.')[0]}.{room}" for room in ("transforms", "autograd", "gradients"))
 WRITE_INSTEAD = "Write what the error in brackets says"
 
 
-def runs_itself(fn: Callable[..., Any], failure: Exception) -> bool:
-    """Whether the function itself is to run where its trace is refused so; a derivative would be computed otherwise.
+def is_to_run_itself(fn: Callable[..., Any], failure: Exception) -> bool:
+    """Whether the function itself is to run where its trace fails so; a derivative would be computed otherwise.
 
     >>> import numpy as np
-    >>> from pyop.compiling.plainly import runs_itself
-    >>> refused = TypeError("Value.resize(): a Value is immutable")
-    >>> runs_itself(np.tile, refused), runs_itself(np.tile, TypeError("float() of a Value"))
-    (True, False)
+    >>> from pyop.compiling.plainly import is_to_run_itself
+    >>> from pyop.refusals import may_run_itself
+    >>> is_to_run_itself(np.tile, may_run_itself(TypeError("x.shape = ...")))
+    True
+    >>> is_to_run_itself(np.tile, TypeError("float(x)"))
+    False
     """
     module = str(getattr(fn, "__globals__", {}).get("__name__"))
-    if module.partition(".")[0] == __name__.partition(".")[0] or not any(said in str(failure) for said in _RUN_PLAINLY):
-        return False
-    return not _is_of_a_derivative(failure)
+    ours = module.partition(".")[0] == __name__.partition(".")[0]
+    return runs_itself(failure) and not ours and not _is_of_a_derivative(failure)
 
 
 def _is_of_a_derivative(failure: Exception) -> bool:

@@ -31,7 +31,7 @@ from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
 from .options import Options, compiled
-from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_paths, runs_itself
+from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_paths, is_to_run_itself
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning, tell
 from .unused_arguments import signature, unread
@@ -194,7 +194,7 @@ class Tracer:
                 specialised |= needed.places
                 continue
             except Exception as error:
-                if not was_refused(error) and runs_itself(self.fn, error):
+                if not was_refused(error) and is_to_run_itself(self.fn, error):
                     raise RunItself(f"cannot be compiled ({error})", remedy=WRITE_INSTEAD) from error
                 if self.calls is not None:
                     refused = was_refused(error)
@@ -213,7 +213,7 @@ class Tracer:
                     continue
                 plainly, by_twins = (error, first) if self.by_twins else (first, error)
                 failure = plainly if str(plainly) == str(by_twins) else by_twins
-            if runs_itself(self.fn, failure):
+            if is_to_run_itself(self.fn, failure):
                 raise RunItself(f"cannot be compiled ({failure})", remedy=WRITE_INSTEAD) from failure
             raise failure  # here it keeps its cause, which may have the remedy
 

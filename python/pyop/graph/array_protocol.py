@@ -22,7 +22,7 @@ from ..declare.dims import Dim, prod
 from ..declare.rebuild import replaced
 from ..declare.spec import Spec
 from ..functions import surface
-from ..refusals import refusal
+from ..refusals import may_run_itself, refusal
 from .composed import COMPOSED
 from .counter import has_counters, with_sizes
 from .forms import is_scalar
@@ -116,9 +116,8 @@ def array_function(
     if out is not None and (type(out) is Value or (type(out) is tuple and type(out[0]) is Value)):
         return Value._writes.call_with_out(func, args, kwargs, out)
     if kwargs.get("overwrite_input"):
-        raise refusal(
-            f"{_name(func)}(overwrite_input=True) writes into its argument, and a Value is immutable: leave it away"
-        )
+        said = f"{_name(func)}(overwrite_input=True) writes into its argument, and a Value is immutable: leave it away"
+        raise may_run_itself(refusal(said))
     composed = COMPOSED.get(func)
     if composed is not None:
         result = composed(*args, **kwargs)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from .._core import GraphError, Value
 from ..functions.surface import Name, refusing
-from ..refusals import refusal
+from ..refusals import may_run_itself, refusal
 
 __all__ = ["REFUSING", "is_store", "refuse_write", "text_of_store"]
 
@@ -44,7 +44,8 @@ def refuse(value: Any, what: str, entry: Name) -> NoReturn:
         raise GraphError(late)
     why, remedy = _BY_SORT[entry.sort]
     # No AttributeError of an attribute: where a function asks hasattr(), NumPy's array has it.
-    raise refusal(f"Value.{what}: {why}{entry.remedy.format(x='value') or remedy}")
+    error = refusal(f"Value.{what}: {why}{entry.remedy.format(x='value') or remedy}")
+    raise may_run_itself(error) if entry.sort == "write" else error
 
 
 def refuse_write(what: str, remedy: str) -> Exception:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..refusals import may_run_itself
 from .code import codes, facts, has_instruction
 from .functions import functions_of
 
@@ -33,11 +34,12 @@ def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionTy
     for function in functions_of(fn) if functions is None else functions:
         code = function.__code__
         if what := _found(code):
-            raise TypeError(
+            error = TypeError(
                 f"{function.__name__} ({code.co_filename}:{code.co_firstlineno}) {what}, which acts while the function "
                 "is traced and nothing is computed yet, and not when the plan runs: write it around the call of the "
                 "compiled function, or put this part into a pyop.op"
             )
+            raise may_run_itself(error)
 
 
 def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
