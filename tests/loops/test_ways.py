@@ -158,7 +158,7 @@ def test_the_graph_is_of_one_iteration(f, monkeypatch):
     x = np.linspace(0.0, 1.0, 10)
     if f is swapped and sys.version_info >= (3, 14):
         pytest.skip(
-            "who else holds an array cannot be told by references there: arrays that change places are unrolled"
+            "a frame of CPython 3.14 holds what a variable was before it was put back: who else does is unknown"
         )
     compiled = pyop.compile(f)
     compiled(x.copy())

@@ -286,7 +286,9 @@ class Carried:
                     raise Otherwise
 
     def _only_here(self, unit: Unit) -> bool:
-        """Whether nobody holds what a variable was first but the variables of this function."""
+        """Whether nobody holds what a variable was first but the variables of this function. From CPython 3.14 on their
+        frame may, too, once they have been put back, so that the answer is no.
+        """
         handle = unit.handle
         held = [id(x) for x in self.head.values()].count(id(handle))
         del handle
