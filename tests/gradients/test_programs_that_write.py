@@ -1,4 +1,4 @@
-"""Derivatives at arrays of functions that write, and make arrays of what is recorded: they are compiled, and say so."""
+"""Derivatives at arrays of functions that write, also into arrays that they make: they are compiled, and say so."""
 
 from __future__ import annotations
 

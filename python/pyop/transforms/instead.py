@@ -1,5 +1,5 @@
-"""What a derivative at arrays does where the function writes, or makes arrays of numbers that are recorded: Tensors
-cannot follow that, a compiled function can. So it is compiled, with one warning, and stays so.
+"""What a derivative at arrays does where the function writes, also into arrays that it makes: Tensors cannot follow
+that, a compiled function can. So it is compiled, with one warning, and stays so.
 
 The function has then begun once in vain. What it may have left behind is looked at: where an array that it was given is
 not as it was, the refusal stands.
