@@ -1,4 +1,4 @@
-"""B24, B25: kernels as people write them (tests/programs), compiled, against NumPy and, where it is installed, numba.
+"""B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, and numba and DaCe if installed.
 
 Each is measured in a process of its own: what becomes of it, its first call on arrays of the medium size (in a process
 that has compiled something else before), then calls in turn. Kernels write into their arguments, so that every call
@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib.util
 import math
+import resource
 import statistics
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 import pyop
 
-from . import child
+from . import child, kernel_peers
 from .harness import Harness, Row
 
 sys.path.append(str(child.ROOT / "tests"))
@@ -31,7 +30,7 @@ sys.path.append(str(child.ROOT / "tests"))
 from programs.judge import PLAINLY, RIGHT, WRONG, judge
 from programs.registry import Kernel, kernels
 
-NUMPY, PYOP, NUMBA = "NumPy", "pyop", "numba"
+NUMPY, PYOP = "NumPy", "pyop"
 # One kernel in so many may be refused, or run as it is.
 ONE_IN = 30
 FASTER, FIRST_CALL = 3.0, 50.0
@@ -44,18 +43,21 @@ def run(harness: Harness) -> list[Row]:
     if harness.quick:
         names = [*{kernel.family: name for name, kernel in kernels().items()}.values()]
     settings = {"size": "small" if harness.quick else "medium", "rounds": harness.rounds}
-    peer = bool(importlib.util.find_spec("numba")) and not harness.quick
-    found = {name: _measured(name, settings, peer) for name in names}
+    peers = [] if harness.quick else kernel_peers.installed()
+    found = {name: _measured(name, settings, peers) for name in names}
     return [*_totals(found), *[_row(name, one) for name, one in found.items()], *_loop(harness), *_track(harness)]
 
 
-def _measured(name: str, settings: dict[str, Any], peer: bool) -> dict[str, Any]:
+def _measured(name: str, settings: dict[str, Any], peers: list[str]) -> dict[str, Any]:
     try:
         found: dict[str, Any] = child.call("kernels:measure", {"name": name, **settings}, limit=LIMIT)
-        if peer:
-            found |= child.call("kernels:measure_numba", {"name": name, **settings}, limit=LIMIT)
     except Exception as error:
         return {"outcome": "broken", "why": str(error)[-300:]}
+    for peer in peers:
+        try:
+            found[peer] = child.call("kernels:measure_peer", {"name": name, "peer": peer, **settings}, limit=LIMIT)
+        except Exception:  # a compiler that takes too long, or dies of it
+            found[peer] = {"outcome": "dies"}
     return found
 
 
@@ -70,22 +72,19 @@ def measure(name: str, size: str, rounds: int) -> dict[str, Any]:
     return {"outcome": judgement.outcome, "why": judgement.why, **found}
 
 
-def measure_numba(name: str, size: str, rounds: int) -> dict[str, Any]:
-    """The same of `numba.njit`, which the functions that a kernel calls get, too; why, where it does not take it."""
-    import numba
-
+def measure_peer(name: str, peer: str, size: str, rounds: int) -> dict[str, Any]:
+    """The same of another compiler: whether it takes the kernel, and gives what NumPy gives, nearly."""
     kernel = kernels()[name]
-    numba.njit(lambda x: x.sum())(np.ones(3))
-    compiled = _jitted(kernel.function, {})
-    first = _first(compiled, kernel, size)
-    if first is None:
-        return {"numba": "refuses"}
-    mine, theirs = kernel.make(size), kernel.make(size)
-    results = kernel.function(*mine), compiled(*theirs)
-    if not all(_near(a, b) for a, b in zip((results[0], *mine), (results[1], *theirs), strict=True)):
-        return {"numba": "differs"}
-    found = _steady(kernel, size, rounds, NUMBA, compiled)
-    return {"numba": "takes", "numba first": first, "numba faster": found["faster"], "numba ns": found["ns"]}
+    with kernel_peers.compiler(peer) as compiler:
+        compiled = compiler(kernel.function)
+        first = _first(compiled, kernel, size)
+        if first is None:
+            return {"outcome": "refuses"}
+        mine, theirs = kernel.make(size), kernel.make(size)
+        results = kernel.function(*mine), compiled(*theirs)
+        if not all(_near(a, b) for a, b in zip((results[0], *mine), (results[1], *theirs), strict=True)):
+            return {"outcome": "differs"}
+        return {"outcome": "takes", "first": first, **_steady(kernel, size, rounds, peer, compiled)}
 
 
 def _warm(x: Any, y: Any) -> Any:
@@ -106,12 +105,18 @@ def _first_of_all() -> None:
 def _first(function: Callable[..., Any], kernel: Kernel, size: str) -> float | None:
     """Milliseconds; none where it raises."""
     arguments = kernel.make(size)
-    begin = time.process_time_ns()
+    begin = _with_children()
     try:
         function(*arguments)
     except Exception:
         return None
-    return (time.process_time_ns() - begin) / 1e6
+    return (_with_children() - begin) / 1e6
+
+
+def _with_children() -> float:
+    """Nanoseconds of this process and of the compilers that it has run."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time_ns() + (used.ru_utime + used.ru_stime) * 1e9
 
 
 def _steady(kernel: Kernel, size: str, rounds: int, name: str, other: Callable[..., Any]) -> dict[str, Any]:
@@ -141,21 +146,6 @@ def _calls(kernel: Kernel, size: str, function: Callable[..., Any], calls: int) 
     return statistics.median(taken)
 
 
-def _jitted(function: FunctionType, made: dict[FunctionType, Any]) -> Any:
-    """A function under njit, with those of its module that it calls."""
-    import numba
-
-    if function not in made:
-        names = dict(function.__globals__)
-        copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-        made[function] = numba.njit(copy)
-        for name in function.__code__.co_names:
-            helper = names.get(name)
-            if isinstance(helper, FunctionType) and helper.__module__ == function.__module__:
-                names[name] = _jitted(helper, made)
-    return made[function]
-
-
 def _near(a: Any, b: Any) -> bool:
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(_near, a, b))
@@ -182,25 +172,26 @@ def _totals(found: dict[str, dict[str, Any]]) -> list[Row]:
     middle = statistics.median(first) if first else None
     detail = f"from {first[0]:.1f} to {first[-1]:,.0f} ms" if first else ""
     rows.append(Row("B24", "first call, median", f"≤ {FIRST_CALL:g} ms", middle, FIRST_CALL, "ms", detail))
-    return [*rows, *_beside_numba(found)]
+    peers = kernel_peers.installed()
+    return [*rows, *[row for peer in peers for row in _beside(peer, found)]]
 
 
-def _beside_numba(found: dict[str, dict[str, Any]]) -> list[Row]:
-    told = [one for one in found.values() if "numba" in one]
-    both = [one for one in told if "faster" in one and "numba faster" in one]
+def _beside(peer: str, found: dict[str, dict[str, Any]]) -> list[Row]:
+    told = [one for one in found.values() if peer in one]
+    both = [one for one in told if "faster" in one and "faster" in one[peer]]
     if not both:
         return []
-    ratio = math.exp(statistics.fmean(math.log(one["numba faster"] / one["faster"]) for one in both))
-    mean = math.exp(statistics.fmean(math.log(one["numba faster"]) for one in both))
-    sooner = statistics.median(one["first"] / one["numba first"] for one in both)
-    counts = Counter(one["numba"] for one in told)
-    detail = f"numba {mean:.2f} times faster than NumPy; of {len(told)} it " + ", ".join(
+    ratio = math.exp(statistics.fmean(math.log(one[peer]["faster"] / one["faster"]) for one in both))
+    mean = math.exp(statistics.fmean(math.log(one[peer]["faster"]) for one in both))
+    sooner = statistics.median(one["first"] / one[peer]["first"] for one in both)
+    counts = Counter(one[peer]["outcome"] for one in told)
+    detail = f"{peer} {mean:.2f} times faster than NumPy; of {len(told)} it " + ", ".join(
         f"{word} {n}" for word, n in counts.items()
     )
-    what = f"{len(both)} kernels that both take, over numba"
+    what = f"{len(both)} kernels that both take, over {peer}"
     return [
         Row("B24", what, "reported", ratio, math.inf, detail=detail),
-        Row("B24", "first call over numba's, median", "reported", sooner, math.inf),
+        Row("B24", f"first call over {peer}'s, median", "reported", sooner, math.inf),
     ]
 
 
@@ -213,10 +204,12 @@ def _row(name: str, one: dict[str, Any]) -> Row:
             f"{one['faster']:.2f} times faster: {ns[PYOP] / 1e3:,.0f} µs, NumPy {ns[NUMPY] / 1e3:,.0f} µs, "
             f"first call {one['first']:,.1f} ms"
         )
-    if "numba faster" in one:
-        details.append(f"numba {one['numba faster']:.2f} times, first call {one['numba first']:,.0f} ms")
-    elif "numba" in one:
-        details.append(f"numba {one['numba']}")
+    for peer in kernel_peers.installed():
+        beside = one.get(peer, {})
+        if "faster" in beside:
+            details.append(f"{peer} {beside['faster']:.2f} times, first call {beside['first']:,.0f} ms")
+        elif beside:
+            details.append(f"{peer} {beside['outcome']}")
     ratio = 1 / one["faster"] if "faster" in one else None
     return Row("B24", f"{name}, compiled over NumPy", "reported", ratio, math.inf, detail="; ".join(details))
 
