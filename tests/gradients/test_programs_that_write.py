@@ -119,3 +119,19 @@ def test_it_is_not_run_again_when_it_may_have_written_in_a_later_call():
     with pytest.raises(TypeError, match="recorded"):
         gradient(X, counts, True)
     assert counts.tolist() == [2, 2]
+
+
+def test_what_runs_itself_when_compiled_is_refused_and_does_not_come_back_for_ever():
+    def f(x, scratch):
+        y = np.zeros(5)
+        y[0] = x[0] * 3
+        if x.sum() > 100:
+            scratch *= 0.5  # of an array with gaps: compiled, the function itself runs
+        return y.sum()
+
+    gradient, scratch = pyop.grad(f), np.ones(10)[::2]
+    with pytest.warns(pyop.RetraceWarning):
+        assert gradient(X, scratch).tolist() == [3, 0, 0, 0, 0]
+    with warnings.catch_warnings(), pytest.raises(TypeError, match="what is recorded"):
+        warnings.simplefilter("ignore")
+        gradient(X + 100, scratch)

@@ -49,8 +49,8 @@ class Instead:
         self, made: Callable[..., Any], transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """The derivative, by `made` on Tensors or as it is compiled."""
-        if self.compiled is not None and not _is_inside(args, kwargs):
-            return self.compiled(*args, **kwargs)
+        if self.compiled is not None and self not in _compiled_now() and not _is_inside(args, kwargs):
+            return self._run(self.compiled, args, kwargs)
         kept = self._kept(args, kwargs)
         try:
             result = made(Eager, args, kwargs)
@@ -79,7 +79,7 @@ class Instead:
             not self.writes  # what else takes numbers out of the record is refused, however it is run
             or not was_refused(error)
             or isinstance(error, NoRule)
-            or getattr(_running, "depth", False)
+            or self in _compiled_now()
             or _is_inside(args, kwargs)
         ):
             return _REFUSED
@@ -89,15 +89,12 @@ class Instead:
         from .. import RetraceWarning, compile  # noqa: A004
 
         compiled = compile(transformed)
-        _running.depth = True
         try:
-            result = compiled(*args, **kwargs)
+            result = self._run(compiled, args, kwargs)
         except Exception as other:
             if "in place" in str(error):
                 error.add_note(f"compiling the derivative instead does not do, either: {type(other).__name__}: {other}")
             return _REFUSED
-        finally:
-            _running.depth = False
         said = str(error).partition(":")[0].partition(", which is not recorded")[0]
         warnings.warn(
             f"{getattr(self.f, '__name__', 'a function')} cannot be differentiated while it runs ({said}), so its "
@@ -107,6 +104,22 @@ class Instead:
         )
         self.compiled = compiled
         return result
+
+    def _run(self, compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What is compiled; where that runs the function itself, it must not come back to what is compiled."""
+        _compiled_now().add(self)
+        try:
+            return compiled(*args, **kwargs)
+        finally:
+            _compiled_now().discard(self)
+
+
+def _compiled_now() -> set[Instead]:
+    """Those whose compiled derivatives this thread is inside of."""
+    found: set[Instead] | None = getattr(_running, "instances", None)
+    if found is None:
+        found = _running.instances = set()
+    return found
 
 
 def _is_inside(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
