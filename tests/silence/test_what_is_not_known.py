@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pyop
+from pyop._tree import flatten
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, 6.0]])
 
@@ -151,3 +152,38 @@ def test_what_is_known_of_named_sizes_is_known():
 
     plan = pyop.trace(f, "float64[n]", "float64[n]").compile()
     assert np.array_equal(plan(np.ones(5), np.ones(5)), f(np.ones(5), np.ones(5)))
+
+
+RETURNED = {
+    "a size": lambda x: np.unique(x).size,
+    "among others": lambda x: (x[x > 0].size, {"shape": np.argwhere(x > 0).shape, "bytes": x[x > 0].nbytes}, x + 1.0),
+    "twice": lambda x: [np.nonzero(x > 0)[0].size] * 2,
+    "what is computed of it": lambda x: (x[x > 0].size + 1, -x[x > 0].size, max(x[x > 0].size, 2)),
+    "written": lambda x: _written(x, x[x > 0].size),
+}
+
+
+def _written(x, n):
+    x = x.copy()
+    x[0] = n
+    return x
+
+
+@pytest.mark.parametrize("options", [{}, {"optimize": False}, {"threads": 2}], ids=str)
+@pytest.mark.parametrize("name", RETURNED)
+def test_sizes_that_are_returned_are_numbers(name, options):
+    f = RETURNED[name]
+    compiled = pyop.compile(f, **options)
+    for x in (X, -X, 0.0 * X, X):
+        wanted, found = f(x), compiled(x)
+        if isinstance(wanted, np.ndarray):
+            assert np.array_equal(found, wanted)
+            continue
+        numbers = [y for y in flatten(found)[0] if not isinstance(y, np.ndarray)]
+        assert {type(n) for n in numbers} == {int}
+        assert repr(found) == repr(wanted)
+
+
+def test_the_type_of_a_size_is_no_result():
+    with pytest.raises(TypeError, match="shows what it was traced with"):
+        pyop.compile(lambda x: type(x[x > 0].size))(X)

@@ -16,6 +16,7 @@ from ..declare.spec import Spec
 from ..graph.graph import Graph
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
+from ..graph.unknown import Unknown
 from ..refusals import refusal
 from .arguments import NUMBERS, STATIC_TYPES
 
@@ -105,6 +106,9 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         elif isinstance(leaf, Dim):  # a named size is a number when the plan runs
             template.append(("number", None))
             values.append(apply(_second, (graph.inputs[0], leaf), {}, Spec(np.dtype(np.int64), ()), name="size"))
+        elif type(leaf) is Unknown:  # so is how many elements a mask has picked
+            template.append(("number", None))
+            values.append(leaf.computed())
         elif isinstance(leaf, Value) and leaf.node.kind == "constant":
             first = _first(leaf, leaves)
             if any(isinstance(x, Value) and x is not leaf and leaf._shares_memory(x) for x in leaves):
@@ -122,7 +126,7 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
             template.append(("copy", leaf.copy(order="K")))
         elif (isinstance(leaf, str) and re.search(_STAND_INS, leaf)) or (
-            isinstance(leaf, type) and leaf in (Value, Number)
+            isinstance(leaf, type) and leaf in (Value, Number, Unknown)
         ):
             raise TypeError(
                 f"{name} returned {leaf!r:.80}, which shows what it was traced with, where NumPy has its arguments: "

@@ -15,12 +15,29 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core import Value, shown
+from ..declare.spec import Spec
 from ..refusals import refusal
+from .calls import apply
 from .deciding import size_of
 
 __all__ = ["Unknown", "unknown_attribute"]
 
 _ATTRIBUTES = frozenset(("shape", "ndim", "dtype", "size", "nbytes", "itemsize"))
+
+
+_COUNT = Spec(np.dtype(np.int64), ())
+
+
+def _size_of(array: Any, axis: int) -> int:
+    return int(array.shape[axis])
+
+
+def _size(array: Any) -> int:
+    return int(array.size)
+
+
+def _bytes_of(array: Any) -> int:
+    return int(array.nbytes)
 
 
 class Unknown:
@@ -73,6 +90,14 @@ class Unknown:
         else:
             known = None
         return self._refuse() if known is None else known
+
+    def computed(self) -> Any:
+        """The number as a node, for a function that only returns it."""
+        if self._what.startswith("size"):
+            return apply(_size_of, (self._of, int(self._what.split()[1])), {}, _COUNT, name="size")
+        if self._what not in ("the size", "the nbytes"):
+            self._refuse()
+        return apply(_size if self._what == "the size" else _bytes_of, (self._of,), {}, _COUNT, name="size")
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return getattr(ufunc, method)(*[x._number() if type(x) is Unknown else x for x in inputs], **kwargs)

@@ -28,6 +28,7 @@ from .known import key_of_numbers
 from .node_call import call_of
 from .sizes import apply
 from .symbolic_number import is_number, specialise
+from .unknown import Unknown
 from .value_refusals import is_store, refuse_write
 
 __all__ = ["assign", "checked_value", "setitem", "store_part", "view_of", "views_of", "write"]
@@ -205,6 +206,8 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
         if value._kind not in (float, complex) or dtype.kind not in ("c" if value._kind is complex else "fc"):
             specialise(value)
         return value._value, True
+    if type(value) is Unknown:  # the number of elements of `y`, say: it is written as the Python number that it is
+        value = value._number()
     if isinstance(value, range):
         value = list(value)
     kind = type(value)
