@@ -94,6 +94,8 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         )
     if graph._twins is not None:
         _make_fresh(leaves)
+    if _part_scalars(leaves):
+        result = structure.unflatten(leaves)
     if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
         graph.output(result)
         return None
@@ -113,7 +115,7 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
             first = _first(leaf, leaves)
             if any(isinstance(x, Value) and x is not leaf and leaf._shares_memory(x) for x in leaves):
                 raise refusal(f"{name} {_ONE_MEMORY}")
-            template.append(("copy", graph.run(leaf)) if first == k else ("again", first))
+            template.append(("copy", graph.run(leaf)) if first == k or leaf._is_scalar else ("again", first))
         elif isinstance(leaf, Value):
             template.append(("array", None))
             values.append(leaf)
@@ -145,6 +147,19 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         return np.ndarray.item
     graph.output(tuple(values))
     return _Finish(template, structure)
+
+
+def _part_scalars(leaves: list[Any]) -> bool:
+    """Have a scalar that is returned twice be two arrays: nobody can change one of NumPy's under another name."""
+    seen: set[int] = set()
+    parted = False
+    for k, leaf in enumerate(leaves):
+        if type(leaf) is Value and leaf._is_scalar and leaf.node.kind != "constant":
+            if id(leaf) in seen:
+                leaves[k] = np.copy(leaf)
+                parted = True
+            seen.add(id(leaf))
+    return parted
 
 
 def _make_fresh(leaves: list[Any]) -> None:

@@ -372,7 +372,7 @@ class Tracer:
         graph._limit(MOST_NODES)
         if self.by_twins:
             from ..loops import rolled, sequences  # noqa: F401  # the stand-ins: on first use
-            from ..tracing import literals  # noqa: F401
+            from ..tracing import casts, joined, literals  # noqa: F401
             from ..tracing.twins import Twins
 
             graph._twins = Twins(self.calls)

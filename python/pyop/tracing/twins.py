@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -30,11 +31,12 @@ from ..graph.deciding import RunItself
 from ..graph.graph import Graph
 from ..graph.writes import view_of
 from ..refusals import refusal
+from .called import is_called
 from .code import codes, facts, instructions
 from .libraries import is_installed, is_library
 from .names import imported
 
-__all__ = ["STAND_INS", "StandIn", "Twins", "graph_under_twins", "stand_in"]
+__all__ = ["CALLED_INSTEAD", "STAND_INS", "StandIn", "Twins", "called_instead", "graph_under_twins", "stand_in"]
 
 STAND_INS: dict[int, tuple[Any, Any]] = {}
 """The original and what stands for it, by the id of the original."""
@@ -43,6 +45,10 @@ STAND_INS: dict[int, tuple[Any, Any]] = {}
 _SEES_GLOBALS = frozenset(("globals", "eval", "exec", "__globals__", "vars", "locals"))
 _LARGEST = 1 << 20  # elements of an array that a function holds and the graph gets a copy of
 _STORES = frozenset(("STORE_DEREF", "DELETE_DEREF"))
+
+
+CALLED_INSTEAD: dict[int, tuple[Any, Any]] = {}
+"""As `STAND_INS`, of types: they are themselves but where they are called by a name of the module or of NumPy."""
 
 
 class StandIn:
@@ -90,6 +96,23 @@ def stand_in(original: Any, call: Callable[..., Any]) -> None:
     2
     """
     STAND_INS[id(original)] = original, StandIn(original, call)
+
+
+def called_instead(original: type, call: Any) -> None:
+    """Have twins call something else where they call a type."""
+    CALLED_INSTEAD[id(original)] = original, call
+
+
+def _read(found: Any, twins: Twins) -> Any:
+    """What the twin two frames up gets, which has read this by a name."""
+    if twins.calls is not None and graph_under_twins() is None:
+        return found
+    known = CALLED_INSTEAD.get(id(found))
+    if known is not None and known[0] is found:
+        frame = sys._getframe(2)
+        if is_called(frame.f_code, frame.f_lasti):
+            return known[1]
+    return twins.of(found)
 
 
 def graph_under_twins() -> Graph | None:
@@ -278,8 +301,7 @@ class _Globals(dict[str, Any]):
         self._twins = twins
 
     def __getitem__(self, name: str) -> Any:
-        found = imported(self._original[name])
-        return found if self._twins.calls is not None and graph_under_twins() is None else self._twins.of(found)
+        return _read(imported(self._original[name]), self._twins)
 
 
 class _Module(ModuleType):
@@ -291,8 +313,7 @@ class _Module(ModuleType):
 
     def __getattribute__(self, name: str) -> Any:
         original, twins = object.__getattribute__(self, "_pyop_twin")
-        found = imported(getattr(original, name))
-        return found if twins.calls is not None and graph_under_twins() is None else twins.of(found)
+        return _read(imported(getattr(original, name)), twins)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(object.__getattribute__(self, "_pyop_twin")[0], name, value)

@@ -45,8 +45,25 @@ def gathered(d: Draw) -> str:
     texts += [f"np.stack([{b}, {b}])", f"np.concatenate([{a}, {a}])", f"np.array([x * 2 for x in {a}])"]
     texts += [f"np.array([1.0, 2.0, 3.0])[{d.pick(['0', '1:', '::-1'])}]", f"np.array({b}, copy=True)"]
     if not d.smooth:
-        texts += [f"np.r_[{a}, 1.0]", f"np.array([{a}[0] > 0, True])", f"np.array(list({a}))", f"np.asarray([{a}[0]])"]
+        texts += [f"np.r_[{a}, 1.0]", f"np.r_[0, {a}[0], {a}]", f"np.c_[{a}, {a}[::-1]]", f"np.r_[{a}[1:] > 0, True]"]
+        texts += [f"np.array([{a}[0] > 0, True])", f"np.array(list({a}))", f"np.asarray([{a}[0]])"]
         texts += [f"np.array({b}, dtype=np.float32)", f"np.vstack([{a}, {a}])", f"np.array({b}, ndmin=2)"]
+    return f"{d.new()} = {d.pick(texts)}"
+
+
+@kind(2, smooth=False)
+def converted(d: Draw) -> str:
+    """By a call of NumPy's type, of an array and of an element."""
+    a = d.array(lambda a: a.ndim and a.size)
+    called = d.pick(["np.float64", "np.float32", "np.int64", "np.uint8", "np.int16", "np.bool_", "np.complex128"])
+    first = f"{a}[{', '.join('0' * np.ndim(d.variables[a])) or '()'}]"
+    return f"{d.new()} = {called}({d.pick([a, first, first, f'{a}.sum()', f'{first} * 2'])})"
+
+
+@kind(1, smooth=False)
+def sized_by_contents(d: Draw) -> str:
+    a = d.array()
+    texts = [f"{a}[{a} > 0].size", f"np.unique({a}).shape", f"np.nonzero({a})[0].size", f"({a}[{a} != 0].nbytes, 1)"]
     return f"{d.new()} = {d.pick(texts)}"
 
 

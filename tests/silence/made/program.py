@@ -122,6 +122,8 @@ def random_program(seed: int, *, smooth: bool = False) -> Program:
     every = d.named(lambda value: returnable(value, smooth))
     mine = [name for name in every if name[0] != "x"] if r.random() < 0.9 else []
     results = r.sample(mine or every, min(len(mine or every), r.randrange(1, 4)))
+    if results and not smooth and r.random() < 0.1:
+        results.append(results[0])
     return Program(program.arguments, tuple(lines), tuple(results))
 
 
