@@ -53,6 +53,37 @@ int run(const Instruction& ins, const Operand* operands, const Graph& g, PyObjec
     return checked_call(callee, lent.arguments(), ins.n_inputs, results, nullptr, NodeCaller(g, ins.node));
 }
 
+// Looks for the parts of arrays that results are written into, if nobody else can see them: an array has a reference
+// from its slot, and from views that are read for the last time. They hold no reference to the arrays, since the write
+// is to find those unshared; until then the slots keep them.
+int take_part_targets(const Program& p, const Instruction& ins, PyObject* const* slots, PyObject* const* arguments,
+                      PyObject** parts) {
+    const Operand* const operands = p.operands.data() + ins.first_operand;
+    for (uint32_t t = 0; t < ins.n_part_targets; ++t) {
+        const PartTarget& target = p.part_targets[ins.first_part_target + t];
+        PyObject* const base = slots[target.base];
+        if (!is_exact_array(base) || !PyArray_CHKFLAGS(as_array(base), NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE))
+            continue;
+        Py_ssize_t seen = 1;
+        for (uint32_t k = 0; k < ins.n_inputs; ++k)
+            seen += operands[k].last_use() && is_exact_array(arguments[k]) && uniquely_owned(arguments[k]) &&
+                    PyArray_BASE(as_array(arguments[k])) == base;
+        if (Py_REFCNT(base) != seen) continue;
+        const Instruction& write = p.instructions[target.instruction];
+        const Operand* const of = p.operands.data() + write.first_operand;
+        Pointers inputs(write.n_inputs);
+        bool there = true;
+        for (uint32_t k = 0; k < write.n_inputs; ++k) {
+            inputs[k] = of[k].constant() ? p.constants[of[k].index()].get() : slots[of[k].index()];
+            there &= inputs[k] != nullptr || k == static_cast<uint32_t>(write.native->stored_input());
+        }
+        if (!there) continue;
+        parts[target.result] = write.native->part_new(inputs.data());
+        if (!parts[target.result] && PyErr_Occurred()) return -1;
+    }
+    return 0;
+}
+
 PYOP_COLD int run_plain_profiled(const Program& p, const Graph& g, uint32_t i, PyObject* const* arguments,
                                  PyObject** result) {
     const Instruction& ins = p.instructions[i];
@@ -78,6 +109,13 @@ int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObjec
         wanted[k] = output < 0 ? nullptr : targets[output];
     }
     if (targets) context.targets = wanted.data();
+    StackRefs<4> parts(ins.n_part_targets ? results.size() : 0);
+    if (ins.n_part_targets) {
+        if (take_part_targets(p, ins, slots, arguments.data(), parts.data()) < 0) return -1;
+        for (size_t k = 0; k < wanted.size(); ++k)
+            if (wanted[k]) Py_XSETREF(parts[k], Py_NewRef(wanted[k]));
+        context.targets = parts.data();
+    }
     for (uint32_t k = 0; k < ins.n_inputs; ++k) long_one |= is_long(arguments[k]);
     StackArray<PyObject**, 16> holders(ins.takes && context.dying && !profiling() ? ins.n_inputs : 0);
     if (PYOP_UNLIKELY(holders.size())) {

@@ -6,6 +6,7 @@
 #include "plan/group/loop_group.h"
 #include "plan/passes/casts.h"
 #include "plan/passes/in_place.h"
+#include "plan/passes/part_targets.h"
 #include "plan/passes/schedule.h"
 #include "plan/passes/views.h"
 #include "plan/program.h"
@@ -53,6 +54,7 @@ class Lowering {
         else
             mark_last_uses();
         mark_in_place(p_, r_.request.passes.has(Pass::InPlace));
+        if (!p_.concurrent && r_.request.passes.has(Pass::InPlace)) find_part_targets(p_);
         if (!p_.concurrent && r_.request.passes.has(Pass::Tape)) find_straight_tapes(r_, p_);
         return 0;
     }

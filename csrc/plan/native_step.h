@@ -36,7 +36,8 @@ struct Fallback {
 // What a step may use in one run, beside its inputs.
 struct StepContext {
     uint64_t dying = 0;                   // inputs that nobody else holds and nobody reads later
-    PyObject* const* targets = nullptr;   // by result: an array of the caller to write into if it fits, or null
+    PyObject* const* targets = nullptr;   // by result: an array of the caller to write into if it fits, or null;
+                                         // or part of an array, where the step says so
     int threads = 1;
     PyObject** const* holders = nullptr;  // by input: where a dying one may be taken from, by a step that `takes()`
 };
@@ -68,6 +69,13 @@ class NativeStep {
     virtual std::string describe(size_t member) const = 0;
     // The input of which it writes a part, -1 if it writes none: into the memory of that, where it is dying.
     virtual int written_input() const { return -1; }
+    // The input that it writes there, as it is; -1 if it does another thing.
+    virtual int stored_input() const { return -1; }
+    // That part, in the memory of `inputs[written_input()]`, which the caller must keep; the input that is written is
+    // not looked at. New reference, or null: with the error set, or not if it is not worth it or not to be told.
+    virtual PyObject* part_new(PyObject* const*) const { return nullptr; }
+    // Whether it takes parts of arrays as StepContext::targets: it looks whether they lie where it reads.
+    virtual bool takes_part_targets() const { return false; }
     // The programs that it runs, each with how many of its feeds behind the first are its own, to be written into.
     virtual std::vector<std::pair<const Program*, size_t>> parts() const { return {}; }
     // Whether it writes over an input that is dying (StepContext).

@@ -50,6 +50,14 @@ struct Instruction {
     bool leaves = false;  // its first result is an output of the plan and nothing else
     const NativeStep* native = nullptr;  // the callee then only tells the number of results
     const StraightTape* tape = nullptr;  // of this one and those behind it; may be null
+    uint32_t first_part_target = 0, n_part_targets = 0;  // into Program::part_targets
+};
+
+// A result that a later instruction writes into part of an array, where it may be computed at once.
+struct PartTarget {
+    uint32_t result;  // of the instruction
+    uint32_t instruction;  // that writes
+    uint32_t base;  // the slot of the array
 };
 
 // An argument of the plan: what it must fit, and where it goes.
@@ -88,6 +96,7 @@ struct Program {
     std::vector<std::unique_ptr<NativeStep>> steps;
     std::vector<std::shared_ptr<const StraightTape>> tapes;  // for execution by one thread
     std::vector<uint32_t> results;
+    std::vector<PartTarget> part_targets;  // for execution by one thread
     std::vector<Ref> constants;
     std::vector<Feed> feeds;
     std::vector<Ref> feed_symbols;  // the symbolic sizes by number: Dims that are plain names

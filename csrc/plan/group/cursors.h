@@ -21,6 +21,7 @@ struct GroupState {
     PyObject** const results;
     GroupLayout layout;
     uint64_t overwritten = 0;  // externals that a result is written over: read into scratch first
+    bool in_blocks = false;    // results are computed in scratch, and go from there to where they lie
     npy_intp block = 0, block_bytes = 0, period = 1;
     mutable std::atomic<bool> failed = false;
 
@@ -103,7 +104,7 @@ class GroupCursors {
                     c.data = block_of(stream);
                     break;
                 case LoopGroup::Stream::Output:
-                    if (PYOP_UNLIKELY(run_.layout.by_lines)) {
+                    if (PYOP_UNLIKELY(run_.in_blocks)) {
                         c.data = run_.block_of_result(scratch_, stream.index);
                         break;
                     }

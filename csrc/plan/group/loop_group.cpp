@@ -15,6 +15,7 @@
 #include "plan/group/cursors.h"
 #include "plan/group/layout.h"
 #include "plan/group/scratch.h"
+#include "plan/group/strided_target.h"
 #include "runtime/attach.h"
 #include "runtime/cpu_pool.h"
 #include "runtime/interrupt.h"
@@ -49,6 +50,7 @@ class GroupRun : private GroupState {
             drop(k);
             return -1;
         }
+        in_blocks = layout.by_lines || !parts_.empty();
         set_block();
         bool enough_memory;
         if (layout.size >= kReleaseElements) interrupts_.begin();
@@ -90,7 +92,7 @@ class GroupRun : private GroupState {
             return reduced_new(group.reductions_[static_cast<size_t>(r)], k);
         PyArray_Descr* dtype = group.code_.streams[group.output_streams_[k]].dtype;
         PyObject* target = context_.targets ? context_.targets[k] : nullptr;
-        if (target && may_write(target, dtype)) return Py_NewRef(target);
+        if (target && (may_write(target, dtype) || may_write_part(target, dtype, k))) return Py_NewRef(target);
         const uint64_t may_hold = layout.by_lines ? 0 : context_.dying & layout.contiguous;
         for (uint64_t rest = may_hold; rest && !group.may_decline_; rest &= rest - 1) {
             const int j = __builtin_ctzll(rest);
@@ -171,6 +173,35 @@ class GroupRun : private GroupState {
         return true;
     }
 
+    // As may_write, for part of an array. What is read there is read block by block, before a block is written: the
+    // same elements, or such as lie behind them.
+    bool may_write_part(PyObject* target, PyArray_Descr* dtype, size_t k) {
+        if (!is_exact_array(target) || group.may_decline_ || layout.fortran) return false;
+        PyArrayObject* a = as_array(target);
+        StridedTarget part;
+        if (PyArray_DESCR(a) != dtype || PyArray_NDIM(a) != layout.ndim || !PyArray_ISBEHAVED(a) ||
+            !PyArray_CompareLists(PyArray_DIMS(a), layout.shape, layout.ndim) || !part.find(a))
+            return false;
+        bool behind = false;
+        for (size_t j = 0; j < group.n_externals_; ++j) {
+            PyArrayObject* read = as_array(inputs[j]);
+            if (!may_overlap(a, read)) continue;
+            if (PyArray_NDIM(read) != layout.ndim || PyArray_ITEMSIZE(read) != PyArray_ITEMSIZE(a) ||
+                (layout.scalar >> j & 1) || (overwritten >> j & 1) ||
+                !PyArray_CompareLists(PyArray_DIMS(read), layout.shape, layout.ndim) ||
+                !PyArray_CompareLists(PyArray_STRIDES(read), PyArray_STRIDES(a), layout.ndim) ||
+                PyArray_BYTES(read) < PyArray_BYTES(a))
+                return false;
+            behind |= PyArray_BYTES(read) > PyArray_BYTES(a);
+        }
+        for (PyObject** other = results; *other != nullptr && other < results + group.depends_.size(); ++other)
+            if (may_overlap(a, as_array(*other))) return false;
+        if (parts_.empty()) parts_.resize(group.depends_.size());
+        parts_[k] = part;
+        in_order_ |= behind;
+        return true;
+    }
+
     void drop(size_t n) {
         for (size_t k = 0; k < n; ++k) Py_CLEAR(results[k]);
     }
@@ -190,7 +221,7 @@ class GroupRun : private GroupState {
     }
 
     bool run_all() {
-        if (PYOP_LIKELY(layout.size < 2 * kShareElements)) return run_range(0, layout.size);
+        if (PYOP_LIKELY(layout.size < 2 * kShareElements) || in_order_) return run_range(0, layout.size);
         const npy_intp n_blocks = (layout.size + block - 1) / block;
         const auto parts = static_cast<int>(
             std::min<npy_intp>({static_cast<npy_intp>(context_.threads), layout.size / kShareElements, n_blocks}));
@@ -217,7 +248,7 @@ class GroupRun : private GroupState {
     bool run_range(npy_intp from, npy_intp to) {
         alignas(64) char here[kScratchOnStack];
         char* scratch = here;
-        const size_t n_blocks = group.n_blocks_ + (layout.by_lines ? group.depends_.size() : 0);
+        const size_t n_blocks = group.n_blocks_ + (in_blocks ? group.depends_.size() : 0);
         if (static_cast<size_t>(block_bytes) * n_blocks > kScratchOnStack) {
             scratch = scratch_memory.reserve(static_cast<size_t>(block_bytes) * n_blocks);
             if (!scratch) return false;
@@ -249,7 +280,7 @@ class GroupRun : private GroupState {
                 diagnose(plain, start, count);
                 reduce(plain, count, reductions);
             }
-            if (layout.by_lines) store_lines(scratch, start, count);
+            if (in_blocks) store_block(scratch, start, count);
         }
         for (size_t k = 0; k < rows_.size(); ++k) {
             const RowsReduced& what = *group.reductions_[k].what;
@@ -275,15 +306,24 @@ class GroupRun : private GroupState {
     }
 
     // The elements of a block go to the results, and what lies between lines nowhere.
-    void store_lines(char* scratch, npy_intp start, npy_intp count) const {
+    void store_block(char* scratch, npy_intp start, npy_intp count) const {
         for (size_t k = 0; k < group.depends_.size(); ++k) {
+            if (group.reduction_of_output_[k] >= 0) continue;
             const npy_intp itemsize = PyArray_ITEMSIZE(as_array(results[k]));
             const char* from = block_of_result(scratch, group.code_.streams[group.output_streams_[k]].index);
-            char* const to = PyArray_BYTES(as_array(results[k]));
-            layout.lines.each(start, count, [&](npy_intp place, npy_intp element, npy_intp n) {
-                std::memcpy(to + element * itemsize, from + (place - start) * itemsize,
-                            static_cast<size_t>(n * itemsize));
-            });
+            char* const whole = PyArray_BYTES(as_array(results[k]));
+            const StridedTarget* const part = k < parts_.size() && parts_[k].found() ? &parts_[k] : nullptr;
+            const auto store = [&](npy_intp place, npy_intp element, npy_intp n) {
+                const char* const here = from + (place - start) * itemsize;
+                if (part)
+                    part->write(element, n, here);
+                else
+                    std::memcpy(whole + element * itemsize, here, static_cast<size_t>(n * itemsize));
+            };
+            if (layout.by_lines)
+                layout.lines.each(start, count, store);
+            else
+                store(start, start, count);
         }
     }
 
@@ -343,6 +383,8 @@ class GroupRun : private GroupState {
 
     const StepContext& context_;
     std::vector<npy_intp> rows_;  // by reduction: elements of each row
+    std::vector<StridedTarget> parts_;  // by result that goes into part of an array; empty: none does
+    bool in_order_ = false;  // what a block overwrites is read by the blocks before it
     Interrupts interrupts_;
     std::unique_ptr<int[]> flags_;  // by member; null while none was raised
 };

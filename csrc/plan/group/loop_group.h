@@ -39,6 +39,7 @@ class LoopGroup final : public NativeStep {
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override;
     std::string describe(size_t member) const override;
+    bool takes_part_targets() const override { return true; }
     size_t scratch_bytes() const override { return static_cast<size_t>(block_bytes_) * n_blocks_; }
 
   private:

@@ -23,6 +23,7 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kReleaseBytes = 1 << 18;
+constexpr npy_intp kWorthwhileBytes = 1024;  // of an array, to compute part of it in its place
 
 class StoreStep final : public NativeStep {
   public:
@@ -52,6 +53,10 @@ class StoreStep final : public NativeStep {
         const ArrayView* part = part_of(as_array(x), views, numbers.data(), memory);
         npy_intp strides[NPY_MAXDIMS];
         if (!part || !broadcast(array, *part, strides)) return 0;
+        if (overwrites && array && stands_there(array, *part)) {
+            results[0] = Py_NewRef(x);
+            return 1;
+        }
         if (array && value_may_stay(inputs, context, *part)) {
             results[0] = Py_NewRef(inputs[value.input]);
             return 1;
@@ -76,6 +81,20 @@ class StoreStep final : public NativeStep {
     std::string describe(size_t) const override { return "writes a part"; }
     bool may_overwrite() const override { return true; }
     int written_input() const override { return static_cast<int>(source); }
+    int stored_input() const override { return index < 0 ? static_cast<int>(value.input) : -1; }
+
+    PyObject* part_new(PyObject* const* inputs) const override {
+        PyArrayObject* x = as_array(inputs[source]);
+        if (PyArray_DESCR(x) != dtype || PyArray_NBYTES(x) < kWorthwhileBytes || !PyArray_ISALIGNED(x)) return nullptr;
+        StackArray<npy_intp, 8> numbers(key.count());
+        if (!key.read(inputs, numbers.data())) return nullptr;
+        ArrayView memory[2];
+        const ArrayView* part = part_of(x, views, numbers.data(), memory);
+        if (!part || !part->writeable || part->ndim == 0) return nullptr;
+        return PyArray_NewFromDescr(
+            &PyArray_Type, reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(part->descr))),
+            part->ndim, part->dims, part->strides, part->data, NPY_ARRAY_WRITEABLE, nullptr);
+    }
 
     size_t source = 0;
     WrittenValue value;
@@ -104,6 +123,13 @@ class StoreStep final : public NativeStep {
                     static_cast<size_t>(PyDataType_ELSIZE(dtype)));
         results[0] = result.release();
         return 1;
+    }
+
+    // Whether the value is the part already: it was computed there (Program::part_targets).
+    static bool stands_there(PyArrayObject* from, const ArrayView& part) {
+        return PyArray_BYTES(from) == part.data && PyArray_NDIM(from) == part.ndim &&
+               PyArray_CompareLists(PyArray_DIMS(from), part.dims, part.ndim) &&
+               PyArray_CompareLists(PyArray_STRIDES(from), part.strides, part.ndim);
     }
 
     // Whether all of the array is written, by one that lies as it does and that nobody else will see: then that is it.
