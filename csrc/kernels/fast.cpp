@@ -59,35 +59,37 @@ void* vector_function(const char* name) {
     return dlsym(library, symbol);
 }
 
-// The function of one element type: its vector function is looked for once, before the kernel is handed out.
-template <class F, class T>
-struct Found {
-    static void* pointer() {
-        static void* const found = vector_function<T, F::inputs>(F::name);
-        return found;
-    }
+// A function of one argument, as data, so that one loop serves them all: the vector function, where arguments are
+// ordinary (from `low` to `high`), the function of the others.
+template <class T>
+struct OfOne {
+    static constexpr int inputs = 1;
+    T low, high;
+    T (*of)(T);
+    bool ordinary(T x, T, T) const { return (x >= low) & (x <= high); }
+    T scalar(T x, T) const { return of(x); }
 };
 
 // Which elements are not ordinary; whether there are any.
 template <class F, class T>
-bool find_odd(const T* x, const T* y, const T* result, std::ptrdiff_t n, Byte* odd) {
+bool find_odd(const F& f, const T* x, const T* y, const T* result, std::ptrdiff_t n, Byte* odd) {
     int any = 0;
     PYOP_INDEPENDENT
-    for (std::ptrdiff_t i = 0; i < n; ++i) any |= !F::ordinary(x[i], y[i], result[i]);
+    for (std::ptrdiff_t i = 0; i < n; ++i) any |= !f.ordinary(x[i], y[i], result[i]);
     if (!any) return false;
     PYOP_INDEPENDENT
-    for (std::ptrdiff_t i = 0; i < n; ++i) odd[i] = !F::ordinary(x[i], y[i], result[i]);
+    for (std::ptrdiff_t i = 0; i < n; ++i) odd[i] = !f.ordinary(x[i], y[i], result[i]);
     return true;
 }
 
 // What libmvec makes of the arguments; `result` is apart from them.
-template <class F, class T>
+template <int inputs, class T>
 void compute(void* function, const T* x, const T* y, T* result, std::ptrdiff_t n) {
     constexpr std::ptrdiff_t lanes = sizeof(Vector<T>) / sizeof(T);
     const auto call = [&](const T* a, const T* b, T* to) {
         Vector<T> v, w;
         __builtin_memcpy(&v, a, sizeof v);
-        if constexpr (F::inputs == 1) {
+        if constexpr (inputs == 1) {
             v = reinterpret_cast<Vector<T> (*)(Vector<T>)>(function)(v);
         } else {
             __builtin_memcpy(&w, b, sizeof w);
@@ -108,8 +110,7 @@ void compute(void* function, const T* x, const T* y, T* result, std::ptrdiff_t n
 constexpr std::ptrdiff_t kChunk = 128;
 
 template <class F, class T>
-void fast(char* const* data, std::ptrdiff_t n) {
-    void* const function = Found<F, T>::pointer();
+void in_chunks(const F& f, void* function, char* const* data, std::ptrdiff_t n) {
     const T *x = in<T>(data, 0), *y = in<T>(data, F::inputs - 1);
     T* to = out<T>(data, F::inputs);
     T apart[kChunk];
@@ -122,25 +123,41 @@ void fast(char* const* data, std::ptrdiff_t n) {
         bool any_odd;
         {
             const KeepFlags keep;
-            compute<F, T>(function, x + i, y + i, result, count);
-            any_odd = find_odd<F, T>(x + i, y + i, result, count, odd);
+            compute<F::inputs, T>(function, x + i, y + i, result, count);
+            any_odd = find_odd(f, x + i, y + i, result, count, odd);
         }
         if (any_odd)
             for (std::ptrdiff_t k = 0; k < count; ++k)
-                if (odd[k]) result[k] = F::scalar(x[i + k], y[i + k]);
+                if (odd[k]) result[k] = f.scalar(x[i + k], y[i + k]);
         if (in_place) __builtin_memcpy(to + i, result, static_cast<std::size_t>(count) * sizeof(T));
     }
 }
 
+// The vector function of one element type: looked for once, before the kernel is handed out.
+template <class F, class T>
+void* found() {
+    static void* const pointer = vector_function<T, F::template Of<T>::inputs>(F::name);
+    return pointer;
+}
+
+template <class F, class T>
+void fast(char* const* data, std::ptrdiff_t n) {
+    in_chunks<typename F::template Of<T>, T>(F::template of<T>(), found<F, T>(), data, n);
+}
+
 // Of one argument, ordinary from `low` to `high`, for doubles and for floats.
-#define PYOP_FAST(function, low, high, low_float, high_float)                                            \
-    struct Fast_##function {                                                                             \
-        static constexpr int inputs = 1;                                                                 \
-        static constexpr const char* name = #function;                                                   \
-        static bool ordinary(double x, double, double) { return (x >= (low)) & (x <= (high)); }          \
-        static bool ordinary(float x, float, float) { return (x >= (low_float)) & (x <= (high_float)); } \
-        static double scalar(double x, double) { return ::function(x); }                                 \
-        static float scalar(float x, float) { return ::function##f(x); }                                 \
+#define PYOP_FAST(function, low, high, low_float, high_float)   \
+    struct Fast_##function {                                    \
+        static constexpr const char* name = #function;          \
+        template <class T>                                      \
+        using Of = OfOne<T>;                                    \
+        template <class T>                                      \
+        static Of<T> of() {                                     \
+            if constexpr (sizeof(T) == 8)                       \
+                return {low, high, &::function};                \
+            else                                                \
+                return {low_float, high_float, &::function##f}; \
+        }                                                       \
     };
 
 constexpr double kTiny = 0x1p-1022, kMax = 0x1.fffffffffffffp1023;
@@ -170,15 +187,23 @@ PYOP_FAST(erf, -kMax, kMax, -kMaxFloat, kMaxFloat)
 PYOP_FAST(erfc, -kMax, 26.0, -kMaxFloat, 9.0f)
 
 // Of two: ordinary if the result is an ordinary number.
-struct Fast_pow {
+template <class T>
+struct Power {
     static constexpr int inputs = 2;
+    static constexpr T tiny = sizeof(T) == 8 ? kTiny : kTinyFloat;
+    static constexpr T max = sizeof(T) == 8 ? kMax : kMaxFloat;
+    bool ordinary(T x, T, T r) const { return (x >= tiny) & (x <= max) & (r >= tiny) & (r <= max); }
+    double scalar(double x, double y) const { return ::pow(x, y); }
+    float scalar(float x, float y) const { return ::powf(x, y); }
+};
+struct Fast_pow {
     static constexpr const char* name = "pow";
-    static bool ordinary(double x, double, double r) { return (x >= kTiny) & (x <= kMax) & (r >= kTiny) & (r <= kMax); }
-    static bool ordinary(float x, float, float r) {
-        return (x >= kTinyFloat) & (x <= kMaxFloat) & (r >= kTinyFloat) & (r <= kMaxFloat);
+    template <class T>
+    using Of = Power<T>;
+    template <class T>
+    static Of<T> of() {
+        return {};
     }
-    static double scalar(double x, double y) { return ::pow(x, y); }
-    static float scalar(float x, float y) { return ::powf(x, y); }
 };
 
 // Where NumPy's own vectors are faster on such processors, or libm's scalar function is.
@@ -208,8 +233,8 @@ struct Row {
 
 template <class F>
 Kernel find(Element e) {
-    if (e == Element::F64 && Found<F, double>::pointer()) return &fast<F, double>;
-    if (e == Element::F32 && Found<F, float>::pointer()) return &fast<F, float>;
+    if (e == Element::F64 && found<F, double>()) return &fast<F, double>;
+    if (e == Element::F32 && found<F, float>()) return &fast<F, float>;
     return nullptr;
 }
 
