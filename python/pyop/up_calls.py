@@ -13,13 +13,13 @@ from ._core import Tensor
 from ._tree import TreeDef
 from .compiling.statics import static_key
 from .declare.dim import Dim
-from .declare.rebuild import CallOnTrees
+from .declare.rebuild import CallOnTrees, getitem_with_bounds
 from .declare.spec import Spec
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
 from .graph.powers import power_of
 from .graph.symbolic_number import Number, OnNumbers
-from .graph.value_methods import _getitem_with_bounds, getitem
+from .graph.value_methods import getitem
 from .refusals import remedy_of_caller
 
 __all__ = ["ATTRIBUTES", "CALLS", "FILLED_BY", "install"]
@@ -72,7 +72,7 @@ CALLS: dict[str, object] = {
     "value_array_ufunc": array_ufunc,
     "value_array_function": array_function,
     "value_getitem": getitem,
-    "getitem_with_bounds": _getitem_with_bounds,
+    "getitem_with_bounds": getitem_with_bounds,
     "power_of": power_of,
     "number_call": OnNumbers,
     "static_key": static_key,

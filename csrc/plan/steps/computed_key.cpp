@@ -99,4 +99,24 @@ bool ComputedKey::read(PyObject* const* inputs, npy_intp* numbers) const {
     return true;
 }
 
+Ref spelled_key(PyObject* key) {
+    if (!PyTuple_CheckExact(key)) return Ref();
+    Ref made = Ref::steal(PyTuple_New(PyTuple_GET_SIZE(key)));
+    for (Py_ssize_t k = 0; made && k < PyTuple_GET_SIZE(key); ++k) {
+        PyObject* item = PyTuple_GET_ITEM(key, k);
+        if (!PyTuple_CheckExact(item)) return Ref();
+        const auto of = [&](Py_ssize_t i) { return PyTuple_GET_ITEM(item, i); };
+        PyObject* part = PyTuple_GET_SIZE(item) == 3   ? PySlice_New(of(0), of(1), of(2))
+                         : PyTuple_GET_SIZE(item) == 1 ? Py_NewRef(of(0))
+                                                       : nullptr;
+        if (!part) {
+            PyErr_Clear();
+            return Ref();
+        }
+        PyTuple_SET_ITEM(made.get(), k, part);
+    }
+    if (!made) PyErr_Clear();
+    return made;
+}
+
 }  // namespace pyop

@@ -37,4 +37,8 @@ class ComputedKey {
     std::vector<Ref> objects_;
 };
 
+// ((start, stop, step), (integer,), …) as the index it spells (getitem_with_bounds); null, without an error, if it is
+// no such.
+Ref spelled_key(PyObject* key);
+
 }  // namespace pyop

@@ -66,27 +66,6 @@ class ComputedPart final : public NativeStep {
     mutable ResultRecycler recycler_;  // the GIL guards it
 };
 
-// ((start, stop, step), (integer,), …) as the index it spells; null, without an error, if it is no such.
-Ref spelled(PyObject* key) {
-    if (!PyTuple_CheckExact(key)) return Ref();
-    Ref made = Ref::steal(PyTuple_New(PyTuple_GET_SIZE(key)));
-    for (Py_ssize_t k = 0; made && k < PyTuple_GET_SIZE(key); ++k) {
-        PyObject* item = PyTuple_GET_ITEM(key, k);
-        if (!PyTuple_CheckExact(item)) return Ref();
-        const auto of = [&](Py_ssize_t i) { return PyTuple_GET_ITEM(item, i); };
-        PyObject* part = PyTuple_GET_SIZE(item) == 3   ? PySlice_New(of(0), of(1), of(2))
-                         : PyTuple_GET_SIZE(item) == 1 ? Py_NewRef(of(0))
-                                                       : nullptr;
-        if (!part) {
-            PyErr_Clear();
-            return Ref();
-        }
-        PyTuple_SET_ITEM(made.get(), k, part);
-    }
-    if (!made) PyErr_Clear();
-    return made;
-}
-
 // Whether an integer that is computed stands for itself among the items of an index.
 bool picks(PyObject* key) {
     const auto is_mark = [](PyObject* o) { return PyList_CheckExact(o); };
@@ -118,7 +97,7 @@ int make_computed_part(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>
     }
     ComputedKey key(call.layout());
     PyObject* object = key.object(r, node, given[1]);
-    Ref index = object && bounds ? spelled(object) : Ref::borrow(object);
+    Ref index = object && bounds ? spelled_key(object) : Ref::borrow(object);
     ViewRecipe recipe;
     if (!index || !key.any() || !read_key(index.get(), ndim, key.sizes(), recipe)) return 0;
     auto made = std::make_unique<ComputedPart>(r.g, i, std::move(key));

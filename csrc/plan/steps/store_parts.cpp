@@ -5,7 +5,9 @@
 
 #include "array/memory/pool.h"
 #include "graph/value_item.h"
+#include "plan/steps/computed_key.h"
 #include "plan/steps/view_reading.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -79,12 +81,14 @@ int ndim_behind(PyObject* key, int ndim) {
     return ndim;
 }
 
-// The index by which an entry of `views` shows what it is of; null if it is another function.
-PyObject* key_of_view(PyObject* view) {
-    if (!PyTuple_CheckExact(view) || PyTuple_GET_SIZE(view) != 4 || PyTuple_GET_ITEM(view, 0) != getitem_function)
-        return nullptr;
-    PyObject* arguments = PyTuple_GET_ITEM(view, 1);
-    return PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments) == 1 ? PyTuple_GET_ITEM(arguments, 0) : nullptr;
+// The index by which an entry of `views` shows what it is of; null, without an error, if it is another function.
+Ref key_of_view(PyObject* view) {
+    if (!PyTuple_CheckExact(view) || PyTuple_GET_SIZE(view) != 4) return Ref();
+    PyObject *function = PyTuple_GET_ITEM(view, 0), *arguments = PyTuple_GET_ITEM(view, 1);
+    if (!PyTuple_CheckExact(arguments) || PyTuple_GET_SIZE(arguments) != 1) return Ref();
+    PyObject* key = PyTuple_GET_ITEM(arguments, 0);
+    if (function == up_calls.getitem_with_bounds) return spelled_key(key);
+    return function == getitem_function ? Ref::borrow(key) : Ref();
 }
 
 }  // namespace
@@ -94,9 +98,9 @@ bool read_views(PyObject* views, PyObject* last, int ndim, const TreeCallObject:
     if (!PyTuple_CheckExact(views)) return false;
     const Py_ssize_t n = PyTuple_GET_SIZE(views);
     for (Py_ssize_t i = 0; i < n + (last != nullptr); ++i) {
-        PyObject* key = i < n ? key_of_view(PyTuple_GET_ITEM(views, i)) : last;
-        if (!key || !read_key(key, ndim, sizes, recipes.emplace_back())) return false;
-        ndim = ndim_behind(key, ndim);
+        const Ref key = i < n ? key_of_view(PyTuple_GET_ITEM(views, i)) : Ref::borrow(last);
+        if (!key || !read_key(key.get(), ndim, sizes, recipes.emplace_back())) return false;
+        ndim = ndim_behind(key.get(), ndim);
     }
     return true;
 }

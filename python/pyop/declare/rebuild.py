@@ -15,7 +15,7 @@ from .._tree import TreeDef
 from .dim import Dim
 
 __all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes", "replaced", "unflatten_each"]
-__all__ += ["MergedByValue", "layers", "unwrapped", "walk"]
+__all__ += ["MergedByValue", "getitem_with_bounds", "layers", "spelled_index", "unwrapped", "walk"]
 
 
 def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
@@ -46,6 +46,21 @@ def walk(x: Any) -> Iterator[Any]:
         return
     for item in items:
         yield from walk(item)
+
+
+def spelled_index(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The index that `getitem_with_bounds` is given: slices are tuples of three, other items tuples of one.
+
+    >>> from pyop.declare.rebuild import spelled_index
+    >>> spelled_index(((1, None, 2), (0,)))
+    (slice(1, None, 2), 0)
+    """
+    return tuple(slice(*item) if len(item) == 3 else item[0] for item in key)
+
+
+def getitem_with_bounds(array: Any, key: tuple[Any, ...]) -> Any:
+    """``array[key]`` of an index spelled by tuples, in which a graph finds the bounds that it computes."""
+    return array[spelled_index(key)]
 
 
 def unflatten_each(trees: Iterable[TreeDef], leaves: Sequence[Any]) -> list[Any]:

@@ -12,13 +12,25 @@ import numpy as np
 
 from .._core import fill_up_call
 from ..declare.dims import prod
+from ..declare.rebuild import getitem_with_bounds, spelled_index
 from ..declare.spec import Spec
 from ..functions.shape import axes_of
 from . import table
 from .rule import PerArgument, structural
 from .unbroadcast import conj, dtype_of, primitive, shape_of
 
-__all__ = ["count", "move_back", "movement", "part_of", "put", "recurrence", "reshape_like", "resize_like", "shift"]
+__all__ = [
+    "count",
+    "move_back",
+    "movement",
+    "part_of",
+    "put",
+    "put_between",
+    "recurrence",
+    "reshape_like",
+    "resize_like",
+    "shift",
+]
 
 
 def _like(x: Any, like: Any) -> Spec:
@@ -75,6 +87,20 @@ def put(ct: Any, like: Any, key: Any) -> Any:
 
 structural(put, (lambda ct, ans, x, like, key: ct[key], None, None), ("same", None, None), ("ct", "like", "key"))
 fill_up_call("put", put)
+
+
+@primitive(lambda ct, like, key: _like(ct, like))
+def put_between(ct: Any, like: Any, key: Any) -> Any:
+    """As `put`, by an index as `getitem_with_bounds` is given."""
+    return put(ct, like, spelled_index(key))
+
+
+structural(
+    put_between,
+    (lambda ct, ans, x, like, key: getitem_with_bounds(ct, key), None, None),
+    ("same", None, None),
+    ("ct", "like", "key"),
+)
 
 
 # --- anything that only moves elements

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._core import Value
 from ..declare.dims import Extent, mul
+from ..declare.rebuild import getitem_with_bounds as _getitem_with_bounds  # by this name in pickles
 from ..declare.spec import Spec
 from ..deferred import methods_of
 from ..functions import surface
@@ -140,10 +141,6 @@ def _spelled(key: Any) -> Any:
     """Slices as tuples of three, in which the graph finds the Values; anything else as a tuple of one."""
     items = key if isinstance(key, tuple) else (key,)
     return tuple((item.start, item.stop, item.step) if isinstance(item, slice) else (item,) for item in items)
-
-
-def _getitem_with_bounds(array: Any, key: Any) -> Any:
-    return array[tuple(slice(*item) if len(item) == 3 else item[0] for item in key)]
 
 
 def __round__(self: Any, ndigits: int | None = None) -> Any:

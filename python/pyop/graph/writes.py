@@ -117,6 +117,9 @@ def _set(self: Any, value: Any, key: Any) -> None:
         raise refuse_write("`x[key] = y`", f"`x` is of the dtype {self.dtype}, and only numbers are; {_INSTEAD}")
     self._check_writable("x[key] = y")
     key = _checked_key(key_of_numbers(self.graph, key))
+    if any(type(item) is slice and _is_computed(item) for item in (key if isinstance(key, tuple) else (key,))):
+        _set_between(self, value, key)
+        return
     part = indexing.getitem(self.spec, to_specs(key))
     _check_places(self.shape, key)
     value, scalar = checked_value(self.dtype, value)
@@ -124,6 +127,25 @@ def _set(self: Any, value: Any, key: Any) -> None:
     if type(value) is Value and self._shares_memory(value) and _is_that_part(self, key, value):
         return  # what `y[key] += 1` does last: NumPy copies the part onto itself
     write(self, key, value, scalar)
+
+
+def _set_between(self: Any, value: Any, key: Any) -> None:
+    """Write by an index that has slices with computed bounds: into the view that these show."""
+    items = key if isinstance(key, tuple) else (key,)
+    bounds: list[Any] = []
+    for item in items:
+        if item is Ellipsis:
+            bounds.append(item)
+        elif item is not None:
+            mask = type(item) in (Value, np.ndarray) and item.dtype.kind == "b"
+            kept = item if type(item) is slice and _is_computed(item) else slice(None)
+            bounds += [kept] * (item.ndim if mask else 1)
+    rest = [slice(None) if type(item) is slice and _is_computed(item) else item for item in items]
+    _set(self[tuple(bounds)], value, tuple(rest))
+
+
+def _is_computed(item: slice) -> bool:
+    return any(type(bound) is Value for bound in (item.start, item.stop, item.step))
 
 
 def store_part(part: Any, now: Any) -> None:
@@ -165,13 +187,18 @@ def _checked_index(item: Any) -> Any:
         if item.dtype is not None and item.dtype.kind not in "iub":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
     elif type(item) is slice:
-        if not any(type(bound) is Value or is_number(bound) for bound in (item.start, item.stop, item.step)):
+        bounds = item.start, item.stop, item.step
+        if any(map(is_number, bounds)):
+            specialise(*bounds)
+        if all(type(bound) is not Value or _is_integer(bound) for bound in bounds):
             return item
-        if any(map(is_number, (item.start, item.stop, item.step))):
-            specialise(item.start, item.stop, item.step)
     elif type(item) is list:
+        if any(map(is_number, item)):
+            specialise(*filter(is_number, item))
         if all(issubclass(type(x), (int, np.integer, np.bool_)) for x in walk(item)):
             return np.asarray(item) if item else np.zeros(0, np.intp)
+        if all(_is_integer(x) if type(x) is Value else type(x) is int or isinstance(x, np.integer) for x in item):
+            return np.stack([np.asarray(x) if type(x) is not Value else x for x in item])
     elif type(item) is np.ndarray:
         if item.dtype.kind in "iub":
             return item
@@ -185,6 +212,10 @@ def _checked_index(item: Any) -> Any:
             "valid indices"
         )
     raise refuse_write("`x[key] = y`", f"where an index is a {type(item).__name__}, {_INSTEAD}")
+
+
+def _is_integer(x: Value) -> bool:
+    return x.ndim == 0 and x.dtype is not None and x.dtype.kind in "iu"
 
 
 def _check_places(shape: tuple[Any, ...], key: Any) -> None:

@@ -40,7 +40,7 @@ _INTERNAL = (
     "pyop.compiling.results._second",
     "pyop.functions.inserting.grad.pad_with_zeros",
     "pyop.declare.rebuild.call_with_sizes",
-    "pyop.graph.value_methods._getitem_with_bounds",
+    "pyop.declare.rebuild.getitem_with_bounds",
 )
 
 # Modules of which every function does; scipy.special is one of ufuncs, which are allowed as such.

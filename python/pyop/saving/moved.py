@@ -45,6 +45,7 @@ MOVED: dict[str, str] = {
         for (package, kind), names in _FAMILIES.items()
         for name in names.split()
     },
+    "pyop.graph.value_methods._getitem_with_bounds": "pyop.declare.rebuild.getitem_with_bounds",
     "pyop.compiling.unread": "pyop.compiling.unused_arguments",
     "pyop.compiling.number": "pyop.graph.symbolic_number",
     "pyop.saving.references": "pyop.declare.references",

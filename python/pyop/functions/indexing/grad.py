@@ -6,10 +6,12 @@ import operator
 
 import numpy as np
 
-from ...gradients.adjoints import movement, put
+from ...declare.rebuild import getitem_with_bounds
+from ...gradients.adjoints import movement, put, put_between
 from ...gradients.rule import linear, nondifferentiable
 
 linear(operator.getitem, lambda ct, ans, x, key: put(ct, x, key), ("x",))
+linear(getitem_with_bounds, lambda ct, ans, x, key: put_between(ct, x, key), ("array",))
 movement(np.take, names=("a",))
 movement(np.take_along_axis, names=("arr",))
 nondifferentiable(np.nonzero, np.argwhere, np.flatnonzero, np.unravel_index, np.ravel_multi_index)
