@@ -99,7 +99,17 @@ def columns(u, x, k):
     )
 
 
-ALL = [adler, crc, of_elements, of_arrays, no_call, not_of_elements, rows, columns]
+def made(u, x, k):
+    a, b, c = np.ndarray(3), np.ndarray((2, x.size), dtype=x.dtype), np.ndarray(shape=(2,), dtype=np.float32)
+    d, e = np.ndarray((2, 2), float, order="F"), np.ndarray(x.shape, x.dtype)
+    a[:], b[0], b[1], c[0], c[1], d[...] = x[:3], x, 1, x[0], 2, x[0]
+    e.fill(2)
+    for i in range(1, len(x)):
+        e[i] -= e[i - 1] * x[i]
+    return a, b, c, d, e, isinstance(e, np.ndarray), isinstance(x, np.ndarray)
+
+
+ALL = [made, adler, crc, of_elements, of_arrays, no_call, not_of_elements, rows, columns]
 
 
 def same(a, b):

@@ -1,4 +1,6 @@
-"""``np.uint32(x)`` and its kin with Values in them, for twins: a conversion, where NumPy would ask for the number."""
+"""NumPy's types where twins call them: ``np.uint32(x)`` of a Value is a conversion, where NumPy would ask for numbers,
+and ``np.ndarray(shape)`` makes an array as ``np.empty`` does.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
+from .made import made_of
 from .twins import StandIn, called_instead, graph_under_twins
 
 __all__: list[str] = []
@@ -33,5 +36,13 @@ class _Cast:
         return known and x.dtype.kind in "biufc" and (x.dtype.kind != "c" or self.dtype.kind == "c")
 
 
+def _empty(*args: Any, **kwargs: Any) -> Any:
+    if len(args) > 2 or not kwargs.keys() <= {"shape", "dtype", "order"} or graph_under_twins() is None:
+        return np.ndarray(*args, **kwargs)  # of memory that somebody has
+    return _as_empty(*args, **kwargs)
+
+
+_as_empty = made_of(np.empty)
+called_instead(np.ndarray, StandIn(np.ndarray, _empty))
 for _kind in {np.dtype(code).type for code in np.typecodes["AllInteger"] + "?efdFD"}:
     called_instead(_kind, StandIn(_kind, _Cast(_kind)))

@@ -24,7 +24,7 @@ from ..graph.graph import Graph
 from ..graph.sizes import apply, holds
 from .twins import graph_under_twins, stand_in
 
-__all__ = ["made_value"]
+__all__ = ["made_of", "made_value"]
 
 _KINDS = "biufc"
 _CALLABLE = (FunctionType, BuiltinFunctionType, type)
@@ -59,7 +59,7 @@ def _uniform(graph: Graph, array: Any, shape: Any) -> Any:
     return apply(fresh, (item, shape), {}, Spec(array.dtype, shape), name="array", scalar=False)
 
 
-def _made(original: Callable[..., Any]) -> Callable[..., Any]:
+def made_of(original: Callable[..., Any]) -> Callable[..., Any]:
     """The function with Values for the arrays that it makes."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
@@ -156,8 +156,8 @@ def _size(seen: list[tuple[dict[str, int], int]], candidates: list[Dim]) -> Any:
 def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
     """``np.full`` of a Value."""
     if graph_under_twins() is None or type(fill_value) is not Value or fill_value.dtype is None or options:
-        return _made(np.full)(shape, fill_value, dtype, order, **options)
-    made = _made(np.zeros)(shape, fill_value.dtype if dtype is None else dtype, order)
+        return made_of(np.full)(shape, fill_value, dtype, order, **options)
+    made = made_of(np.zeros)(shape, fill_value.dtype if dtype is None else dtype, order)
     made[...] = fill_value
     return made
 
@@ -181,6 +181,6 @@ def _functions() -> Iterator[Any]:
 
 for _original in _functions():
     if _original not in ANSWERED:  # those look at who asks
-        stand_in(_original, _made(_original))
+        stand_in(_original, made_of(_original))
 stand_in(np.full, _full)
 stand_in(len, _length)
