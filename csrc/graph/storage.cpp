@@ -281,7 +281,8 @@ bool show_or_copy(ValueObject* view, ValueObject* base) {
     Storage* host = storage_of(base);
     const auto inputs = graph_of(view->graph).node(view->edge.node).inputs();
     const bool plain = std::find(inputs.begin(), inputs.end(), base->edge) != inputs.end();
-    if (host->owner != Owner::Function || base->flags & kReadOnly || !is_certain(base->view) || !plain) return false;
+    const bool writable = host->owner == Owner::Function || host->owner == Owner::Lent;
+    if (!writable || base->flags & kReadOnly || !is_certain(base->view) || !plain) return false;
     leave_storage(view);
     Storage* guest = storage_of(view);
     guest->host = host;
@@ -441,7 +442,7 @@ bool may_show(const Storage* guest, const Storage* host) {
 int shows_memory_of(const ValueObject* value, const ValueObject* base) {
     if (!value->storage || !base->storage) return -1;
     if (value->storage == base->storage) return is_certain(value->view);
-    return may_show(value->storage, base->storage) ? 0 : -1;
+    return may_show(value->storage, base->storage) || are_related(value->storage, base->storage) ? 0 : -1;
 }
 
 std::vector<const View*> views_of(const View* innermost) {
