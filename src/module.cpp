@@ -9,6 +9,7 @@
 #include "array/memory/pool.h"
 #include "array/numpy.h"
 #include "autograd/autograd.h"
+#include "entry/entry.h"
 #include "graph/value.h"
 #include "op/op.h"
 #include "plan/beside.h"
@@ -66,6 +67,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::value_init(module));
     require(pyop::node_init(module));
     require(pyop::plan_init(module));
+    require(pyop::entry_init(module));
     require(pyop::disabled_init(module));
     require(pyop::beside_init(module));
     require(pyop::guard_step_init(module));

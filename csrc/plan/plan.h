@@ -1,6 +1,7 @@
 // plan/plan.h: Plan, the Python object of a compiled graph. Callable; safe to call from many threads at once.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "plan/write_back.h"
@@ -20,6 +21,7 @@ struct PlanObject {
     FetchForm form;
     PyObject* tree;                // TreeDef for FetchForm::Tree
     int threads;
+    std::shared_ptr<const void>* entry;  // what C calls (entry/entry.h), if somebody has asked for it
     PyObject* dict;
     PyObject* weakrefs;
 };

@@ -207,6 +207,7 @@ void plan_dealloc(PyObject* self) {
     PyObject_GC_UnTrack(self);
     PlanObject& plan = *plan_of(self);
     if (plan.weakrefs) PyObject_ClearWeakRefs(self);
+    delete std::exchange(plan.entry, nullptr);
     delete std::exchange(plan.program, nullptr);
     delete std::exchange(plan.request, nullptr);
     delete std::exchange(plan.leaves, nullptr);

@@ -1,5 +1,4 @@
-/* pyop/version.h: which pyop this is, for C code that is compiled beside it. Plain C, no Python needed. The only header
-   of the wheel: pyop has no C API. */
+/* pyop/version.h: which pyop this is, for C code that is compiled beside it. Plain C, no Python needed. */
 #ifndef PYOP_VERSION_H
 #define PYOP_VERSION_H
 

@@ -215,6 +215,7 @@ bool call_loop(const TapeCall& call, TapeCell* cells) {
 }  // namespace
 
 int look_around() {
+    if (!attached()) return 0;
     {
         const DetachScope detached;
     }

@@ -9,8 +9,8 @@
 // ends with TapeEnd::Left; the caller puts everything back as it was when it began (TapeJournal) and lets the steps do
 // it, with NumPy's warnings and errors. Floating-point flags are left for the caller to look at.
 //
-// A tape is immutable; each run has cells and a journal of its own. It runs attached, and borrows from the program it
-// was made of (loops of NumPy, steps), which lives as long.
+// A tape is immutable; each run has cells and a journal of its own. It borrows from the program it was made of (loops
+// of NumPy, steps), which lives as long. It runs attached; on any thread, if none of its calls may fail.
 #pragma once
 
 #include <cstdint>
@@ -138,7 +138,8 @@ inline constexpr unsigned kUntilLook = 1 << 18;
 // `until_look` counts down.
 TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look);
 
-// Signals, and a moment for the other threads: nobody but this run sees what it writes. 0, or -1 with the error set.
+// Signals, and a moment for others, where attached: nobody but this run sees what it writes. 0, or -1 with the error
+// set.
 int look_around();
 
 }  // namespace pyop

@@ -1,0 +1,64 @@
+// entry/entry.h: Entry, what a pyop_plan of include/pyop/entry.h is: the way into a plan from C.
+//
+//     pyop_plan_call  →  native: numbers into the cells of a tape, out of them      no Python, no lock, nothing shared
+//                     →  else: the GIL, arrays of the numbers, the Plan, its out=   copies
+//
+// An Entry is made when somebody asks for it, and belongs to the plan. It is immutable: each
+// native call has its state on the stack of its thread. Its tape borrows from the program.
+//
+// When Python shuts down, threads that it does not know may be calling still: whatever plans have an Entry then are
+// kept for ever (keep_plans_at_exit), so that no native call finds its memory gone.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <string>
+
+#include "include/pyop/entry.h"
+#include "plan/plan.h"
+#include "plan/tape/tape_builder.h"
+
+namespace pyop {
+
+// An input or a result.
+struct EntryArray {
+    pyop_array told;
+    std::string name, dtype_text;
+    std::vector<int64_t> shape;
+    std::vector<npy_intp> dims;
+    PyArray_Descr* dtype;  // borrowed from the graph
+};
+
+struct Entry {
+    pyop_plan head;  // what C sees of it
+    PyObject* plan;  // borrowed: the owner
+    std::deque<EntryArray> inputs, outputs;
+
+    // The native way, if there is one.
+    bool native = false;
+    Tape tape;
+    std::vector<TapeValue> given, made;  // by input and output
+
+    explicit Entry(PyObject* plan);
+    ~Entry();
+};
+
+static_assert(offsetof(Entry, head) == 0);
+
+// The entry of a plan, borrowed from it. Null with the error set, where C cannot know what to hand over.
+const Entry* entry_of(PyObject* plan);
+
+// As pyop_plan_call. Any thread.
+int call_entry(const Entry& entry, const void* const* in, void* const* out);
+
+// What all entries point to.
+extern const pyop_table entry_table;
+
+// The functions that SciPy calls (low_level.cpp). A capsule of one, named after its signature, whose context is the
+// entry; it owns the plan.
+PyObject* low_level_new(PyObject* plan, PyObject* name);
+
+// Adds `address`, `capsule` and what they need to Plan.
+int entry_init(PyObject* module);
+
+}  // namespace pyop

@@ -1,0 +1,30 @@
+// entry/failure.h: what the last call from C that failed on a thread had to say.
+//
+// The exception is kept for a thread that has no GIL to have it set: by a SharedRef, since such a thread may end at any
+// time, with Python or without.
+#pragma once
+
+#include "runtime/ref.h"
+
+namespace pyop {
+
+// A Python error is set, on an attached thread: its words are kept. Unless `attached_before` it is taken out of the
+// thread state, and kept for raise_failure(). Returns PYOP_RAISED.
+int failed_with_error(bool attached_before);
+
+// Without Python. Returns `status`.
+int failed_with(int status, const char* message);
+
+const char* failure_message();
+
+// Attached threads. -1 with the error set.
+int raise_failure();
+
+// For who calls C from Python and asks for no status: the error that is set is raised on this thread as soon as its
+// Python code goes on. Attached threads.
+void raise_later();
+
+// The exception that was kept for later; new reference. For the class that raise_later() raises.
+PyObject* take_later(PyObject*, PyObject*);
+
+}  // namespace pyop
