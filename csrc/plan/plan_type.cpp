@@ -6,11 +6,13 @@
 #include "graph/build.h"
 #include "plan/execute.h"
 #include "plan/plan.h"
+#include "plan/steps/node_call.h"
 #include "plan/steps/view_reading.h"
 #include "plan/updates.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
 #include "runtime/stack_array.h"
+#include "runtime/up_calls.h"
 
 namespace pyop {
 
@@ -108,6 +110,26 @@ int run_what_may_raise(PyObject* graph, Request& request) {
     return 0;
 }
 
+// A write at computed places may be out of bounds, read or not. 0, or -1 with the error set.
+int run_writes_at_places(PyObject* graph, Request& request) {
+    const Graph& g = graph_of(graph);
+    std::vector<bool> absorbed;
+    for (uint32_t i = 0; i < g.size(); ++i) {
+        if (g.node(i).kind() != NodeKind::Py || g.node(i).inputs().size() < 2) continue;
+        const PyNode& node = g.node_as<PyNode>(i);
+        if (NodeCall::function_of(node) != up_calls.store) continue;
+        std::vector<NodeArgument> given;
+        if (!NodeCall(node).bind({"x", "value", "key", "views", "scalar"}, given)) continue;
+        if (!given[2].computed() && !given[3].computed()) continue;
+        if (absorbed.empty()) {
+            absorbed.resize(g.size());
+            if (read_absorbed(graph, absorbed) < 0) return -1;
+        }
+        if (!absorbed[i]) request.run_nodes.push_back(i);
+    }
+    return 0;
+}
+
 // Without pruning all runs but for the bodies of loops. 0, or -1 with the error set.
 int run_all(PyObject* graph, Request& request) {
     const Graph& g = graph_of(graph);
@@ -166,6 +188,7 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     if (read_fetches(graph, fetches, request, *leaves) < 0 || read_feeds(graph, feeds, request) < 0) return nullptr;
     if (writes && read_writes(graph, writes, request) < 0) return nullptr;
     if (!request.writes.empty() && run_what_may_raise(graph, request) < 0) return nullptr;
+    if (whole && request.writes.empty() && run_writes_at_places(graph, request) < 0) return nullptr;
     if (!request.passes.has(Pass::Prune) && run_all(graph, request) < 0) return nullptr;
     if (lower(graph, request, threads > 1, *program) < 0) return nullptr;
     auto kept = std::make_unique<Request>(std::move(request));

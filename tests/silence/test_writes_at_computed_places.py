@@ -1,5 +1,7 @@
 """Writes at places that the graph computes: slices with computed bounds, lists of places, exchanged rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -161,6 +163,46 @@ def test_named_sizes():
     for n in (4, 6):
         x = RNG.standard_normal((n, 3))
         assert not differs(from_here(x.copy(), np.array([2, 0])), f(x.copy(), np.array([2, 0])))
+
+
+def test_out_of_bounds_though_nobody_reads_it():
+    def unread(x, k):
+        y = x * 1.0
+        y[k[0]] = 3.0
+        z = x * 2.0
+        z[[k[0], k[1]]] = 0.0
+        return x + 1.0
+
+    f = pyop.compile(unread)
+    assert not differs(unread(MATRIX, np.array([1, 2])), f(MATRIX, np.array([1, 2])))
+    for k in ([4, 0], [0, -5]):
+        with pytest.raises(IndexError, match="out of bounds"):
+            f(MATRIX, np.array(k))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_complex_numbers_into_real_arrays(dtype):
+    """NumPy drops the imaginary part, and says so."""
+
+    def into(x, z):
+        x[0] = z[0]
+        x[1:3] = 1j * z[1:3]
+        x[3:] *= 2
+        return x * 2
+
+    def outcome(f):
+        x, z = np.arange(6).astype(dtype), np.arange(6) * (1 + 2j)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            made = f(x, z)
+        return (x, made), [(w.category, str(w.message)) for w in told]
+
+    f = pyop.compile(into)
+    for _ in range(2):
+        want, warned = outcome(into)
+        got, told = outcome(f)
+        assert not differs(want, got)
+        assert told == warned
 
 
 def test_a_bound_that_is_none():

@@ -246,8 +246,6 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
         have = value.dtype
         if have is None or have.kind not in _KINDS:
             raise refuse_write("`x[key] = y`", f"`y` is of the dtype {have}; {_INSTEAD}")
-        if have.kind == "c" and dtype.kind != "c":
-            raise refuse_write("`x[key] = y`", "`y` is complex and `x` is not: write y.real")
         if kind is Value and value._is_scalar is None and not np.can_cast(have, dtype, "same_kind"):
             raise refuse_write("`x[key] = y`", f"convert `y` to {dtype} with .astype first")
         return value, kind is Value and bool(value._is_scalar)
