@@ -7,6 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import numpy as np
@@ -39,9 +40,20 @@ def test_import_loads_nothing_but_numpy():
 # What `import pyop` loads: what the first pyop.compile needs, and little else. Whoever adds a room here, or a module of
 # the standard library, adds to the time of every process: import it where it is used, or by one of the ways that
 # pyop/deferred.py names.
-ROOMS = {"_core", "_tree", "compiling", "containers", "declare", "deferred", "functions", "graph", "interrupts"}
+ROOMS = {
+    "_core",
+    "_tree",
+    "compiling",
+    "config",
+    "containers",
+    "declare",
+    "deferred",
+    "functions",
+    "graph",
+    "interrupts",
+}
 ROOMS |= {"refusals", "saving", "tracing", "up_calls"}
-MOST_MODULES = 65
+MOST_MODULES = 66
 STANDARD = {"__future__", "atexit", "gc"}
 
 
@@ -132,6 +144,42 @@ def test_a_first_use_while_the_interpreter_ends_is_an_error_at_most():
     for k, use in enumerate(("len(value)", "str(value)", "pyop.grad", "pyop._core.up_call('spread')()")):
         code += f"at_{k} = Late(lambda value=value, pyop=pyop: {use}); sys.held_{k} = Late(at_{k}.use)\n"
     fresh(code)
+
+
+def refused(tmp_path, before):
+    """The error of `import pyop` from a copy without extension modules, after the statements `before`."""
+    (tmp_path / "pyop").mkdir(exist_ok=True)
+    for path in Path(pyop.__file__).parent.glob("*.py"):
+        (tmp_path / "pyop" / path.name).write_text(path.read_text())
+    (tmp_path / "pyop" / "_core.cpython-310-x86_64-linux-gnu.so").touch()
+    code = f"import sys, types; sys.path[:0] = [{str(tmp_path)!r}, {str(Path(np.__file__).parents[1])!r}]; {before}\n"
+    code += "try: import pyop\nexcept ImportError as error: print(error)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    (line,) = done.stdout.splitlines()
+    return line
+
+
+def test_what_is_not_supported_is_told_in_a_sentence(tmp_path):
+    where = "CPython 3.11 or newer on Linux with glibc"
+    said = refused(tmp_path, "sys.implementation.name = 'pypy'")
+    assert where in said
+    assert "this is pypy with Python 3." in said
+    said = refused(tmp_path, "sys.version_info = (3, 10, 4, 'final', 0)")
+    assert where in said
+    assert "this is cpython with Python 3.10" in said
+    old = "numpy = sys.modules['numpy'] = types.ModuleType('numpy'); "
+    old += "numpy.__version__, numpy.__file__ = '1.26.4', '/old'"
+    said = refused(tmp_path, old)
+    assert said.startswith("pyop needs NumPy 2.0 or newer, and this is 1.26.4 (/old); install it:")
+    said = refused(tmp_path, "sys.modules['numpy'] = None")
+    assert said.startswith("pyop needs NumPy 2.0 or newer, which cannot be imported")
+    said = refused(tmp_path, "")
+    assert "is not for this interpreter" in said
+    assert "it has _core.cpython-310-x86_64-linux-gnu.so; " in said
+    (tmp_path / "pyop" / ("_core" + EXTENSION_SUFFIXES[0])).write_bytes(b"of another processor")
+    said = refused(tmp_path, "")
+    assert "cannot be loaded here" in said
+    assert f"{where}, installed by" in said
 
 
 def test_import_works_where_no_optional_package_can_be_imported():

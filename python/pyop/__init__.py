@@ -19,6 +19,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from . import config  # noqa: F401  what is missing is told before anything needs it
+
+# isort: split
 from . import _core, saving, up_calls
 from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Value, __version__
 from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004

@@ -1,12 +1,12 @@
-"""How this copy of pyop was built, and where its headers lie."""
+"""What pyop runs on, how this copy was built, and where its headers lie.
+
+Imported before the rest, so that what is missing is said in one sentence; also by interpreters that pyop does not run
+on, so it has no syntax that they may not have.
+"""
 
 from __future__ import annotations
 
 import sys
-
-import numpy as np
-
-from . import _core
 
 __all__ = ["build_config", "get_include"]
 
@@ -32,6 +32,10 @@ def build_config() -> dict[str, dict[str, str]]:
     True
     """
     import platform
+
+    import numpy as np
+
+    from . import _core
 
     return {
         "build": {key: str(value) for key, value in _core.build_info.items()},
@@ -62,3 +66,58 @@ def get_include() -> str:
     import importlib.resources  # on first use: it brings zipfile, tempfile and more
 
     return str(importlib.resources.files(__package__).joinpath("include"))
+
+
+_WHERE = "pyop runs on CPython 3.11 or newer on Linux with glibc"
+
+
+def _check_interpreter() -> None:
+    name, version = sys.implementation.name, tuple(sys.version_info[:2])
+    if name != "cpython" or version < (3, 11):
+        raise ImportError(f"{_WHERE}; this is {name} with Python {version[0]}.{version[1]} ({sys.executable})")
+
+
+def _check_numpy() -> None:
+    remedy = f"install it: {sys.executable} -m pip install 'numpy>=2'"
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError(f"pyop needs NumPy 2.0 or newer, which cannot be imported ({error}); {remedy}") from error
+    if int(numpy.__version__.partition(".")[0]) < 2:
+        raise ImportError(
+            f"pyop needs NumPy 2.0 or newer, and this is {numpy.__version__} ({numpy.__file__}); {remedy}"
+        )
+
+
+def _check_core() -> None:
+    """Import the extension modules; the error says why that fails, and what to do."""
+    from importlib import import_module
+
+    for module in ("_core", "_tree"):
+        try:
+            import_module(f"pyop.{module}")
+        except ImportError as error:
+            if "interpreter" in str(error):  # a sub-interpreter is told so already
+                raise
+            raise ImportError(_why(module, error)) from error
+
+
+def _why(module: str, error: ImportError) -> str:
+    import os
+    from importlib.machinery import EXTENSION_SUFFIXES
+
+    folder = os.path.dirname(os.path.abspath(__file__))
+    built = [
+        name for name in sorted(os.listdir(folder)) if name.startswith(module + ".") and name.endswith((".so", ".pyd"))
+    ]
+    if isinstance(error, ModuleNotFoundError) and error.name == f"pyop.{module}":
+        has = f"it has {', '.join(built)}" if built else "it has not been built"
+        what = f"pyop in {folder} is not for this interpreter ({EXTENSION_SUFFIXES[0]}): {has}"
+    else:
+        what = f"pyop in {folder} cannot be loaded here ({error})"
+    return f"{what}; {_WHERE}, installed by the interpreter that imports it: {sys.executable} -m pip install …"
+
+
+_check_interpreter()
+_check_numpy()
+_check_core()
