@@ -453,11 +453,11 @@ def test_arrays_of_the_trace_are_let_go() -> None:
 
 def test_a_long_loop_ends_in_the_function_itself() -> None:
     def f(x):
-        n = 0
+        seen = []
         while x[0] > 0:
             x = x - 1.0
-            n += 1
-        return n
+            seen.append(None)
+        return len(seen)
 
     compiled = pyop.compile(f)
     with pytest.warns(pyop.RetraceWarning, match="more than 50000 things"):

@@ -18,10 +18,10 @@ from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
-from ..graph.symbolic_number import Specialise, check_statics, is_number, needed_by_loops
+from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_arguments, needed_by_loops
 from ..refusals import note_call, was_refused
 from ..tracing.captured import Watch
-from ..tracing.code import facts
+from ..tracing.code import facts, jumps_back
 from ..tracing.error_checks import catches_exceptions, refuse_error_handling
 from ..tracing.functions import functions_of
 from ..tracing.identity import compares_objects
@@ -178,7 +178,9 @@ class Tracer:
         first: Exception | None = None
         if self.unrolled is None:
             self.unrolled = set()
-            self.by_twins = any(not _LOOPS.isdisjoint(facts(f.__code__).globals_read) for f in named)
+            self.by_twins = any(
+                not _LOOPS.isdisjoint(facts(f.__code__).globals_read) or jumps_back(f.__code__) for f in named
+            )
         while True:
             try:
                 return self._trace(arguments, n, names, specialised, named)
@@ -371,7 +373,7 @@ class Tracer:
         decisions = graph._deciding = Decisions(graph)
         graph._limit(MOST_NODES)
         if self.by_twins:
-            from ..loops import rolled, sequences  # noqa: F401  # the stand-ins: on first use
+            from ..loops import leaving, rolled  # noqa: F401  # the stand-ins: on first use
             from ..tracing import casts, joined, literals  # noqa: F401
             from ..tracing.twins import Twins
 
@@ -417,7 +419,7 @@ class Tracer:
                 self._finish(graph)
                 if graph._rolling:
                     Value._log_writes(None)
-                    if not isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+                    if not isinstance(error, _STOPS) and not is_of_arguments(error):
                         raise rolled.Unroll({loop.key for loop in graph._rolling}) from None
                 mine = isinstance(error, Exception) and not was_refused(error)
                 if decisions.branched and decisions.reason is None and mine:
@@ -459,7 +461,8 @@ class Tracer:
             warnings.warn(message, RetraceWarning, stacklevel=4)
 
 
-_LOOPS = frozenset(("range", "enumerate", "zip"))  # whoever reads one is traced as twins first
+_LOOPS = frozenset(("range", "enumerate", "zip"))  # whoever reads one, or loops, is traced as twins first
+_STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, type(None), tuple, list, dict))
 
 

@@ -27,7 +27,7 @@ from .array_protocol import to_specs
 from .counter import Counter, set_number
 from .sizes import apply
 
-__all__ = ["Number", "Specialise", "counted", "needed_by_loops", "specialise"]
+__all__ = ["Number", "Specialise", "counted", "is_of_arguments", "needed_by_loops", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 _DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
@@ -48,6 +48,12 @@ def needed_by_loops(needed: Specialise) -> set[Any]:
     return found | {
         place.__self__.key for place in asked if hasattr(place, "__self__") and hasattr(place.__self__, "key")
     }
+
+
+def is_of_arguments(error: BaseException) -> bool:
+    """Whether a number among the arguments is needed, and no other."""
+    places: Any = error.places if type(error) is Specialise else ()
+    return bool(places) and all(type(place) is int for place in places)
 
 
 class Number:

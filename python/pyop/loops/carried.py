@@ -38,7 +38,7 @@ class Otherwise(Exception):
 class Unit:
     """What is carried: a Value or number under some names, or memory that is written."""
 
-    __slots__ = ("fresh", "handle", "kind", "names", "stand_in", "start", "weak", "written")
+    __slots__ = ("first", "fresh", "handle", "kept", "kind", "names", "stand_in", "start", "weak", "written")
 
     def __init__(self, handle: Any, names: list[str], start: Value) -> None:
         self.handle = handle
@@ -46,9 +46,11 @@ class Unit:
         self.start = start
         self.stand_in = start
         self.fresh: Any = None  # what the variables hold in the iteration
-        self.written = False  # in place, under its names, or still there behind an iteration
+        self.written = False  # in place, under its names
+        self.kept = False  # it may still be there behind the loop
         self.kind: Any = None  # of a Python number, which it is in all iterations
         self.weak = False  # it may be a Python number
+        self.first = False  # each iteration binds it anew, and so does the first
 
 
 def _references(unit: Unit) -> int:
@@ -82,6 +84,10 @@ class Carried:
     ints: set[str]
     bounds: Any
     counter: Any
+    mark: Any
+    one: list[tuple[Unit, ...]]
+    bound_at_times: set[str]
+    once: bool
 
     def _give_up_all(self) -> NoReturn:
         raise NotImplementedError
@@ -109,12 +115,19 @@ class Carried:
         groups: dict[Any, Unit] = {}
         for name in sorted(self.site.carried):
             if name in self.site.targets:
-                if name in self.site.behind and now.get(name) is not self.counter:
+                if self.mark is None and name in self.site.behind and now.get(name) is not self.counter:
                     self._give_up_all()  # the body binds it, too
-                continue
+                if self.mark is None or name not in self.site.behind:
+                    continue
             held, given = now.get(name, _MISSING), self.handed.get(name, _MISSING)
             unit = of.get(name)
+            if unit is None and name in self.site.targets:
+                given = _MISSING
             if unit is not None:
+                if unit.first and held is unit.fresh and name not in self.site.targets:
+                    self.bound_at_times.add(name)
+                    self.units.remove(unit)
+                    raise Again
                 result = self._result(unit, held)
                 before = found.setdefault(id(unit), result)
                 if before is not result and before._key != result._key:
@@ -125,7 +138,11 @@ class Carried:
                     del self.affine[name]
                     again = self._number(name, self.head[name], held) or again
             elif held is given:
+                if name in self.site.fresh:
+                    self.bound_at_times.add(name)
                 continue
+            elif self.once and name in self.site.fresh - self.bound_at_times:
+                self.news.append(self._first(name, held))
             elif type(given) is Value:
                 if type(held) is not Value:
                     raise Otherwise
@@ -181,7 +198,25 @@ class Carried:
             return made
         raise Otherwise
 
-    def _constant(self, number: Any, like: Value) -> Value:
+    def _first(self, name: str, held: Any) -> Unit:
+        """A variable that each iteration binds before it is read: what it was before is not seen."""
+        unit = Unit(None, [name], self._constant(0, np.zeros(0, np.int64)))
+        unit.first = True
+        if type(held) is Value and _is_known(held):
+            if not all(type(size) is int for size in held.shape or ()):
+                raise Otherwise
+            start: Value = self.graph.constant(np.zeros(held.shape or (), held.dtype))
+            unit.start = start[()] if held._is_scalar else start
+        elif _is_int(held):
+            unit.kind = int
+        elif type(held) in (float, bool) or is_number(held):
+            unit.kind = held._kind if is_number(held) else type(held)
+            unit.start = self._constant(0, np.zeros(0, _DTYPES[unit.kind]))
+        else:
+            raise Otherwise
+        return unit
+
+    def _constant(self, number: Any, like: Any) -> Value:
         made: Value = self.graph.constant(np.asarray(number, like.dtype))[()]
         return made
 
@@ -214,7 +249,7 @@ class Carried:
     def _int(self, name: str, given: Any, held: Any) -> bool:
         """A Python int: one that grows by the same in each iteration is known, another one is carried."""
         step = held - given if _is_int(held) else None
-        counted = self.bounds.known is not None or name not in self.site.behind
+        counted = (self.bounds.known is not None and self.mark is None) or name not in self.site.behind
         if name not in self.ints and type(step) is int and step % self.bounds.step == 0 and counted:
             self.affine[name] = step
             return True
@@ -278,25 +313,41 @@ class Carried:
                 continue
             if any(unit.handle._is_related(other.handle) or _one_memory(unit.handle, other.handle) for other in memory):
                 raise Otherwise
-            if unit.written and not (unit.handle._is_alone() and self._only_here(unit)):
+            kept = (unit.kept or not self.once) and not self.site.behind.isdisjoint(unit.names)
+            if (unit.written or kept) and not (unit.handle._is_alone() and self._only_here(unit)):
                 raise Otherwise
         for k, a in enumerate(memory):
             for b in memory[:k]:
                 if _one_memory(a.handle, b.handle) or a.handle._is_related(b.handle):
                     raise Otherwise
 
+    def _check_first(self, results: list[Value]) -> None:
+        """Whether what is bound in each iteration does not go through one, by a loop or a branch in it."""
+        assert self.recording is not None
+        reached = {value._key for value in results}
+        for index in self.recording._needed(results):
+            reached.update(value._key for value in self.graph[index].inputs)
+        seen = [unit for unit in self.units if unit.first and unit.stand_in._key in reached]
+        for unit in seen:
+            self.bound_at_times.update(unit.names)
+            self.units.remove(unit)
+        if seen:
+            raise Again
+
     def _only_here(self, unit: Unit) -> bool:
         """Whether nobody holds what a variable was first but the variables of this function. From CPython 3.14 on their
         frame may, too, once they have been put back, so that the answer is no.
         """
         handle = unit.handle
-        held = [id(x) for x in self.head.values()].count(id(handle))
+        names = [name for name, x in self.head.items() if x is handle]
         del handle
-        return held == len(unit.names) and _references(unit) <= held + _ALONE
+        dead = self.site.fresh | (self.site.stored - self.site.carried)
+        return dead.issuperset({*names} - {*unit.names}) and _references(unit) <= len(names) + _ALONE
 
     def _apart(self, now: dict[str, Any]) -> None:
         """Whether the variables hold memory of their own behind the iteration."""
         seen: list[tuple[Unit, Value]] = []
+        named = {name for unit in self.units for name in unit.names}  # each of them is looked at
         given = {id(unit.fresh): unit for unit in self.units if unit.names and not unit.start._is_scalar}
         for unit in self.units:
             if not unit.names or unit.kind is not None or unit.start._is_scalar:
@@ -304,20 +355,32 @@ class Carried:
             held = now[unit.names[0]]
             if type(held) is not Value:
                 continue
-            if any(held is other or held._shares_memory(other) for _, other in seen):
-                raise Otherwise
+            for before, other in seen:
+                if (held is other or held._shares_memory(other)) and not self._may_be_one(unit, before):
+                    raise Otherwise
             seen.append((unit, held))
             if id(held) in given:
-                given[id(held)].written = True
+                given[id(held)].kept = True
             if not held._is_alone():
                 raise Otherwise
             stored = self.site.carried
             if any(
                 x is held
                 for name, x in now.items()
-                if name not in unit.names and (name in stored or name not in self.site.stored)
+                if name not in unit.names and name not in named and (name in stored or name not in self.site.stored)
             ):
                 raise Otherwise
+
+    def _may_be_one(self, *units: Unit) -> bool:
+        """Whether nobody sees if two variables hold one array behind an iteration: the next one reads but one of them.
+        Where both are read behind the loop, it is looked at there.
+        """
+        inner, behind = (
+            all(not names.isdisjoint(unit.names) for unit in units) for names in (self.site.inner, self.site.behind)
+        )
+        if behind:
+            self.one.append(units)
+        return not inner and not (behind and any(loop.recording is not None for loop in self.graph._rolling[:-1]))
 
 
 def _is_known(value: Value) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core import Value
+from ..declare.spec import Spec
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise
 from .carried import Again, Carried, Otherwise, Unit
@@ -34,6 +35,7 @@ __all__ = ["FEW", "Rolled", "Unroll"]
 FEW = 8  # iterations that are not worth a Loop
 _PEELED = 3
 _PASSES = 8
+_TRUTH = Spec(np.dtype(np.bool_), ())
 _LARGE = 1 << 20  # bytes of an array of the user's that are not worth looking at
 _Key = tuple[Any, int]
 
@@ -50,9 +52,21 @@ class Rolled(Carried):
     """The iterator of a loop that becomes a node."""
 
     def __init__(
-        self, bounds: Any, graph: Graph, frame: FrameType, site: Site, key: _Key, item: Any = None, plain: Any = None
+        self,
+        bounds: Any,
+        graph: Graph,
+        frame: FrameType,
+        site: Site,
+        key: _Key,
+        item: Any = None,
+        plain: Any = None,
+        mark: Any = None,
     ) -> None:
         self.bounds = bounds
+        self.mark = mark  # of a loop that may be left early
+        self.exits: Any = None  # the truths of its exits, once it is a node
+        self.kinds: list[int] = []  # the numbers of the exits that were taken
+        self.once = False  # whether there is an iteration for sure
         self.item = item  # what the loop gets for a number; None: the number
         self.source = plain  # what makes the iterator that Python has here
         self.graph = graph
@@ -77,7 +91,7 @@ class Rolled(Carried):
 
     def __next__(self) -> Any:
         if self.plain is not None:
-            return next(self.plain)
+            return self._next()
         if self.frame is not sys._getframe(1) or self.frame.f_lasti != self.site.header:
             return self._unrolled()
         now = locals_of(self.frame)
@@ -89,11 +103,27 @@ class Rolled(Carried):
                 return self._unrolled()
             self.graph._rolling.append(self)
             self.outer = Value._log_writes(self.log)
+        if self.mark is not None and self.mark.ends:
+            self._over(now)
         self.head = now
-        self.units, self.affine, self.ints, self.passes = [], {}, set(), 0
+        self.once = self.bounds.known is not None
+        self.units, self.affine, self.ints, self.passes, self.bound_at_times = [], {}, set(), 0, set()
         if len(self.rest) < 2 or self.done > _PEELED if self.bounds.known is not None else False:
             return self._unrolled()
         return self._open()
+
+    def _next(self) -> Any:
+        """The next item, as Python has it."""
+        if self.mark is not None and self.mark.ends:
+            raise StopIteration
+        return next(self.plain)
+
+    def _over(self, now: dict[str, Any]) -> NoReturn:
+        """The loop has ended while its iterations were written down as they are."""
+        self._leave()
+        self.plain = iter(())
+        self.frame = None
+        raise StopIteration
 
     @property
     def rest(self) -> range:
@@ -114,7 +144,9 @@ class Rolled(Carried):
         self.plain = iter(self.bounds.known[max(self.done, 0) :])
         if self.item is not None:
             self.plain = self.source() if self.done <= 0 else map(self.item, self.plain)
-        return next(self.plain)
+        if self.mark is not None:
+            self.mark.again()
+        return self._next()
 
     def _give_up(self) -> NoReturn:
         raise Unroll({self.key})
@@ -140,11 +172,13 @@ class Rolled(Carried):
         self.counter, number = recording.counter(self._give_up)
         self.given = [number]
         for unit in self.units:
-            unit.written = False
+            unit.written = unit.kept = False
             unit.stand_in = recording.stand_in(unit.start.spec, unit.start._is_scalar)
             self.given.append(unit.stand_in)
             if unit.weak:
                 self._weak().add(unit.stand_in, self.key)
+        self.live = [recording.stand_in(_TRUTH, True, "goes_on") for _ in self._exit_starts()]
+        self.one = []
         self.ways: list[Way] = []
         self.path: list[bool] = []
         return self._hand_out()
@@ -163,6 +197,8 @@ class Rolled(Carried):
         self.handed = held
         self.way = Way(len(self.graph))
         self.memo: dict[int, bool] = {}
+        if self.mark is not None:
+            self.mark.again()
         self.written = []
         Value._log_writes(self.written)
         return self.counter if self.item is None else self.item(self.counter)
@@ -186,6 +222,11 @@ class Rolled(Carried):
         start = self.bounds.start if self.bounds.known is None else self.rest.start
         return self.head[name] + (counter - start) * by
 
+    def began(self) -> None:
+        """The condition of a ``while`` holds."""
+        if self.recording is not None:
+            self.way.head = len(self.way.taken)
+
     def decide(self, value: Value) -> bool:
         """Go one way by a truth that is not known."""
         if value.shape != () or value.dtype is None or value.dtype.kind not in "biufc":
@@ -205,11 +246,14 @@ class Rolled(Carried):
         if any(x.tobytes() != held for x, held in self.arrays):
             self._give_up()
         try:
-            way.results = self._results(now)
+            if self.mark is not None:
+                self._ended(way, now)
+            way.results = [] if way.over else [*self._results(now), *self._exits_of(way)]
             way.end = len(self.graph)
             if any(self.graph[k].stateful for k in range(way.first, way.end)):
                 self._give_up()
-            self._apart(now)
+            if not way.over:
+                self._apart(now)
             self.ways.append(way)
             path = [decision.outcome for decision in way.taken]
             while path and not path[-1]:
@@ -221,13 +265,66 @@ class Rolled(Carried):
                 self._rewind()
                 return self._hand_out()
             self._check()
-            results = joined(self.graph, self.recording.first, self.ways)
+            results = self._joined()
+            self._check_first(results)
         except Again:
             self._drop()
             return self._open()
         except Otherwise:
             return self._otherwise()
         return self._close(now, results)
+
+    def _ended(self, way: Way, now: dict[str, Any]) -> None:
+        """How an iteration has ended that may have left the loop."""
+        way.number, way.over = self.mark.way, self.mark.over
+        if way.over:
+            if self.written or any(now.get(name) is not self.handed.get(name) for name in self.site.carried):
+                self._give_up()  # its condition does something
+            if not way.taken:
+                if self.passes > 1:
+                    self._give_up()
+                self._drop()
+                self._over(now)
+        if self.passes == 1 and not self.ways:
+            self.once = self.once and not way.over and way.head == 0
+        if way.number is not None and way.number not in self.kinds:
+            self.kinds.append(way.number)
+            if not way.over:
+                self._results(now)
+            raise Again
+
+    def _exit_starts(self) -> list[bool]:
+        """What is carried that says whether the loop goes on, and which exit it took, if there are several."""
+        return [True, *[False] * len(self.kinds)] if len(self.kinds) > 1 else [True] * len(self.kinds)
+
+    def _exits_of(self, way: Way) -> list[bool]:
+        by = [way.number == number for number in self.kinds]
+        return [way.number is None, *by] if len(by) > 1 else [way.number is None for _ in by]
+
+    def _joined(self) -> list[Any]:
+        """What an iteration makes; behind that, for a loop that may be left, whether there is one more."""
+        assert self.recording is not None
+        first = self.recording.first
+        on = [way for way in self.ways if not way.over]
+        if not on or (self.mark is not None and self.mark.endless and len(on) == len(self.ways) and not self.kinds):
+            self._give_up()
+        results = [self._as_value(x) for x in joined(self.graph, first, on)]
+        if len(on) == len(self.ways):
+            return [*results, self.live[0]] if self.live else results
+        heads: dict[Any, Way] = {}
+        alive = [Decision(self.live[0], 0, True)] if self.live else []
+        for way in self.ways:
+            taken = way.taken if way.over else way.taken[: way.head]
+            outcomes = tuple([decision.outcome for decision in taken])
+            heads.setdefault(outcomes, Way(way.first, way.end, [*alive, *taken], [not way.over]))
+        if alive:
+            dead = Way(self.ways[0].first, self.ways[0].first, [Decision(self.live[0], 0, False)], [False])
+            heads[None] = dead
+        return [*results, self._as_value(joined(self.graph, first, [*heads.values()])[0])]
+
+    def _as_value(self, x: Any) -> Value:
+        made: Value = self.graph.constant(np.asarray(x))[()] if type(x) is bool else x
+        return made
 
     def _rewind(self) -> None:
         """Put back what the iteration has written."""
@@ -261,9 +358,13 @@ class Rolled(Carried):
             self._drop()
         if self.bounds.known is None:
             return self.bounds.needed()
+        if any(name not in self.head for name in self.site.carried & locals_of(self.frame).keys()):
+            self._give_up()  # a variable that was not bound is now: not all Pythons can take that back
         if self.done >= _PEELED or len(self.rest) < 2:
             return self._unrolled()
         self.units = []
+        if self.mark is not None:
+            self.mark.again()
         self.done += 1
         Value._log_writes(self.log)
         number = self.bounds.known[self.done - 1]
@@ -281,7 +382,7 @@ class Rolled(Carried):
                 if known is None:
                     self._give_up_all()
                 behind[name] = self.head[name] + step * len(self.rest)
-        for name in self.site.targets & self.site.behind:
+        for name in self.site.targets & self.site.behind if self.mark is None else ():
             if known is None or self.item is not None:
                 self._give_up_all()
             behind[name] = self.rest[-1]
@@ -290,15 +391,22 @@ class Rolled(Carried):
         for unit in self.units:
             if not unit.names:
                 unit.handle._write_root(unit.start)
-        if not self.units:
+        if not self.units and not self.live:
+            if self.mark is not None and len(results) > 0:
+                self._give_up()  # nobody knows whether it ends
             recording.close()
             made: list[Value] = []
         else:
             rest = None if known is None else self.rest
             bounds = self.bounds.values() if rest is None else (rest.start, rest.stop, rest.step)
-            made = add_loop(recording, bounds, self.given, starts, results)
+            leaves = len(results) > len(self.units) + len(self.live)
+            starts += [self._as_value(start) for start in self._exit_starts()]
+            made = add_loop(recording, bounds, [*self.given, *self.live], starts, results, leaves)
             recording.close()
-            self._note(made, results)
+            self._note(made, results[: len(self.units)])
+            made, exits = made[: len(self.units)], made[len(self.units) :]
+            if self.mark is not None:
+                self.exits = self._exits(exits)
         for unit, value in zip(self.units, made, strict=True):
             if unit.names:
                 behind.update(dict.fromkeys(unit.names, self._what(unit, value)))
@@ -306,10 +414,19 @@ class Rolled(Carried):
                 unit.handle._write_root(value)
                 self.log.append((unit.handle, unit.start.node.index, unit.start.output_index))
         put(self.frame, {**self.head, **behind}, self.site.stored)
+        for a, b in self.one:
+            self._weak().note_one(behind[a.names[0]], behind[b.names[0]], self.key)
         self._leave()
         self.plain = iter(())
         self.frame, self.head, self.handed = None, {}, {}
         raise StopIteration
+
+    def _exits(self, made: list[Value]) -> dict[int, Value]:
+        """Which exit was taken, by its number."""
+        if len(self.kinds) > 1:
+            return dict(zip(self.kinds, made[1:], strict=True))
+        truths: dict[int, Any] = {number: np.logical_not(made[0]) for number in self.kinds}
+        return truths
 
     def _give_up_all(self) -> NoReturn:
         if self.bounds.known is None:
@@ -319,7 +436,7 @@ class Rolled(Carried):
     def _note(self, made: list[Value], results: list[Value]) -> None:
         """Remember what may be a Python number."""
         weak = self._weak()
-        empty = self.bounds.known is None
+        empty = self.bounds.known is None or (self.mark is not None and not self.once)
         node = next(
             (k for k in range(len(self.graph) - 1, -1, -1) if type(self.graph[k].function).__name__ == "Loop"), 0
         )

@@ -17,7 +17,7 @@ from .counted import Bounds, Numbers
 from .rolled import FEW, Rolled
 from .sites import site_of
 
-__all__ = ["Items"]
+__all__ = ["Items", "counted"]
 
 
 class Items:
@@ -71,6 +71,19 @@ def _looked_up(x: Any) -> tuple[int, Callable[[Any], Any]] | None:
     if type(x) is Items and x._iterator is None:
         return x._size, x._item
     return None
+
+
+def counted(x: Any) -> tuple[Bounds, Any, Any] | None:
+    """The numbers of a loop over something, what looks an item up, and what makes Python's iterator; None if that is
+    not sure, or not worth it.
+    """
+    if type(x) is Numbers:
+        return None if x._backwards is not None else (x._bounds, None, None)
+    found = _looked_up(x)
+    if found is None or found[0] < FEW:
+        return None
+    size, item = found
+    return Bounds(0, size, 1), item, x._plain if type(x) is Items else lambda: map(x.__getitem__, range(size))
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:

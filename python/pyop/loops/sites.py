@@ -42,7 +42,7 @@ _FAST = re.compile(r"(LOAD|STORE|DELETE)_FAST")
 class Site:
     """A loop in a code object: `start` is where its body begins, `end` where it goes on behind."""
 
-    __slots__ = ("behind", "carried", "code", "end", "header", "read", "start", "stored", "targets")
+    __slots__ = ("behind", "carried", "code", "end", "fresh", "header", "inner", "read", "start", "stored", "targets")
 
     def __init__(self, code: CodeType, header: int, start: int, end: int) -> None:
         self.code = code
@@ -57,6 +57,8 @@ class Site:
         self.targets = _targets(ops) or frozenset()
         self.carried = frozenset(name for name in self.stored if _lives(code, header, name))
         self.behind = frozenset(name for name in self.carried if _lives(code, end, name))
+        self.inner = frozenset(name for name in self.carried if _lives(code, start, name, end))
+        self.fresh = self.behind - self.inner  # which each iteration binds before it reads them
 
     def globals_read(self) -> set[str]:
         """The names of globals that the body reads."""
@@ -143,8 +145,8 @@ def _target(op: dis.Instruction) -> int:
     return target
 
 
-def _lives(code: CodeType, header: int, name: str) -> bool:
-    """Whether what a variable holds where the loop asks for its next number may be read later."""
+def _lives(code: CodeType, header: int, name: str, but: int = -1) -> bool:
+    """Whether what a variable holds at an instruction may be read later; `but`: not from that one on."""
     ops = _all(code)
     place = {op.offset: k for k, op in enumerate(ops)}
     waiting, seen = [place[header]], set[int]()
@@ -160,7 +162,8 @@ def _lives(code: CodeType, header: int, name: str) -> bool:
         if first is not None or op.opname.startswith(_ENDS):
             continue
         if _is_jump(op):
-            waiting.append(place[_target(op)])
+            if _target(op) != but:
+                waiting.append(place[_target(op)])
             if op.opname in _ALWAYS:
                 continue
         waiting.append(k + 1)
@@ -184,14 +187,14 @@ def only_computes(x: Any, seen: set[int] | None = None) -> bool:
     kind = type(x)
     if kind is Value or is_number(x) or is_counter(x) or issubclass(kind, _CONSTANTS):
         return True
-    if kind is StandIn:
+    if kind is StandIn or getattr(kind, "_pyop_computes", False):
         return True
     if kind is tuple:
         return all(only_computes(item, seen) for item in x)
     if issubclass(kind, ModuleType):
         return x.__name__.partition(".")[0] in _LIBRARIES and "random" not in x.__name__
     if kind is type:
-        return x in _TYPES or issubclass(x, np.generic)
+        return x in _TYPES or issubclass(x, np.generic) or hasattr(x, "_pyop_computes")
     if isinstance(x, np.ufunc):
         return True
     if kind is FunctionType and not (x.__module__ or "").startswith("numpy"):

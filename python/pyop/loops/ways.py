@@ -43,15 +43,18 @@ class Way:
     first: int
     end: int = 0
     taken: list[Decision] = field(default_factory=list)
-    results: list[Value] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)  # Values and truths
+    head: int = 0  # so many decisions are the condition's of a ``while``
+    over: bool = False  # which did not hold
+    number: Any = None  # of the exit that was taken
 
 
-def joined(graph: Graph, before: int, ways: Sequence[Way]) -> list[Value]:
+def joined(graph: Graph, before: int, ways: Sequence[Way]) -> list[Any]:
     """What an iteration makes, whichever way it goes; `before`: Values from there on are of the iteration."""
     return _joined(graph, before, ways, 0)[1]
 
 
-_Line = tuple[list[int], list[Value]]  # nodes that are computed in any case, in order, and results
+_Line = tuple[list[int], list[Any]]  # nodes that are computed in any case, in order, and results
 
 
 def _joined(graph: Graph, before: int, ways: Sequence[Way], depth: int) -> _Line:
@@ -59,6 +62,8 @@ def _joined(graph: Graph, before: int, ways: Sequence[Way], depth: int) -> _Line
     if len(ways) == 1:
         return [k for k in range(first.first, first.end) if not is_stand_in(graph[k])], first.results
     groups = [[way for way in ways if way.taken[depth].outcome is outcome] for outcome in (True, False)]
+    if not all(groups):
+        return _joined(graph, before, groups[0] or groups[1], depth + 1)
     yes, no = (_joined(graph, before, group, depth + 1) for group in groups)
     return _Junction(graph, yes, no, groups[0][0], groups[1][0], depth).line()
 
@@ -87,9 +92,9 @@ class _Junction:
         self._match()
         self._unpair()
 
-    def _needed(self, nodes: list[int], wanted: Sequence[Value]) -> list[int]:
+    def _needed(self, nodes: list[int], wanted: Sequence[Any]) -> list[int]:
         own, found = set(nodes), set[int]()
-        waiting = [value.node.index for value in wanted]
+        waiting = [value.node.index for value in wanted if type(value) is not bool]
         while waiting:
             at = waiting.pop()
             if at in own and at not in found:
@@ -181,13 +186,20 @@ class _Junction:
         asked = [
             (x, y) for no, yes in behind for x, y in zip(self.graph[yes].inputs, self.graph[no].inputs, strict=True)
         ]
+        start = len(self.graph)
+        truth = self.truth if self.truth.dtype == np.bool_ else self.truth != 0
+        self.results = [(x, y) if type(x) is type(y) else (self._value(x), self._value(y)) for x, y in self.results]
+        truths = {x: truth if x else np.logical_not(truth) for x, y in self.results if type(x) is bool and x is not y}
+        hoisted += range(start, len(self.graph))
         for x, y in (*asked, *self.results):
-            if key_of(x) != self._on_first(y) and not self._is_pair(x, y):
+            if type(x) is not bool and key_of(x) != self._on_first(y) and not self._is_pair(x, y):
                 chosen.setdefault((key_of(x), key_of(y)), (x, y))
         made, nodes = self._branch([*chosen.values()])
         new: dict[tuple[_Key, _Key], Value] = dict(zip(chosen, made, strict=True))
 
-        def choice(x: Value, y: Value) -> Value:
+        def choice(x: Any, y: Any) -> Any:
+            if type(x) is bool:
+                return x if x is y else truths[x]
             if key_of(x) == self._on_first(y):
                 return x
             return new[key_of(x), key_of(y)]
@@ -201,6 +213,10 @@ class _Junction:
                 new[key_of(x), key_of(y)] = value
             nodes.append(outputs[0].node.index)
         return nodes, [choice(x, y) for x, y in self.results]
+
+    def _value(self, x: Any) -> Value:
+        made: Value = self.graph.constant(np.asarray(x))[()] if type(x) is bool else x
+        return made
 
     def _is_pair(self, x: Value, y: Value) -> bool:
         return self.pairs.get(y.node.index) == x.node.index and x.output_index == y.output_index

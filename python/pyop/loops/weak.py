@@ -37,6 +37,7 @@ class Weak:
         self.loops: dict[_Key, Any] = {}
         self.carried: dict[int, tuple[Any, list[Value], list[_Key], bool]] = {}
         self.chosen: dict[int, list[tuple[_Key, _Key]]] = {}
+        self.ones: list[tuple[Value, int, Value, int, Any]] = []
 
     def add(self, value: Value, loop: Any) -> None:
         """Say that it may be a Python number."""
@@ -52,8 +53,9 @@ class Weak:
 
     def wrong(self, graph: Graph, outputs: list[Any]) -> set[Any]:
         """The loops for which it matters whether a scalar is a Python number."""
+        ones = self._wrong_ones(outputs)
         if not self.loops:
-            return set()
+            return ones
         first = min(at for at, _ in self.loops)
         readers: dict[_Key, list[int]] = {}
         for at in range(first, len(graph)):
@@ -67,7 +69,7 @@ class Weak:
             for j, pair in enumerate(pairs):
                 for key in pair:
                     made_of.setdefault(key, []).append((node, j))
-        waiting, bad = list(self.loops), set()
+        waiting, bad = list(self.loops), ones
         while waiting:
             key = waiting.pop()
             loop = self.loops[key]
@@ -88,6 +90,22 @@ class Weak:
             if type(leaf) is Value and key_of(leaf) in self.loops:
                 bad.add(self.loops[key_of(leaf)])
         return bad
+
+    def note_one(self, a: Value, b: Value, loop: Any) -> None:
+        """Say that two arrays behind a loop may be one array: neither may be written, nor both be handed out."""
+        self.ones.append((a, a._root()._key, b, b._root()._key, loop))
+
+    def _wrong_ones(self, outputs: list[Any]) -> set[Any]:
+        leaves = [leaf for leaf in outputs if type(leaf) is Value]
+
+        def out(value: Value) -> bool:
+            return any(leaf is value or leaf._shares_memory(value) for leaf in leaves)
+
+        return {
+            loop
+            for a, of_a, b, of_b, loop in self.ones
+            if a._root()._key != of_a or b._root()._key != of_b or (out(a) and out(b))
+        }
 
     def _may_read(self, graph: Graph, at: int, key: _Key, also: Any) -> bool:
         """Whether a node makes the same of the Python number as of the scalar."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import CodeType
 
-__all__ = ["Facts", "Instruction", "codes", "facts", "has_instruction", "instructions", "variables"]
+__all__ = ["Facts", "Instruction", "codes", "facts", "has_instruction", "instructions", "jumps_back", "variables"]
 
 Instruction = dis.Instruction
 
@@ -32,6 +32,7 @@ _READS = _opcodes("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _WRITES = _opcodes("STORE_GLOBAL", "DELETE_GLOBAL")
 _MATCHES = _opcodes("MATCH_CLASS")
 _LOCALS = frozenset(opcode.haslocal)
+_BACK = frozenset(op for name, op in opcode.opmap.items() if "JUMP_BACKWARD" in name)
 # Newer releases put two variables into one instruction.
 _PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST") > 1)
 
@@ -108,6 +109,11 @@ def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterato
 def has_instruction(code: CodeType, name: str) -> bool:
     """Whether an instruction of that name is in this code alone."""
     return name in opcode.opmap and opcode.opmap[name] in code.co_code[::2]
+
+
+def jumps_back(code: CodeType) -> bool:
+    """Whether there is a loop in this code alone."""
+    return not _BACK.isdisjoint(code.co_code[::2])
 
 
 def variables(code: CodeType) -> frozenset[int]:

@@ -2,10 +2,11 @@
 
 An array that a function makes of no symbolic array (``np.zeros(n)``) is an array like any other, and NumPy asks a Value
 for its number when one is written into it. So where a trace comes to that, the function is traced again as its *twin*:
-the same code, so that tracebacks and lines are the user's, with globals in which NumPy's functions that make arrays are
-stand-ins that make Values (`pyop.tracing.made`). Functions of the user's own code that it reaches, by a global, its
-closure, a default, a module, a partial or a method, become twins as they are looked up. NumPy itself is never changed,
-and nobody else sees the twins: they live as long as the trace, on the graph that is being built.
+the same code (or code of the same lines, `pyop.tracing.exits`), so that tracebacks are the user's, with globals in
+which NumPy's functions that make arrays are stand-ins that make Values (`pyop.tracing.made`). Functions of the user's
+own code that it reaches, by a global, its closure, a default, a module, a partial or a method, become twins as they are
+looked up. NumPy itself is never changed, and nobody else sees the twins: they live as long as the trace, on the graph
+that is being built.
 
 `STAND_INS` has what is replaced, by the id of the original; whoever has a stand-in adds it by `stand_in`. One is called
 in twins only, and does what the original does where `graph_under_twins` says that none is traced on this thread: twins
@@ -33,13 +34,18 @@ from ..graph.writes import view_of
 from ..refusals import refusal
 from .called import is_called
 from .code import codes, facts, instructions
+from .exits import LOOP, with_exits
 from .libraries import is_installed, is_library
 from .names import imported
 
-__all__ = ["CALLED_INSTEAD", "STAND_INS", "StandIn", "Twins", "called_instead", "graph_under_twins", "stand_in"]
+__all__ = ["BUILTINS", "CALLED_INSTEAD", "STAND_INS", "StandIn", "Twins", "called_instead", "graph_under_twins"]
+__all__ += ["stand_in"]
 
 STAND_INS: dict[int, tuple[Any, Any]] = {}
 """The original and what stands for it, by the id of the original."""
+
+BUILTINS: dict[str, Any] = {}
+"""Names of the code that twins run (`pyop.tracing.exits`)."""
 
 # Of functions that see their globals as a dict, or code that runs in them.
 _SEES_GLOBALS = frozenset(("globals", "eval", "exec", "__globals__", "vars", "locals"))
@@ -150,6 +156,7 @@ class Twins:
             self._foreign, self._opens = foreign.foreign, foreign.opens
         self._builtins = {name: self.of(x) for name, x in vars(builtins).items()}
         self._builtins["__import__"] = self._import
+        self._builtins.update(BUILTINS)
 
     def of(self, x: Any) -> Any:
         """What a twin has in place of something that it reads: a twin, a stand-in, or the thing itself."""
@@ -246,7 +253,8 @@ class Twins:
             cell if name in bound or _held(cell) is _EMPTY else CellType()
             for name, cell in zip(fn.__code__.co_freevars, cells, strict=True)
         ]
-        twin = FunctionType(fn.__code__, self._globals_of(fn), fn.__name__, None, tuple(own) if own else None)
+        code = with_exits(fn.__code__) if LOOP in BUILTINS else fn.__code__
+        twin = FunctionType(code, self._globals_of(fn), fn.__name__, None, tuple(own) if own else None)
         self._keep(fn, twin)  # it may be in a cell of its own
         for cell, new in zip(cells, own, strict=True):
             if new is not cell:

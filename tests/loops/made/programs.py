@@ -108,11 +108,41 @@ class Maker:
             elif self.rg.random() < 0.2 and self.depth:
                 lines += ["elif " + self.test() + ":", "    " + self.pick("continue", "s = 0.0", "u = 1.0")]
             return lines
-        if k < 0.85 and self.depth:
-            return [f"if {self.test()}:", "    " + self.pick("continue", "continue", "break")]
+        if k < 0.87 and self.depth:
+            return [f"if {self.test()}:", "    " + self.exit()]
+        if k < 0.9 and self.depth:
+            return [self.pick("new = y * 0.5", "new = s + 1.0", "y, new = new, y", "y = new", "z = new", "new = y + z")]
         if self.depth < 2:
-            return self.loop()
+            return self.loop() if self.rg.random() < 0.7 else self.while_loop()
         return [f"s = {self.scalar()}"]
+
+    def exit(self) -> str:
+        return self.pick(
+            "continue",
+            "break",
+            "break",
+            f"return s, u, q, z, w, m, f32, b, k, t, flag, {self.pick('y', 'new', 's * 2', self.element())}",
+            f"return y, s, u, q, z, w, m, f32, b, k, t, flag, i, {self.element()}",
+            "raise ValueError('late')",
+        )
+
+    def behind(self) -> list[str]:
+        return ["else:", *self.indented(1)] if self.rg.random() < 0.15 else []
+
+    def while_loop(self) -> list[str]:
+        """One that ends, for it counts."""
+        name = f"p{self.depth}"
+        most = self.pick("3", "9", "12", "20", "n")
+        test = self.rg.choice([f"{name} < {most} and ({self.test()})", f"({self.test()}) and {name} < {most}"])
+        lines = [f"{name} = 0", f"while {self.rg.choice([f'{name} < {most}', test, 'True'])}:", f"    {name} += 1"]
+        if lines[1] == "while True:":
+            lines += [f"    if {name} > {most}{self.pick('', f' or {self.test()}')}:", "        break"]
+        self.counters.append(name)
+        self.depth += 1
+        lines += self.indented(3 if self.depth == 1 else 2)
+        self.depth -= 1
+        self.counters.pop()
+        return [*lines, *self.behind()]
 
     def indented(self, most: int) -> list[str]:
         return ["    " + line for _ in range(self.rg.randint(1, most)) for line in self.statement()]
@@ -135,25 +165,35 @@ class Maker:
         self.depth += 1
         body = self.indented(3 if self.depth == 1 else 2)
         if self.depth == 1 and self.rg.random() < 0.15:
-            body.append("    " + self.pick("box[0] = s", "box[1] = y", "late = s", "g = s"))
+            body.append("    " + self.pick("box[0] = s", "box[1] = y", "late = s", "g = s", "first = s * 2"))
+        if self.rg.random() < 0.1:
+            body.append(f"    new = {self.pick('y * s', 'x + z', 's * 0.5')}")
+            body += [f"    if {self.test()}:", "        " + self.exit()]
+            body.append(f"    {self.pick('y', 'z', 's')} = new")
         self.depth -= 1
         self.counters.pop()
-        return [head, *body]
+        return [head, *body, *self.behind()]
 
     def source(self) -> str:
         first = self.pick("s = 0.0", "s = 0", "s = x[0]", "s = 1.5", "s = 0.0")
         second = self.pick("u = 0.0", "u = x[1]", "u = 2", "u = q = 0.0")
         lines = ["import numpy as np", "def f(x, a, c):", "    n = len(x)", "    q = x[2]; e = g = 0.0"]
+        lines += ["    if n < 0: first = new = 0.0"]
         lines += [f"    {first}; {second}; k = 0; t = 0.25; flag = {self.pick('True', 'False')}; late = 1.0"]
         lines += ["    y = x * 0.5 + 0.1; z = a + 1.0; w = np.zeros(n); m = np.outer(x, x); i = j = l = 0"]
-        lines += ["    v = y[1:]; row = m[0]; f32 = x.astype(np.float32); b = np.arange(n); d = (x[0], x[1])"]
+        lines += [
+            "    v = y[1:]; row = m[0]; p0 = p1 = 0; f32 = x.astype(np.float32); b = np.arange(n); d = (x[0], x[1])"
+        ]
+        if self.rg.random() < 0.6:
+            lines += ["    new = y + 1.0"]
         if self.rg.random() < 0.3:
             lines += ["    " + self.pick("w = y", "z = a", "y = x", "w = z[:]", "y = a")]
         boxed = self.rg.random() < 0.2
         lines += ["    box = [y, z]"] if boxed else ["    box = [0.0, x[0]]"]
         for _ in range(self.rg.choice((1, 1, 2))):
-            lines += ["    " + line for line in self.loop()]
-        last = self.pick("v", "row", "late", "box[0]", "i", "j", "box[1]", "d", "e", "g", "i")
+            loop = self.loop() if self.rg.random() < 0.7 else self.while_loop()
+            lines += ["    " + line for line in loop]
+        last = self.pick("new", "p0", "first", "v", "row", "late", "box[0]", "i", "j", "box[1]", "d", "e", "g", "i")
         lines += [f"    return s, u, q, y, z, w, m, f32, b, k, t, flag, {last}"]
         return "\n".join(lines) + "\n"
 

@@ -1,0 +1,178 @@
+"""Loops that end by what they compute: ``while``, ``break``, ``return``, ``raise`` and ``else``, recorded once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyop
+
+from .compare import equal
+
+
+def converges(x):
+    err = 1.0
+    count = 0
+    while err > 1e-10 and count < 50:
+        y = 0.5 * (x + 2.0 / x)
+        err = np.abs(y - x).max()
+        x = y
+        count += 1
+    return x, count
+
+
+def breaks(x):
+    for k in range(100):  # noqa: B007
+        y = 0.5 * (x + 2.0 / x)
+        err = np.abs(y - x).max()
+        x = y
+        if err < 1e-12:
+            break
+    else:
+        k = -1
+    return x, k, err
+
+
+def returns(x):
+    x = x + 0.0
+    for k in range(100):
+        y = 0.5 * (x + 2.0 / x)
+        if np.abs(y - x).max() < 1e-12:
+            return y, k
+        x = y
+    return x, -1
+
+
+def endless(x):
+    k = 0
+    while True:
+        y = 0.5 * (x + 2.0 / x)
+        k += 1
+        if np.abs(y - x).max() < 1e-12:
+            break
+        x = y
+    return y, k
+
+
+def inserted(x):
+    for i in range(1, len(x)):
+        key = x[i]
+        j = i - 1
+        while j >= 0 and x[j] > key:
+            x[j + 1] = x[j]
+            j -= 1
+        x[j + 1] = key
+    return x * 2
+
+
+def first_smaller(x):
+    count = 0
+    for i in range(len(x)):
+        for j in range(i):
+            if x[j] > x[i]:
+                count += 1
+                break
+        else:
+            count += 10
+    return count
+
+
+def bubbles(x):
+    n = len(x)
+    while True:
+        swapped = False
+        for i in range(n - 1):
+            if x[i] > x[i + 1]:
+                x[i], x[i + 1] = x[i + 1], x[i]
+                swapped = True
+        if not swapped:
+            break
+    return x + 1
+
+
+def found_in_two(x):
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if x[i] * x[j] > 0.5:
+                return i, j
+    return -1, -1
+
+
+def raises(x):
+    for k in range(30):  # noqa: B007
+        x = x * 1.5
+        if x[0] > 1e4:
+            raise ValueError("too large")
+    return x, k
+
+
+LOOPS = [converges, breaks, returns, endless, inserted, first_smaller, bubbles, found_in_two, raises]
+
+
+def called(f, x):
+    try:
+        return f(x)
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("options", [{}, {"optimize": False}, {"threads": 2}], ids=str)
+@pytest.mark.parametrize("f", LOOPS)
+def test_bits(f, options):
+    compiled = pyop.compile(f, **options)
+    for seed in range(4):
+        plain, given = (np.random.default_rng(seed).uniform(0.01, 1.0, size=10) * (1 + 3 * seed) for _ in range(2))
+        wanted, found = called(f, plain), called(compiled, given)
+        assert equal(found, wanted)
+        assert given.tobytes() == plain.tobytes()
+
+
+@pytest.mark.parametrize("f", [f for f in LOOPS if f is not raises])
+def test_one_plan_does_for_all_numbers_of_iterations(f):
+    compiled = pyop.compile(f)
+    for scale in (1.0, 7.0, 1e3, 1e6):
+        compiled(np.random.default_rng(1).uniform(0.5, 1.0, size=10) * scale)
+    x = np.ones(10)
+    assert any(type(node.function).__name__ == "Loop" for node in compiled.plan_for(x).graph.nodes)
+
+
+@pytest.mark.parametrize("f", [converges, breaks, endless])
+def test_gradients(f):
+    x = np.random.default_rng(0).uniform(0.5, 2.0, size=4)
+
+    def loss(x):
+        return (f(x)[0] * np.arange(1.0, 5.0)).sum()
+
+    found = pyop.compile(pyop.grad(loss))(x)
+    step = 1e-6
+    for k in range(4):
+        e = np.eye(4)[k] * step
+        assert found[k] == pytest.approx((loss(x + e) - loss(x - e)) / (2 * step), abs=1e-6)
+
+
+def test_two_names_of_one_array_behind_the_loop():
+    def f(x):
+        x = x * 1.0
+        for _ in range(20):
+            y = x * 0.5
+            if y[0] < 0.1:
+                break
+            x = y
+        x += 1.0
+        return x, y
+
+    for start in (0.05, 1.0, 1e9):
+        assert equal(pyop.compile(f)(np.full(3, start)), f(np.full(3, start)))
+
+
+def test_what_no_iteration_has_bound_is_not_bound():
+    def f(x):
+        while x[0] > 1.0:
+            y = x * 0.5
+            x = y
+        return y
+
+    compiled = pyop.compile(f)
+    assert equal(compiled(np.full(2, 8.0)), f(np.full(2, 8.0)))
+    with pytest.raises(UnboundLocalError):
+        compiled(np.zeros(2))
