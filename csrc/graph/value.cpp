@@ -90,6 +90,13 @@ Py_hash_t value_hash(PyObject* self) {
     return static_cast<Py_hash_t>(address >> 4);
 }
 
+constexpr const char* kWrap =
+    "declare the function that needs numbers with pyop.op (or pyop.numpy_function), which calls it with arrays when "
+    "the graph runs";
+constexpr const char* kWrapOrStack =
+    "where np.array([...]) was to put Values together, write np.stack([...]); else declare the function that needs "
+    "numbers with pyop.op (or pyop.numpy_function), which calls it with arrays when the graph runs";
+
 PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* instead) {
     const Graph& graph = graph_of(as_value(self)->graph);
     if (graph.finished()) {
@@ -105,15 +112,10 @@ PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* i
     else
         refuse(PyExc_TypeError, "%s of %U was asked for, but a Value has no numbers until its graph runs: %s", what,
                text.get(), instead);
+    // Another library that asks for an array is to be named: it may be a node (fallback=True).
+    if (instead == kWrap) let_run_itself();
     return nullptr;
 }
-
-constexpr const char* kWrap =
-    "declare the function that needs numbers with pyop.op (or pyop.numpy_function), which calls it with arrays when "
-    "the graph runs";
-constexpr const char* kWrapOrStack =
-    "where np.array([...]) was to put Values together, write np.stack([...]); else declare the function that needs "
-    "numbers with pyop.op (or pyop.numpy_function), which calls it with arrays when the graph runs";
 
 // What a Value is known to be, as an array or a scalar, if the function under trace may go by it; None, or null with
 // the error set.

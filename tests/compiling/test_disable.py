@@ -47,7 +47,7 @@ def test_plans_stay_and_serve_again():
 
 
 def test_what_cannot_be_traced_runs():
-    f = pyop.compile(lambda x: float(x[1]) + 1.0)
+    f = pyop.compile(lambda x: 2.0 if type(x) is np.ndarray else 0.0)
     with pytest.raises(TypeError):
         f(X)
     with pyop.disable():

@@ -113,10 +113,15 @@ def test_control_flow_on_arrays_goes_its_way():
     assert absolute.cache_info().misses == 2
 
 
-def test_numbers_of_arrays_are_refused_with_advice():
+def test_where_numbers_of_arrays_are_asked_for_it_runs_itself_with_advice():
+    def f(x):
+        return x * float(x[0])
+
+    with pytest.warns(pyop.RetraceWarning, match=r"pyop\.op"):
+        same(pyop.compile(f)(np.full(2, 3.0)), f(np.full(2, 3.0)))
     with pytest.raises(TypeError, match=r"pyop\.op") as caught:
-        pyop.compile(lambda x: x * float(x[0]))(np.ones(2))
-    assert "pyop.compile traced lambda(x: float64[2]); an argument that decides" in caught.value.__notes__[0]
+        pyop.trace(f, "float64[2]")
+    assert "an argument that decides" in caught.value.__notes__[0]
 
 
 def test_named_sizes_make_one_plan():

@@ -9,7 +9,6 @@ from pyop.refusals import call_watched, refusal
 
 
 def test_a_caught_refusal_ends_the_trace():
-    @pyop.compile
     def f(x):
         try:
             scale = float(x[0])
@@ -18,8 +17,10 @@ def test_a_caught_refusal_ends_the_trace():
         return x * scale
 
     with pytest.raises(TypeError, match="no numbers until its graph runs") as caught:
-        f(np.array([2.0, 3.0]))
+        pyop.trace(f, "float64[2]")
     assert any("caught this error and went on" in note for note in caught.value.__notes__)
+    with pytest.warns(pyop.RetraceWarning, match="no numbers until its graph runs"):
+        np.testing.assert_array_equal(pyop.compile(f)(np.array([2.0, 3.0])), [4.0, 6.0])
 
 
 def test_an_error_that_took_the_place_of_a_refusal_is_the_users():

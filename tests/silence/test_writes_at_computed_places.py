@@ -211,5 +211,5 @@ def test_a_bound_that_is_none():
         y[x[0] :] = 0.0
         return y
 
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError), pytest.warns(pyop.RetraceWarning):
         pyop.compile(by_float)(np.ones(3))

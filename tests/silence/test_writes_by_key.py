@@ -421,12 +421,24 @@ def refused_list(x):
     return y
 
 
-@pytest.mark.parametrize("f", [refused_dates, refused_copy_or_view, refused_list, refused_nditer])
+@pytest.mark.parametrize("f", [refused_copy_or_view, refused_nditer])
 def test_refused_with_a_remedy(f):
     x = VECTOR.copy()
     with pytest.raises(TypeError, match=r"write `|np\.stack|copy first"):
         pyop.compile(f)(x)
     assert np.array_equal(x, VECTOR)
+
+
+@pytest.mark.parametrize("f", [refused_dates, refused_list])
+def test_runs_itself_with_a_remedy(f):
+    x = np.abs(VECTOR * 1000)
+    with pytest.raises(TypeError, match=r"np\.where|np\.stack"):
+        pyop.trace(f, x)
+    with pytest.warns(pyop.RetraceWarning, match=r"np\.where|np\.stack"):
+        got = attempt(pyop.compile(f), x)
+    want = attempt(f, x)
+    assert type(got) is type(want)
+    assert isinstance(want, ValueError) or np.array_equal(got, want)
 
 
 @pytest.mark.parametrize(("f", "x"), CASES, ids=IDS)

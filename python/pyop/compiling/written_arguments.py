@@ -54,10 +54,11 @@ def check_container(tree: Any, places: list[Place], leaves: list[Any], argument:
     found, structure = flatten(argument)
     if structure == tree and all(map(operator.is_, found, leaves)):
         return
-    raise refusal(
+    said = (
         f"{name} changes what its argument '{root(places[0].path)}' holds, and the caller's {type(argument).__name__} "
         "would stay as it is: make a new one, and return it"
     )
+    raise may_run_itself(refusal(said))
 
 
 def declare_writes(graph: Graph, lent: Lent, result: Any, name: str) -> Any:

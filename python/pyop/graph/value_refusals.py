@@ -45,12 +45,14 @@ def refuse(value: Any, what: str, entry: Name) -> NoReturn:
     why, remedy = _BY_SORT[entry.sort]
     # No AttributeError of an attribute: where a function asks hasattr(), NumPy's array has it.
     error = refusal(f"Value.{what}: {why}{entry.remedy.format(x='value') or remedy}")
-    raise may_run_itself(error) if entry.sort == "write" else error
+    raise error if entry.sort == "identity" else may_run_itself(error)
 
 
 def refuse_write(what: str, remedy: str) -> Exception:
     """The error of a write into a Value."""
-    return refusal(f"{what} at {Value._here()} writes into a symbolic array, which pyop does not follow: {remedy}")
+    return may_run_itself(
+        refusal(f"{what} at {Value._here()} writes into a symbolic array, which pyop does not follow: {remedy}")
+    )
 
 
 def __delitem__(self: Any, key: Any) -> None:
@@ -61,10 +63,11 @@ def __delitem__(self: Any, key: Any) -> None:
 def __format__(self: Any, spec: str) -> str:
     """The text of the Value itself; a format of numbers is an error."""
     if spec:
-        raise refusal(
+        said = (
             f"format {spec!r} needs a number, and {_NUMBERS}format what g.run(...) returns, or use a pyop.op with "
             "stateful=True, which is called with arrays"
         )
+        raise may_run_itself(refusal(said))
     return str(self)
 
 
