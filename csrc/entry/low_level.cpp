@@ -22,11 +22,13 @@ size_t elements(const std::deque<EntryArray>& arrays) {
     return n;
 }
 
-PYOP_COLD int wrong_number(const Entry& e, const char* what, size_t got, size_t want) {
+// What SciPy and the plan count differently. A pyop_status.
+PYOP_COLD int wrong_number(const Entry& e, PyObject* type, const char* format, size_t want, size_t got) {
+    const bool before = attached();
     const AttachScope scope;
     if (!scope) return failed_with(PYOP_SHUT_DOWN, "the plan was called with another number of values");
-    PyErr_Format(errors.input, "%R takes %zu numbers from C, but was called with %zu %s", e.plan, want, got, what);
-    return failed_with_error(attached());
+    PyErr_Format(type, format, e.plan, want, got);
+    return failed_with_error(before);
 }
 
 // The plan on numbers side by side. A pyop_status.
@@ -38,9 +40,9 @@ int call_packed(const Entry& e, const void* in, size_t n_in, void* out) {
         from[k] = at;
         at += e.inputs[k].told.bytes;
     }
-    if (const size_t bytes = n_in * sizeof(double);
-        PYOP_UNLIKELY(bytes != static_cast<size_t>(at - static_cast<const char*>(in))))
-        return wrong_number(e, "", n_in, elements(e.inputs));
+    if (PYOP_UNLIKELY(n_in * sizeof(double) != static_cast<size_t>(at - static_cast<const char*>(in))))
+        return wrong_number(e, errors.input, "%R takes %zu numbers from C, but was called with %zu", elements(e.inputs),
+                            n_in);
     char* there = static_cast<char*>(out);
     for (size_t k = 0; k < to.size(); ++k) {
         to[k] = there;
@@ -67,24 +69,17 @@ int filter(double* window, intptr_t n, double* result, void* data) {
 
 int line_filter(double* line, intptr_t n, double* result, intptr_t n_out, void* data) {
     const Entry& e = *static_cast<const Entry*>(data);
-    if (const size_t want = elements(e.outputs); PYOP_UNLIKELY(static_cast<size_t>(n_out) != want)) {
-        const AttachScope scope;
-        if (scope)
-            PyErr_Format(errors.output, "%R gives %zu numbers, but the line of the output has %zd", e.plan, want,
-                         static_cast<Py_ssize_t>(n_out));
-        return 0;
-    }
+    if (const size_t want = elements(e.outputs); PYOP_UNLIKELY(static_cast<size_t>(n_out) != want))
+        return wrong_number(e, errors.output, "%R gives %zu numbers, but the line of the output has %zu", want,
+                            static_cast<size_t>(n_out)) == PYOP_OK;
     return call_packed(e, line, static_cast<size_t>(n), result) == PYOP_OK;
 }
 
 int mapping(intptr_t* to, double* from, int n_to, int n_from, void* data) {
     const Entry& e = *static_cast<const Entry*>(data);
-    if (const size_t want = elements(e.outputs); PYOP_UNLIKELY(static_cast<size_t>(n_from) != want)) {
-        const AttachScope scope;
-        if (scope)
-            PyErr_Format(errors.output, "%R gives %zu coordinates, but the input has %d axes", e.plan, want, n_from);
-        return 0;
-    }
+    if (const size_t want = elements(e.outputs); PYOP_UNLIKELY(static_cast<size_t>(n_from) != want))
+        return wrong_number(e, errors.output, "%R gives %zu coordinates, but the input has %zu axes", want,
+                            static_cast<size_t>(n_from)) == PYOP_OK;
     return call_packed(e, to, static_cast<size_t>(n_to), from) == PYOP_OK;
 }
 
@@ -129,9 +124,9 @@ PyObject* low_level_new(PyObject* plan, PyObject* name) {
     if (e->inputs.empty() || !all_are(e->inputs, way->takes))
         return PyErr_Format(PyExc_TypeError, "%s hands over %s; declare the inputs of the plan so", way->name, takes);
     if (!all_are(e->outputs, NPY_DOUBLE) || elements(e->outputs) == 0 || (way->gives_one && elements(e->outputs) != 1))
-        return PyErr_Format(PyExc_TypeError, "%s wants %s of the plan; what it computes is another%s", way->name,
-                            way->gives_one ? "one float64" : "float64 only",
-                            "\n  return y.astype(np.float64), or np.float64(y)");
+        return PyErr_Format(PyExc_TypeError,
+                            "%s wants %s of the plan, which gives something else\n  return y.astype('float64')",
+                            way->name, way->gives_one ? "one float64" : "float64 only");
     PyObject* capsule = PyCapsule_New(reinterpret_cast<void*>(way->function), way->signature, drop_plan);
     if (!capsule) return nullptr;
     Py_INCREF(plan);
