@@ -6,6 +6,9 @@ set(PYOP_COLD_PLACES
     array/call/tree_layout.cpp
     array/contract/describe.cpp
     autograd/function_class.cpp
+    entry/entry.cpp
+    entry/entry_type.cpp
+    entry/failure.cpp
     graph/graph_type.cpp
     graph/passes/
     graph/value_in_place.cpp

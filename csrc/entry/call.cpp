@@ -135,18 +135,16 @@ const pyop_array* output(const pyop_plan* plan, size_t i) {
 
 }  // namespace
 
-int call_entry(const Entry& e, const void* const* in, void* const* out) {
+int call_entry(const Entry& e, const void* const* in, void* const* out) try {
     if (PYOP_LIKELY(e.native) && PYOP_LIKELY(!profiling())) {
-        try {
-            const int done = run_native(e, in, out);
-            if (PYOP_LIKELY(done > 0)) return PYOP_OK;
-            // Only a handler of a signal has set an error, on the thread that had the GIL before.
-            if (done < 0) return failed_with_error(true);
-        } catch (const std::bad_alloc&) {
-            return failed_with(PYOP_NO_MEMORY, "there is no memory left for the call of a plan");
-        }
+        const int done = run_native(e, in, out);
+        if (PYOP_LIKELY(done > 0)) return PYOP_OK;
+        // Only a handler of a signal has set an error, on the thread that had the GIL before.
+        if (done < 0) return failed_with_error(true);
     }
     return call_with_python(e, in, out);
+} catch (const std::bad_alloc&) {
+    return failed_for_memory();
 }
 
 const pyop_table entry_table = {PYOP_ENTRY_VERSION, sizeof(pyop_table), call,      message, raise,

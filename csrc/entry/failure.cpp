@@ -78,6 +78,11 @@ int failed_with(int status, const char* message) {
     return status;
 }
 
+int failed_for_memory() {
+    if (attached()) PyErr_NoMemory();
+    return failed_with(PYOP_NO_MEMORY, "there is no memory left for the call of a plan");
+}
+
 const char* failure_message() { return last_message; }
 
 int raise_failure() {

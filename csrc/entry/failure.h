@@ -15,6 +15,8 @@ int failed_with_error(bool attached_before);
 // Without Python. Returns `status`.
 int failed_with(int status, const char* message);
 
+int failed_for_memory();
+
 const char* failure_message();
 
 // Attached threads. -1 with the error set.

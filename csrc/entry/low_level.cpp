@@ -32,7 +32,7 @@ PYOP_COLD int wrong_number(const Entry& e, PyObject* type, const char* format, s
 }
 
 // The plan on numbers side by side. A pyop_status.
-int call_packed(const Entry& e, const void* in, size_t n_in, void* out) {
+int call_packed(const Entry& e, const void* in, size_t n_in, void* out) try {
     StackArray<const void*, 16> from(e.inputs.size());
     StackArray<void*, 16> to(e.outputs.size());
     const char* at = static_cast<const char*>(in);
@@ -49,6 +49,8 @@ int call_packed(const Entry& e, const void* in, size_t n_in, void* out) {
         there += e.outputs[k].told.bytes;
     }
     return call_entry(e, from.data(), to.data());
+} catch (const std::bad_alloc&) {
+    return failed_for_memory();
 }
 
 PYOP_COLD double no_number() {
