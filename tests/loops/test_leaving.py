@@ -176,3 +176,14 @@ def test_what_no_iteration_has_bound_is_not_bound():
     assert equal(compiled(np.full(2, 8.0)), f(np.full(2, 8.0)))
     with pytest.raises(UnboundLocalError):
         compiled(np.zeros(2))
+
+
+def test_a_function_that_looks_at_its_variables_has_those_that_it_was_written_with():
+    def f(x):
+        n = 0
+        while n < 20:
+            x = x * 1.01
+            n += 1
+        return x, len(dir())
+
+    assert pyop.compile(f)(np.ones(2))[1] == f(np.ones(2))[1] == 2

@@ -42,6 +42,8 @@ LOOP = "__pyop_loop"
 """The builtin of twins that makes the mark of a loop (`pyop.loops.leaving`)."""
 
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+# What shows the function which variables it has: here it has more.
+_SHOW_NAMES = frozenset(("locals", "dir", "vars", "eval", "exec", "_getframe", "currentframe", "stack"))
 _WORDS = ("while", "break", "return", "raise", "assert")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LONGEST = 2000  # lines of a function
@@ -58,7 +60,7 @@ def with_exits(code: CodeType) -> CodeType:
     >>> with_exits(f.__code__) is f.__code__
     True
     """
-    if code.co_flags & _GENERATORS or not jumps_back(code):
+    if code.co_flags & _GENERATORS or not jumps_back(code) or not _SHOW_NAMES.isdisjoint(code.co_names):
         return code
     try:
         return _rewritten(code) or code
