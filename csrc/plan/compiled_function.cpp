@@ -1,6 +1,9 @@
 // plan/compiled_function.cpp: a call: the most recent guard, a remembered one, or another trace.
 #include "plan/compiled_function.h"
 
+#include <optional>
+
+#include "array/loop/quiet.h"
 #include "graph/build.h"
 #include "plan/disabled.h"
 #include "plan/paths.h"
@@ -93,6 +96,11 @@ PyObject* run_on_leaves_new(const Guard& guard, PyObject* plan, PyObject* const*
 PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves, PyObject* out) {
     // The call may change what the function remembers.
     const Ref plan = guard.plan, finish = guard.finish;
+    std::optional<RaisingErrors> alert;
+    if (PYOP_UNLIKELY(guard.alert)) {
+        alert.emplace(guard.alert_underflow);
+        if (!*alert) return PyErr_NoMemory();
+    }
     Ref result = Ref::steal(guard.flat ? run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out)
                                        : run_on_leaves_new(guard, plan.get(), leaves.items.data(), out));
     if (!result || !finish) return result.release();
@@ -146,13 +154,16 @@ PyObject* run_itself(PyObject* self, const Guard& guard, const ReadCall& read) {
     return vectorcall_new(plainly.get(), given, 4);
 }
 
+// What `miss` may say beside 1 of a function that runs itself where its plan raises.
+constexpr int kAlert = 2, kAlertUnderflow = 4;
+
 // What `miss` says of a call that it has traced.
 struct Traced {
     PyObject *plan, *kinds, *trees, *keys, *finish, *readings, *outcomes = Py_None, *plainly = Py_None;  // borrowed
     int identity, rerun = 0;
 
     bool read(PyObject* made) {
-        return PyArg_ParseTuple(made, "OSO!O!OO!p|OOp", &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type, &keys,
+        return PyArg_ParseTuple(made, "OSO!O!OO!p|OOi", &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type, &keys,
                                 &finish, &PyTuple_Type, &readings, &identity, &outcomes, &plainly, &rerun);
     }
     bool itself() const { return plan == Py_None && outcomes == Py_None; }
@@ -231,8 +242,11 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     guard->kinds = Ref::borrow(traced.kinds);
     guard->itself = traced.plan == Py_None;
     guard->plainly = Ref::borrow(traced.plainly);
-    guard->rerun = traced.rerun;
-    guard->goes_on = traced.rerun || !path.outcomes.empty();
+    guard->rerun = traced.rerun != 0;
+    guard->alert = (traced.rerun & kAlert) != 0;
+    guard->alert_underflow = (traced.rerun & kAlertUnderflow) != 0;
+    if (guard->alert) guard->flat = guard->numbers = false;
+    guard->goes_on = guard->rerun || !path.outcomes.empty();
     guard->plan = std::move(path.plan);
     guard->finish = std::move(path.finish);
     guard->captured = std::move(path.captured);
@@ -283,12 +297,14 @@ PyObject* go_on(PyObject* self, std::shared_ptr<Guard> guard, const ReadCall& re
             if (same == 0) way = Way::Itself;
         }
         if (way == Way::Itself || writes_what_is_held(*guard, leaves)) return run_itself(self, *guard, read);
-        const QuietUntil quiet(leaving.at);
-        if (quiet.failed()) return nullptr;
+        std::optional<QuietUntil> quiet;  // where errors raise nothing is warned of
+        if (!guard->alert && quiet.emplace(leaving.at).failed()) return nullptr;
         PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
         if (result) return result;
     }
     if (!runs_after(*guard)) return nullptr;
+    // Where it happens again and again the plan is in vain.
+    if (guard->alert && PyErr_ExceptionMatches(PyExc_FloatingPointError) && ++guard->alarms >= 3) guard->itself = true;
     PyErr_Clear();
     return run_itself(self, *guard, read);
 }

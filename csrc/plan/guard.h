@@ -73,6 +73,9 @@ struct Guard {
     Ref finish;                    // makes the result of what the plan returns; null: it is the result
     bool itself = false;           // there is no plan: the function itself runs
     bool rerun = false;            // so it does where the plan raises: the function catches exceptions
+    bool alert = false;            // floating-point errors raise while the plan runs: the function sets np.errstate
+    bool alert_underflow = false;  // that one, too
+    int alarms = 0;                // how often one has
     bool goes_on = false;          // what the plan raises may not be the end: `rerun`, there are paths, or it writes
     Ref plainly;                   // runs the function itself where its arguments are declared, or with out=
     Ref kinds;                     // bytes: a LeafKind a leaf

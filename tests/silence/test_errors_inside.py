@@ -52,3 +52,81 @@ def test_the_function_itself_runs(f, fallback):
 def test_derivatives_of_it_are_refused(f):
     with pytest.raises(TypeError, match="acts while the function is traced"):
         pyop.compile(pyop.grad(lambda x: np.sum(f(x))))(np.ones(3))
+
+
+def quiet_part(x):
+    y = x * 1.0
+    with np.errstate(divide="ignore"):
+        y[1:] = 1.0 / y[:-1]
+    return np.log(x), y
+
+
+def loud_in_quiet(x):
+    with np.errstate(all="ignore"):
+        y = np.log(x)
+        with np.errstate(divide="warn"):
+            return y + 1.0 / x
+
+
+def underflow(x):
+    with np.errstate(under="warn"):
+        return x * 1e-300 * 1e-300
+
+
+def decided(x):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 1.0 / x if x[0] > 0 else np.sqrt(x)
+
+
+def in_a_loop(x):
+    for i in range(1, len(x)):
+        with np.errstate(divide="ignore"):
+            x[i] = 1.0 / x[i - 1]
+    return x
+
+
+STATES = [{}, {"all": "ignore"}, {"divide": "raise"}, {"under": "warn"}]
+
+
+@pytest.mark.parametrize("f", [quiet_part, loud_in_quiet, underflow, decided, in_a_loop])
+@pytest.mark.parametrize("options", [{}, {"optimize": False}, {"threads": 2}])
+def test_errors_are_ignored_where_the_function_says_so(f, options):
+    """The warnings of NumPy, whatever the caller says; and what he says is as it was after the call."""
+
+    def outcome(run, values, state):
+        x = np.array(values)
+        with warnings.catch_warnings(record=True) as told, np.errstate(**state):
+            warnings.simplefilter("always")
+            before = np.geterr()
+            try:
+                result = run(x)
+            except FloatingPointError as error:
+                result = str(error)
+            assert np.geterr() == before
+        return repr(result), x.tobytes(), [str(w.message) for w in told]
+
+    for state in STATES:
+        compiled = pyop.compile(f, **options)
+        for values in ([1.0] * 9, [0.0, 1.0] * 5, [-1.0, 0.0, 2.0] * 3, [1.0, 0.0] * 5, [2.0] * 9, [0.0] * 9):
+            want, got = outcome(f, values, state), outcome(compiled, values, state)
+            assert got[1:] == want[1:], (state, values)
+            if not want[0].startswith("'"):
+                assert got[0] == want[0], (state, values)
+
+
+def test_what_raises_no_error_is_a_plan():
+    traced = []
+
+    def f(x):
+        traced.append(1)
+        with np.errstate(divide="ignore"):
+            return 1.0 / x
+
+    compiled = pyop.compile(f)
+    for k in range(1, 5):
+        compiled(np.full(4, float(k)))
+    before = len(traced)
+    compiled(np.ones(4))
+    assert len(traced) == before
+    compiled(np.zeros(4))
+    assert len(traced) == before + 1

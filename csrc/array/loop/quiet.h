@@ -1,4 +1,5 @@
-// array/loop/quiet.h: NumPy told to keep quiet about floating-point errors, while pyop tries something out.
+// array/loop/quiet.h: NumPy told to keep quiet about floating-point errors, while pyop tries something out; or to
+// raise.
 #pragma once
 
 #include "runtime/errors.h"
@@ -9,15 +10,7 @@ namespace pyop {
 // np.errstate(all="ignore") for a block. Attached threads; an error pending at the end stays pending.
 class QuietErrors {
   public:
-    QuietErrors() {
-        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
-        Ref type = numpy ? Ref::steal(PyObject_GetAttrString(numpy.get(), "errstate")) : Ref();
-        Ref no_arguments = Ref::steal(PyTuple_New(0));
-        Ref how = Ref::steal(Py_BuildValue("{ss}", "all", "ignore"));
-        if (type && no_arguments && how) state_ = Ref::steal(PyObject_Call(type.get(), no_arguments.get(), how.get()));
-        if (state_ && !Ref::steal(PyObject_CallMethod(state_.get(), "__enter__", nullptr))) state_ = Ref();
-        if (!state_) PyErr_Clear();
-    }
+    QuietErrors() : QuietErrors(Ref::steal(Py_BuildValue("{ss}", "all", "ignore"))) {}
     ~QuietErrors() {
         if (!state_) return;
         const SavedError saved;
@@ -28,8 +21,27 @@ class QuietErrors {
 
     explicit operator bool() const { return static_cast<bool>(state_); }
 
+  protected:
+    explicit QuietErrors(const Ref& how) {
+        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+        Ref type = numpy ? Ref::steal(PyObject_GetAttrString(numpy.get(), "errstate")) : Ref();
+        Ref no_arguments = Ref::steal(PyTuple_New(0));
+        if (type && no_arguments && how) state_ = Ref::steal(PyObject_Call(type.get(), no_arguments.get(), how.get()));
+        if (state_ && !Ref::steal(PyObject_CallMethod(state_.get(), "__enter__", nullptr))) state_ = Ref();
+        if (!state_) PyErr_Clear();
+    }
+
   private:
     Ref state_;
+};
+
+// All errors raise, underflow only if that is asked for.
+class RaisingErrors : public QuietErrors {
+  public:
+    explicit RaisingErrors(bool underflow)
+        : QuietErrors(underflow ? Ref::steal(Py_BuildValue("{ss}", "all", "raise"))
+                                : Ref::steal(Py_BuildValue("{ssssss}", "divide", "raise", "over", "raise", "invalid",
+                                                           "raise"))) {}
 };
 
 }  // namespace pyop

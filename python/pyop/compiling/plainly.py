@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..graph.deciding import RunItself, guard_lines
+from ..graph.deciding import RunItself, guard_lines, has_effects
 from ..graph.graph import Graph
 from ..refusals import runs_itself
 from .arguments import Argument, input_name
 
-__all__ = ["MOST_NODES", "MOST_PATHS", "WRITE_INSTEAD", "Plainly", "check_paths", "is_to_run_itself"]
+__all__ = [
+    "MOST_NODES",
+    "MOST_PATHS",
+    "WRITE_INSTEAD",
+    "Plainly",
+    "check_error_state",
+    "check_paths",
+    "is_to_run_itself",
+]
 
 # Beyond so many paths of one kind of call, or so many nodes in them, the function itself runs.
 MOST_PATHS = 16
@@ -58,6 +66,12 @@ def check_paths(paths: tuple[Any, ...], calls: int) -> None:
     raise RunItself(
         f"decides by the contents of arrays at {', '.join([*lines][:3])}, and has gone {len(paths)} ways so far"
     )
+
+
+def check_error_state(sets_it: int, plan: Any) -> None:
+    """End the trace of a function that sets np.errstate if what raises in its plan may not be done again."""
+    if sets_it and has_effects(plan.graph):
+        raise RunItself("sets np.errstate, and calls stateful ops")
 
 
 class Plainly:

@@ -22,7 +22,7 @@ from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_
 from ..refusals import note_call, was_refused
 from ..tracing.captured import Watch
 from ..tracing.code import facts, jumps_back
-from ..tracing.error_checks import catches_exceptions, refuse_error_handling
+from ..tracing.error_checks import catches_exceptions, refuse_error_handling, sets_error_state
 from ..tracing.functions import functions_of
 from ..tracing.identity import compares_objects
 from ..tracing.own import Own
@@ -31,7 +31,7 @@ from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
 from .options import Options, compiled
-from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_paths, is_to_run_itself
+from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_error_state, check_paths, is_to_run_itself
 from .results import Apart, Both, declare_outputs, merges_copies
 from .retrace import History, RetraceWarning, tell
 from .unused_arguments import signature, unread
@@ -60,6 +60,7 @@ class Tracer:
         self.by_twins = False  # whether the last trace was one of twins
         self.told = False  # that the function itself runs
         self.calls: Any = None  # of other libraries, if they are nodes
+        self.alert = 0  # how its plan runs if it sets np.errstate: kAlert of compiled_function.cpp
         self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
@@ -103,6 +104,7 @@ class Tracer:
             if paths is not None:
                 check_paths(paths, function._counts()[0])
             plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
+            check_error_state(self.alert, plan)
         except RunItself as reason:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             if reason.leaf is None:
@@ -113,10 +115,10 @@ class Tracer:
         if paths is None:
             self._count(function, arguments, places, specialised, read)
         # What it has read beside is no more than the function itself.
-        simple = not (self.identity or specialised or finish is not None or outcomes)
+        simple = not (self.identity or specialised or finish is not None or outcomes or self.catches or self.alert)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
-        rerun = (self.catches or self.calls is not None) and not has_effects(plan.graph)
+        rerun = self.alert or int((self.catches or self.calls is not None) and not has_effects(plan.graph))
         return plan, kinds, trees, keys, finish, read, self.identity, outcomes, plainly, rerun
 
     def _tell(self, reason: RunItself) -> None:
@@ -287,6 +289,7 @@ class Tracer:
         refuse_exact_types(self.fn, functions)
         refuse_error_handling(self.fn, functions)
         self.catches = catches_exceptions(functions)
+        self.alert = sets_error_state(functions)
         if compares_objects(functions):
             self.identity = True
             held = {id(place.owner) for place in watch.places if type(place) is Array}

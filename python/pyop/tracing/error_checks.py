@@ -15,7 +15,7 @@ from ..refusals import may_run_itself
 from .code import codes, facts, has_instruction
 from .functions import functions_of
 
-__all__ = ["catches_exceptions", "refuse_error_handling"]
+__all__ = ["catches_exceptions", "refuse_error_handling", "sets_error_state"]
 
 
 def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionType] | None = None) -> None:
@@ -58,6 +58,25 @@ def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
     (True, False)
     """
     return any(has_instruction(part, "PUSH_EXC_INFO") for f in functions for part in codes(f.__code__))
+
+
+def sets_error_state(functions: Iterable[FunctionType]) -> int:
+    """Whether one of the functions sets ``np.errstate``, which a plan knows nothing of: 2, or 6 if it names underflow.
+
+    Such a plan runs with floating-point errors raising, and where one does the function itself runs.
+
+    >>> from pyop.tracing.error_checks import sets_error_state
+    >>> def f(x):
+    ...     with np.errstate(divide="ignore"):
+    ...         return 1 / x
+    >>> sets_error_state([f]), sets_error_state([sets_error_state])
+    (2, 0)
+    """
+    found = 0
+    for function in functions:
+        if "errstate" in facts(function.__code__).names:
+            found |= 2 | (4 if facts(function.__code__).texts & {"all", "under"} else 0)
+    return found
 
 
 @lru_cache(maxsize=1024)
