@@ -149,7 +149,7 @@ def outcome(f: Callable[..., Any], args: list[Any], errstate: dict[str, str]) ->
         warnings.simplefilter("always")
         try:
             result: Any = f(*given)
-        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+        except (ArithmeticError, IndexError, TypeError, ValueError, np.linalg.LinAlgError) as error:
             result = type(error).__name__
     return result, given, {str(w.message) for w in said if issubclass(w.category, RuntimeWarning)}
 
@@ -164,7 +164,11 @@ def function(seed: int) -> tuple[Callable[..., Any], str]:
 def difference(seed: int, tapes: list[int] | None = None) -> str | None:
     """How the compiled program differs from the program, in words; None if it does not."""
     f, source = function(seed)
-    args = arguments(seed)
+    return compared(f, source, arguments(seed), seed, tapes)
+
+
+def compared(f: Callable[..., Any], source: str, args: list[Any], seed: int, tapes: list[int] | None) -> str | None:
+    """How a compiled function differs, with a tape and without, from the function; `tapes` counts those with one."""
     rng = random.Random(seed)
     states = [{}, {"all": "ignore"}, {"all": "warn"}, {"under": "warn"}, {"all": "raise"}]
     with warnings.catch_warnings():
@@ -205,7 +209,8 @@ def _said(what: str, args: list[Any], source: str, *sides: Any) -> str:
     return "\n".join([what, str(dtypes), source, *[str(side)[:1500] for side in sides]])
 
 
-def main() -> None:
+def run(difference: Callable[[int, list[int]], str | None]) -> None:
+    """As many programs as the command says."""
     first, count = map(int, sys.argv[1:3])
     wrong, tapes = 0, [0, 0]
     brief = len(sys.argv) > 3
@@ -215,6 +220,10 @@ def main() -> None:
             wrong += 1
             print(found.splitlines()[0] if brief and " plan " in found else found, flush=True)
     print(f"{wrong} of {count} differ, {tapes[0]} ran on a tape, {tapes[1]} without a plan")
+
+
+def main() -> None:
+    run(difference)
 
 
 if __name__ == "__main__":

@@ -152,6 +152,31 @@ int CoreLoop::repeat(const Shape& s, char* const* operands) const {
     }
 }
 
+bool CoreLoop::make_ready(PyObject* const* inputs, Ready& ready) const {
+    Shape s;
+    if (!lay_out(inputs, s) || s.outer > 0) return false;
+    const int n_in = loop_.n_inputs(), n = n_in + loop_.n_outputs();
+    for (int i = n_in; i < n; ++i) {
+        std::vector<npy_intp>& shape = ready.shapes.emplace_back();
+        for (const int c : core_[i])
+            if (!s.lacks[c]) shape.push_back(s.sizes[1 + c]);
+        // As run() finds them in a new array.
+        npy_intp step = PyDataType_ELSIZE(loop_.dtype(i));
+        std::vector<npy_intp> strides(core_[i].size());
+        for (size_t d = core_[i].size(); d-- > 0;) {
+            const int c = core_[i][d];
+            strides[d] = s.lacks[c] || s.sizes[1 + c] == 1 ? 0 : step;
+            if (!s.lacks[c]) step *= s.sizes[1 + c];
+        }
+        for (const npy_intp stride : strides) s.core_strides[s.n_core_strides++] = stride;
+    }
+    ready.sizes.assign(s.sizes, s.sizes + 1 + n_sizes_);
+    ready.sizes[0] = 1;
+    ready.strides.assign(static_cast<size_t>(n), 0);
+    ready.strides.insert(ready.strides.end(), s.core_strides, s.core_strides + s.n_core_strides);
+    return true;
+}
+
 int CoreLoop::run(PyObject* const* inputs, PyObject** results, Errors errors) const {
     Shape s;
     if (!lay_out(inputs, s)) return 0;

@@ -29,6 +29,15 @@ class CoreLoop {
     // releases the GIL for large work.
     int run(PyObject* const* inputs, PyObject** results, Errors errors) const;
 
+    // A call whose operands lie as always: sizes and strides for the loop, and the shapes of the results.
+    struct Ready {
+        std::vector<npy_intp> sizes, strides;
+        std::vector<std::vector<npy_intp>> shapes;
+    };
+    // False where there is more to it than one call of the loop. Of `inputs` only the layout is read.
+    bool make_ready(PyObject* const* inputs, Ready& ready) const;
+    const StridedLoop& loop() const { return loop_; }
+
   private:
     static constexpr int kMaxDims = 8;    // of an operand
     static constexpr int kMaxSizes = 6;   // distinct core dimensions

@@ -51,6 +51,8 @@ class LoopGroup final : public NativeStep {
 
     static constexpr size_t kMaxOperands = 8;
 
+    bool record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const;
+
     struct Operation {
         Kernel kernel;  // or
         const StridedLoop* loop;

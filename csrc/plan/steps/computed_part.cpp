@@ -48,8 +48,11 @@ class ComputedPart final : public NativeStep {
         return results[0] ? 1 : -1;
     }
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
-        return places && inputs[source].dtype == dtype &&
-               tape.load(inputs[source], *places, key_.own(), inputs, results[0], &key_.inputs());
+        const TapeValue& x = inputs[source];
+        if (x.dtype != dtype) return false;
+        if (places && x.kind == TapeValue::Array)
+            return tape.load(x, *places, key_.own(), inputs, results[0], &key_.inputs());
+        return tape.part(x, {recipe}, key_.own(), inputs, &key_.inputs(), results[0]);
     }
     std::string describe(size_t) const override {
         return copies ? "copies what lies at a computed place" : "view, between computed bounds";

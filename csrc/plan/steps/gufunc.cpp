@@ -1,7 +1,11 @@
 // plan/steps/gufunc.cpp: ufuncs with core dimensions, and the functions of linalg that wrap one, as native steps.
+#include <cfenv>
+
 #include "array/loop/core_loop.h"
+#include "array/loop/fp_flags.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
@@ -28,6 +32,27 @@ constexpr Named<Wrapped> kWrapped[] = {
     {"linalg.slogdet", {"slogdet", nullptr, 1, CoreLoop::Errors::All}},
 };
 
+// As CoreLoop::run, in memory that is there. Flags stay raised for whoever runs the tape, but those of a loop that
+// says by "invalid" that it failed: NumPy looks at no others.
+template <bool invalid_only>
+bool call_core(const TapeCall& call, TapeCell* r, TapeJournal&) {
+    char* data[StridedLoop::kMaxOperands];
+    for (size_t k = 0; k < call.places.size(); ++k) data[k] = call.places[k].find(r);
+    const int before = all_fp_errors();
+    if (PYOP_UNLIKELY(before != 0)) clear_all_fp_errors();
+    const int status = call.loop->call_with_core(data, call.sizes.data(), call.strides.data());
+    bool failed = status < 0;
+    if (const int raised = invalid_only || call.loop->ignores_flags() ? all_fp_errors() : 0;
+        PYOP_UNLIKELY(raised != 0)) {
+        clear_all_fp_errors();
+        failed |= (raised & FE_INVALID) && !call.loop->ignores_flags();
+    }
+    if (PYOP_UNLIKELY(before != 0)) std::feraiseexcept(before);
+    if (PYOP_LIKELY(!failed && !PyErr_Occurred())) return true;
+    PyErr_Clear();
+    return false;
+}
+
 class GufuncStep final : public NativeStep {
   public:
     using NativeStep::NativeStep;
@@ -45,6 +70,40 @@ class GufuncStep final : public NativeStep {
                 return vector_loop.run(arguments, results, errors);
         }
         return loop.run(arguments, results, errors);
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        if (!tape.with_blocks()) return false;
+        TapeCall call;
+        Ref arguments[StridedLoop::kMaxOperands];
+        PyObject* given[StridedLoop::kMaxOperands];
+        const auto n_in = static_cast<size_t>(loop.n_inputs());
+        for (size_t i = 0; i < n_in; ++i) {
+            const TapeValue& x = inputs[places[i]];
+            if (x.kind != TapeValue::Block || !tape.readable(x) || x.ndim < least_ndim) return false;
+            arguments[i] = TapeBuilder::stand_in(x);
+            if (!arguments[i]) {
+                PyErr_Clear();
+                return false;
+            }
+            given[i] = arguments[i].get();
+            call.places.push_back(TapeBuilder::place_of(x));
+        }
+        const bool vector = has_vector && PyArray_NDIM(as_array(given[n_in - 1])) == 1;
+        const CoreLoop& used = vector ? vector_loop : loop;
+        CoreLoop::Ready ready;
+        if (!used.make_ready(given, ready)) return false;
+        for (size_t k = 0; k < ready.shapes.size(); ++k) {
+            PyArray_Descr* dtype = used.loop().dtype(static_cast<int>(n_in + k));
+            const std::vector<npy_intp>& shape = ready.shapes[k];
+            results[k] = tape.block_new(dtype, static_cast<int>(shape.size()), shape.data());
+            if (results[k].kind == TapeValue::None) return false;
+            call.places.push_back(TapeBuilder::place_of(results[k]));
+        }
+        call.loop = &used.loop();
+        call.sizes = std::move(ready.sizes);
+        call.strides = std::move(ready.strides);
+        call.block = errors == CoreLoop::Errors::Invalid ? call_core<true> : call_core<false>;
+        return tape.call_block(std::move(call));
     }
     std::string describe(size_t) const override { return text; }
 

@@ -74,9 +74,12 @@ class StoreStep final : public NativeStep {
     }
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
         const TapeValue element = value.input < 0 ? tape.constant(value.constant, dtype) : inputs[value.input];
-        if (inputs[source].kind != TapeValue::Array || inputs[source].dtype != dtype) return false;
-        if (index >= 0) return tape.store(inputs[source], inputs[index], element, results[0]);
-        return places && tape.store(inputs[source], *places, key.own(), inputs, element, results[0], &key.inputs());
+        const TapeValue& x = inputs[source];
+        if (x.dtype != dtype) return false;
+        if (x.kind == TapeValue::Array && index >= 0) return tape.store(x, inputs[index], element, results[0]);
+        if (x.kind == TapeValue::Array && places && element.kind == TapeValue::Number)
+            return tape.store(x, *places, key.own(), inputs, element, results[0], &key.inputs());
+        return tape.store_part(x, views, key.own(), inputs, &key.inputs(), element, results[0]);
     }
     std::string describe(size_t) const override { return "writes a part"; }
     bool may_overwrite() const override { return true; }

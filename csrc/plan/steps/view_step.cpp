@@ -143,7 +143,15 @@ bool ViewStep::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* res
         results[0] = inputs[view_.input];
         return true;
     }
-    return places_ && tape.load(inputs[view_.input], *places_, view_.sizes, inputs, results[0]);
+    const TapeValue& base = inputs[view_.input];
+    if (places_ && base.kind == TapeValue::Array) return tape.load(base, *places_, view_.sizes, inputs, results[0]);
+    if (!tape.with_blocks()) return false;
+    for (size_t k = 0; k < view_.recipes.size(); ++k) {
+        std::vector<ViewRecipe> way = before_;
+        way.push_back(view_.recipes[k]);
+        if (!tape.part(base, way, view_.sizes, inputs, nullptr, results[k])) return false;
+    }
+    return true;
 }
 
 std::string ViewStep::describe(size_t member) const {

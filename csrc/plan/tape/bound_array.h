@@ -15,11 +15,17 @@ inline bool fits_tape(PyObject* given, const TapeValue& value) {
     return PyArray_DESCR(a) == value.dtype && PyArray_NDIM(a) == value.ndim && PyArray_ISALIGNED(a);
 }
 
+// Whether it has the shape that is known, and lies in C order.
+inline bool lies_in_order(PyObject* given, const TapeValue& value) {
+    PyArrayObject* a = as_array(given);
+    return PyArray_IS_C_CONTIGUOUS(a) && PyArray_CompareLists(PyArray_DIMS(a), value.dims.data(), value.ndim);
+}
+
 inline void bind_to_tape(PyObject* given, const TapeValue& value, TapeCell* cells) {
     PyArrayObject* a = as_array(given);
     TapeCell* cell = cells + value.cell;
-    if (value.kind == TapeValue::Number) {
-        std::memcpy(cell, PyArray_DATA(a), static_cast<size_t>(PyDataType_ELSIZE(value.dtype)));
+    if (value.kind != TapeValue::Array) {
+        std::memcpy(cell, PyArray_DATA(a), static_cast<size_t>(value.size() * PyDataType_ELSIZE(value.dtype)));
         return;
     }
     cell++->data = PyArray_BYTES(a);

@@ -341,6 +341,12 @@ do_Element:
         r[at->a].data = r[at->b].data + i * axis[1].I64;
         PYOP_NEXT;
     }
+do_Address:
+    r[at->a].data = reinterpret_cast<char*>(r + at->b) + at->number;
+    PYOP_NEXT;
+do_Advance:
+    r[at->a].data = r[at->b].data + at->number;
+    PYOP_NEXT;
 #define PYOP_FETCH(size)                                          \
     do_Fetch##size : std::memcpy(&r[at->a], r[at->b].data, size); \
     PYOP_NEXT;
@@ -366,6 +372,18 @@ do_Put16:
 do_CallKernel:
 do_CallLoop:
     if (__builtin_expect(!call_loop(*at->call, r), 0)) return TapeEnd::Left;
+    PYOP_NEXT;
+do_CallKernelOnBlock:
+    {
+        const TapeCall& call = *at->call;
+        char* data[8];
+        for (size_t k = 0; k < call.places.size(); ++k) data[k] = call.places[k].find(r);
+        call.kernel(data, call.n);
+        PYOP_NEXT;
+    }
+do_CallOnBlock:
+    if (__builtin_expect(!at->call->block(*at->call, r, journal), 0)) return TapeEnd::Left;
+    until_look -= until_look > kBlockLook ? kBlockLook : 0;
     PYOP_NEXT;
 do_Compute:
     if (__builtin_expect(!at->call->function(at->call->self, &r[at->b], &r[at->c], &r[at->a]), 0)) return TapeEnd::Left;

@@ -21,7 +21,13 @@ uint64_t trips(npy_intp i, npy_intp end, npy_intp step) {
 }  // namespace
 
 std::unique_ptr<LoopTape> LoopTape::make(const Program& body, const Program* test, size_t n_carried, npy_intp step) {
-    TapeBuilder builder;
+    // Elements of arrays are best read and written where they lie: blocks are for what cannot do with them.
+    std::unique_ptr<LoopTape> made = make(TapeBuilder(false), body, test, n_carried, step);
+    return made ? std::move(made) : make(TapeBuilder(true), body, test, n_carried, step);
+}
+
+std::unique_ptr<LoopTape> LoopTape::make(TapeBuilder builder, const Program& body, const Program* test,
+                                         size_t n_carried, npy_intp step) {
     auto made = std::make_unique<LoopTape>();
     PyArray_Descr* const intp = PyArray_DescrFromType(NPY_INTP);  // lives for ever
     Py_DECREF(intp);
@@ -30,7 +36,11 @@ std::unique_ptr<LoopTape> LoopTape::make(const Program& body, const Program* tes
         const Feed& feed = body.feeds[k];
         TapeValue value;
         if (feed.dtype && feed.ndim == 0) value = builder.number_new(feed.dtype);
-        if (feed.dtype && feed.ndim > 0) value = builder.array_new(feed.dtype, feed.ndim, k <= n_carried);
+        const bool shaped = builder.with_blocks() && feed.ndim > 0 && feed.ndim <= TapeValue::kAxes &&
+                            std::all_of(feed.dims.begin(), feed.dims.end(), [](npy_intp n) { return n >= 0; });
+        if (feed.dtype && shaped) value = builder.block_new(feed.dtype, feed.ndim, feed.dims.data());
+        if (feed.dtype && feed.ndim > 0 && value.kind == TapeValue::None)
+            value = builder.array_new(feed.dtype, feed.ndim, k <= n_carried, shaped ? feed.dims.data() : nullptr);
         // What nobody reads may be anything.
         if (value.kind == TapeValue::None && (k <= n_carried || feed.slot != kNoSlot)) return nullptr;
         feeds.push_back(value);
@@ -43,12 +53,24 @@ std::unique_ptr<LoopTape> LoopTape::make(const Program& body, const Program* tes
         builder.jump_here(stop);
         builder.emit(TapeOp::Stop, 0, 0, 0);
     }
-    for (const TapeValue& value : feeds)
-        made->bound_.push_back({value, value.kind == TapeValue::Array && builder.was_written(value)});
+    for (const TapeValue& value : feeds) {
+        const bool array = value.kind == TapeValue::Array;
+        made->bound_.push_back({value, array && builder.was_written(value),
+                                value.kind == TapeValue::Block || (array && builder.relies_on(value))});
+    }
     made->n_carried_ = n_carried;
+    for (size_t k = 1; k <= n_carried; ++k) {
+        const TapeValue& value = feeds[k];
+        if (value.kind == TapeValue::Array) continue;
+        const auto bytes = static_cast<size_t>(value.size() * PyDataType_ELSIZE(value.dtype));
+        made->kept_.emplace_back(value.cell, (bytes + sizeof(TapeCell) - 1) / sizeof(TapeCell));
+        made->n_kept_ += made->kept_.back().second;
+    }
     made->step_ = step;
     made->tape_ = builder.finish();
-    return made;
+    // Each run begins with a copy of the cells.
+    constexpr size_t kMostCells = 1 << 13;
+    return made->tape_.cells.size() > kMostCells && builder.with_blocks() ? nullptr : std::move(made);
 }
 
 bool LoopTape::bind(PyObject* const* feeds, TapeCell* cells) const {
@@ -56,25 +78,39 @@ bool LoopTape::bind(PyObject* const* feeds, TapeCell* cells) const {
         const TapeValue& value = bound_[k].value;
         if (value.kind == TapeValue::None) continue;
         if (!fits_tape(feeds[k], value)) return false;
+        if (bound_[k].in_order && !lies_in_order(feeds[k], value)) return false;
         if (bound_[k].written && !PyArray_ISWRITEABLE(as_array(feeds[k]))) return false;
         bind_to_tape(feeds[k], value, cells);
     }
     return true;
 }
 
-// What is carried on as a number, in an array of its own.
+// What is carried on as a number or a block, in an array of its own.
 int LoopTape::hand_over(PyObject** feeds, const TapeCell* cells) const {
     for (size_t k = 1; k <= n_carried_; ++k) {
         const TapeValue& value = bound_[k].value;
-        if (value.kind != TapeValue::Number) continue;
+        if (value.kind == TapeValue::Array) continue;
         PyArray_Descr* const dtype = value.dtype;
         Py_INCREF(dtype);
-        PyObject* made = PyArray_NewFromDescr(&PyArray_Type, dtype, 0, nullptr, nullptr, nullptr, 0, nullptr);
+        PyObject* made =
+            PyArray_NewFromDescr(&PyArray_Type, dtype, value.ndim, value.dims.data(), nullptr, nullptr, 0, nullptr);
         if (!made) return -1;
-        std::memcpy(PyArray_DATA(as_array(made)), cells + value.cell, static_cast<size_t>(PyDataType_ELSIZE(dtype)));
+        std::memcpy(PyArray_DATA(as_array(made)), cells + value.cell,
+                    static_cast<size_t>(value.size() * PyDataType_ELSIZE(dtype)));
         Py_XSETREF(feeds[k], made);
     }
     return 0;
+}
+
+void LoopTape::keep(const TapeCell* cells, TapeCell* before) const {
+    for (const auto& [cell, n] : kept_) before = std::copy_n(cells + cell, n, before);
+}
+
+void LoopTape::put_back(const TapeCell* before, TapeCell* cells) const {
+    for (const auto& [cell, n] : kept_) {
+        std::copy_n(before, n, cells + cell);
+        before += n;
+    }
 }
 
 LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) const {
@@ -82,15 +118,7 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
     TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
     std::copy(tape_.cells.begin(), tape_.cells.end(), cells);
     if (!bind(feeds, cells)) return Outcome::Left;
-    StackArray<uint16_t, 32> kept(2 * n_carried_);  // cells of numbers
-    size_t n_kept = 0;
-    for (size_t k = 1; k <= n_carried_; ++k) {
-        const TapeValue& value = bound_[k].value;
-        if (value.kind != TapeValue::Number) continue;
-        kept[n_kept++] = value.cell;
-        if (PyDataType_ELSIZE(value.dtype) > 8) kept[n_kept++] = static_cast<uint16_t>(value.cell + 1);
-    }
-    StackArray<TapeCell, 32> before(n_kept);
+    StackArray<TapeCell, 64> before(n_kept_);
     TapeJournal journal;
     unsigned until_look = kUntilLook;
     int ignored = 0;
@@ -99,7 +127,7 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
     number.I64 = i;
     for (uint64_t left = trips(i, end, step_); left > 0;) {
         const uint64_t stretch = std::min<uint64_t>(left, kStretch);
-        for (size_t k = 0; k < n_kept; ++k) before[k] = cells[kept[k]];
+        keep(cells, before.data());
         journal.mark();
         cells[left_].U64 = stretch;
         TapeEnd end_of_stretch = interpret(tape_.code.data(), cells, journal, until_look);
@@ -111,7 +139,7 @@ LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) con
         }
         if (PYOP_UNLIKELY(end_of_stretch == TapeEnd::Left)) {
             journal.undo();
-            for (size_t k = 0; k < n_kept; ++k) cells[kept[k]] = before[k];
+            put_back(before.data(), cells);
             return hand_over(feeds, cells) < 0 ? Outcome::Failed : Outcome::Left;
         }
         i = number.I64;

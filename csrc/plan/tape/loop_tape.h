@@ -34,13 +34,20 @@ class LoopTape {
     struct Bound {
         TapeValue value;
         bool written = false;
+        bool in_order = false;  // of the shape that is known, in C order
     };
+    static std::unique_ptr<LoopTape> make(TapeBuilder builder, const Program& body, const Program* test,
+                                          size_t n_carried, npy_intp step);
+    void keep(const TapeCell* cells, TapeCell* before) const;
+    void put_back(const TapeCell* before, TapeCell* cells) const;
     bool bind(PyObject* const* feeds, TapeCell* cells) const;
     int hand_over(PyObject** feeds, const TapeCell* cells) const;
 
     Tape tape_;
     std::vector<Bound> bound_;  // by feed
     size_t n_carried_ = 0;
+    std::vector<std::pair<uint16_t, size_t>> kept_;  // cells of what is carried: the first, and how many
+    size_t n_kept_ = 0;
     npy_intp step_ = 1;
     uint16_t left_ = 0;  // the cell with the number of iterations
 };

@@ -46,6 +46,8 @@ bool divide_integers(TapeBuilder& tape, const std::string& name, const TapeValue
 }  // namespace
 
 bool LoopGroup::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const {
+    for (size_t k = 0; tape.with_blocks() && k < n_externals_; ++k)
+        if (inputs[k].kind == TapeValue::Block) return record_blocks(tape, inputs, results);
     if (!reductions_.empty() || cast_) return false;
     std::vector<TapeValue> values(plain_.streams.size());
     for (size_t k = 0; k < values.size(); ++k) {

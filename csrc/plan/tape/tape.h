@@ -51,9 +51,25 @@ enum class TapeOp : uint16_t {
 #undef X
 };
 
-// A call of a kernel or of one of NumPy's loops for one element, or of a step for one number.
+class TapeJournal;
+
+// Where a run finds a block (tape_builder.h): in its cells, behind an address in one of them, or where it always is.
+struct TapePlace {
+    enum How : uint8_t { Frame, Pointer, Known } how = Frame;
+    uint16_t cell = 0;
+    int32_t offset = 0;  // bytes
+    char* known = nullptr;
+
+    char* find(TapeCell* r) const {
+        if (how == Frame) return reinterpret_cast<char*>(r + cell) + offset;
+        return (how == Pointer ? r[cell].data : known) + offset;
+    }
+};
+
+// A call of a kernel or of one of NumPy's loops for one element or a block of them, or of a step for one number.
 struct TapeCall {
     using Function = bool(const void* self, const TapeCell* x, const TapeCell* y, TapeCell* result);
+    using Block = bool(const TapeCall& call, TapeCell* r, TapeJournal& journal);
 
     Kernel kernel = nullptr;
     const StridedLoop* loop = nullptr;
@@ -62,6 +78,11 @@ struct TapeCall {
     bool may_fail = false;  // the loop may set a Python error
     std::vector<uint16_t> cells;  // inputs, then outputs
     std::vector<npy_intp> strides;
+    // Of blocks:
+    Block* block = nullptr;  // false: leave
+    npy_intp n = 1;          // elements
+    std::vector<TapePlace> places;
+    std::vector<npy_intp> sizes;
 };
 
 struct TapeInstruction {
@@ -134,6 +155,8 @@ enum class TapeEnd {
 
 // Iterations until a long run looks at signals, and lets other threads run for a moment.
 inline constexpr unsigned kUntilLook = 1 << 18;
+// So many of them a call on a block takes the time of.
+inline constexpr unsigned kBlockLook = 16;
 
 // `until_look` counts down.
 TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look);

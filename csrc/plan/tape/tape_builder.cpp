@@ -95,7 +95,7 @@ TapeValue TapeBuilder::constant(const void* bytes, PyArray_Descr* dtype) {
 
 TapeValue TapeBuilder::integer(int64_t number) { return constant(&number, intp()); }
 
-TapeValue TapeBuilder::array_new(PyArray_Descr* dtype, int ndim, bool writeable) {
+TapeValue TapeBuilder::array_new(PyArray_Descr* dtype, int ndim, bool writeable, const npy_intp* dims) {
     TapeValue value;
     if (!fits_cells(dtype) || ndim < 1) return value;
     value.kind = TapeValue::Array;
@@ -104,6 +104,14 @@ TapeValue TapeBuilder::array_new(PyArray_Descr* dtype, int ndim, bool writeable)
     value.cell = cells_new(1 + 2 * static_cast<size_t>(ndim));
     value.memory = static_cast<uint32_t>(memories_.size());
     memories_.push_back({writeable});
+    if (!dims || ndim > TapeValue::kAxes) return value;
+    value.shaped = true;
+    npy_intp step = PyDataType_ELSIZE(dtype);
+    for (auto d = static_cast<size_t>(ndim); d-- > 0;) {
+        value.dims[d] = dims[d];
+        value.strides[d] = step;
+        step *= dims[d];
+    }
     return value;
 }
 
@@ -112,7 +120,9 @@ TapeValue TapeBuilder::known(PyObject* object) {
     PyArrayObject* a = as_array(object);
     if (!PyArray_ISALIGNED(a)) return {};
     if (PyArray_NDIM(a) == 0) return constant(PyArray_DATA(a), PyArray_DESCR(a));
-    TapeValue value = array_new(PyArray_DESCR(a), PyArray_NDIM(a), false);
+    if (TapeValue block = known_block(a); block.kind != TapeValue::None) return block;
+    const npy_intp* dims = PyArray_IS_C_CONTIGUOUS(a) ? PyArray_DIMS(a) : nullptr;
+    TapeValue value = array_new(PyArray_DESCR(a), PyArray_NDIM(a), false, dims);
     if (value.kind == TapeValue::None || full_) return {};
     TapeCell* cell = &tape_.cells[value.cell];
     cell++->data = PyArray_BYTES(a);
@@ -214,6 +224,9 @@ bool TapeBuilder::compute(TapeCall::Function* function, const void* self, const 
 }
 
 bool TapeBuilder::move(const TapeValue& to, const TapeValue& from) {
+    if (from.kind == TapeValue::Block && to.kind == TapeValue::Block)
+        return to.dtype == from.dtype && to.ndim == from.ndim && to.dims == from.dims && from.contiguous() &&
+               copy(to, from);
     if (from.kind != TapeValue::Number || to.dtype != from.dtype) return false;
     if (to.cell != from.cell) emit(cells_of(to.dtype) > 1 ? TapeOp::Move16 : TapeOp::Move, to.cell, from.cell, 0);
     return !full_;

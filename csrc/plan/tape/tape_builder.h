@@ -2,10 +2,12 @@
 //
 // Values are single numbers, each in a cell, and arrays, of which elements are read and written where they lie. A graph
 // has values, not places: an array that was written is another value, and who reads the old one behind the write gets
-// no tape. Whatever a builder is asked for that it cannot do, it answers false, and what was written down is thrown
-// away.
+// no tape. Blocks are arrays of few elements whose shape is known beforehand (tape_blocks.cpp): their elements lie in
+// cells, and a part of an array, or of a constant, is one where it lies. Whatever a builder is asked for that it cannot
+// do, it answers false, and what was written down is thrown away.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 
@@ -18,28 +20,52 @@ namespace pyop {
 struct Program;
 
 struct TapeValue {
-    enum Kind : uint8_t { None, Number, Array } kind = None;
+    static constexpr int kAxes = 4;  // of a block, or of an array whose shape is known
+    enum Kind : uint8_t { None, Number, Array, Block } kind = None;
     int ndim = 0;
     // Of a number; or of an array: where it lies, then size and stride of each axis.
     uint16_t cell = 0;
     PyArray_Descr* dtype = nullptr;  // borrowed; one of NumPy's own, which live for ever
     uint32_t memory = 0;  // of an array: whose memory it shows
     uint32_t version = 0;  // and when
+    // Of a block, and of an array if it is `shaped`: it lies in C order then.
+    bool shaped = false;
+    std::array<npy_intp, kAxes> dims{}, strides{};
+    TapePlace place;  // of a block
+    bool borrows = false;  // a block that is a part of `memory`
 
     bool is_number(PyArray_Descr* of) const { return kind == Number && dtype == of; }
+    npy_intp size() const {
+        npy_intp n = 1;
+        for (int d = 0; d < ndim; ++d) n *= dims[static_cast<size_t>(d)];
+        return n;
+    }
+    // As NumPy has it: the strides of axes of one element do not matter.
+    bool contiguous() const {
+        npy_intp step = PyDataType_ELSIZE(dtype);
+        for (auto d = static_cast<size_t>(ndim); d-- > 0;) {
+            if (dims[d] != 1 && strides[d] != step) return false;
+            step *= dims[d];
+        }
+        return true;
+    }
 };
 
 class TapeBuilder {
   public:
     using Symbols = TreeCallObject::Layout;
 
+    // `blocks`: values may be blocks, too.
+    explicit TapeBuilder(bool blocks = false) : blocks_(blocks) {}
+
     // --- values
 
     // A number that an operation is about to write.
     TapeValue number_new(PyArray_Descr* dtype);
     TapeValue constant(const void* bytes, PyArray_Descr* dtype);
-    // An array of that kind, whose place the run will tell; `writeable`: it is the run's own.
-    TapeValue array_new(PyArray_Descr* dtype, int ndim, bool writeable);
+    // An array of that kind, whose place the run will tell; `writeable`: it is the run's own; `dims`: if they are
+    // known.
+    TapeValue array_new(PyArray_Descr* dtype, int ndim, bool writeable, const npy_intp* dims = nullptr);
     // A constant of a program. None if it is neither.
     TapeValue known(PyObject* object);
 
@@ -64,6 +90,36 @@ class TapeBuilder {
                const TapeValue* inputs, const TapeValue& value, TapeValue& result,
                const std::vector<uint32_t>* integers = nullptr);
     bool store(const TapeValue& array, const TapeValue& position, const TapeValue& value, TapeValue& result);
+
+    // --- blocks
+
+    static constexpr npy_intp kMostElements = 64;  // of a block
+
+    bool with_blocks() const { return blocks_; }
+    // Elements that are about to be written. None if they are too many.
+    TapeValue block_new(PyArray_Descr* dtype, int ndim, const npy_intp* dims);
+    // A number or a block of the kind of another.
+    TapeValue like_new(const TapeValue& value);
+    // Whether it may be read now.
+    bool readable(const TapeValue& value) const {
+        return value.kind == TapeValue::Number ||
+               (value.kind == TapeValue::Block && (!value.borrows || memories_[value.memory].version == value.version));
+    }
+    static TapePlace place_of(const TapeValue& value);
+    // What stands for a number or a block before whoever looks at layouts: nothing is read from it. Null with an error
+    // set.
+    static Ref stand_in(const TapeValue& value);
+    bool call_block(TapeCall call);
+    // The elements, repeated where strides are 0 or axes are missing, side by side.
+    bool copy(const TapeValue& to, const TapeValue& from);
+    // What a recipe shows of an array or a block; `copies`: an element of it is a number.
+    bool part(const TapeValue& array, const std::vector<ViewRecipe>& recipes, const Symbols* sizes,
+              const TapeValue* inputs, const std::vector<uint32_t>* integers, TapeValue& result);
+    bool store_part(const TapeValue& array, const std::vector<ViewRecipe>& recipes, const Symbols* sizes,
+                    const TapeValue* inputs, const std::vector<uint32_t>* integers, const TapeValue& value,
+                    TapeValue& result);
+    // The arrays that must lie as their shapes say.
+    bool relies_on(const TapeValue& array) const { return memories_[array.memory].relied_on; }
 
     // --- programs
 
@@ -109,7 +165,7 @@ class TapeBuilder {
 
   private:
     struct Memory {
-        bool writeable, written = false;
+        bool writeable, written = false, relied_on = false;
         uint32_t version = 0;
     };
     struct Place {
@@ -127,7 +183,13 @@ class TapeBuilder {
     bool places_of(const std::vector<AxisItem>& items, const Symbols* sizes, const TapeValue* inputs,
                    const std::vector<uint32_t>* integers, const TapeValue& array, std::vector<Place>& places);
     TapeValue integer(int64_t number);
+    TapeValue known_block(PyArrayObject* a);
+    uint16_t address_of(const TapeValue& block);
+    bool part_of(const TapeValue& array, const ViewRecipe& recipe, const Symbols* sizes, const TapeValue* inputs,
+                 const std::vector<uint32_t>* integers, TapeValue& result);
+    bool copy_elements(const TapeValue& to, const TapeValue& from, bool journal);
 
+    const bool blocks_;
     Tape tape_;
     std::vector<Memory> memories_;
     std::map<std::string, uint16_t> constants_;  // by dtype and bytes

@@ -6,6 +6,16 @@
 
 namespace pyop {
 
+namespace {
+
+// Whether a value may lie in the cells of another.
+bool lies_in(const TapeValue& value, const TapeValue& cells) {
+    if (value.kind == TapeValue::Number || value.place.how == TapePlace::Frame) return value.cell == cells.cell;
+    return value.place.how == TapePlace::Pointer && !value.borrows;
+}
+
+}  // namespace
+
 bool TapeBuilder::program(const Program& p, const std::vector<TapeValue>& feeds, std::vector<TapeValue>& outputs) {
     ++depth_;
     const bool done = instructions(p, feeds, outputs);
@@ -49,17 +59,17 @@ bool TapeBuilder::carry(const std::vector<TapeValue>& from, const std::vector<Ta
             if (!is_current(source[j]) || source[j].memory != to[j].memory) return false;
             continue;
         }
-        if (source[j].kind != TapeValue::Number || source[j].dtype != to[j].dtype) return false;
+        if (source[j].kind != to[j].kind || source[j].dtype != to[j].dtype) return false;
         const bool in_the_way =
             std::any_of(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(j),
-                        [&](const auto& t) { return t.kind == TapeValue::Number && t.cell == source[j].cell; });
+                        [&](const auto& t) { return t.kind == source[j].kind && lies_in(source[j], t); });
         if (!in_the_way) continue;
-        const TapeValue aside = number_new(source[j].dtype);
+        const TapeValue aside = like_new(source[j]);
         if (!move(aside, source[j])) return false;
         source[j] = aside;
     }
     for (size_t j = 0; j < n; ++j)
-        if (to[j].kind == TapeValue::Number && !move(to[j], source[j])) return false;
+        if (to[j].kind != TapeValue::Array && !move(to[j], source[j])) return false;
     return !full_;
 }
 
@@ -99,11 +109,11 @@ bool TapeBuilder::loop(const Program& body, const Program* test, size_t n_carrie
         const TapeValue& given = inputs[k + 1];
         if (given.kind == TapeValue::None) return false;
         feeds.push_back(given);
-        if (k > n_carried || given.kind == TapeValue::Array) {
+        if (given.kind != TapeValue::Block && (k > n_carried || given.kind == TapeValue::Array)) {
             if (given.kind == TapeValue::Array && !is_current(given)) return false;
             continue;
         }
-        feeds.back() = number_new(given.dtype);
+        feeds.back() = like_new(given);
         if (!move(feeds.back(), given)) return false;
     }
     const uint16_t left = cells_new(2);
@@ -138,9 +148,9 @@ bool TapeBuilder::branch(const TapeValue& truth, const Program& yes, const Progr
     emit(TapeOp::JumpIfFalse, truth.cell, 0, 0);
     if (!program(yes, first, outputs) || outputs.size() < n) return false;
     for (size_t j = 0; j < n; ++j) {
-        to[j] = outputs[j].kind == TapeValue::Number ? number_new(outputs[j].dtype) : outputs[j];
+        to[j] = outputs[j].kind == TapeValue::Array ? outputs[j] : like_new(outputs[j]);
         if (to[j].kind == TapeValue::None) return false;
-        if (to[j].kind == TapeValue::Number ? !move(to[j], outputs[j]) : !is_current(to[j])) return false;
+        if (to[j].kind == TapeValue::Array ? !is_current(to[j]) : !move(to[j], outputs[j])) return false;
     }
     const size_t end = here();
     emit(TapeOp::Jump, 0, 0, 0);
@@ -150,7 +160,7 @@ bool TapeBuilder::branch(const TapeValue& truth, const Program& yes, const Progr
     for (size_t m = 0; m < before.size(); ++m) memories_[m].version = before[m].version;
     if (!program(no, second, outputs) || outputs.size() < n) return false;
     for (size_t j = 0; j < n; ++j) {
-        if (to[j].kind == TapeValue::Number) {
+        if (to[j].kind != TapeValue::Array) {
             if (!move(to[j], outputs[j])) return false;
         } else if (!is_current(outputs[j]) || outputs[j].memory != to[j].memory) {
             return false;

@@ -1,0 +1,113 @@
+// plan/tape/record_group_blocks.cpp: elementwise operations on blocks, as a tape has them: the calls that a run of the
+// group makes for so few elements (plan/group/loop_group.cpp), with all that is found out about layouts found out once.
+#include <cfenv>
+
+#include "array/loop/fp_flags.h"
+#include "plan/group/layout.h"
+#include "plan/group/loop_group.h"
+#include "plan/tape/tape_builder.h"
+
+namespace pyop {
+
+namespace {
+
+// One of NumPy's loops. It may clear the flags; what was raised before must stay.
+bool call_loop(const TapeCall& call, TapeCell* r, TapeJournal&) {
+    char* data[8];
+    for (size_t k = 0; k < call.places.size(); ++k) data[k] = call.places[k].find(r);
+    const int before = all_fp_errors();
+    const int status = (*call.loop)(data, call.n, call.strides.data());
+    if (call.loop->ignores_flags()) clear_all_fp_errors();
+    if (PYOP_UNLIKELY(before != 0)) std::feraiseexcept(before);
+    if (PYOP_LIKELY(status == 0 && !(call.may_fail && PyErr_Occurred()))) return true;
+    PyErr_Clear();
+    return false;
+}
+
+}  // namespace
+
+bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const {
+    if (!reductions_.empty()) return false;
+    std::vector<Ref> stand_ins;
+    std::vector<PyObject*> externals;
+    for (size_t k = 0; k < n_externals_; ++k) {
+        if (inputs[k].dtype != code_.streams[k].dtype || !tape.readable(inputs[k])) return false;
+        stand_ins.push_back(TapeBuilder::stand_in(inputs[k]));
+        externals.push_back(stand_ins.back().get());
+        if (externals.back()) continue;
+        PyErr_Clear();
+        return false;
+    }
+    GroupLayout layout;
+    if (!layout.find(*this, externals.data()) || layout.fortran || layout.by_lines || layout.size > block_)
+        return false;
+    // Where each stream lies, and how far its elements are apart.
+    std::vector<TapePlace> places;
+    std::vector<npy_intp> strides;
+    std::vector<TapeValue> scratch(n_blocks_), made(depends_.size());
+    const auto block_new = [&](PyArray_Descr* dtype) { return tape.block_new(dtype, layout.ndim, layout.shape); };
+    for (size_t k = 0; k < code_.streams.size(); ++k) {
+        const Stream& stream = code_.streams[k];
+        TapePlace place;
+        npy_intp stride = stream.itemsize;
+        switch (stream.kind) {
+            case Stream::External: {
+                place = TapeBuilder::place_of(inputs[k]);
+                PyArrayObject* a = as_array(externals[k]);
+                if (layout.contiguous >> k & 1) break;
+                if (layout.strided >> k & 1) {
+                    stride = PyArray_STRIDE(a, 0);
+                    break;
+                }
+                if (layout.scalar >> k & 1) {
+                    stride = layout.size != 1 || PyArray_NDIM(a) == 0 ? 0
+                             : PyArray_NDIM(a) == 1                   ? PyArray_STRIDE(a, 0)
+                                                                      : PyArray_ITEMSIZE(a);
+                    if (layout.size == 1) break;
+                }
+                const TapeValue side_by_side = block_new(stream.dtype);
+                if (side_by_side.kind != TapeValue::Block || !tape.copy(side_by_side, inputs[k])) return false;
+                place = TapeBuilder::place_of(side_by_side);
+                break;
+            }
+            case Stream::Number:
+                stride = 0;
+                place = {TapePlace::Known, 0, 0, number_blocks_[stream.index].get()};
+                break;
+            case Stream::Scratch: {
+                if (stream.block < 0) break;  // never leaves its operation
+                TapeValue& block = scratch[static_cast<size_t>(stream.block)];
+                if (block.kind == TapeValue::None || PyDataType_ELSIZE(block.dtype) < stream.itemsize)
+                    block = block_new(stream.dtype);
+                if (block.kind == TapeValue::None) return false;
+                place = TapeBuilder::place_of(block);
+                break;
+            }
+            case Stream::Output:
+                made[stream.index] = block_new(stream.dtype);
+                if (made[stream.index].kind == TapeValue::None) return false;
+                place = TapeBuilder::place_of(made[stream.index]);
+                break;
+        }
+        places.push_back(place);
+        strides.push_back(stride);
+    }
+    for (const Operation& op : code_.operations) {
+        TapeCall call;
+        call.kernel = op.kernel;
+        call.loop = op.loop;
+        call.may_fail = may_fail_;
+        call.n = layout.size;
+        call.block = call_loop;
+        for (size_t k = 0; k < op.n_operands; ++k) {
+            call.places.push_back(places[op.streams[k]]);
+            const bool is_number = layout.ndim == 0 && op.loop && static_cast<int>(k) < op.loop->n_inputs();
+            call.strides.push_back(is_number ? 0 : strides[op.streams[k]]);
+        }
+        if (!tape.call_block(std::move(call))) return false;
+    }
+    for (size_t k = 0; k < output_streams_.size(); ++k) results[k] = made[code_.streams[output_streams_[k]].index];
+    return true;
+}
+
+}  // namespace pyop

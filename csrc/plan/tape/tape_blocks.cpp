@@ -1,0 +1,302 @@
+// plan/tape/tape_blocks.cpp: blocks on a tape: arrays of few elements, whose shape is known when it is written down.
+//
+// What is computed lies in cells of its own, which are written once in an iteration, so that views of it need no copy.
+// A part of an array is read where it lies, and only as long as nobody has written there. How the elements of an
+// operand lie decides over the last bits of what NumPy's loops and BLAS compute; so blocks have the strides that
+// NumPy's arrays would have, and arrays that are read so must lie as their shapes say (Memory::relied_on).
+#include <algorithm>
+
+#include "plan/tape/tape_builder.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr size_t kAxes = TapeValue::kAxes;
+
+// The axes of a copy, the last one innermost, behind each other: sizes, strides of the target, strides of the source.
+void copy_axes(const npy_intp* sizes, size_t ndim, char* to, const char* from, size_t bytes) {
+    if (ndim == 0) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    const npy_intp n = sizes[0], there = sizes[kAxes], here = sizes[2 * kAxes];
+    if (ndim == 1 && bytes == 8) {
+        for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * there, from + i * here, 8);
+        return;
+    }
+    for (npy_intp i = 0; i < n; ++i) copy_axes(sizes + 1, ndim - 1, to + i * there, from + i * here, bytes);
+}
+
+void note_axes(const npy_intp* sizes, size_t ndim, char* to, size_t bytes, TapeJournal& journal) {
+    if (ndim > 0) {
+        for (npy_intp i = 0; i < sizes[0]; ++i) note_axes(sizes + 1, ndim - 1, to + i * sizes[kAxes], bytes, journal);
+    } else if (bytes >= 8) {
+        for (size_t k = 0; k < bytes; k += 8) journal.note<8>(to + k);
+    } else if (bytes == 4) {
+        journal.note<4>(to);
+    } else if (bytes == 2) {
+        journal.note<2>(to);
+    } else {
+        journal.note<1>(to);
+    }
+}
+
+bool copy_side_by_side(const TapeCall& call, TapeCell* r, TapeJournal&) {
+    std::memcpy(call.places[0].find(r), call.places[1].find(r), static_cast<size_t>(call.n));
+    return true;
+}
+
+bool copy_strided(const TapeCall& call, TapeCell* r, TapeJournal&) {
+    copy_axes(call.strides.data(), static_cast<size_t>(call.sizes[0]), call.places[0].find(r), call.places[1].find(r),
+              static_cast<size_t>(call.n));
+    return true;
+}
+
+// As NumPy: source and target may share memory.
+bool store_strided(const TapeCall& call, TapeCell* r, TapeJournal& journal) {
+    alignas(16) char aside[TapeBuilder::kMostElements * 16];
+    char* const to = call.places[0].find(r);
+    const auto ndim = static_cast<size_t>(call.sizes[0]), bytes = static_cast<size_t>(call.n);
+    note_axes(call.strides.data(), ndim, to, bytes, journal);
+    copy_axes(call.strides.data() + 3 * kAxes, ndim, aside, call.places[1].find(r), bytes);
+    copy_axes(call.strides.data() + 6 * kAxes, ndim, to, aside, bytes);
+    return true;
+}
+
+char* nowhere() {
+    alignas(16) static char stretch[16];
+    return stretch;
+}
+
+ArrayView view_of(const TapeValue& value) {
+    ArrayView view;
+    view.data = nowhere();
+    view.descr = value.dtype;
+    view.itemsize = PyDataType_ELSIZE(value.dtype);
+    view.ndim = value.ndim;
+    view.writeable = true;
+    std::copy_n(value.dims.begin(), value.ndim, view.dims);
+    std::copy_n(value.strides.begin(), value.ndim, view.strides);
+    return view;
+}
+
+}  // namespace
+
+TapeValue TapeBuilder::block_new(PyArray_Descr* dtype, int ndim, const npy_intp* dims) {
+    TapeValue value;
+    if (!blocks_ || ndim < 0 || ndim > TapeValue::kAxes) return value;
+    if (ndim == 0) return number_new(dtype);
+    const TapeValue one = number_new(dtype);  // of a dtype that fits
+    if (one.kind == TapeValue::None) return value;
+    value.dtype = dtype;
+    value.ndim = ndim;
+    value.shaped = true;
+    npy_intp step = PyDataType_ELSIZE(dtype), n = 1;
+    for (auto d = static_cast<size_t>(ndim); d-- > 0;) {
+        value.dims[d] = dims[d];
+        value.strides[d] = step;
+        step *= dims[d];
+        n *= dims[d];
+        if (n < 1 || n > kMostElements) return {};
+    }
+    value.kind = TapeValue::Block;
+    value.cell = cells_new(static_cast<size_t>(step + 7) / 8, true);
+    value.place.cell = value.cell;
+    return value;
+}
+
+TapeValue TapeBuilder::like_new(const TapeValue& value) {
+    if (value.kind == TapeValue::Number) return number_new(value.dtype);
+    return value.kind == TapeValue::Block ? block_new(value.dtype, value.ndim, value.dims.data()) : TapeValue{};
+}
+
+TapeValue TapeBuilder::known_block(PyArrayObject* a) {
+    const TapeValue none;
+    if (!blocks_ || PyArray_NDIM(a) > TapeValue::kAxes || PyArray_SIZE(a) < 1 || PyArray_SIZE(a) > kMostElements)
+        return none;
+    TapeValue value = block_new(PyArray_DESCR(a), PyArray_NDIM(a), PyArray_DIMS(a));
+    if (value.kind == TapeValue::None) return none;
+    std::copy_n(PyArray_STRIDES(a), value.ndim, value.strides.begin());
+    value.place = {TapePlace::Known, 0, 0, PyArray_BYTES(a)};
+    return value;
+}
+
+TapePlace TapeBuilder::place_of(const TapeValue& value) {
+    if (value.kind == TapeValue::Block) return value.place;
+    TapePlace place;
+    place.cell = value.cell;
+    return place;
+}
+
+Ref TapeBuilder::stand_in(const TapeValue& value) {
+    Py_INCREF(value.dtype);
+    char* const data = nowhere() + (value.kind == TapeValue::Block ? value.place.offset % 16 + 16 : 0) % 16;
+    const bool number = value.kind == TapeValue::Number;
+    return Ref::steal(PyArray_NewFromDescr(&PyArray_Type, value.dtype, number ? 0 : value.ndim, value.dims.data(),
+                                           value.strides.data(), data, NPY_ARRAY_WRITEABLE, nullptr));
+}
+
+bool TapeBuilder::call_block(TapeCall call) {
+    if (call.places.size() > 8) return false;
+    tape_.calls_loops |= call.loop != nullptr;
+    emit(call.kernel ? TapeOp::CallKernelOnBlock : TapeOp::CallOnBlock, 0, 0, 0);
+    tape_.calls.push_back(std::make_unique<TapeCall>(std::move(call)));
+    tape_.code.back().call = tape_.calls.back().get();
+    return !full_;
+}
+
+bool TapeBuilder::copy(const TapeValue& to, const TapeValue& from) { return copy_elements(to, from, false); }
+
+bool TapeBuilder::copy_elements(const TapeValue& to, const TapeValue& from, bool journal) {
+    if (!readable(from) || from.dtype != to.dtype || (from.kind == TapeValue::Block && from.ndim > to.ndim))
+        return false;
+    const npy_intp itemsize = PyDataType_ELSIZE(to.dtype);
+    const auto ndim = static_cast<size_t>(to.ndim), own = static_cast<size_t>(from.ndim);
+    TapeCall call;
+    call.places = {place_of(to), place_of(from)};
+    call.n = itemsize;
+    call.sizes = {to.ndim};
+    call.strides.resize(9 * kAxes);
+    npy_intp step = itemsize;
+    bool whole = !journal && to.contiguous();
+    for (size_t d = ndim; d-- > 0;) {
+        const npy_intp have = d < ndim - own ? 1 : from.dims[d - (ndim - own)];
+        if (have != 1 && have != to.dims[d]) return false;
+        const npy_intp stride = have == 1 ? 0 : from.strides[d - (ndim - own)];
+        // To the target, and for a journal aside and from there.
+        const npy_intp axis[] = {to.dims[d], to.strides[d], stride,        to.dims[d], step,
+                                 stride,     to.dims[d],    to.strides[d], step};
+        for (size_t k = 0; k < 9; ++k) call.strides[k * kAxes + d] = axis[k];
+        whole &= to.dims[d] == 1 || stride == step;
+        step *= to.dims[d];
+    }
+    if (whole) call.n = step;
+    call.block = journal ? store_strided : whole ? copy_side_by_side : copy_strided;
+    return call_block(std::move(call));
+}
+
+uint16_t TapeBuilder::address_of(const TapeValue& block) {
+    const TapePlace& place = block.place;
+    if (place.how == TapePlace::Pointer && place.offset == 0) return place.cell;
+    const uint16_t address = cells_new(1);
+    if (full_) return 0;
+    if (place.how == TapePlace::Known)
+        tape_.cells[address].data = place.known + place.offset;
+    else
+        emit(place.how == TapePlace::Frame ? TapeOp::Address : TapeOp::Advance, address, place.cell, 0, place.offset);
+    return address;
+}
+
+bool TapeBuilder::part_of(const TapeValue& array, const ViewRecipe& recipe, const Symbols* sizes,
+                          const TapeValue* inputs, const std::vector<uint32_t>* integers, TapeValue& result) {
+    const bool whole = array.kind == TapeValue::Array;
+    if (!blocks_ || !array.shaped || recipe.ndim != array.ndim) return false;
+    if (array.kind == TapeValue::None || array.kind == TapeValue::Number) return false;
+    // Positions that are computed are counted from the first one, which is there.
+    ViewRecipe still = recipe;
+    std::vector<std::pair<size_t, Place>> moves;  // by axis
+    for (size_t k = 0; k < still.ops.size(); ++k) {
+        ViewOp& op = still.ops[k];
+        for (AxisItem& item : op.items) {
+            const bool at = item.kind == AxisItem::At && item.start.expr >= 0;
+            if ((item.start.expr >= 0 && !at) || item.stop.expr >= 0 || (at && k > 0)) return false;
+            if (!at) continue;
+            Place position;
+            if (!place(item.start, sizes, inputs, integers, position)) return false;
+            moves.emplace_back(item.axis, position);
+            item.start = {};
+        }
+        for (const ViewSize& size : op.shape)
+            if (size.expr >= 0) return false;
+    }
+    const ArrayView base = view_of(array);
+    ArrayView shown;
+    still.copies_item = false;
+    if (!still.apply(base, shown) || shown.ndim > TapeValue::kAxes || shown.descr != array.dtype) return false;
+    if (shown.size() < 1 || shown.size() > kMostElements) return false;
+    const auto offset = static_cast<npy_intp>(shown.data - base.data);
+    if (offset < INT32_MIN / 2 || offset > INT32_MAX / 2) return false;
+
+    TapeValue at = array;
+    if (whole) at.place = {TapePlace::Pointer, array.cell, 0, nullptr};
+    if (!moves.empty()) {
+        uint16_t from = address_of(at);
+        const uint16_t address = cells_new(1);
+        for (const auto& [axis, position] : moves) {
+            uint16_t extent = static_cast<uint16_t>(array.cell + 1 + 2 * axis);
+            if (!whole) {
+                extent = cells_new(2);
+                if (full_) return false;
+                tape_.cells[extent].I64 = array.dims[axis];
+                tape_.cells[extent + size_t{1}].I64 = array.strides[axis];
+            }
+            emit(TapeOp::Element, address, from, position.cell);
+            tape_.code.back().more = {extent, 0, static_cast<int32_t>(position.offset)};
+            from = address;
+        }
+        at.place = {TapePlace::Pointer, address, 0, nullptr};
+    }
+    at.place.offset += static_cast<int32_t>(offset);
+    result = at;
+    result.kind = TapeValue::Block;
+    result.shaped = true;
+    result.borrows = whole || array.borrows;
+    result.cell = at.place.cell;
+    result.ndim = shown.ndim;
+    std::copy_n(shown.dims, shown.ndim, result.dims.begin());
+    std::copy_n(shown.strides, shown.ndim, result.strides.begin());
+    if (result.borrows) memories_[result.memory].relied_on = true;
+    return !full_;
+}
+
+bool TapeBuilder::part(const TapeValue& array, const std::vector<ViewRecipe>& recipes, const Symbols* sizes,
+                       const TapeValue* inputs, const std::vector<uint32_t>* integers, TapeValue& result) {
+    result = array;
+    if (array.kind == TapeValue::Array ? !is_current(array) : !readable(array)) return false;
+    for (const ViewRecipe& recipe : recipes) {
+        const TapeValue from = result;
+        if (!part_of(from, recipe, sizes, inputs, integers, result)) return false;
+    }
+    if (result.ndim > 0) return !recipes.empty();
+    if (recipes.empty() || !recipes.back().copies_item) return false;
+    const TapeValue number = number_new(array.dtype);
+    const auto bytes = PyDataType_ELSIZE(array.dtype);
+    const uint16_t address = address_of(result);
+    emit(bytes == 1   ? TapeOp::Fetch1
+         : bytes == 2 ? TapeOp::Fetch2
+         : bytes == 4 ? TapeOp::Fetch4
+         : bytes == 8 ? TapeOp::Fetch8
+                      : TapeOp::Fetch16,
+         number.cell, address, 0);
+    result = number;
+    return !full_;
+}
+
+bool TapeBuilder::store_part(const TapeValue& array, const std::vector<ViewRecipe>& recipes, const Symbols* sizes,
+                             const TapeValue* inputs, const std::vector<uint32_t>* integers, const TapeValue& value,
+                             TapeValue& result) {
+    if (recipes.empty() || value.dtype != array.dtype || !readable(value)) return false;
+    const bool whole = array.kind == TapeValue::Array;
+    if (whole ? !is_current(array) || !memories_[array.memory].writeable : !readable(array)) return false;
+    result = array;
+    if (!whole) {
+        // What was there before may still be read.
+        result = like_new(array);
+        if (result.kind != TapeValue::Block || !array.contiguous() || !copy(result, array)) return false;
+    }
+    TapeValue target = result;
+    for (const ViewRecipe& recipe : recipes) {
+        const TapeValue from = target;
+        if (!part_of(from, recipe, sizes, inputs, integers, target)) return false;
+    }
+    if (!copy_elements(target, value, whole)) return false;
+    if (!whole) return !full_;
+    Memory& memory = memories_[array.memory];
+    memory.written = true;
+    ++n_stores_;
+    result.version = ++memory.version;
+    return !full_;
+}
+
+}  // namespace pyop
