@@ -111,6 +111,29 @@ def until(x, a, z):
     return x, t
 
 
+def dots(x, a, z):
+    s = 0.0
+    for t in range(len(z)):
+        s = s * 0.5 + np.dot(x, z[t]) + x @ x
+        x = z[t] / (1.0 + np.sqrt(x @ x))
+    return s, x
+
+
+def sums(x, a, z):
+    s = 0.0
+    for t in range(len(z)):
+        s = s + np.sum(x * z[t]) + np.max(np.abs(z[t] - x))
+        x = x * 0.5 + (a * x).sum(axis=1)
+    return s, x
+
+
+def picks(x, a, z):
+    for t in range(len(z)):
+        x[t % 4] = x[(t + 1) % 4] * 0.5 + a[0, 0]
+        x = x + a[1]
+    return x
+
+
 def overflowing(x, a, z):
     for t in range(len(z)):
         x = x * 1000.0 + z[t]
@@ -133,7 +156,7 @@ def written_before_it_fails(x, a, z):
 
 PROGRAMS = [
     decay, filtered, solved, swapped, rows_of_itself, shifted_row, part_of_carried, transposed_and_carried, view_kept,
-    nested, way, until, overflowing, singular_in_the_middle, written_before_it_fails,
+    nested, way, until, dots, sums, picks, overflowing, singular_in_the_middle, written_before_it_fails,
 ]  # fmt: skip
 LAYOUTS = {
     "as they are": lambda x: x.copy(),
@@ -163,7 +186,9 @@ def test_as_the_function(program: Any, layout: str) -> None:
             assert wanted[0] == found[0] if isinstance(wanted[0], str) else equal(wanted[0], found[0])
 
 
-@pytest.mark.parametrize("program", [decay, filtered, solved, swapped, nested, rows_of_itself, part_of_carried])
+@pytest.mark.parametrize(
+    "program", [decay, filtered, solved, swapped, nested, rows_of_itself, part_of_carried, dots, sums, picks]
+)
 def test_is_on_a_tape(program: Any) -> None:
     arguments = [X.copy(), A.copy(), Z.copy()]
     assert "a tape of" in str(pyop.compile(program).plan_for(*arguments).explain())

@@ -3,11 +3,13 @@
 //
 // They are the very functions that NumPy calls, so all that is left out is the way there. Whatever raises is left to
 // the function, for its own words.
+#include <cfenv>
 #include <cmath>
 
 #include "array/loop/fp_flags.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 
 namespace pyop {
 
@@ -52,6 +54,20 @@ Ref array_of(PyObject* result) {
     return Ref::steal(result);
 }
 
+// What NumPy calls for two lines of elements side by side; it looks at no errors then.
+bool dot_lines(const TapeCall& call, TapeCell* r, TapeJournal&) {
+    const auto* dtype = static_cast<const PyArray_Descr*>(call.self);
+    const npy_intp step = PyDataType_ELSIZE(dtype);
+    const int before = all_fp_errors();
+    PyDataType_GetArrFuncs(dtype)->dotfunc(call.places[0].find(r), step, call.places[1].find(r), step,
+                                           call.places[2].find(r), call.n, nullptr);
+    if (const int raised = all_fp_errors(); PYOP_UNLIKELY(raised != before)) {
+        clear_all_fp_errors();
+        if (before) std::feraiseexcept(before);
+    }
+    return true;
+}
+
 class FunctionStep final : public NativeStep {
   public:
     using NativeStep::NativeStep;
@@ -88,6 +104,22 @@ class FunctionStep final : public NativeStep {
         }
         results[0] = result.release();
         return 1;
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        const TapeValue &a = inputs[first], &b = inputs[second];
+        const auto is_line = [&](const TapeValue& x) {
+            return x.kind == TapeValue::Block && x.ndim == 1 && x.dims[0] > 1 && x.contiguous() && tape.readable(x) &&
+                   (x.dtype->type_num == NPY_DOUBLE || x.dtype->type_num == NPY_FLOAT);
+        };
+        if (function != Function::Dot && function != Function::Inner) return false;
+        if (!is_line(a) || !is_line(b) || a.dtype != b.dtype || a.dims[0] != b.dims[0]) return false;
+        results[0] = tape.number_new(a.dtype);
+        TapeCall call;
+        call.block = dot_lines;
+        call.self = a.dtype;
+        call.n = a.dims[0];
+        call.places = {TapeBuilder::place_of(a), TapeBuilder::place_of(b), TapeBuilder::place_of(results[0])};
+        return tape.call_block(std::move(call));
     }
     std::string describe(size_t) const override { return text; }
 

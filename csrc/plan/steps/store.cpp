@@ -76,7 +76,7 @@ class StoreStep final : public NativeStep {
         const TapeValue element = value.input < 0 ? tape.constant(value.constant, dtype) : inputs[value.input];
         const TapeValue& x = inputs[source];
         if (x.dtype != dtype) return false;
-        if (x.kind == TapeValue::Array && index >= 0) return tape.store(x, inputs[index], element, results[0]);
+        if (index >= 0) return tape.store(x, inputs[index], element, results[0]);
         if (x.kind == TapeValue::Array && places && element.kind == TapeValue::Number)
             return tape.store(x, *places, key.own(), inputs, element, results[0], &key.inputs());
         return tape.store_part(x, views, key.own(), inputs, &key.inputs(), element, results[0]);

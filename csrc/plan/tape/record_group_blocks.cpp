@@ -3,6 +3,7 @@
 #include <cfenv>
 
 #include "array/loop/fp_flags.h"
+#include "array/reduction/row_reduction.h"
 #include "plan/group/layout.h"
 #include "plan/group/loop_group.h"
 #include "plan/tape/tape_builder.h"
@@ -24,10 +25,36 @@ bool call_loop(const TapeCall& call, TapeCell* r, TapeJournal&) {
     return false;
 }
 
+// All rows of a block, as a run of the group reduces them when the operations are done.
+bool reduce_rows(const TapeCall& call, TapeCell* r, TapeJournal&) {
+    const auto& what = *static_cast<const RowsReduced*>(call.self);
+    const ReductionLoop& loop = *what.call.reduction.loop;
+    const npy_intp row = call.sizes[0];
+    char* const out = call.places.size() > 1 ? call.places[1].find(r) : nullptr;
+    int raised = all_fp_errors();
+    if (PYOP_UNLIKELY(raised != 0)) clear_all_fp_errors();
+    RowReduction rows(loop, what.initial(), row, out);
+    bool done = rows.add(call.places[0].find(r), call.n) == 0;
+    if (const int flags = all_fp_errors(); PYOP_UNLIKELY(flags != 0)) {
+        clear_all_fp_errors();
+        if (!loop.loop().ignores_flags()) raised |= flags;
+    }
+    if (what.mean && out) {
+        divide_sums(out, call.n / row, row, loop.itemsize() == sizeof(double));
+        if (PYOP_UNLIKELY(all_fp_errors() != 0)) {
+            clear_all_fp_errors();
+            done = false;  // NumPy will say what it calls it
+        }
+    }
+    if (PYOP_UNLIKELY(raised != 0)) std::feraiseexcept(raised);
+    if (PYOP_LIKELY(done && !(call.may_fail && PyErr_Occurred()))) return true;
+    PyErr_Clear();
+    return false;
+}
+
 }  // namespace
 
 bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const {
-    if (!reductions_.empty()) return false;
     std::vector<Ref> stand_ins;
     std::vector<PyObject*> externals;
     for (size_t k = 0; k < n_externals_; ++k) {
@@ -106,7 +133,34 @@ bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeVa
         }
         if (!tape.call_block(std::move(call))) return false;
     }
-    for (size_t k = 0; k < output_streams_.size(); ++k) results[k] = made[code_.streams[output_streams_[k]].index];
+    for (size_t k = 0; k < output_streams_.size(); ++k)
+        if (reduction_of_output_[k] < 0) results[k] = made[code_.streams[output_streams_[k]].index];
+    for (size_t k = 0; k < reductions_.size(); ++k) {
+        const Reduction& r = reductions_[k];
+        const pyop::Reduction& how = r.what->call.reduction;
+        const int kept = layout.ndim - r.what->n_axes;
+        if (kept < 0) return false;
+        npy_intp shape[NPY_MAXDIMS], row = 1;
+        for (int d = 0; d < layout.ndim; ++d) {
+            shape[d] = d < kept ? layout.shape[d] : 1;
+            if (d >= kept) row *= layout.shape[d];
+        }
+        TapeCall call;
+        call.block = reduce_rows;
+        call.self = r.what.get();
+        call.may_fail = true;
+        call.n = layout.size;
+        call.sizes = {row};
+        call.places = {places[code_.reduced[k]]};
+        if (r.output >= 0) {
+            TapeValue& result = results[r.output];
+            result = tape.block_new(how.loop->dtype(), how.keepdims ? layout.ndim : kept, shape);
+            if (result.kind == TapeValue::None) return false;
+            call.places.push_back(TapeBuilder::place_of(result));
+        }
+        tape.calls_loops();
+        if (!tape.call_block(std::move(call))) return false;
+    }
     return true;
 }
 

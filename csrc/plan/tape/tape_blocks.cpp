@@ -188,6 +188,42 @@ uint16_t TapeBuilder::address_of(const TapeValue& block) {
     return address;
 }
 
+// Of the element at a position that is computed.
+uint16_t TapeBuilder::address_of(const TapeValue& block, const TapeValue& position) {
+    const uint16_t from = address_of(block), address = cells_new(1), extent = cells_new(2);
+    if (full_) return 0;
+    tape_.cells[extent].I64 = block.dims[0];
+    tape_.cells[extent + size_t{1}].I64 = block.strides[0];
+    emit(TapeOp::Element, address, from, position.cell);
+    tape_.code.back().more = {extent, 0, 0};
+    return address;
+}
+
+bool TapeBuilder::load_of_block(const TapeValue& block, const TapeValue& position, TapeValue& result) {
+    if (block.ndim != 1 || !readable(block) || position.kind != TapeValue::Number ||
+        position.dtype->type_num != NPY_INTP)
+        return false;
+    TapeValue element = block;
+    element.ndim = 0;
+    element.place = {TapePlace::Pointer, address_of(block, position), 0, nullptr};
+    result = number_new(block.dtype);
+    if (block.borrows) memories_[block.memory].relied_on = true;
+    return !full_ && copy(result, element);
+}
+
+bool TapeBuilder::store_in_block(const TapeValue& block, const TapeValue& position, const TapeValue& value,
+                                 TapeValue& result) {
+    if (block.ndim != 1 || block.borrows || !value.is_number(block.dtype) || position.kind != TapeValue::Number ||
+        position.dtype->type_num != NPY_INTP || !block.contiguous())
+        return false;
+    result = like_new(block);
+    if (result.kind != TapeValue::Block || !copy(result, block)) return false;
+    TapeValue element = result;
+    element.ndim = 0;
+    element.place = {TapePlace::Pointer, address_of(result, position), 0, nullptr};
+    return !full_ && copy(element, value);
+}
+
 bool TapeBuilder::part_of(const TapeValue& array, const ViewRecipe& recipe, const Symbols* sizes,
                           const TapeValue* inputs, const std::vector<uint32_t>* integers, TapeValue& result) {
     const bool whole = array.kind == TapeValue::Array;

@@ -382,6 +382,7 @@ bool TapeBuilder::load(const TapeValue& array, const std::vector<AxisItem>& item
 }
 
 bool TapeBuilder::load(const TapeValue& array, const TapeValue& position, TapeValue& result) {
+    if (array.kind == TapeValue::Block) return load_of_block(array, position, result);
     return array.kind == TapeValue::Array && array.ndim == 1 && position.is_number(intp()) &&
            load_at(array, {{position.cell, 0}}, result);
 }
@@ -394,6 +395,7 @@ bool TapeBuilder::store(const TapeValue& array, const std::vector<AxisItem>& ite
 }
 
 bool TapeBuilder::store(const TapeValue& array, const TapeValue& position, const TapeValue& value, TapeValue& result) {
+    if (array.kind == TapeValue::Block) return store_in_block(array, position, value, result);
     return array.kind == TapeValue::Array && array.ndim == 1 && position.is_number(intp()) &&
            store_at(array, {{position.cell, 0}}, value, result);
 }

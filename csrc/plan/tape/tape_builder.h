@@ -110,6 +110,8 @@ class TapeBuilder {
     // set.
     static Ref stand_in(const TapeValue& value);
     bool call_block(TapeCall call);
+    // What is called may raise flags that only all_fp_errors() sees.
+    void calls_loops() { tape_.calls_loops = true; }
     // The elements, repeated where strides are 0 or axes are missing, side by side.
     bool copy(const TapeValue& to, const TapeValue& from);
     // What a recipe shows of an array or a block; `copies`: an element of it is a number.
@@ -185,8 +187,11 @@ class TapeBuilder {
     TapeValue integer(int64_t number);
     TapeValue known_block(PyArrayObject* a);
     uint16_t address_of(const TapeValue& block);
+    uint16_t address_of(const TapeValue& block, const TapeValue& position);
     bool part_of(const TapeValue& array, const ViewRecipe& recipe, const Symbols* sizes, const TapeValue* inputs,
                  const std::vector<uint32_t>* integers, TapeValue& result);
+    bool load_of_block(const TapeValue& block, const TapeValue& position, TapeValue& result);
+    bool store_in_block(const TapeValue& block, const TapeValue& position, const TapeValue& value, TapeValue& result);
     bool copy_elements(const TapeValue& to, const TapeValue& from, bool journal);
 
     const bool blocks_;
