@@ -35,13 +35,13 @@ def run(harness: Harness) -> list[Row]:
 
 def integrals(harness: Harness) -> list[Row]:
     """quad over each integrand."""
-    whats = {damped: "exp and sin", rational: "sqrt, abs, maximum and a quotient"}
+    titles = {damped: "exp and sin", rational: "sqrt, abs, maximum and a quotient"}
     if not importlib.util.find_spec("scipy"):
         return [Row("B31", "quad", "≤ 1/12", None, 1 / 12, detail="needs SciPy")]
     from scipy.integrate import quad
 
     rows = []
-    for f, what in whats.items():
+    for f, what in titles.items():
         way = pyop.trace(f, "float64[]").compile().low_level_callable()
         names = {"quad": quad, "f": f, "way": way}
         times = harness.compare(

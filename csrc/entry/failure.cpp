@@ -9,6 +9,8 @@
 
 namespace pyop {
 
+constinit thread_local bool waits_to_raise = false;
+
 namespace {
 
 constexpr size_t kLongest = 2000;
@@ -96,20 +98,24 @@ int raise_failure() {
 }
 
 void raise_later() {
-    Ref exception = take_pending();
-    PyObject* const kind = class_of_later();
     // Of several the first, which may have led to the others.
-    if (!later) {
-        note_traceback(exception.get());
-        later = SharedRef::steal(exception.release());
+    if (PyErr_Occurred()) {
+        Ref exception = take_pending();
+        if (!later) {
+            note_traceback(exception.get());
+            later = SharedRef::steal(exception.release());
+        }
     }
-    if (kind && later && PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), kind) == 1) return;
+    PyObject* const kind = class_of_later();
+    waits_to_raise = kind && later && PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), kind) == 1;
+    if (waits_to_raise) return;
     later.reset();
     PyErr_WriteUnraisable(nullptr);
 }
 
 PyObject* take_later(PyObject*, PyObject*) {
     const SharedRef exception = std::move(later);
+    waits_to_raise = false;
     if (exception) return exception.new_ref();
     return PyObject_CallNoArgs(PyExc_RuntimeError);
 }

@@ -23,8 +23,10 @@ const char* failure_message();
 int raise_failure();
 
 // For who calls C from Python and asks for no status: the error that is set is raised on this thread as soon as its
-// Python code goes on. Attached threads.
+// Python code goes on. Until then `waits_to_raise`, and what is asked again need not be computed: without an error set,
+// the one that waits is announced anew. Attached threads.
 void raise_later();
+extern constinit thread_local bool waits_to_raise;
 
 // The exception that was kept for later; new reference. For the class that raise_later() raises.
 PyObject* take_later(PyObject*, PyObject*);

@@ -54,14 +54,16 @@ int call_packed(const Entry& e, const void* in, size_t n_in, void* out) try {
 }
 
 PYOP_COLD double no_number() {
-    if (attached() && PyErr_Occurred()) raise_later();
+    if (attached() && (waits_to_raise || PyErr_Occurred())) raise_later();
     return std::numeric_limits<double>::quiet_NaN();
 }
 
 double integrand(int n, double* x, void* data) {
     const Entry& e = *static_cast<const Entry*>(data);
     double result;
-    if (PYOP_UNLIKELY(call_packed(e, x, static_cast<size_t>(n), &result) != PYOP_OK)) return no_number();
+    // quad goes on after a failure.
+    if (PYOP_UNLIKELY(waits_to_raise) || call_packed(e, x, static_cast<size_t>(n), &result) != PYOP_OK)
+        return no_number();
     return result;
 }
 

@@ -113,6 +113,23 @@ def test_quad_raises_what_the_plan_raised():
                           .low_level_callable(), 0, 2, 0, 1)  # fmt: skip
 
 
+def test_quad_calls_nothing_more_after_a_failure():
+    called = []
+
+    def f(x):
+        called.append(float(x))
+        if len(called) == 3:
+            raise Mine("third")
+        return x
+
+    way = compiled(lambda x: pyop.py_func(f, [x], "float64[]"), "float64[]").low_level_callable()
+    with pytest.raises(Mine, match="third"):
+        integrate.quad(way, 0, 1)
+    assert len(called) == 3
+    assert integrate.quad(way, 0, 1)[0] == pytest.approx(0.5)
+    assert len(called) == 24
+
+
 def test_quad_raises_on_the_thread_that_called_it():
     way, met = python_plan("float64[]").low_level_callable(), []
 
