@@ -188,9 +188,41 @@ def test_a_function_that_goes_on_from_where_it_was_is_refused_and_nothing_is_cha
 def test_what_is_computed_is_not_left_behind():
     kept, last = [], {}
     for function in (lambda x: (kept.append(x * 2), x)[1], lambda x: x - last.setdefault("x", x * 1)):
-        with pytest.raises(TypeError, match=r"puts what it computes into .*return it as a result instead"):
-            pyop.compile(function)(X)
-    assert (kept, last) == ([], {})
+        with pytest.warns(pyop.RetraceWarning, match=r"puts what it computes into .*return it as a result instead"):
+            got = pyop.compile(function)(X)
+        np.testing.assert_array_equal(got, X if kept and not last else X * 0)
+    assert len(kept) == len(last) == 1
+    np.testing.assert_array_equal(kept[0], X * 2)
+    np.testing.assert_array_equal(last["x"], X)
+
+
+def test_attributes_that_are_computed_are_as_without_it():
+    class Lattice:
+        def __init__(self):
+            self.s, self.n = np.ones(3), 0
+
+        def step(self, x):
+            self.s = np.where(x > 0, self.s + x, -self.s)
+            self.n += 1
+            return self.s.sum() * self.n
+
+    mine, plain = Lattice(), Lattice()
+    with pytest.warns(pyop.RetraceWarning, match="puts what it computes into"):
+        got = [f(X * sign) for f, sign in zip([pyop.compile(mine.step)] * 3, (1, -1, 1), strict=True)]
+    np.testing.assert_array_equal(got, [plain.step(X), plain.step(-X), plain.step(X)])
+    np.testing.assert_array_equal(mine.s, plain.s)
+    assert mine.n == plain.n
+
+
+def test_what_is_computed_is_not_left_behind_by_what_cannot_be_undone():
+    kept, numbers = [], itertools.count()
+
+    def f(x):
+        kept.append(x * 2)
+        return x * next(numbers)
+
+    with pytest.raises(TypeError, match=r"puts what it computes into|computes something else"):
+        pyop.compile(f)(X)
 
 
 def test_what_does_not_matter_happens_once():

@@ -19,7 +19,7 @@ from ..functions.joining import spec as joining  # noqa: F401  # what the functi
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
 from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_arguments, needed_by_loops
-from ..refusals import note_call, was_refused
+from ..refusals import may_run_itself, note_call, was_refused
 from ..tracing.captured import Watch
 from ..tracing.code import facts, jumps_back
 from ..tracing.error_checks import catches_exceptions, refuse_error_handling, sets_error_state
@@ -315,10 +315,9 @@ class Tracer:
         changed, drawn = watch.changed(), watch.drawn()
         if changed and (left := watch.left_behind()):
             watch.restore()
-            raise TypeError(
-                f"{self._place()} puts what it computes into {left[0]}, where a symbolic array would be left after the "
-                "trace: return it as a result instead"
-            )
+            where = "where a symbolic array would be left after the trace: return it as a result instead"
+            kept = TypeError(f"{self._place()} puts what it computes into {left[0]}, {where}")
+            raise kept if drawn or watch.fleeting else may_run_itself(kept)
         own.first(changed)
         if not (changed or drawn or watch.fleeting):
             return graph, result, watch, tuple(watch.readings(own))
