@@ -187,3 +187,36 @@ def test_a_function_that_looks_at_its_variables_has_those_that_it_was_written_wi
         return x, len(dir())
 
     assert pyop.compile(f)(np.ones(2))[1] == f(np.ones(2))[1] == 2
+
+
+def test_a_loop_that_begins_with_a_python_number_is_peeled():
+    def f(x):
+        value = 0.0
+        for _ in range(50):
+            new = (x * 0.5).sum()
+            x = x * 0.9
+            if abs(new - value) < 1e-3:
+                break
+            value = new
+        return value, x
+
+    compiled = pyop.compile(f)
+    for start in (0.0, 1.0, 50.0):
+        assert equal(compiled(np.full(4, start)), f(np.full(4, start)))
+    assert any(type(node.function).__name__ == "Loop" for node in compiled.plan_for(np.ones(4)).graph.nodes)
+
+
+def test_a_loop_too_long_to_be_unrolled_is_known_early():
+    steps = []
+
+    def f(x):
+        seen = []
+        for k in range(30000):
+            steps.append(k)
+            seen.append(x * k + 1.0)
+        return seen[-1]
+
+    compiled = pyop.compile(f)
+    with pytest.warns(pyop.RetraceWarning, match="more than 50000 things"):
+        assert equal(compiled(np.ones(3)), f(np.ones(3)))
+    assert len(steps) < 61000  # NumPy twice, and a few iterations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..graph.deciding import RunItself, guard_lines, has_effects
+from ..graph.deciding import MOST_NODES, RunItself, guard_lines, has_effects
 from ..graph.graph import Graph
 from ..refusals import runs_itself
 from .arguments import Argument, input_name
@@ -20,9 +20,8 @@ __all__ = [
     "is_to_run_itself",
 ]
 
-# Beyond so many paths of one kind of call, or so many nodes in them, the function itself runs.
+# Beyond so many paths of one kind of call, or MOST_NODES in them, the function itself runs.
 MOST_PATHS = 16
-MOST_NODES = 50_000
 # And where most calls so far went another way: so many paths times nodes, which the tracing of them costs.
 _WORTH_IT = 15_000
 

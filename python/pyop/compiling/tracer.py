@@ -411,7 +411,7 @@ class Tracer:
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     check_container(tree, places, leaves, argument, self.name)
                 if graph._weak is not None and (loops := graph._weak.wrong(graph, flatten(result)[0])):
-                    raise rolled.Unroll(loops)
+                    raise rolled.unrolled(loops, graph._unrolled)
                 graph._weak = None
                 if any_written(lent):
                     result = declare_writes(graph, lent, result, self.name)

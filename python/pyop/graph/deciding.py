@@ -23,6 +23,7 @@ from ..declare.spec import Spec
 from .known import numbers_asked
 
 __all__ = [
+    "MOST_NODES",
     "Decisions",
     "PathLeft",
     "RunItself",
@@ -35,6 +36,8 @@ __all__ = [
     "value_decided",
 ]
 
+MOST_NODES = 50_000
+"""Beyond so many nodes, the function itself runs."""
 _KEPT_BYTES = 1 << 26  # of what was computed beside the graph
 _COMPUTED_AGAIN = 20  # times as many as the graph has nodes
 _numbers = itertools.count(1)

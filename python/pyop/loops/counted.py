@@ -13,6 +13,7 @@ from ..graph.counter import Counter, is_counter
 from ..graph.graph import Graph
 from ..tracing.twins import graph_under_twins, stand_in
 from .carried import fits_scalar
+from .foreseen import foreseen
 from .numbers import as_value
 from .rolled import FEW, Rolled
 from .sites import site_of
@@ -80,7 +81,8 @@ class Numbers:
         key = frame.f_code, frame.f_lasti
         site = None if key in self._graph._unrolled else site_of(*key)
         if site is None:
-            return iter(self._known()) if self._backwards is None else self._backwards()
+            plain = iter(self._known()) if self._backwards is None else self._backwards()
+            return foreseen(self._graph, plain, len(self._known()))
         return Rolled(self._bounds, self._graph, frame, site, key)
 
     def _known(self) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -24,13 +24,14 @@ from ..declare.spec import Spec
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise
 from .carried import Again, Carried, Otherwise, Unit
+from .foreseen import foreseen
 from .frames import locals_of, put
 from .numbers import named
 from .recording import Recording, add_loop
 from .sites import Site, globals_of, only_computes
 from .ways import MOST_WAYS, Decision, Way, joined
 
-__all__ = ["FEW", "Rolled", "Unroll"]
+__all__ = ["FEW", "Peeled", "Rolled", "Unroll", "unrolled"]
 
 FEW = 8  # iterations that are not worth a Loop
 _PEELED = 3
@@ -46,6 +47,18 @@ class Unroll(Specialise):
     def __init__(self, keys: set[_Key]) -> None:
         super().__init__(frozenset())
         self.keys = keys
+
+
+class Peeled(NamedTuple):
+    """The first iteration of a loop is written down as it is, since it has Python numbers where the others have not."""
+
+    loop: _Key
+
+
+def unrolled(loops: set[Any], known: set[Any]) -> Unroll:
+    """For loops for which it matters that a scalar is a Python number at first."""
+    keys: set[Any] = {loop if Peeled(loop) in known else Peeled(loop) for loop in loops}
+    return Unroll(keys)
 
 
 class Rolled(Carried):
@@ -103,6 +116,9 @@ class Rolled(Carried):
                 return self._unrolled()
             self.graph._rolling.append(self)
             self.outer = Value._log_writes(self.log)
+            if Peeled(self.key) in self.graph._unrolled and self.bounds.known is not None:
+                self.head = now
+                return self._otherwise()
         if self.mark is not None and self.mark.ends:
             self._over(now)
         self.head = now
@@ -144,6 +160,8 @@ class Rolled(Carried):
         self.plain = iter(self.bounds.known[max(self.done, 0) :])
         if self.item is not None:
             self.plain = self.source() if self.done <= 0 else map(self.item, self.plain)
+        if self.mark is None:
+            self.plain = foreseen(self.graph, self.plain, len(self.bounds.known[max(self.done, 0) :]))
         if self.mark is not None:
             self.mark.again()
         return self._next()
@@ -234,6 +252,8 @@ class Rolled(Carried):
         key = value._key
         if key not in self.memo:
             k = len(self.way.taken)
+            if k >= MOST_WAYS:
+                self._give_up()  # there are more ways than decisions
             self.memo[key] = self.path[k] if k < len(self.path) else True
             self.way.taken.append(Decision(value._lent(), len(self.graph) - self.way.first, self.memo[key]))
         return self.memo[key]
@@ -361,6 +381,8 @@ class Rolled(Carried):
         if any(name not in self.head for name in self.site.carried & locals_of(self.frame).keys()):
             self._give_up()  # a variable that was not bound is now: not all Pythons can take that back
         if self.done >= _PEELED or len(self.rest) < 2:
+            if self.done >= _PEELED and not any(loop.recording is not None for loop in self.graph._rolling):
+                self.graph._unrolled.add(self.key)  # where it begins again, it is not tried again
             return self._unrolled()
         self.units = []
         if self.mark is not None:
