@@ -196,6 +196,21 @@ def test_what_is_computed_is_not_left_behind():
     np.testing.assert_array_equal(last["x"], X)
 
 
+def test_what_the_trace_has_used_up_is_not_used_again_by_the_function_itself():
+    def by_number(x):
+        return x * float(x[0]) * next(numbers)
+
+    def by_shape(x):
+        k = next(numbers)
+        x.shape = (3, 1)
+        return x * k
+
+    for f in (by_number, by_shape):
+        numbers = itertools.count()
+        with pytest.raises(TypeError):
+            pyop.compile(f)(X.copy())
+
+
 def test_attributes_that_are_computed_are_as_without_it():
     class Lattice:
         def __init__(self):

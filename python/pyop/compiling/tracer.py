@@ -60,7 +60,7 @@ class Tracer:
         self.by_twins = False  # whether the last trace was one of twins
         self.told = False  # that the function itself runs
         self.calls: Any = None  # of other libraries, if they are nodes
-        self.alert = 0  # how its plan runs if it sets np.errstate: kAlert of compiled_function.cpp
+        self.once, self.alert = False, 0  # it reaches an iterator, which its trace has used up; sets_error_state()
         self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
@@ -198,7 +198,7 @@ class Tracer:
                 specialised |= needed.places
                 continue
             except Exception as error:
-                if not was_refused(error) and is_to_run_itself(self.fn, error):
+                if not self.once and not was_refused(error) and is_to_run_itself(self.fn, error):
                     raise RunItself(f"cannot be compiled ({error})", remedy=WRITE_INSTEAD) from error
                 if self.calls is not None:
                     refused = was_refused(error)
@@ -217,7 +217,7 @@ class Tracer:
                     continue
                 plainly, by_twins = (error, first) if self.by_twins else (first, error)
                 failure = plainly if str(plainly) == str(by_twins) else by_twins
-            if is_to_run_itself(self.fn, failure):
+            if not self.once and is_to_run_itself(self.fn, failure):
                 raise RunItself(f"cannot be compiled ({failure})", remedy=WRITE_INSTEAD) from failure
             raise failure  # here it keeps its cause, which may have the remedy
 
@@ -285,6 +285,7 @@ class Tracer:
                 "call whether somebody has changed them: pass those that it reads as arguments, as arrays rather than "
                 "many small objects"
             )
+        self.once = watch.goes_on
         functions = [*dict.fromkeys((*named, *watch.functions()))]
         refuse_exact_types(self.fn, functions)
         refuse_error_handling(self.fn, functions)
@@ -307,7 +308,7 @@ class Tracer:
             watch.restore()  # there will be another trace, or the function itself runs
             if isinstance(error, RunItself):
                 watch.restore_generators()
-            raise
+            raise (self._refusal([]) if watch.goes_on and type(error) is RunItself else error) from error.__cause__
         except Exception as error:
             if was_refused(error):
                 watch.restore()  # there may be another one

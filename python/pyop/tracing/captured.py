@@ -87,12 +87,13 @@ class Watch:
 
     `instances` are arguments that are objects, as the `self` of a method; `known` has the elements of arrays as they
     were, by the id of the array.
-    `fleeting`: it can reach what may change without being seen; `overflown`: more than there is time to look at.
+    `fleeting`: it can reach what may change without being seen (`goes_on`: an iterator); `overflown`: more than is
+    looked at.
     """
 
     def __init__(self, fn: Callable[..., Any], instances: list[Any], known: dict[int, bytes] | None = None) -> None:
         self._known = known or {}
-        self.fleeting = self.overflown = False
+        self.fleeting = self.goes_on = self.overflown = False
         self.generators: list[Generator] = global_generators()
         self.places: list[Place] = []
         self._at: dict[int, list[Place]] = {}  # by the id of the object they belong to
@@ -186,7 +187,7 @@ class Watch:
         elif isinstance(x, type):
             self._class(x)
         elif issubclass(kind, Iterator) or kind.__module__ in _WITH_STATE:
-            self.fleeting = True
+            self.fleeting = self.goes_on = True
         else:
             self._instance(label, x)
 
