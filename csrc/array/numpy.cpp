@@ -2,6 +2,8 @@
 #define PYOP_IMPORTS_NUMPY
 #include "array/numpy.h"
 
+#include "runtime/lazy.h"
+
 namespace pyop {
 
 int numpy_init() {
@@ -10,9 +12,8 @@ int numpy_init() {
 }
 
 PyObject* numpy_module() {
-    static PyObject* module = nullptr;
-    if (PYOP_UNLIKELY(!module)) module = PyImport_ImportModule("numpy");
-    return module;
+    static constinit Lazy module;
+    return module.get([] { return PyImport_ImportModule("numpy"); });
 }
 
 bool has_foreign_field(PyArray_Descr* descr) {

@@ -6,13 +6,14 @@
 #include "autograd/tensor.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
+#include "runtime/tally.h"
 
 namespace pyop {
 
 namespace {
 
-uint64_t begun = 0;    // runs so far
-long going_on = 0;     // on all threads
+std::atomic<uint64_t> begun = 0;  // runs so far
+constinit Tally going_on;  // on all threads
 
 void forget_tangents(PyObject* nodes) {
     const SavedError keep;

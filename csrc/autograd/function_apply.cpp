@@ -6,6 +6,8 @@
 #include "autograd/state.h"
 #include "graph/value.h"
 #include "runtime/errors.h"
+#include "runtime/items.h"
+#include "runtime/lazy.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
 #include "runtime/up_calls.h"
@@ -27,16 +29,19 @@ Shape shape_of_container(PyObject* o, int depth) {
     if (depth == 0) return Shape::Flat;
     Shape found = Shape::Flat;
     if (PyTuple_Check(o) || PyList_Check(o)) {
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-            found = std::max(found, of_item(PySequence_Fast_GET_ITEM(o, i)));
+        for (Py_ssize_t i = 0; i < size_of_sequence(o); ++i)
+            if (const Ref item = item_of(o, i)) found = std::max(found, of_item(item.get()));
     } else if (PyDict_Check(o)) {
         PyObject *key, *value;
         Py_ssize_t at = 0;
         while (PyDict_Next(o, &at, &key, &value)) found = std::max(found, of_item(value));
     } else {
         // A dataclass: Python's part knows how to take it apart. The field names stand in the class.
-        static PyObject* fields = PyUnicode_InternFromString("__dataclass_fields__");
-        if (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE && !PyType_Check(o) && _PyType_Lookup(Py_TYPE(o), fields)) {
+        static constinit Lazy name;
+        PyObject* fields = name.interned("__dataclass_fields__");
+        if (!fields) PyErr_Clear();
+        if (fields && Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE && !PyType_Check(o) &&
+            _PyType_Lookup(Py_TYPE(o), fields)) {
             PyObject* dict = PyObject_GenericGetDict(o, nullptr);
             if (!dict) PyErr_Clear();
             if (dict) found = shape_of_container(dict, depth - 1);

@@ -9,6 +9,7 @@
 #include "autograd/state.h"
 #include "runtime/ensure_tuple.h"
 #include "runtime/errors.h"
+#include "runtime/items.h"
 #include "runtime/refusal.h"
 #include "runtime/stack_array.h"
 #include "runtime/up_calls.h"
@@ -131,14 +132,14 @@ Ref checked_gradient(GradNode* node, Py_ssize_t i, PyObject* value, PyObject* co
 
 PYOP_COLD void note_creation(GradNode* node) {
     if (!node->extra || !node->extra->metadata) return;
-    PyObject* text = PyDict_GetItemString(node->extra->metadata, "traceback_");
+    const Ref text = item_of_dict(node->extra->metadata, "traceback_");
     Ref name;
     {
         SavedError keep;
         name = grad_node_name(node);
     }
     if (!text || !name) return;
-    Ref note = Ref::steal(PyUnicode_FromFormat("%U was recorded by this forward call:\n%S", name.get(), text));
+    Ref note = Ref::steal(PyUnicode_FromFormat("%U was recorded by this forward call:\n%S", name.get(), text.get()));
     note_pending(note.get());
 }
 

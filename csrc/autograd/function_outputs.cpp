@@ -8,6 +8,7 @@
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
 #include "runtime/ensure_tuple.h"
+#include "runtime/items.h"
 
 namespace pyop {
 
@@ -17,7 +18,7 @@ bool holds_array(PyObject* o) {
     auto is_array = [](PyObject* item) { return is_tensor(item) || PyArray_Check(item) || PyArray_CheckScalar(item); };
     if (PyList_Check(o)) {
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) {
-            if (is_array(PyList_GET_ITEM(o, i))) return true;
+            if (const Ref item = item_of(o, i); item && is_array(item.get())) return true;
         }
     } else if (PyDict_Check(o)) {
         PyObject *key, *value;

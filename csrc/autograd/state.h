@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/python.h"
+#include "runtime/tally.h"
 
 namespace pyop {
 
@@ -26,10 +27,10 @@ struct AutogradState {
 inline constinit thread_local AutogradState autograd_state;
 
 // How many functions of transformations are running on all threads.
-inline constinit long transformations_anywhere = 0;
+inline constinit Tally transformations_anywhere;
 
 // How many modes of generators and coroutines are entered or on, on all threads (suspended_modes.h).
-inline constinit long suspended_modes = 0;
+inline constinit Tally suspended_modes;
 PYOP_COLD void follow_suspended() noexcept;
 
 // Whether this thread records.

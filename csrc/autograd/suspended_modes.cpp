@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/errors.h"
+#include "runtime/items.h"
 
 namespace pyop {
 
@@ -47,8 +48,8 @@ bool enters_for_caller(PyFrameObject* frame) {
     const auto* c = reinterpret_cast<PyCodeObject*>(code.get());
     if (is_one_of(c->co_name, {"__enter__", "__aenter__", "__exit__", "__aexit__"})) return true;
     const Ref globals = Ref::steal(PyFrame_GetGlobals(frame));
-    PyObject* module = PyDict_Check(globals.get()) ? PyDict_GetItemString(globals.get(), "__name__") : nullptr;
-    return is_one_of(module, {"contextlib", "_pytest.fixtures", "pluggy._callers", "pytest_asyncio.plugin"});
+    const Ref module = PyDict_Check(globals.get()) ? item_of_dict(globals.get(), "__name__") : Ref();
+    return is_one_of(module.get(), {"contextlib", "_pytest.fixtures", "pluggy._callers", "pytest_asyncio.plugin"});
 }
 
 // Empty of a frame that belongs to none.

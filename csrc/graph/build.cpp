@@ -6,10 +6,11 @@
 #include "array/call/checked_call.h"
 #include "array/protocol/containers.h"
 #include "runtime/errors.h"
+#include "runtime/lazy.h"
 
 namespace pyop {
 
-int graphs_being_built = 0;
+constinit Tally graphs_being_built;
 
 namespace {
 thread_local std::vector<PyObject*> stack;  // owned references; null entries mean "none"
@@ -77,8 +78,8 @@ PYOP_COLD int foreign_value(PyObject* graph, ValueObject* v, const Caller& calle
 }
 
 PyObject* constant_name() {
-    static PyObject* name = PyUnicode_InternFromString("constant");
-    return name;
+    static constinit Lazy name;
+    return name.interned("constant");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/value.h"
+#include "runtime/tally.h"
 
 namespace pyop {
 
@@ -9,7 +10,7 @@ namespace pyop {
 PyObject* graph_being_built();
 
 // One test for the hot path: is any thread building a graph?
-extern int graphs_being_built;
+extern Tally graphs_being_built;
 
 // Pushes / pops on this thread's stack of graphs being built. Null pushes "none" (while a plan runs).
 void push_graph(PyObject* graph_or_null);

@@ -13,8 +13,8 @@ namespace pyop {
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kReuse = false;  // so that it sees what is used too late
+#if defined(__SANITIZE_ADDRESS__) || defined(Py_GIL_DISABLED)
+constexpr bool kReuse = false;  // so that it sees what is used too late; and nothing guards the spares without a GIL
 #else
 constexpr bool kReuse = true;
 #endif

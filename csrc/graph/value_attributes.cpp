@@ -9,6 +9,7 @@
 #include "graph/value.h"
 #include "graph/value_sequence.h"
 #include "runtime/errors.h"
+#include "runtime/items.h"
 #include "runtime/refusal.h"
 #include "runtime/up_calls.h"
 
@@ -70,8 +71,8 @@ PYOP_COLD PyObject* unsure(PyObject* value, PyObject* name) {
 // Whether Python code of pyop is running, and not the user's.
 bool in_own_code() {
     PyObject* globals = PyEval_GetGlobals();
-    PyObject* name = globals ? PyDict_GetItemString(globals, "__name__") : nullptr;
-    const char* text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+    const Ref name = globals ? item_of_dict(globals, "__name__") : Ref();
+    const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
     return text && std::string_view(text).starts_with("pyop.");
 }
 

@@ -6,6 +6,7 @@
 #include "array/protocol/operators.h"
 #include "graph/build.h"
 #include "runtime/errors.h"
+#include "runtime/lazy.h"
 #include "runtime/refusal.h"
 #include "runtime/up_calls.h"
 
@@ -56,12 +57,9 @@ struct Slots {
 
 // `operator.pow` as a node, with the specs of np.power.
 PyObject* operator_power(PyObject* a, PyObject* number) {
-    static PyObject* pow_function = nullptr;  // for the life of the process
-    if (!pow_function) {
-        Ref module = Ref::steal(PyImport_ImportModule("operator"));
-        pow_function = module ? PyObject_GetAttrString(module.get(), "pow") : nullptr;
-        if (!pow_function) return nullptr;
-    }
+    static constinit Lazy function;
+    PyObject* pow_function = function.attribute("operator", "pow");
+    if (!pow_function) return nullptr;
     PyObject* inputs[] = {a, number};
     return guarded([&] { return ufunc_call_new(more_ufuncs[Power], inputs, 2, pow_function); },
                    static_cast<PyObject*>(nullptr));

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "runtime/errors.h"
+#include "runtime/items.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -46,7 +47,7 @@ bool is_dim(PyObject* object) {
 PyObject* size_new(int64_t size) {
     if (size >= 0) return PyLong_FromLongLong(size);
     if (size == kUnknownSize) Py_RETURN_NONE;
-    return Py_NewRef(PyList_GET_ITEM(dim_items, kUnknownSize - 1 - size));
+    return item_of(dim_items, kUnknownSize - 1 - size).release();
 }
 
 int64_t size_of(PyObject* object) {
@@ -59,8 +60,8 @@ int64_t size_of(PyObject* object) {
     // By its terms: the hash of a Dim is refused to a function under trace, in whose frame this runs.
     Ref terms = Ref::steal(PyObject_GetAttrString(object, "_terms"));
     if (!terms) return kUnknownSize;
-    PyObject* known = PyDict_GetItemWithError(dim_ids, terms.get());
-    if (known) return kUnknownSize - 1 - PyLong_AsLongLong(known);
+    const Ref known = item_of_dict(dim_ids, terms.get());
+    if (known) return kUnknownSize - 1 - PyLong_AsLongLong(known.get());
     if (PyErr_Occurred()) return kUnknownSize;
     const Py_ssize_t index = PyList_GET_SIZE(dim_items);
     Ref number = Ref::steal(PyLong_FromSsize_t(index));

@@ -15,6 +15,7 @@
 #include "plan/plan.h"
 #include "plan/profiled.h"
 #include "runtime/errors.h"
+#include "runtime/lazy.h"
 #include "runtime/reaper.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
@@ -27,8 +28,8 @@ namespace {
 using References = StackRefs<8>;
 
 PyObject* out_keyword() {
-    static PyObject* const name = PyUnicode_InternFromString("out");
-    return name;
+    static constinit Lazy name;
+    return name.interned("out");
 }
 
 // Keyword arguments of a plan: inputs by name, and out=. Fills the gaps of `values` (borrowed).

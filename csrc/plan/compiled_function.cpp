@@ -9,6 +9,7 @@
 #include "plan/paths.h"
 #include "plan/plan.h"
 #include "runtime/errors.h"
+#include "runtime/lazy.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
 #include "runtime/up_calls.h"
@@ -20,8 +21,8 @@ namespace {
 CompiledFunctionObject& self_of(PyObject* self) { return *reinterpret_cast<CompiledFunctionObject*>(self); }
 
 PyObject* out_name() {
-    static PyObject* name = PyUnicode_InternFromString("out");
-    return name;
+    static constinit Lazy name;
+    return name.interned("out");
 }
 
 // A call whose `out=`, if it is the plan's and not the function's, has been put aside.
@@ -63,7 +64,8 @@ class ReadCall {
 
 PyObject* run_plan_new(PyObject* plan, PyObject* const* feeds, size_t n, PyObject* out) {
     if (!out) return vectorcall_new(plan, feeds, n);
-    static PyObject* names = PyTuple_Pack(1, out_name());
+    static constinit Lazy out_names;
+    PyObject* names = out_names.get([] { return PyTuple_Pack(1, out_name()); });
     if (!names) return nullptr;
     StackArray<PyObject*, 16> all(n + 1);
     std::copy_n(feeds, n, all.data());
@@ -127,10 +129,10 @@ bool runs_after(const Guard& guard) {
     if (last_outcome == Outcome::Declined) return true;
     if (last_outcome != Outcome::Raised) return false;
     if (!program_of(guard.plan).effects) return true;
-    static PyObject* const note = PyUnicode_FromString(
+    const Ref note = Ref::steal(PyUnicode_FromString(
         "the arguments that the compiled function writes into are as they were before the call: it also has effects "
-        "(a stateful op), which are not done twice");
-    if (note) note_pending(note);
+        "(a stateful op), which are not done twice"));
+    if (note) note_pending(note.get());
     return false;
 }
 

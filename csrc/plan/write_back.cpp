@@ -5,6 +5,7 @@
 #include "array/memory/copied.h"
 #include "array/memory/overlap.h"
 #include "runtime/errors.h"
+#include "runtime/lazy.h"
 
 namespace pyop {
 
@@ -14,10 +15,8 @@ namespace {
 
 // Whether they share an element: what is not known soon is taken for that.
 PYOP_COLD bool share_elements(PyArrayObject* a, PyArrayObject* b) {
-    static PyObject* const shares = [] {
-        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
-        return numpy ? PyObject_GetAttrString(numpy.get(), "shares_memory") : nullptr;
-    }();
+    static constinit Lazy shares_memory;
+    PyObject* shares = shares_memory.attribute("numpy", "shares_memory");
     Ref answer = shares ? Ref::steal(PyObject_CallFunction(shares, "OOi", a, b, 1000)) : Ref();
     if (!answer) PyErr_Clear();
     return answer.get() != Py_False;

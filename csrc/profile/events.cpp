@@ -9,6 +9,7 @@
 #include <new>        // std::nothrow
 
 #include "runtime/errors.h"
+#include "runtime/items.h"
 
 namespace pyop {
 
@@ -74,10 +75,9 @@ Ref thread_name() {
     Ref threading = module_name ? Ref::steal(PyImport_GetModule(module_name.get())) : Ref();
     Ref active = threading ? Ref::steal(PyObject_GetAttrString(threading.get(), "_active")) : Ref();
     Ref ident = Ref::steal(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
-    PyObject* thread = active && ident && PyDict_CheckExact(active.get())
-                           ? PyDict_GetItemWithError(active.get(), ident.get())
-                           : nullptr;
-    Ref name = thread ? Ref::steal(PyObject_GetAttrString(thread, "_name")) : Ref();
+    const Ref thread =
+        active && ident && PyDict_CheckExact(active.get()) ? item_of_dict(active.get(), ident.get()) : Ref();
+    Ref name = thread ? Ref::steal(PyObject_GetAttrString(thread.get(), "_name")) : Ref();
     if (!name || !PyUnicode_CheckExact(name.get())) {
         PyErr_Clear();
         name = Ref::steal(PyUnicode_FromFormat("thread %lu", PyThread_get_thread_ident()));

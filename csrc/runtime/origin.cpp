@@ -3,6 +3,7 @@
 
 #include <frameobject.h>
 
+#include "runtime/lazy.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -10,7 +11,12 @@ namespace pyop {
 namespace {
 
 bool is_in_our_files(PyObject* filename) {
-    static PyObject* const operators_file = PyUnicode_InternFromString("numpy/lib/mixins.py");
+    static constinit Lazy operators;
+    PyObject* operators_file = operators.interned("numpy/lib/mixins.py");
+    if (!operators_file) {
+        PyErr_Clear();
+        return false;
+    }
     Py_ssize_t hit = PyUnicode_Tailmatch(filename, up_calls.package_directory, 0, PY_SSIZE_T_MAX, -1);
     // The operators of what stands for an array under vmap.
     if (hit == 0) hit = PyUnicode_Tailmatch(filename, operators_file, 0, PY_SSIZE_T_MAX, 1);
@@ -20,12 +26,16 @@ bool is_in_our_files(PyObject* filename) {
 
 // Node after node is made in one file: the answer for the last one is kept, with its name.
 bool is_ours(PyCodeObject* code) {
+#ifdef Py_GIL_DISABLED
+    return is_in_our_files(code->co_filename);
+#else
     static PyObject* last = nullptr;
     static bool is_last_ours = false;
     if (code->co_filename == last) return is_last_ours;
     is_last_ours = is_in_our_files(code->co_filename);
     Py_XSETREF(last, Py_NewRef(code->co_filename));
     return is_last_ours;
+#endif
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "array/protocol/containers.h"
 #include "runtime/ensure_tuple.h"
 #include "runtime/errors.h"
+#include "runtime/items.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -80,8 +81,8 @@ PyObject* first_object_of(PyArrayObject* a) {
 
 bool is_empty_sequence_tree(PyObject* o) {
     if (!PyList_Check(o) && !PyTuple_Check(o)) return false;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-        if (!is_empty_sequence_tree(PySequence_Fast_GET_ITEM(o, i))) return false;
+    for (Py_ssize_t i = 0; i < size_of_sequence(o); ++i)
+        if (const Ref item = item_of(o, i); item && !is_empty_sequence_tree(item.get())) return false;
     return true;
 }
 

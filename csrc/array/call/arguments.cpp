@@ -11,6 +11,7 @@
 #include "array/protocol/containers.h"
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
+#include "runtime/lazy.h"
 
 namespace pyop {
 
@@ -79,12 +80,9 @@ bool is_object_array(PyObject* array) { return PyArray_DESCR(as_array(array))->t
 
 // NumPy looks for everything but this by itself.
 PyObject* from_dlpack_new(PyObject* value) {
-    static PyObject* from_dlpack = nullptr;  // for the life of the process
-    if (!from_dlpack) {
-        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
-        from_dlpack = numpy ? PyObject_GetAttrString(numpy.get(), "from_dlpack") : nullptr;
-        if (!from_dlpack) return nullptr;
-    }
+    static constinit Lazy function;
+    PyObject* from_dlpack = function.attribute("numpy", "from_dlpack");
+    if (!from_dlpack) return nullptr;
     return survive([&] { return PyObject_CallOneArg(from_dlpack, value); });
 }
 

@@ -1,7 +1,9 @@
 // array/call/lend.cpp: read-only views from a stack of recycled array objects, for each number of dimensions.
 #include "array/call/lend.h"
 
-#include "runtime/ref.h"
+#include <new>  // std::nothrow
+
+#include "runtime/shared_ref.h"
 
 namespace pyop {
 
@@ -14,7 +16,47 @@ struct Stack {
     PyArrayObject* items[kDepth];
     int size = 0;
 };
+#ifdef Py_GIL_DISABLED
+// Of this thread. The capsule frees them: it may be dropped, with the thread, where Python objects may not be touched.
+struct Spares {
+    Stack* stacks = nullptr;
+    SharedRef owner;
+};
+thread_local Spares spares_here;
+
+void free_stacks(PyObject* capsule) {
+    auto* stacks = static_cast<Stack*>(PyCapsule_GetPointer(capsule, nullptr));
+    for (int rank = 0; rank < kRanks; ++rank)
+        while (stacks[rank].size > 0) Py_DECREF(stacks[rank].items[--stacks[rank].size]);
+    delete[] stacks;
+}
+
+PYOP_COLD Stack* new_stacks() {
+    auto* stacks = new (std::nothrow) Stack[kRanks];
+    PyObject* capsule = stacks ? PyCapsule_New(stacks, nullptr, free_stacks) : nullptr;
+    if (!capsule) {
+        PyErr_Clear();
+        delete[] stacks;
+        return nullptr;
+    }
+    spares_here.owner = SharedRef::steal(capsule);
+    if (spares_here.owner)
+        spares_here.stacks = stacks;
+    else
+        PyErr_Clear();  // the capsule is gone, and they with it
+    return spares_here.stacks;
+}
+
+// Null without memory for it.
+PYOP_INLINE Stack* stack_of(int ndim) {
+    Stack* stacks = spares_here.stacks ? spares_here.stacks : new_stacks();
+    return stacks ? stacks + ndim : nullptr;
+}
+#else
 Stack spares[kRanks];
+
+PYOP_INLINE Stack* stack_of(int ndim) { return spares + ndim; }
+#endif
 
 PYOP_INLINE PyArrayObject_fields* fields(PyArrayObject* a) { return reinterpret_cast<PyArrayObject_fields*>(a); }
 
@@ -36,8 +78,10 @@ PYOP_COLD PyArrayObject* new_view(PyArrayObject* a) {
 
 PyArrayObject* lend_view_new(PyArrayObject* a) {
     const int ndim = PyArray_NDIM(a);
-    if (PYOP_UNLIKELY(ndim >= kRanks || spares[ndim].size == 0)) return new_view(a);
-    PyArrayObject* view = spares[ndim].items[--spares[ndim].size];
+    if (PYOP_UNLIKELY(ndim >= kRanks)) return new_view(a);
+    Stack* const stack = stack_of(ndim);
+    if (PYOP_UNLIKELY(!stack || stack->size == 0)) return new_view(a);
+    PyArrayObject* view = stack->items[--stack->size];
     PyArrayObject_fields *v = fields(view), *src = fields(a);
     v->data = src->data;
     for (int d = 0; d < ndim; ++d) {
@@ -60,16 +104,16 @@ void lend_return_steal(PyArrayObject* view) {
     const int ndim = v->nd;
     // A function may have turned the view inside out (flags, __setstate__): then it is no view any more. Nor are
     // dtypes kept that own memory (StringDType) or that a user defined.
-    if (PYOP_UNLIKELY(!uniquely_owned(as_object(view)) || ndim >= kRanks || spares[ndim].size == kDepth ||
-                      v->weakreflist || v->_buffer_info || (v->flags & kNotInherited) || !v->base ||
-                      v->descr->type_num >= NPY_USERDEF)) {
+    Stack* const stack = PYOP_LIKELY(ndim < kRanks) ? stack_of(ndim) : nullptr;
+    if (PYOP_UNLIKELY(!stack || !uniquely_owned(as_object(view)) || stack->size == kDepth || v->weakreflist ||
+                      v->_buffer_info || (v->flags & kNotInherited) || !v->base || v->descr->type_num >= NPY_USERDEF)) {
         Py_DECREF(view);
         return;
     }
     PyObject* base = v->base;
     v->base = nullptr;
     v->data = nullptr;
-    spares[ndim].items[spares[ndim].size++] = view;
+    stack->items[stack->size++] = view;
     Py_DECREF(base);  // last: it may run anything
 }
 

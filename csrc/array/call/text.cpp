@@ -2,6 +2,7 @@
 #include "array/call/text.h"
 
 #include "runtime/errors.h"
+#include "runtime/items.h"
 
 namespace pyop {
 
@@ -13,10 +14,12 @@ bool is_text_dtype(PyArray_Descr* d) {
 
 // A list is text if its first leaf is; mixed lists are sorted out item by item later.
 bool first_leaf_is_text(PyObject* o) {
+    Ref leaf = Ref::borrow(o);
     for (int depth = 0; depth < NPY_MAXDIMS; ++depth) {
-        if (PyUnicode_Check(o) || PyBytes_Check(o)) return true;
-        if (!(PyList_Check(o) || PyTuple_Check(o)) || PySequence_Fast_GET_SIZE(o) == 0) return false;
-        o = PySequence_Fast_GET_ITEM(o, 0);
+        if (PyUnicode_Check(leaf.get()) || PyBytes_Check(leaf.get())) return true;
+        if (!PyList_Check(leaf.get()) && !PyTuple_Check(leaf.get())) return false;
+        leaf = item_of(leaf.get(), 0);
+        if (!leaf) return false;
     }
     return false;
 }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "runtime/errors.h"
+#include "runtime/lazy.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -69,7 +70,9 @@ class Reader {
         }
         if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
             const TreeItem::Kind kind = PyTuple_CheckExact(o) ? TreeItem::Tuple : TreeItem::List;
-            return read_items(kind, &PySequence_Fast_ITEMS(o)[0], PySequence_Fast_GET_SIZE(o), item);
+            const Ref items = Ref::steal(PySequence_Tuple(o));  // a list may change meanwhile
+            return items ? read_items(kind, PySequence_Fast_ITEMS(items.get()), PyTuple_GET_SIZE(items.get()), item)
+                         : -1;
         }
         if (PyDict_CheckExact(o)) {
             item.keys = Ref::steal(PySequence_Tuple(o));
@@ -121,14 +124,13 @@ class Reader {
 }  // namespace
 
 Ref array_mark() {
-    static PyObject* mark = nullptr;
-    if (!mark) {
-        static PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(mark_repr)}, {0, nullptr}};
-        static PyType_Spec spec = {"pyop._core._Array", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, slots};
-        Ref type = Ref::steal(PyType_FromSpec(&spec));
-        mark = type ? PyObject_CallNoArgs(type.get()) : nullptr;
-    }
-    return Ref::borrow(mark);
+    static constinit Lazy mark;
+    static PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(mark_repr)}, {0, nullptr}};
+    static PyType_Spec spec = {"pyop._core._Array", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, slots};
+    return Ref::borrow(mark.get([] {
+        const Ref type = Ref::steal(PyType_FromSpec(&spec));
+        return type ? PyObject_CallNoArgs(type.get()) : nullptr;
+    }));
 }
 
 int lay_out_tree(PyObject* pattern, PyObject* places, PyObject* carriers, Layout& layout) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "array/numpy.h"
+#include "runtime/items.h"
 
 namespace pyop {
 
@@ -13,7 +14,8 @@ inline uint64_t bytes_in_arrays(PyObject* o, int depth = 4) {
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
             bytes += bytes_in_arrays(PyTuple_GET_ITEM(o, i), depth - 1);
     } else if (depth > 0 && PyList_CheckExact(o)) {
-        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) bytes += bytes_in_arrays(PyList_GET_ITEM(o, i), depth - 1);
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i)
+            if (const Ref item = item_of(o, i)) bytes += bytes_in_arrays(item.get(), depth - 1);
     } else if (depth > 0 && PyDict_CheckExact(o)) {
         Py_ssize_t at = 0;
         PyObject* item;

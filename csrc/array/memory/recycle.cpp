@@ -27,6 +27,12 @@ void ResultRecycler::clear() {
 }
 
 PyObject* ResultRecycler::take_other(unsigned turn, PyArray_Descr* dtype, int ndim, const npy_intp* dims) {
+#ifdef Py_GIL_DISABLED
+    constexpr bool kKeeps = false;
+#else
+    constexpr bool kKeeps = true;
+#endif
+    if constexpr (!kKeeps) return pooled_array_new(dtype, ndim, dims, nullptr);
     if (rest_ > 0) {
         --rest_;
         return pooled_array_new(dtype, ndim, dims, nullptr);

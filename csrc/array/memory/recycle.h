@@ -11,7 +11,8 @@
 // refcheck=False, and a weak reference lives until the next call or the end of the plan.
 //
 // Threads: attached only; the GIL makes "one reference" and "take it" one step, so two callers never get the same
-// array. With arrays of Python objects, and above kMostBytes, every result is fresh.
+// array. On a free-threaded build they are two, so nothing is kept there. Neither is it with arrays of Python objects,
+// nor above kMostBytes: every such result is fresh.
 #pragma once
 
 #include "array/numpy.h"
@@ -31,6 +32,9 @@ class ResultRecycler {
 
     // A writable array in C order of undefined content. New reference, or nullptr with the error set.
     PYOP_INLINE PyObject* take(PyArray_Descr* dtype /* borrowed */, int ndim, const npy_intp* dims) {
+#ifdef Py_GIL_DISABLED
+        return take_other(0, dtype, ndim, dims);
+#else
         const unsigned turn = turn_;
         turn_ = (turn + 1) % kKept;
         const Kept& oldest = kept_[turn];
@@ -39,6 +43,7 @@ class ResultRecycler {
             return Py_NewRef(oldest.array);
         }
         return take_other(turn, dtype, ndim, dims);
+#endif
     }
 
     // Lets go of everything. Arrays that are handed out live on.

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "runtime/errors.h"
+#include "runtime/items.h"
+#include "runtime/lazy.h"
 #include "runtime/ref.h"
 #include "runtime/refusal.h"
 
@@ -95,13 +97,10 @@ bool becomes_array(PyObject* o) {
 }
 
 Rules rules_of_subclass(PyObject* array) {
-    static PyObject* memmap = nullptr;  // for the life of the process
+    static constinit Lazy class_of_maps;
     if (any_masked(array)) return Rules::Masked;
-    if (!memmap) {
-        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
-        memmap = numpy ? PyObject_GetAttrString(numpy.get(), "memmap") : nullptr;
-        if (!memmap) PyErr_Clear();
-    }
+    PyObject* memmap = class_of_maps.attribute("numpy", "memmap");
+    if (!memmap) PyErr_Clear();
     return reinterpret_cast<PyObject*>(Py_TYPE(array)) == memmap ? Rules::None : Rules::Own;
 }
 
@@ -127,14 +126,14 @@ PyObject* raise_loss(PyObject* o, Rules rules) {
 }
 
 int check_items(PyObject* list, int depth) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
-        PyObject* item = PySequence_Fast_GET_ITEM(list, i);
-        if (is_plain_item(item)) continue;
+    for (Py_ssize_t i = 0; i < size_of_sequence(list); ++i) {
+        const Ref owned = item_of(list, i);
+        PyObject* item = owned.get();
+        if (!item || is_plain_item(item)) continue;
         if (PyList_Check(item) || PyTuple_Check(item)) {
             if (depth < NPY_MAXDIMS && check_items(item, depth + 1) < 0) return -1;
             continue;
         }
-        const Ref alive = Ref::borrow(item);
         const Rules rules = rules_of(item);
         if (!is_own_loss(rules)) continue;
         raise_loss(item, rules);

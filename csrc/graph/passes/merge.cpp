@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "graph/passes/rewrite.h"
+#include "runtime/items.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -59,12 +60,14 @@ int same_static(PyObject* a, PyObject* b) {
         return std::memcmp(&x, &y, sizeof x) == 0;
     }
     if (PyTuple_CheckExact(a) || PyList_CheckExact(a)) {
-        const Py_ssize_t n = PySequence_Fast_GET_SIZE(a);
-        if (n != PySequence_Fast_GET_SIZE(b)) return 0;
+        const Py_ssize_t n = size_of_sequence(a);
+        if (n != size_of_sequence(b)) return 0;
         if (Py_EnterRecursiveCall(" while comparing static arguments")) return -1;
         int same = 1;
-        for (Py_ssize_t i = 0; i < n && same == 1; ++i)
-            same = same_static(PySequence_Fast_GET_ITEM(a, i), PySequence_Fast_GET_ITEM(b, i));
+        for (Py_ssize_t i = 0; i < n && same == 1; ++i) {
+            const Ref x = item_of(a, i), y = item_of(b, i);
+            same = x && y ? same_static(x.get(), y.get()) : 0;
+        }
         Py_LeaveRecursiveCall();
         return same;
     }
@@ -106,11 +109,12 @@ class StaticHash {
     static constexpr Py_ssize_t kItems = 1 << 16;
 
     size_t of_items(PyObject* o, size_t h) {
-        const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+        const Py_ssize_t n = size_of_sequence(o);
         h = mix(h, static_cast<size_t>(n));
         if (depth_ == kDepth) return h;
         ++depth_;
-        for (Py_ssize_t i = 0; i < n && items_ < kItems; ++i, ++items_) h = mix(h, of(PySequence_Fast_GET_ITEM(o, i)));
+        for (Py_ssize_t i = 0; i < n && items_ < kItems; ++i, ++items_)
+            if (const Ref item = item_of(o, i)) h = mix(h, of(item.get()));
         --depth_;
         return h;
     }

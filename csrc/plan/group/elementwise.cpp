@@ -7,6 +7,7 @@
 
 #include "array/protocol/scalar_operator.h"
 #include "plan/steps/call_arguments.h"
+#include "runtime/lazy.h"
 #include "runtime/up_calls.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
@@ -56,15 +57,13 @@ bool is_builtin_dtype(PyArray_Descr* d) {
 }
 
 PyObject* numpy_where() {
-    static PyObject* function = nullptr;  // no initialiser: see function_table()
-    if (PYOP_UNLIKELY(!function)) function = find_below_numpy("where");
-    return function;
+    static constinit Lazy function;
+    return function.get([] { return find_below_numpy("where"); });
 }
 
 PyObject* ndarray_astype() {
-    static PyObject* method = nullptr;
-    if (PYOP_UNLIKELY(!method)) method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "astype");
-    return method;
+    static constinit Lazy method;
+    return method.get([] { return PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "astype"); });
 }
 
 // Functions of NumPy that do what a ufunc does, for the life of the process.

@@ -7,13 +7,14 @@
 #include "array/numpy.h"
 #include "plan/steps/steps.h"
 #include "plan/tape/tape_builder.h"
+#include "runtime/tally.h"
 
 namespace pyop {
 
 namespace {
 
 // Runs that compute again, and silently, what another path has computed: their guards end the silence.
-int quiet_runs = 0;
+constinit Tally quiet_runs;
 
 enum class Asked : char { Truth = 't', Integer = 'i', Size = 's' };
 
@@ -156,7 +157,7 @@ namespace {
 PyObject* count_quiet(PyObject*, PyObject* change) {
     const long by = PyLong_AsLong(change);
     if (by == -1 && PyErr_Occurred()) return nullptr;
-    quiet_runs += static_cast<int>(by);
+    quiet_runs += by;
     Py_RETURN_NONE;
 }
 

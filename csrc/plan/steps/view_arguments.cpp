@@ -1,6 +1,8 @@
 // plan/steps/view_arguments.cpp: integers, shapes and axes read from static arguments.
 #include "plan/steps/view_arguments.h"
 
+#include "runtime/items.h"
+
 #include <algorithm>
 
 namespace pyop {
@@ -24,10 +26,10 @@ bool read_size(PyObject* o, const TreeCallObject::Layout* sizes, ViewSize& size)
 
 bool read_shape(PyObject* o, const TreeCallObject::Layout* sizes, std::vector<ViewSize>& shape) {
     if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o)) return read_size(o, sizes, shape.emplace_back());
-    const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    const Py_ssize_t n = size_of_sequence(o);
     if (n > NPY_MAXDIMS) return false;
     for (Py_ssize_t i = 0; i < n; ++i)
-        if (!read_size(PySequence_Fast_GET_ITEM(o, i), sizes, shape.emplace_back())) return false;
+        if (const Ref item = item_of(o, i); !item || !read_size(item.get(), sizes, shape.emplace_back())) return false;
     return true;
 }
 
@@ -40,9 +42,9 @@ bool read_axis(PyObject* o, int ndim, int& axis) {
 
 bool read_axes(PyObject* o, int ndim, std::vector<int>& axes) {
     if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o)) return read_axis(o, ndim, axes.emplace_back());
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+    for (Py_ssize_t i = 0; i < size_of_sequence(o); ++i) {
         int axis;
-        if (!read_axis(PySequence_Fast_GET_ITEM(o, i), ndim, axis)) return false;
+        if (const Ref item = item_of(o, i); !item || !read_axis(item.get(), ndim, axis)) return false;
         if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return false;
         axes.push_back(axis);
     }

@@ -24,7 +24,7 @@ int item_new(PyArray_Descr* descr, const char* data, ResultRecycler& recycler, P
 
 // Unrolled loops read thousands of elements, each for a moment: arrays of their own would not stay in cache.
 ResultRecycler& doubles() {
-    static auto* const shared = new ResultRecycler;  // for the life of the process; the GIL guards it
+    static auto* const shared = new ResultRecycler;  // for the life of the process; see recycle.h
     return *shared;
 }
 

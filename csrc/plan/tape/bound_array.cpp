@@ -2,6 +2,7 @@
 #include "plan/tape/bound_array.h"
 
 #include "array/loop/fp_flags.h"
+#include "runtime/items.h"
 
 namespace pyop {
 
@@ -11,8 +12,8 @@ bool errstate_ignores(int flags) {
     bool all = state && PyDict_Check(state.get());
     const auto ignored = [&](int flag, const char* name) {
         if (!(flags & flag) || !all) return;
-        PyObject* how = PyDict_GetItemString(state.get(), name);
-        all = how && PyUnicode_Check(how) && PyUnicode_CompareWithASCIIString(how, "ignore") == 0;
+        const Ref how = item_of_dict(state.get(), name);
+        all = how && PyUnicode_Check(how.get()) && PyUnicode_CompareWithASCIIString(how.get(), "ignore") == 0;
     };
     ignored(FE_DIVBYZERO, "divide");
     ignored(FE_OVERFLOW, "over");
