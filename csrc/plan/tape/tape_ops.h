@@ -50,32 +50,32 @@
     X(I32, F64) X(F32, F64) X(F64, F32) X(Bool, F64) X(Bool, I64) X(I32, I64) X(U8, I64) X(U8, F64) X(I64, I32)
 
 // X(name), each of its own kind; interpret.cpp says what they do.
-#define PYOP_TAPE_OTHERS(X)                                                                                         \
-    X(Not)                                                                                                          \
-    X(Select)                                                                                                       \
-    X(Move)                                                                                                         \
-    X(Move16)                                                                                                       \
-    X(Load1)                                                                                                        \
-    X(Load2)                                                                                                        \
-    X(Load4)                                                                                                        \
-    X(Load8)                                                                                                        \
-    X(Load8At2)                                                                                                     \
-    X(Store8)                                                                                                       \
-    X(Store8At2)                                                                                                    \
-    X(Element)                                                                                                      \
-    X(Fetch1)                                                                                                       \
-    X(Fetch2)                                                                                                       \
-    X(Fetch4)                                                                                                       \
-    X(Fetch8)                                                                                                       \
-    X(Fetch16)                                                                                                      \
-    X(Put1)                                                                                                         \
-    X(Put2)                                                                                                         \
-    X(Put4)                                                                                                         \
-    X(Put8)                                                                                                         \
-    X(Put16)                                                                                                        \
-    X(Address)                                                                                                      \
-    X(Advance)                                                                                                      \
-    X(CallKernel)                                                                                                   \
-    X(CallLoop)                                                                                                     \
-    X(CallKernelOnBlock) X(CallOnBlock) X(Compute) X(Jump) X(JumpIfFalse) X(Trips) X(Repeat) X(Next) X(LeaveUnless) \
-        X(Stop)
+#define PYOP_TAPE_OTHERS(X) \
+    X(Not)                  \
+    X(Select)               \
+    X(Move)                 \
+    X(Move16)               \
+    X(Load1)                \
+    X(Load2)                \
+    X(Load4)                \
+    X(Load8)                \
+    X(Load8At2)             \
+    X(Store8)               \
+    X(Store8At2)            \
+    X(Element)              \
+    X(Fetch1)               \
+    X(Fetch2)               \
+    X(Fetch4)               \
+    X(Fetch8)               \
+    X(Fetch16)              \
+    X(Put1)                 \
+    X(Put2)                 \
+    X(Put4)                 \
+    X(Put8)                 \
+    X(Put16)                \
+    X(Address)              \
+    X(Advance)              \
+    X(CallKernel)           \
+    X(CallLoop)             \
+    X(CallKernelOnBlock)    \
+    X(CallOnBlock) X(Compute) X(Jump) X(JumpIfFalse) X(Trips) X(Repeat) X(Next) X(LeaveUnless) X(Stop)
