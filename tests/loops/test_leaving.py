@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -129,6 +131,10 @@ def test_bits(f, options):
 
 @pytest.mark.parametrize("f", [f for f in LOOPS if f is not raises])
 def test_one_plan_does_for_all_numbers_of_iterations(f):
+    if f is returns and sys.version_info >= (3, 14):
+        pytest.skip(
+            "a frame of CPython 3.14 holds what a variable was before it was put back: who else does is unknown"
+        )
     compiled = pyop.compile(f)
     for scale in (1.0, 7.0, 1e3, 1e6):
         compiled(np.random.default_rng(1).uniform(0.5, 1.0, size=10) * scale)
