@@ -32,17 +32,21 @@ constexpr Named<Wrapped> kWrapped[] = {
     {"linalg.slogdet", {"slogdet", nullptr, 1, CoreLoop::Errors::All}},
 };
 
+// Ufuncs whose loops add to the flags, and clear none; to read them takes as long as half a product of small matrices.
+constexpr Named<bool> kAddFlags[] = {{"matmul", true}, {"vecdot", true}};
+
 // As CoreLoop::run, in memory that is there. Flags stay raised for whoever runs the tape, but those of a loop that
 // says by "invalid" that it failed: NumPy looks at no others.
-template <bool invalid_only>
+enum class Flags : uint8_t { Add, Keep, Invalid };
+template <Flags flags>
 bool call_core(const TapeCall& call, TapeCell* r, TapeJournal&) {
     char* data[StridedLoop::kMaxOperands];
     for (size_t k = 0; k < call.places.size(); ++k) data[k] = call.places[k].find(r);
-    const int before = all_fp_errors();
+    const int before = flags == Flags::Add ? 0 : all_fp_errors();
     if (PYOP_UNLIKELY(before != 0)) clear_all_fp_errors();
     const int status = call.loop->call_with_core(data, call.sizes.data(), call.strides.data());
     bool failed = status < 0;
-    if (const int raised = invalid_only || call.loop->ignores_flags() ? all_fp_errors() : 0;
+    if (const int raised = flags == Flags::Invalid || call.loop->ignores_flags() ? all_fp_errors() : 0;
         PYOP_UNLIKELY(raised != 0)) {
         clear_all_fp_errors();
         failed |= (raised & FE_INVALID) && !call.loop->ignores_flags();
@@ -102,13 +106,16 @@ class GufuncStep final : public NativeStep {
         call.loop = &used.loop();
         call.sizes = std::move(ready.sizes);
         call.strides = std::move(ready.strides);
-        call.block = errors == CoreLoop::Errors::Invalid ? call_core<true> : call_core<false>;
+        const bool adds = adds_flags && !call.loop->ignores_flags();
+        call.block = adds                                  ? call_core<Flags::Add>
+                     : errors == CoreLoop::Errors::Invalid ? call_core<Flags::Invalid>
+                                                           : call_core<Flags::Keep>;
         return tape.call_block(std::move(call));
     }
     std::string describe(size_t) const override { return text; }
 
     CoreLoop loop, vector_loop;
-    bool has_vector = false;
+    bool has_vector = false, adds_flags = false;
     int least_ndim = 0;
     CoreLoop::Errors errors = CoreLoop::Errors::All;
     std::array<size_t, StridedLoop::kMaxOperands> places{};
@@ -146,6 +153,7 @@ int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     }
     Ref ufunc = direct ? Ref::borrow(node.fn()) : inner_ufunc(found->entry.ufunc);
     if (!ufunc) return 0;
+    made->adds_flags = direct && function_table<kAddFlags>().find(node.fn());
     if (!direct) {
         // float32 and integers are computed in float64 and cast.
         for (int k = 0; k < n; ++k) {
