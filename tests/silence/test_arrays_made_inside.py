@@ -329,3 +329,22 @@ def test_symbolic_sizes(way):
         x = np.arange(n) + 0.5
         assert not differs(sized(x), compiled(x))
     assert compiled.cache_info().plans == 1
+
+
+def test_an_array_of_no_dimension_that_is_made_inside_picks_a_copy():
+    def f(x):
+        made = np.zeros(3)
+        made[0] = x[0, 0]
+        y = x * 1.0
+        copied = y[np.array(1)]
+        copied += 1.0
+        part = y[: np.array(2)]
+        part *= 2.0
+        row = y[np.array([1, 2])[0]]
+        row -= 3.0
+        return y, copied, part, row, made, y[np.array(1), 2]
+
+    x = np.arange(9.0).reshape(3, 3)
+    for options in ({}, {"optimize": False}, {"threads": 2}):
+        for found, wanted in zip(pyop.compile(f, **options)(x), f(x), strict=True):
+            assert np.array_equal(found, wanted)

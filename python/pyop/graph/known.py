@@ -81,10 +81,12 @@ def key_of_numbers(graph: Any, key: Any) -> Any:
     return _number(key)
 
 
-def _number(item: Any) -> Any:
+def _number(item: Any, *, bound: bool = False) -> Any:
     if type(item) is slice:
-        return slice(*[_number(bound) for bound in (item.start, item.stop, item.step)])
+        return slice(*[_number(part, bound=True) for part in (item.start, item.stop, item.step)])
     if type(item) is not Value or item.dtype is None or item.dtype.kind not in "iub" or not is_known(item):
         return item
     found = numbers_of(item)
-    return int(found) if found.ndim == 0 and found.dtype.kind != "b" else found
+    # An array of no dimension picks an element, which is a copy, where an integer gives a view.
+    is_integer = found.ndim == 0 and found.dtype.kind != "b" and (bound or item._is_scalar is not False)
+    return int(found) if is_integer else found
