@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .scalar_programs import AWKWARD, compared, run
+from .scalar_programs import array, compared, run
 
 DTYPES = [*["float64"] * 12, "float32", "float32", "complex128", "int64"]
 
@@ -95,34 +94,16 @@ def arguments(seed: int) -> list[Any]:
     same = rng.random() < 0.6
     one = DTYPES[rng.integers(len(DTYPES))]
 
-    def array(*shape: int) -> Any:
+    def made(*shape: int) -> Any:
         dtype = np.dtype(one if same else DTYPES[rng.integers(14)])
-        x = rng.normal(size=shape) * (5 if dtype.kind in "iu" else 0.5)
-        if rng.random() < 0.15 and dtype.kind in "fc":
-            flat = x.reshape(-1)
-            flat[rng.integers(flat.size, size=1)] = rng.choice(AWKWARD, size=1)
-        with np.errstate(all="ignore"):
-            x = x.astype(dtype)
-        if rng.random() < 0.1:
-            x = np.repeat(x, 2, axis=0)[::2]
-        if rng.random() < 0.1:
-            x = np.asfortranarray(x)
-        return x
+        return array(rng, dtype, shape, 5 if dtype.kind in "iu" else 0.5, 0.15, 0.1)
 
-    return [array(3), array(3), array(3, 3), array(3, 3), array(int(rng.integers(3, 150)), 3)]
-
-
-def function(seed: int) -> tuple[Callable[..., Any], str]:
-    source = Writer(seed).source()
-    scope: dict[str, Any] = {"np": np}
-    exec(compile(source, f"<program {seed}>", "exec"), scope)
-    return scope["f"], source
+    return [made(3), made(3), made(3, 3), made(3, 3), made(int(rng.integers(3, 150)), 3)]
 
 
 def difference(seed: int, tapes: list[int] | None = None) -> str | None:
     """How the compiled program differs from the program, in words; None if it does not."""
-    f, source = function(seed)
-    return compared(f, source, arguments(seed), seed, tapes)
+    return compared(Writer(seed).source(), arguments(seed), seed, tapes)
 
 
 def main() -> None:

@@ -119,27 +119,33 @@ class Writer:
         return "def f(a, b, m, t):\n" + "\n".join(self.lines) + "\n"
 
 
+def array(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], scale: float, odd: float, gaps: float) -> Any:
+    """An array of numbers, some awkward ones among them and with gaps between its elements as often as is said."""
+    dtype = np.dtype(dtype)
+    x = rng.normal(size=shape) * scale
+    if rng.random() < odd and dtype.kind in "fc":
+        flat = x.reshape(-1)
+        flat[rng.integers(flat.size, size=2)] = rng.choice(AWKWARD, size=2)
+    if rng.random() < 0.1 and dtype.kind == "i" and scale > 10:
+        x *= 1e7
+    with np.errstate(all="ignore"):
+        x = x.astype(dtype)
+    if rng.random() < gaps:
+        x = np.repeat(x, 2, axis=0)[::2]
+    if rng.random() < 0.1:
+        x = np.asfortranarray(x)
+    return x
+
+
 def arguments(seed: int) -> list[Any]:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(10, 14))
 
-    def array(*shape: int) -> Any:
+    def made(*shape: int) -> Any:
         dtype = np.dtype(DTYPES[rng.integers(len(DTYPES))])
-        x = rng.normal(size=shape) * (50 if dtype.kind in "iu" else 1)
-        if rng.random() < 0.25 and dtype.kind in "fc":
-            flat = x.reshape(-1)
-            flat[rng.integers(flat.size, size=2)] = rng.choice(AWKWARD, size=2)
-        if rng.random() < 0.1 and dtype.kind == "i":
-            x *= 1e7
-        with np.errstate(all="ignore"):
-            x = x.astype(dtype)
-        if rng.random() < 0.2:
-            x = np.repeat(x, 2, axis=0)[::2]
-        if rng.random() < 0.1:
-            x = np.asfortranarray(x)
-        return x
+        return array(rng, dtype, shape, 50 if dtype.kind in "iu" else 1, 0.25, 0.2)
 
-    return [array(n), array(n), array(n, n), float(rng.normal())]
+    return [made(n), made(n), made(n, n), float(rng.normal())]
 
 
 def outcome(f: Callable[..., Any], args: list[Any], errstate: dict[str, str]) -> tuple[Any, ...]:
@@ -154,21 +160,21 @@ def outcome(f: Callable[..., Any], args: list[Any], errstate: dict[str, str]) ->
     return result, given, {str(w.message) for w in said if issubclass(w.category, RuntimeWarning)}
 
 
-def function(seed: int) -> tuple[Callable[..., Any], str]:
-    source = Writer(seed).source()
+def function(source: str, seed: int) -> Callable[..., Any]:
+    """The function `f` of a source."""
     scope: dict[str, Any] = {"np": np}
     exec(compile(source, f"<program {seed}>", "exec"), scope)
-    return scope["f"], source
+    return scope["f"]
 
 
 def difference(seed: int, tapes: list[int] | None = None) -> str | None:
     """How the compiled program differs from the program, in words; None if it does not."""
-    f, source = function(seed)
-    return compared(f, source, arguments(seed), seed, tapes)
+    return compared(Writer(seed).source(), arguments(seed), seed, tapes)
 
 
-def compared(f: Callable[..., Any], source: str, args: list[Any], seed: int, tapes: list[int] | None) -> str | None:
+def compared(source: str, args: list[Any], seed: int, tapes: list[int] | None) -> str | None:
     """How a compiled function differs, with a tape and without, from the function; `tapes` counts those with one."""
+    f = function(source, seed)
     rng = random.Random(seed)
     states = [{}, {"all": "ignore"}, {"all": "warn"}, {"under": "warn"}, {"all": "raise"}]
     with warnings.catch_warnings():

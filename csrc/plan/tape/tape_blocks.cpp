@@ -139,11 +139,8 @@ Ref TapeBuilder::stand_in(const TapeValue& value) {
 
 bool TapeBuilder::call_block(TapeCall call) {
     if (call.places.size() > 8) return false;
-    tape_.calls_loops |= call.loop != nullptr;
-    emit(call.kernel ? TapeOp::CallKernelOnBlock : TapeOp::CallOnBlock, 0, 0, 0);
-    tape_.calls.push_back(std::make_unique<TapeCall>(std::move(call)));
-    tape_.code.back().call = tape_.calls.back().get();
-    return !full_;
+    const TapeOp op = call.kernel ? TapeOp::CallKernelOnBlock : TapeOp::CallOnBlock;
+    return emit_call(op, std::move(call));
 }
 
 bool TapeBuilder::copy(const TapeValue& to, const TapeValue& from) { return copy_elements(to, from, false); }

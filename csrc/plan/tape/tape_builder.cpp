@@ -205,8 +205,13 @@ bool TapeBuilder::cast(const TapeValue& to, const TapeValue& from) {
 
 bool TapeBuilder::call(TapeCall call) {
     if (call.cells.size() > 8) return false;
+    const TapeOp op = call.kernel ? TapeOp::CallKernel : TapeOp::CallLoop;
+    return emit_call(op, std::move(call));
+}
+
+bool TapeBuilder::emit_call(TapeOp op, TapeCall call) {
     tape_.calls_loops |= call.loop != nullptr;
-    emit(call.kernel ? TapeOp::CallKernel : TapeOp::CallLoop, 0, 0, 0);
+    emit(op, 0, 0, 0);
     tape_.calls.push_back(std::make_unique<TapeCall>(std::move(call)));
     tape_.code.back().call = tape_.calls.back().get();
     return !full_;

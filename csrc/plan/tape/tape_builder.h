@@ -142,6 +142,7 @@ class TapeBuilder {
     bool carry(const std::vector<TapeValue>& from, const std::vector<TapeValue>& to, size_t n);
 
     void emit(TapeOp op, uint16_t a, uint16_t b, uint16_t c, int64_t number = 0);
+    bool emit_call(TapeOp op, TapeCall call);
     size_t here() const { return tape_.code.size(); }
     void jump_here(size_t from) { tape_.code[from].number = static_cast<int64_t>(here()); }
     uint16_t cells_new(size_t n, bool even = false);
