@@ -113,3 +113,9 @@ def test_the_header_of_the_wheel_has_this_version():
     text = (CSRC / PUBLIC / "version.h").read_text()
     numbers = [re.search(rf"PYOP_VERSION_{part} (\d+)", text)[1] for part in ("MAJOR", "MINOR", "PATCH")]
     assert ".".join(numbers) == re.match(r"\d+\.\d+\.\d+", pyop.__version__)[0]
+
+
+def test_no_lock_of_a_static_is_held_while_python_runs():
+    """What a function keeps of Python is made by `Lazy` (runtime/lazy.h): a static's initialiser runs under a lock."""
+    kept = re.compile(r"^\s+static (?:PyObject\*|Ref|SharedRef)(?: const)? \w+ =(?!\s*nullptr;)", re.MULTILINE)
+    assert not [file for file in FILES if kept.search((CSRC / file).read_text())]

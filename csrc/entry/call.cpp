@@ -8,6 +8,7 @@
 #include "profile/scope.h"
 #include "runtime/attach.h"
 #include "runtime/errors.h"
+#include "runtime/lazy.h"
 #include "runtime/stack_array.h"
 
 namespace pyop {
@@ -26,7 +27,8 @@ PyObject* array_new(const EntryArray& a) {
 // Attached threads. Copies, since a function may keep what it is given, and may be given nothing misaligned. 0, or -1
 // with the error set and nothing written.
 int call_attached(const Entry& e, const void* const* in, void* const* out) {
-    static PyObject* const names = Py_BuildValue("(s)", "out");
+    static constinit Lazy out_names;
+    PyObject* const names = out_names.get([] { return Py_BuildValue("(s)", "out"); });
     if (!names) return -1;
     const Ref alive = Ref::borrow(e.plan);
     const size_t n_in = e.inputs.size(), n_out = e.outputs.size();
