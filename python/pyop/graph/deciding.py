@@ -216,16 +216,24 @@ class Decisions:
         self._looked_at = len(self.graph)
         if self._given:
             self._take_arguments()
+        if node in self._known:
+            return self._known[node][output]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                return self.computed(node, output)
+            except RunItself:
+                raise
+            except Exception as error:
+                self.give_up(f"computes what raises {type(error).__name__} and decides by it")
+
+    def computed(self, node: int, output: int) -> Any:
+        """An output of a node, computed beside the graph with all that leads to it; what that raises is raised."""
         if node not in self._known and self.graph[node].kind == "constant":
             return self.graph.run(self.graph._value(node, output))
         if node not in self._known:
             before = len(self._known)
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                try:
-                    self._computed += _core.evaluate_beside(self.graph, node, self._known)
-                except Exception as error:
-                    self.give_up(f"computes what raises {type(error).__name__} and decides by it")
+            self._computed += _core.evaluate_beside(self.graph, node, self._known)
             found = self._known[node]
             self._let_go(before)
             return found[output]
@@ -241,7 +249,7 @@ class Decisions:
 
     def _let_go(self, before: int) -> None:
         """Keep the memory small that the results beside the graph take."""
-        for results in [*self._known.values()][before:]:
+        for results in itertools.islice(reversed(self._known.values()), len(self._known) - before):
             self._bytes += sum(getattr(x, "nbytes", 0) for x in results)
         if self._bytes > _KEPT_BYTES:
             for index in [*self._known]:

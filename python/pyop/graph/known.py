@@ -57,7 +57,10 @@ def numbers_of(value: Value) -> Any:
     (array([0., 2., 4.]), None)
     """
     graph: Any = value.graph
-    return graph.run(value) if is_known(value) else None
+    if not is_known(value):
+        return None
+    decisions = getattr(graph, "_deciding", None)  # keeps what it has computed: what comes next is computed of that
+    return graph.run(value) if decisions is None else decisions.computed(value.node.index, value.output_index)
 
 
 def numbers_asked(value: Value) -> Any:
