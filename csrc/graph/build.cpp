@@ -112,7 +112,9 @@ int edges_of(PyObject* graph, PyObject* const* inputs, Py_ssize_t n, const Contr
 
 int64_t add_call(PyObject* graph, PyNode::Call call, std::span<const Edge> edges, std::span<const uint32_t> specs,
                  bool stateful, PyObject* name) {
-    return graph_of(graph).add(std::make_unique<PyNode>(std::move(call), edges, specs, stateful), name);
+    Graph& g = graph_of(graph);
+    if (g.watches() && g.look() < 0) return -1;
+    return g.add(std::make_unique<PyNode>(std::move(call), edges, specs, stateful), name);
 }
 
 }  // namespace pyop

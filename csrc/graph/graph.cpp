@@ -31,6 +31,22 @@ int Graph::traverse(visitproc visit, void* arg) const {
     return 0;
 }
 
+int Graph::watch(PyObject* variable) {
+    PyObject* value = nullptr;
+    if (PyContextVar_Get(variable, nullptr, &value) < 0) return -1;
+    watched_value_ = SharedRef::steal(value ? value : Py_NewRef(Py_None));
+    watched_ = SharedRef::borrow(variable);
+    return watched_ && watched_value_ ? 0 : -1;
+}
+
+int Graph::look() {
+    PyObject* now = nullptr;
+    if (PyContextVar_Get(watched_.get(), nullptr, &now) < 0) return -1;
+    const Ref value = Ref::steal(now ? now : Py_NewRef(Py_None));
+    crossed_ |= value.get() != watched_value_.get();
+    return 0;
+}
+
 int64_t Graph::add(std::unique_ptr<Node> node, PyObject* base) {
     if (PYOP_UNLIKELY(nodes_.size() >= most_)) return too_many();
     if (PYOP_UNLIKELY(finished_)) return no_more(*node);

@@ -47,6 +47,13 @@ class Graph {
     // So many nodes at most: one more ends the trace that adds it (RunItself of python/pyop/graph/deciding.py).
     void limit(size_t nodes) { most_ = nodes; }
 
+    // From now on it is known whether a call was added where a context variable held something else than now: NumPy's
+    // state of errors, which a plan knows nothing of. 0, or -1 with the error set.
+    int watch(PyObject* variable);
+    bool watches() const { return static_cast<bool>(watched_); }
+    int look();  // before each call is added, once it watches
+    bool crossed() const { return crossed_; }
+
     // From now on no node may be added. `when` (a str) says after what: "pyop.compile traced f".
     void finish(Ref when) { finished_ = std::move(when); }
     Ref kept_value_text(uint32_t i) const;  // the error of using a Value of node `i` then
@@ -99,6 +106,8 @@ class Graph {
     bool dropped_ = false;
     size_t most_ = UINT32_MAX;
     Ref finished_;  // str: when, for the error of adding a node later; null while nodes may be added
+    SharedRef watched_, watched_value_;
+    bool crossed_ = false;
     bool has_numbered_names_ = false;  // a given name ends like an ordinal: "f_1"
 };
 

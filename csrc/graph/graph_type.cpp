@@ -228,6 +228,16 @@ PyObject* graph_limit(PyObject* self, PyObject* nodes) {
     Py_RETURN_NONE;
 }
 
+PyObject* graph_watch(PyObject* self, PyObject* variable) {
+    if (!PyContextVar_CheckExact(variable)) {
+        PyErr_Format(PyExc_TypeError, "_watch() takes a contextvars.ContextVar, not %R", variable);
+        return nullptr;
+    }
+    return graph_of(self).watch(variable) < 0 ? nullptr : Py_NewRef(Py_None);
+}
+
+PyObject* graph_crossed(PyObject* self, PyObject*) { return PyBool_FromLong(graph_of(self).crossed()); }
+
 PyObject* graph_finish(PyObject* self, PyObject* when) {
     if (!PyUnicode_Check(when)) {
         PyErr_SetString(PyExc_TypeError, "_finish takes a str");
@@ -265,6 +275,9 @@ PyMethodDef graph_methods[] = {
     {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
     {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
     {"_limit", graph_limit, METH_O, "_limit(nodes): so many at most, in a trace."},
+    {"_watch", graph_watch, METH_O, "_watch(variable): see _crossed()."},
+    {"_crossed", graph_crossed, METH_NOARGS,
+     "_crossed() -> whether a call was added where the variable of _watch() held something else."},
     {"_finish", graph_finish, METH_O, "_finish(when): no node may be added any more."},
     {"_absorb", graph_absorb, METH_O, "_absorb(first): nodes from there on are of a loop, and have no effects here."},
     {"_value", graph_value, METH_VARARGS, "_value(node, output) -> Value"},

@@ -68,6 +68,50 @@ def loud_in_quiet(x):
             return y + 1.0 / x
 
 
+quieter = np.errstate
+
+
+class Held:
+    state = np.errstate
+
+    def __init__(self):
+        self.how = {"all": "ignore"}
+
+    def inverse(self, x):
+        with np.errstate(**self.how):
+            return 1.0 / x
+
+
+HELD = Held()
+
+
+def by_another_name(x):
+    with quieter(divide="ignore"):
+        return 1.0 / x + np.log(x)
+
+
+@np.errstate(divide="ignore", under="ignore")
+def decorated(x):
+    return 1.0 / x * 1e-300 * 1e-300
+
+
+def by_an_attribute(x):
+    with HELD.state(invalid="ignore"):
+        y = np.sqrt(x)
+    return y + 1.0 / x
+
+
+def by_a_method(x):
+    return HELD.inverse(x) + np.log(x)
+
+
+def filtered(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = 1.0 / x * 1e-300 * 1e-300
+    return y + np.log(x)
+
+
 def underflow(x):
     with np.errstate(under="warn"):
         return x * 1e-300 * 1e-300
@@ -85,10 +129,12 @@ def in_a_loop(x):
     return x
 
 
+INSIDE = [quiet_part, loud_in_quiet, underflow, decided, in_a_loop]
+INSIDE += [by_another_name, decorated, by_an_attribute, by_a_method, filtered]
 STATES = [{}, {"all": "ignore"}, {"divide": "raise"}, {"under": "warn"}]
 
 
-@pytest.mark.parametrize("f", [quiet_part, loud_in_quiet, underflow, decided, in_a_loop])
+@pytest.mark.parametrize("f", INSIDE)
 @pytest.mark.parametrize("options", [{}, {"optimize": False}, {"threads": 2}])
 def test_errors_are_ignored_where_the_function_says_so(f, options):
     """The warnings of NumPy, whatever the caller says; and what he says is as it was after the call."""

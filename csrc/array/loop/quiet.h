@@ -35,13 +35,23 @@ class QuietErrors {
     Ref state_;
 };
 
-// All errors raise, underflow only if that is asked for.
+// All errors raise, underflow only if that is asked for, or is not ignored as it is.
 class RaisingErrors : public QuietErrors {
   public:
     explicit RaisingErrors(bool underflow)
-        : QuietErrors(underflow ? Ref::steal(Py_BuildValue("{ss}", "all", "raise"))
-                                : Ref::steal(Py_BuildValue("{ssssss}", "divide", "raise", "over", "raise", "invalid",
-                                                           "raise"))) {}
+        : QuietErrors(
+              underflow || !ignores_underflow()
+                  ? Ref::steal(Py_BuildValue("{ss}", "all", "raise"))
+                  : Ref::steal(Py_BuildValue("{ssssss}", "divide", "raise", "over", "raise", "invalid", "raise"))) {}
+
+  private:
+    static bool ignores_underflow() {
+        Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+        Ref state = numpy ? Ref::steal(PyObject_CallMethod(numpy.get(), "geterr", nullptr)) : Ref();
+        PyObject* const under = state ? PyDict_GetItemString(state.get(), "under") : nullptr;
+        if (!under) PyErr_Clear();
+        return under && PyUnicode_Check(under) && PyUnicode_CompareWithASCIIString(under, "ignore") == 0;
+    }
 };
 
 }  // namespace pyop

@@ -20,9 +20,9 @@ from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
 from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_arguments, needed_by_loops
 from ..refusals import may_run_itself, note_call, was_refused
+from ..tracing import error_checks
 from ..tracing.captured import Watch
 from ..tracing.code import facts, jumps_back
-from ..tracing.error_checks import catches_exceptions, refuse_error_handling, sets_error_state
 from ..tracing.functions import functions_of
 from ..tracing.identity import compares_objects
 from ..tracing.own import Own
@@ -60,7 +60,7 @@ class Tracer:
         self.by_twins = False  # whether the last trace was one of twins
         self.told = False  # that the function itself runs
         self.calls: Any = None  # of other libraries, if they are nodes
-        self.once, self.alert = False, 0  # it reaches an iterator, which its trace has used up; sets_error_state()
+        self.once, self.alert = False, 0  # an iterator is used up by its trace; error_checks.sets_error_state()
         self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
@@ -288,9 +288,9 @@ class Tracer:
         self.once = watch.goes_on
         functions = [*dict.fromkeys((*named, *watch.functions()))]
         refuse_exact_types(self.fn, functions)
-        refuse_error_handling(self.fn, functions)
-        self.catches = catches_exceptions(functions)
-        self.alert = sets_error_state(functions)
+        error_checks.refuse_error_handling(self.fn, functions)
+        self.catches = error_checks.catches_exceptions(functions)
+        self.alert = error_checks.sets_error_state(functions)
         if compares_objects(functions):
             self.identity = True
             held = {id(place.owner) for place in watch.places if type(place) is Array}
@@ -375,6 +375,7 @@ class Tracer:
         graph = Graph(name=check_name(self.name))
         decisions = graph._deciding = Decisions(graph)
         graph._limit(MOST_NODES)
+        error_checks.watch_error_state(graph)
         if self.by_twins:
             from ..loops import leaving, rolled  # noqa: F401  # the stand-ins: on first use
             from ..tracing import casts, joined, literals  # noqa: F401
@@ -382,11 +383,9 @@ class Tracer:
 
             graph._twins = Twins(self.calls)
             graph._unrolled = self.unrolled
-        given: list[Any] = []
+        given, stand_ins = list[Any](), list[Any]()
         handed: list[list[Any]] = []
-        stand_ins: list[Any] = []
-        lent: dict[int, Any] = {}
-        number = 0
+        lent, number = dict[int, Any](), 0
         with graph:
             for tree, places in arguments:
                 leaves = []
@@ -433,6 +432,7 @@ class Tracer:
                 raise
             finally:
                 graph._deciding = None
+        self.alert = self.alert or (error_checks.OTHER_STATE if graph._crossed() else 0)
         if decisions.reason is not None:  # the function has caught it
             raise decisions.reason
         if len(graph) >= MOST_NODES:

@@ -6,6 +6,7 @@ it computes nothing yet, and a plan knows nothing of them later: it would go ano
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -15,7 +16,7 @@ from ..refusals import may_run_itself
 from .code import codes, facts, has_instruction
 from .functions import functions_of
 
-__all__ = ["catches_exceptions", "refuse_error_handling", "sets_error_state"]
+__all__ = ["OTHER_STATE", "catches_exceptions", "refuse_error_handling", "sets_error_state", "watch_error_state"]
 
 
 def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionType] | None = None) -> None:
@@ -60,10 +61,24 @@ def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
     return any(has_instruction(part, "PUSH_EXC_INFO") for f in functions for part in codes(f.__code__))
 
 
-def sets_error_state(functions: Iterable[FunctionType]) -> int:
-    """Whether one of the functions sets ``np.errstate``, which a plan knows nothing of: 2, or 6 if it names underflow.
+OTHER_STATE = 6
+"""As `sets_error_state` says, of a function that has set NumPy's state of errors while it was traced."""
 
-    Such a plan runs with floating-point errors raising, and where one does the function itself runs.
+# NumPy's context variable, which np.errstate sets, under whatever name.
+_ERROR_STATE: Any = getattr(sys.modules.get("numpy._core.umath"), "_extobj_contextvar", None)
+
+
+def watch_error_state(graph: Any) -> None:
+    """Have a graph see whether calls are added to it in another state of errors than now (``graph._crossed()``)."""
+    if _ERROR_STATE is not None:
+        graph._watch(_ERROR_STATE)
+
+
+def sets_error_state(functions: Iterable[FunctionType]) -> int:
+    """Whether one of the functions names ``np.errstate``, or filters warnings: 2, or 6 if it names underflow.
+
+    A plan knows nothing of either. So it runs with floating-point errors raising, and where one does the function
+    itself runs. Who sets the state under another name (by a decorator, a method of what it holds) the graph sees.
 
     >>> from pyop.tracing.error_checks import sets_error_state
     >>> def f(x):
@@ -74,8 +89,11 @@ def sets_error_state(functions: Iterable[FunctionType]) -> int:
     """
     found = 0
     for function in functions:
-        if "errstate" in facts(function.__code__).names:
-            found |= 2 | (4 if facts(function.__code__).texts & {"all", "under"} else 0)
+        known = facts(function.__code__)
+        if "errstate" in known.names:
+            found |= OTHER_STATE if known.texts & {"all", "under"} else 2
+        elif "catch_warnings" in known.names:
+            found |= 2
     return found
 
 
