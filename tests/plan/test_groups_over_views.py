@@ -54,3 +54,20 @@ def test_values_and_groups(name):
             assert plan.report()["groups"] == groups
             apart = pyop.compile(f, disable=["views"]).plan_for(x)
             assert apart.report()["groups"] > groups
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "bool", "complex128"])
+def test_short_lines_beside_numbers(dtype):
+    """Lines of a few elements are read many at a time: operands that repeat along them, lie behind gaps or backwards."""
+    rng = np.random.default_rng(1)
+    for length in (1, 2, 3, 4, 5, 16, 17):
+        for n in (1, 2, 300, 1100):
+            wide = rng.integers(0, 2, (n, 2, length + 3)).astype(dtype)
+            beside = rng.integers(0, 2, (2, n)).astype(dtype)
+            for x in (wide[:, 0, :length], wide[::-1, 0, 1 : length + 1], wide[:, :, length:2:-1]):
+                w = beside.T[:, :, None] if x.ndim == 3 else beside[1][:, None]
+
+                def f(x, w):
+                    return (x + w) * x
+
+                np.testing.assert_array_equal(pyop.compile(f)(x, w), f(x, w))

@@ -353,3 +353,24 @@ def test_an_axis_that_no_array_has_is_left_to_numpy(axis):
             f(np.ones((2, 3)), axis=axis)
         with pytest.raises((OverflowError, ValueError)):
             pyop.trace(lambda x, f=f: f(x, axis=axis), "float64").compile()(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("function", [np.sum, np.mean], ids=["sum", "mean"])
+def test_short_rows_and_columns(dtype, function):
+    """Many at once, as far as NumPy adds their elements one after the other; of a group, and of an array."""
+    rng = np.random.default_rng(3)
+    special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 3e38], dtype)
+    for length in (1, 2, 3, 4, 5, 7, 8, 9, 16, 17):
+        for x in (numbers(rng, dtype, (40, length)), numbers(rng, dtype, (3, 5, length)), np.zeros((6, length), dtype)):
+            if length % 2:
+                x.flat[rng.integers(x.size, size=x.size // 4)] = rng.choice(special)
+            for part in (x, x[..., ::-1], x[::2], np.asfortranarray(x), -np.abs(x)):
+                for axis in (-1, 0):
+                    for name, of in {
+                        "group": lambda y, axis=axis: function(y * y, axis=axis),
+                        "array": lambda y, axis=axis: function(y, axis=axis, keepdims=True),
+                        "initial": lambda y, axis=axis: np.sum(y, axis=axis, initial=0.5),
+                    }.items():
+                        with np.errstate(all="ignore"):
+                            assert observed(pyop.compile(of), part)[0].tobytes() == of(part).tobytes(), name

@@ -146,6 +146,40 @@ struct Runner {
         return 0;
     }
 
+    // Whether there is a loop for all the lines, and each has a result of its own.
+    bool by_short_rows(const char* initial) const {
+        const RowSums sums = r.loop->row_sums(w.dims[0] - (initial ? 0 : 1));
+        if (!sums || where || r.convert || w.ndim < 2 || w.out_strides[0] != 0) return false;
+        for (int d = 1; d < w.ndim; ++d)
+            if (w.out_strides[d] == 0) return false;
+        Odometer o(w, 2);
+        do {
+            sums({initial, in + o.in, w.in_strides[0], w.dims[0], w.in_strides[1], w.dims[1], out + o.out,
+                  w.out_strides[1]});
+        } while (o.next());
+        return true;
+    }
+
+    // Whether there is a loop for all the lines, which add to the same few results.
+    bool by_short_columns(bool skip_first) const {
+        const RowSums sums = r.loop->column_sums();
+        if (!sums || where || r.convert || w.ndim != 2 || w.dims[0] > kShortColumns) return false;
+        if (w.out_strides[0] == 0 || w.out_strides[1] != 0) return false;
+        const npy_intp skipped = skip_first ? 1 : 0;
+        sums({nullptr, in + skipped * w.in_strides[1], w.in_strides[0], w.dims[0], w.in_strides[1],
+              w.dims[1] - skipped, out, w.out_strides[0]});
+        return true;
+    }
+
+    int by_calls(Cut how, const char* initial) const {
+        if (initial)
+            fill(initial);
+        else
+            copy_first();
+        if (how == Cut::Whole) return gathered(!initial);
+        return by_short_columns(!initial) ? 0 : by_lines(!initial);
+    }
+
     int by_lines(bool skip_first) const {
         Odometer o(w, 1);
         do {
@@ -225,11 +259,7 @@ int Reduction::run_into(PyArrayObject* a, const ReductionWalk& w, char* out, con
     {
         const DetachScope detached(w.size >= kReleaseElements);
         if (all_fp_errors()) clear_all_fp_errors();
-        if (start)
-            runner.fill(start);
-        else
-            runner.copy_first();
-        status = how == Cut::Whole ? runner.gathered(!start) : runner.by_lines(!start);
+        status = how == Cut::Lines && runner.by_short_rows(start) ? 0 : runner.by_calls(how, start);
         if (all_fp_errors()) {
             clear_all_fp_errors();
             if (!loop->loop().ignores_flags()) status = -1;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "array/loop/strided_loop.h"
+#include "array/reduction/row_sums.h"
 
 namespace pyop {
 
@@ -38,6 +39,11 @@ class ReductionLoop {
     // of two equal numbers, or of two NaNs, in what does not fill a vector.
     bool place_matters() const { return place_matters_; }
 
+    // For many rows at once, each of so many elements beside what it starts from; null if there is no such loop.
+    RowSums row_sums(npy_intp added) const { return added <= kShortRow ? row_sums_ : nullptr; }
+    // For adding many rows, of no more than kShortColumns elements, to one; null if there is no such loop.
+    RowSums column_sums() const { return row_sums_ ? find_column_sums(dtype()->type_num) : nullptr; }
+
     // Continues the value at `out` over n elements. Any thread; 0, or -1 if the loop reports failure.
     int extend(char* out, const char* data, npy_intp stride, npy_intp n) const {
         char* const operands[] = {out, const_cast<char*>(data), out};
@@ -48,10 +54,12 @@ class ReductionLoop {
   private:
     int try_out(PyObject* ufunc, int& fits);
     int try_places();
+    int try_rows();
 
     StridedLoop loop_;
     std::array<char, kMaxItemsize> initial_{}, of_nothing_{};
     bool starts_with_first_ = false, reorderable_ = false, sequential_ = false, place_matters_ = false;
+    RowSums row_sums_ = nullptr;
 };
 
 // How many elements at most NumPy gives a loop at once where the result does not move: 0 for any number, else its

@@ -23,8 +23,22 @@ int RowReduction::add_whole_row(const char* data) {
                     : loop_.extend(result, data + itemsize, itemsize, row_ - 1);
 }
 
+// How many elements were taken: those of whole rows, if there is a loop for many at once.
+npy_intp RowReduction::add_short_rows(const char* data, npy_intp count) {
+    const RowSums sums = out_ && !open_ ? loop_.row_sums(row_ - (initial_ ? 0 : 1)) : nullptr;
+    if (!sums) return 0;
+    const npy_intp itemsize = loop_.itemsize(), rows = count / row_;
+    sums({initial_, data, itemsize, row_, row_ * itemsize, rows, out_, itemsize});
+    out_ += rows * itemsize;
+    return rows * row_;
+}
+
 int RowReduction::add(const char* data, npy_intp count) {
     while (count > 0) {
+        const npy_intp summed = add_short_rows(data, count);
+        data += summed * loop_.itemsize();
+        count -= summed;
+        if (count == 0) break;
         npy_intp taken = row_;
         if (!open_ && count >= row_) {
             if (add_whole_row(data) < 0) return -1;

@@ -17,6 +17,7 @@ class RowReduction {
     int add(const char* data, npy_intp count);
 
   private:
+    npy_intp add_short_rows(const char* data, npy_intp count);
     int add_whole_row(const char* data);
     char* next_result();
 
