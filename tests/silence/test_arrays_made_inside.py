@@ -54,6 +54,29 @@ def test_as_in_numpy(f, way):
                     leaf[...] = 99  # the caller's, and no part of the plan
 
 
+def locked(x):
+    y = np.zeros(3)
+    y.flags.writeable = False
+    return y, y
+
+
+def shown_widely(x):
+    y = np.broadcast_to(np.linspace(0.0, 1.0, 4), (2, 4))
+    return y, y, np.zeros(2)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("f", [locked, shown_widely], ids=lambda f: f.__name__)
+def test_what_nobody_may_write_into(f, way):
+    x = np.ones(2)
+    compiled = pyop.compile(f, **WAYS[way])
+    for _ in range(2):
+        want, got = f(x), compiled(x)
+        assert not differs(want, got)
+        assert got[0] is got[1]
+        assert [a.flags.writeable for a in got] == [a.flags.writeable for a in want]
+
+
 def test_a_trace_with_a_first_call_that_needs_none():
     def f(x, make):
         if not make:

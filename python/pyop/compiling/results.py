@@ -44,8 +44,12 @@ class _Finish:
                 leaves.append(next(given).item())
             elif kind == "again":
                 leaves.append(leaves[value])
+            elif kind == "as it is":
+                leaves.append(value)
             else:
-                leaves.append(value.copy(order="K") if kind == "copy" else value)
+                leaves.append(value.copy(order="K"))
+                if kind == "read-only copy":
+                    leaves[-1].flags.writeable = False
         return self.structure.unflatten(leaves)
 
 
@@ -126,7 +130,7 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         elif type(leaf) is np.ndarray and any(_shows(leaf, other) for other in leaves if other is not leaf):
             raise refusal(f"{name} {_ONE_MEMORY}")
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
-            template.append(("copy", leaf.copy(order="K")))
+            template.append(("copy" if leaf.flags.writeable else "read-only copy", leaf.copy(order="K")))
         elif (isinstance(leaf, str) and re.search(_STAND_INS, leaf)) or (
             isinstance(leaf, type) and leaf in (Value, Number, Unknown)
         ):
