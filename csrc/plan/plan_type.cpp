@@ -6,8 +6,7 @@
 #include "graph/build.h"
 #include "plan/execute.h"
 #include "plan/plan.h"
-#include "plan/steps/node_call.h"
-#include "plan/steps/view_reading.h"
+#include "plan/unread.h"
 #include "plan/updates.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
@@ -82,64 +81,6 @@ int read_writes(PyObject* graph, PyObject* writes, Request& request) {
     return 0;
 }
 
-// The nodes that have become the body of a loop, which runs them (Graph._absorbed, pairs of the first and the one
-// behind). 0, or -1 with the error set.
-int read_absorbed(PyObject* graph, std::vector<bool>& absorbed) {
-    Ref ranges = Ref::steal(PyObject_GetAttrString(graph, "_absorbed"));
-    if (!ranges) return -1;
-    for (Py_ssize_t k = 0; PyTuple_CheckExact(ranges.get()) && k < PyTuple_GET_SIZE(ranges.get()); ++k) {
-        Py_ssize_t first, end;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(ranges.get(), k), "nn", &first, &end)) return -1;
-        for (size_t i = static_cast<size_t>(first); i < static_cast<size_t>(end) && i < absorbed.size(); ++i)
-            absorbed[i] = true;
-    }
-    return 0;
-}
-
-// What may raise runs, read or not: NumPy's arrays are as they were when it did. 0, or -1 with the error set.
-int run_what_may_raise(PyObject* graph, Request& request) {
-    const Rewrite r(graph, request);
-    std::vector<bool> absorbed(r.n_nodes);
-    if (read_absorbed(graph, absorbed) < 0) return -1;
-    for (uint32_t i = 0; i < r.n_nodes; ++i) {
-        if (absorbed[i]) continue;
-        if (r.g.node(i).kind() != NodeKind::Py || is_ufunc(r.g.node_as<PyNode>(i).fn())) continue;
-        ViewCall view;
-        if (!makes_view(r, i) || !read_view(r, i, view)) request.run_nodes.push_back(i);
-    }
-    return 0;
-}
-
-// A write at computed places may be out of bounds, read or not. 0, or -1 with the error set.
-int run_writes_at_places(PyObject* graph, Request& request) {
-    const Graph& g = graph_of(graph);
-    std::vector<bool> absorbed;
-    for (uint32_t i = 0; i < g.size(); ++i) {
-        if (g.node(i).kind() != NodeKind::Py || g.node(i).inputs().size() < 2) continue;
-        const PyNode& node = g.node_as<PyNode>(i);
-        if (NodeCall::function_of(node) != up_calls.store) continue;
-        std::vector<NodeArgument> given;
-        if (!NodeCall(node).bind({"x", "value", "key", "views", "scalar"}, given)) continue;
-        if (!given[2].computed() && !given[3].computed()) continue;
-        if (absorbed.empty()) {
-            absorbed.resize(g.size());
-            if (read_absorbed(graph, absorbed) < 0) return -1;
-        }
-        if (!absorbed[i]) request.run_nodes.push_back(i);
-    }
-    return 0;
-}
-
-// Without pruning all runs but for the bodies of loops. 0, or -1 with the error set.
-int run_all(PyObject* graph, Request& request) {
-    const Graph& g = graph_of(graph);
-    std::vector<bool> absorbed(g.size());
-    if (read_absorbed(graph, absorbed) < 0) return -1;
-    for (uint32_t i = 0; i < g.size(); ++i)
-        if (!absorbed[i] && g.node(i).kind() == NodeKind::Py) request.run_nodes.push_back(i);
-    return 0;
-}
-
 int read_passes(PyObject* disable, PassSet& passes) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(disable); ++i) {
         PyObject* name = PyTuple_GET_ITEM(disable, i);
@@ -187,9 +128,7 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     if (graph_of(graph).check_usable() < 0) return nullptr;
     if (read_fetches(graph, fetches, request, *leaves) < 0 || read_feeds(graph, feeds, request) < 0) return nullptr;
     if (writes && read_writes(graph, writes, request) < 0) return nullptr;
-    if (!request.writes.empty() && run_what_may_raise(graph, request) < 0) return nullptr;
-    if (whole && request.writes.empty() && run_writes_at_places(graph, request) < 0) return nullptr;
-    if (!request.passes.has(Pass::Prune) && run_all(graph, request) < 0) return nullptr;
+    if (run_unread(graph, request) < 0) return nullptr;
     if (lower(graph, request, threads > 1, *program) < 0) return nullptr;
     auto kept = std::make_unique<Request>(std::move(request));
     Ref self = Ref::steal(plan_type->tp_alloc(plan_type, 0));

@@ -46,12 +46,12 @@
     X(reshape_like, "plan/steps/like_step.cpp", "(x, like): the elements of x in the shape of `like`; a step knows it")   \
     X(count_along, "plan/steps/like_step.cpp", "(a, axis): how many elements; a step knows it")                           \
     X(put, "plan/steps/put.cpp", "(ct, like, key): the adjoint of like[key]; a step knows it")                            \
-    X(store, "plan/plan_type.cpp plan/steps/store.cpp plan/steps/mask.cpp plan/steps/written_over.cpp", "(x, value, key, views, scalar): x after a write; a step knows it")                  \
+    X(store, "plan/unread.cpp plan/steps/store.cpp plan/steps/mask.cpp plan/steps/written_over.cpp", "(x, value, key, views, scalar): x after a write; a step knows it")                  \
     X(performed, "plan/steps/written_over.cpp", "(function, roots, args, kwargs, places): the roots after a call; a step knows it") \
     X(in_place_call, "plan/group/elementwise.cpp plan/steps/written_over.cpp", "type: InPlace, augmented assignment; steps know it") \
     X(getitem_with_bounds, "plan/steps/computed_part.cpp plan/steps/store_parts.cpp", "(array, key): array[key], with slices as tuples; a step knows it") \
     X(fresh, "graph/passes/fold.cpp graph/passes/merge.cpp plan/steps/fresh.cpp", "(item, shape): an array of nothing, made anew each time; a step knows it") \
-    X(loop_class, "plan/steps/loop.cpp", "type: Loop, what a loop in a graph calls; a step knows it")                      \
+    X(loop_class, "plan/unread.cpp plan/steps/loop.cpp", "type: Loop, what a loop in a graph calls; a step knows it")                      \
     X(branch_class, "plan/steps/branch.cpp", "type: Branch, what a branch in a graph calls; a step knows it")              \
     X(loop_parts, "plan/steps/part.cpp", "(Loop or Branch, passes, fast) -> tuple of plans and numbers")                   \
     X(number_call, "plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; a step knows it")         \

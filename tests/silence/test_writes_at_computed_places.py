@@ -180,6 +180,64 @@ def test_out_of_bounds_though_nobody_reads_it():
             f(MATRIX, np.array(k))
 
 
+def too_large(x):
+    y = x.copy()
+    y[0] *= y.sum()
+    return x + 1
+
+
+def too_large_in_a_loop(x):
+    y = x.copy()
+    for i in range(50):
+        y[i % 3] = y[i % 3] + y.sum()
+    return x + 1
+
+
+def too_large_of_a_float(x):
+    y = x.copy()
+    y[1] = y[0] * 2.5
+    return x + 1
+
+
+def of_unknown_size(x):
+    picked = x[x > 1]
+    picked[2] = 0
+    return x + 1
+
+
+def of_unknown_size_in_a_loop(x):
+    counts = np.bincount(x % 4)
+    for i in range(4):
+        counts[i] = 7
+    return x + 1
+
+
+def computed_in_a_loop(x):
+    y = x.copy()
+    for i in range(3):
+        y[np.argmin(x) + i] = 1
+    return x + 1
+
+
+UNREAD = [too_large, too_large_in_a_loop, too_large_of_a_float, of_unknown_size]
+UNREAD += [of_unknown_size_in_a_loop, computed_in_a_loop]
+
+
+@pytest.mark.parametrize("f", UNREAD, ids=lambda f: f.__name__)
+def test_what_cannot_be_written_though_nobody_reads_it(f):
+    right, wrong = np.array([1, 2, 3], np.int8), np.array([100, 90, 2], np.int8)
+    if f in (of_unknown_size, of_unknown_size_in_a_loop):
+        right, wrong = np.array([2, 3, 7], np.int8), np.array([1, 2, 1], np.int8)
+    if f is too_large_in_a_loop:
+        right = np.zeros(3, np.int8)
+    compiled = pyop.compile(f)
+    for x in (right, wrong, right):
+        want, got = attempt(f, x), attempt(compiled, x)
+        assert isinstance(want, Exception) == (x is wrong)
+        assert type(got) is type(want)
+        assert isinstance(got, Exception) or not differs(want, got)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 def test_complex_numbers_into_real_arrays(dtype):
     """NumPy drops the imaginary part, and says so."""

@@ -166,8 +166,8 @@ struct Runner {
         if (!sums || where || r.convert || w.ndim != 2 || w.dims[0] > kShortColumns) return false;
         if (w.out_strides[0] == 0 || w.out_strides[1] != 0) return false;
         const npy_intp skipped = skip_first ? 1 : 0;
-        sums({nullptr, in + skipped * w.in_strides[1], w.in_strides[0], w.dims[0], w.in_strides[1],
-              w.dims[1] - skipped, out, w.out_strides[0]});
+        sums({nullptr, in + skipped * w.in_strides[1], w.in_strides[0], w.dims[0], w.in_strides[1], w.dims[1] - skipped,
+              out, w.out_strides[0]});
         return true;
     }
 

@@ -244,7 +244,8 @@ int ReductionLoop::try_rows() {
     };
     for (npy_intp length = 1; sums && length <= longest; ++length)
         for (unsigned seed = 0; seed < 24; ++seed) {
-            Ref trial = seed < 12 ? trial_array(dtype(), length, seed) : special_array(dtype(), length, seed, seed > 20);
+            Ref trial =
+                seed < 12 ? trial_array(dtype(), length, seed) : special_array(dtype(), length, seed, seed > 20);
             if (!trial) return -1;
             alignas(kMaxItemsize) std::array<char, kMaxItemsize> expected, made;
             if (!folded(*this, trial, initial(), longest + 1, expected.data())) return -1;

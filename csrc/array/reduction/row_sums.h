@@ -1,5 +1,5 @@
-// array/reduction/row_sums.h: sums of many short rows, and of short columns: the squared lengths of points in space, and
-// their mean.
+// array/reduction/row_sums.h: sums of many short rows, and of short columns: the squared lengths of points in space,
+// and their mean.
 //
 // NumPy's loop takes some 15 ns a call, for the three elements of a row as for ten. The elements of a row, if they are
 // few, it adds one after the other, and what it starts from last; rows that are added up, one after the other. So does

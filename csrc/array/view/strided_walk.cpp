@@ -97,8 +97,7 @@ void StridedWalk::read(npy_intp start, npy_intp count, char* to) const {
         npy_intp lines = 1;
         if (inner > 0 && run == length && length <= kShortLine)
             lines = std::min(count / length, dims_[inner - 1] - index[inner - 1]);
-        if (lines == 1 ||
-            !read_short_lines(to, from, strides_[inner - 1], lines, strides_[inner], length, itemsize_)) {
+        if (lines == 1 || !read_short_lines(to, from, strides_[inner - 1], lines, strides_[inner], length, itemsize_)) {
             lines = 1;
             gather(to, from, strides_[inner], run, static_cast<size_t>(itemsize_));
         }

@@ -1,0 +1,102 @@
+// plan/unread.cpp: which nodes these are.
+#include "plan/unread.h"
+
+#include <algorithm>
+
+#include "array/loop/strided_loop.h"
+#include "graph/build.h"
+#include "plan/steps/node_call.h"
+#include "plan/steps/view_reading.h"
+#include "runtime/up_calls.h"
+
+namespace pyop {
+
+namespace {
+
+// The nodes that have become the body of a loop, which runs them (Graph._absorbed, pairs of the first and the one
+// behind). 0, or -1 with the error set.
+int read_absorbed(PyObject* graph, std::vector<bool>& absorbed) {
+    Ref ranges = Ref::steal(PyObject_GetAttrString(graph, "_absorbed"));
+    if (!ranges) return -1;
+    for (Py_ssize_t k = 0; PyTuple_CheckExact(ranges.get()) && k < PyTuple_GET_SIZE(ranges.get()); ++k) {
+        Py_ssize_t first, end;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(ranges.get(), k), "nn", &first, &end)) return -1;
+        for (size_t i = static_cast<size_t>(first); i < static_cast<size_t>(end) && i < absorbed.size(); ++i)
+            absorbed[i] = true;
+    }
+    return 0;
+}
+
+bool is_loop(const Node& node) {
+    return node.kind() == NodeKind::Py &&
+           reinterpret_cast<PyObject*>(Py_TYPE(static_cast<const PyNode&>(node).fn())) == up_calls.loop_class;
+}
+
+bool known_shape(const ValueSpec& spec) {
+    return spec.ndim >= 0 && std::all_of(spec.dims.begin(), spec.dims.end(), [](int64_t n) { return n >= 0; });
+}
+
+// Whether a number of the one may be none that an array of the other holds. NumPy checks that for integers, where one
+// number is written.
+bool may_not_fit(const ValueSpec& number, const ValueSpec& array) {
+    if (!array.dtype || !PyTypeNum_ISINTEGER(array.descr()->type_num) || number.ndim > 0) return false;
+    return !number.dtype || !PyArray_CanCastTypeTo(number.descr(), array.descr(), NPY_SAFE_CASTING);
+}
+
+// Whether it is a write that may raise: at computed places, into an array whose sizes nobody knows, or of a number that
+// may not fit.
+bool may_raise_as_write(const Graph& g, const Node& node) {
+    if (node.kind() != NodeKind::Py || node.inputs().empty()) return false;
+    const PyNode& call = static_cast<const PyNode&>(node);
+    if (NodeCall::function_of(call) != up_calls.store) return false;
+    std::vector<NodeArgument> given;
+    if (!NodeCall(call).bind({"x", "value", "key", "views", "scalar"}, given)) return false;
+    const NodeArgument &x = given[0], &value = given[1], &key = given[2], &views = given[3];
+    if (key.computed() || views.computed() || x.input < 0) return true;
+    const ValueSpec& whole = g.spec(node.inputs()[static_cast<size_t>(x.input)]);
+    if (!known_shape(whole)) return true;
+    return value.input >= 0 && may_not_fit(g.spec(node.inputs()[static_cast<size_t>(value.input)]), whole);
+}
+
+// What may raise runs, read or not: NumPy's arrays are as they were when it did.
+void run_what_may_raise(PyObject* graph, const std::vector<bool>& absorbed, Request& request) {
+    const Rewrite r(graph, request);
+    for (uint32_t i = 0; i < r.n_nodes; ++i) {
+        if (absorbed[i]) continue;
+        if (r.g.node(i).kind() != NodeKind::Py || is_ufunc(r.g.node_as<PyNode>(i).fn())) continue;
+        ViewCall view;
+        if (!makes_view(r, i) || !read_view(r, i, view)) request.run_nodes.push_back(i);
+    }
+}
+
+// A loop comes behind what has become its body.
+void run_writes_that_may_raise(const Graph& g, const std::vector<bool>& absorbed, Request& request) {
+    bool in_body = false;
+    for (uint32_t i = 0; i < g.size(); ++i) {
+        const Node& node = g.node(i);
+        if (absorbed[i]) {
+            in_body = in_body || may_raise_as_write(g, node);
+        } else if (is_loop(node) ? in_body : may_raise_as_write(g, node)) {
+            request.run_nodes.push_back(i);
+            in_body = in_body && !is_loop(node);
+        }
+    }
+}
+
+}  // namespace
+
+int run_unread(PyObject* graph, Request& request) {
+    const Graph& g = graph_of(graph);
+    std::vector<bool> absorbed(g.size());
+    if (read_absorbed(graph, absorbed) < 0) return -1;
+    if (!request.writes.empty())
+        run_what_may_raise(graph, absorbed, request);
+    else if (request.whole)
+        run_writes_that_may_raise(g, absorbed, request);
+    if (request.passes.has(Pass::Prune)) return 0;
+    for (uint32_t i = 0; i < g.size(); ++i)
+        if (!absorbed[i] && g.node(i).kind() == NodeKind::Py) request.run_nodes.push_back(i);
+    return 0;
+}
+
+}  // namespace pyop

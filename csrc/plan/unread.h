@@ -1,0 +1,15 @@
+// plan/unread.h: what runs though nobody reads it, because it may raise.
+//
+// Where a function writes into its arguments, all of that does: the arrays are left as they are when NumPy raises. In
+// other functions it is what raises where one would not expect it of code that is not needed: a write out of bounds, or
+// of a number that the array cannot hold. Floating-point errors of what nobody reads are not heard of.
+#pragma once
+
+#include "graph/passes/rewrite.h"
+
+namespace pyop {
+
+// Adds the nodes to request.run_nodes. 0, or -1 with the error set. Attached.
+int run_unread(PyObject* graph, Request& request);
+
+}  // namespace pyop
