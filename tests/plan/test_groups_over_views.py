@@ -58,7 +58,7 @@ def test_values_and_groups(name):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "bool", "complex128"])
 def test_short_lines_beside_numbers(dtype):
-    """Lines of a few elements are read many at a time: operands that repeat along them, lie behind gaps or backwards."""
+    """Lines of a few elements are read many at a time: operands that repeat along them, have gaps, or lie backwards."""
     rng = np.random.default_rng(1)
     for length in (1, 2, 3, 4, 5, 16, 17):
         for n in (1, 2, 300, 1100):
