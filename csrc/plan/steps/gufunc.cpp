@@ -32,7 +32,8 @@ constexpr Named<Wrapped> kWrapped[] = {
     {"linalg.slogdet", {"slogdet", nullptr, 1, CoreLoop::Errors::All}},
 };
 
-// Ufuncs whose loops add to the flags, and clear none; to read them takes as long as half a product of small matrices.
+// Ufuncs whose loops add to the flags, clear none, and set no Python error; to read the flags takes as long as half a
+// product of small matrices.
 constexpr Named<bool> kAddFlags[] = {{"matmul", true}, {"vecdot", true}};
 
 // As CoreLoop::run, in memory that is there. Flags stay raised for whoever runs the tape, but those of a loop that
@@ -41,8 +42,9 @@ enum class Flags : uint8_t { Add, Keep, Invalid };
 template <Flags flags>
 bool call_core(const TapeCall& call, TapeCell* r, TapeJournal&) {
     char* data[StridedLoop::kMaxOperands];
-    for (size_t k = 0; k < call.places.size(); ++k) data[k] = call.places[k].find(r);
-    const int before = flags == Flags::Add ? 0 : all_fp_errors();
+    for (size_t k = 0; k < call.operands.size(); ++k) data[k] = call.operands[k].find(r);
+    if (flags == Flags::Add) return call.loop->call_with_core(data, call.sizes.data(), call.strides.data()) >= 0;
+    const int before = all_fp_errors();
     if (PYOP_UNLIKELY(before != 0)) clear_all_fp_errors();
     const int status = call.loop->call_with_core(data, call.sizes.data(), call.strides.data());
     bool failed = status < 0;

@@ -59,8 +59,8 @@ bool dot_lines(const TapeCall& call, TapeCell* r, TapeJournal&) {
     const auto* dtype = static_cast<const PyArray_Descr*>(call.self);
     const npy_intp step = PyDataType_ELSIZE(dtype);
     const int before = all_fp_errors();
-    PyDataType_GetArrFuncs(dtype)->dotfunc(call.places[0].find(r), step, call.places[1].find(r), step,
-                                           call.places[2].find(r), call.n, nullptr);
+    PyDataType_GetArrFuncs(dtype)->dotfunc(call.operands[0].find(r), step, call.operands[1].find(r), step,
+                                           call.operands[2].find(r), call.n, nullptr);
     if (const int raised = all_fp_errors(); PYOP_UNLIKELY(raised != before)) {
         clear_all_fp_errors();
         if (before) std::feraiseexcept(before);

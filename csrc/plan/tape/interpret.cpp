@@ -377,7 +377,7 @@ do_CallKernelOnBlock:
     {
         const TapeCall& call = *at->call;
         char* data[8];
-        for (size_t k = 0; k < call.places.size(); ++k) data[k] = call.places[k].find(r);
+        for (size_t k = 0; k < call.operands.size(); ++k) data[k] = call.operands[k].find(r);
         call.kernel(data, call.n);
         PYOP_NEXT;
     }

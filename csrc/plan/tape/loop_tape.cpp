@@ -44,6 +44,7 @@ std::unique_ptr<LoopTape> LoopTape::make(TapeBuilder builder, const Program& bod
         // What nobody reads may be anything.
         if (value.kind == TapeValue::None && (k <= n_carried || feed.slot != kNoSlot)) return nullptr;
         feeds.push_back(value);
+        if (k > n_carried) builder.holds(value);
     }
     made->left_ = builder.cells_new(1);
     size_t stop;
@@ -116,13 +117,14 @@ void LoopTape::put_back(const TapeCell* before, TapeCell* cells) const {
 LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) const {
     StackArray<TapeCell, 256> memory(tape_.cells.size() + 1);
     TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
-    std::copy(tape_.cells.begin(), tape_.cells.end(), cells);
+    tape_.begin(cells);
     if (!bind(feeds, cells)) return Outcome::Left;
     StackArray<TapeCell, 64> before(n_kept_);
     TapeJournal journal;
     unsigned until_look = kUntilLook;
     int ignored = 0;
     if (all_fp_errors()) clear_all_fp_errors();
+    for (const size_t k : tape_.ahead) tape_.calls[k]->block(*tape_.calls[k], cells, journal);
     TapeCell& number = cells[bound_[0].value.cell];
     number.I64 = i;
     for (uint64_t left = trips(i, end, step_); left > 0;) {

@@ -15,7 +15,7 @@ namespace {
 // One of NumPy's loops. It may clear the flags; what was raised before must stay.
 bool call_loop(const TapeCall& call, TapeCell* r, TapeJournal&) {
     char* data[8];
-    for (size_t k = 0; k < call.places.size(); ++k) data[k] = call.places[k].find(r);
+    for (size_t k = 0; k < call.operands.size(); ++k) data[k] = call.operands[k].find(r);
     const int before = all_fp_errors();
     const int status = (*call.loop)(data, call.n, call.strides.data());
     if (call.loop->ignores_flags()) clear_all_fp_errors();
@@ -30,11 +30,11 @@ bool reduce_rows(const TapeCall& call, TapeCell* r, TapeJournal&) {
     const auto& what = *static_cast<const RowsReduced*>(call.self);
     const ReductionLoop& loop = *what.call.reduction.loop;
     const npy_intp row = call.sizes[0];
-    char* const out = call.places.size() > 1 ? call.places[1].find(r) : nullptr;
+    char* const out = call.operands.size() > 1 ? call.operands[1].find(r) : nullptr;
     int raised = all_fp_errors();
     if (PYOP_UNLIKELY(raised != 0)) clear_all_fp_errors();
     RowReduction rows(loop, what.initial(), row, out);
-    bool done = rows.add(call.places[0].find(r), call.n) == 0;
+    bool done = rows.add(call.operands[0].find(r), call.n) == 0;
     if (const int flags = all_fp_errors(); PYOP_UNLIKELY(flags != 0)) {
         clear_all_fp_errors();
         if (!loop.loop().ignores_flags()) raised |= flags;
@@ -93,7 +93,7 @@ bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeVa
                     if (layout.size == 1) break;
                 }
                 const TapeValue side_by_side = block_new(stream.dtype);
-                if (side_by_side.kind != TapeValue::Block || !tape.copy(side_by_side, inputs[k])) return false;
+                if (side_by_side.kind != TapeValue::Block || !tape.copy_once(side_by_side, inputs[k])) return false;
                 place = TapeBuilder::place_of(side_by_side);
                 break;
             }

@@ -46,7 +46,7 @@ int StraightTape::run(const Program& p, PyObject** slots) const {
     if (guards_ && runs_quietly()) return 0;
     StackArray<TapeCell, 256> memory(tape_.cells.size() + 1);
     TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
-    std::copy(tape_.cells.begin(), tape_.cells.end(), cells);
+    tape_.begin(cells);
     StackRefs<16> written(inputs_.size());  // arrays that hold something else in the end
     for (size_t k = 0; k < inputs_.size(); ++k) {
         const Input& input = inputs_[k];

@@ -13,9 +13,11 @@
 // of NumPy, steps), which lives as long. It runs attached; on any thread, if none of its calls may fail.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "array/loop/strided_loop.h"
@@ -59,11 +61,14 @@ struct TapePlace {
     uint16_t cell = 0;
     int32_t offset = 0;  // bytes
     char* known = nullptr;
+};
 
-    char* find(TapeCell* r) const {
-        if (how == Frame) return reinterpret_cast<char*>(r + cell) + offset;
-        return (how == Pointer ? r[cell].data : known) + offset;
-    }
+// The same in a call: always behind an address. Those of cells are put there when a run begins.
+struct TapeOperand {
+    uint16_t address;
+    int32_t offset;  // bytes
+
+    char* find(const TapeCell* r) const { return r[address].data + offset; }
 };
 
 // A call of a kernel or of one of NumPy's loops for one element or a block of them, or of a step for one number.
@@ -81,7 +86,8 @@ struct TapeCall {
     // Of blocks:
     Block* block = nullptr;  // false: leave
     npy_intp n = 1;          // elements
-    std::vector<TapePlace> places;
+    std::vector<TapePlace> places;  // until the call is written down
+    std::vector<TapeOperand> operands;
     std::vector<npy_intp> sizes;
 };
 
@@ -143,7 +149,14 @@ struct Tape {
     std::vector<TapeInstruction> code;
     std::vector<std::unique_ptr<TapeCall>> calls;
     std::vector<TapeCell> cells;  // as a run finds them
+    std::vector<std::pair<uint16_t, uint16_t>> addresses;  // cells, and of which ones they hold the address
+    std::vector<size_t> ahead;  // of `calls`: those made once, when a run begins and all that it is given is there
     bool calls_loops = false;     // these may raise flags that only all_fp_errors() sees
+
+    void begin(TapeCell* r) const {
+        std::copy(cells.begin(), cells.end(), r);
+        for (const auto& [address, cell] : addresses) r[address].data = reinterpret_cast<char*>(r + cell);
+    }
 };
 
 enum class TapeEnd {

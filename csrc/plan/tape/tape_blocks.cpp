@@ -14,6 +14,11 @@ namespace {
 
 constexpr size_t kAxes = TapeValue::kAxes;
 
+// Eight bytes in a row, as nearly all elements are.
+void copy_line(npy_intp n, char* to, npy_intp there, const char* from, npy_intp here) {
+    for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * there, from + i * here, 8);
+}
+
 // The axes of a copy, the last one innermost, behind each other: sizes, strides of the target, strides of the source.
 void copy_axes(const npy_intp* sizes, size_t ndim, char* to, const char* from, size_t bytes) {
     if (ndim == 0) {
@@ -21,15 +26,19 @@ void copy_axes(const npy_intp* sizes, size_t ndim, char* to, const char* from, s
         return;
     }
     const npy_intp n = sizes[0], there = sizes[kAxes], here = sizes[2 * kAxes];
-    if (ndim == 1 && bytes == 8) {
-        for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * there, from + i * here, 8);
+    if (ndim == 1 && bytes == 8) return copy_line(n, to, there, from, here);
+    if (ndim == 2 && bytes == 8) {
+        for (npy_intp i = 0; i < n; ++i)
+            copy_line(sizes[1], to + i * there, sizes[kAxes + 1], from + i * here, sizes[2 * kAxes + 1]);
         return;
     }
     for (npy_intp i = 0; i < n; ++i) copy_axes(sizes + 1, ndim - 1, to + i * there, from + i * here, bytes);
 }
 
 void note_axes(const npy_intp* sizes, size_t ndim, char* to, size_t bytes, TapeJournal& journal) {
-    if (ndim > 0) {
+    if (ndim == 1 && bytes == 8) {
+        for (npy_intp i = 0; i < sizes[0]; ++i) journal.note<8>(to + i * sizes[kAxes]);
+    } else if (ndim > 0) {
         for (npy_intp i = 0; i < sizes[0]; ++i) note_axes(sizes + 1, ndim - 1, to + i * sizes[kAxes], bytes, journal);
     } else if (bytes >= 8) {
         for (size_t k = 0; k < bytes; k += 8) journal.note<8>(to + k);
@@ -43,24 +52,33 @@ void note_axes(const npy_intp* sizes, size_t ndim, char* to, size_t bytes, TapeJ
 }
 
 bool copy_side_by_side(const TapeCall& call, TapeCell* r, TapeJournal&) {
-    std::memcpy(call.places[0].find(r), call.places[1].find(r), static_cast<size_t>(call.n));
+    std::memcpy(call.operands[0].find(r), call.operands[1].find(r), static_cast<size_t>(call.n));
     return true;
 }
 
 bool copy_strided(const TapeCall& call, TapeCell* r, TapeJournal&) {
-    copy_axes(call.strides.data(), static_cast<size_t>(call.sizes[0]), call.places[0].find(r), call.places[1].find(r),
-              static_cast<size_t>(call.n));
+    copy_axes(call.strides.data(), static_cast<size_t>(call.sizes[0]), call.operands[0].find(r),
+              call.operands[1].find(r), static_cast<size_t>(call.n));
     return true;
 }
 
 // As NumPy: source and target may share memory.
 bool store_strided(const TapeCall& call, TapeCell* r, TapeJournal& journal) {
     alignas(16) char aside[TapeBuilder::kMostElements * 16];
-    char* const to = call.places[0].find(r);
+    char* const to = call.operands[0].find(r);
     const auto ndim = static_cast<size_t>(call.sizes[0]), bytes = static_cast<size_t>(call.n);
     note_axes(call.strides.data(), ndim, to, bytes, journal);
-    copy_axes(call.strides.data() + 3 * kAxes, ndim, aside, call.places[1].find(r), bytes);
+    copy_axes(call.strides.data() + 3 * kAxes, ndim, aside, call.operands[1].find(r), bytes);
     copy_axes(call.strides.data() + 6 * kAxes, ndim, to, aside, bytes);
+    return true;
+}
+
+// What lies in cells shares no memory with an array.
+bool store_cells(const TapeCall& call, TapeCell* r, TapeJournal& journal) {
+    char* const to = call.operands[0].find(r);
+    const auto ndim = static_cast<size_t>(call.sizes[0]), bytes = static_cast<size_t>(call.n);
+    note_axes(call.strides.data(), ndim, to, bytes, journal);
+    copy_axes(call.strides.data(), ndim, to, call.operands[1].find(r), bytes);
     return true;
 }
 
@@ -139,11 +157,37 @@ Ref TapeBuilder::stand_in(const TapeValue& value) {
 
 bool TapeBuilder::call_block(TapeCall call) {
     if (call.places.size() > 8) return false;
+    for (const TapePlace& place : call.places) call.operands.push_back(operand(place));
+    call.places.clear();
     const TapeOp op = call.kernel ? TapeOp::CallKernelOnBlock : TapeOp::CallOnBlock;
     return emit_call(op, std::move(call));
 }
 
+TapeOperand TapeBuilder::operand(const TapePlace& place) {
+    if (place.how == TapePlace::Pointer) return {place.cell, place.offset};
+    const bool known = place.how == TapePlace::Known;
+    const auto [at, fresh] = addresses_.try_emplace({known ? uint16_t{0} : place.cell, known ? place.known : nullptr});
+    if (fresh) {
+        at->second = cells_new(1);
+        if (known)
+            tape_.cells[at->second].data = place.known;
+        else
+            tape_.addresses.emplace_back(at->second, place.cell);
+    }
+    return {at->second, place.offset};
+}
+
 bool TapeBuilder::copy(const TapeValue& to, const TapeValue& from) { return copy_elements(to, from, false); }
+
+bool TapeBuilder::copy_once(const TapeValue& to, const TapeValue& from) {
+    const bool known = from.kind == TapeValue::Block && from.place.how == TapePlace::Known;
+    const bool in_cells = from.kind == TapeValue::Number || from.place.how == TapePlace::Frame;
+    if (!copy(to, from)) return false;
+    if (!known && !(in_cells && held_.contains(from.cell))) return true;
+    tape_.code.pop_back();
+    tape_.ahead.push_back(tape_.calls.size() - 1);
+    return true;
+}
 
 bool TapeBuilder::copy_elements(const TapeValue& to, const TapeValue& from, bool journal) {
     if (!readable(from) || from.dtype != to.dtype || (from.kind == TapeValue::Block && from.ndim > to.ndim))
@@ -169,7 +213,8 @@ bool TapeBuilder::copy_elements(const TapeValue& to, const TapeValue& from, bool
         step *= to.dims[d];
     }
     if (whole) call.n = step;
-    call.block = journal ? store_strided : whole ? copy_side_by_side : copy_strided;
+    const bool cells = from.kind == TapeValue::Number || from.place.how == TapePlace::Frame;
+    call.block = journal ? (cells ? store_cells : store_strided) : whole ? copy_side_by_side : copy_strided;
     return call_block(std::move(call));
 }
 

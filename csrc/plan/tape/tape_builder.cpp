@@ -252,6 +252,7 @@ TapeBuilder::Mark TapeBuilder::mark() const {
 void TapeBuilder::reset(const Mark& mark) {
     tape_.code.resize(mark.code);
     tape_.calls.resize(mark.calls);
+    while (!tape_.ahead.empty() && tape_.ahead.back() >= mark.calls) tape_.ahead.pop_back();
     memories_.resize(mark.memories.size());
     for (size_t k = 0; k < memories_.size(); ++k) {
         memories_[k].version = mark.memories[k].first;

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 
 #include "array/call/tree_call.h"
@@ -110,10 +111,14 @@ class TapeBuilder {
     // set.
     static Ref stand_in(const TapeValue& value);
     bool call_block(TapeCall call);
+    // What a run is given and nothing on the tape writes into.
+    void holds(const TapeValue& value) { held_.insert(value.cell); }
     // What is called may raise flags that only all_fp_errors() sees.
     void calls_loops() { tape_.calls_loops = true; }
     // The elements, repeated where strides are 0 or axes are missing, side by side.
     bool copy(const TapeValue& to, const TapeValue& from);
+    // The same, into what nothing else is written into: when a run begins, if they are known then.
+    bool copy_once(const TapeValue& to, const TapeValue& from);
     // What a recipe shows of an array or a block; `copies`: an element of it is a number.
     bool part(const TapeValue& array, const std::vector<ViewRecipe>& recipes, const Symbols* sizes,
               const TapeValue* inputs, const std::vector<uint32_t>* integers, TapeValue& result);
@@ -193,12 +198,15 @@ class TapeBuilder {
                  const std::vector<uint32_t>* integers, TapeValue& result);
     bool load_of_block(const TapeValue& block, const TapeValue& position, TapeValue& result);
     bool store_in_block(const TapeValue& block, const TapeValue& position, const TapeValue& value, TapeValue& result);
+    TapeOperand operand(const TapePlace& place);
     bool copy_elements(const TapeValue& to, const TapeValue& from, bool journal);
 
     const bool blocks_;
     Tape tape_;
     std::vector<Memory> memories_;
     std::map<std::string, uint16_t> constants_;  // by dtype and bytes
+    std::map<std::pair<uint16_t, char*>, uint16_t> addresses_;  // of cells, and of what is known
+    std::set<uint16_t> held_;
     size_t n_stores_ = 0;
     unsigned depth_ = 0;  // of parts
     bool full_ = false;  // more cells than instructions can name
