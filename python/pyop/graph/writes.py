@@ -125,7 +125,10 @@ def _set(self: Any, value: Any, key: Any) -> None:
     value, scalar = checked_value(self.dtype, value)
     value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
     if type(value) is Value and self._shares_memory(value) and _is_that_part(self, key, value):
-        return  # what `y[key] += 1` does last: NumPy copies the part onto itself
+        # What `y[key] += 1` does last: NumPy copies the part onto itself. Of an argument that was not written before, that
+        # is the write that cannot be where it is read-only.
+        if self._root().node.kind != "input":
+            return
     write(self, key, value, scalar)
 
 

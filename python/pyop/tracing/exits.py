@@ -18,144 +18,26 @@ A loop that is recorded once must come back to its head on every way through its
                                            return y
                                        if not mark.left:
                                            other
-
-The source has to be that of the code: compiled as it stands, it must give the same code. Lines stay what they are.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
-import linecache
-import re
-from collections.abc import Iterator
-from contextlib import suppress
-from functools import lru_cache
-from types import CodeType
 from typing import Any
 
-from .code import jumps_back
-
-__all__ = ["LOOP", "with_exits"]
+__all__ = ["LOOP", "write_exits"]
 
 LOOP = "__pyop_loop"
 """The builtin of twins that makes the mark of a loop (`pyop.loops.leaving`)."""
 
-_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-# What shows the function which variables it has: here it has more.
-_SHOW_NAMES = frozenset(("locals", "dir", "vars", "eval", "exec", "_getframe", "currentframe", "stack"))
-_WORDS = ("while", "break", "return", "raise", "assert")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_LONGEST = 2000  # lines of a function
-_FUTURE = 0x1FE0000  # flags of __future__
 
 
-@lru_cache(maxsize=1024)
-def with_exits(code: CodeType) -> CodeType:
-    """The code of a function, whose loops end where they ask for their next items.
-
-    >>> from pyop.tracing.exits import with_exits
-    >>> def f(x):
-    ...     return x
-    >>> with_exits(f.__code__) is f.__code__
-    True
-    """
-    if code.co_flags & _GENERATORS or not jumps_back(code) or not _SHOW_NAMES.isdisjoint(code.co_names):
-        return code
-    try:
-        return _rewritten(code) or code
-    except (SyntaxError, ValueError, RecursionError, IndentationError, KeyError):
-        return code
-
-
-def _rewritten(code: CodeType) -> CodeType | None:
-    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :][:_LONGEST]
-    if not lines:
-        return None
-    block = inspect.getblock(lines)
-    text = "".join(block)
-    if not any(word in text for word in _WORDS):
-        return None
-    indented = block[0][:1].isspace()
-    module = ast.parse(("if 1:\n" if indented else "") + text)
-    ast.increment_lineno(module, code.co_firstlineno - 1 - indented)
-    statements: Any = module.body
-    function: Any = statements[0]
-    function = function.body[0] if indented else function
-    if type(function) is not ast.FunctionDef or function.name != code.co_name:
-        return None
-    function.decorator_list = []
-    for imports in _imports(code.co_filename):  # calls of what they bind are other instructions
-        if _compiled(function, code, imports, same=True) is not None:
-            break
-    else:
-        return None  # another source than that of the code
+def write_exits(function: ast.FunctionDef) -> bool:
+    """Have all loops of a function end where they ask for their next items; whether there was anything to do."""
     exits = _Exits()
     function.body = [made for statement in function.body for made in exits.statements(statement)]
-    if not exits.count:
-        return None
-    ast.fix_missing_locations(function)
-    made = _compiled(function, code, imports, same=False)
-    return None if made is None else made.replace(co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)
-
-
-def _imports(file: str) -> Iterator[list[ast.stmt]]:
-    """What a module imports at its top, and what it imports anywhere."""
-    lines = linecache.getlines(file)
-    for pattern in (r"(?:import|from)\s", r"\s*(?:import|from)\s"):
-        found = []
-        for k, line in enumerate(lines):
-            if re.match(pattern, line):
-                text = line.strip()
-                while text.count("(") > text.count(")") and k + 1 < len(lines):
-                    k += 1
-                    text += lines[k]
-                with suppress(SyntaxError):
-                    found += ast.parse(text).body
-        yield [part for part in found if isinstance(part, (ast.Import, ast.ImportFrom)) and not _is_future(part)]
-
-
-def _is_future(part: Any) -> bool:
-    return isinstance(part, ast.ImportFrom) and part.module == "__future__"
-
-
-def _compiled(function: Any, code: CodeType, imports: list[ast.stmt], same: bool) -> CodeType | None:
-    """The code of the function among the variables that it shares with others."""
-    inner: list[ast.stmt] = [function]
-    if code.co_freevars:
-        outer = ast.parse("def outer():\n    pass").body[0]
-        assert isinstance(outer, ast.FunctionDef)
-        outer.body = [*ast.parse("\n".join(f"{name} = None" for name in code.co_freevars)).body, function]
-        inner = [ast.fix_missing_locations(outer)]
-    module = ast.Module(body=[*imports, *inner], type_ignores=[])
-    whole = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
-    found = _of_name(whole, code.co_name)
-    if found is None or found.co_freevars != code.co_freevars:
-        return None
-    return found if not same or _is_same(found, code) else None
-
-
-def _of_name(whole: CodeType, name: str) -> CodeType | None:
-    for part in whole.co_consts:
-        if isinstance(part, CodeType):
-            if part.co_name == name:
-                return part
-            if part.co_name == "outer":
-                return _of_name(part, name)
-    return None
-
-
-_ATTRIBUTES = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount")
-
-
-def _is_same(a: CodeType, b: CodeType) -> bool:
-    """Whether two codes do the same."""
-    if any(getattr(a, name) != getattr(b, name) for name in _ATTRIBUTES) or len(a.co_consts) != len(b.co_consts):
-        return False
-    return all(
-        _is_same(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else repr(x) == repr(y)
-        for x, y in zip(a.co_consts, b.co_consts, strict=True)
-    )
+    return exits.count > 0
 
 
 class _Loop:

@@ -2,10 +2,10 @@
 
 An array that a function makes of no symbolic array (``np.zeros(n)``) is an array like any other, and NumPy asks a Value
 for its number when one is written into it. So where a trace comes to that, the function is traced again as its *twin*:
-the same code (or code of the same lines, `pyop.tracing.exits`), so that tracebacks are the user's, with globals in
+the same code (or code of the same lines, `pyop.tracing.rewritten`), so that tracebacks are the user's, with globals in
 which NumPy's functions that make arrays are stand-ins that make Values (`pyop.tracing.made`). Functions of the user's
 own code that it reaches, by a global, its closure, a default, a module, a partial or a method, become twins as they are
-looked up. NumPy itself is never changed, and nobody else sees the twins: they live as long as the trace, on the graph
+looked up, or called (`pyop.tracing.callees`). NumPy itself is never changed, and nobody else sees the twins: they live as long as the trace, on the graph
 that is being built.
 
 `STAND_INS` has what is replaced, by the id of the original; whoever has a stand-in adds it by `stand_in`. One is called
@@ -21,7 +21,7 @@ import builtins
 import functools
 import sys
 from collections.abc import Callable
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,10 @@ from ..graph.writes import view_of
 from ..refusals import refusal
 from .called import is_called
 from .code import codes, facts, instructions
-from .exits import LOOP, with_exits
+from .callees import CALLEE
 from .libraries import is_installed, is_library
 from .names import imported
+from .rewritten import rewritten
 
 __all__ = ["BUILTINS", "CALLED_INSTEAD", "STAND_INS", "StandIn", "Twins", "called_instead", "graph_under_twins"]
 __all__ += ["stand_in"]
@@ -45,7 +46,7 @@ STAND_INS: dict[int, tuple[Any, Any]] = {}
 """The original and what stands for it, by the id of the original."""
 
 BUILTINS: dict[str, Any] = {}
-"""Names of the code that twins run (`pyop.tracing.exits`)."""
+"""Names of the code that twins run (`pyop.tracing.rewritten`)."""
 
 # Of functions that see their globals as a dict, or code that runs in them.
 _SEES_GLOBALS = frozenset(("globals", "eval", "exec", "__globals__", "vars", "locals"))
@@ -189,6 +190,26 @@ class Twins:
             return MethodType(self.of(call), x)
         return twin
 
+    def of_called(self, x: Any) -> Any:
+        """What a twin calls in place of what it has found behind an attribute or an item."""
+        for stand_ins in (STAND_INS, CALLED_INSTEAD):
+            known = stand_ins.get(id(x))
+            if known is not None and known[0] is x:
+                return known[1]
+        kind = type(x)
+        if kind is functools.partial:
+            return self.of(x)
+        instance: tuple[Any, ...] = ()
+        function = x
+        if kind is MethodType:
+            function, instance = x.__func__, (x.__self__,)
+        elif kind is not FunctionType:
+            function, instance = getattr(kind, "__call__", None), (x,)  # noqa: B004  # its function
+        if type(function) is not FunctionType or type(function.__globals__) is _Globals or is_library(function):
+            return x
+        twin = self.of(function)
+        return x if twin is function else MethodType(twin, *instance) if instance else twin
+
     def check(self) -> None:
         """Refuse what changed something that a twin has read as it was before: a variable of a closure, an array."""
         for cell, before in self._cells:
@@ -253,7 +274,7 @@ class Twins:
             cell if name in bound or _held(cell) is _EMPTY else CellType()
             for name, cell in zip(fn.__code__.co_freevars, cells, strict=True)
         ]
-        code = with_exits(fn.__code__) if LOOP in BUILTINS else fn.__code__
+        code = rewritten(fn.__code__, _modules(fn), _objects(fn))
         twin = FunctionType(code, self._globals_of(fn), fn.__name__, None, tuple(own) if own else None)
         self._keep(fn, twin)  # it may be in a cell of its own
         for cell, new in zip(cells, own, strict=True):
@@ -283,6 +304,37 @@ class Twins:
     def _import(self, *args: Any, **kwargs: Any) -> Any:
         return self.of(builtins.__import__(*args, **kwargs))
 
+
+def _modules(fn: FunctionType) -> frozenset[str]:
+    """The names, with dots, that are modules in the code of a function."""
+    known = fn.__globals__
+    found: dict[str, Any] = {name: x for name in fn.__code__.co_names if type(x := known.get(name)) is ModuleType}
+    for outer, module in list(found.items()):
+        inner = {name: vars(module).get(name) for name in fn.__code__.co_names}
+        found.update({f"{outer}.{name}": x for name, x in inner.items() if type(x) is ModuleType})
+    return frozenset(found)
+
+
+def _objects(fn: FunctionType) -> frozenset[str]:
+    """The names of globals that may be called and are no functions."""
+    known = fn.__globals__
+    return frozenset(
+        name
+        for name in fn.__code__.co_names
+        if (kind := type(known.get(name))) is not NoneType and type(getattr(kind, "__call__", None)) is FunctionType
+    )
+
+
+class _Callee:
+    __slots__ = ()
+    _pyop_computes = True  # it does nothing that an iteration of a loop leaves behind
+
+    def __call__(self, found: Any) -> Any:
+        graph = graph_under_twins()
+        return found if graph is None else graph._twins.of_called(found)
+
+
+BUILTINS[CALLEE] = _Callee()
 
 _EMPTY: Any = object()
 

@@ -1,0 +1,162 @@
+"""Functions written once more for twins: loops that end where they ask for their next item (`pyop.tracing.exits`), and
+calls of what is behind attributes and items (`pyop.tracing.callees`).
+
+The source has to be that of the code: compiled as it stands, it must give the same code. Lines stay what they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import linecache
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from .callees import has_callees, write_callees
+from .code import codes, jumps_back
+from .exits import write_exits
+
+__all__ = ["rewritten"]
+
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+# What shows the function which variables and calls it has: here it has more.
+_SHOW_NAMES = frozenset(("locals", "dir", "vars", "eval", "exec", "_getframe", "currentframe", "stack"))
+_EXITS = ("while", "break", "return", "raise", "assert")
+_LONGEST = 2000  # lines of a function
+_FUTURE = 0x1FE0000  # flags of __future__
+
+
+@lru_cache(maxsize=1024)
+def rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str]) -> CodeType:
+    """The code of a function as twins run it. `modules`: the names, with dots, that are modules there; `objects`: the
+    globals that are no functions.
+
+    >>> from pyop.tracing.rewritten import rewritten
+    >>> def f(x):
+    ...     return x
+    >>> rewritten(f.__code__, frozenset(), frozenset()) is f.__code__
+    True
+    """
+    if code.co_flags & _GENERATORS or not _SHOW_NAMES.isdisjoint(code.co_names):
+        return code
+    try:
+        return _rewritten(code, modules, objects) or code
+    except (SyntaxError, ValueError, RecursionError, IndentationError, KeyError, IndexError):
+        return code
+
+
+def _rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str]) -> CodeType | None:
+    names = objects.union(*((*part.co_varnames, *part.co_cellvars, *part.co_freevars) for part in codes(code)))
+    for function, may_leave in _sources(code):
+        if not may_leave and not has_callees(function, modules, names):
+            continue
+        for imports in _imports(code.co_filename):  # calls of what they bind are other instructions
+            if _compiled(function, code, imports, same=True) is not None:
+                break
+        else:
+            continue  # another source than that of the code
+        called = write_callees(function, modules, names)  # before there are calls of the marks of loops
+        if not (may_leave and write_exits(function)) and not called:
+            return None
+        ast.fix_missing_locations(function)
+        made = _compiled(function, code, imports, same=False)
+        if made is not None:
+            return made.replace(co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)
+    return None
+
+
+def _sources(code: CodeType) -> Iterator[tuple[Any, bool]]:
+    """Statements that may be the source of a function, and whether it may leave loops."""
+    if code.co_name == "<lambda>":
+        lines = tuple(linecache.getlines(code.co_filename))
+        for found in _lambdas(lines).get(code.co_firstlineno, ()):
+            name = ast.copy_location(ast.Name("_", ast.Store()), found)
+            yield ast.copy_location(ast.Assign([name], copy.deepcopy(found)), found), False
+        return
+    block = inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :][:_LONGEST])
+    text = "".join(block)
+    may_leave = jumps_back(code) and any(word in text for word in _EXITS)
+    if not may_leave and "(" not in text:
+        return
+    indented = block[0][:1].isspace()
+    module = ast.parse(("if 1:\n" if indented else "") + text)
+    ast.increment_lineno(module, code.co_firstlineno - 1 - indented)
+    statements: Any = module.body
+    function = statements[0].body[0] if indented else statements[0]
+    if type(function) is ast.FunctionDef and function.name == code.co_name:
+        function.decorator_list = []
+        yield function, may_leave
+
+
+@lru_cache(maxsize=16)
+def _lambdas(lines: tuple[str, ...]) -> dict[int, list[ast.Lambda]]:
+    """Those of a file, by the lines that they begin in."""
+    found: dict[int, list[ast.Lambda]] = {}
+    for part in ast.walk(ast.parse("".join(lines))):
+        if isinstance(part, ast.Lambda):
+            found.setdefault(part.lineno, []).append(part)
+    return found
+
+
+def _imports(file: str) -> Iterator[list[ast.stmt]]:
+    """What a module imports at its top, and what it imports anywhere."""
+    lines = linecache.getlines(file)
+    for pattern in (r"(?:import|from)\s", r"\s*(?:import|from)\s"):
+        found = []
+        for k, line in enumerate(lines):
+            if re.match(pattern, line):
+                text = line.strip()
+                while text.count("(") > text.count(")") and k + 1 < len(lines):
+                    k += 1
+                    text += lines[k]
+                with suppress(SyntaxError):
+                    found += ast.parse(text).body
+        yield [part for part in found if isinstance(part, (ast.Import, ast.ImportFrom)) and not _is_future(part)]
+
+
+def _is_future(part: Any) -> bool:
+    return isinstance(part, ast.ImportFrom) and part.module == "__future__"
+
+
+def _compiled(function: Any, code: CodeType, imports: list[ast.stmt], same: bool) -> CodeType | None:
+    """The code of the function among the variables that it shares with others."""
+    inner: list[ast.stmt] = [function]
+    if code.co_freevars:
+        outer = ast.parse("def outer():\n    pass").body[0]
+        assert isinstance(outer, ast.FunctionDef)
+        outer.body = [*ast.parse("\n".join(f"{name} = None" for name in code.co_freevars)).body, function]
+        inner = [ast.fix_missing_locations(outer)]
+    module = ast.Module(body=[*imports, *inner], type_ignores=[])
+    whole = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
+    found = _of_name(whole, code.co_name)
+    if found is None or found.co_freevars != code.co_freevars:
+        return None
+    return found if not same or _is_same(found, code) else None
+
+
+def _of_name(whole: CodeType, name: str) -> CodeType | None:
+    for part in whole.co_consts:
+        if isinstance(part, CodeType):
+            if part.co_name == name:
+                return part
+            if part.co_name == "outer":
+                return _of_name(part, name)
+    return None
+
+
+_ATTRIBUTES = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount")
+
+
+def _is_same(a: CodeType, b: CodeType) -> bool:
+    """Whether two codes do the same."""
+    if any(getattr(a, name) != getattr(b, name) for name in _ATTRIBUTES) or len(a.co_consts) != len(b.co_consts):
+        return False
+    return all(
+        _is_same(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else repr(x) == repr(y)
+        for x, y in zip(a.co_consts, b.co_consts, strict=True)
+    )
