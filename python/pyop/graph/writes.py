@@ -124,11 +124,11 @@ def _set(self: Any, value: Any, key: Any) -> None:
     _check_places(self.shape, key)
     value, scalar = checked_value(self.dtype, value)
     value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
-    if type(value) is Value and self._shares_memory(value) and _is_that_part(self, key, value):
-        # What `y[key] += 1` does last: NumPy copies the part onto itself. Of an argument that was not written before, that
-        # is the write that cannot be where it is read-only.
-        if self._root().node.kind != "input":
-            return
+    # What `y[key] += 1` does last: NumPy copies the part onto itself. Of an argument that was not written before that is
+    # a write, which cannot be where it is read-only.
+    is_new = self._root().node.kind == "input"
+    if type(value) is Value and not is_new and self._shares_memory(value) and _is_that_part(self, key, value):
+        return
     write(self, key, value, scalar)
 
 

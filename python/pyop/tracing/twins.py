@@ -5,8 +5,8 @@ for its number when one is written into it. So where a trace comes to that, the 
 the same code (or code of the same lines, `pyop.tracing.rewritten`), so that tracebacks are the user's, with globals in
 which NumPy's functions that make arrays are stand-ins that make Values (`pyop.tracing.made`). Functions of the user's
 own code that it reaches, by a global, its closure, a default, a module, a partial or a method, become twins as they are
-looked up, or called (`pyop.tracing.callees`). NumPy itself is never changed, and nobody else sees the twins: they live as long as the trace, on the graph
-that is being built.
+looked up, or called (`pyop.tracing.callees`). NumPy itself is never changed, and nobody else sees the twins: they live
+as long as the trace, on the graph that is being built.
 
 `STAND_INS` has what is replaced, by the id of the original; whoever has a stand-in adds it by `stand_in`. One is called
 in twins only, and does what the original does where `graph_under_twins` says that none is traced on this thread: twins
@@ -21,7 +21,7 @@ import builtins
 import functools
 import sys
 from collections.abc import Callable
-from types import CellType, FunctionType, MethodType, ModuleType, NoneType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,8 @@ from ..graph.graph import Graph
 from ..graph.writes import view_of
 from ..refusals import refusal
 from .called import is_called
-from .code import codes, facts, instructions
 from .callees import CALLEE
+from .code import codes, facts, instructions
 from .libraries import is_installed, is_library
 from .names import imported
 from .rewritten import rewritten
@@ -317,12 +317,8 @@ def _modules(fn: FunctionType) -> frozenset[str]:
 
 def _objects(fn: FunctionType) -> frozenset[str]:
     """The names of globals that may be called and are no functions."""
-    known = fn.__globals__
-    return frozenset(
-        name
-        for name in fn.__code__.co_names
-        if (kind := type(known.get(name))) is not NoneType and type(getattr(kind, "__call__", None)) is FunctionType
-    )
+    kinds = {name: type(fn.__globals__.get(name)) for name in fn.__code__.co_names}
+    return frozenset(name for name, kind in kinds.items() if type(getattr(kind, "__call__", None)) is FunctionType)  # noqa: B004
 
 
 class _Callee:
