@@ -124,8 +124,8 @@ def _set(self: Any, value: Any, key: Any) -> None:
     _check_places(self.shape, key)
     value, scalar = checked_value(self.dtype, value)
     value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
-    # What `y[key] += 1` does last: NumPy copies the part onto itself. Of an argument that was not written before, it is a
-    # write, which cannot be where that is read-only.
+    # What `y[key] += 1` does last: NumPy copies the part onto itself. Of an argument that was not written before, it is
+    # a write, which cannot be where that is read-only.
     is_new = self._root().node.kind == "input"
     if type(value) is Value and not is_new and self._shares_memory(value) and _is_that_part(self, key, value):
         return
