@@ -140,7 +140,7 @@ bool fits(PyObject* number, PyArray_Descr* descr) {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     const auto bits = static_cast<unsigned>(8 * PyDataType_ELSIZE(descr));
-    if (overflow != 0 || PyTypeNum_ISBOOL(descr->type_num)) return overflow == 0;
+    if (overflow != 0 || !PyTypeNum_ISINTEGER(descr->type_num)) return overflow == 0;
     if (PyTypeNum_ISUNSIGNED(descr->type_num)) return value >= 0 && (bits == 64 || value >> bits == 0);
     return bits == 64 || (value >= -(1ll << (bits - 1)) && value < 1ll << (bits - 1));
 }
@@ -151,8 +151,7 @@ int check_number(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
     for (Py_ssize_t i = 0; n == 2 && i < n; ++i) {
         if (!PyLong_CheckExact(inputs[i]) || is_weak_number(inputs[1 - i])) continue;
         auto* descr = reinterpret_cast<PyArray_Descr*>(kind_of(inputs[1 - i]));
-        if (!descr || !(PyTypeNum_ISINTEGER(descr->type_num) || PyTypeNum_ISBOOL(descr->type_num))) continue;
-        if (fits(inputs[i], descr)) continue;
+        if (!descr || fits(inputs[i], descr)) continue;
         const QuietErrors quiet;  // where the number is converted to float16, say, the plan warns
         if (!quiet) return -1;
         npy_intp none = 0;
