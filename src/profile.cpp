@@ -45,7 +45,7 @@ PyObject* session_enter(PyObject* self, PyObject*) {
         static_cast<PyObject*>(nullptr));
 }
 
-py::dict as_dict(const pyop::Recorded& r) {
+py::dict as_dict(const pyop::RecordedEvents& r) {
     py::list sources, threads;
     for (const pyop::Ref& source : r.sources) sources.append(py::handle(source.get()));
     for (const pyop::ThreadEvents& thread : r.threads) {
@@ -71,7 +71,7 @@ PyObject* session_exit(PyObject* self, PyObject*) {
     }
     return pyop::guarded(
         [&]() -> PyObject* {
-            const pyop::Recorded recorded = pyop::profile_stop(session_of(self).number);
+            const pyop::RecordedEvents recorded = pyop::profile_stop(session_of(self).number);
             try {
                 py::handle(self).attr(py::handle(pyop::up_attributes._read))(as_dict(recorded));
             } catch (py::error_already_set& error) {

@@ -48,7 +48,7 @@ class Forward {
 };
 
 PyObject* call_moving(PyObject*, PyObject* given) {
-    Call call;
+    ModeCall call;
     if (!PyArg_ParseTuple(given, "OO!O!:call_moving", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type, &call.kwargs))
         return nullptr;
     return guarded(
@@ -60,7 +60,7 @@ PyObject* call_moving(PyObject*, PyObject* given) {
 }
 
 PyObject* call_without_tangents(PyObject*, PyObject* given) {
-    Call call;
+    ModeCall call;
     if (!PyArg_ParseTuple(given, "OO!O!:call_without_tangents", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
                           &call.kwargs))
         return nullptr;
@@ -69,7 +69,7 @@ PyObject* call_without_tangents(PyObject*, PyObject* given) {
 }
 
 PyObject* call_quietly(PyObject*, PyObject* given) {
-    Call call;
+    ModeCall call;
     if (!PyArg_ParseTuple(given, "OO!O!:call_quietly", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type, &call.kwargs))
         return nullptr;
     const Recording off(false);

@@ -155,7 +155,7 @@ int mark_arguments(PyObject* tensors, bool running) {
 }
 
 PyObject* call_recorded(PyObject*, PyObject* given) {
-    Call call;
+    ModeCall call;
     PyObject* arguments = nullptr;
     if (!PyArg_ParseTuple(given, "OO!O!|O!:call_recorded", &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
                           &call.kwargs, &PyList_Type, &arguments))
@@ -174,7 +174,7 @@ PyObject* call_recorded(PyObject*, PyObject* given) {
 }
 
 PyObject* call_recording(PyObject*, PyObject* given) {
-    Call call;
+    ModeCall call;
     int on;
     if (!PyArg_ParseTuple(given, "pOO!O!:call_recording", &on, &call.fn, &PyTuple_Type, &call.args, &PyDict_Type,
                           &call.kwargs))

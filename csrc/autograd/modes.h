@@ -12,7 +12,7 @@ namespace pyop {
 int modes_init(PyObject* module);
 
 // A call that Python asks for in another mode.
-struct Call {
+struct ModeCall {
     PyObject *fn, *args, *kwargs;
     PyObject* run() const {
         return survive([&] { return PyObject_Call(fn, args, kwargs); });

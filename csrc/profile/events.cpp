@@ -151,11 +151,11 @@ uint64_t profile_start(size_t events) {
     return r.last_number;
 }
 
-Recorded profile_stop(uint64_t number) {
+RecordedEvents profile_stop(uint64_t number) {
     const uint64_t stop = ticks(), stop_ns = clock_ns();
     Recording& r = recording();
     const auto mark = std::find_if(r.marks.begin(), r.marks.end(), [&](const Mark& m) { return m.number == number; });
-    Recorded out;
+    RecordedEvents out;
     if (mark == r.marks.end()) return out;
     out.start = mark->start;
     out.start_ns = mark->start_ns;

@@ -73,7 +73,7 @@ struct ThreadEvents {
     uint64_t lost;  // events of the profile that were overwritten
     std::vector<Event> events;
 };
-struct Recorded {
+struct RecordedEvents {
     uint64_t start, stop;        // ticks
     uint64_t start_ns, stop_ns;  // since the epoch of CLOCK_MONOTONIC
     double ns_per_tick;
@@ -81,6 +81,6 @@ struct Recorded {
     std::vector<ThreadEvents> threads;
 };
 // Ends it and hands out what it has seen.
-Recorded profile_stop(uint64_t number);
+RecordedEvents profile_stop(uint64_t number);
 
 }  // namespace pyop

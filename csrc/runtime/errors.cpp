@@ -52,6 +52,11 @@ std::string printable(std::string_view text) {
 
 std::string type_name(PyObject* o) { return printable(Py_TYPE(o)->tp_name); }
 
+#if PY_VERSION_HEX >= 0x030C0000
+Ref take_pending() { return Ref::steal(PyErr_GetRaisedException()); }
+
+void restore_pending(Ref exception) { PyErr_SetRaisedException(exception.release()); }
+#else
 Ref take_pending() {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -66,6 +71,7 @@ void restore_pending(Ref exception) {
     PyObject* value = exception.release();
     PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(value))), value, PyException_GetTraceback(value));
 }
+#endif
 
 int errors_init(PyObject* module) {
     Ref on_exception = Ref::steal(PyTuple_Pack(1, PyExc_Exception));

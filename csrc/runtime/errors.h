@@ -30,13 +30,21 @@ int errors_init(PyObject* module);
 // Puts a pending error aside and back again, for clean-up that may run Python code.
 class SavedError {
   public:
-    SavedError() noexcept { PyErr_Fetch(&type_, &value_, &traceback_); }
-    ~SavedError() { PyErr_Restore(type_, value_, traceback_); }
     SavedError(const SavedError&) = delete;
     SavedError& operator=(const SavedError&) = delete;
+#if PY_VERSION_HEX >= 0x030C0000
+    SavedError() noexcept : error_(PyErr_GetRaisedException()) {}
+    ~SavedError() { PyErr_SetRaisedException(error_); }
+
+  private:
+    PyObject* error_;
+#else
+    SavedError() noexcept { PyErr_Fetch(&type_, &value_, &traceback_); }
+    ~SavedError() { PyErr_Restore(type_, value_, traceback_); }
 
   private:
     PyObject *type_, *value_, *traceback_;
+#endif
 };
 
 // Takes the pending error, normalised, out of the thread state, and puts it back.

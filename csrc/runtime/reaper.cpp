@@ -8,6 +8,7 @@
 #include <thread>  // std::this_thread::sleep_for
 
 #include "runtime/attach.h"
+#include "runtime/errors.h"
 #include "runtime/ref.h"
 
 namespace pyop {
@@ -88,24 +89,6 @@ PyObject* close_from_atexit(PyObject*, PyObject*) {
 PyMethodDef close_method = {"_reaper_close", close_from_atexit, METH_NOARGS,
                             "Release what detached threads dropped, and stop accepting more."};
 
-// Keeps the pending error out of the way of finalizers.
-class ErrorStash {
-  public:
-#if PY_VERSION_HEX >= 0x030C0000
-    ErrorStash() : error_(PyErr_GetRaisedException()) {}
-    ~ErrorStash() { PyErr_SetRaisedException(error_); }
-
-  private:
-    PyObject* error_;
-#else
-    ErrorStash() { PyErr_Fetch(&type_, &value_, &traceback_); }
-    ~ErrorStash() { PyErr_Restore(type_, value_, traceback_); }
-
-  private:
-    PyObject *type_, *value_, *traceback_;
-#endif
-};
-
 }  // namespace
 
 void bury(RefBox* box) noexcept {
@@ -160,7 +143,7 @@ std::uint64_t drain() {
     }
     // Counted before the finalizers run: one of them may fork, or ask for the numbers.
     state.drained.fetch_add(count, std::memory_order_relaxed);
-    reaper::ErrorStash stash;
+    const SavedError keep;  // out of the way of finalizers
     while (oldest != nullptr) {
         RefBox* next = oldest->next;
         PyObject* object = oldest->object;

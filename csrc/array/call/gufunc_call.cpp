@@ -31,7 +31,7 @@ class Loop {
           operands_(static_cast<size_t>(n)),
           results_(static_cast<size_t>(callee.n_out)) {
         for (size_t k = 0; k < operands_.size(); ++k) {
-            Operand& o = operands_[k];
+            CoreOperand& o = operands_[k];
             o.array = as_array(arrays[k]);
             o.mutated = c_.mutates_input(static_cast<Py_ssize_t>(k));
             o.at.start(o.array, core_ndim((*c_.inputs)[k], b), shape);
@@ -194,7 +194,7 @@ class Loop {
     }
 
     void move(int d, npy_intp steps) {
-        for (Operand& o : operands_) o.at.data += o.at.strides[d] * steps;
+        for (CoreOperand& o : operands_) o.at.data += o.at.strides[d] * steps;
         for (Result& r : results_) r.at.data += r.at.strides[d] * steps;
     }
 
@@ -231,7 +231,7 @@ class Loop {
     Bindings& b_;
     const LoopShape& shape_;
     const Caller& caller_;
-    std::vector<Operand> operands_;
+    std::vector<CoreOperand> operands_;
     std::vector<Result> results_;
     std::vector<PyObject*> argv_;
     bool pass_out_ = false;

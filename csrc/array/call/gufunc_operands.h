@@ -13,7 +13,7 @@ namespace pyop {
 
 // A place in an array that moves along the loop, and what is there: the array itself may be given another shape or
 // dtype by the function that is called.
-struct Cursor {
+struct CoreCursor {
     char* data = nullptr;
     npy_intp strides[NPY_MAXDIMS];  // along the loop, 0 where broadcast
     Ref dtype;
@@ -44,10 +44,10 @@ struct Cursor {
 };
 
 // One argument.
-struct Operand {
+struct CoreOperand {
     PyArrayObject* array = nullptr;  // borrowed
     bool mutated = false;            // named in mutates=: the function gets a copy of each core
-    Cursor at;
+    CoreCursor at;
     Ref view;
     PyObject* base = nullptr;        // of the view, borrowed from it
 
@@ -79,7 +79,7 @@ struct Result {
     Ref array;
     bool given = false;
     std::vector<npy_intp> whole;  // its shape as it was made
-    Cursor at;
+    CoreCursor at;
 
     void use(PyObject* out, int core, const LoopShape& loop) {
         array = Ref::borrow(out);
