@@ -21,11 +21,8 @@
 #include "plan/steps/written_over.h"
 #include "runtime/errors.h"
 #include "runtime/reaper.h"
+#include "runtime/ref.h"
 #include "runtime/up_calls.h"
-
-#ifdef Py_GIL_DISABLED
-#error "pyop needs a CPython with the GIL, which guards its graphs and plans: build with one that is not free-threaded"
-#endif
 
 namespace py = pybind11;
 
@@ -45,6 +42,25 @@ constexpr char NOT_HERE[] =
     "there, or use processes (multiprocessing, subprocess)";
 
 bool in_main_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
+
+// Whether only one thread at a time runs Python. A free-threaded build turns the GIL on for the import of a module that
+// does not say it can do without it, which none of ours does, and leaves it on; unless the user has forbidden that.
+bool gil_is_on() {
+#ifdef Py_GIL_DISABLED
+    PyObject* asked = PySys_GetObject("_is_gil_enabled");  // borrowed
+    const pyop::Ref on = pyop::Ref::steal(asked ? PyObject_CallNoArgs(asked) : nullptr);
+    PyErr_Clear();
+    return on.get() == Py_True;
+#else
+    return true;
+#endif
+}
+
+constexpr char NO_GIL[] =
+    "pyop cannot be imported with the GIL off (PYTHON_GIL=0 or -X gil=0): it is what guards pyop's graphs and plans. "
+    "Leave "
+    "that setting away and the import turns the GIL on, with a RuntimeWarning; with PYTHON_GIL=1 or -X gil=1 there is "
+    "none";
 
 }  // namespace
 
@@ -87,7 +103,13 @@ PYBIND11_MODULE(_core, m) {
 // pybind11 asks for the GIL by PyGILState_Ensure while it starts, which in a sub-interpreter is that of the main one:
 // on CPython 3.11 the import would wait for ever. So we look where we are before anything else.
 PyMODINIT_FUNC PyInit__core() {
-    if (in_main_interpreter()) return pyop_init_core();
-    PyErr_SetString(PyExc_ImportError, NOT_HERE);
-    return nullptr;
+    if (!in_main_interpreter()) {
+        PyErr_SetString(PyExc_ImportError, NOT_HERE);
+        return nullptr;
+    }
+    if (!gil_is_on()) {
+        PyErr_SetString(PyExc_ImportError, NO_GIL);
+        return nullptr;
+    }
+    return pyop_init_core();
 }

@@ -7,6 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
+import sysconfig
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
@@ -249,3 +250,13 @@ def test_a_sub_interpreter_is_told_that_it_cannot_have_pyop(before):
     assert len(said) == 2
     for line in said:  # an isolated one is told by CPython, from 3.12 on
         assert "sub-interpreter" in line or "subinterpreters" in line
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this build always has the GIL")
+def test_a_free_threaded_build_has_the_gil_on_or_no_pyop():
+    code = "import sys, pyop; print(sys._is_gil_enabled())"
+    run = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    quiet = subprocess.run([sys.executable, "-X", "gil=1", "-W", "error", "-c", code], **run)
+    assert quiet.stdout == "True\n", quiet.stderr
+    refused_there = subprocess.run([sys.executable, "-X", "gil=0", "-c", code], **run)
+    assert "ImportError: pyop cannot be imported with the GIL off" in refused_there.stderr

@@ -97,7 +97,7 @@ def _check_core() -> None:
         try:
             import_module(f"pyop.{module}")
         except ImportError as error:
-            if "interpreter" in str(error):  # a sub-interpreter is told so already
+            if any(told in str(error) for told in ("interpreter", "the GIL off")):  # said by the core itself
                 raise
             raise ImportError(_why(module, error)) from error
 
