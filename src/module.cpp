@@ -58,9 +58,8 @@ bool gil_is_on() {
 
 constexpr char NO_GIL[] =
     "pyop cannot be imported with the GIL off (PYTHON_GIL=0 or -X gil=0): it is what guards pyop's graphs and plans. "
-    "Leave "
-    "that setting away and the import turns the GIL on, with a RuntimeWarning; with PYTHON_GIL=1 or -X gil=1 there is "
-    "none";
+    "Leave that setting away and the import turns the GIL on, with a RuntimeWarning; with PYTHON_GIL=1 or -X gil=1 "
+    "there is none";
 
 }  // namespace
 
