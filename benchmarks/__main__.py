@@ -29,7 +29,7 @@ SUITES = {
     "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",
     "autograd": "B11, B12, B13, C14: a Function called, gone through backward, and kept; pyop.vjp of an op",
     "tensors": "T1, T2: an expression on Tensors, forward and backward; built-in operations against the table of rules",
-    "numpy_programs": "P1: ten programs as people write them, compiled, against NumPy",
+    "numpy_programs": "P1: eleven programs as people write them, compiled, against NumPy",
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
     "entry": "B31: SciPy's quad through a plan's C entry; a call of a native plan by C, from 8 threads",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",

@@ -1,4 +1,4 @@
-"""P1: ten small programs as people write them, compiled, against the same program in NumPy.
+"""P1: eleven small programs as people write them, compiled, against the same program in NumPy.
 
 Nothing in them is written for pyop; `tests/test_programs.py` sees to it that they call no Python.
 """
@@ -69,6 +69,12 @@ def rotate(points: Any, angle: Any) -> Any:
     return np.clip(turned, -1.0, 1.0)
 
 
+def cloud(points: Any, weights: Any) -> Any:
+    """Points of space, seen from their centre of mass, at distance 1."""
+    moved = points - (points * weights[:, None]).sum(axis=0) / weights.sum()
+    return moved / np.sqrt((moved * moved).sum(axis=1))[:, None]
+
+
 def mandelbrot(z: Any, c: Any, steps: Any) -> Any:
     """A step of z*z + c for what has not escaped."""
     inside = np.abs(z) <= 2
@@ -103,6 +109,7 @@ def programs(size: int) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
         "softmax": (softmax, (square,)),
         "layer_norm": (layer_norm, (square, rng.normal(size=side), rng.normal(size=side))),
         "rotate": (rotate, (rng.normal(size=(size, 2)), np.array(0.3))),
+        "cloud": (cloud, (rng.normal(size=(size, 3)), some(1, 2, size))),
         "mandelbrot": (mandelbrot, (plane, plane[::-1].copy(), np.zeros(size, int))),
         "moving_average": (moving_average, (rng.normal(size=size),)),
         "kalman": (
