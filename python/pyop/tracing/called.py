@@ -13,6 +13,7 @@ from types import CodeType
 __all__ = ["is_called"]
 
 _FLAG = sys.version_info >= (3, 12)  # of LOAD_ATTR, for a method that is called
+_NULL_FIRST = sys.version_info < (3, 13)  # before what is called, not behind it
 _NO_MATTER = frozenset(("CACHE", "EXTENDED_ARG", "NOP"))
 
 
@@ -41,6 +42,8 @@ def is_called(code: CodeType, at: int) -> bool:
         return False
     if _FLAG and arg & 1:
         return True
+    if not _NULL_FIRST:
+        return False
     while here and ops[here].opname == "LOAD_ATTR":  # of a module: its name was read as that of a call
         here -= 1
     base = ops[here]
