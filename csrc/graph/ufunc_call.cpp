@@ -5,7 +5,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "array/loop/quiet.h"
 #include "array/protocol/scalar_operator.h"
 #include "graph/build.h"
 
@@ -133,34 +132,6 @@ std::unique_ptr<CallForm> form_with_numbers(PyObject* const* inputs, Py_ssize_t 
     }
     form->statics = SharedRef::steal(statics.release());
     return form->statics ? std::move(form) : nullptr;
-}
-
-// Whether a Python int is one of a dtype's integers, and of int64: what is larger some ufuncs do not take.
-bool fits(PyObject* number, PyArray_Descr* descr) {
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-    const auto bits = static_cast<unsigned>(8 * PyDataType_ELSIZE(descr));
-    if (overflow != 0 || !PyTypeNum_ISINTEGER(descr->type_num)) return overflow == 0;
-    if (PyTypeNum_ISUNSIGNED(descr->type_num)) return value >= 0 && (bits == 64 || value >> bits == 0);
-    return bits == 64 || (value >= -(1ll << (bits - 1)) && value < 1ll << (bits - 1));
-}
-
-// NumPy raises where a Python int does not fit beside integers, for most ufuncs, and whatever the elements are: so it
-// does for none, and for what nobody reads. 0, or -1 with its error set.
-int check_number(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
-    for (Py_ssize_t i = 0; n == 2 && i < n; ++i) {
-        if (!PyLong_CheckExact(inputs[i]) || is_weak_number(inputs[1 - i])) continue;
-        auto* descr = reinterpret_cast<PyArray_Descr*>(kind_of(inputs[1 - i]));
-        if (!descr || fits(inputs[i], descr)) continue;
-        const QuietErrors quiet;  // where the number is converted to float16, say, the plan warns
-        if (!quiet) return -1;
-        npy_intp none = 0;
-        Ref empty = Ref::steal(PyArray_SimpleNew(1, &none, descr->type_num));
-        PyObject* given[] = {empty.get(), empty.get()};
-        given[i] = inputs[i];
-        if (!empty || !Ref::steal(PyObject_Vectorcall(ufunc, given, 2, nullptr))) return -1;
-    }
-    return 0;
 }
 
 class UfuncCaller final : public Caller {
@@ -294,7 +265,6 @@ PyObject* operator_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t
         spec.form = Form::Scalar;
         ids.push_back(graph_of(graph).specs().intern(std::move(spec)));
     }
-    if (check_number(ufunc, inputs, n) < 0) return nullptr;
     const bool numbers = n > 1 && !(is_value(inputs[0]) && is_value(inputs[1]));
     const int64_t node = add_ufunc_call(graph, std::move(call), ufunc, {inputs, static_cast<size_t>(n)}, numbers, ids);
     if (node < 0) return nullptr;
@@ -320,7 +290,6 @@ PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n,
         known &= key.kinds[static_cast<size_t>(i)] != nullptr;
         any_number |= is_weak_number(inputs[i]);
     }
-    if (check_number(ufunc, inputs, n) < 0) return nullptr;
     PyObject* dtype = known ? result_dtype(key, n) : nullptr;
     ValueSpec spec;
     if ((!dtype && !instead) || result_spec(inputs, n, dtype, spec) < 0) return array_ufunc_in_python(ufunc, inputs, n);
