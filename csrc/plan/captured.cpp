@@ -105,6 +105,17 @@ bool same_member(PyObject* owner, PyObject* descriptor, PyObject* value) {
     return now == or_null(value);
 }
 
+bool same_class(PyObject* owner, PyObject* value) {
+    const Ref instance = PyWeakref_CheckRef(owner) ? referent(owner) : Ref::borrow(owner);
+    return instance && reinterpret_cast<PyObject*>(Py_TYPE(instance.get())) == value;
+}
+
+bool same_entry(PyObject* owner, PyObject* key, PyObject* value) {
+    PyObject* const now = PyDict_GetItemWithError(owner, key);
+    if (!now && PyErr_Occurred()) PyErr_Clear();
+    return now && now == value;
+}
+
 bool same_context(PyObject* owner, PyObject* value) {
     PyObject* now = nullptr;
     if (PyContextVar_Get(owner, nullptr, &now) < 0) PyErr_Clear();
@@ -116,7 +127,8 @@ bool is_member(PyObject* owner, PyObject* key) {
     if (!Py_IS_TYPE(key, &PyMemberDescr_Type)) return false;
     const auto* descriptor = reinterpret_cast<PyMemberDescrObject*>(key);
     const bool fits = PyWeakref_CheckRef(owner) || PyObject_TypeCheck(owner, descriptor->d_common.d_type);
-    return fits && descriptor->d_member->type == 16;  // T_OBJECT_EX, as of __slots__
+    const int type = descriptor->d_member->type;
+    return fits && (type == 16 || type == 6);  // T_OBJECT_EX, as of __slots__, or T_OBJECT
 }
 
 bool is_row(PyObject* row) {
@@ -142,6 +154,10 @@ bool is_row(PyObject* row) {
             return PyObject_CheckBuffer(owner) && PyBytes_CheckExact(value);
         case ReadingKind::Member:
             return is_member(owner, key);
+        case ReadingKind::Class:
+            return PyType_Check(value);
+        case ReadingKind::Entry:
+            return PyDict_Check(owner);
         case ReadingKind::Context:
             return PyContextVar_CheckExact(owner);
         case ReadingKind::Function:
@@ -240,6 +256,10 @@ bool Captured::holds(const Row& row) {
             return same_buffer(row.owner, row.value);
         case ReadingKind::Member:
             return same_member(row.owner, row.key, row.value);
+        case ReadingKind::Class:
+            return same_class(row.owner, row.value);
+        case ReadingKind::Entry:
+            return same_entry(row.owner, row.key, row.value);
         case ReadingKind::Context:
             return same_context(row.owner, row.value);
         case ReadingKind::Weak:

@@ -29,6 +29,8 @@ enum class ReadingKind : char {
     Elements = 'b',  // array, array of its form: its elements, as bytes
     Buffer = 'u',    // what has a buffer, -: its bytes
     Member = 'm',    // instance or weak reference to it, member descriptor: a slot of it
+    Class = 'k',     // instance or weak reference to it, -: its class
+    Entry = 'h',     // dict, a key that is compared without Python code: its value
     Context = 'v',   // context variable, -: its value
     Function = 'f',  // function, -: its code, defaults and defaults of keywords, in a tuple
     Weak = 'w',      // weak reference, -: whether it is alive

@@ -286,6 +286,34 @@ def memo():
 
 
 @case
+def memo_that_was_stale():
+    held = {"gain": 2.0}
+    gain = functools.lru_cache(lambda: held["gain"])
+    gain()
+    put(held, "gain", 3.0)
+    return (lambda x: x * gain()), gain.cache_clear
+
+
+@case
+def keywords_of_a_partial():
+    scaled = functools.partial(lambda x, k: x * k, k=2.0)
+    return (lambda x: scaled(x)), lambda: put(scaled.keywords, "k")
+
+
+@case
+def partial_made_another():
+    scaled = functools.partial(np.multiply, 2.0)
+    return (lambda x: scaled(x)), lambda: scaled.__setstate__((np.add, (2.0,), {}, None))
+
+
+@case
+def class_of_an_instance():
+    doubled, tripled = (type("Of", (Bare,), {"of": lambda self, x, k=k: x * k}) for k in (2.0, 3.0))
+    held = doubled()
+    return (lambda x: held.of(x)), lambda: setattr(held, "__class__", tripled)
+
+
+@case
 def memo_in_a_dict():
     kept: dict[str, Any] = {}
 

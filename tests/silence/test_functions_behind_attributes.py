@@ -2,6 +2,7 @@
 write into: they are traced like those that are called by a global name.
 """
 
+import functools
 import warnings
 
 import numpy as np
@@ -55,6 +56,14 @@ class Layer:
     def scaled(self):
         return self.first
 
+    def __hidden(self, x):
+        y = np.zeros(2)
+        y[0] = x[0]
+        return y
+
+    def hidden(self, x):
+        return self.__hidden(x) + list(map(self.__hidden, [x]))[-1], (lambda z: self.__hidden(z))(x)
+
 
 class Deeper(Layer):
     def first(self, x):
@@ -79,6 +88,7 @@ class Net:
 
 
 layer, deeper, net = Layer(1.5), Deeper(2.5), Net()
+net.compiled = pyop.compile(filled)
 functions = [filled]
 
 
@@ -114,8 +124,45 @@ def by_getattr(x):
     return getattr(layer, "fir" + "st")(x)
 
 
+def by_choice(x):
+    other = (tail := net.tail)(x) + tail(x)
+    return (layer.first if len(x) > 3 else deeper.first)(x), (None or layer.last)(x), other
+
+
+def by_function(x):
+    twice = functools.reduce(net.tail, (1, 0), x)
+    return list(map(layer.first, [x, x * 2])), twice, [*filter(layer.last, [x])]
+
+
+def by_local_class(x):
+    class Local:
+        def __inner(self, z):
+            return layer.first(z)
+
+        def run(self, z):
+            return self.__inner(z)
+
+    return Local().run(x)
+
+
+def by_global_object(x):
+    return [layer(z) for z in (x, x * 2)], net.compiled(x)
+
+
 by_lambda = lambda x: layer.first(x)[0] + net.tail(x)
-FORMS = [by_method, by_class, by_call, by_container, by_variable, by_nested, by_getattr, by_lambda, net.run]
+FORMS = [
+    by_method,
+    by_class,
+    by_call,
+    by_container,
+    by_variable,
+    by_nested,
+    by_getattr,
+    by_lambda,
+    net.run,
+    layer.hidden,
+]
+FORMS += [by_choice, by_function, by_local_class, by_global_object]
 
 
 @pytest.mark.parametrize("f", FORMS, ids=lambda f: f.__name__)

@@ -234,27 +234,39 @@ int ReductionLoop::try_places() {
     return 0;
 }
 
-// Keeps row_sums_ if it sums up rows of any short length as the loop does. Which of two NaNs is passed on is left open.
+// Keeps row_sums_ if rows of any short length, and columns, are summed up as the loop does it. Which of two NaNs is
+// passed on is left open.
 int ReductionLoop::try_rows() {
-    const RowSums sums = find_row_sums(dtype()->type_num);
+    const RowSums sums = find_row_sums(dtype()->type_num), columns = find_column_sums(dtype()->type_num);
+    if (!sums || !columns) return 0;
     const npy_intp step = itemsize(), longest = kShortRow + (starts_with_first_ ? 1 : 0);
     const auto is_nan = [&](const char* item) {
         return step == sizeof(double) ? std::isnan(*reinterpret_cast<const double*>(item))
                                       : std::isnan(*reinterpret_cast<const float*>(item));
     };
-    for (npy_intp length = 1; sums && length <= longest; ++length)
+    const auto same = [&](const char* a, const char* b) {
+        return std::memcmp(a, b, static_cast<size_t>(step)) == 0 || (is_nan(a) && is_nan(b));
+    };
+    for (npy_intp length = 1; length <= longest; ++length)
         for (unsigned seed = 0; seed < 24; ++seed) {
             Ref trial =
                 seed < 12 ? trial_array(dtype(), length, seed) : special_array(dtype(), length, seed, seed > 20);
             if (!trial) return -1;
+            const char* const row = PyArray_BYTES(as_array(trial.get()));
             alignas(kMaxItemsize) std::array<char, kMaxItemsize> expected, made;
             if (!folded(*this, trial, initial(), longest + 1, expected.data())) return -1;
-            sums({initial(), PyArray_BYTES(as_array(trial.get())), step, length, 0, 1, made.data(), 0});
-            if (std::memcmp(made.data(), expected.data(), static_cast<size_t>(step)) != 0 &&
-                !(is_nan(made.data()) && is_nan(expected.data())))
-                return 0;
+            sums({initial(), row, step, length, 0, 1, made.data(), 0});
+            if (!same(made.data(), expected.data())) return 0;
+            // The elements as rows of one column: a call of the loop for each.
+            std::memcpy(expected.data(), row, static_cast<size_t>(step));
+            std::memcpy(made.data(), row, static_cast<size_t>(step));
+            for (npy_intp k = 1; k < length; ++k)
+                if (extend(expected.data(), row + k * step, step, 1) < 0) return -1;
+            columns({nullptr, row + step, step, 1, step, length - 1, made.data(), step});
+            if (!same(made.data(), expected.data())) return 0;
         }
     row_sums_ = sums;
+    column_sums_ = columns;
     return 0;
 }
 

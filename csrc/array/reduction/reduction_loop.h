@@ -42,7 +42,7 @@ class ReductionLoop {
     // For many rows at once, each of so many elements beside what it starts from; null if there is no such loop.
     RowSums row_sums(npy_intp added) const { return added <= kShortRow ? row_sums_ : nullptr; }
     // For adding many rows, of no more than kShortColumns elements, to one; null if there is no such loop.
-    RowSums column_sums() const { return row_sums_ ? find_column_sums(dtype()->type_num) : nullptr; }
+    RowSums column_sums() const { return column_sums_; }
 
     // Continues the value at `out` over n elements. Any thread; 0, or -1 if the loop reports failure.
     int extend(char* out, const char* data, npy_intp stride, npy_intp n) const {
@@ -59,7 +59,7 @@ class ReductionLoop {
     StridedLoop loop_;
     std::array<char, kMaxItemsize> initial_{}, of_nothing_{};
     bool starts_with_first_ = false, reorderable_ = false, sequential_ = false, place_matters_ = false;
-    RowSums row_sums_ = nullptr;
+    RowSums row_sums_ = nullptr, column_sums_ = nullptr;
 };
 
 // How many elements at most NumPy gives a loop at once where the result does not move: 0 for any number, else its

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "array/view/known_length.h"
+
 namespace pyop {
 
 namespace {
@@ -43,31 +45,13 @@ void add_rows(const ShortRows& rows) {
 }
 
 template <class T>
-void add_rows_of(const ShortRows& rows) {
-    switch (rows.length) {
-        case 2:
-            return add_rows<T, 2>(rows);
-        case 3:
-            return add_rows<T, 3>(rows);
-        case 4:
-            return add_rows<T, 4>(rows);
-        default:
-            return add_rows<T, 0>(rows);
-    }
+void sum_rows_of(const ShortRows& rows) {
+    with_known_length(rows.length, [&](auto known) { sum_rows<T, known>(rows); });
 }
 
 template <class T>
-void sum_rows_of(const ShortRows& rows) {
-    switch (rows.length) {
-        case 2:
-            return sum_rows<T, 2>(rows);
-        case 3:
-            return sum_rows<T, 3>(rows);
-        case 4:
-            return sum_rows<T, 4>(rows);
-        default:
-            return sum_rows<T, 0>(rows);
-    }
+void add_rows_of(const ShortRows& rows) {
+    with_known_length(rows.length, [&](auto known) { add_rows<T, known>(rows); });
 }
 
 }  // namespace

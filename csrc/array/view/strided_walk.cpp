@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "array/view/known_length.h"
 #include "kernels/kernel.h"
 #include "runtime/stack_array.h"
 
@@ -28,16 +29,7 @@ void read_lines(char* to, const char* from, npy_intp pitch, npy_intp lines, npy_
 
 template <size_t itemsize>
 void read_lines_of(char* to, const char* from, npy_intp pitch, npy_intp lines, npy_intp stride, npy_intp length) {
-    switch (length) {
-        case 2:
-            return read_lines<itemsize, 2>(to, from, pitch, lines, stride, length);
-        case 3:
-            return read_lines<itemsize, 3>(to, from, pitch, lines, stride, length);
-        case 4:
-            return read_lines<itemsize, 4>(to, from, pitch, lines, stride, length);
-        default:
-            return read_lines<itemsize, 0>(to, from, pitch, lines, stride, length);
-    }
+    with_known_length(length, [&](auto known) { read_lines<itemsize, known>(to, from, pitch, lines, stride, length); });
 }
 
 // Whether elements of that size can be read so.

@@ -169,6 +169,7 @@ TapeOperand TapeBuilder::operand(const TapePlace& place) {
     const auto [at, fresh] = addresses_.try_emplace({known ? uint16_t{0} : place.cell, known ? place.known : nullptr});
     if (fresh) {
         at->second = cells_new(1);
+        if (full_) return {0, 0};
         if (known)
             tape_.cells[at->second].data = place.known;
         else

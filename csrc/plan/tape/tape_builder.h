@@ -112,7 +112,9 @@ class TapeBuilder {
     static Ref stand_in(const TapeValue& value);
     bool call_block(TapeCall call);
     // What a run is given and nothing on the tape writes into.
-    void holds(const TapeValue& value) { held_.insert(value.cell); }
+    void holds(const TapeValue& value) {
+        if (value.kind != TapeValue::None) held_.insert(value.cell);
+    }
     // What is called may raise flags that only all_fp_errors() sees.
     void calls_loops() { tape_.calls_loops = true; }
     // The elements, repeated where strides are 0 or axes are missing, side by side.

@@ -3,19 +3,26 @@ twins find the twin.
 
 What a function reads by the name of a global it reads from the globals of its twin, which hold other functions. An
 object and a list it has itself, and what it finds there is itself, too: so ``self.h(x)`` becomes
-``__pyop_callee(self.h)(x)``. The object that it is called on stays what it is.
+``__pyop_callee__(self.h)(x)``. The object that it is called on stays what it is.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 __all__ = ["CALLEE", "has_callees", "write_callees"]
 
-CALLEE = "__pyop_callee"
+_Found = tuple[ast.expr, Callable[[ast.expr], Any]]  # what is called, and what puts another expression there
+
+CALLEE = "__pyop_callee__"
 """The builtin of twins that has, for what is called, its twin (`pyop.tracing.twins`)."""
+
+
+# What calls its first argument.
+_CALL_IT = frozenset(("map", "filter", "reduce", "starmap"))
 
 
 def has_callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> bool:
@@ -26,21 +33,23 @@ def has_callees(function: ast.stmt, modules: frozenset[str], names: frozenset[st
 def write_callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> bool:
     """Write all of them so; whether there are any."""
     found = list(_callees(function, modules, names))
-    for call in found:
-        name = ast.copy_location(ast.Name(CALLEE, ast.Load()), call.func)
-        call.func = ast.copy_location(ast.Call(name, [call.func], []), call.func)
+    for called, put in found:
+        name = ast.copy_location(ast.Name(CALLEE, ast.Load()), called)
+        put(ast.copy_location(ast.Call(name, [called], []), called))
     return bool(found)
 
 
-def _callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> Iterator[ast.Call]:
-    waiting: list[Any] = [function]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, ast.ClassDef):
-            continue  # names that begin so are others there
-        waiting += ast.iter_child_nodes(part)
-        if isinstance(part, ast.Call) and _is_one(part.func, modules, names):
-            yield part
+def _callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> Iterator[_Found]:
+    for part in ast.walk(function):
+        if isinstance(part, ast.Call):
+            if (
+                part.args
+                and _dotted(part.func).rpartition(".")[2] in _CALL_IT
+                and _is_one(part.args[0], modules, names)
+            ):
+                yield part.args[0], partial(part.args.__setitem__, 0)
+            if _is_one(part.func, modules, names):
+                yield part.func, partial(setattr, part, "func")
 
 
 def _is_one(called: ast.expr, modules: frozenset[str], names: frozenset[str]) -> bool:
@@ -48,7 +57,7 @@ def _is_one(called: ast.expr, modules: frozenset[str], names: frozenset[str]) ->
         return called.id in names
     if isinstance(called, ast.Attribute):
         return _dotted(called.value) not in modules
-    return isinstance(called, (ast.Subscript, ast.Call))
+    return not isinstance(called, (ast.Lambda, ast.Starred, ast.Constant))
 
 
 def _dotted(node: ast.expr) -> str:

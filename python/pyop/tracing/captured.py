@@ -44,6 +44,7 @@ from .places import (
     Code,
     Context,
     Items,
+    Kind,
     Memory,
     OfAPackage,
     Place,
@@ -168,6 +169,8 @@ class Watch:
             self._push(label, x.__func__)
             self._push(label, x.__self__)
         elif issubclass(kind, functools.partial):
+            self._add(Slots(label, x, whole=True))
+            self._add(Items(label, x.keywords))
             for part in (x.func, *x.args, *x.keywords.values()):
                 self._push(label, part)
         elif kind is CompiledFunction or kind is Op:
@@ -322,6 +325,7 @@ class Watch:
         if is_library(kind) and not isinstance(x, self._holders):
             self._of_a_library(label, x, attributes)
             return
+        self._add(Kind(f"the class of a {kind.__name__}", x))
         if type(attributes) is dict:
             self._attributes(f"an attribute of a {kind.__name__}", attributes, kind)
         if has_slots(kind):

@@ -27,7 +27,7 @@ from typing import Any
 
 __all__ = ["LOOP", "write_exits"]
 
-LOOP = "__pyop_loop"
+LOOP = "__pyop_loop__"
 """The builtin of twins that makes the mark of a loop (`pyop.loops.leaving`)."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)

@@ -20,7 +20,7 @@ from .._core import elements, same_elements
 from .names import imported
 
 __all__ = ["MISSING", "Array", "Attributes", "Cell", "Class", "Code", "Context", "Items", "Memory", "Place", "Reading"]
-__all__ += ["Referent", "Slots", "storage"]
+__all__ += ["Kind", "Referent", "Slots", "storage"]
 
 # Kind, owner, key and value, as csrc/plan/captured.h says of each kind, and the label for warnings.
 Reading = tuple[bytes, Any, Any, Any, str]
@@ -28,6 +28,9 @@ Reading = tuple[bytes, Any, Any, Any, str]
 MISSING = object()
 _WALKED: tuple[type, ...] = (OrderedDict, deque, set, frozenset)
 _PLAIN_KEYS = frozenset((str, int, float, bool, bytes, type(None)))  # whose hash runs no code of the user's
+_MEMBER = type(FunctionType.__globals__)
+_OFFSETS = ("__dictoffset__", "__weaklistoffset__", "__vectorcalloffset__")  # of classes written in C
+_MOST_KEPT = 256  # results that are compared one by one
 
 
 class Place:
@@ -253,7 +256,7 @@ class Slots(_Named):
         found: dict[str, Any] = {}
         for part in type(self.owner).__mro__:
             for name, x in vars(part).items():
-                if type(x) is type(FunctionType.__globals__):  # a member descriptor
+                if type(x) is _MEMBER and name not in _OFFSETS:
                     found.setdefault(name, x)
         return found
 
@@ -261,13 +264,31 @@ class Slots(_Named):
         object.__setattr__(self.owner, name, x)
 
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
-        try:
-            owner = weakref.ref(self.owner)
-        except TypeError:
-            owner = self.owner
+        owner = _weakly(self.owner)
         for name, member in self._places().items():
             if names is None or name in names or self.whole:
                 yield b"m", owner, member, self._get(member), repr(name)
+
+
+class Kind(Place):
+    """The class of an object, which may be bound to another one."""
+
+    def now(self) -> Any:
+        return type(self.owner)
+
+    def put(self, value: Any) -> None:
+        self.owner.__class__ = value
+
+    def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
+        yield b"k", _weakly(self.owner), None, type(self.owner), self.label
+
+
+def _weakly(x: Any) -> Any:
+    """A weak reference to an object, or itself if there are none to it: plans keep no object alive that need not be."""
+    try:
+        return weakref.ref(x)
+    except TypeError:
+        return x
 
 
 class Memory(Place):
@@ -320,7 +341,9 @@ class OfAPackage(Place):
 
 
 class Cached(Place):
-    """How many results a functools.lru_cache keeps. Others may fill it, which changes nothing."""
+    """How many results a functools.lru_cache keeps. Others may fill it, which changes nothing; but it may be cleared,
+    and what the function has read of it computed once more.
+    """
 
     def now(self) -> Any:
         return self.owner.cache_info().currsize
@@ -338,7 +361,17 @@ class Cached(Place):
         return [part for part in (*parts, *of_dicts) if type(part).__name__ not in ("dict", "_lru_list_elem")]
 
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
-        return iter(())
+        kept = [part for part in gc.get_referents(self.owner) if type(part) is dict and part is not vars(self.owner)]
+        for results in kept:
+            plain = len(results) <= _MOST_KEPT and all(map(_is_plain_key, results))
+            for key, value in results.items() if plain else ():
+                yield b"h", results, key, value, self.label
+            if not plain:
+                yield b"z", results, None, len(results), self.label
+
+
+def _is_plain_key(key: Any) -> bool:
+    return all(map(_is_plain_key, key)) if type(key) is tuple else type(key) in _PLAIN_KEYS
 
 
 class Referent(Place):

@@ -28,6 +28,7 @@ _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 _SHOW_NAMES = frozenset(("locals", "dir", "vars", "eval", "exec", "_getframe", "currentframe", "stack"))
 _EXITS = ("while", "break", "return", "raise", "assert")
 _LONGEST = 2000  # lines of a function
+_OUTER = "__pyop_outer__"
 _FUTURE = 0x1FE0000  # flags of __future__
 
 
@@ -124,29 +125,40 @@ def _is_future(part: Any) -> bool:
 
 
 def _compiled(function: Any, code: CodeType, imports: list[ast.stmt], same: bool) -> CodeType | None:
-    """The code of the function among the variables that it shares with others."""
+    """The code of the function among the variables that it shares with others, and in its class, which has a part in
+    its private names.
+    """
     inner: list[ast.stmt] = [function]
+    if owner := _class_of(code.co_qualname):
+        inner = [ast.copy_location(ast.ClassDef(owner, [], [], inner, []), function)]
+        ast.fix_missing_locations(inner[0])
     if code.co_freevars:
-        outer = ast.parse("def outer():\n    pass").body[0]
+        outer = ast.parse(f"def {_OUTER}():\n    pass").body[0]
         assert isinstance(outer, ast.FunctionDef)
-        outer.body = [*ast.parse("\n".join(f"{name} = None" for name in code.co_freevars)).body, function]
+        outer.body = [*ast.parse("\n".join(f"{name} = None" for name in code.co_freevars)).body, *inner]
         inner = [ast.fix_missing_locations(outer)]
     module = ast.Module(body=[*imports, *inner], type_ignores=[])
     whole = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
-    found = _of_name(whole, code.co_name)
+    found = _of_name(whole, code.co_name, owner)
     if found is None or found.co_freevars != code.co_freevars:
         return None
     return found if not same or _is_same(found, code) else None
 
 
-def _of_name(whole: CodeType, name: str) -> CodeType | None:
-    for part in whole.co_consts:
-        if isinstance(part, CodeType):
-            if part.co_name == name:
-                return part
-            if part.co_name == "outer":
-                return _of_name(part, name)
-    return None
+def _class_of(qualname: str) -> str:
+    """The class whose private names a function has, or ""."""
+    for scope in reversed(qualname.split(".<locals>.")):
+        if "." in scope:
+            return scope.split(".")[-2]
+    return ""
+
+
+def _of_name(whole: CodeType, name: str, owner: str) -> CodeType | None:
+    for around in (_OUTER, owner):
+        inner = (part for part in whole.co_consts if isinstance(part, CodeType) and part.co_name == around)
+        whole = next(inner, whole)
+    found = (part for part in whole.co_consts if isinstance(part, CodeType) and part.co_name == name)
+    return next(found, None)
 
 
 _ATTRIBUTES = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount")

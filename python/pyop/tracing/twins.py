@@ -183,32 +183,15 @@ class Twins:
         return self._array(x) if kind is np.ndarray else x
 
     def of_callable(self, x: Any) -> Any:
-        """The twin of what is traced, which may be an object with a ``__call__`` of the user's."""
+        """What a twin calls in place of what is called, which may be an object with a ``__call__`` of the user's."""
+        known = CALLED_INSTEAD.get(id(x))
+        if known is not None and known[0] is x:
+            return known[1]
         twin = self.of(x)
         call = getattr(type(x), "__call__", None)  # noqa: B004  # its function
         if twin is x and type(call) is FunctionType and self.of(call) is not call:
             return MethodType(self.of(call), x)
         return twin
-
-    def of_called(self, x: Any) -> Any:
-        """What a twin calls in place of what it has found behind an attribute or an item."""
-        for stand_ins in (STAND_INS, CALLED_INSTEAD):
-            known = stand_ins.get(id(x))
-            if known is not None and known[0] is x:
-                return known[1]
-        kind = type(x)
-        if kind is functools.partial:
-            return self.of(x)
-        instance: tuple[Any, ...] = ()
-        function = x
-        if kind is MethodType:
-            function, instance = x.__func__, (x.__self__,)
-        elif kind is not FunctionType:
-            function, instance = getattr(kind, "__call__", None), (x,)  # noqa: B004  # its function
-        if type(function) is not FunctionType or type(function.__globals__) is _Globals or is_library(function):
-            return x
-        twin = self.of(function)
-        return x if twin is function else MethodType(twin, *instance) if instance else twin
 
     def check(self) -> None:
         """Refuse what changed something that a twin has read as it was before: a variable of a closure, an array."""
@@ -264,7 +247,12 @@ class Twins:
 
     def _function(self, fn: FunctionType) -> Any:
         found = facts(fn.__code__)
-        if is_library(fn) or found.writes_globals or not _SEES_GLOBALS.isdisjoint(found.names):
+        if (
+            type(fn.__globals__) is _Globals
+            or is_library(fn)
+            or found.writes_globals
+            or not _SEES_GLOBALS.isdisjoint(found.names)
+        ):
             return self._keep(fn, fn)
         bound = {
             op.argval for code in codes(fn.__code__) for op in instructions(code) if op.opname in _STORES
@@ -305,19 +293,24 @@ class Twins:
         return self.of(builtins.__import__(*args, **kwargs))
 
 
+def _names(fn: FunctionType) -> set[str]:
+    """Those that a function and the ones inside it read."""
+    return {name for code in codes(fn.__code__) for name in code.co_names}
+
+
 def _modules(fn: FunctionType) -> frozenset[str]:
     """The names, with dots, that are modules in the code of a function."""
-    known = fn.__globals__
-    found: dict[str, Any] = {name: x for name in fn.__code__.co_names if type(x := known.get(name)) is ModuleType}
+    names, known = _names(fn), fn.__globals__
+    found: dict[str, Any] = {name: x for name in names if type(x := known.get(name)) is ModuleType}
     for outer, module in list(found.items()):
-        inner = {name: vars(module).get(name) for name in fn.__code__.co_names}
+        inner = {name: vars(module).get(name) for name in names}
         found.update({f"{outer}.{name}": x for name, x in inner.items() if type(x) is ModuleType})
     return frozenset(found)
 
 
 def _objects(fn: FunctionType) -> frozenset[str]:
     """The names of globals that may be called and are no functions."""
-    kinds = {name: type(fn.__globals__.get(name)) for name in fn.__code__.co_names}
+    kinds = {name: type(fn.__globals__.get(name)) for name in _names(fn)}
     return frozenset(name for name, kind in kinds.items() if type(getattr(kind, "__call__", None)) is FunctionType)  # noqa: B004
 
 
@@ -327,7 +320,7 @@ class _Callee:
 
     def __call__(self, found: Any) -> Any:
         graph = graph_under_twins()
-        return found if graph is None else graph._twins.of_called(found)
+        return found if graph is None else graph._twins.of_callable(found)
 
 
 BUILTINS[CALLEE] = _Callee()
