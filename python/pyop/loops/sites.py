@@ -174,7 +174,7 @@ def _lives(code: CodeType, header: int, name: str, but: int = -1) -> bool:
 
 _CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, Dim)
 _BUILTINS = frozenset((abs, min, max, sum, len, divmod, pow, round))
-_TYPES = frozenset((float, int, complex, bool, slice, tuple, list))
+_TYPES = frozenset((float, int, complex, bool, slice, tuple, list, range))
 _LIBRARIES = frozenset(("numpy", "math"))
 _WRITES = frozenset(("STORE_SUBSCR", "STORE_SLICE", "KW_NAMES", "CALL_KW", "CALL_FUNCTION_EX"))
 _PURE = _BODY | {"RETURN_VALUE", "RETURN_CONST", "MAKE_CELL"}
