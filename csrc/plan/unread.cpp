@@ -2,8 +2,12 @@
 #include "plan/unread.h"
 
 #include <algorithm>
+#include <cstring>
+
+#include <numpy/ufuncobject.h>
 
 #include "array/loop/strided_loop.h"
+#include "graph/argument.h"
 #include "graph/build.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/view_reading.h"
@@ -58,25 +62,66 @@ bool may_raise_as_write(const Graph& g, const Node& node) {
     return value.input >= 0 && may_not_fit(g.spec(node.inputs()[static_cast<size_t>(value.input)]), whole);
 }
 
+bool is_above_64_bits(PyObject* number) {
+    const bool above = PyLong_AsUnsignedLongLong(number) == static_cast<unsigned long long>(-1) && PyErr_Occurred();
+    if (above) PyErr_Clear();
+    return above;
+}
+
+// Whether an int of Python is none that an array of the dtype holds.
+bool is_out_of_range(PyObject* number, int type_num, npy_intp itemsize) {
+    int overflow;
+    const long long whole = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (PyTypeNum_ISUNSIGNED(type_num)) {
+        if (overflow > 0 && itemsize == 8) return is_above_64_bits(number);
+        return overflow != 0 || whole < 0 || (itemsize < 8 && (whole >> (8 * itemsize)) != 0);
+    }
+    if (overflow != 0 || !PyTypeNum_ISINTEGER(type_num)) return overflow != 0;
+    return itemsize < 8 && (whole >> (8 * itemsize - 1)) != (whole < 0 ? -1 : 0);
+}
+
+// Whether it is a ufunc of an int of Python that raises for the number: one that the integers beside it cannot hold, or
+// a negative power of integers.
+bool may_raise_as_ufunc(const Graph& g, const Node& node) {
+    if (node.kind() != NodeKind::Py) return false;
+    const PyNode& call = static_cast<const PyNode&>(node);
+    if (!is_ufunc(call.fn())) return false;
+    const bool power = std::strcmp(reinterpret_cast<PyUFuncObject*>(call.fn())->name, "power") == 0;
+    for (size_t k = 0; k < n_arguments(call); ++k) {
+        PyObject* const number = argument_of(call, k).constant;
+        if (!number || !PyLong_CheckExact(number)) continue;
+        for (const Edge input : node.inputs()) {
+            const PyArray_Descr* const beside = g.spec(input).dtype ? g.spec(input).descr() : nullptr;
+            if (!beside || is_out_of_range(number, beside->type_num, PyDataType_ELSIZE(beside))) return true;
+            if (power && k == 1 && is_out_of_range(number, NPY_ULONGLONG, 8)) return true;
+        }
+    }
+    return false;
+}
+
 // What may raise runs, read or not: NumPy's arrays are as they were when it did.
-void run_what_may_raise(PyObject* graph, const std::vector<bool>& absorbed, Request& request) {
+void run_all_that_may_raise(PyObject* graph, const std::vector<bool>& absorbed, Request& request) {
     const Rewrite r(graph, request);
     for (uint32_t i = 0; i < r.n_nodes; ++i) {
         if (absorbed[i]) continue;
-        if (r.g.node(i).kind() != NodeKind::Py || is_ufunc(r.g.node_as<PyNode>(i).fn())) continue;
+        if (r.g.node(i).kind() != NodeKind::Py) continue;
+        if (is_ufunc(r.g.node_as<PyNode>(i).fn())) {
+            if (may_raise_as_ufunc(r.g, r.g.node(i))) request.run_nodes.push_back(i);
+            continue;
+        }
         ViewCall view;
         if (!makes_view(r, i) || !read_view(r, i, view)) request.run_nodes.push_back(i);
     }
 }
 
 // A loop comes behind what has become its body.
-void run_writes_that_may_raise(const Graph& g, const std::vector<bool>& absorbed, Request& request) {
+void run_some_that_may_raise(const Graph& g, const std::vector<bool>& absorbed, Request& request) {
     bool in_body = false;
     for (uint32_t i = 0; i < g.size(); ++i) {
         const Node& node = g.node(i);
         if (absorbed[i]) {
             in_body = in_body || may_raise_as_write(g, node);
-        } else if (is_loop(node) ? in_body : may_raise_as_write(g, node)) {
+        } else if (is_loop(node) ? in_body : may_raise_as_write(g, node) || may_raise_as_ufunc(g, node)) {
             request.run_nodes.push_back(i);
             in_body = in_body && !is_loop(node);
         }
@@ -90,9 +135,9 @@ int run_unread(PyObject* graph, Request& request) {
     std::vector<bool> absorbed(g.size());
     if (read_absorbed(graph, absorbed) < 0) return -1;
     if (!request.writes.empty())
-        run_what_may_raise(graph, absorbed, request);
+        run_all_that_may_raise(graph, absorbed, request);
     else if (request.whole)
-        run_writes_that_may_raise(g, absorbed, request);
+        run_some_that_may_raise(g, absorbed, request);
     if (request.passes.has(Pass::Prune)) return 0;
     for (uint32_t i = 0; i < g.size(); ++i)
         if (!absorbed[i] && g.node(i).kind() == NodeKind::Py) request.run_nodes.push_back(i);
