@@ -20,16 +20,31 @@ def said(function, x):
         return type(error), str(error).split("\n")[0]
 
 
+def forms(ufunc, number):
+    def of_an_array(x):
+        return ufunc(x, number)
+
+    def in_front(x):
+        return ufunc(number, x)
+
+    def of_an_element(x):
+        return ufunc(x[0], number)
+
+    def unread(form):
+        def f(x):
+            form(x)
+            return x + x
+
+        return f
+
+    calls = of_an_array, in_front, of_an_element
+    return [*calls, *map(unread, calls)]
+
+
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
 def test_as_in_numpy(ufunc):
     for dtype in DTYPES:
         x = np.array([1, 0, 1], dtype)
         for number in NUMBERS[:8] if ufunc is np.logical_or else NUMBERS:
-            for call in (lambda x: ufunc(x, number), lambda x: ufunc(number, x), lambda x: ufunc(x[0], number)):
-
-                def unread(x, call=call):
-                    call(x)
-                    return x + x
-
-                for f in (call, unread):
-                    assert said(pyop.compile(f), x) == said(f, x), (dtype, number)
+            for f in forms(ufunc, number):
+                assert said(pyop.compile(f), x) == said(f, x), (dtype, number)
