@@ -109,7 +109,7 @@ class Tracer:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             if reason.leaf is None:
                 self._tell(reason)
-            return None, kinds, trees, keys, None, (), self.identity, reason.leaf, plainly, False
+            return None, kinds, trees, keys, None, (), False, reason.leaf, plainly, False
         if outcomes:
             self.needed.update(places[k].path for k in specialised)
         if paths is None:
