@@ -108,6 +108,24 @@ Kernel find_cast(Element from, Element to);
 // precision="fast", by the name of NumPy's ufunc.
 Kernel find_fast(std::string_view ufunc_name, Element e);
 
+// x @ y of two matrices: `to` has the rows side by side and overlaps neither; steps are in bytes. From two to so many
+// rows and columns.
+constexpr std::ptrdiff_t kMostInProduct = 8;
+struct Product {
+    const char* x;
+    std::ptrdiff_t x_row, x_column;
+    const char* y;
+    std::ptrdiff_t y_row, y_column;
+    char* to;
+    std::ptrdiff_t rows, inner;
+};
+using ProductKernel = bool (*)(const Product& product);
+
+// False if some element is infinite or NaN. Each element is a chain of fused multiply-adds that begins at 0, in the
+// order of the inner dimension. Null on a processor without these. Whether NumPy's product is that chain goes by its
+// BLAS: array/loop/small_product.h tries it.
+ProductKernel find_product(Element e, std::ptrdiff_t columns);
+
 // Strided to contiguous, and back; stride 0 fills. Any alignment; no overlap.
 void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);
 void scatter(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n, std::size_t itemsize);

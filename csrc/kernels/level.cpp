@@ -25,6 +25,7 @@ const KernelLevel level = {PYOP_KERNEL_TEXT(PYOP_KERNEL_LEVEL),
                            find_fused_tail,
                            find_cast,
                            find_fast,
+                           find_product,
                            gather,
                            scatter};
 

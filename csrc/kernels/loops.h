@@ -162,6 +162,7 @@ Kernel find_fused(Operation outer, Operation left, Operation right, Element e);
 Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e);
 Kernel find_fast(std::string_view ufunc_name, Element e);
 Kernel find_cast(Element from, Element to);
+ProductKernel find_product(Element e, std::ptrdiff_t columns);
 void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);
 void scatter(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n, std::size_t itemsize);
 

@@ -3,6 +3,7 @@
 
 #include "array/loop/core_loop.h"
 #include "array/loop/fp_flags.h"
+#include "array/loop/small_product.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 #include "plan/tape/tape_builder.h"
@@ -33,8 +34,8 @@ constexpr Named<Wrapped> kWrapped[] = {
 };
 
 // Ufuncs whose loops add to the flags, clear none, and set no Python error; to read the flags takes as long as half a
-// product of small matrices.
-constexpr Named<bool> kAddFlags[] = {{"matmul", true}, {"vecdot", true}};
+// product of small matrices. True: of matrices.
+constexpr Named<bool> kAddFlags[] = {{"matmul", true}, {"vecdot", false}};
 
 // As CoreLoop::run, in memory that is there. Flags stay raised for whoever runs the tape, but those of a loop that
 // says by "invalid" that it failed: NumPy looks at no others.
@@ -57,6 +58,14 @@ bool call_core(const TapeCall& call, TapeCell* r, TapeJournal&) {
     if (PYOP_LIKELY(!failed && !PyErr_Occurred())) return true;
     PyErr_Clear();
     return false;
+}
+
+// A product of two small matrices.
+bool call_small_product(const TapeCall& call, TapeCell* r, TapeJournal& journal) {
+    char* data[3];
+    for (size_t k = 0; k < 3; ++k) data[k] = call.operands[k].find(r);
+    if (PYOP_LIKELY(multiply_small(call.product, call.sizes.data(), call.strides.data(), data))) return true;
+    return call_core<Flags::Add>(call, r, journal);
 }
 
 class GufuncStep final : public NativeStep {
@@ -112,12 +121,14 @@ class GufuncStep final : public NativeStep {
         call.block = adds                                  ? call_core<Flags::Add>
                      : errors == CoreLoop::Errors::Invalid ? call_core<Flags::Invalid>
                                                            : call_core<Flags::Keep>;
+        if (adds && is_matmul) call.product = find_small_product(*call.loop, call.sizes.data(), call.strides.data());
+        if (call.product) call.block = call_small_product;
         return tape.call_block(std::move(call));
     }
     std::string describe(size_t) const override { return text; }
 
     CoreLoop loop, vector_loop;
-    bool has_vector = false, adds_flags = false;
+    bool has_vector = false, adds_flags = false, is_matmul = false;
     int least_ndim = 0;
     CoreLoop::Errors errors = CoreLoop::Errors::All;
     std::array<size_t, StridedLoop::kMaxOperands> places{};
@@ -155,7 +166,9 @@ int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     }
     Ref ufunc = direct ? Ref::borrow(node.fn()) : inner_ufunc(found->entry.ufunc);
     if (!ufunc) return 0;
-    made->adds_flags = direct && function_table<kAddFlags>().find(node.fn());
+    const auto* adds_flags = direct ? function_table<kAddFlags>().find(node.fn()) : nullptr;
+    made->adds_flags = adds_flags;
+    made->is_matmul = adds_flags && adds_flags->entry;
     if (!direct) {
         // float32 and integers are computed in float64 and cast.
         for (int k = 0; k < n; ++k) {

@@ -78,6 +78,7 @@ struct TapeCall {
 
     Kernel kernel = nullptr;
     const StridedLoop* loop = nullptr;
+    ProductKernel product = nullptr;
     Function* function = nullptr;  // false: leave
     const void* self = nullptr;
     bool may_fail = false;  // the loop may set a Python error

@@ -38,17 +38,16 @@ void copy_axes(const npy_intp* sizes, size_t ndim, char* to, const char* from, s
 void note_axes(const npy_intp* sizes, size_t ndim, char* to, size_t bytes, TapeJournal& journal) {
     if (ndim == 1 && bytes == 8) {
         for (npy_intp i = 0; i < sizes[0]; ++i) journal.note<8>(to + i * sizes[kAxes]);
-    } else if (ndim > 0) {
-        for (npy_intp i = 0; i < sizes[0]; ++i) note_axes(sizes + 1, ndim - 1, to + i * sizes[kAxes], bytes, journal);
-    } else if (bytes >= 8) {
-        for (size_t k = 0; k < bytes; k += 8) journal.note<8>(to + k);
-    } else if (bytes == 4) {
-        journal.note<4>(to);
-    } else if (bytes == 2) {
-        journal.note<2>(to);
-    } else {
-        journal.note<1>(to);
+        return;
     }
+    if (ndim > 0) {
+        for (npy_intp i = 0; i < sizes[0]; ++i) note_axes(sizes + 1, ndim - 1, to + i * sizes[kAxes], bytes, journal);
+        return;
+    }
+    for (; bytes >= 8; bytes -= 8, to += 8) journal.note<8>(to);
+    if (bytes & 4) journal.note<4>(to);
+    if (bytes & 2) journal.note<2>(to + (bytes & 4));
+    if (bytes & 1) journal.note<1>(to + (bytes & 6));
 }
 
 bool copy_side_by_side(const TapeCall& call, TapeCell* r, TapeJournal&) {
@@ -85,6 +84,20 @@ bool store_cells(const TapeCall& call, TapeCell* r, TapeJournal& journal) {
 char* nowhere() {
     alignas(16) static char stretch[16];
     return stretch;
+}
+
+// What lies side by side on all sides is copied at once, if it is no single line of eight bytes.
+void join_axes(TapeCall& call) {
+    npy_intp bytes = call.n, ndim = call.sizes[0];
+    const auto is_beside = [&](size_t k, npy_intp d) {
+        const npy_intp size = call.strides[static_cast<size_t>(d)];
+        return size == 1 || call.strides[k * kAxes + static_cast<size_t>(d)] == bytes;
+    };
+    for (; ndim > 0 && is_beside(1, ndim - 1) && is_beside(2, ndim - 1); --ndim)
+        bytes *= call.strides[static_cast<size_t>(ndim) - 1];
+    if (call.n == 8 && bytes <= 64) return;
+    call.n = bytes;
+    call.sizes[0] = ndim;
 }
 
 ArrayView view_of(const TapeValue& value) {
@@ -213,7 +226,10 @@ bool TapeBuilder::copy_elements(const TapeValue& to, const TapeValue& from, bool
         whole &= to.dims[d] == 1 || stride == step;
         step *= to.dims[d];
     }
-    if (whole) call.n = step;
+    if (whole)
+        call.n = step;
+    else
+        join_axes(call);
     const bool cells = from.kind == TapeValue::Number || from.place.how == TapePlace::Frame;
     call.block = journal ? (cells ? store_cells : store_strided) : whole ? copy_side_by_side : copy_strided;
     return call_block(std::move(call));

@@ -1,0 +1,100 @@
+// array/loop/small_product.cpp: the trial, once for each layout.
+#include "array/loop/small_product.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "array/loop/fp_flags.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr int kTrials = 48;
+constexpr npy_intp kLongestStep = 1 << 12;  // bytes
+
+// Ordinary numbers of all sizes, and among them what arithmetic treats in ways of its own.
+template <class T>
+void fill(std::vector<T>& x, unsigned seed) {
+    using Limits = std::numeric_limits<T>;
+    constexpr T kSpecial[] = {T{0},
+                              -T{0},
+                              Limits::infinity(),
+                              -Limits::infinity(),
+                              Limits::quiet_NaN(),
+                              Limits::max(),
+                              Limits::lowest(),
+                              Limits::denorm_min(),
+                              Limits::min(),
+                              T{1}};
+    std::minstd_rand random(seed + 1);
+    const unsigned among = seed % 3 == 2 ? 2 + seed % 7 : 0;  // one in so many is special
+    const int spread = seed % 4 == 3 ? Limits::max_exponent / 2 - 2 : 4;
+    for (T& item : x) {
+        const T part = static_cast<T>(random()) / static_cast<T>(random.max()) - T{0.5};
+        item = std::ldexp(part, static_cast<int>(random() % static_cast<unsigned>(2 * spread)) - spread);
+        if (among && random() % among == 0) item = kSpecial[random() % std::size(kSpecial)];
+    }
+}
+
+template <class T>
+bool gives_the_same(const StridedLoop& loop, ProductKernel kernel, const npy_intp* sizes, const npy_intp* strides) {
+    const npy_intp rows = sizes[1], inner = sizes[2], columns = sizes[3];
+    const auto extent = [&](npy_intp n, npy_intp step, npy_intp m, npy_intp other) {
+        return static_cast<size_t>(((n - 1) * step + (m - 1) * other) / static_cast<npy_intp>(sizeof(T)) + 1);
+    };
+    std::vector<T> x(extent(rows, strides[3], inner, strides[4])), y(extent(inner, strides[5], columns, strides[6]));
+    std::vector<T> expected(static_cast<size_t>(rows * columns)), made(expected.size());
+    char* data[] = {reinterpret_cast<char*>(x.data()), reinterpret_cast<char*>(y.data()), nullptr};
+    for (unsigned seed = 0; seed < kTrials; ++seed) {
+        fill(x, 2 * seed);
+        fill(y, 2 * seed + 1);
+        clear_all_fp_errors();
+        data[2] = reinterpret_cast<char*>(made.data());
+        if (!multiply_small(kernel, sizes, strides, data)) continue;
+        const int raised = all_fp_errors();
+        clear_all_fp_errors();
+        char* moving[] = {data[0], data[1], reinterpret_cast<char*>(expected.data())};  // the loop may advance them
+        if (loop.call_with_core(moving, sizes, strides) < 0 || all_fp_errors() != raised) return false;
+        if (std::memcmp(made.data(), expected.data(), made.size() * sizeof(T)) != 0) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+ProductKernel find_small_product(const StridedLoop& loop, const npy_intp* sizes, const npy_intp* strides) {
+    const int type = loop.dtype(0)->type_num;
+    if ((type != NPY_DOUBLE && type != NPY_FLOAT) || loop.dtype(1)->type_num != type || loop.dtype(2)->type_num != type)
+        return nullptr;
+    const npy_intp itemsize = type == NPY_DOUBLE ? sizeof(double) : sizeof(float);
+    const auto fits = [](npy_intp n) { return n >= 2 && n <= kMostInProduct; };
+    const auto is_step = [&](npy_intp n) { return n >= itemsize && n <= kLongestStep && n % itemsize == 0; };
+    if (sizes[0] != 1 || !std::all_of(sizes + 1, sizes + 4, fits) || !std::all_of(strides + 3, strides + 7, is_step) ||
+        strides[7] != sizes[3] * itemsize || strides[8] != itemsize)
+        return nullptr;
+    const ProductKernel kernel = find_product(type == NPY_DOUBLE ? Element::F64 : Element::F32, sizes[3]);
+    if (!kernel) return nullptr;
+    using Layout = std::array<npy_intp, 8>;
+    static auto* known = new std::map<Layout, bool>;  // outlives static destruction
+    Layout layout{type};
+    std::copy_n(sizes + 1, 3, layout.begin() + 1);
+    std::copy_n(strides + 3, 4, layout.begin() + 4);
+    const auto [at, fresh] = known->try_emplace(layout);
+    if (fresh) {
+        const int before = all_fp_errors();
+        at->second = type == NPY_DOUBLE ? gives_the_same<double>(loop, kernel, sizes, strides)
+                                        : gives_the_same<float>(loop, kernel, sizes, strides);
+        clear_all_fp_errors();
+        if (before) std::feraiseexcept(before);
+    }
+    return at->second ? kernel : nullptr;
+}
+
+}  // namespace pyop
