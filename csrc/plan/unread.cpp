@@ -61,6 +61,7 @@ bool may_raise_as_write(const Graph& g, const Node& node) {
     if (!NodeCall(call).bind({"x", "value", "key", "views", "scalar"}, given)) return false;
     const NodeArgument &x = given[0], &value = given[1], &key = given[2], &views = given[3];
     if (key.computed() || views.computed() || x.input < 0) return true;
+    if (node.inputs().size() > (value.computed() ? 2u : 1u)) return true;  // a place by a count of a loop or a size
     const ValueSpec& whole = g.spec(node.inputs()[static_cast<size_t>(x.input)]);
     if (!known_shape(whole)) return true;
     if (value.input < 0) return false;

@@ -88,7 +88,33 @@ def unread_cast(x):
     return x * 2
 
 
-@pytest.mark.parametrize("f", [unread_sum, unread_store, unread_out, unread_put, unread_take, unread_cast])
+def unread_in_a_loop(x):
+    part = x * 2
+    for i in range(10 if x[0] > 0 else 5):
+        part[i] = 2.0
+    return x * 2
+
+
+def unread_in_a_loop_over_elements(x):
+    part = x[x > 0]
+    for i, item in enumerate(np.hstack([x, x])):
+        part[i // 4] = item
+    return x * 2
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        unread_in_a_loop,
+        unread_in_a_loop_over_elements,
+        unread_sum,
+        unread_store,
+        unread_out,
+        unread_put,
+        unread_take,
+        unread_cast,
+    ],
+)
 @pytest.mark.parametrize("optimize", [True, False])
 def test_unread(f, optimize):
     compiled = pyop.compile(f, optimize=optimize)
