@@ -110,7 +110,7 @@ Kernel find_fast(std::string_view ufunc_name, Element e);
 
 // x @ y of two matrices: `to` has the rows side by side and overlaps neither; steps are in bytes. From two to so many
 // rows and columns.
-constexpr std::ptrdiff_t kMostInProduct = 8;
+constexpr std::ptrdiff_t kMostInProduct = 6;
 struct Product {
     const char* x;
     std::ptrdiff_t x_row, x_column;

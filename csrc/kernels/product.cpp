@@ -1,6 +1,8 @@
 // kernels/product.cpp: products of small matrices, of which a call of BLAS takes longer than their arithmetic.
 #include "kernels/loops.h"
 
+#include <iterator>  // std::size
+
 #ifdef __FMA__
 #include <immintrin.h>
 #endif
@@ -45,18 +47,11 @@ struct Lanes<float, 4> {
     void add(float x, const float* y) { sum = _mm_fmadd_ps(_mm_set1_ps(x), _mm_loadu_ps(y), sum); }
     void store(float* to) const { _mm_storeu_ps(to, sum); }
 };
-template <>
-struct Lanes<float, 8> {
-    __m256 sum = _mm256_setzero_ps();
-    void add(float x, const float* y) { sum = _mm256_fmadd_ps(_mm256_set1_ps(x), _mm256_loadu_ps(y), sum); }
-    void store(float* to) const { _mm256_storeu_ps(to, sum); }
-};
 
 template <class T>
 constexpr int widest(int columns) {
-    for (const int width : {8, 4, 2})
-        if (columns >= width && (std::is_same_v<T, double> ? width <= 4 : width >= 4)) return width;
-    return 1;
+    if (columns >= 4) return 4;
+    return columns >= 2 && std::is_same_v<T, double> ? 2 : 1;
 }
 #else
 template <class T>
@@ -113,7 +108,8 @@ bool multiply(const Product& p) {
 template <class T>
 ProductKernel of_columns(std::ptrdiff_t columns) {
     constexpr ProductKernel kKernels[] = {&multiply<T, 2>, &multiply<T, 3>, &multiply<T, 4>, &multiply<T, 5>,
-                                          &multiply<T, 6>, &multiply<T, 7>, &multiply<T, 8>};
+                                          &multiply<T, 6>};
+    static_assert(std::size(kKernels) == kMostInProduct - 1);
     return columns >= 2 && columns <= kMostInProduct ? kKernels[columns - 2] : nullptr;
 }
 

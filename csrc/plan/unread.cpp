@@ -48,16 +48,16 @@ bool may_not_fit(const ValueSpec& number, const ValueSpec& array) {
 }
 
 // Whether it is a write that may raise: at computed places, of arrays whose sizes nobody knows, of a number that may
-// not fit, or by a function of which nobody here knows what it does.
+// not fit, or by a function that is no ufunc.
 bool may_raise_as_write(const Graph& g, const Node& node) {
     if (node.kind() != NodeKind::Py || node.inputs().empty()) return false;
     const PyNode& call = static_cast<const PyNode&>(node);
     PyObject* const function = NodeCall::function_of(call);
-    if (function == up_calls.performed) return true;
-    if (reinterpret_cast<PyObject*>(Py_TYPE(function)) == up_calls.in_place_call)
-        return std::any_of(node.inputs().begin(), node.inputs().end(), [&](Edge e) { return !known_shape(g.spec(e)); });
-    if (function != up_calls.store) return false;
     std::vector<NodeArgument> given;
+    if (function == up_calls.performed)
+        return NodeCall(call).bind({"function", "roots", "args", "kwargs", "places"}, given) &&
+               !is_ufunc(given[0].value);
+    if (function != up_calls.store) return false;
     if (!NodeCall(call).bind({"x", "value", "key", "views", "scalar"}, given)) return false;
     const NodeArgument &x = given[0], &value = given[1], &key = given[2], &views = given[3];
     if (key.computed() || views.computed() || x.input < 0) return true;
@@ -87,16 +87,12 @@ bool is_out_of_range(PyObject* number, int type_num, npy_intp itemsize) {
     return itemsize < 8 && (whole >> (8 * itemsize - 1)) != (whole < 0 ? -1 : 0);
 }
 
-// Whether it is a ufunc that may raise: of arrays of which nobody knows whether their sizes fit, or of an int of Python
-// that the integers beside it cannot hold, or of a negative power of integers.
+// Whether it is a ufunc of an int of Python that may raise: of one that the integers beside it cannot hold, or of a
+// negative power of integers.
 bool may_raise_as_ufunc(const Graph& g, const Node& node) {
     if (node.kind() != NodeKind::Py) return false;
     const PyNode& call = static_cast<const PyNode&>(node);
     if (!is_ufunc(call.fn())) return false;
-    const auto some_ndim = [&](Edge input) { return g.spec(input).ndim != 0; };
-    if (std::count_if(node.inputs().begin(), node.inputs().end(), some_ndim) > 1 &&
-        !std::all_of(node.inputs().begin(), node.inputs().end(), [&](Edge e) { return known_shape(g.spec(e)); }))
-        return true;
     const bool power = std::strcmp(reinterpret_cast<PyUFuncObject*>(call.fn())->name, "power") == 0;
     for (size_t k = 0; k < n_arguments(call); ++k) {
         PyObject* const number = argument_of(call, k).constant;

@@ -48,7 +48,7 @@
     X(put, "plan/steps/put.cpp", "(ct, like, key): the adjoint of like[key]; a step knows it")                            \
     X(store, "plan/unread.cpp plan/steps/store.cpp plan/steps/mask.cpp plan/steps/written_over.cpp", "(x, value, key, views, scalar): x after a write; a step knows it")                  \
     X(performed, "plan/unread.cpp plan/steps/written_over.cpp", "(function, roots, args, kwargs, places): the roots after a call; a step knows it") \
-    X(in_place_call, "plan/unread.cpp plan/group/elementwise.cpp plan/steps/written_over.cpp", "type: InPlace, augmented assignment; steps know it") \
+    X(in_place_call, "plan/group/elementwise.cpp plan/steps/written_over.cpp", "type: InPlace, augmented assignment; steps know it") \
     X(getitem_with_bounds, "plan/steps/computed_part.cpp plan/steps/store_parts.cpp", "(array, key): array[key], with slices as tuples; a step knows it") \
     X(fresh, "graph/passes/fold.cpp graph/passes/merge.cpp plan/steps/fresh.cpp", "(item, shape): an array of nothing, made anew each time; a step knows it") \
     X(loop_class, "plan/unread.cpp plan/steps/loop.cpp", "type: Loop, what a loop in a graph calls; a step knows it")                      \

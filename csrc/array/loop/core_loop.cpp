@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "array/loop/fp_flags.h"
 #include "array/memory/pool.h"
@@ -16,6 +17,7 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kReleaseWork = 1 << 15;  // multiplications, about
+constexpr npy_intp kWorthTrial = 8;         // repetitions
 constexpr unsigned kFeature21 = 0x13;       // NumPy 2.1's C API
 
 // Since 2.1 a ufunc may check and choose sizes by a function of its own, kept in a field behind those we know.
@@ -46,6 +48,7 @@ int CoreLoop::resolve(PyObject* ufunc, PyObject* const* dtypes, int n) {
     if (status <= 0) return status;
     for (int i = 0; i < n; ++i)
         if (reinterpret_cast<PyObject*>(loop_.dtype(i)) != dtypes[i]) return 0;  // NumPy casts on the way
+    multiplies_matrices_ = std::strcmp(u->name, "matmul") == 0;
     n_sizes_ = u->core_num_dim_ix;
     for (int k = 0; k < n_sizes_; ++k) {
         const npy_uint32 flags = u->core_dim_flags ? u->core_dim_flags[k] : UFUNC_CORE_DIM_SIZE_INFERRED;
@@ -125,7 +128,24 @@ bool CoreLoop::lay_out(PyObject* const* inputs, Shape& s) const {
     return true;
 }
 
-int CoreLoop::repeat(const Shape& s, char* const* operands) const {
+// One call of the loop, or of a kernel for each repetition.
+int CoreLoop::call(char* const* data, const npy_intp* sizes, const npy_intp* strides, ProductKernel product) const {
+    char* moving[StridedLoop::kMaxOperands];  // some loops advance their pointers
+    const int n = loop_.n_inputs() + loop_.n_outputs();
+    if (!product || data[0] == data[1]) {
+        std::copy_n(data, n, moving);
+        return loop_.call_with_core(moving, sizes, strides);
+    }
+    const npy_intp once[] = {1, sizes[1], sizes[2], sizes[3]};
+    for (npy_intp k = 0; k < sizes[0]; ++k) {
+        for (int i = 0; i < n; ++i) moving[i] = data[i] + k * strides[i];
+        if (!multiply_small(product, once + 1, strides + n, moving) && loop_.call_with_core(moving, once, strides) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int CoreLoop::repeat(const Shape& s, char* const* operands, ProductKernel product) const {
     const int n = loop_.n_inputs() + loop_.n_outputs();
     npy_intp strides[StridedLoop::kMaxOperands * (1 + kMaxDims)];
     npy_intp sizes[1 + kMaxSizes];
@@ -138,9 +158,7 @@ int CoreLoop::repeat(const Shape& s, char* const* operands) const {
     std::copy_n(s.core_strides, s.n_core_strides, strides + n);
     sizes[0] = s.outer ? s.dims[inner] : 1;
     for (;;) {
-        char* moving[StridedLoop::kMaxOperands];  // some loops advance their pointers
-        std::copy_n(data, n, moving);
-        if (loop_.call_with_core(moving, sizes, strides) < 0) return -1;
+        if (call(data, sizes, strides, product) < 0) return -1;
         int d = inner - 1;
         for (; d >= 0; --d) {
             for (int i = 0; i < n; ++i) data[i] += s.outer_strides[d][i];
@@ -207,11 +225,13 @@ int CoreLoop::run(PyObject* const* inputs, PyObject** results, Errors errors) co
             d += !s.lacks[c];
         }
     }
+    const bool in_stacks = multiplies_matrices_ && s.outer > 0 && s.dims[s.outer - 1] >= kWorthTrial;
+    const ProductKernel product = in_stacks ? find_small_product(loop_, s.sizes + 1, s.core_strides) : nullptr;
     int status;
     {
         const DetachScope detached(s.work >= kReleaseWork);
         if (all_fp_errors()) clear_all_fp_errors();
-        status = repeat(s, data);
+        status = repeat(s, data, product);
         if (const int raised = all_fp_errors()) {
             clear_all_fp_errors();
             if ((errors == Errors::Invalid ? raised & FE_INVALID : raised) && !loop_.ignores_flags()) status = -1;

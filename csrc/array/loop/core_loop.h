@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "array/loop/small_product.h"
 #include "array/loop/strided_loop.h"
 #include "array/memory/recycle.h"
 
@@ -44,9 +45,11 @@ class CoreLoop {
     static constexpr int kMaxResults = 4;
     struct Shape;
     bool lay_out(PyObject* const* inputs, Shape& shape) const;
-    int repeat(const Shape& shape, char* const* data) const;
+    int repeat(const Shape& shape, char* const* data, ProductKernel product) const;
+    int call(char* const* data, const npy_intp* sizes, const npy_intp* strides, ProductKernel product) const;
 
     StridedLoop loop_;
+    bool multiplies_matrices_ = false;
     int n_sizes_ = 0;
     std::array<npy_intp, kMaxSizes> fixed_{};    // sizes that the signature fixes; -1 for the others
     std::array<bool, kMaxSizes> may_lack_{};     // matmul's n?: an operand of too few dimensions goes without

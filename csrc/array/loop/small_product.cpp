@@ -45,12 +45,15 @@ void fill(std::vector<T>& x, unsigned seed) {
 
 template <class T>
 bool gives_the_same(const StridedLoop& loop, ProductKernel kernel, const npy_intp* sizes, const npy_intp* strides) {
-    const npy_intp rows = sizes[1], inner = sizes[2], columns = sizes[3];
+    const npy_intp rows = sizes[0], inner = sizes[1], columns = sizes[2];
     const auto extent = [&](npy_intp n, npy_intp step, npy_intp m, npy_intp other) {
         return static_cast<size_t>(((n - 1) * step + (m - 1) * other) / static_cast<npy_intp>(sizeof(T)) + 1);
     };
-    std::vector<T> x(extent(rows, strides[3], inner, strides[4])), y(extent(inner, strides[5], columns, strides[6]));
+    std::vector<T> x(extent(rows, strides[0], inner, strides[1])), y(extent(inner, strides[2], columns, strides[3]));
     std::vector<T> expected(static_cast<size_t>(rows * columns)), made(expected.size());
+    const npy_intp once[] = {1, rows, inner, columns};
+    npy_intp steps[9] = {};
+    std::copy_n(strides, 6, steps + 3);
     char* data[] = {reinterpret_cast<char*>(x.data()), reinterpret_cast<char*>(y.data()), nullptr};
     for (unsigned seed = 0; seed < kTrials; ++seed) {
         fill(x, 2 * seed);
@@ -61,7 +64,7 @@ bool gives_the_same(const StridedLoop& loop, ProductKernel kernel, const npy_int
         const int raised = all_fp_errors();
         clear_all_fp_errors();
         char* moving[] = {data[0], data[1], reinterpret_cast<char*>(expected.data())};  // the loop may advance them
-        if (loop.call_with_core(moving, sizes, strides) < 0 || all_fp_errors() != raised) return false;
+        if (loop.call_with_core(moving, once, steps) < 0 || all_fp_errors() != raised) return false;
         if (std::memcmp(made.data(), expected.data(), made.size() * sizeof(T)) != 0) return false;
     }
     return true;
@@ -76,16 +79,16 @@ ProductKernel find_small_product(const StridedLoop& loop, const npy_intp* sizes,
     const npy_intp itemsize = type == NPY_DOUBLE ? sizeof(double) : sizeof(float);
     const auto fits = [](npy_intp n) { return n >= 2 && n <= kMostInProduct; };
     const auto is_step = [&](npy_intp n) { return n >= itemsize && n <= kLongestStep && n % itemsize == 0; };
-    if (sizes[0] != 1 || !std::all_of(sizes + 1, sizes + 4, fits) || !std::all_of(strides + 3, strides + 7, is_step) ||
-        strides[7] != sizes[3] * itemsize || strides[8] != itemsize)
+    if (!std::all_of(sizes, sizes + 3, fits) || !std::all_of(strides, strides + 4, is_step) ||
+        strides[4] != sizes[2] * itemsize || strides[5] != itemsize)
         return nullptr;
-    const ProductKernel kernel = find_product(type == NPY_DOUBLE ? Element::F64 : Element::F32, sizes[3]);
+    const ProductKernel kernel = find_product(type == NPY_DOUBLE ? Element::F64 : Element::F32, sizes[2]);
     if (!kernel) return nullptr;
     using Layout = std::array<npy_intp, 8>;
     static auto* known = new std::map<Layout, bool>;  // outlives static destruction
     Layout layout{type};
-    std::copy_n(sizes + 1, 3, layout.begin() + 1);
-    std::copy_n(strides + 3, 4, layout.begin() + 4);
+    std::copy_n(sizes, 3, layout.begin() + 1);
+    std::copy_n(strides, 4, layout.begin() + 4);
     const auto [at, fresh] = known->try_emplace(layout);
     if (fresh) {
         const int before = all_fp_errors();

@@ -11,14 +11,14 @@
 
 namespace pyop {
 
-// For one call of matmul's loop with these sizes and strides (of StridedLoop::call_with_core). Null if there is no such
-// kernel. Attached threads.
+// `sizes`: rows, inner, columns; `strides`: of the two operands and the result along their core dimensions. Null if
+// there is no such kernel. Attached threads.
 ProductKernel find_small_product(const StridedLoop& loop, const npy_intp* sizes, const npy_intp* strides);
 
-// Whether that kernel has done it. A matrix by its own transpose NumPy multiplies in another way.
+// Whether that kernel has done it. A matrix by its own transpose NumPy multiplies in another way. Any thread.
 inline bool multiply_small(ProductKernel kernel, const npy_intp* sizes, const npy_intp* strides, char* const* data) {
     return data[0] != data[1] &&
-           kernel({data[0], strides[3], strides[4], data[1], strides[5], strides[6], data[2], sizes[1], sizes[2]});
+           kernel({data[0], strides[0], strides[1], data[1], strides[2], strides[3], data[2], sizes[0], sizes[1]});
 }
 
 }  // namespace pyop

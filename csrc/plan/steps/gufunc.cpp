@@ -64,7 +64,7 @@ bool call_core(const TapeCall& call, TapeCell* r, TapeJournal&) {
 bool call_small_product(const TapeCall& call, TapeCell* r, TapeJournal& journal) {
     char* data[3];
     for (size_t k = 0; k < 3; ++k) data[k] = call.operands[k].find(r);
-    if (PYOP_LIKELY(multiply_small(call.product, call.sizes.data(), call.strides.data(), data))) return true;
+    if (PYOP_LIKELY(multiply_small(call.product, call.sizes.data() + 1, call.strides.data() + 3, data))) return true;
     return call_core<Flags::Add>(call, r, journal);
 }
 
@@ -121,7 +121,8 @@ class GufuncStep final : public NativeStep {
         call.block = adds                                  ? call_core<Flags::Add>
                      : errors == CoreLoop::Errors::Invalid ? call_core<Flags::Invalid>
                                                            : call_core<Flags::Keep>;
-        if (adds && is_matmul) call.product = find_small_product(*call.loop, call.sizes.data(), call.strides.data());
+        if (adds && is_matmul)
+            call.product = find_small_product(*call.loop, call.sizes.data() + 1, call.strides.data() + 3);
         if (call.product) call.block = call_small_product;
         return tape.call_block(std::move(call));
     }
