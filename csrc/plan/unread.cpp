@@ -56,7 +56,7 @@ bool may_raise_as_write(const Graph& g, const Node& node) {
     std::vector<NodeArgument> given;
     if (function == up_calls.performed)
         return NodeCall(call).bind({"function", "roots", "args", "kwargs", "places"}, given) &&
-               !is_ufunc(given[0].value);
+               given[0].value && !is_ufunc(given[0].value);
     if (function != up_calls.store) return false;
     if (!NodeCall(call).bind({"x", "value", "key", "views", "scalar"}, given)) return false;
     const NodeArgument &x = given[0], &value = given[1], &key = given[2], &views = given[3];
