@@ -55,8 +55,8 @@ bool may_raise_as_write(const Graph& g, const Node& node) {
     PyObject* const function = NodeCall::function_of(call);
     std::vector<NodeArgument> given;
     if (function == up_calls.performed)
-        return NodeCall(call).bind({"function", "roots", "args", "kwargs", "places"}, given) &&
-               given[0].value && !is_ufunc(given[0].value);
+        return NodeCall(call).bind({"function", "roots", "args", "kwargs", "places"}, given) && given[0].value &&
+               !is_ufunc(given[0].value);
     if (function != up_calls.store) return false;
     if (!NodeCall(call).bind({"x", "value", "key", "views", "scalar"}, given)) return false;
     const NodeArgument &x = given[0], &value = given[1], &key = given[2], &views = given[3];
