@@ -62,3 +62,29 @@ def test_exceptions_that_the_function_catches(f: Function, way: str) -> None:
         want, _ = outcome(f, a)
         got, _ = outcome(compiled, a)
         check_same(want, got)
+
+
+def test_an_error_of_the_trace_that_is_another_one_with_arrays():
+    def by_read_only(x):
+        try:
+            x[7] = 1.0  # an IndexError, but first of all a ValueError of what is read-only
+        except ValueError:
+            x = x + 1
+        return x * 2
+
+    def by_unknown_size(x):
+        counts = np.bincount(x % 5)
+        try:
+            last = counts[9] * 2
+        except LookupError:
+            last = counts * 0
+        return last[0]
+
+    x = np.array(3)
+    x.flags.writeable = False
+    compiled = pyop.compile(by_read_only)
+    assert compiled(x) == compiled(x) == 8
+    with pytest.raises(IndexError, match="too many indices"):
+        compiled(np.array(3))
+    compiled = pyop.compile(by_unknown_size)
+    assert compiled(np.arange(3)) == compiled(np.arange(3)) == 0

@@ -423,9 +423,9 @@ class Tracer:
                     Value._log_writes(None)
                     if not isinstance(error, _STOPS) and not is_of_arguments(error):
                         raise rolled.Unroll({loop.key for loop in graph._rolling}) from None
-                mine = isinstance(error, Exception) and not was_refused(error)
-                if decisions.branched and decisions.reason is None and mine:
-                    # What the function raises here other calls need not.
+                elsewhere = decisions.branched or (self.catches and not self.options.fallback)
+                if elsewhere and decisions.reason is None and isinstance(error, Exception) and not was_refused(error):
+                    # What the function raises here other calls need not; or it catches what NumPy raises instead.
                     raise RunItself(f"raised {type(error).__name__}", tuple(decisions.outcomes)) from None
                 if isinstance(error, RunItself) and error.leaf == () and decisions.branched:
                     error.leaf = tuple(decisions.outcomes)
