@@ -111,6 +111,15 @@ def test_a_copy_onto_itself_is_nothing():
 
     x = np.arange(4.0).reshape(2, 2)
     assert np.array_equal(pyop.compile(f)(x), f(x))
+    with pytest.raises(TypeError, match="must be a numpy.ndarray"):
+        pyop.compile(lambda x: np.copyto(x[0, 0], x[0, 0]))(x)
+
+    def of_a_scalar(x):
+        part = x[0, 0]
+        np.copyto(part, part)
+
+    with pytest.raises(TypeError, match="must be a numpy.ndarray"):
+        pyop.compile(of_a_scalar)(x)
 
 
 def test_one_array_twice_where_the_function_itself_runs():

@@ -234,7 +234,7 @@ def write_by(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             f"{name} at {Value._here()} writes Values into a plain array, which has no place for what is known only "
             "when the graph runs: make it of a symbolic array, a = np.zeros_like(x, shape=...)"
         )
-    if function is np.copyto and len(args) == 2 and args[1] is args[0]:
+    if function is np.copyto and len(args) == 2 and args[1] is args[0] and args[0]._is_scalar is False:
         return  # NumPy looks no further, not even whether it may write
     if function is np.copyto and len(args) == 2 and not kwargs.keys() - {"casting"}:
         _check_target(args[0], f"{name}(x, ...)")
