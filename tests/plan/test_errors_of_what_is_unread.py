@@ -111,14 +111,14 @@ def test_a_copy_onto_itself_is_nothing():
 
     x = np.arange(4.0).reshape(2, 2)
     assert np.array_equal(pyop.compile(f)(x), f(x))
-    with pytest.raises(TypeError, match="must be a numpy.ndarray"):
+    with pytest.raises(TypeError, match="argument 1 must be"):
         pyop.compile(lambda x: np.copyto(x[0, 0], x[0, 0]))(x)
 
     def of_a_scalar(x):
         part = x[0, 0]
         np.copyto(part, part)
 
-    with pytest.raises(TypeError, match="must be a numpy.ndarray"):
+    with pytest.raises(TypeError, match="argument 1 must be"):
         pyop.compile(of_a_scalar)(x)
 
 
