@@ -75,6 +75,12 @@ def cloud(points: Any, weights: Any) -> Any:
     return moved / np.sqrt((moved * moved).sum(axis=1))[:, None]
 
 
+def poses(turns: Any, frames: Any, points: Any) -> Any:
+    """Frames in space, turned, and where each has its point."""
+    turned = turns @ frames
+    return turned, (turned @ points[:, :, None])[:, :, 0], turned @ frames.transpose(0, 2, 1)
+
+
 def mandelbrot(z: Any, c: Any, steps: Any) -> Any:
     """A step of z*z + c for what has not escaped."""
     inside = np.abs(z) <= 2
@@ -110,6 +116,7 @@ def programs(size: int) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
         "layer_norm": (layer_norm, (square, rng.normal(size=side), rng.normal(size=side))),
         "rotate": (rotate, (rng.normal(size=(size, 2)), np.array(0.3))),
         "cloud": (cloud, (rng.normal(size=(size, 3)), some(1, 2, size))),
+        "poses": (poses, (rng.normal(size=(size, 3, 3)), rng.normal(size=(size, 3, 3)), rng.normal(size=(size, 3)))),
         "mandelbrot": (mandelbrot, (plane, plane[::-1].copy(), np.zeros(size, int))),
         "moving_average": (moving_average, (rng.normal(size=size),)),
         "kalman": (

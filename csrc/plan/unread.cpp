@@ -97,10 +97,11 @@ bool may_raise_as_ufunc(const Graph& g, const Node& node) {
     for (size_t k = 0; k < n_arguments(call); ++k) {
         PyObject* const number = argument_of(call, k).constant;
         if (!number || !PyLong_CheckExact(number)) continue;
+        const bool is_negative = is_out_of_range(number, NPY_ULONGLONG, sizeof(npy_ulonglong));
         for (const Edge input : node.inputs()) {
             const PyArray_Descr* const beside = g.spec(input).dtype ? g.spec(input).descr() : nullptr;
             if (!beside || is_out_of_range(number, beside->type_num, PyDataType_ELSIZE(beside))) return true;
-            if (power && k == 1 && is_out_of_range(number, NPY_ULONGLONG, 8)) return true;
+            if (power && k == 1 && is_negative && beside->type_num <= NPY_ULONGLONG) return true;  // bools and ints
         }
     }
     return false;

@@ -2,7 +2,8 @@
 //
 // Where a function writes into its arguments, all of that does: the arrays are left as they are when NumPy raises. In
 // other functions it is what raises where one would not expect it of code that is not needed: a write out of bounds, or
-// of a number that the array cannot hold. Floating-point errors of what nobody reads are not heard of.
+// a number that an array of integers cannot hold, written into it or beside it in a ufunc. Floating-point errors of
+// what nobody reads are not heard of.
 #pragma once
 
 #include "graph/passes/rewrite.h"

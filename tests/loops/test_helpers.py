@@ -40,20 +40,18 @@ def is_early(i):
     return i in range(3)
 
 
-def few_rounds(x, n):
-    y = x * 1.0
-    for _ in range(n):
-        relax(y, 5)
-        y += x
-    return y
+def relaxed(rounds):
+    """A program that calls a function with a loop of so many iterations."""
 
+    def f(x, n):
+        y = x * 1.0
+        for _ in range(n):
+            relax(y, rounds)
+            y += x
+        return y
 
-def many_rounds(x, n):
-    y = x * 1.0
-    for _ in range(n):
-        relax(y, 20)
-        y += x
-    return y
+    f.__name__ = f"relaxed_{rounds}"
+    return f
 
 
 def bound_by_the_loop_around(x, n):
@@ -112,7 +110,7 @@ def range_that_is_returned(x, n):
     return y, list(seen)
 
 
-ONE_NODE = [few_rounds, many_rounds]
+ONE_NODE = [relaxed(5), relaxed(20)]
 ALL = [
     *(*ONE_NODE, bound_by_the_loop_around, leaves_early, asks_whether_it_is_counted, length_and_item),
     *(range_that_is_kept, range_that_is_returned),
@@ -120,7 +118,7 @@ ALL = [
 
 
 @pytest.mark.parametrize("options", [{}, {"optimize": False}], ids=str)
-@pytest.mark.parametrize("program", ALL)
+@pytest.mark.parametrize("program", ALL, ids=lambda f: f.__name__)
 def test_bits_are_those_of_the_function(program, options):
     f = pyop.compile(program, **options)
     for n in (12, 30):
@@ -128,7 +126,7 @@ def test_bits_are_those_of_the_function(program, options):
             assert equal(f(x, n), program(x.copy(), n))
 
 
-@pytest.mark.parametrize("program", ONE_NODE)
+@pytest.mark.parametrize("program", ONE_NODE, ids=lambda f: f.__name__)
 def test_compiling_takes_no_longer_for_more_iterations(program, monkeypatch):
     sizes = []
     add = rolled.add_loop

@@ -265,3 +265,21 @@ def test_an_argument_that_is_written_with_itself(kind):
     for f in (onto_itself, compiled):
         with pytest.raises(ValueError, match="read-only"):
             f(x)
+
+
+def test_what_only_has_the_name_of_a_function_that_calls():
+    """An array of the user's is given to `np.add.reduce` and to functions of theirs, and stays an array."""
+    weights = np.array([1.0, 2.0, 4.0, 8.0])
+
+    def filter(values, step):
+        return values[::step]
+
+    def f(x):
+        own = weights
+        y = np.zeros(4)
+        y[1:] = x[1:]
+        return y * float(np.add.reduce(own)) + float(filter(own, 2)[1]) * functools.reduce(layer.first, [], x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not differs(f(X), pyop.compile(f)(X))

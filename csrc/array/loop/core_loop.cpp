@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "array/loop/fp_flags.h"
 #include "array/memory/pool.h"
@@ -48,7 +47,6 @@ int CoreLoop::resolve(PyObject* ufunc, PyObject* const* dtypes, int n) {
     if (status <= 0) return status;
     for (int i = 0; i < n; ++i)
         if (reinterpret_cast<PyObject*>(loop_.dtype(i)) != dtypes[i]) return 0;  // NumPy casts on the way
-    multiplies_matrices_ = std::strcmp(u->name, "matmul") == 0;
     n_sizes_ = u->core_num_dim_ix;
     for (int k = 0; k < n_sizes_; ++k) {
         const npy_uint32 flags = u->core_dim_flags ? u->core_dim_flags[k] : UFUNC_CORE_DIM_SIZE_INFERRED;
@@ -188,6 +186,7 @@ bool CoreLoop::make_ready(PyObject* const* inputs, Ready& ready) const {
         }
         for (const npy_intp stride : strides) s.core_strides[s.n_core_strides++] = stride;
     }
+    if (is_matmul_) ready.product = find_small_product(loop_, s.sizes + 1, s.core_strides);
     ready.sizes.assign(s.sizes, s.sizes + 1 + n_sizes_);
     ready.sizes[0] = 1;
     ready.strides.assign(static_cast<size_t>(n), 0);
@@ -225,7 +224,7 @@ int CoreLoop::run(PyObject* const* inputs, PyObject** results, Errors errors) co
             d += !s.lacks[c];
         }
     }
-    const bool in_stacks = multiplies_matrices_ && s.outer > 0 && s.dims[s.outer - 1] >= kWorthTrial;
+    const bool in_stacks = is_matmul_ && s.outer > 0 && s.dims[s.outer - 1] >= kWorthTrial;
     const ProductKernel product = in_stacks ? find_small_product(loop_, s.sizes + 1, s.core_strides) : nullptr;
     int status;
     {

@@ -23,6 +23,8 @@ class CoreLoop {
     // 1, 0 if not available for inputs of these dtypes as they are, -1 with an error set. Attached threads.
     int resolve(PyObject* ufunc, PyObject* const* dtypes, int n);
 
+    // It is NumPy's matmul, which has kernels for small matrices.
+    void set_matmul() { is_matmul_ = true; }
     int n_inputs() const { return loop_.n_inputs(); }
     int n_outputs() const { return loop_.n_outputs(); }
 
@@ -34,6 +36,7 @@ class CoreLoop {
     struct Ready {
         std::vector<npy_intp> sizes, strides;
         std::vector<std::vector<npy_intp>> shapes;
+        ProductKernel product = nullptr;  // instead of the loop (multiply_small)
     };
     // False where there is more to it than one call of the loop. Of `inputs` only the layout is read.
     bool make_ready(PyObject* const* inputs, Ready& ready) const;
@@ -49,7 +52,7 @@ class CoreLoop {
     int call(char* const* data, const npy_intp* sizes, const npy_intp* strides, ProductKernel product) const;
 
     StridedLoop loop_;
-    bool multiplies_matrices_ = false;
+    bool is_matmul_ = false;
     int n_sizes_ = 0;
     std::array<npy_intp, kMaxSizes> fixed_{};    // sizes that the signature fixes; -1 for the others
     std::array<bool, kMaxSizes> may_lack_{};     // matmul's n?: an operand of too few dimensions goes without

@@ -121,15 +121,14 @@ class GufuncStep final : public NativeStep {
         call.block = adds                                  ? call_core<Flags::Add>
                      : errors == CoreLoop::Errors::Invalid ? call_core<Flags::Invalid>
                                                            : call_core<Flags::Keep>;
-        if (adds && is_matmul)
-            call.product = find_small_product(*call.loop, call.sizes.data() + 1, call.strides.data() + 3);
+        call.product = ready.product;
         if (call.product) call.block = call_small_product;
         return tape.call_block(std::move(call));
     }
     std::string describe(size_t) const override { return text; }
 
     CoreLoop loop, vector_loop;
-    bool has_vector = false, adds_flags = false, is_matmul = false;
+    bool has_vector = false, adds_flags = false;
     int least_ndim = 0;
     CoreLoop::Errors errors = CoreLoop::Errors::All;
     std::array<size_t, StridedLoop::kMaxOperands> places{};
@@ -169,7 +168,6 @@ int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     if (!ufunc) return 0;
     const auto* adds_flags = direct ? function_table<kAddFlags>().find(node.fn()) : nullptr;
     made->adds_flags = adds_flags;
-    made->is_matmul = adds_flags && adds_flags->entry;
     if (!direct) {
         // float32 and integers are computed in float64 and cast.
         for (int k = 0; k < n; ++k) {
@@ -187,6 +185,7 @@ int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     }
     const int status = made->loop.resolve(ufunc.get(), dtypes, n);
     if (status <= 0) return status;
+    if (adds_flags && adds_flags->entry) made->loop.set_matmul();
     if (static_cast<uint32_t>(made->loop.n_outputs()) != node.n_outputs()) return 0;
     made->text = std::string("NumPy's loop of ") + reinterpret_cast<PyUFuncObject*>(ufunc.get())->name;
     step = std::move(made);

@@ -22,7 +22,7 @@ CALLEE = "__pyop_callee__"
 
 
 # What calls its first argument.
-_CALL_IT = frozenset(("map", "filter", "reduce", "starmap"))
+_CALL_IT = frozenset(("map", "filter", "reduce", "starmap", "functools.reduce", "itertools.starmap"))
 
 
 def has_callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> bool:
@@ -42,11 +42,7 @@ def write_callees(function: ast.stmt, modules: frozenset[str], names: frozenset[
 def _callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> Iterator[_Found]:
     for part in ast.walk(function):
         if isinstance(part, ast.Call):
-            if (
-                part.args
-                and _dotted(part.func).rpartition(".")[2] in _CALL_IT
-                and _is_one(part.args[0], modules, names)
-            ):
+            if part.args and _dotted(part.func) in _CALL_IT and _is_one(part.args[0], modules, names):
                 yield part.args[0], partial(part.args.__setitem__, 0)
             if _is_one(part.func, modules, names):
                 yield part.func, partial(setattr, part, "func")

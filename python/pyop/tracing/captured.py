@@ -44,13 +44,13 @@ from .places import (
     Code,
     Context,
     Items,
-    Kind,
     Memory,
     OfAPackage,
     Place,
     Reading,
     Referent,
     Slots,
+    TypeOf,
 )
 
 __all__ = ["Watch"]
@@ -325,7 +325,7 @@ class Watch:
         if is_library(kind) and not isinstance(x, self._holders):
             self._of_a_library(label, x, attributes)
             return
-        self._add(Kind(f"the class of a {kind.__name__}", x))
+        self._add(TypeOf(f"the class of a {kind.__name__}", x))
         if type(attributes) is dict:
             self._attributes(f"an attribute of a {kind.__name__}", attributes, kind)
         if has_slots(kind):

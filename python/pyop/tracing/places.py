@@ -20,7 +20,7 @@ from .._core import elements, same_elements
 from .names import imported
 
 __all__ = ["MISSING", "Array", "Attributes", "Cell", "Class", "Code", "Context", "Items", "Memory", "Place", "Reading"]
-__all__ += ["Kind", "Referent", "Slots", "storage"]
+__all__ += ["Referent", "Slots", "TypeOf", "storage"]
 
 # Kind, owner, key and value, as csrc/plan/captured.h says of each kind, and the label for warnings.
 Reading = tuple[bytes, Any, Any, Any, str]
@@ -270,7 +270,7 @@ class Slots(_Named):
                 yield b"m", owner, member, self._get(member), repr(name)
 
 
-class Kind(Place):
+class TypeOf(Place):
     """The class of an object, which may be bound to another one."""
 
     def now(self) -> Any:

@@ -320,7 +320,8 @@ class _Callee:
 
     def __call__(self, found: Any) -> Any:
         graph = graph_under_twins()
-        return found if graph is None else graph._twins.of_callable(found)
+        # A user's own `map` may be given an array first.
+        return graph._twins.of_callable(found) if graph is not None and callable(found) else found
 
 
 BUILTINS[CALLEE] = _Callee()
