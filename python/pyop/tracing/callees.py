@@ -3,7 +3,8 @@ twins find the twin.
 
 What a function reads by the name of a global it reads from the globals of its twin, which hold other functions. An
 object and a list it has itself, and what it finds there is itself, too: so ``self.h(x)`` becomes
-``__pyop_callee__(self.h)(x)``. The object that it is called on stays what it is.
+``__pyop_callee__(self.h)(x)``, and ``map(self.h, xs)`` becomes ``map(__pyop_callee__(self.h), xs)``. The object that it
+is called on stays what it is.
 """
 
 from __future__ import annotations
