@@ -107,6 +107,27 @@ bool may_raise_as_ufunc(const Graph& g, const Node& node) {
     return false;
 }
 
+// Whether the sizes of an axis may be such as do not go together: neither the same one nor 1, as far as is known.
+bool may_differ(int64_t a, int64_t b) { return a != 1 && b != 1 && (a != b || a == kUnknownSize); }
+
+// Whether the arrays that a ufunc is given may have shapes that do not go together.
+bool may_not_broadcast(const Graph& g, const Node& node) {
+    if (node.kind() != NodeKind::Py || !is_ufunc(static_cast<const PyNode&>(node).fn())) return false;
+    const auto& inputs = node.inputs();
+    for (size_t k = 1; k < inputs.size(); ++k) {
+        const ValueSpec& a = g.spec(inputs[k]);
+        for (size_t j = 0; j < k; ++j) {
+            const ValueSpec& b = g.spec(inputs[j]);
+            if (Rewrite::key(inputs[j]) == Rewrite::key(inputs[k]) || a.ndim == 0 || b.ndim == 0) continue;
+            if (a.ndim < 0 || b.ndim < 0) return true;
+            if (!std::equal(a.dims.rbegin(), a.dims.rbegin() + std::min(a.ndim, b.ndim), b.dims.rbegin(),
+                            [](int64_t m, int64_t n) { return !may_differ(m, n); }))
+                return true;
+        }
+    }
+    return false;
+}
+
 // What may raise runs, read or not: NumPy's arrays are as they were when it did.
 void run_all_that_may_raise(PyObject* graph, const std::vector<bool>& absorbed, Request& request) {
     const Rewrite r(graph, request);
@@ -114,7 +135,8 @@ void run_all_that_may_raise(PyObject* graph, const std::vector<bool>& absorbed, 
         if (absorbed[i]) continue;
         if (r.g.node(i).kind() != NodeKind::Py) continue;
         if (is_ufunc(r.g.node_as<PyNode>(i).fn())) {
-            if (may_raise_as_ufunc(r.g, r.g.node(i))) request.run_nodes.push_back(i);
+            const Node& node = r.g.node(i);
+            if (may_raise_as_ufunc(r.g, node) || may_not_broadcast(r.g, node)) request.run_nodes.push_back(i);
             continue;
         }
         ViewCall view;
@@ -129,7 +151,9 @@ void run_some_that_may_raise(const Graph& g, const std::vector<bool>& absorbed, 
         const Node& node = g.node(i);
         if (absorbed[i]) {
             in_body = in_body || may_raise_as_write(g, node);
-        } else if (is_loop(node) ? in_body : may_raise_as_write(g, node) || may_raise_as_ufunc(g, node)) {
+        } else if (is_loop(node)
+                       ? in_body
+                       : may_raise_as_write(g, node) || may_raise_as_ufunc(g, node) || may_not_broadcast(g, node)) {
             request.run_nodes.push_back(i);
             in_body = in_body && !is_loop(node);
         }

@@ -71,6 +71,16 @@ def unread_take(x):
     return x * 2
 
 
+def unread_sum_of_other_sizes(x):
+    x[x > 0] + x[x < 2]
+    return x * 2
+
+
+def unread_sum_beside_a_known_size(x):
+    np.bincount(x.astype(int) % 4) + np.arange(4.0)[::2]
+    return x * 2
+
+
 def unread_in_a_loop(x):
     part = x * 2
     for i in range(10 if x[0] > 0 else 5):
@@ -93,6 +103,8 @@ def unread_in_a_loop_over_elements(x):
         unread_store,
         unread_put,
         unread_take,
+        unread_sum_of_other_sizes,
+        unread_sum_beside_a_known_size,
     ],
 )
 @pytest.mark.parametrize("optimize", [True, False])

@@ -128,3 +128,18 @@ def test_the_marks_of_a_differentiation_leave_no_call() -> None:
     plan = graph.compile()
     assert plan.report()["instructions"] == 1
     assert plan(np.array(3.0)) == 6.0
+
+
+@pytest.mark.parametrize("key", [[0, -1], np.array([0, -1]), "mask", slice(0, 2)], ids=str)
+def test_results_that_are_written_twice_are_two_arrays(key: Any) -> None:
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        places = y > 1 if isinstance(key, str) else key
+        return y, y[places], y[places]
+
+    x = np.arange(4.0)
+    _, a, b = f(x)
+    for plan in (pyop.trace(f, pyop.Spec.of(x)).compile(), pyop.compile(f)):
+        _, c, d = plan(x)
+        assert np.array_equal(c, a) and np.array_equal(d, b) and c is not d
+        assert np.shares_memory(c, d) == np.shares_memory(a, b)

@@ -14,15 +14,14 @@ from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
 from ..graph.graph import Graph
+from ..graph.merged import Owners
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
 from ..refusals import refusal
 from .arguments import NUMBERS, STATIC_TYPES
 
-__all__ = ["Apart", "Both", "declare_outputs", "merges_copies"]
-
-Owners = list[tuple[int, int | None, list[tuple[int, int]]] | None]  # what Plan._owners says of the results
+__all__ = ["Apart", "Both", "declare_outputs"]
 
 
 class _Finish:
@@ -174,19 +173,6 @@ def _make_fresh(leaves: list[Any]) -> None:
     for leaf in leaves:
         if type(leaf) is Value and is_known(root := leaf._root()) and not leaf._is_scalar:
             leaf._write_root(apply(fresh, (root,), {}, root.spec, name="fresh", scalar=False))
-
-
-def merges_copies(owners: Owners) -> bool:
-    """Whether results show, by equal nodes that have become one, what may be a copy for each in the function's result.
-
-    A reshape copies where an array has steps: ``return x.ravel(), np.ravel(x)`` are two arrays then.
-    """
-    written: dict[int, int] = {}
-    for owner in owners:
-        assert owner is not None  # see Apart.make
-        if any(written.setdefault(merged, node) != node for node, merged in owner[2]):
-            return True
-    return False
 
 
 class Both:

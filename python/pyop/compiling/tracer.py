@@ -32,7 +32,7 @@ from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
 from .options import Options, compiled
 from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_error_state, check_paths, is_to_run_itself
-from .results import Apart, Both, declare_outputs, merges_copies
+from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning, tell
 from .unused_arguments import signature, unread
 from .written_arguments import any_written, call_and_note, check_container, declare_writes
@@ -248,9 +248,6 @@ class Tracer:
             plan = compiled(graph, options, self.catches)
             report = plan.report()
             owners = plan._owners() if report["merged"] or report["folded"] else None
-            if owners is not None and report["merged"] and merges_copies(owners):
-                plan = graph.compile(**{**options, "disable": (*options["disable"], "merge")})
-                owners = plan._owners()
             if owners is not None:
                 apart = Apart.make(owners)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish

@@ -14,6 +14,7 @@ from .._tree import TreeDef, flatten
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..interrupts import entered_as_a_whole
+from .merged import merges_copies
 
 __all__ = ["Graph", "twinned"]
 
@@ -361,7 +362,15 @@ class Graph(GraphBase):
         tree = structure if form == _TREE else None
         inputs = self.inputs if whole else ()
         writes = tuple([(inputs[k], self._value(*place)) for k, place in self._writes]) if whole else ()
-        return _core.compile(self, tuple(leaves), tuple(feeds), form, tree, whole, disable, threads, fast, writes)
+        feeds = tuple(feeds)
+
+        def compiled(disable: tuple[str, ...]) -> Plan:
+            return _core.compile(self, tuple(leaves), feeds, form, tree, whole, disable, threads, fast, writes)
+
+        plan = compiled(disable)
+        if len(leaves) > 1 and plan.report()["merged"] and merges_copies(plan._owners()):
+            return compiled((*disable, "merge"))
+        return plan
 
     def _output_leaves(self) -> tuple[list[Any], TreeDef]:
         assert self._outputs is not None
