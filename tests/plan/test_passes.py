@@ -232,6 +232,29 @@ def test_a_failing_fold_is_tried_again() -> None:
     assert (len(calls), good.calls) == (3, 1)
 
 
+def test_what_raises_a_floating_point_error_is_not_folded() -> None:
+    def f(x):  # type: ignore[no-untyped-def]
+        a = np.zeros(3)
+        a[0] = 4.0
+        made = np.zeros(3)
+        made[1] = x[0]
+        return x * (1 / a) + made
+
+    def g(x):  # type: ignore[no-untyped-def]
+        with np.errstate(divide="ignore"):
+            return f(x)
+
+    plan, x = pyop.compile(f), np.ones(3)
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            plan(x)
+        with np.errstate(divide="ignore"):
+            assert np.array_equal(plan(x), g(x))
+    quiet = pyop.compile(g)
+    assert np.array_equal(quiet(x), g(x))
+    assert np.array_equal(quiet(x), g(x))
+
+
 def test_folded_results_cannot_be_changed() -> None:
     kept: list[Any] = []
     op = pyop.op(lambda a: kept.append(a * 1) or kept[-1], outputs="float64[2]")

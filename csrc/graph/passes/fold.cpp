@@ -1,6 +1,11 @@
 // graph/passes/fold.cpp: constant folding: stateless nodes of constants are computed, once in the life of a graph.
+//
+// What raises a floating-point error is left to the plan: NumPy says so in each call, or never, by np.errstate around it.
+#include <optional>
+
 #include "array/call/checked_call.h"
 #include "array/call/lend.h"
+#include "array/loop/quiet.h"
 #include "graph/build.h"
 #include "graph/passes/rewrite.h"
 #include "runtime/up_calls.h"
@@ -59,6 +64,7 @@ int fold(Rewrite& r) {
         if (PyObject* results = r.same_as[i] != i ? r.folded_results(i) : nullptr)
             r.g.keep_folded(r.same_as[i], results);
     std::vector<PyObject*> inputs;
+    std::optional<RaisingErrors> raising;
     for (uint32_t i = 0; i < r.n_nodes; ++i) {
         if (!r.live[i] || r.same_as[i] != i) continue;
         if (r.g.node(i).kind() != NodeKind::Py || r.g.node(i).stateful()) continue;
@@ -75,8 +81,17 @@ int fold(Rewrite& r) {
             all_known = all_known && inputs.back();
         }
         if (!all_known || r.g.node(i).n_outputs() == 0) continue;
+        const bool of_numpy = !r.g.node_as<PyNode>(i).contract();
+        if (!of_numpy)
+            raising.reset();
+        else if (!raising)
+            raising.emplace(false);
         Ref results = compute(r, i, inputs);
-        if (!results) return -1;
+        if (!results) {
+            if (!of_numpy || !PyErr_ExceptionMatches(PyExc_FloatingPointError)) return -1;
+            PyErr_Clear();
+            continue;
+        }
         r.g.keep_folded(i, results.get());
         ++r.folded;
     }
