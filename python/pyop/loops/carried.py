@@ -120,6 +120,8 @@ class Carried:
                 if self.mark is None or name not in self.site.behind:
                     continue
             held, given = now.get(name, _MISSING), self.handed.get(name, _MISSING)
+            if issubclass(type(held), np.generic) and held is not given:
+                held = self._constant(held, held)
             unit = of.get(name)
             if unit is None and name in self.site.targets:
                 given = _MISSING
@@ -141,6 +143,8 @@ class Carried:
                 if name in self.site.fresh:
                     self.bound_at_times.add(name)
                 continue
+            elif issubclass(type(given), np.generic) and type(held) is Value:
+                self.news.append(Unit(given, [name], self._constant(given, given)))
             elif self.once and name in self.site.fresh - self.bound_at_times:
                 self.news.append(self._first(name, held))
             elif type(given) is Value:

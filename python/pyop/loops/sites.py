@@ -84,8 +84,6 @@ def _uses(op: dis.Instruction) -> list[tuple[str, str]]:
 @lru_cache(maxsize=1024)
 def site_of(code: CodeType, offset: int) -> Site | None:
     """The loop over what the GET_ITER at `offset` makes; None if it does more than compute and count."""
-    if getattr(code, "co_exceptiontable", b""):
-        return None
     ops = _all(code)
     at = next((k for k, op in enumerate(ops) if op.offset == offset), None)
     if at is None or ops[at].opname != "GET_ITER":
@@ -105,7 +103,21 @@ def site_of(code: CodeType, offset: int) -> Site | None:
                 return None
         elif op.opname not in _BODY and not _is_variable(op):
             return None
-    return Site(code, header, inside[0].offset, end)
+    return None if _is_caught(code, header, end) else Site(code, header, inside[0].offset, end)
+
+
+def _is_caught(code: CodeType, start: int, end: int) -> bool:
+    """Whether what is raised between two instructions is handled by the function; a ``with`` around them may be."""
+    if not getattr(code, "co_exceptiontable", b""):
+        return False
+    ops = _all(code)
+    for entry in dis.Bytecode(code).exception_entries:
+        if entry.end <= start or end <= entry.start:
+            continue
+        handler = [op.opname for op in ops if entry.target <= op.offset][:2]
+        if start < entry.start or entry.end < end or handler != ["PUSH_EXC_INFO", "WITH_EXCEPT_START"]:
+            return True
+    return False
 
 
 def _targets(ops: Sequence[dis.Instruction]) -> frozenset[str] | None:
