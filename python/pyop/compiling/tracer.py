@@ -417,7 +417,7 @@ class Tracer:
             except BaseException as error:
                 self._finish(graph)
                 if graph._rolling:
-                    Value._log_writes(None)
+                    rolled.abandoned(graph)
                     if not isinstance(error, _STOPS) and not is_of_arguments(error):
                         raise rolled.Unroll({loop.key for loop in graph._rolling}) from None
                 elsewhere = decisions.branched or (self.catches and not self.options.fallback)

@@ -28,16 +28,16 @@ from .foreseen import foreseen
 from .frames import locals_of, put
 from .numbers import named
 from .recording import Recording, add_loop
-from .sites import Site, globals_of, only_computes
+from .sites import Site
+from .surroundings import Surroundings
 from .ways import MOST_WAYS, Decision, Way, joined
 
-__all__ = ["FEW", "Peeled", "Rolled", "Unroll", "unrolled"]
+__all__ = ["FEW", "Peeled", "Rolled", "Unroll", "abandoned", "unrolled"]
 
 FEW = 8  # iterations that are not worth a Loop
 _PEELED = 3
 _PASSES = 8
 _TRUTH = Spec(np.dtype(np.bool_), ())
-_LARGE = 1 << 20  # bytes of an array of the user's that are not worth looking at
 _Key = tuple[Any, int]
 
 
@@ -47,6 +47,14 @@ class Unroll(Specialise):
     def __init__(self, keys: set[_Key]) -> None:
         super().__init__(frozenset())
         self.keys = keys
+
+
+def abandoned(graph: Graph) -> None:
+    """Put back what the iterations of loops have set that are not to their end: the trace is over."""
+    Value._log_writes(None)
+    for loop in reversed(graph._rolling):
+        if loop.recording is not None and loop.head:
+            loop.around.restore(loop.head)
 
 
 class Peeled(NamedTuple):
@@ -91,6 +99,7 @@ class Rolled(Carried):
         self.head: dict[str, Any] = {}
         self.log: list[Any] = []
         self.outer: Any = None
+        self.around: Any = None  # what the body reaches beside its variables
         self.units: list[Unit] = []
         self.affine: dict[str, Any] = {}
         self.ints: set[str] = set()
@@ -107,13 +116,16 @@ class Rolled(Carried):
             return self._next()
         if self.frame is not sys._getframe(1) or self.frame.f_lasti != self.site.header:
             return self._unrolled()
-        now = locals_of(self.frame)
+        now = self._now()
         if self.recording is not None:
             return self._behind(now)
         if self.done < 0:
             self.done = 0
-            if not self._may(now):
+            self.around = Surroundings(self.site, self.frame, now)
+            if not self.around.only_computes:
                 return self._unrolled()
+            self.site = self.site.among(self.around.places)
+            now = self._now()
             self.graph._rolling.append(self)
             self.outer = Value._log_writes(self.log)
             if Peeled(self.key) in self.graph._unrolled and self.bounds.known is not None:
@@ -169,14 +181,16 @@ class Rolled(Carried):
     def _give_up(self) -> NoReturn:
         raise Unroll({self.key})
 
-    def _may(self, now: dict[str, Any]) -> bool:
-        """Whether the body does nothing but compute and write into Values."""
-        used = [now[name] for name in self.site.read if name in now] + globals_of(self.site, self.frame)
-        arrays = [x for x in used if type(x) is np.ndarray]
-        if any(x.nbytes > _LARGE or x.dtype.hasobject for x in arrays):
-            return False
-        self.arrays = [(x, x.tobytes()) for x in arrays]
-        return all(type(x) is np.ndarray or only_computes(x) for x in used)
+    def _now(self) -> dict[str, Any]:
+        """What the variables hold, and the places beside them."""
+        now = locals_of(self.frame)
+        if self.around is not None:
+            now.update(self.around.now())
+        return now
+
+    def _put(self, wanted: dict[str, Any]) -> None:
+        put(self.frame, wanted, self.site.stored)
+        self.around.put(wanted)
 
     # --- the one iteration
 
@@ -211,7 +225,7 @@ class Rolled(Carried):
             held.update(dict.fromkeys(unit.names, unit.fresh))
         for name, step in self.affine.items():
             held[name] = self._linear(name, step, self.counter)
-        put(self.frame, held, self.site.stored)
+        self._put(held)
         self.handed = held
         self.way = Way(len(self.graph))
         self.memo: dict[int, bool] = {}
@@ -263,7 +277,7 @@ class Rolled(Carried):
         assert self.recording is not None
         Value._log_writes(None)
         way = self.way
-        if any(x.tobytes() != held for x, held in self.arrays):
+        if not self.around.are_the_same:
             self._give_up()
         try:
             if self.mark is not None:
@@ -369,7 +383,7 @@ class Rolled(Carried):
                 unit.start = unit.handle._apart() if unit.names else unit.handle._root()
             self.units.append(unit)
         self.news = []
-        put(self.frame, self.head, self.site.stored)
+        self._put(self.head)
 
     def _otherwise(self) -> Any:
         """Write one iteration down as it is."""
@@ -435,7 +449,7 @@ class Rolled(Carried):
             else:
                 unit.handle._write_root(value)
                 self.log.append((unit.handle, unit.start.node.index, unit.start.output_index))
-        put(self.frame, {**self.head, **behind}, self.site.stored)
+        self._put({**self.head, **behind})
         for a, b in self.one:
             self._weak().note_one(behind[a.names[0]], behind[b.names[0]], self.key)
         self._leave()

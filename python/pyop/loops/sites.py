@@ -1,33 +1,23 @@
-"""What the code of a ``for`` loop says: where its body is, which variables live from iteration to iteration, and
-whether it does nothing but compute.
-"""
+"""What the code of a ``for`` loop says: where its body is, and which variables live from iteration to iteration."""
 
 from __future__ import annotations
 
+import copy
 import dis
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any
+from types import CodeType
 
-import numpy as np
+__all__ = ["BODY", "Site", "instructions", "is_jump", "site_of"]
 
-from .._core import Value
-from ..declare.dim import Dim
-from ..graph.counter import is_counter
-from ..graph.symbolic_number import is_number
-from ..tracing.twins import StandIn
-
-__all__ = ["Site", "globals_of", "only_computes", "site_of"]
-
-_BODY = frozenset(
+BODY = frozenset(
     word
     for line in (
         "LOAD_CONST LOAD_SMALL_INT LOAD_COMMON_CONSTANT LOAD_GLOBAL LOAD_DEREF LOAD_ATTR LOAD_METHOD",
         "CALL CALL_KW KW_NAMES CALL_FUNCTION_EX DICT_MERGE CALL_INTRINSIC_1 LIST_EXTEND LIST_TO_TUPLE",
         "BINARY_OP UNARY_NEGATIVE UNARY_POSITIVE UNARY_NOT UNARY_INVERT COMPARE_OP IS_OP CONTAINS_OP TO_BOOL",
-        "BINARY_SUBSCR STORE_SUBSCR BINARY_SLICE STORE_SLICE BUILD_SLICE BUILD_TUPLE BUILD_LIST BUILD_MAP",
+        "BINARY_SUBSCR STORE_SUBSCR STORE_ATTR BINARY_SLICE STORE_SLICE BUILD_SLICE BUILD_TUPLE BUILD_LIST BUILD_MAP",
         "BUILD_CONST_KEY_MAP UNPACK_SEQUENCE SWAP COPY POP_TOP GET_ITER FOR_ITER END_FOR POP_ITER",
         "CACHE PRECALL PUSH_NULL EXTENDED_ARG NOP NOT_TAKEN RESUME COPY_FREE_VARS",
         "JUMP_FORWARD JUMP_BACKWARD JUMP_IF_TRUE_OR_POP JUMP_IF_FALSE_OR_POP",
@@ -49,7 +39,7 @@ class Site:
         self.header = header  # the offset of FOR_ITER
         self.start = start
         self.end = end
-        ops = [op for op in _all(code) if start <= op.offset < end]
+        ops = [op for op in instructions(code) if start <= op.offset < end]
         uses = [use for op in ops for use in _uses(op)]
         self.read = frozenset(name for kind, name in uses if kind == "LOAD")
         self.read |= {op.argval for op in ops if op.opname == "LOAD_DEREF"}
@@ -63,12 +53,21 @@ class Site:
     def globals_read(self) -> set[str]:
         """The names of globals that the body reads."""
         return {
-            op.argval for op in _all(self.code) if self.start <= op.offset < self.end and op.opname == "LOAD_GLOBAL"
+            op.argval
+            for op in instructions(self.code)
+            if self.start <= op.offset < self.end and op.opname == "LOAD_GLOBAL"
         }
+
+    def among(self, places: Iterable[str]) -> Site:
+        """The same loop, where these are variables, too, that are read before and after each iteration."""
+        made = copy.copy(self)
+        made.carried, made.behind, made.inner = (names | {*places} for names in (self.carried, self.behind, self.inner))
+        return made
 
 
 @lru_cache(maxsize=1024)
-def _all(code: CodeType) -> tuple[dis.Instruction, ...]:
+def instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
+    """What `dis` says of a code object."""
     return tuple(dis.get_instructions(code))
 
 
@@ -84,7 +83,7 @@ def _uses(op: dis.Instruction) -> list[tuple[str, str]]:
 @lru_cache(maxsize=1024)
 def site_of(code: CodeType, offset: int) -> Site | None:
     """The loop over what the GET_ITER at `offset` makes; None if it does more than compute and count."""
-    ops = _all(code)
+    ops = instructions(code)
     at = next((k for k, op in enumerate(ops) if op.offset == offset), None)
     if at is None or ops[at].opname != "GET_ITER":
         return None
@@ -98,10 +97,10 @@ def site_of(code: CodeType, offset: int) -> Site | None:
     if _targets(inside) is None:
         return None  # one that is no local variable
     for op in inside:
-        if _is_jump(op):
+        if is_jump(op):
             if not header <= _target(op) < end and not _goes_on(ops, op, header):
                 return None
-        elif op.opname not in _BODY and not _is_variable(op):
+        elif op.opname not in BODY and not _is_variable(op):
             return None
     return None if _is_caught(code, header, end) else Site(code, header, inside[0].offset, end)
 
@@ -110,7 +109,7 @@ def _is_caught(code: CodeType, start: int, end: int) -> bool:
     """Whether what is raised between two instructions is handled by the function; a ``with`` around them may be."""
     if not getattr(code, "co_exceptiontable", b""):
         return False
-    ops = _all(code)
+    ops = instructions(code)
     for entry in dis.Bytecode(code).exception_entries:
         if entry.end <= start or end <= entry.start:
             continue
@@ -148,7 +147,8 @@ def _goes_on(ops: tuple[dis.Instruction, ...], op: dis.Instruction, header: int)
     return before is not None and before.opname in ("EXTENDED_ARG", "CACHE") and 0 < header - before.offset <= 6
 
 
-def _is_jump(op: dis.Instruction) -> bool:
+def is_jump(op: dis.Instruction) -> bool:
+    """Whether it may go on elsewhere than at the next instruction."""
     return "JUMP" in op.opname or op.opname == "FOR_ITER"
 
 
@@ -159,7 +159,7 @@ def _target(op: dis.Instruction) -> int:
 
 def _lives(code: CodeType, header: int, name: str, but: int = -1) -> bool:
     """Whether what a variable holds at an instruction may be read later; `but`: not from that one on."""
-    ops = _all(code)
+    ops = instructions(code)
     place = {op.offset: k for k, op in enumerate(ops)}
     waiting, seen = [place[header]], set[int]()
     while waiting:
@@ -173,87 +173,10 @@ def _lives(code: CodeType, header: int, name: str, but: int = -1) -> bool:
             return True
         if first is not None or op.opname.startswith(_ENDS):
             continue
-        if _is_jump(op):
+        if is_jump(op):
             if _target(op) != but:
                 waiting.append(place[_target(op)])
             if op.opname in _ALWAYS:
                 continue
         waiting.append(k + 1)
     return False
-
-
-# --- what a body may use
-
-_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, Dim)
-_BUILTINS = frozenset((abs, min, max, sum, len, divmod, pow, round))
-_TYPES = frozenset((float, int, complex, bool, slice, tuple, list, range))
-_LIBRARIES = frozenset(("numpy", "math"))
-_WRITES = frozenset(("STORE_SUBSCR", "STORE_SLICE", "KW_NAMES", "CALL_KW", "CALL_FUNCTION_EX"))
-_PURE = _BODY | {"RETURN_VALUE", "RETURN_CONST", "MAKE_CELL"}
-
-
-def only_computes(x: Any, seen: set[int] | None = None) -> bool:
-    """Whether reading, indexing and calling this does nothing that an iteration leaves behind, but for writes into
-    Values.
-    """
-    kind = type(x)
-    if kind is Value or is_number(x) or is_counter(x) or issubclass(kind, _CONSTANTS):
-        return True
-    if kind is StandIn or getattr(kind, "_pyop_computes", False):
-        return True
-    if kind is tuple:
-        return all(only_computes(item, seen) for item in x)
-    if issubclass(kind, ModuleType):
-        return x.__name__.partition(".")[0] in _LIBRARIES and "random" not in x.__name__
-    if kind is type:
-        return x in _TYPES or issubclass(x, np.generic) or hasattr(x, "_pyop_computes")
-    if isinstance(x, np.ufunc):
-        return True
-    if kind is FunctionType and not (x.__module__ or "").startswith("numpy"):
-        return _is_pure(x, set() if seen is None else seen)
-    if kind is BuiltinFunctionType and x in _BUILTINS:
-        return True
-    owner = getattr(x, "__module__", None) or ""
-    library = owner.partition(".")[0] in _LIBRARIES and "random" not in owner
-    return library and callable(x) and kind is not MethodType and not isinstance(x, type)
-
-
-def _is_pure(fn: FunctionType, seen: set[int]) -> bool:
-    if id(fn) in seen:
-        return True
-    seen.add(id(fn))
-    code = fn.__code__
-    if getattr(code, "co_exceptiontable", b"") or code.co_flags & 0x2A0 or fn.__dict__:
-        return False
-    for op in _all(code):
-        if op.opname in _PURE or _is_jump(op) or "_FAST" in op.opname:
-            continue
-        return False
-    names = {op.argval for op in _all(code) if op.opname == "LOAD_GLOBAL"}
-    read = [_global(fn.__globals__, name) for name in names]
-    read += [cell.cell_contents for cell in fn.__closure__ or ()]
-    read += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
-    if any(type(x) is np.ndarray for x in read) and any(op.opname in _WRITES for op in _all(code)):
-        return False
-    return all(type(x) is np.ndarray or only_computes(x, seen) for x in read)
-
-
-def _global(scope: Any, name: str) -> Any:
-    try:
-        return scope[name]
-    except KeyError:
-        found = scope["__builtins__"]
-        found = found if isinstance(found, dict) else vars(found)
-        return found.get(name)
-
-
-def globals_of(site: Site, frame: FrameType) -> list[Any]:
-    """The globals that a body reads."""
-    return [_in_frame(frame, frame.f_globals, name) for name in site.globals_read()]
-
-
-def _in_frame(frame: FrameType, scope: Any, name: str) -> Any:
-    try:
-        return scope[name]
-    except KeyError:
-        return frame.f_builtins.get(name)

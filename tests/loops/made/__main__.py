@@ -1,4 +1,4 @@
-"""Run random loops and print what differs from NumPy."""
+"""Run random loops, with ``--places`` such with attributes and items, and print what differs from NumPy."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import time
 from .judge import judge
 
 if __name__ == "__main__":
-    first, last = int(sys.argv[1]), int(sys.argv[2])
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 1e9
+    placed = "--places" in sys.argv
+    numbers = [x for x in sys.argv[1:] if x != "--places"]
+    first, last = int(numbers[0]), int(numbers[1])
+    seconds = float(numbers[2]) if len(numbers) > 2 else 1e9
     start, counts, shown = time.monotonic(), dict[str, int](), 0
     for seed in range(first, last):
         if time.monotonic() - start > seconds:
             break
-        found = judge(seed)
+        found = judge(seed, placed)
         counts[found.outcome] = counts.get(found.outcome, 0) + 1
         if found.outcome in ("WRONG", "refused") and shown < 6:
             shown += 1

@@ -1,17 +1,46 @@
-"""Functions with random loops: branches, carried numbers, triangular bounds, swaps, writes into arguments."""
+"""Functions with random loops: branches, carried numbers, triangular bounds, swaps, writes into arguments.
+
+With places, some of their variables are attributes of an object, or items of a list or dict.
+"""
 
 from __future__ import annotations
 
 import random
+import re
 
 _SCALARS = ("s", "u", "q")
 _ARRAYS = ("x", "y", "z", "w")
+_PLACED = ("s", "u", "q", "y", "z", "w", "k", "t", "flag", "v", "row", "m", "new", "d", "late")
+_BOX = '''
+class Base:
+    scale = 0.5
+    def drift(self):
+        self.held = self.held * 0.9 + 0.1
+class Box(Base):
+    def __init__(self, held):
+        self.held = held
+        self.count = 0
+        self.mine = [held * 2.0, 0.5]
+    def kick(self, by):
+        self.held[1:] += self.scale * by
+        self.count += 1
+    def store(self, i):
+        self.mine[0][i] = self.held[0]
+        self.mine[1] = self.mine[1] + self.held[i] * 0.1
+    @property
+    def energy(self):
+        return self.held[1] * self.scale
+    @energy.setter
+    def energy(self, x):
+        self.held[1] = x
+'''
 
 
 class Maker:
     """Writes one function for a seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, placed: bool = False) -> None:
+        self.placed = placed
         self.rg = random.Random(seed)
         self.depth = 0
         self.counters: list[str] = []
@@ -73,6 +102,8 @@ class Maker:
         return plain
 
     def statement(self) -> list[str]:
+        if self.placed and self.rg.random() < 0.15:
+            return [self.of_the_object()]
         k = self.rg.random()
         if k < 0.2:
             return [f"{self.element()} {self.pick('=', '+=', '*=', '=')} {self.scalar()}"]
@@ -115,6 +146,14 @@ class Maker:
         if self.depth < 2:
             return self.loop() if self.rg.random() < 0.7 else self.while_loop()
         return [f"s = {self.scalar()}"]
+
+    def of_the_object(self) -> str:
+        i = self.index()
+        return self.pick(
+            *("o.drift()", "o.kick(s)", f"o.kick({self.element()})", f"o.store({i})", "s = o.energy", "o.energy = u"),
+            *(f"o.held[{i}] += {self.scalar()}", "o.held = y", "y = o.held", "o.count += 2", "o.held, z = z, o.held"),
+            *("o.mine[0] = o.held", "o.mine.append(s)", "o.fresh = s", "o.scale = 0.25", "q = o.count", "o.held = z * s"),
+        )
 
     def exit(self) -> str:
         return self.pick(
@@ -194,10 +233,21 @@ class Maker:
             loop = self.loop() if self.rg.random() < 0.7 else self.while_loop()
             lines += ["    " + line for line in loop]
         last = self.pick("new", "p0", "first", "v", "row", "late", "box[0]", "i", "j", "box[1]", "d", "e", "g", "i")
+        if self.placed:
+            lines.insert(2, "    o = Box(x * 0.7); L = [None] * 4; D = {}")
+            last += ", o.held, o.count, o.mine, o.scale"
         lines += [f"    return s, u, q, y, z, w, m, f32, b, k, t, flag, {last}"]
-        return "\n".join(lines) + "\n"
+        return self.with_places("\n".join(lines) + "\n") if self.placed else "\n".join(lines) + "\n"
+
+    def with_places(self, source: str) -> str:
+        names = self.rg.sample(_PLACED, self.rg.randint(0, 5))
+        places = [f"L[{j}]" for j in range(4)] + [f"D['{name}']" for name in names] + [f"o.{name}" for name in names] * 2
+        for name in names:
+            place = places.pop(self.rg.randrange(len(places)))
+            source = re.sub(rf"(?<![.'\w]){name}(?![\w'(])", place, source)
+        return source.replace("def f", f"{_BOX}def f", 1)
 
 
-def program(seed: int) -> str:
+def program(seed: int, placed: bool = False) -> str:
     """The source of ``f(x, a, c)``."""
-    return Maker(seed).source()
+    return Maker(seed, placed).source()
