@@ -38,7 +38,7 @@ class Otherwise(Exception):
 class Unit:
     """What is carried: a Value or number under some names, or memory that is written."""
 
-    __slots__ = ("first", "fresh", "handle", "kept", "kind", "names", "stand_in", "start", "weak", "written")
+    __slots__ = ("first", "fresh", "handle", "holders", "kind", "names", "stand_in", "start", "weak", "written")
 
     def __init__(self, handle: Any, names: list[str], start: Value) -> None:
         self.handle = handle
@@ -47,7 +47,7 @@ class Unit:
         self.stand_in = start
         self.fresh: Any = None  # what the variables hold in the iteration
         self.written = False  # in place, under its names
-        self.kept = False  # it may still be there behind the loop
+        self.holders: list[Unit] = []  # whose variables may hold, behind an iteration, what it was before
         self.kind: Any = None  # of a Python number, which it is in all iterations
         self.weak = False  # it may be a Python number
         self.first = False  # each iteration binds it anew, and so does the first
@@ -317,13 +317,19 @@ class Carried:
                 continue
             if any(unit.handle._is_related(other.handle) or _one_memory(unit.handle, other.handle) for other in memory):
                 raise Otherwise
-            kept = (unit.kept or not self.once) and not self.site.behind.isdisjoint(unit.names)
-            if (unit.written or kept) and not (unit.handle._is_alone() and self._only_here(unit)):
+            if (unit.written or self._may_be_behind(unit)) and not (unit.handle._is_alone() and self._only_here(unit)):
                 raise Otherwise
         for k, a in enumerate(memory):
             for b in memory[:k]:
                 if _one_memory(a.handle, b.handle) or a.handle._is_related(b.handle):
                     raise Otherwise
+
+    def _may_be_behind(self, unit: Unit) -> bool:
+        """Whether what a variable was before the loop may be what one is behind it."""
+        found = [unit] if not self.once else [*unit.holders]
+        for holder in found:
+            found += [other for other in holder.holders if other not in found]
+        return any(not self.site.behind.isdisjoint(holder.names) for holder in found)
 
     def _check_first(self, results: list[Value]) -> None:
         """Whether what is bound in each iteration does not go through one, by a loop or a branch in it."""
@@ -364,7 +370,7 @@ class Carried:
                     raise Otherwise
             seen.append((unit, held))
             if id(held) in given:
-                given[id(held)].kept = True
+                given[id(held)].holders.append(unit)
             if not held._is_alone():
                 raise Otherwise
             stored = self.site.carried

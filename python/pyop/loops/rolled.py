@@ -204,7 +204,7 @@ class Rolled(Carried):
         self.counter, number = recording.counter(self._give_up)
         self.given = [number]
         for unit in self.units:
-            unit.written = unit.kept = False
+            unit.written, unit.holders = False, []
             unit.stand_in = recording.stand_in(unit.start.spec, unit.start._is_scalar)
             self.given.append(unit.stand_in)
             if unit.weak:

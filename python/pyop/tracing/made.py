@@ -20,6 +20,7 @@ from ..declare.rebuild import replaced, walk
 from ..declare.spec import Spec
 from ..gradients.fresh import fresh
 from ..graph.array_protocol import ANSWERED
+from ..graph.counter import has_counters, size_of
 from ..graph.graph import Graph
 from ..graph.sizes import apply, holds
 from .twins import graph_under_twins, stand_in
@@ -66,6 +67,8 @@ def made_of(original: Callable[..., Any]) -> Callable[..., Any]:
         graph = graph_under_twins()
         if graph is None:
             return original(*args, **kwargs)
+        if original in _OF_SIZES and has_counters(args, kwargs):
+            args, kwargs = replaced((args, kwargs), size_of)
         if original in _OF_SIZES and holds((args, kwargs), Dim) and not holds((args, kwargs), Value):
             return _made_of_sizes(graph, original, args, kwargs)
         made = original(*args, **kwargs)
