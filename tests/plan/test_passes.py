@@ -255,6 +255,22 @@ def test_what_raises_a_floating_point_error_is_not_folded() -> None:
     assert np.array_equal(quiet(x), g(x))
 
 
+def test_what_raises_is_not_folded() -> None:
+    def f(x):  # type: ignore[no-untyped-def]
+        held, total = np.zeros(10), 0.0
+        x += 1
+        for i in range(12):
+            total += held[i]
+        return total
+
+    plan = pyop.compile(f)
+    for _ in range(2):
+        x = np.ones(3)
+        with pytest.raises(IndexError):
+            plan(x)
+        assert x.tolist() == [2.0, 2.0, 2.0]
+
+
 def test_folded_results_cannot_be_changed() -> None:
     kept: list[Any] = []
     op = pyop.op(lambda a: kept.append(a * 1) or kept[-1], outputs="float64[2]")
