@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
 from ..graph.graph import Graph
-from ..graph.merged import Owners
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
 from ..refusals import refusal
 from .arguments import NUMBERS, STATIC_TYPES
+
+if TYPE_CHECKING:
+    from ..graph.merged import Owners
 
 __all__ = ["Apart", "Both", "declare_outputs"]
 

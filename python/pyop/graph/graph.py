@@ -14,7 +14,6 @@ from .._tree import TreeDef, flatten
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..interrupts import entered_as_a_whole
-from .merged import merges_copies
 
 __all__ = ["Graph", "twinned"]
 
@@ -368,8 +367,11 @@ class Graph(GraphBase):
             return _core.compile(self, tuple(leaves), feeds, form, tree, whole, disable, threads, fast, writes)
 
         plan = compiled(disable)
-        if len(leaves) > 1 and plan.report()["merged"] and merges_copies(plan._owners()):
-            return compiled((*disable, "merge"))
+        if len(leaves) > 1 and plan.report()["merged"]:
+            from .merged import merges_copies  # on first use: `import pyop` stays light
+
+            if merges_copies(plan._owners()):
+                return compiled((*disable, "merge"))
         return plan
 
     def _output_leaves(self) -> tuple[list[Any], TreeDef]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from types import CodeType
+from typing import Any
 
 __all__ = ["BODY", "Site", "instructions", "is_jump", "site_of"]
 
@@ -110,7 +111,8 @@ def _is_caught(code: CodeType, start: int, end: int) -> bool:
     if not getattr(code, "co_exceptiontable", b""):
         return False
     ops = instructions(code)
-    for entry in dis.Bytecode(code).exception_entries:
+    entries: Any = dis.Bytecode(code)
+    for entry in entries.exception_entries:
         if entry.end <= start or end <= entry.start:
             continue
         handler = [op.opname for op in ops if entry.target <= op.offset][:2]

@@ -35,18 +35,20 @@ _LOOKED_UP = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__del
 # Methods that no instruction of a body calls.
 _NEVER = frozenset(
     f"__{name}__"
-    for name in (
-        "init new post_init repr str format hash del sizeof dir reduce reduce_ex getstate setstate getnewargs copy "
-        "deepcopy replace init_subclass class_getitem subclasshook annotate fspath enter exit aenter aexit await"
-    ).split()
+    for line in (
+        "init new post_init repr str format hash del sizeof dir reduce reduce_ex getstate setstate getnewargs copy",
+        "deepcopy replace init_subclass class_getitem subclasshook annotate fspath enter exit aenter aexit await",
+    )
+    for name in line.split(" ")
 )
 _DATA = frozenset(
     f"__{name}__"
-    for name in (
-        "module doc dict weakref slots annotations dataclass_fields dataclass_params match_args hash abstractmethods "
-        "parameters orig_bases static_attributes firstlineno qualname annotate_func annotations_cache type_params "
-        "classdict classdictcell conditional_annotations"
-    ).split()
+    for line in (
+        "module doc dict weakref slots annotations dataclass_fields dataclass_params match_args hash abstractmethods",
+        "parameters orig_bases static_attributes firstlineno qualname annotate_func annotations_cache type_params",
+        "classdict classdictcell conditional_annotations",
+    )
+    for name in line.split(" ")
 )
 _Key = Any
 
@@ -243,7 +245,9 @@ class Surroundings:
                 return type(item) is FunctionType and _is_of_dataclass(cls, item)
             return _is_of_dataclass(cls, item) or self._add_function(item)
         if type(item) is property:
-            return all(type(f) is FunctionType and self._add_function(f) for f in (item.fget, item.fset, item.fdel) if f)
+            return all(
+                type(f) is FunctionType and self._add_function(f) for f in (item.fget, item.fset, item.fdel) if f
+            )
         if type(item) is staticmethod:
             return self._add(item.__func__)
         if type(item) is MemberDescriptorType:

@@ -11,7 +11,7 @@ import re
 _SCALARS = ("s", "u", "q")
 _ARRAYS = ("x", "y", "z", "w")
 _PLACED = ("s", "u", "q", "y", "z", "w", "k", "t", "flag", "v", "row", "m", "new", "d", "late")
-_BOX = '''
+_BOX = """
 class Base:
     scale = 0.5
     def drift(self):
@@ -33,7 +33,7 @@ class Box(Base):
     @energy.setter
     def energy(self, x):
         self.held[1] = x
-'''
+"""
 
 
 class Maker:
@@ -152,7 +152,14 @@ class Maker:
         return self.pick(
             *("o.drift()", "o.kick(s)", f"o.kick({self.element()})", f"o.store({i})", "s = o.energy", "o.energy = u"),
             *(f"o.held[{i}] += {self.scalar()}", "o.held = y", "y = o.held", "o.count += 2", "o.held, z = z, o.held"),
-            *("o.mine[0] = o.held", "o.mine.append(s)", "o.fresh = s", "o.scale = 0.25", "q = o.count", "o.held = z * s"),
+            *(
+                "o.mine[0] = o.held",
+                "o.mine.append(s)",
+                "o.fresh = s",
+                "o.scale = 0.25",
+                "q = o.count",
+                "o.held = z * s",
+            ),
         )
 
     def exit(self) -> str:
@@ -241,7 +248,9 @@ class Maker:
 
     def with_places(self, source: str) -> str:
         names = self.rg.sample(_PLACED, self.rg.randint(0, 5))
-        places = [f"L[{j}]" for j in range(4)] + [f"D['{name}']" for name in names] + [f"o.{name}" for name in names] * 2
+        places = (
+            [f"L[{j}]" for j in range(4)] + [f"D['{name}']" for name in names] + [f"o.{name}" for name in names] * 2
+        )
         for name in names:
             place = places.pop(self.rg.randrange(len(places)))
             source = re.sub(rf"(?<![.'\w]){name}(?![\w'(])", place, source)
