@@ -129,7 +129,7 @@ def constant_lists(x, n):
     for _ in range(n):
         for layer in layers:
             y = np.tanh(layer @ y)
-        for k, weight in zip(order, weights):
+        for k, weight in zip(order, weights, strict=True):
             y[k] += weight
     return y
 

@@ -10,8 +10,9 @@ WAYS = [{}, {"optimize": False}, {"threads": 2}]
 
 
 @pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("placed", [False, True], ids=["variables", "places"])
 @pytest.mark.parametrize("first", range(0, 120, 20))
-def test_loops_are_numpys(first, options):
+def test_loops_are_numpys(first, placed, options):
     for seed in range(first, first + 20):
-        found = judge(seed, **options)
+        found = judge(seed, placed, **options)
         assert found.outcome in ("right", "unread"), f"{found.why}\n{found.source}"

@@ -141,5 +141,7 @@ def test_results_that_are_written_twice_are_two_arrays(key: Any) -> None:
     _, a, b = f(x)
     for plan in (pyop.trace(f, pyop.Spec.of(x)).compile(), pyop.compile(f)):
         _, c, d = plan(x)
-        assert np.array_equal(c, a) and np.array_equal(d, b) and c is not d
+        assert np.array_equal(c, a)
+        assert np.array_equal(d, b)
+        assert c is not d
         assert np.shares_memory(c, d) == np.shares_memory(a, b)
