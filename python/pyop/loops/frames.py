@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
-__all__ = ["locals_of", "put"]
+__all__ = ["Tuples", "locals_of", "put"]
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:
@@ -53,3 +53,44 @@ else:
             if name in wanted:
                 held[name] = wanted[name]
         _write(frame, 0)
+
+
+_LONGEST = 16
+
+
+class Tuples:
+    """Variables that hold tuples, each of whose items counts as a variable, under a name of its own.
+
+    >>> from pyop.loops.frames import Tuples
+    >>> pairs = Tuples({"where", "best"}, {"where": (1, 2), "best": 0.5})
+    >>> pairs.split({"where": (3, 4), "best": 0.5})
+    {'best': 0.5, 'where.0': 3, 'where.1': 4}
+    >>> pairs.joined({"best": 0.5, "where.0": 5, "where.1": 6})
+    {'best': 0.5, 'where.0': 5, 'where.1': 6, 'where': (5, 6)}
+    """
+
+    __slots__ = ("items",)
+
+    def __init__(self, names: Iterable[str], now: dict[str, Any]) -> None:
+        held = {name: now[name] for name in names if type(now.get(name)) is tuple}
+        self.items = {
+            name: [f"{name}.{k}" for k in range(len(x))] for name, x in held.items() if 0 < len(x) <= _LONGEST
+        }
+
+    def names(self, names: Iterable[str]) -> frozenset[str]:
+        """The names of variables, with those of items for tuples."""
+        return frozenset(item for name in names for item in self.items.get(name, (name,)))
+
+    def split(self, now: dict[str, Any]) -> dict[str, Any] | None:
+        """What variables hold, with the items of the tuples; None if one is no tuple of that length any more."""
+        for name, items in self.items.items():
+            x = now.pop(name, None)
+            if type(x) is not tuple or len(x) != len(items):
+                return None
+            now.update(zip(items, x, strict=True))
+        return now
+
+    def joined(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """The same, with the tuples of the items."""
+        made = {name: tuple([wanted[item] for item in items]) for name, items in self.items.items()}
+        return {**wanted, **made} if made else wanted

@@ -25,7 +25,7 @@ from ..graph.graph import Graph
 from ..graph.symbolic_number import Number, Specialise
 from .carried import Again, Carried, Otherwise, Unit
 from .foreseen import foreseen
-from .frames import locals_of, put
+from .frames import Tuples, locals_of, put
 from .numbers import named
 from .recording import Recording, add_loop
 from .sites import Site
@@ -92,7 +92,8 @@ class Rolled(Carried):
         self.source = plain  # what makes the iterator that Python has here
         self.graph = graph
         self.frame: Any = frame
-        self.site = site
+        self.code = self.site = site  # what the code says; and with all that are variables here
+        self.tuples = Tuples((), {})
         self.key = key
         self.done = -1
         self.plain: Any = None
@@ -118,13 +119,13 @@ class Rolled(Carried):
             return self._unrolled()
         now = self._now()
         if self.recording is not None:
-            return self._behind(now)
+            split = self.tuples.split(now)
+            return self._give_up() if split is None else self._behind(split)
         if self.done < 0:
             self.done = 0
-            self.around = Surroundings(self.site, self.frame, now)
+            self.around = Surroundings(self.code, self.frame, now)
             if not self.around.only_computes:
                 return self._unrolled()
-            self.site = self.site.among(self.around.places)
             now = self._now()
             self.graph._rolling.append(self)
             self.outer = Value._log_writes(self.log)
@@ -133,6 +134,9 @@ class Rolled(Carried):
                 return self._otherwise()
         if self.mark is not None and self.mark.ends:
             self._over(now)
+        self.tuples = Tuples(self.code.carried - self.code.targets, now)
+        self.site = self.code.among(self.around.places, self.tuples.names)
+        self.tuples.split(now)
         self.head = now
         self.once = self.bounds.known is not None
         self.units, self.affine, self.ints, self.passes, self.bound_at_times = [], {}, set(), 0, set()
@@ -189,7 +193,7 @@ class Rolled(Carried):
         return now
 
     def _put(self, wanted: dict[str, Any]) -> None:
-        put(self.frame, wanted, self.site.stored)
+        put(self.frame, self.tuples.joined(wanted), self.site.stored)
         self.around.put(wanted)
 
     # --- the one iteration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dis
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -59,10 +59,13 @@ class Site:
             if self.start <= op.offset < self.end and op.opname == "LOAD_GLOBAL"
         }
 
-    def among(self, places: Iterable[str]) -> Site:
-        """The same loop, where these are variables, too, that are read before and after each iteration."""
+    def among(self, places: Iterable[str], split: Callable[[Iterable[str]], frozenset[str]]) -> Site:
+        """The same loop, where `places` are variables that are read before and after each iteration, too, and `split`
+        tells what stands for variables.
+        """
         made = copy.copy(self)
-        made.carried, made.behind, made.inner = (names | {*places} for names in (self.carried, self.behind, self.inner))
+        made.carried, made.behind, made.inner = (split(x) | {*places} for x in (self.carried, self.behind, self.inner))
+        made.fresh = split(self.fresh)
         return made
 
 
