@@ -374,7 +374,7 @@ class Tracer:
         graph._limit(MOST_NODES)
         error_checks.watch_error_state(graph)
         if self.by_twins:
-            from ..loops import leaving, rolled  # noqa: F401  # the stand-ins: on first use
+            from ..loops import leaving, unrolled  # noqa: F401  # the stand-ins: on first use
             from ..tracing import casts, joined, literals  # noqa: F401
             from ..tracing.twins import Twins
 
@@ -407,9 +407,8 @@ class Tracer:
                     result = map_leaves(graph._twins.original, result)
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     check_container(tree, places, leaves, argument, self.name)
-                if graph._weak is not None and (loops := graph._weak.wrong(graph, flatten(result)[0])):
-                    raise rolled.unrolled(loops, graph._unrolled)
-                graph._weak = None
+                if graph._weak is not None:
+                    result = unrolled.settled(graph, result)
                 if any_written(lent):
                     result = declare_writes(graph, lent, result, self.name)
                     if decisions.calls_others:
@@ -417,9 +416,9 @@ class Tracer:
             except BaseException as error:
                 self._finish(graph)
                 if graph._rolling:
-                    rolled.abandoned(graph)
+                    unrolled.abandoned(graph)
                     if not isinstance(error, _STOPS) and not is_of_arguments(error):
-                        raise rolled.Unroll({loop.key for loop in graph._rolling}) from None
+                        raise unrolled.Unroll({loop.key for loop in graph._rolling}) from None
                 elsewhere = decisions.branched or (self.catches and not self.options.fallback)
                 if elsewhere and decisions.reason is None and isinstance(error, Exception) and not was_refused(error):
                     # What the function raises here other calls need not; or it catches what NumPy raises instead.
@@ -429,7 +428,7 @@ class Tracer:
                 raise
             finally:
                 graph._deciding = None
-        self.alert = self.alert or (error_checks.OTHER_STATE if graph._crossed() else 0)
+        self.alert = self.alert or (error_checks.OTHER_STATE if graph._crossed() else 2 if graph._overflows else 0)
         if decisions.reason is not None:  # the function has caught it
             raise decisions.reason
         if len(graph) >= MOST_NODES:

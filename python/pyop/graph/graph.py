@@ -55,8 +55,10 @@ class Graph(GraphBase):
         "_name",
         "_outcomes",
         "_outputs",
+        "_overflows",
         "_plans",
         "_rolling",
+        "_sizes",
         "_twins",
         "_unrolled",
         "_weak",
@@ -79,6 +81,9 @@ class Graph(GraphBase):
     _absorbed: tuple[tuple[int, int], ...]
     # The counters of loops whose bodies are written down: by the name that stands for the number, their nodes.
     _counters: dict[str, int]
+    # How large the ints of loops may be (loops/numbers.py), if there are any; whether one may be no int64.
+    _sizes: Any
+    _overflows: bool
     # What a function under trace decides by (`deciding.py`), while it is traced for a call.
     _deciding: Any
     # What it has decided by, if it has: the number of the path, and the outcomes.
@@ -100,7 +105,8 @@ class Graph(GraphBase):
         self._absorbed = ()
         self._deciding = self._outcomes = None
         self._rolling = []
-        self._unrolled = self._weak = None
+        self._unrolled = self._weak = self._sizes = None
+        self._overflows = False
         self._writes = ()
 
     @property

@@ -15,7 +15,7 @@ from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.graph import Graph
 from ..graph.symbolic_number import is_number
-from .numbers import as_value
+from .numbers import as_value, sizes_of
 from .recording import Recording
 from .sites import Site
 from .weak import Weak
@@ -38,7 +38,10 @@ class Otherwise(Exception):
 class Unit:
     """What is carried: a Value or number under some names, or memory that is written."""
 
-    __slots__ = ("first", "fresh", "handle", "holders", "kind", "names", "stand_in", "start", "weak", "written")
+    __slots__ = (
+        *("first", "fresh", "grown", "handle", "holders", "kind", "names", "reset", "stand_in", "start", "weak"),
+        "written",
+    )
 
     def __init__(self, handle: Any, names: list[str], start: Value) -> None:
         self.handle = handle
@@ -50,6 +53,8 @@ class Unit:
         self.holders: list[Unit] = []  # whose variables may hold, behind an iteration, what it was before
         self.kind: Any = None  # of a Python number, which it is in all iterations
         self.weak = False  # it may be a Python number
+        self.grown = 0  # by which an int grows in an iteration at most
+        self.reset: int | None = None  # what it is set to at most, if it is set
         self.first = False  # each iteration binds it anew, and so does the first
 
 
@@ -183,7 +188,7 @@ class Carried:
         if unit.kind is int:
             if not _is_int(held):
                 raise Otherwise
-            return self._counted(held)
+            return self._counted(unit, held)
         if unit.kind is not None:
             if is_number(held) and held._kind is unit.kind:
                 number: Value = held._value
@@ -268,13 +273,18 @@ class Carried:
         self.news.append(unit)
         return True
 
-    def _counted(self, held: Any) -> Value:
+    def _counted(self, unit: Unit, held: Any) -> Value:
         """A Python int behind an iteration: what it was in some variable, and what an iteration may add at most."""
+        carried = {f"i{unit.stand_in.node.index}" for unit in self.units if unit.kind is int}
+        grows, size = sizes_of(self.graph).growth(held, f"i{unit.stand_in.node.index}")
+        if grows:
+            unit.grown = max(unit.grown, size)
+        else:
+            unit.reset = max(unit.reset or 0, size)
         if type(held) is int:
             if abs(held) >= _MOST:
                 raise Otherwise
             return self._constant(held, self.graph.constant(np.int64(0)))
-        carried = {f"i{unit.stand_in.node.index}" for unit in self.units if unit.kind is int}
         grown = 0
         for monomial, factor in size_of(held).terms:
             if len(monomial) > 1 or any(type(atom) is not str for atom in monomial) or abs(factor) >= _MOST:
@@ -287,6 +297,12 @@ class Carried:
         if type(made) is not Value:
             raise Otherwise
         return made._apart()
+
+    def _note_size(self, unit: Unit, made: Any, iterations: int) -> None:
+        """Remember how large an int may be behind the loop."""
+        start = unit.handle if _is_int(unit.handle) else 0
+        if not sizes_of(self.graph).leaves(size_of(made).name, start, iterations, unit.grown, unit.reset):
+            self.graph._overflows = True
 
     def _wrote(self, handle: Value, node: int) -> bool:
         """Note a write into what was there before the iteration; whether that is news."""

@@ -77,7 +77,7 @@ class Tuples:
             name: [f"{name}.{k}" for k in range(len(x))] for name, x in held.items() if 0 < len(x) <= _LONGEST
         }
 
-    def names(self, names: Iterable[str]) -> frozenset[str]:
+    def names(self, names: frozenset[str]) -> frozenset[str]:
         """The names of variables, with those of items for tuples."""
         return frozenset(item for name in names for item in self.items.get(name, (name,)))
 

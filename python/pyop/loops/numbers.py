@@ -1,14 +1,99 @@
-"""Integers that are computed of the numbers of iterations: as Values, and compared."""
+"""Integers that are computed of the numbers of iterations: as Values, and compared.
+
+Python's ints have no largest one, and int64 has. How large a number may be is followed from loop to loop (`Sizes`);
+where that does not show that it stays an int64, overflows raise while the plan runs (`Graph._overflows`), and the
+function itself runs.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..declare.dim import Dim
 from ..graph.counter import Counter, is_counter, set_compare, size_of
 from ..graph.symbolic_number import counted
 
-__all__ = ["as_value", "named"]
+__all__ = ["Sizes", "as_value", "named", "sizes_of"]
+
+_MOST = 1 << 50  # what is carried is assumed to be below, until that is shown
+_INT64 = 1 << 62
+_ITERATIONS = 1 << 40  # nobody waits for more
+
+
+class Sizes:
+    """How large ints are at most, by their names: `most`, or by how much more than another one, `more`."""
+
+    __slots__ = ("more", "most")
+
+    def __init__(self) -> None:
+        self.most: dict[str, int] = {}
+        self.more: dict[str, tuple[str, int]] = {}
+
+    def largest(self, x: Any) -> int:
+        """What the absolute value of a size or int may be."""
+        if type(x) is int:
+            return abs(x)
+        total = 0
+        for monomial, factor in size_of(x).terms:
+            part = abs(factor)
+            for atom in monomial:
+                part *= self._of_name(atom) if type(atom) is str else _MOST
+            total += part
+        return total
+
+    def _of_name(self, name: str) -> int:
+        if name in self.more:
+            base, extra = self.more[name]
+            return self._of_name(base) + extra
+        return self.most.get(name, _MOST)
+
+    def counts(self, name: str, start: Any, stop: Any) -> None:
+        """Note the count of a loop."""
+        endless = type(stop) is int and stop == sys.maxsize
+        self.most[name] = max(self.largest(start), _MOST if endless else self.largest(stop))
+
+    def growth(self, x: Any, own: str) -> tuple[bool, int]:
+        """Whether an int is the one of this name and something more; and how large that, or else all of it, may be."""
+        if type(x) is int:
+            return False, abs(x)
+        grows, rest = False, 0
+        for monomial, factor in size_of(x).terms:
+            atom, extra = (monomial[0], 0) if len(monomial) == 1 and factor == 1 else (None, 0)
+            while atom in self.more:
+                atom, more = self.more[atom]
+                extra += more
+            if atom == own and not grows:
+                grows, rest = True, rest + extra
+                continue
+            part = abs(factor)
+            for atom in monomial:
+                part *= self._of_name(atom) if type(atom) is str else _MOST
+            rest += part
+        return grows, rest
+
+    def leaves(self, name: str, start: Any, iterations: int, growth: int, reset: int | None) -> bool:
+        """Note what a loop leaves behind that grows by so much in each iteration, or is set to so much; whether that
+        shows that it may be relied on.
+        """
+        grown = growth * min(iterations, _ITERATIONS)
+        terms = () if type(start) is int else size_of(start).terms
+        bases = [monomial[0] for monomial, factor in terms if len(monomial) == 1 and factor == 1]
+        if reset is None and len(bases) == 1 and type(bases[0]) is str and grown < _MOST:
+            others = sum(abs(factor) for monomial, factor in terms if not monomial)
+            if len(terms) == 1 + any(not monomial for monomial, _ in terms):
+                self.more[name] = bases[0], grown + others
+                return True
+        self.most[name] = max(self.largest(start), reset or 0) + grown
+        return self.most[name] < _MOST
+
+
+def sizes_of(graph: Any) -> Sizes:
+    """How large the ints of a graph's loops are."""
+    if graph._sizes is None:
+        graph._sizes = Sizes()
+    found: Sizes = graph._sizes
+    return found
 
 
 def named(graph: Any, value: Any, needed: Any) -> Counter:
@@ -26,6 +111,8 @@ def as_value(bound: Any) -> Any:
     if not is_counter(bound):
         return bound
     graph, size = bound._graph, size_of(bound)
+    if sizes_of(graph).largest(bound) >= _INT64:
+        graph._overflows = True
     total: Any = None
     constant = 0
     for monomial, factor in size.terms:
@@ -58,6 +145,7 @@ def _remainder(a: Counter, by: int) -> Any:
     # One name on all ways through the iteration, on each of which there is another node.
     name = recording.names.setdefault((size_of(a), by), f"r{recording.first}k{len(recording.names)}")
     graph._counters[name] = value.node.index
+    sizes_of(graph).most[name] = by
     size: Any = Dim(name)
     return Counter(size, graph, a._needed)
 

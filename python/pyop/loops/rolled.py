@@ -15,58 +15,32 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .._core import Value
 from ..declare.spec import Spec
+from ..graph.counter import size_of
 from ..graph.graph import Graph
-from ..graph.symbolic_number import Number, Specialise
+from ..graph.symbolic_number import Number
 from .carried import Again, Carried, Otherwise, Unit
 from .foreseen import foreseen
 from .frames import Tuples, locals_of, put
-from .numbers import named
+from .numbers import named, sizes_of
 from .recording import Recording, add_loop
 from .sites import Site
 from .surroundings import Surroundings
+from .unrolled import Key, Peeled, Unroll
 from .ways import MOST_WAYS, Decision, Way, joined
+from .weak import Flagged, Flags
 
-__all__ = ["FEW", "Peeled", "Rolled", "Unroll", "abandoned", "unrolled"]
+__all__ = ["FEW", "Peeled", "Rolled", "Unroll"]
 
 FEW = 8  # iterations that are not worth a Loop
 _PEELED = 3
 _PASSES = 8
 _TRUTH = Spec(np.dtype(np.bool_), ())
-_Key = tuple[Any, int]
-
-
-class Unroll(Specialise):
-    """The trace is made again, with these loops unrolled."""
-
-    def __init__(self, keys: set[_Key]) -> None:
-        super().__init__(frozenset())
-        self.keys = keys
-
-
-def abandoned(graph: Graph) -> None:
-    """Put back what the iterations of loops have set that are not to their end: the trace is over."""
-    Value._log_writes(None)
-    for loop in reversed(graph._rolling):
-        if loop.recording is not None and loop.head:
-            loop.around.restore(loop.head)
-
-
-class Peeled(NamedTuple):
-    """The first iteration of a loop is written down as it is, since it has Python numbers where the others have not."""
-
-    loop: _Key
-
-
-def unrolled(loops: set[Any], known: set[Any]) -> Unroll:
-    """For loops for which it matters that a scalar is a Python number at first."""
-    keys: set[Any] = {loop if Peeled(loop) in known else Peeled(loop) for loop in loops}
-    return Unroll(keys)
 
 
 class Rolled(Carried):
@@ -78,7 +52,7 @@ class Rolled(Carried):
         graph: Graph,
         frame: FrameType,
         site: Site,
-        key: _Key,
+        key: Key,
         item: Any = None,
         plain: Any = None,
         mark: Any = None,
@@ -94,6 +68,7 @@ class Rolled(Carried):
         self.frame: Any = frame
         self.code = self.site = site  # what the code says; and with all that are variables here
         self.tuples = Tuples((), {})
+        self.flags = Flags((), {}, None, False)
         self.key = key
         self.done = -1
         self.plain: Any = None
@@ -119,8 +94,10 @@ class Rolled(Carried):
             return self._unrolled()
         now = self._now()
         if self.recording is not None:
-            split = self.tuples.split(now)
-            return self._give_up() if split is None else self._behind(split)
+            if self.tuples.split(now) is None:
+                self._give_up()
+            self.flags.behind(now, self.handed, self._weak())
+            return self._behind(now)
         if self.done < 0:
             self.done = 0
             self.around = Surroundings(self.code, self.frame, now)
@@ -135,8 +112,11 @@ class Rolled(Carried):
         if self.mark is not None and self.mark.ends:
             self._over(now)
         self.tuples = Tuples(self.code.carried - self.code.targets, now)
-        self.site = self.code.among(self.around.places, self.tuples.names)
         self.tuples.split(now)
+        site = self.code.among(self.around.places, self.tuples.names)
+        marked = any(Flagged(loop.key) in self.graph._unrolled for loop in self.graph._rolling)
+        self.flags = Flags(sorted(site.inner), now, self.graph._weak, marked)
+        self.site = self.code.among(self.around.places, self.tuples.names, self.flags.names)
         self.head = now
         self.once = self.bounds.known is not None
         self.units, self.affine, self.ints, self.passes, self.bound_at_times = [], {}, set(), 0, set()
@@ -206,9 +186,10 @@ class Rolled(Carried):
         Value._log_writes(None)
         self.recording = recording = Recording(self.graph)
         self.counter, number = recording.counter(self._give_up)
+        sizes_of(self.graph).counts(size_of(self.counter).name, self.bounds.start, self.bounds.stop)
         self.given = [number]
         for unit in self.units:
-            unit.written, unit.holders = False, []
+            unit.written, unit.holders, unit.grown, unit.reset = False, [], 0, None
             unit.stand_in = recording.stand_in(unit.start.spec, unit.start._is_scalar)
             self.given.append(unit.stand_in)
             if unit.weak:
@@ -230,6 +211,7 @@ class Rolled(Carried):
         for name, step in self.affine.items():
             held[name] = self._linear(name, step, self.counter)
         self._put(held)
+        self.flags.note(held, self._weak())
         self.handed = held
         self.way = Way(len(self.graph))
         self.memo: dict[int, bool] = {}
@@ -416,6 +398,7 @@ class Rolled(Carried):
         recording = self.recording
         assert recording is not None
         known = self.bounds.known
+        iterations = sizes_of(self.graph).largest(self.bounds.stop - self.bounds.start)
         behind: dict[str, Any] = {}
         for name, step in self.affine.items():
             if name in self.site.behind:
@@ -449,11 +432,16 @@ class Rolled(Carried):
                 self.exits = self._exits(exits)
         for unit, value in zip(self.units, made, strict=True):
             if unit.names:
-                behind.update(dict.fromkeys(unit.names, self._what(unit, value)))
+                what = self._what(unit, value)
+                behind.update(dict.fromkeys(unit.names, what))
+                if unit.kind is int:
+                    self._note_size(unit, what, iterations)
             else:
                 unit.handle._write_root(value)
                 self.log.append((unit.handle, unit.start.node.index, unit.start.output_index))
-        self._put({**self.head, **behind})
+        behind = {**self.head, **behind}
+        self._put(behind)
+        self.flags.note(behind, self._weak())
         for a, b in self.one:
             self._weak().note_one(behind[a.names[0]], behind[b.names[0]], self.key)
         self._leave()

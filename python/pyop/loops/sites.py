@@ -59,13 +59,15 @@ class Site:
             if self.start <= op.offset < self.end and op.opname == "LOAD_GLOBAL"
         }
 
-    def among(self, places: Iterable[str], split: Callable[[Iterable[str]], frozenset[str]]) -> Site:
-        """The same loop, where `places` are variables that are read before and after each iteration, too, and `split`
-        tells what stands for variables.
+    def among(self, places: Iterable[str], *names: Callable[[frozenset[str]], frozenset[str]]) -> Site:
+        """The same loop, where `places` are variables that are read before and after each iteration, too, and `names`
+        tell, one after the other, what stands for variables.
         """
         made = copy.copy(self)
-        made.carried, made.behind, made.inner = (split(x) | {*places} for x in (self.carried, self.behind, self.inner))
-        made.fresh = split(self.fresh)
+        made.carried, made.behind, made.inner = (x | {*places} for x in (self.carried, self.behind, self.inner))
+        for of in names:
+            made.carried, made.behind, made.inner = map(of, (made.carried, made.behind, made.inner))
+        made.fresh = made.behind - made.inner
         return made
 
 

@@ -2,28 +2,39 @@
 
 In the first iteration it is a Python float, later NumPy's float64; so it is behind a loop that may have no iteration.
 A Loop carries a float64. Whether that is the same is known by what is done with it: beside an array of float64 it is;
-beside one of float32 NumPy would convert a Python float to that.
+beside one of float32 NumPy would convert a Python float to that. Where the function returns it, the loop is told to
+carry a flag, too, that says whether it still is what it was: that decides what is returned.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core import Value
+from .._tree import map_leaves
+from ..graph.counter import is_counter
 from ..graph.graph import Graph
-from ..graph.symbolic_number import OnNumbers
+from ..graph.symbolic_number import Number, OnNumbers
 from .node import Branch, Loop
 from .recording import is_stand_in
 
-__all__ = ["Weak"]
+__all__ = ["Flagged", "Flags", "Weak"]
 
 _PLAIN = frozenset((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute))
 _COMPARISONS = frozenset((np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal))
 _BESIDE = {"f": "dD", "i": "?lqdD", "c": "dD"}
 _STORED = {"f": "dDgG", "i": "lqdD", "c": "DG"}
 _Key = tuple[int, int]
+
+
+class Flagged(NamedTuple):
+    """A loop says of what it carries whether it still is a Python number."""
+
+    loop: Any
+    what: str = "flags"  # it is another tuple than that of a loop that is peeled
 
 
 def key_of(value: Value) -> _Key:
@@ -38,6 +49,8 @@ class Weak:
         self.carried: dict[int, tuple[Any, list[Value], list[_Key], bool]] = {}
         self.chosen: dict[int, list[tuple[_Key, _Key]]] = {}
         self.ones: list[tuple[Value, int, Value, int, Any]] = []
+        self.flags: dict[_Key, tuple[Any, type]] = {}  # whether it still is a Python number, and of which kind
+        self.strong: set[_Key] = set()  # what a flag says of that it is none
 
     def add(self, value: Value, loop: Any) -> None:
         """Say that it may be a Python number."""
@@ -52,7 +65,7 @@ class Weak:
         self.chosen[node] = [(key_of(a), key_of(b)) for a, b in zip(yes, no, strict=True)]
 
     def wrong(self, graph: Graph, outputs: list[Any]) -> set[Any]:
-        """The loops for which it matters whether a scalar is a Python number."""
+        """The loops for which it matters within the function whether a scalar is a Python number."""
         ones = self._wrong_ones(outputs)
         if not self.loops:
             return ones
@@ -86,9 +99,7 @@ class Weak:
             for at in readers.get(key, ()):
                 if not self._may_read(graph, at, key, also):
                     bad.add(loop)
-        for leaf in outputs:
-            if type(leaf) is Value and key_of(leaf) in self.loops:
-                bad.add(self.loops[key_of(leaf)])
+        bad.update(self.loops[key] for key in self.strong & self.loops.keys())
         return bad
 
     def note_one(self, a: Value, b: Value, loop: Any) -> None:
@@ -106,6 +117,22 @@ class Weak:
             for a, of_a, b, of_b, loop in self.ones
             if a._root()._key != of_a or b._root()._key != of_b or (out(a) and out(b))
         }
+
+    def returned(self, outputs: list[Any]) -> set[Any]:
+        """The loops of which a scalar is returned that may be a Python number, and no flag says whether it is."""
+        keys = {key_of(leaf) for leaf in outputs if type(leaf) is Value}
+        return {self.loops[key] for key in keys & (self.loops.keys() - self.flags.keys())}
+
+    def settled(self, result: Any) -> Any:
+        """What is returned, where flags decide which of it are Python numbers."""
+        return map_leaves(self._settle, result) if self.flags else result
+
+    def _settle(self, leaf: Any) -> Any:
+        flag, kind = self.flags.get(key_of(leaf), (False, float)) if type(leaf) is Value else (False, float)
+        if not flag:
+            return leaf
+        value = leaf.real if leaf.dtype is not None and leaf.dtype.kind == "c" else leaf
+        return Number(kind, value.astype(np.int64) if kind is int and value.dtype.kind != "i" else value, frozenset())
 
     def _may_read(self, graph: Graph, at: int, key: _Key, also: Any) -> bool:
         """Whether a node makes the same of the Python number as of the scalar."""
@@ -140,8 +167,7 @@ class Weak:
                 also((at, 0))
                 return True
             return False
-        name = getattr(node, "name", "").rpartition("_")
-        word = name[0] if name[0] and name[2].isdigit() else node.name
+        word = node.name.rstrip("_0123456789")
         if word == "getitem" and key_of(inputs[0]) == key and not inputs[0].shape:
             also((at, 0))
             return True
@@ -165,3 +191,45 @@ def _is_number(value: Value) -> bool:
     if value.node.kind == "py":
         return type(value.node.function) in (OnNumbers, Loop, Branch) or is_stand_in(value.node)
     return bool(value._is_scalar)
+
+
+class Flags:
+    """Whether the variables of a loop still are the Python numbers that they were, as variables of the loop."""
+
+    __slots__ = ("kinds",)
+
+    def __init__(self, names: Iterable[str], now: dict[str, Any], weak: Weak | None, marked: bool) -> None:
+        self.kinds: dict[str, type] = {}
+        known = {} if weak is None else weak.flags
+        for name in names:
+            x = now.get(name)
+            if type(x) is Value and key_of(x) in known:
+                now[f"{name}?"], self.kinds[name] = known[key_of(x)]
+            elif marked and type(x) in (float, int):
+                now[f"{name}?"], self.kinds[name] = True, type(x)
+
+    def names(self, names: frozenset[str]) -> frozenset[str]:
+        """With the names of the flags of these."""
+        return names | {f"{name}?" for name in names & self.kinds.keys()}
+
+    def behind(self, now: dict[str, Any], handed: dict[str, Any], weak: Weak) -> None:
+        """Add the flags to what the variables are behind an iteration."""
+        for name, kind in self.kinds.items():
+            x = now.get(name)
+            if x is handed.get(name):
+                now[f"{name}?"] = handed[f"{name}?"]
+            elif type(x) is Value:
+                now[f"{name}?"], of = weak.flags.get(key_of(x), (False, kind))
+                if key_of(x) not in weak.flags:
+                    weak.strong.add(key_of(x))
+                if of is not kind:
+                    now[f"{name}?"] = None  # of another kind: nobody carries that
+            else:
+                same = type(x) is kind or (kind is int and is_counter(x)) or getattr(x, "_kind", None) is kind
+                now[f"{name}?"] = same or None
+
+    def note(self, held: dict[str, Any], weak: Weak) -> None:
+        """Say which Values have which flags."""
+        for name, kind in self.kinds.items():
+            if type(held.get(name)) is Value:
+                weak.flags[key_of(held[name])] = held[f"{name}?"], kind

@@ -315,7 +315,8 @@ def call(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], twins: Any) -> 
         return _seen(_outside(lambda: fn(*args, **kwargs)), twins)
     if graph._rolling or graph._deciding is None:
         raise TypeError(f"{fn!r:.80} is called with symbolic arrays")  # the loop is unrolled
-    if graph._weak is not None and graph._weak.wrong(graph, [x for x in leaves.symbolic if type(x) is Value]):
+    given = [x for x in leaves.symbolic if type(x) is Value]
+    if graph._weak is not None and (graph._weak.wrong(graph, given) or graph._weak.returned(given)):
         raise RunItself(f"gives another library what may be a number of Python (at {_core.origin_here()})")
     kinds, inputs = [], []
     for x in leaves.symbolic:

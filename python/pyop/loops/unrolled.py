@@ -1,0 +1,49 @@
+"""Loops that cannot be recorded as they were: the trace ends, and is made again with what was learnt of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .._core import Value
+from .._tree import flatten
+from ..graph.graph import Graph
+from ..graph.symbolic_number import Specialise
+from .weak import Flagged
+
+__all__ = ["Key", "Peeled", "Unroll", "abandoned", "settled"]
+
+Key = tuple[Any, int]  # the code and the place of a loop
+
+
+class Unroll(Specialise):
+    """The trace is made again, with these loops unrolled."""
+
+    def __init__(self, keys: set[Key]) -> None:
+        super().__init__(frozenset())
+        self.keys = keys
+
+
+def abandoned(graph: Graph) -> None:
+    """Put back what the iterations of loops have set that are not to their end: the trace is over."""
+    Value._log_writes(None)
+    for loop in reversed(graph._rolling):
+        if loop.recording is not None and loop.head:
+            loop.around.restore(loop.head)
+
+
+class Peeled(NamedTuple):
+    """The first iteration of a loop is written down as it is, since it has Python numbers where the others have not."""
+
+    loop: Key
+
+
+def settled(graph: Graph, result: Any) -> Any:
+    """What a function returns, where it matters that a scalar may be a Python number; or Unroll."""
+    weak, known, outputs = graph._weak, graph._unrolled, flatten(result)[0]
+    graph._weak = None
+    loops = weak.wrong(graph, outputs)
+    flags = {Flagged(loop) for loop in weak.returned(outputs) - loops} - known
+    loops |= weak.returned(outputs) - {flag.loop for flag in flags}
+    if keys := flags | {loop if Peeled(loop) in known else Peeled(loop) for loop in loops}:
+        raise Unroll(keys)
+    return weak.settled(result)
