@@ -282,3 +282,43 @@ def test_what_a_body_has_set_is_put_back_where_the_trace_raises():
         with pytest.raises(ValueError, match="cannot reshape"):
             f(X, 20)
         assert (held.k, held.items[:2], len(held.items)) == (1, [3.0, 2.0], 3)
+
+
+def largest(x, n):
+    best, where = 0.0, (0, -1)
+    for i in range(n):
+        if x[i % 10] * i > best:
+            best, where = x[i % 10] * i, (i, 2 * i)
+    return best, where, best * x
+
+
+def largest_of_a_table(x, n):
+    table, best, where = np.outer(x, x), 0, (0, 0)
+    for i in range(n):
+        for j in range(10):
+            if table[i % 10, j] > best:
+                best, where = table[i % 10, j], (i, j)
+    return best, where
+
+
+def set_back(x, n):
+    best = worst = 0.0
+    for i in range(n):
+        best = x[i % 10] if x[i % 10] > best else best
+        if best > 0.8:
+            best = 0.0
+        worst = min(worst, x[i % 10])
+    return best, worst
+
+
+@pytest.mark.parametrize("program", [largest, largest_of_a_table, set_back], ids=lambda f: f.__name__)
+def test_a_number_may_stay_what_it_is(program, monkeypatch):
+    unrolled, give_up = [], rolled.Rolled._unrolled
+    monkeypatch.setattr(rolled.Rolled, "_unrolled", lambda self: unrolled.append(self.key) or give_up(self))
+    f = pyop.compile(program)
+    for x in (X, -X, X[::-1].copy(), -X, X * 0.5, X):
+        found, wanted = f(x, 30), program(x, 30)
+        assert equal(found, wanted)
+        assert type(found[0]) in ((float, int) if type(wanted[0]) in (float, int) else (np.ndarray,))
+        assert type(found[1]) is type(wanted[1]) or type(wanted[1]) is np.float64
+    assert not unrolled or program is set_back

@@ -184,13 +184,14 @@ class Tracer:
                 not _LOOPS.isdisjoint(facts(f.__code__).globals_read) or jumps_back(f.__code__) for f in named
             )
         while True:
+            before = frozenset(self.unrolled)  # a trace may add to it
             try:
                 return self._trace(arguments, n, names, specialised, named)
             except Specialise as needed:
                 if self.calls is not None and not needed.places:
                     raise RunItself("needs a number that another library computes") from None
                 loops = needed_by_loops(needed)
-                if not loops <= self.unrolled:
+                if not loops <= before:
                     self.unrolled |= loops
                     continue
                 if not needed.places - specialised:

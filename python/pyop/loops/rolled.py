@@ -114,7 +114,7 @@ class Rolled(Carried):
         self.tuples = Tuples(self.code.carried - self.code.targets, now)
         self.tuples.split(now)
         site = self.code.among(self.around.places, self.tuples.names)
-        marked = any(Flagged(loop.key) in self.graph._unrolled for loop in self.graph._rolling)
+        marked = any(type(mark) is Flagged for mark in self.graph._unrolled)  # a loop around it hands it on
         self.flags = Flags(sorted(site.inner), now, self.graph._weak, marked)
         self.site = self.code.among(self.around.places, self.tuples.names, self.flags.names)
         self.head = now
