@@ -9,6 +9,7 @@
 #include "array/loop/strided_loop.h"
 #include "graph/argument.h"
 #include "graph/build.h"
+#include "graph/value_item.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/view_reading.h"
 #include "runtime/up_calls.h"
@@ -107,6 +108,32 @@ bool may_raise_as_ufunc(const Graph& g, const Node& node) {
     return false;
 }
 
+// Whether a key is made of slices, None and `...`, which are in bounds of whatever it is.
+bool only_cuts(PyObject* key) {
+    if (PyTuple_CheckExact(key)) {
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); ++k)
+            if (!only_cuts(PyTuple_GET_ITEM(key, k))) return false;
+        return true;
+    }
+    return PySlice_Check(key) || key == Py_None || key == Py_Ellipsis;
+}
+
+// Whether it reads an item at a computed place, or of an array whose sizes nobody knows.
+bool may_raise_as_read(const Graph& g, const Node& node) {
+    if (node.kind() != NodeKind::Py) return false;
+    const PyNode& call = static_cast<const PyNode&>(node);
+    if (NodeCall::function_of(call) != getitem_function || node.inputs().empty()) return false;
+    std::vector<NodeArgument> given;
+    if (!NodeCall(call).bind({"a", "b"}, given) || given[0].input < 0) return false;
+    for (size_t k = 0; k < node.inputs().size(); ++k) {
+        const ValueSpec& place = g.spec(node.inputs()[k]);
+        if (static_cast<int>(k) != given[0].input && place.dtype && PyTypeNum_ISINTEGER(place.descr()->type_num))
+            return true;
+    }
+    if (known_shape(g.spec(node.inputs()[static_cast<size_t>(given[0].input)]))) return false;
+    return given[1].input < 0 && given[1].value && !only_cuts(given[1].value);
+}
+
 // Whether the sizes of an axis may be such as do not go together: neither the same one nor 1, as far as is known.
 bool may_differ(int64_t a, int64_t b) { return a != 1 && b != 1 && (a != b || a == kUnknownSize); }
 
@@ -126,6 +153,11 @@ bool may_not_broadcast(const Graph& g, const Node& node) {
         }
     }
     return false;
+}
+
+bool may_raise(const Graph& g, const Node& node) {
+    return may_raise_as_write(g, node) || may_raise_as_read(g, node) || may_raise_as_ufunc(g, node) ||
+           may_not_broadcast(g, node);
 }
 
 // What may raise runs, read or not: NumPy's arrays are as they were when it did.
@@ -151,9 +183,7 @@ void run_some_that_may_raise(const Graph& g, const std::vector<bool>& absorbed, 
         const Node& node = g.node(i);
         if (absorbed[i]) {
             in_body = in_body || may_raise_as_write(g, node);
-        } else if (is_loop(node)
-                       ? in_body
-                       : may_raise_as_write(g, node) || may_raise_as_ufunc(g, node) || may_not_broadcast(g, node)) {
+        } else if (is_loop(node) ? in_body : may_raise(g, node)) {
             request.run_nodes.push_back(i);
             in_body = in_body && !is_loop(node);
         }

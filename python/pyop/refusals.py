@@ -21,6 +21,7 @@ __all__ = [
     "note_call",
     "noting",
     "refusal",
+    "refusal_of",
     "remedy_of_caller",
     "runs_itself",
     "was_refused",
@@ -49,14 +50,23 @@ def was_refused(error: BaseException) -> bool:
     >>> was_refused(refusal("x.tolist()")), was_refused(TypeError("x.tolist()"))
     (True, False)
     """
-    at: BaseException | None = error
-    for _ in range(20):
-        if at is None:
-            break
-        if getattr(at, "_pyop_refused", False):
-            return True
-        at = at.__cause__ or at.__context__
+    if any(getattr(at, "_pyop_refused", False) for at in _chain(error)):
+        return True
     return any(note.startswith("after a refusal: ") for note in getattr(error, "__notes__", ()))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those that it comes from."""
+    for _ in range(20):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def refusal_of(error: BaseException) -> BaseException:
+    """The refusal that an error comes from; else the error."""
+    return next((at for at in _chain(error) if getattr(at, "_pyop_refused", False)), error)
 
 
 def may_run_itself(error: Exception) -> Exception:
@@ -71,8 +81,8 @@ def may_run_itself(error: Exception) -> Exception:
 
 
 def runs_itself(error: BaseException) -> bool:
-    """Whether the function itself may do what an error refuses."""
-    return getattr(error, "_pyop_runs_itself", False)
+    """Whether the function itself may do what an error refuses, or what the refusal does that it comes from."""
+    return any(getattr(at, "_pyop_runs_itself", False) for at in _chain(error))
 
 
 @contextmanager

@@ -81,6 +81,23 @@ def unread_sum_beside_a_known_size(x):
     return x * 2
 
 
+def unread_item(x):
+    part = x[x > 0]
+    for i in range(3):
+        part[i]
+    return x * 2
+
+
+def unread_item_at_a_computed_place(x):
+    x[int(np.argmax(x)) * 2]
+    return x * 2
+
+
+def unread_items(x):
+    x[np.cumsum(x > 0) * 2]
+    return x * 2
+
+
 def unread_in_a_loop(x):
     part = x * 2
     for i in range(10 if x[0] > 0 else 5):
@@ -105,6 +122,9 @@ def unread_in_a_loop_over_elements(x):
         unread_take,
         unread_sum_of_other_sizes,
         unread_sum_beside_a_known_size,
+        unread_item,
+        unread_item_at_a_computed_place,
+        unread_items,
     ],
 )
 @pytest.mark.parametrize("optimize", [True, False])

@@ -88,3 +88,19 @@ def test_an_error_of_the_trace_that_is_another_one_with_arrays():
         compiled(np.array(3))
     compiled = pyop.compile(by_unknown_size)
     assert compiled(np.arange(3)) == compiled(np.arange(3)) == 0
+
+
+def test_what_comes_of_a_caught_refusal_is_not_the_functions():
+    def f(x, y):
+        try:
+            y = y + float(x.sum())
+        except TypeError:
+            pass
+        else:
+            found = y
+        return found
+
+    compiled, x = pyop.compile(f), np.arange(3.0)
+    with pytest.warns(pyop.RetraceWarning, match="float"):
+        compiled(x, x)
+    assert np.array_equal(compiled(x, x), f(x, x))

@@ -19,7 +19,7 @@ from ..functions.joining import spec as joining  # noqa: F401  # what the functi
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
 from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_arguments, needed_by_loops
-from ..refusals import may_run_itself, note_call, was_refused
+from ..refusals import may_run_itself, note_call, refusal_of, was_refused
 from ..tracing import error_checks
 from ..tracing.captured import Watch
 from ..tracing.code import facts, jumps_back
@@ -200,10 +200,11 @@ class Tracer:
                 continue
             except Exception as error:
                 if not self.once and not was_refused(error) and is_to_run_itself(self.fn, error):
-                    raise RunItself(f"cannot be compiled ({error})", remedy=WRITE_INSTEAD) from error
+                    reason = f"cannot be compiled ({refusal_of(error)})"
+                    raise RunItself(reason, remedy=WRITE_INSTEAD) from error
                 if self.calls is not None:
                     refused = was_refused(error)
-                    raise RunItself(f"cannot be compiled ({error})", None if refused else ()) from error
+                    raise RunItself(f"cannot be compiled ({refusal_of(error)})", None if refused else ()) from error
                 if first is None and not was_refused(error):
                     if not self.options.fallback:
                         raise
@@ -219,7 +220,7 @@ class Tracer:
                 plainly, by_twins = (error, first) if self.by_twins else (first, error)
                 failure = plainly if str(plainly) == str(by_twins) else by_twins
             if not self.once and is_to_run_itself(self.fn, failure):
-                raise RunItself(f"cannot be compiled ({failure})", remedy=WRITE_INSTEAD) from failure
+                raise RunItself(f"cannot be compiled ({refusal_of(failure)})", remedy=WRITE_INSTEAD) from failure
             raise failure  # here it keeps its cause, which may have the remedy
 
     def _call_others(self) -> None:
