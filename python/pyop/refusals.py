@@ -81,8 +81,8 @@ def may_run_itself(error: Exception) -> Exception:
 
 
 def runs_itself(error: BaseException) -> bool:
-    """Whether the function itself may do what an error refuses, or what the refusal does that it comes from."""
-    return any(getattr(at, "_pyop_runs_itself", False) for at in _chain(error))
+    """Whether the function itself may do what an error refuses."""
+    return getattr(error, "_pyop_runs_itself", False)
 
 
 @contextmanager

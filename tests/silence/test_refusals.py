@@ -31,7 +31,9 @@ def test_an_error_that_took_the_place_of_a_refusal_is_the_users():
             raise KeyError("mine") from None
 
     with pytest.raises(KeyError, match="mine"):
-        pyop.compile(f)(np.ones(2))
+        pyop.trace(f, "float64[2]")
+    with pytest.warns(pyop.RetraceWarning, match="float"):
+        assert pyop.compile(f)(np.ones(2)) is None  # on arrays nothing is refused
 
 
 def test_the_first_refusal_is_raised_and_notes_do_not_outlive_their_watch():

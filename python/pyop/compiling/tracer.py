@@ -200,11 +200,10 @@ class Tracer:
                 continue
             except Exception as error:
                 if not self.once and not was_refused(error) and is_to_run_itself(self.fn, error):
-                    reason = f"cannot be compiled ({refusal_of(error)})"
-                    raise RunItself(reason, remedy=WRITE_INSTEAD) from error
+                    raise RunItself(f"cannot be compiled ({error})", remedy=WRITE_INSTEAD) from error
                 if self.calls is not None:
                     refused = was_refused(error)
-                    raise RunItself(f"cannot be compiled ({refusal_of(error)})", None if refused else ()) from error
+                    raise RunItself(f"cannot be compiled ({error})", None if refused else ()) from error
                 if first is None and not was_refused(error):
                     if not self.options.fallback:
                         raise
@@ -219,8 +218,9 @@ class Tracer:
                     continue
                 plainly, by_twins = (error, first) if self.by_twins else (first, error)
                 failure = plainly if str(plainly) == str(by_twins) else by_twins
-            if not self.once and is_to_run_itself(self.fn, failure):
-                raise RunItself(f"cannot be compiled ({refusal_of(failure)})", remedy=WRITE_INSTEAD) from failure
+            cause: Any = refusal_of(failure) if self.catches else failure  # which the function may have caught
+            if not self.once and is_to_run_itself(self.fn, cause):
+                raise RunItself(f"cannot be compiled ({cause})", remedy=WRITE_INSTEAD) from failure
             raise failure  # here it keeps its cause, which may have the remedy
 
     def _call_others(self) -> None:
