@@ -125,21 +125,26 @@ bool may_raise_as_read(const Graph& g, const Node& node) {
     if (NodeCall::function_of(call) != getitem_function || node.inputs().empty()) return false;
     std::vector<NodeArgument> given;
     if (!NodeCall(call).bind({"a", "b"}, given) || given[0].input < 0) return false;
+    const auto array = static_cast<size_t>(given[0].input);
+    const bool known = known_shape(g.spec(node.inputs()[array]));
     for (size_t k = 0; k < node.inputs().size(); ++k) {
-        const ValueSpec& place = g.spec(node.inputs()[k]);
-        if (static_cast<int>(k) != given[0].input && place.dtype && PyTypeNum_ISINTEGER(place.descr()->type_num))
-            return true;
+        const Edge place = node.inputs()[k];
+        const ValueSpec& spec = g.spec(place);
+        const bool computed = !known || g.node(place.node).kind() != NodeKind::Constant;
+        if (k != array && computed && spec.dtype && PyTypeNum_ISINTEGER(spec.descr()->type_num)) return true;
     }
-    if (known_shape(g.spec(node.inputs()[static_cast<size_t>(given[0].input)]))) return false;
-    return given[1].input < 0 && given[1].value && !only_cuts(given[1].value);
+    return !known && given[1].input < 0 && given[1].value && !only_cuts(given[1].value);
 }
 
 // Whether the sizes of an axis may be such as do not go together: neither the same one nor 1, as far as is known.
 bool may_differ(int64_t a, int64_t b) { return a != 1 && b != 1 && (a != b || a == kUnknownSize); }
 
-// Whether the arrays that a ufunc is given may have shapes that do not go together.
+// Whether the arrays that a ufunc is given may have shapes that do not go together. Those with core dimensions have
+// rules of their own.
 bool may_not_broadcast(const Graph& g, const Node& node) {
-    if (node.kind() != NodeKind::Py || !is_ufunc(static_cast<const PyNode&>(node).fn())) return false;
+    if (node.kind() != NodeKind::Py) return false;
+    PyObject* const fn = static_cast<const PyNode&>(node).fn();
+    if (!is_ufunc(fn) || reinterpret_cast<PyUFuncObject*>(fn)->core_enabled) return false;
     const auto& inputs = node.inputs();
     for (size_t k = 1; k < inputs.size(); ++k) {
         const ValueSpec& a = g.spec(inputs[k]);

@@ -186,6 +186,14 @@ class Program:
             said.append(warned)
         return Reference(values, said)
 
+    def raises(self) -> bool:
+        """Whether NumPy raises, in a line that the outputs need or in another one."""
+        try:
+            self.reference()
+        except Exception:
+            return True
+        return False
+
     def graph(self, symbolic: bool = False) -> tuple[pyop.Graph, list[Any]]:
         """The graph, without outputs yet, and its Values; sizes get names if it is `symbolic`."""
         made = make(list(self.arrays))

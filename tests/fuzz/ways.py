@@ -112,9 +112,11 @@ class Run:
         folded = self.program.of_constants()
         every = Counter(w for k in lines for w in self.reference.said[k])
         must = {w for k in lines - folded for w in self.reference.said[k]} - set(early)
-        right = must <= set(said) <= set(every) and set(early) <= {w for line in self.reference.said for w in line}
+        # What nobody reads may run, too, where what is made of it may be out of bounds.
+        known = {w for line in self.reference.said for w in line}
+        right = must <= set(said) <= known and set(early) <= known
         if exact and not early:
-            right = Counter(said) == every
+            right = every <= Counter(said) <= Counter(w for line in self.reference.said for w in line)
         if not right:
             raise Difference(
                 self.way, f"warns {when} {_text(said)}, early {_text(early)}, but NumPy {_text(every.elements())}"
@@ -204,13 +206,19 @@ def check_symbolic(program: Program, reference: Reference, r: random.Random, way
         there = other.reference(strict=False)
     except Exception:
         there = None
+    raises = there is not None and other.raises()
     steps = [(program, reference), (other, there), (program, reference)]
     for this, expected in steps if there and sum(a.size for a in there.values) < 200_000 else steps[:1]:
         inputs = this.inputs(make(list(this.arrays)))
         run.want = [expected.values[k] for k in program.outputs]
         run.program, run.reference = this, expected
         when = f"at the inputs' shapes {[x.shape for x in inputs]}"
-        got, said = run.call(lambda inputs=inputs: plan(*inputs))
+        try:
+            got, said = run.call(lambda inputs=inputs: plan(*inputs))
+        except Difference:
+            if this is other and raises:
+                continue  # sizes that nobody knew when the plan was made do not fit in a line that nobody reads
+            raise
         run.compare(got, when)
         run.compare_warnings(said, early, when, exact=False, lines=live)
 
@@ -231,7 +239,12 @@ def check_relaid(run: Run, r: random.Random, **options: Any) -> None:
             continue
         run.want = [reference.values[k] for k in this.outputs]
         inputs = this.inputs(make(list(this.arrays)))
-        got, _ = run.call(lambda inputs=inputs: plan(*inputs))
+        try:
+            got, _ = run.call(lambda inputs=inputs: plan(*inputs))
+        except Difference:
+            if this.raises():
+                continue  # places that are out of bounds for these numbers, in a line that nobody reads
+            raise
         run.compare(got, f"for arrays that lie as {[a.layout for a in this.arrays]}")
         for result, before in kept:
             if result.tobytes() != before:
