@@ -146,6 +146,11 @@ def test_a_copy_onto_itself_is_nothing():
     with pytest.raises(TypeError, match="argument 1 must be"):
         pyop.compile(lambda x: np.copyto(x[0, 0], x[0, 0]))(x)
 
+    one = np.array(1.0)
+    one.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        pyop.compile(lambda x: np.copyto(x, x))(one)
+
     def of_a_scalar(x):
         part = x[0, 0]
         np.copyto(part, part)

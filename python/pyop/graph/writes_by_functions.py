@@ -234,8 +234,9 @@ def write_by(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             f"{name} at {Value._here()} writes Values into a plain array, which has no place for what is known only "
             "when the graph runs: make it of a symbolic array, a = np.zeros_like(x, shape=...)"
         )
-    if function is np.copyto and len(args) == 2 and args[1] is args[0] and args[0]._is_scalar is False:
-        return  # NumPy looks no further, not even whether it may write
+    same = function is np.copyto and len(args) == 2 and args[1] is args[0]
+    if same and args[0]._is_scalar is False and args[0].ndim != 0:
+        return  # NumPy looks no further, not even whether it may write; at one number it does
     if function is np.copyto and len(args) == 2 and not kwargs.keys() - {"casting"}:
         _check_target(args[0], f"{name}(x, ...)")
         rehearse(function, args, kwargs)
