@@ -104,3 +104,19 @@ def test_what_comes_of_a_caught_refusal_is_not_the_functions():
     with pytest.warns(pyop.RetraceWarning, match="float"):
         compiled(x, x)
     assert np.array_equal(compiled(x, x), f(x, x))
+
+
+def test_a_write_out_of_bounds_asks_first_whether_it_may():
+    def f(x):
+        try:
+            x[7] = 1.0
+        except LookupError:
+            return x * 0
+        return x
+
+    compiled, x, fixed = pyop.compile(f), np.ones(3), np.ones(3)
+    fixed.flags.writeable = False
+    assert np.array_equal(compiled(x), f(x))
+    with pytest.raises(ValueError, match="read-only"):
+        compiled(fixed)
+    assert np.array_equal(compiled(x), f(x))

@@ -20,9 +20,10 @@ from ..declare.rebuild import walk
 from ..functions.indexing import spec as indexing
 from ..gradients.shown import shown, store_shown
 from ..gradients.store import Views, einsum_of, seen, store
-from ..refusals import refusal
+from ..refusals import refusal, was_refused
 from .array_protocol import to_specs
 from .counter import has_counters, is_counter, with_sizes
+from .deciding import RunItself
 from .forms import is_scalar
 from .known import key_of_numbers
 from .node_call import call_of
@@ -61,10 +62,16 @@ def setitem(self: Any, key: Any, value: Any) -> None:
 
 def assign(self: Any, key: Any, value: Any) -> None:
     """As `setitem`, whoever asks for it."""
-    if has_counters(key):
-        with_sizes(partial(_set, self, value), key)
-    else:
-        _set(self, value, key)
+    try:
+        if has_counters(key):
+            with_sizes(partial(_set, self, value), key)
+        else:
+            _set(self, value, key)
+    except (IndexError, TypeError, ValueError) as error:
+        # NumPy asks first whether an argument may be written at all, which only a call knows.
+        if self.graph._deciding is None or self._root().node.kind != "input" or was_refused(error):
+            raise
+        raise RunItself(f"raised {type(error).__name__} in a write into an argument", ()) from error
 
 
 def _set_element(self: Any, key: Any, value: Any) -> bool:
