@@ -92,6 +92,8 @@ class Rolled(Carried):
             return self._next()
         if self.frame is not sys._getframe(1) or self.frame.f_lasti != self.site.header:
             return self._unrolled()
+        if self.around is not None and not self.around.are_the_same:
+            return self._unrolled()
         now = self._now()
         if self.recording is not None:
             if self.tuples.split(now) is None:
@@ -116,7 +118,7 @@ class Rolled(Carried):
         site = self.code.among(self.around.places, self.tuples.names)
         marked = any(type(mark) is Flagged for mark in self.graph._unrolled)  # a loop around it hands it on
         self.flags = Flags(sorted(site.inner), now, self.graph._weak, marked)
-        self.site = self.code.among(self.around.places, self.tuples.names, self.flags.names)
+        self.site = site.among((), self.flags.names)
         self.head = now
         self.once = self.bounds.known is not None
         self.units, self.affine, self.ints, self.passes, self.bound_at_times = [], {}, set(), 0, set()
@@ -263,8 +265,6 @@ class Rolled(Carried):
         assert self.recording is not None
         Value._log_writes(None)
         way = self.way
-        if not self.around.are_the_same:
-            self._give_up()
         try:
             if self.mark is not None:
                 self._ended(way, now)

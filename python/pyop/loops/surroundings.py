@@ -207,7 +207,10 @@ class Surroundings:
             return False  # it may ask for the class, or for all attributes
         self._names.update(code.co_names)
         read = [_global(fn.__globals__, op.argval) for op in ops if op.opname == "LOAD_GLOBAL"]
-        read += [cell.cell_contents for cell in fn.__closure__ or ()]
+        try:
+            read += [cell.cell_contents for cell in fn.__closure__ or ()]
+        except ValueError:
+            return False  # a variable that is not bound yet
         read += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
         writes = any(op.opname in _WRITES for op in ops)
         return all(self._add(x) for x in read if writes or type(x) is not np.ndarray)
