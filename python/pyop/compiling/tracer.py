@@ -430,7 +430,8 @@ class Tracer:
                 raise
             finally:
                 graph._deciding = None
-        self.alert = self.alert or (error_checks.OTHER_STATE if graph._crossed() else 2 if graph._overflows else 0)
+        if not self.alert and (graph._crossed() or graph._overflows):
+            self.alert = error_checks.OTHER_STATE if graph._crossed() else error_checks.ERRORS_RAISE
         if decisions.reason is not None:  # the function has caught it
             raise decisions.reason
         if len(graph) >= MOST_NODES:

@@ -9,7 +9,8 @@ carry a flag, too, that says whether it still is what it was: that decides what 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +31,11 @@ _STORED = {"f": "dDgG", "i": "lqdD", "c": "DG"}
 _Key = tuple[int, int]
 
 
-class Flagged(NamedTuple):
+@dataclass(frozen=True)
+class Flagged:
     """A loop says of what it carries whether it still is a Python number."""
 
     loop: Any
-    what: str = "flags"  # it is another tuple than that of a loop that is peeled
 
 
 def key_of(value: Value) -> _Key:

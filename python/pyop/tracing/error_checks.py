@@ -16,7 +16,14 @@ from ..refusals import may_run_itself
 from .code import codes, facts, has_instruction
 from .functions import functions_of
 
-__all__ = ["OTHER_STATE", "catches_exceptions", "refuse_error_handling", "sets_error_state", "watch_error_state"]
+__all__ = [
+    "ERRORS_RAISE",
+    "OTHER_STATE",
+    "catches_exceptions",
+    "refuse_error_handling",
+    "sets_error_state",
+    "watch_error_state",
+]
 
 
 def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionType] | None = None) -> None:
@@ -61,6 +68,9 @@ def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
     return any(has_instruction(part, "PUSH_EXC_INFO") for f in functions for part in codes(f.__code__))
 
 
+ERRORS_RAISE = 2
+"""As `sets_error_state` says, of a function whose plan is left where it has floating-point errors."""
+
 OTHER_STATE = 6
 """As `sets_error_state` says, of a function that has set NumPy's state of errors while it was traced."""
 
@@ -91,9 +101,9 @@ def sets_error_state(functions: Iterable[FunctionType]) -> int:
     for function in functions:
         known = facts(function.__code__)
         if "errstate" in known.names:
-            found |= OTHER_STATE if known.texts & {"all", "under"} else 2
+            found |= OTHER_STATE if known.texts & {"all", "under"} else ERRORS_RAISE
         elif "catch_warnings" in known.names:
-            found |= 2
+            found |= ERRORS_RAISE
     return found
 
 
