@@ -30,7 +30,9 @@ const char* why_not(const Program& p, size_t k, PyObject* const* values, PyObjec
     PyArrayObject* a = as_array(feeds[k]);
     if (PYOP_UNLIKELY(!PyArray_ISBEHAVED(a))) return PyArray_ISWRITEABLE(a) ? "is not aligned" : "is read-only";
     // A copy of it would lie otherwise: what is summed up then is so in another order.
-    if (PYOP_UNLIKELY(!PyArray_ISONESEGMENT(a))) return "is not contiguous";
+    // One element is contiguous whatever its stride is; NumPy's loops look at that, and round by another order.
+    const bool strided = PyArray_NDIM(a) == 1 && PyArray_DIM(a, 0) == 1 && PyArray_STRIDE(a, 0) != PyArray_ITEMSIZE(a);
+    if (PYOP_UNLIKELY(strided || !PyArray_ISONESEGMENT(a))) return "is not contiguous";
     for (size_t j = 0; j < p.feeds.size(); ++j)
         if (j != k && overlap(a, as_array(feeds[j]))) return "shares memory with another argument";
     return nullptr;

@@ -298,3 +298,17 @@ def test_windows_of_one_array(starts, steps, size, locked):
 
 
 COMPILED = pyop.compile(program)
+
+
+def test_one_element_with_a_stride():
+    # NumPy's loop of complex products has fused ones for elements that lie side by side, and goes by the stride.
+    def f(x, y, out):
+        np.multiply(x, y, out=out)
+
+    compiled = pyop.compile(f)
+    for seed in range(200):
+        x, y = array("c16[1]", seed), array("c16[1]", seed + 1)
+        wanted, got = x.copy()[::-1], x.copy()[::-1]
+        f(x, y, wanted)
+        compiled(x, y, got)
+        assert got.tobytes() == wanted.tobytes()
