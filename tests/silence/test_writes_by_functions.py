@@ -147,6 +147,11 @@ def of_numbers_that_are_none(x):
     return y
 
 
+def numbers_that_cannot_be_none(x):
+    y = np.broadcast_to(x > 0, (2, *x.shape))
+    return np.nan_to_num(y, copy=False) * 1.0
+
+
 def bytes_swapped(x):
     y = x * 1
     z = y.byteswap(True)
@@ -166,7 +171,7 @@ def converted(x):
     return y
 
 
-@pytest.mark.parametrize("f", [of_numbers_that_are_none, bytes_swapped, converted])
+@pytest.mark.parametrize("f", [of_numbers_that_are_none, numbers_that_cannot_be_none, bytes_swapped, converted])
 def test_other_writes(f):
     check(f, layouts=("rows", "columns", "float32"))
 

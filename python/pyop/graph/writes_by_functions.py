@@ -289,8 +289,9 @@ def byteswap(self: Any) -> Any:
 
 
 def nan_to_num(self: Any, options: dict[str, Any]) -> Any:
-    """``np.nan_to_num(x, copy=False)``."""
-    perform(np.nan_to_num, (self, False), options, ((0,),), "np.nan_to_num(x, copy=False)")
+    """``np.nan_to_num(x, copy=False)``, which leaves integers alone, also those that cannot be written."""
+    if self.dtype.kind in "fc":
+        perform(np.nan_to_num, (self, False), options, ((0,),), "np.nan_to_num(x, copy=False)")
     return self[()] if self.ndim == 0 else self
 
 
