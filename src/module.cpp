@@ -44,9 +44,10 @@ constexpr char NOT_HERE[] =
 bool in_main_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
 
 // Whether only one thread at a time runs Python. A free-threaded build turns the GIL on for the import of a module that
-// does not say it can do without it, which none of ours does, and leaves it on; unless the user has forbidden that.
+// does not say it can do without it, which none of ours does, and leaves it on; unless the user has forbidden that. A
+// build of PYOP_WITHOUT_GIL, for the storms of tests/storms, comes without asking.
 bool gil_is_on() {
-#ifdef Py_GIL_DISABLED
+#if defined(Py_GIL_DISABLED) && !PYOP_WITHOUT_GIL
     PyObject* asked = PySys_GetObject("_is_gil_enabled");  // borrowed
     const pyop::Ref on = pyop::Ref::steal(asked ? PyObject_CallNoArgs(asked) : nullptr);
     PyErr_Clear();

@@ -1,0 +1,19 @@
+"""Each storm, briefly, as it is with the GIL on."""
+
+import pytest
+
+from .__main__ import ends
+from .storms import STORMS
+
+
+@pytest.mark.parametrize("name", STORMS)
+def test_what_threads_share_is_right(name):
+    well, said = ends(name, 0.5)
+    assert well, said
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", STORMS)
+def test_a_minute_of_it(name):
+    well, said = ends(name, 60)
+    assert well, said
