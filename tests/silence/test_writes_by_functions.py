@@ -211,15 +211,49 @@ def test_what_numpy_refuses_can_be_caught(write, error):
     check(f, layouts=("rows",), named="")
 
 
-def test_a_read_only_view_that_numpy_writes_all_the_same():
+def added_at(x, y):
+    with contextlib.suppress(ValueError):
+        np.add.at(np.diagonal(y), [0], 1.0)
+
+
+def rounded(x, y):
+    z = np.diagonal(y.astype(int))
+    np.round(z, 1, out=z)
+
+
+def nothing_copied(x, y):
+    z = np.diagonal(y[:, :0])
+    np.copyto(z, z[:0], where=z > 0)
+
+
+def tried(x, y):
+    try:
+        np.diagonal(y)[:] = x.sum(axis=1)[:9]
+    except ValueError:
+        y += 1
+
+
+def copied(x, y):
+    np.copyto(np.diagonal(y), 1.0)
+
+
+@pytest.mark.parametrize("write", [added_at, rounded, nothing_copied, tried, copied], ids=lambda f: f.__name__)
+def test_a_read_only_view_is_what_it_is_to_numpy(write):
     def f(x):
         y = x * 1
-        with contextlib.suppress(ValueError):
-            np.add.at(np.diagonal(y), [0], 1.0)
+        write(x, y)
         return y
 
-    with pytest.warns(pyop.RetraceWarning, match="read-only, which NumPy does not look at here: write into"):
-        np.testing.assert_array_equal(pyop.compile(f)(MATRIX), f(MATRIX))
+    outcomes = []
+    for function in (f, pyop.compile(f)):
+        try:
+            outcomes.append(function(MATRIX).tobytes())
+        except ValueError as error:
+            outcomes.append(type(error))
+    assert outcomes[0] == outcomes[1]
+    if write in (added_at, rounded, copied):
+        with pytest.raises((TypeError, ValueError), match="read-only"):
+            pyop.trace(f, pyop.Spec(MATRIX.dtype, MATRIX.shape))
 
 
 @pytest.mark.parametrize(
