@@ -1,0 +1,1 @@
+"""Other libraries with pyop's functions in their hands."""
