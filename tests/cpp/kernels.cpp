@@ -151,10 +151,12 @@ PYOP_TEST(kernels_keep_flags) {
     char* data[] = {reinterpret_cast<char*>(x), reinterpret_cast<char*>(y), reinterpret_cast<char*>(written)};
     for (const KernelLevel* level : kernel_levels()) {
         for (const Operation op : {Operation::Less, Operation::Maximum, Operation::Add}) {
+            const auto kernel = level->find_kernel(op, Element::F64);
+            if (!kernel) continue;  // other processors than x86 have fewer
             for (const int up : {0, FE_INVALID, FE_DIVBYZERO}) {
                 std::feclearexcept(FE_ALL_EXCEPT);
                 if (up) std::feraiseexcept(up);
-                level->find_kernel(op, Element::F64)(data, 7);
+                kernel(data, 7);
                 EXPECT_EQ(std::fetestexcept(kFlags), up);
             }
         }
