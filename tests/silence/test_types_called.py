@@ -158,3 +158,12 @@ def test_a_scalar_that_is_returned_twice_is_two_arrays():
         b = b[0] if isinstance(b, list) else b
         assert not np.shares_memory(a, b)
         assert a == b
+
+
+def test_they_are_known_however_often_the_code_has_run():
+    # CPython puts quicker instructions in place of those that have run some times.
+    def f(x):
+        return np.float64(x) + 1
+
+    for _ in range(40):
+        assert pyop.compile(f)(np.arange(3)).tolist() == [1, 2, 3]

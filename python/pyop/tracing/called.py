@@ -30,7 +30,8 @@ def is_called(code: CodeType, at: int) -> bool:
     [True, False]
     """
     ops = [op for op in dis.get_instructions(code) if op.opname not in _NO_MATTER]
-    here = next((k for k, op in enumerate(ops) if op.offset == at), None)
+    # 3.12 calls a `__getattribute__` of Python's from behind the instruction, in its cache, once it has done so often.
+    here = max((k for k, op in enumerate(ops) if op.offset <= at), default=None)
     if here is None:
         return False
     name, arg = ops[here].opname, ops[here].arg or 0
