@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import warnings
+
+import pyop
 
 from .storms import STORMS, blow
 
@@ -34,6 +37,7 @@ def main() -> int:
     parser.add_argument("--here", action="store_true", help="run the storm of that name in this process")
     asked = parser.parse_args()
     if asked.here:
+        warnings.simplefilter("ignore", pyop.RetraceWarning)  # a cache that is cleared again and again earns it
         print(blow(asked.word[0], asked.seconds))
         return 0
     gil = "on" if getattr(sys, "_is_gil_enabled", lambda: True)() else "off"
