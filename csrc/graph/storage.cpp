@@ -338,7 +338,7 @@ int check_writable(PyObject* object, const char* operation) {
     if (value->flags & kReadOnly && !is_certain(value->view))
         return writes_unknown(value, operation, "which may be a copy, or a view of what cannot be written");
     if (value->flags & kReadOnly) {
-        Ref::steal(PyObject_CallOneArg(up_calls.read_only_written, value->graph));
+        PyErr_SetString(PyExc_ValueError, "output array is read-only");
         return -1;
     }
     if (value->flags & kFixed)

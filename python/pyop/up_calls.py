@@ -16,7 +16,7 @@ from .declare.dim import Dim
 from .declare.rebuild import CallOnTrees, getitem_with_bounds
 from .declare.spec import Spec
 from .graph.array_protocol import array_function, array_ufunc
-from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, read_only_written, value_decided
+from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
 from .graph.powers import power_of
 from .graph.symbolic_number import Number, OnNumbers
 from .graph.value_methods import getitem
@@ -81,7 +81,6 @@ CALLS: dict[str, object] = {
     "taken": Taken,
     "path_left": PathLeft,
     "run_itself": RunItself,
-    "read_only_written": read_only_written,
     "quiet_begin": quiet_begin,
     "quiet_end": quiet_end,
     **{

@@ -32,7 +32,6 @@ __all__ = [
     "guard_lines",
     "quiet_begin",
     "quiet_end",
-    "read_only_written",
     "size_of",
     "value_decided",
 ]
@@ -265,17 +264,6 @@ class Decisions:
         """End the trace."""
         self.reason = RunItself(f"{why} (at {_core.origin_here()})", leaf)
         raise self.reason
-
-
-def read_only_written(graph: Any) -> None:
-    """Raise, of a write into a Value of the graph that is read-only.
-
-    Not all of NumPy's functions look at that, not first, and not where there is nothing to write.
-    """
-    error = ValueError("output array is read-only")
-    if graph._deciding is None:
-        raise error
-    raise RunItself("writes into an array that is read-only", ()) from error
 
 
 def value_decided(value: Value, asked: str) -> Any:

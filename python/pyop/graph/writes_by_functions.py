@@ -18,6 +18,7 @@ from ..functions import ufuncs
 from ..gradients.performed import argument_at, attempted, performed, put_argument, set_flat
 from ..refusals import refusal
 from .array_protocol import position_of_out, to_specs
+from .deciding import RunItself
 from .rehearsal import rehearse
 from .sizes import apply
 from .symbolic_number import is_number, specialise
@@ -41,6 +42,8 @@ _ROUNDED_ALIKE = frozenset(
 )
 # These have written a part when they raise.
 _IN_PART = frozenset((np.put, np.ndarray.put, set_flat))
+# These look whether they may write only after they have seen that there is something to do, or never.
+_LOOK_LATE = frozenset((np.copyto, np.round, np.around, np.ndarray.round, np.concatenate, np.stack))
 
 
 def perform(
@@ -76,7 +79,7 @@ def perform(
             perform(attempted, (args[0], function, *args[1:], *kwargs.values()), {}, written, operation)
         raise
     for target in targets:
-        target._check_writable(operation)
+        _check_writable(target, function, operation)
     owners: list[Any] = []
     for target in targets:
         if not any(_same_memory(target, owner) for owner in owners):
@@ -108,6 +111,15 @@ def _check_target(target: Any, operation: str) -> None:
         raise refuse_write(f"`{operation}`", f"dtype and dimensions of what is written must be known; {_REMEDY}")
     if target.dtype.kind not in _KINDS:
         raise refuse_write(f"`{operation}`", f"it is of the dtype {target.dtype}, and only numbers are; {_REMEDY}")
+
+
+def _check_writable(target: Any, function: Callable[..., Any], operation: str) -> None:
+    try:
+        target._check_writable(operation)
+    except ValueError as error:
+        if function not in _LOOK_LATE or target.graph._deciding is None:
+            raise
+        raise RunItself(f"{operation} of an array that is read-only", ()) from error
 
 
 def _check_arguments(arguments: Any, operation: str) -> None:
@@ -240,6 +252,7 @@ def write_by(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     if function is np.copyto and len(args) == 2 and not kwargs.keys() - {"casting"}:
         _check_target(args[0], f"{name}(x, ...)")
         rehearse(function, args, kwargs)
+        _check_writable(args[0], function, f"{name}(x, ...)")
         _assign(args[0], args[1], f"{name}(x, ...)")
     else:
         perform(function, args, kwargs, ((0,),), f"{name}(x, ...)")
