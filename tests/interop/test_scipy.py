@@ -164,10 +164,55 @@ def test_fewer_values_than_variables():
     assert optimize.least_squares(fun, X, jac=fun.jac).cost < 1e-8
 
 
+def test_variables_are_what_scipy_makes_of_them():
+    fun = objective(lambda x: np.sum(x**2))
+    for x in ([1, 2], (1.0, 2.0), np.array([1, 2]), np.array([1.0, 2.0])):
+        value, gradient = fun(x)
+        assert value == 5.0
+        assert gradient.tolist() == fun.gradient(x).tolist() == [2, 4]
+        assert fun.hessp(x, [1, 0]).tolist() == [2, 0]
+    assert residuals(lambda x: x * 3).jac([1, 2]).tolist() == [[3, 0], [0, 3]]
+    assert residuals(lambda x: x * 3).jac(2).tolist() == [[3]]
+    with pytest.raises(TypeError, match=r"variables of <lambda> are numbers of shape \(n,\), got float64\[2, 2\]"):
+        fun(np.ones((2, 2)))
+
+
+def test_an_objective_of_one_element():
+    # SciPy takes it for the number in it.
+    assert optimize.minimize(objective(lambda x: (x - 2) ** 2), [3.0], jac=True).x.tolist() == [2]
+    assert objective(lambda x: [x[0] * 3])([2.0]) == (6.0, [3.0])
+
+
+def test_complex_differential_equations():
+    fun = rhs(lambda t, y: 1j * y**2)
+    np.testing.assert_allclose(fun.jac(0.0, np.array([1 + 1j, 2.0])), np.diag([-2 + 2j, 4j]))
+
+
+def test_a_number_beside_what_varies():
+    fun = rhs(lambda t, y: [t, 1, y[0] * y[2]])
+    assert fun(0.5, np.array([1.0, 2.0, 3.0])).tolist() == [0.5, 1, 3]
+    assert fun.jac(0.5, np.array([1.0, 2.0, 3.0])).tolist() == [[0, 0, 0], [0, 0, 0], [3, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (lambda x: {"a": x}, "a dict"),
+        (lambda x: None, "a NoneType"),
+        (lambda x: [x, x[0]], "a list"),
+        (lambda x: "text", "a str"),
+    ],
+)
+def test_what_is_no_number_is_named(f, said):
+    for made in (objective(f), objective(f).value, residuals(f), residuals(f).jac, residuals(f).both):
+        with pytest.raises(TypeError, match=f"<lambda> returned {said}: SciPy takes numbers"):
+            made(X)
+
+
 def test_errors_say_what_came():
-    with pytest.raises(TypeError, match="shape \\(3, 1\\): SciPy takes one axis"):
+    with pytest.raises(TypeError, match=r"returned float64\[3, 1\]: SciPy takes numbers of shape \(m,\)"):
         residuals(lambda x: x[:, None])(X)
-    with pytest.raises(TypeError, match="returns one real number"):
+    with pytest.raises(TypeError, match=r"returned float64\[3\]: SciPy minimises one real number"):
         objective(lambda x: x * 2)(X)
     with pytest.raises(TypeError, match="Objective is made of a function, got ndarray"):
         objective(X)
@@ -175,6 +220,17 @@ def test_errors_say_what_came():
         residuals(lambda x: 1 // 0)(X)
     with pytest.raises(pyop.NoRule):
         objective(lambda x: np.sum(np.i0(x)))(X)
+
+
+def test_errors_name_the_line_of_the_function():
+    state = {"calls": 0}
+
+    def counted(x):
+        state["calls"] += 1
+        return x * state["calls"]
+
+    with pytest.raises(TypeError, match=r"counted \(.*test_scipy.py:"):
+        residuals(counted)(X)
 
 
 def test_they_travel():

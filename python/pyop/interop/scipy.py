@@ -20,9 +20,9 @@ The solvers' own arguments go on as they are: ``args=`` of `minimize`, `root`, `
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import wraps
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,137 +33,145 @@ from ..transforms.transforms import grad, hessian, hvp, jacobian, value_and_grad
 
 __all__ = ["Objective", "Residuals", "RightHandSide", "objective", "residuals", "rhs"]
 
+_Function = Callable[..., Any]
+
 
 class _Differentiated:
-    """A function, and what `pyop.compile` is to make of it."""
+    """A function, and what is derived from it: each compiled when it is first called."""
 
-    def __init__(self, f: Callable[..., Any], options: dict[str, Any]) -> None:
+    _place: ClassVar[int] = 0  # of the argument that it is differentiated by
+
+    def __init__(self, f: _Function, options: dict[str, Any]) -> None:
         if not callable(f):
             raise TypeError(f"{type(self).__name__} is made of a function, got {type(f).__name__}")
         self._f = f
         self._options = options
-        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-            if hasattr(f, name):
-                setattr(self, name, getattr(f, name))
+        self._compiled: dict[Any, _Function] = {}
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
+        self.__doc__ = f.__doc__
+
+        @wraps(f, updated=())
+        def returning(*args: Any, **kwargs: Any) -> Any:
+            return self._result(twinned(f)(*args, **kwargs), self.__name__)
+
+        self._returning = returning
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._f, self._options)  # compiled anew where it arrives
 
-    def _placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments in the places that they have in the function: only there an array is one to `pyop.compile`."""
-        if not kwargs:
-            return args, kwargs
-        bound = signature(self._f).bind(*args, **kwargs)
-        return bound.args, bound.kwargs
-
-    def _compiled(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        compiled: Callable[..., Any] = front.compile(f, **self._options)
-        return compiled
-
     def __repr__(self) -> str:
-        return f"<pyop.interop.scipy.{type(self).__name__} of {getattr(self, '__name__', self._f)!r}>"
+        return f"<pyop.interop.scipy.{type(self).__name__} of {self.__name__!r}>"
+
+    @staticmethod
+    def _result(values: Any, name: str) -> Any:
+        """What the function has returned, in the form that SciPy takes."""
+        raise NotImplementedError
+
+    def _call(self, key: Any, derive: Callable[[_Function], _Function], args: tuple[Any, ...], kwargs: Any) -> Any:
+        if key not in self._compiled:
+            self._compiled[key] = front.compile(derive(self._returning), **self._options)
+        return self._compiled[key](*args, **kwargs)
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments as SciPy would hand them over: variables as an array, keywords in their places, where an array is
+        one to `pyop.compile`.
+        """
+        if kwargs:
+            bound = signature(self._f).bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
+        x = args[self._place]
+        if type(x) is not np.ndarray or x.ndim != 1 or x.dtype.kind not in "fc":
+            x = np.atleast_1d(x)
+            x = x.astype(np.float64) if x.dtype.kind in "biu" else x
+            if x.ndim != 1 or x.dtype.kind not in "fc":
+                raise TypeError(
+                    f"the variables of {self.__name__} are numbers of shape (n,), got {x.dtype}{[*x.shape]}"
+                )
+            args = (*args[: self._place], x, *args[self._place + 1 :])
+        return args, kwargs
 
 
 class Objective(_Differentiated):
-    """What `objective` makes. Its methods take what the function takes, and are compiled when they are first called."""
+    """What `objective` makes. Its methods take what the function takes."""
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> tuple[float, Any]:
         """Value and gradient, of one forward pass: for ``jac=True``."""
-        args, kwargs = self._placed((x, *args), kwargs)
-        value, gradient = self._both(*args, **kwargs)
+        value, gradient = self._call("both", value_and_grad, *self._arguments((x, *args), kwargs))
         return float(value), gradient
 
-    @cached_property
-    def _both(self) -> Callable[..., Any]:
-        return self._compiled(value_and_grad(self._f))
+    def value(self, x: Any, *args: Any, **kwargs: Any) -> float:
+        """Return what the function returns, without a gradient."""
+        return float(self._call("value", lambda f: f, *self._arguments((x, *args), kwargs)))
 
-    @cached_property
-    def value(self) -> Callable[..., Any]:
-        """``value(x, *args)``: what the function returns."""
-        return self._compiled(self._f)
+    def gradient(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the gradient, of shape ``(n,)``: for ``jac=``."""
+        return self._call("gradient", grad, *self._arguments((x, *args), kwargs))
 
-    @cached_property
-    def gradient(self) -> Callable[..., Any]:
-        """``gradient(x, *args)``, of shape ``(n,)``: for ``jac=``."""
-        return self._compiled(grad(self._f))
+    def hessian(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the Hessian, of shape ``(n, n)``: for ``hess=``."""
+        return self._call("hessian", hessian, *self._arguments((x, *args), kwargs))
 
-    @cached_property
-    def hessian(self) -> Callable[..., Any]:
-        """``hessian(x, *args)``, of shape ``(n, n)``: for ``hess=``."""
-        return self._compiled(hessian(self._f))
+    def hessp(self, x: Any, p: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the Hessian times a vector, of shape ``(n,)``, without the Hessian: for ``hessp=``."""
 
-    @cached_property
-    def hessp(self) -> Callable[..., Any]:
-        """``hessp(x, p, *args)``, of shape ``(n,)``: the Hessian times a vector, without it, for ``hessp=``."""
+        def product(f: _Function) -> _Function:
+            return lambda p, x, *rest, **options: hvp(lambda y: f(y, *rest, **options), (x,), (p,))
 
-        f = self._f
+        args, kwargs = self._arguments((x, *args), kwargs)
+        return self._call("hessp", product, (np.asarray(p, args[0].dtype), *args), kwargs)
 
-        def product(x: Any, p: Any, *args: Any) -> Any:
-            return hvp(lambda y: twinned(f)(y, *args), (x,), (p,))
-
-        return self._compiled(product)
+    @staticmethod
+    def _result(values: Any, name: str) -> Any:
+        value = _array(values, name)
+        if value.dtype.kind not in "biuf" or value.size != 1:
+            raise TypeError(f"{name} returned {value.dtype}{[*value.shape]}: SciPy minimises one real number")
+        return value.reshape(())
 
 
 class Residuals(_Differentiated):
-    """What `residuals` makes. Its methods take what the function takes, and are compiled when they are first called."""
+    """What `residuals` makes. Its methods take what the function takes."""
 
-    _place = 0  # of what it is differentiated by
     _fewer_variables: bool | None = None  # than values; known from the first call on
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns, as an array."""
-        args, kwargs = self._placed((x, *args), kwargs)
-        return self._values(*args, **kwargs)
+        """Return what the function returns, as an array of shape ``(m,)``."""
+        return self._call("values", lambda f: f, *self._arguments((x, *args), kwargs))
 
     def jac(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the Jacobian, of shape ``(m, n)``: for ``jac=``."""
-        return self._by_size(self._jacobians, *self._placed((x, *args), kwargs))
+        return self._by_size("jac", lambda f, derivatives: derivatives, *self._arguments((x, *args), kwargs))
 
     def both(self, x: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return values and Jacobian, of one forward pass: for ``jac=True`` of `root`."""
-        values, derivatives = self._by_size(self._pairs, *self._placed((x, *args), kwargs))
+
+        def pair(f: _Function, derivatives: _Function) -> _Function:
+            return wraps(f)(lambda *args, **kwargs: (f(*args, **kwargs), derivatives(*args, **kwargs)))  # merged
+
+        values, derivatives = self._by_size("both", pair, *self._arguments((x, *args), kwargs))
         return values, derivatives
 
-    def _by_size(self, ways: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _by_size(
+        self, key: str, derive: Callable[[_Function, _Function], _Function], args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
         # A pass for each variable or for each value, whichever are fewer; rules may be missing for one of both.
         if self._fewer_variables is None:
-            self._fewer_variables = np.size(args[self._place]) <= np.size(self._values(*args, **kwargs))
-        modes = ("forward", "reverse") if self._fewer_variables else ("reverse", "forward")
+            self._fewer_variables = args[self._place].size <= self._call("values", lambda f: f, args, kwargs).size
+
+        def by(mode: Any) -> Any:
+            return self._call((key, mode), lambda f: derive(f, jacobian(f, self._place, mode=mode)), args, kwargs)
+
         try:
-            return ways[modes[0]](*args, **kwargs)
+            return by("forward" if self._fewer_variables else "reverse")
         except NoRule:
-            self._fewer_variables = modes[1] == "forward"
-            return ways[modes[1]](*args, **kwargs)
+            self._fewer_variables = not self._fewer_variables
+            return by("forward" if self._fewer_variables else "reverse")
 
-    @cached_property
-    def _array(self) -> Callable[..., Any]:
-        f, name = self._f, getattr(self, "__name__", "the function")
-
-        def array(*args: Any, **kwargs: Any) -> Any:
-            values = twinned(f)(*args, **kwargs)
-            values = np.stack(values) if isinstance(values, list | tuple) else np.atleast_1d(values)
-            if values.ndim > 1:
-                raise TypeError(f"{name} returned values of shape {values.shape}: SciPy takes one axis of them, (m,)")
-            return values
-
-        array.__name__ = name
-        return array
-
-    @cached_property
-    def _values(self) -> Callable[..., Any]:
-        return self._compiled(self._array)
-
-    @cached_property
-    def _jacobians(self) -> dict[str, Callable[..., Any]]:
-        return {mode: self._compiled(jacobian(self._array, self._place, mode=mode)) for mode in ("forward", "reverse")}
-
-    @cached_property
-    def _pairs(self) -> dict[str, Callable[..., Any]]:
-        def pair(mode: Any) -> Callable[..., Any]:
-            f, derivatives = self._array, jacobian(self._array, self._place, mode=mode)
-            return lambda *args, **kwargs: (f(*args, **kwargs), derivatives(*args, **kwargs))  # equal nodes become one
-
-        return {mode: self._compiled(pair(mode)) for mode in ("forward", "reverse")}
+    @staticmethod
+    def _result(values: Any, name: str) -> Any:
+        found = _array(values, name)
+        if found.ndim != 1:
+            raise TypeError(f"{name} returned {found.dtype}{[*found.shape]}: SciPy takes numbers of shape (m,)")
+        return found
 
 
 class RightHandSide(Residuals):
@@ -171,6 +179,16 @@ class RightHandSide(Residuals):
 
     _place = 1
     _fewer_variables = True  # as many of one as of the other
+
+
+def _array(values: Any, name: str) -> Any:
+    """What a function has returned, as an array of one axis or more."""
+    if isinstance(values, list | tuple) and values and all(np.shape(x) == () for x in values):
+        values = np.stack(values)
+    found = np.atleast_1d(values) if hasattr(values, "shape") or np.isscalar(values) else None
+    if found is None or found.dtype.kind not in "biufc":
+        raise TypeError(f"{name} returned a {type(values).__name__}: SciPy takes numbers, an array or a list of them")
+    return found
 
 
 def objective(f: Callable[..., Any], **options: Any) -> Objective:
