@@ -5,7 +5,7 @@ include(CheckCXXCompilerFlag)
 function(pyop_kernels target folder)
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno"
-                                                    SKIP_PRECOMPILE_HEADERS ON)
+                                                    SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   set_property(SOURCE "${folder}/rounding.cpp" "${folder}/fast.cpp" APPEND PROPERTY COMPILE_OPTIONS "-fno-trapping-math")
   target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})  # fast.cpp asks for libmvec at run time
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" OR CMAKE_OSX_ARCHITECTURES)

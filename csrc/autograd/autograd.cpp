@@ -49,7 +49,7 @@ PyObject* fingerprint_py(PyObject*, PyObject* given) {
     return PyLong_FromUnsignedLongLong(fingerprint(as_array(array), reading));
 }
 
-PyMethodDef functions[] = {
+PyMethodDef autograd_functions[] = {
     {"fingerprint", fingerprint_py, METH_VARARGS,
      "fingerprint(array, bytes_of_result): other numbers have another one (fingerprint.h)."},
     {"run_backward", run_backward_py, METH_VARARGS,
@@ -66,7 +66,7 @@ int autograd_init(PyObject* module) {
         return -1;
     Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
     if (!numpy || builtin_init(numpy.get()) < 0) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, autograd_functions);
 }
 
 }  // namespace pyop

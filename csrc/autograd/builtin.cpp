@@ -15,7 +15,7 @@ namespace {
 
 // For the life of the process: the class of each operation's nodes, and what NumPy's functions are.
 PyObject* classes[kBuiltins];
-PyObject* functions[kBuiltins - kBuiltinUfuncs];
+PyObject* builtin_functions[kBuiltins - kBuiltinUfuncs];
 
 PyObject* class_new(int which) {
     PyObject* self = function_class_type->tp_alloc(function_class_type, 0);
@@ -146,7 +146,7 @@ int builtin_init(PyObject* numpy) {
         if (i < kBuiltinUfuncs) {
             if (ufunc_find(builtin_ufuncs[i], numpy, builtin_rules[i].numpy) < 0) return -1;
         } else if (builtin_rules[i].numpy &&
-                   !(functions[i - kBuiltinUfuncs] = PyObject_GetAttrString(numpy, builtin_rules[i].numpy))) {
+                   !(builtin_functions[i - kBuiltinUfuncs] = PyObject_GetAttrString(numpy, builtin_rules[i].numpy))) {
             return -1;
         }
     }
@@ -162,7 +162,7 @@ Builtin builtin_of_ufunc(PyObject* ufunc) {
 
 Builtin builtin_of_function(PyObject* function) {
     for (int i = kBuiltinUfuncs; i < kBuiltins; ++i) {
-        if (functions[i - kBuiltinUfuncs] == function) return static_cast<Builtin>(i);
+        if (builtin_functions[i - kBuiltinUfuncs] == function) return static_cast<Builtin>(i);
     }
     return Builtin::None;
 }

@@ -6,14 +6,14 @@ namespace pyop {
 
 namespace {
 
-bool is_whole(PyObject* o) { return o == Py_None || PyLong_CheckExact(o); }
+bool is_whole_bound(PyObject* o) { return o == Py_None || PyLong_CheckExact(o); }
 
 // An index that makes a view, and whose parts do not change.
 bool is_basic(PyObject* key) {
-    if (is_whole(key) || key == Py_Ellipsis) return true;
+    if (is_whole_bound(key) || key == Py_Ellipsis) return true;
     if (PySlice_Check(key)) {
         const auto* slice = reinterpret_cast<const PySliceObject*>(key);
-        return is_whole(slice->start) && is_whole(slice->stop) && is_whole(slice->step);
+        return is_whole_bound(slice->start) && is_whole_bound(slice->stop) && is_whole_bound(slice->step);
     }
     if (!PyTuple_CheckExact(key)) return false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {

@@ -11,7 +11,7 @@ namespace pyop {
 
 namespace {
 
-constexpr npy_intp kLine = 64;
+constexpr npy_intp kWordsAtOnce = 64;
 constexpr npy_intp kMegabyte = npy_intp{1} << 20;
 constexpr npy_intp kLittle = npy_intp{1} << 14;
 constexpr npy_intp kSampled = 4096;  // elements of a large array that lies scattered
@@ -27,7 +27,7 @@ class Hash {
     }
     void bytes(const char* bytes, npy_intp n) {
         npy_intp at = 0;
-        for (; at + kLine <= n; at += kLine) line(bytes + at);
+        for (; at + kWordsAtOnce <= n; at += kWordsAtOnce) line(bytes + at);
         for (; at < n; at += 8) {
             uint64_t word = 0;
             std::memcpy(&word, bytes + at, static_cast<size_t>(std::min<npy_intp>(8, n - at)));
@@ -107,7 +107,7 @@ uint64_t fingerprint(PyArrayObject* array, Reading reading) {
         hash.bytes(PyArray_BYTES(array), size);
     } else {
         const npy_intp step = size <= kMegabyte ? 1024 : 4096;
-        for (npy_intp at = 0; at + kLine <= size; at += step) hash.line(PyArray_BYTES(array) + at);
+        for (npy_intp at = 0; at + kWordsAtOnce <= size; at += step) hash.line(PyArray_BYTES(array) + at);
     }
     return hash.result();
 }

@@ -105,7 +105,7 @@ PyObject* take_tangent(PyObject*, PyObject* o) {
     return tensor_set_tangent(as_tensor(o), nullptr, nullptr) < 0 ? nullptr : tangent.release();
 }
 
-PyMethodDef functions[] = {
+PyMethodDef forward_functions[] = {
     {"call_without_tangents", call_without_tangents, METH_VARARGS,
      "call_without_tangents(fn, args, kwargs): where no tangent moves along."},
     {"call_quietly", call_quietly, METH_VARARGS,
@@ -184,6 +184,6 @@ int give_tangents(PyObject* outputs, PyObject* tangents, PyObject* const* argume
 
 bool any_forward_run() { return going_on > 0; }
 
-int forward_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+int forward_init(PyObject* module) { return PyModule_AddFunctions(module, forward_functions); }
 
 }  // namespace pyop

@@ -91,11 +91,11 @@ PyObject* function_class_fill(PyObject* self, PyObject* other) {
     Py_RETURN_NONE;
 }
 
-PyMethodDef methods[] = {
+PyMethodDef function_class_methods[] = {
     {"_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_call_recorded)), METH_FASTCALL,
      "_call(fn, args, rule, result=): calls fn (or takes what it has returned) on Tensors' arrays and arrays, and "
      "records it; None if that takes more."},
-    {"_fill", function_class_fill, METH_O, "_fill(other): takes the methods of another."},
+    {"_fill", function_class_fill, METH_O, "_fill(other): takes the function_class_methods of another."},
     {"_flat", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_apply_flat)), METH_FASTCALL,
      "_flat(args, kwargs, tree): a call whose positional arguments are flat."},
     {"_record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_record)), METH_FASTCALL,
@@ -103,7 +103,7 @@ PyMethodDef methods[] = {
     {},
 };
 
-PyMemberDef members[] = {
+PyMemberDef function_class_members[] = {
     {"cls", T_OBJECT, offsetof(FunctionClass, cls), READONLY, "The class it applies."},
     {"_bind", T_OBJECT, offsetof(FunctionClass, bind), READONLY, "(args, kwargs) -> the same with keywords in place."},
     {"name", T_OBJECT, offsetof(FunctionClass, name), READONLY, "Its name."},
@@ -112,7 +112,7 @@ PyMemberDef members[] = {
     {},
 };
 
-PyType_Slot slots[] = {
+PyType_Slot function_class_slots[] = {
     {Py_tp_doc, const_cast<char*>("What `apply` of a Function is: called, it runs forward and records a node.")},
     {Py_tp_new, reinterpret_cast<void*>(function_class_new)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -120,19 +120,21 @@ PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(function_class_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(function_class_clear)},
     {Py_tp_dealloc, reinterpret_cast<void*>(function_class_dealloc)},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
+    {Py_tp_methods, function_class_methods},
+    {Py_tp_members, function_class_members},
     {0, nullptr},
 };
 
-PyType_Spec spec = {"pyop._core.FunctionClass", sizeof(FunctionClass), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
-                    slots};
+PyType_Spec function_class_spec = {
+    "pyop._core.FunctionClass", sizeof(FunctionClass), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+    function_class_slots};
 
 }  // namespace
 
 int function_class_init(PyObject* module) {
-    function_class_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+    function_class_type =
+        reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &function_class_spec, nullptr));
     return function_class_type ? PyModule_AddType(module, function_class_type) : -1;
 }
 

@@ -16,7 +16,7 @@ int grad_node_clear(PyObject* self);
 
 namespace {
 
-PyObject* node_repr(PyObject* self) {
+PyObject* grad_node_repr(PyObject* self) {
     Ref name = grad_node_name(as_grad_node(self));
     return name ? PyUnicode_FromFormat("<%U node at %p>", name.get(), self) : nullptr;
 }
@@ -84,7 +84,7 @@ PyGetSetDef own_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
 };
 
-PyMemberDef members[] = {
+PyMemberDef grad_node_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(GradNode, weakrefs), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(GradNode, dict), READONLY, nullptr},
     {},
@@ -111,13 +111,13 @@ int grad_node_init(PyObject* module) {
              "One step of a recorded computation; in a Function's methods, the `ctx`.\n\n"
              "Anything may be kept on it as an attribute. Arguments and outputs go through save_for_backward, which "
              "notices changes and keeps no cycle.")},
-        {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
+        {Py_tp_repr, reinterpret_cast<void*>(grad_node_repr)},
         {Py_tp_dealloc, reinterpret_cast<void*>(grad_node_dealloc)},
         {Py_tp_traverse, reinterpret_cast<void*>(grad_node_traverse)},
         {Py_tp_clear, reinterpret_cast<void*>(grad_node_clear)},
         {Py_tp_methods, methods->data()},
         {Py_tp_getset, getset->data()},
-        {Py_tp_members, members},
+        {Py_tp_members, grad_node_members},
         {0, nullptr},
     };
     PyType_Spec spec = {

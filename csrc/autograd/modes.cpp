@@ -187,7 +187,7 @@ PyObject* transformations_running(PyObject*, PyObject*) { return PyLong_FromLong
 
 PyObject* ask_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
-PyMethodDef functions[] = {
+PyMethodDef mode_functions[] = {
     {"is_recording", ask_recording, METH_NOARGS, "is_recording(): whether computations with Tensors are recorded."},
     {"call_recorded", call_recorded, METH_VARARGS,
      "call_recorded(fn, args, kwargs, tensors=[]): recorded, and watched, as the function of a transformation by these "
@@ -204,7 +204,7 @@ PyMethodDef functions[] = {
 int modes_init(PyObject* module) {
     auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &mode_spec, nullptr));
     if (!type || PyModule_AddType(module, type) < 0) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, mode_functions);
 }
 
 }  // namespace pyop

@@ -180,33 +180,33 @@ void plain_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
-PyMethodDef methods[] = {
+PyMethodDef vjp_methods[] = {
     {"check", check_py, METH_NOARGS, "check(): fails if an argument was written into since the call."},
     {},
 };
 
-PyMemberDef members[] = {
+PyMemberDef vjp_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(PlainVjp, vectorcall), READONLY, nullptr},
     {},
 };
 
-PyType_Slot slots[] = {
+PyType_Slot vjp_slots[] = {
     {Py_tp_doc, const_cast<char*>("The pullback of one op at arrays: cotangents of its result, an array, to a tuple of "
                                   "those of its arguments; None where that takes a record.")},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_traverse, reinterpret_cast<void*>(plain_traverse)},
     {Py_tp_dealloc, reinterpret_cast<void*>(plain_dealloc)},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
+    {Py_tp_methods, vjp_methods},
+    {Py_tp_members, vjp_members},
     {0, nullptr},
 };
 
-PyType_Spec spec = {"pyop._core.PlainVjp", sizeof(PlainVjp), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |
-                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                    slots};
+PyType_Spec vjp_spec = {"pyop._core.PlainVjp", sizeof(PlainVjp), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                            Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                        vjp_slots};
 
-PyMethodDef functions[] = {
+PyMethodDef vjp_functions[] = {
     {"plain_vjp", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plain_vjp_py)), METH_FASTCALL,
      "plain_vjp(op, primals, backward): (value, PlainVjp) of an op called on a tuple of arrays; (value, None) where "
      "its "
@@ -218,9 +218,9 @@ PyMethodDef functions[] = {
 }  // namespace
 
 int plain_vjp_init(PyObject* module) {
-    plain_vjp_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+    plain_vjp_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &vjp_spec, nullptr));
     if (!plain_vjp_type || PyModule_AddType(module, plain_vjp_type) < 0) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, vjp_functions);
 }
 
 }  // namespace pyop

@@ -32,7 +32,7 @@ thread_local std::vector<Applied> applied;
 
 using Numbers = std::vector<uint64_t>;
 
-bool contains(const Numbers& numbers, uint64_t number) {
+bool has_number(const Numbers& numbers, uint64_t number) {
     return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
@@ -97,7 +97,7 @@ void forget_dead(const Numbers& running) {
     for (size_t i = held.size(); i-- > 0;) {
         const Ref alive = Ref::steal(PyObject_CallNoArgs(held[i].alive.get()));
         if (!alive) PyErr_Clear();
-        if ((alive && alive.get() != Py_None) || contains(running, held[i].number)) continue;
+        if ((alive && alive.get() != Py_None) || has_number(running, held[i].number)) continue;
         held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
         --suspended_modes;
     }

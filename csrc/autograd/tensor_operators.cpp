@@ -18,22 +18,22 @@ namespace pyop {
 
 namespace {
 
-bool is_operand(PyObject* o) { return is_tensor(o) || is_array_operand(o); }
-bool is_in_place_operand(PyObject* o) { return is_operand(o) || is_value(o) || is_batched(o); }
+bool is_tensor_operand(PyObject* o) { return is_tensor(o) || is_array_operand(o); }
+bool is_in_place_operand(PyObject* o) { return is_tensor_operand(o) || is_value(o) || is_batched(o); }
 
 // Not for us, unless it is a container that would take the numbers by its own rules.
 PyObject* not_implemented(PyObject* a, PyObject* b) {
-    if (check_no_rules(is_operand(a) ? b : a, "beside a Tensor") < 0) return nullptr;
+    if (check_no_rules(is_tensor_operand(a) ? b : a, "beside a Tensor") < 0) return nullptr;
     Py_RETURN_NOTIMPLEMENTED;
 }
 
-PyObject* numbers(PyObject* o) { return is_tensor(o) ? as_object(as_tensor(o)->data) : o; }
+PyObject* numbers_of(PyObject* o) { return is_tensor(o) ? as_object(as_tensor(o)->data) : o; }
 
 bool is_scalar(PyObject* o) { return is_tensor(o) ? as_tensor(o)->is_scalar : !is_exact_array(o); }
 
 // What NumPy has there: its scalars have arithmetic of their own (array/protocol/scalar_operator.h).
 Ref operand_of(PyObject* o) {
-    if (!is_tensor(o) || !as_tensor(o)->is_scalar) return Ref::borrow(numbers(o));
+    if (!is_tensor(o) || !as_tensor(o)->is_scalar) return Ref::borrow(numbers_of(o));
     PyArrayObject* data = as_tensor(o)->data;
     return Ref::steal(PyArray_Scalar(PyArray_DATA(data), PyArray_DESCR(data), as_object(data)));
 }
@@ -100,11 +100,11 @@ PyObject* with_value(PyObject* (*operation)(PyObject*, PyObject*), PyObject* a, 
     return on_operands(operation, a, b);
 }
 
-struct Slots {
+struct OperatorSlots {
     template <Operator which>
     static PyObject* binary(PyObject* a, PyObject* b) {
         if (is_value(a) || is_value(b)) return with_value(row_of(which).binary, a, b);
-        if (!is_operand(a) || !is_operand(b)) return not_implemented(a, b);
+        if (!is_tensor_operand(a) || !is_tensor_operand(b)) return not_implemented(a, b);
         if (is_watched(a) || is_watched(b)) return recorded(which, a, b);
         PyObject* result = on_operands(row_of(which).binary, a, b);
         if (which != Operator::Divmod || !result || !PyTuple_CheckExact(result)) return wrapped(result);
@@ -124,9 +124,9 @@ struct Slots {
 
 PyObject* power_of(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_None); }
 
-PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+PyObject* tensor_power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (is_value(a) || is_value(b)) return with_value(power_of, a, b);
-    if (!is_operand(a) || !is_operand(b)) return not_implemented(a, b);
+    if (!is_tensor_operand(a) || !is_tensor_operand(b)) return not_implemented(a, b);
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     if (!is_watched(a) && !is_watched(b)) return wrapped(on_operands(power_of, a, b));
     // As NumPy's operator does it for small exponents.
@@ -151,8 +151,8 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
 constexpr const char* kInPlaceText[] = {"+=", "-=", "*=", "%=", "", "<<=", ">>=", "&=", "^=", "|=", "//=", "/=", "@="};
 
 template <Operator which>
-PyObject* in_place(PyObject* a, PyObject* b) {
-    if (as_tensor(a)->is_scalar) return Slots::binary<which>(a, b);  // a name gets another value
+PyObject* tensor_inplace(PyObject* a, PyObject* b) {
+    if (as_tensor(a)->is_scalar) return OperatorSlots::binary<which>(a, b);  // a name gets another value
     if (!is_in_place_operand(b)) return not_implemented(a, b);
     const OperatorRow& row = row_of(which);
     return tensor_in_place({kInPlaceText[static_cast<int>(which)], row.ufunc, builtin_of(which), row.in_place}, a, b);
@@ -160,32 +160,32 @@ PyObject* in_place(PyObject* a, PyObject* b) {
 
 PyObject* in_place_power_of(PyObject* a, PyObject* b) { return PyNumber_InPlacePower(a, b, Py_None); }
 
-PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
-    if (as_tensor(a)->is_scalar) return power(a, b, modulus);
+PyObject* tensor_inplace_power(PyObject* a, PyObject* b, PyObject* modulus) {
+    if (as_tensor(a)->is_scalar) return tensor_power(a, b, modulus);
     if (!is_in_place_operand(b)) return not_implemented(a, b);
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     return tensor_in_place({"**=", "power", Builtin::None, in_place_power_of}, a, b);
 }
 
-PyObject* richcompare(PyObject* a, PyObject* b, int op) {
+PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
     const Ref x = operand_of(a), y = operand_of(b);
     if (!x || !y) return nullptr;
     if (is_value(b)) return PyObject_RichCompare(x.get(), b, op);
     const bool is_no_number = b == Py_None || PyUnicode_Check(b) || PyBytes_Check(b);  // NumPy compares each element
-    if (!is_operand(b) && !is_no_number) return not_implemented(a, b);
+    if (!is_tensor_operand(b) && !is_no_number) return not_implemented(a, b);
     return wrapped(PyObject_RichCompare(x.get(), y.get(), op));
 }
 
-int to_bool(PyObject* a) { return PyObject_IsTrue(numbers(a)); }
+int to_bool(PyObject* a) { return PyObject_IsTrue(numbers_of(a)); }
 // A number for Python; what NumPy refuses is NumPy's error.
 PyObject* number(PyObject* a, PyObject* made, const char* what) {
     if (!made || !is_watched(a)) return made;
     Py_DECREF(made);
     return refuse_numbers(what);
 }
-PyObject* to_float(PyObject* a) { return number(a, PyNumber_Float(numbers(a)), "float(x)"); }
-PyObject* to_int(PyObject* a) { return number(a, PyNumber_Long(numbers(a)), "int(x)"); }
-PyObject* to_index(PyObject* a) { return PyNumber_Index(numbers(a)); }
+PyObject* to_float(PyObject* a) { return number(a, PyNumber_Float(numbers_of(a)), "float(x)"); }
+PyObject* to_int(PyObject* a) { return number(a, PyNumber_Long(numbers_of(a)), "int(x)"); }
+PyObject* to_index(PyObject* a) { return PyNumber_Index(numbers_of(a)); }
 
 // NumPy asks for a buffer before it asks for an array: what is not recorded goes that way, which keeps the array the
 // same object.
@@ -205,13 +205,13 @@ PyObject* no_sequence(PyObject* a, const char* format) {
     return nullptr;
 }
 
-Py_ssize_t length(PyObject* a) {
-    if (!as_tensor(a)->is_scalar) return PyObject_Size(numbers(a));
+Py_ssize_t tensor_length(PyObject* a) {
+    if (!as_tensor(a)->is_scalar) return PyObject_Size(numbers_of(a));
     no_sequence(a, "object of type '%s' has no len()");
     return -1;
 }
 
-int contains(PyObject* a, PyObject* item) {
+int tensor_contains(PyObject* a, PyObject* item) {
     if (as_tensor(a)->is_scalar) {
         no_sequence(a, "argument of type '%s' is not iterable");
         return -1;
@@ -238,7 +238,7 @@ int assign(PyObject* a, PyObject* key, PyObject* value) {
     return done ? 0 : -1;
 }
 
-PyObject* iterate(PyObject* a) {
+PyObject* tensor_iterate(PyObject* a) {
     if (as_tensor(a)->is_scalar) return no_sequence(a, "'%s' object is not iterable");
     return vectorcall_new(up_calls.tensor_iterate, &a, 1);
 }
@@ -247,32 +247,32 @@ PyObject* iterate(PyObject* a) {
 
 int tensor_operator_slots(std::vector<PyType_Slot>& slots) {
     using enum Operator;
-    add_operator_slots<Slots>(slots);
+    add_operator_slots<OperatorSlots>(slots);
     const PyType_Slot own[] = {
-        type_slot(Py_tp_richcompare, richcompare),
-        type_slot(Py_nb_power, power),
-        type_slot(Py_nb_inplace_add, in_place<Add>),
-        type_slot(Py_nb_inplace_subtract, in_place<Subtract>),
-        type_slot(Py_nb_inplace_multiply, in_place<Multiply>),
-        type_slot(Py_nb_inplace_remainder, in_place<Remainder>),
-        type_slot(Py_nb_inplace_power, in_place_power),
-        type_slot(Py_nb_inplace_floor_divide, in_place<FloorDivide>),
-        type_slot(Py_nb_inplace_true_divide, in_place<TrueDivide>),
-        type_slot(Py_nb_inplace_matrix_multiply, in_place<Matmul>),
-        type_slot(Py_nb_inplace_and, in_place<And>),
-        type_slot(Py_nb_inplace_or, in_place<Or>),
-        type_slot(Py_nb_inplace_xor, in_place<Xor>),
-        type_slot(Py_nb_inplace_lshift, in_place<LeftShift>),
-        type_slot(Py_nb_inplace_rshift, in_place<RightShift>),
+        type_slot(Py_tp_richcompare, tensor_compare),
+        type_slot(Py_nb_power, tensor_power),
+        type_slot(Py_nb_inplace_add, tensor_inplace<Add>),
+        type_slot(Py_nb_inplace_subtract, tensor_inplace<Subtract>),
+        type_slot(Py_nb_inplace_multiply, tensor_inplace<Multiply>),
+        type_slot(Py_nb_inplace_remainder, tensor_inplace<Remainder>),
+        type_slot(Py_nb_inplace_power, tensor_inplace_power),
+        type_slot(Py_nb_inplace_floor_divide, tensor_inplace<FloorDivide>),
+        type_slot(Py_nb_inplace_true_divide, tensor_inplace<TrueDivide>),
+        type_slot(Py_nb_inplace_matrix_multiply, tensor_inplace<Matmul>),
+        type_slot(Py_nb_inplace_and, tensor_inplace<And>),
+        type_slot(Py_nb_inplace_or, tensor_inplace<Or>),
+        type_slot(Py_nb_inplace_xor, tensor_inplace<Xor>),
+        type_slot(Py_nb_inplace_lshift, tensor_inplace<LeftShift>),
+        type_slot(Py_nb_inplace_rshift, tensor_inplace<RightShift>),
         type_slot(Py_nb_bool, to_bool),
         type_slot(Py_nb_float, to_float),
         type_slot(Py_nb_int, to_int),
         type_slot(Py_nb_index, to_index),
-        type_slot(Py_mp_length, length),
-        type_slot(Py_sq_contains, contains),
+        type_slot(Py_mp_length, tensor_length),
+        type_slot(Py_sq_contains, tensor_contains),
         type_slot(Py_mp_subscript, subscript),
         type_slot(Py_mp_ass_subscript, assign),
-        type_slot(Py_tp_iter, iterate),
+        type_slot(Py_tp_iter, tensor_iterate),
         type_slot(Py_bf_getbuffer, get_buffer),
     };
     slots.insert(slots.end(), std::begin(own), std::end(own));

@@ -337,7 +337,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t n, P
                    static_cast<PyObject*>(nullptr));
 }
 
-PyMethodDef methods[] = {
+PyMethodDef tensor_methods[] = {
     {"numpy", tensor_numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nThe array, sharing its memory. What is done with it is not recorded."},
     {"detach", tensor_detach, METH_NOARGS, "detach($self, /)\n--\n\nA Tensor over the same memory, without history."},
@@ -415,7 +415,7 @@ PyGetSetDef getset[] = {
     {},
 };
 
-PyMemberDef members[] = {
+PyMemberDef tensor_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
     {},
 };
@@ -447,9 +447,9 @@ int tensor_init(PyObject* module) {
         {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
         {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
         {Py_tp_getattro, reinterpret_cast<void*>(tensor_getattro)},
-        {Py_tp_methods, methods},
+        {Py_tp_methods, tensor_methods},
         {Py_tp_getset, getset},
-        {Py_tp_members, members},
+        {Py_tp_members, tensor_members},
     };
     if (tensor_operator_slots(slots) < 0) return -1;
     slots.push_back({0, nullptr});

@@ -154,7 +154,7 @@ PyObject* read_only(PyObject*, PyObject* arrays) {
     return found.release();
 }
 
-PyMethodDef functions[] = {
+PyMethodDef transformation_functions[] = {
     {"pull", pull_py, METH_VARARGS,
      "pull(outputs, cotangents, inputs, create_graph, zeros): one gradient an input, of its shape: arrays that are "
      "nobody else's, or with create_graph Tensors; None where there is none, or `zeros`."},
@@ -179,6 +179,6 @@ bool is_differentiated(TensorObject* t) {
                    true);
 }
 
-int transformations_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+int transformations_init(PyObject* module) { return PyModule_AddFunctions(module, transformation_functions); }
 
 }  // namespace pyop

@@ -44,7 +44,7 @@ PyObject* low_level(PyObject* plan, PyObject* name) {
     return guarded([&] { return low_level_new(plan, name); }, static_cast<PyObject*>(nullptr));
 }
 
-PyGetSetDef attributes[] = {
+PyGetSetDef entry_attributes[] = {
     {"address", address, nullptr, "The `pyop_plan*` of <pyop/entry.h>, as an integer: good as long as the plan lives.",
      nullptr},
     {"capsule", capsule, nullptr, "A PyCapsule named \"pyop.plan\" of the `pyop_plan*`, which keeps the plan alive.",
@@ -53,7 +53,7 @@ PyGetSetDef attributes[] = {
     {},
 };
 
-PyMethodDef methods[] = {
+PyMethodDef entry_methods[] = {
     {"_low_level", low_level, METH_O, "_low_level(name): the capsule for a scipy.LowLevelCallable."},
     {},
 };
@@ -62,11 +62,11 @@ PyMethodDef methods[] = {
 
 int entry_init(PyObject*) {
     PyObject* const type = reinterpret_cast<PyObject*>(plan_type);
-    for (PyGetSetDef* each = attributes; each->name; ++each) {
+    for (PyGetSetDef* each = entry_attributes; each->name; ++each) {
         Ref made = Ref::steal(PyDescr_NewGetSet(plan_type, each));
         if (!made || PyObject_SetAttrString(type, each->name, made.get()) < 0) return -1;
     }
-    for (PyMethodDef* each = methods; each->ml_name; ++each) {
+    for (PyMethodDef* each = entry_methods; each->ml_name; ++each) {
         Ref made = Ref::steal(PyDescr_NewMethod(plan_type, each));
         if (!made || PyObject_SetAttrString(type, each->ml_name, made.get()) < 0) return -1;
     }

@@ -113,7 +113,7 @@ bool all_are(const std::deque<EntryArray>& arrays, int type) {
     return true;
 }
 
-void drop_plan(PyObject* capsule) { Py_DECREF(static_cast<const Entry*>(PyCapsule_GetContext(capsule))->plan); }
+void drop_entry_plan(PyObject* capsule) { Py_DECREF(static_cast<const Entry*>(PyCapsule_GetContext(capsule))->plan); }
 
 }  // namespace
 
@@ -131,7 +131,7 @@ PyObject* low_level_new(PyObject* plan, PyObject* name) {
         return PyErr_Format(PyExc_TypeError,
                             "%s wants %s of the plan, which gives something else\n  return y.astype('float64')",
                             way->name, way->gives_one ? "one float64" : "float64 only");
-    PyObject* capsule = PyCapsule_New(reinterpret_cast<void*>(way->function), way->signature, drop_plan);
+    PyObject* capsule = PyCapsule_New(reinterpret_cast<void*>(way->function), way->signature, drop_entry_plan);
     if (!capsule) return nullptr;
     Py_INCREF(plan);
     if (PyCapsule_SetContext(capsule, const_cast<Entry*>(e)) < 0) Py_CLEAR(capsule);

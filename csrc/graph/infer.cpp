@@ -35,10 +35,10 @@ PYOP_COLD int provable_mismatch(const Contract& c, size_t k, const ValueSpec& go
     return -1;
 }
 
-using Sizes = std::array<int64_t, Contract::kMaxNames>;
+using NamedSizes = std::array<int64_t, Contract::kMaxNames>;
 constexpr int64_t kNotSeen = INT64_MIN;
 
-bool bind(const ArraySpec& spec, const ValueSpec& value, Sizes& sizes) {
+bool bind(const ArraySpec& spec, const ValueSpec& value, NamedSizes& sizes) {
     if (spec.dtype && value.dtype && spec.dtype.get() != value.dtype.get() && !dtype_fits(spec, value.descr()))
         return false;
     if (value.ndim < 0 || spec.plain_ndim < 0) return true;
@@ -57,7 +57,7 @@ bool bind(const ArraySpec& spec, const ValueSpec& value, Sizes& sizes) {
     return true;
 }
 
-ValueSpec promise(const ArraySpec& spec, const Sizes& sizes) {
+ValueSpec promise(const ArraySpec& spec, const NamedSizes& sizes) {
     ValueSpec out;
     out.dtype = spec.dtype;
     out.ndim = spec.plain_ndim;
@@ -147,7 +147,7 @@ int infer_outputs(PyObject* graph, const Contract& c, std::span<const Edge> edge
     for (const ArraySpec& spec : *c.inputs) plain = plain && spec.plain;
     for (const ArraySpec& spec : *c.outputs) plain = plain && spec.plain;
     if (!plain) return infer_in_python(g, c, edges, form, specs, promised, caller);
-    Sizes sizes;
+    NamedSizes sizes;
     std::fill_n(sizes.begin(), c.n_names, kNotSeen);
     for (size_t k = 0; c.inputs_declared && k < edges.size(); ++k)
         if (!bind((*c.inputs)[k], g.spec(edges[k]), sizes)) return provable_mismatch(c, k, g.spec(edges[k]), caller);

@@ -19,7 +19,7 @@ constexpr bool kReuse = false;  // so that it sees what is used too late; and no
 constexpr bool kReuse = true;
 #endif
 constexpr size_t kSpares = 64;
-void* spares[kSpares];
+void* spare_storages[kSpares];
 size_t n_spares = 0;
 
 Storage* storage_of(ValueObject* value) {
@@ -195,11 +195,11 @@ PYOP_COLD int writes_unknown(ValueObject* value, const char* operation, const ch
 
 }  // namespace
 
-void* Storage::operator new(size_t size) { return n_spares > 0 ? spares[--n_spares] : ::operator new(size); }
+void* Storage::operator new(size_t size) { return n_spares > 0 ? spare_storages[--n_spares] : ::operator new(size); }
 
 void Storage::operator delete(void* memory) {
     if (kReuse && n_spares < kSpares)
-        spares[n_spares++] = memory;
+        spare_storages[n_spares++] = memory;
     else
         ::operator delete(memory);
 }

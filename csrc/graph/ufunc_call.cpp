@@ -19,13 +19,13 @@ constexpr Py_ssize_t kMaxInputs = 2;
 
 // An operand's dtype, or for a Python number (whose dtype is weak) its type. The pointers live for ever: only
 // NumPy's own dtypes and the three number types are taken.
-struct Key {
+struct ResultKey {
     PyObject* ufunc;
     std::array<PyObject*, kMaxInputs> kinds;
-    bool operator==(const Key&) const = default;
+    bool operator==(const ResultKey&) const = default;
 };
-struct KeyHash {
-    size_t operator()(const Key& k) const {
+struct ResultKeyHash {
+    size_t operator()(const ResultKey& k) const {
         size_t h = reinterpret_cast<size_t>(k.ufunc);
         for (PyObject* kind : k.kinds) h = (h ^ reinterpret_cast<size_t>(kind)) * 0x9E3779B97F4A7C15ull;
         return h;
@@ -35,8 +35,8 @@ struct Resolved {
     Ref ufunc;  // keeps the key valid
     Ref dtype;
 };
-std::unordered_map<Key, Resolved, KeyHash>& cache() {
-    static auto* map = new std::unordered_map<Key, Resolved, KeyHash>;  // outlives static destruction
+std::unordered_map<ResultKey, Resolved, ResultKeyHash>& cache() {
+    static auto* map = new std::unordered_map<ResultKey, Resolved, ResultKeyHash>;  // outlives static destruction
     return *map;
 }
 
@@ -64,7 +64,7 @@ PyObject* kind_of(PyObject* input) {
 }
 
 // Borrowed; null with no error where NumPy refuses (the Python rules raise properly).
-PyObject* result_dtype(const Key& key, Py_ssize_t n) {
+PyObject* result_dtype(const ResultKey& key, Py_ssize_t n) {
     if (const auto it = cache().find(key); it != cache().end()) return it->second.dtype.get();
     Ref kinds = Ref::steal(PyTuple_New(n + 1));
     if (!kinds) return nullptr;
@@ -165,7 +165,7 @@ Ref number_of(PyObject* kind, long value) {
 
 // The dtypes of what an operator makes of scalars of these kinds, found by trying: they are not always those of the
 // ufunc. Borrowed; null with no error where NumPy refuses.
-PyObject* scalar_dtypes(const Key& key, Py_ssize_t n) {
+PyObject* scalar_dtypes(const ResultKey& key, Py_ssize_t n) {
     if (const auto it = cache().find(key); it != cache().end()) return it->second.dtype.get();
     Ref operands[kMaxInputs];
     PyObject* given[kMaxInputs] = {};
@@ -219,7 +219,7 @@ bool ufunc_keeps_spec(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n) {
     const ValueSpec& target = graph_of(as_value(inputs[0])->graph).spec(as_value(inputs[0])->edge);
     // NumPy's loops for complex numbers round another way where they write over what they read.
     if (!target.dtype || target.ndim < 0 || PyTypeNum_ISCOMPLEX(target.descr()->type_num)) return false;
-    Key key{ufunc, {}};
+    ResultKey key{ufunc, {}};
     for (Py_ssize_t i = 0; i < n; ++i) {
         key.kinds[static_cast<size_t>(i)] = kind_of(inputs[i]);
         if (!key.kinds[static_cast<size_t>(i)]) return false;
@@ -243,7 +243,7 @@ PyObject* operator_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t
     PyObject* graph = does ? graph_among(inputs, n) : nullptr;
     if (!graph) return ufunc_call_new(ufunc, inputs, n);
 
-    Key key{does, {}};
+    ResultKey key{does, {}};
     bool known = true;
     for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject* kind = kind_of(inputs[i]);
@@ -283,7 +283,7 @@ PyObject* ufunc_call_new(PyObject* ufunc, PyObject* const* inputs, Py_ssize_t n,
     if (std::string_view(Py_TYPE(ufunc)->tp_name) != "numpy.ufunc" || n > kMaxInputs || n != u->nin || u->nout != 1 ||
         u->core_enabled)
         return array_ufunc_in_python(ufunc, inputs, n);
-    Key key{ufunc, {}};
+    ResultKey key{ufunc, {}};
     bool any_number = false, known = true;
     for (Py_ssize_t i = 0; i < n; ++i) {
         key.kinds[static_cast<size_t>(i)] = kind_of(inputs[i]);

@@ -13,6 +13,8 @@ namespace pyop {
 
 PyTypeObject* value_type = nullptr;
 
+const ValueSpec& spec_of(PyObject* self) { return graph_of(as_value(self)->graph).spec(as_value(self)->edge); }
+
 namespace {
 
 PyObject* value_name(PyObject* self, void*) {
@@ -21,8 +23,6 @@ PyObject* value_name(PyObject* self, void*) {
     if (!name || v->edge.output == 0) return name.release();
     return PyUnicode_FromFormat("%U:%u", name.get(), v->edge.output);
 }
-
-const ValueSpec& spec_of(PyObject* self) { return graph_of(as_value(self)->graph).spec(as_value(self)->edge); }
 
 PyObject* value_spec(PyObject* self, void*) { return spec_new(spec_of(self)); }
 PyObject* value_shape(PyObject* self, void*) { return shape_new(spec_of(self)); }

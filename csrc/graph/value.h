@@ -41,6 +41,7 @@ int node_init(PyObject* module);
 
 PYOP_INLINE bool is_value(PyObject* o) { return Py_TYPE(o) == value_type; }
 PYOP_INLINE ValueObject* as_value(PyObject* o) { return reinterpret_cast<ValueObject*>(o); }
+const ValueSpec& spec_of(PyObject* value);
 
 PyObject* value_new(PyObject* graph, Edge edge, uint32_t flags = 0);
 // Brings `edge` up to what its memory holds now. 0, or -1 with the error set.

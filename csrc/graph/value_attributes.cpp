@@ -17,8 +17,6 @@ namespace pyop {
 
 namespace {
 
-const ValueSpec& spec_of(PyObject* value) { return graph_of(as_value(value)->graph).spec(as_value(value)->edge); }
-
 struct Setting {
     std::string_view name;
     const char* remedy;

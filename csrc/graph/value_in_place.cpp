@@ -14,7 +14,7 @@ namespace pyop {
 namespace {
 
 // For the life of the process.
-std::array<PyObject*, kOperators> ufuncs;
+std::array<PyObject*, kOperators> in_place_ufuncs;
 
 constexpr const char* kSymbols[kOperators] = {
     "+=", "-=", "*=", "%=", nullptr, "<<=", ">>=", "&=", "^=", "|=", "//=", "/=", "@="};
@@ -56,21 +56,21 @@ int ndim_of(PyObject* o) {
 bool may_lie_otherwise(const ValueSpec& target, PyObject* other) { return target.ndim > 1 && ndim_of(other) > 1; }
 
 template <Operator which>
-PyObject* in_place(PyObject* value, PyObject* other) {
+PyObject* value_inplace(PyObject* value, PyObject* other) {
     constexpr auto at = static_cast<size_t>(which);
     const ValueSpec& spec = graph_of(as_value(value)->graph).spec(as_value(value)->edge);
     if (spec.form == Form::Scalar) return row_of(which).binary(value, other);
     if (spec.form == Form::Unknown) return unknown_form(value, kSymbols[at]);
     PyObject* inputs[] = {value, other};
     // Of no dimension a ufunc returns a scalar, and the array stays one.
-    if (spec.ndim <= 0 || may_lie_otherwise(spec, other) || !ufunc_keeps_spec(ufuncs[at], inputs, 2))
+    if (spec.ndim <= 0 || may_lie_otherwise(spec, other) || !ufunc_keeps_spec(in_place_ufuncs[at], inputs, 2))
         return by_rules(value, other, kMethods[at], kSymbols[at]);
     if (check_writable(value, kSymbols[at]) < 0) return nullptr;
-    Ref made = guarded([&] { return Ref::steal(ufunc_call_new(ufuncs[at], inputs, 2)); }, Ref());
+    Ref made = guarded([&] { return Ref::steal(ufunc_call_new(in_place_ufuncs[at], inputs, 2)); }, Ref());
     return made ? moved(value, made.get()) : nullptr;
 }
 
-PyObject* in_place_power(PyObject* value, PyObject* other, PyObject* modulus) {
+PyObject* value_inplace_power(PyObject* value, PyObject* other, PyObject* modulus) {
     const ValueSpec& spec = graph_of(as_value(value)->graph).spec(as_value(value)->edge);
     if (spec.form == Form::Scalar || modulus != Py_None) return PyNumber_Power(value, other, modulus);
     if (spec.form == Form::Unknown) return unknown_form(value, "**=");
@@ -82,23 +82,23 @@ PyObject* in_place_power(PyObject* value, PyObject* other, PyObject* modulus) {
 int value_in_place_slots(std::vector<PyType_Slot>& slots) {
     Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
     for (size_t i = 0; i < kOperators; ++i) {
-        ufuncs[i] = numpy ? PyObject_GetAttrString(numpy.get(), kOperatorRows[i].ufunc) : nullptr;
-        if (!ufuncs[i]) return -1;
+        in_place_ufuncs[i] = numpy ? PyObject_GetAttrString(numpy.get(), kOperatorRows[i].ufunc) : nullptr;
+        if (!in_place_ufuncs[i]) return -1;
     }
     const PyType_Slot own[] = {
-        type_slot(Py_nb_inplace_add, in_place<Operator::Add>),
-        type_slot(Py_nb_inplace_subtract, in_place<Operator::Subtract>),
-        type_slot(Py_nb_inplace_multiply, in_place<Operator::Multiply>),
-        type_slot(Py_nb_inplace_remainder, in_place<Operator::Remainder>),
-        type_slot(Py_nb_inplace_lshift, in_place<Operator::LeftShift>),
-        type_slot(Py_nb_inplace_rshift, in_place<Operator::RightShift>),
-        type_slot(Py_nb_inplace_and, in_place<Operator::And>),
-        type_slot(Py_nb_inplace_xor, in_place<Operator::Xor>),
-        type_slot(Py_nb_inplace_or, in_place<Operator::Or>),
-        type_slot(Py_nb_inplace_floor_divide, in_place<Operator::FloorDivide>),
-        type_slot(Py_nb_inplace_true_divide, in_place<Operator::TrueDivide>),
-        type_slot(Py_nb_inplace_matrix_multiply, in_place<Operator::Matmul>),
-        type_slot(Py_nb_inplace_power, in_place_power),
+        type_slot(Py_nb_inplace_add, value_inplace<Operator::Add>),
+        type_slot(Py_nb_inplace_subtract, value_inplace<Operator::Subtract>),
+        type_slot(Py_nb_inplace_multiply, value_inplace<Operator::Multiply>),
+        type_slot(Py_nb_inplace_remainder, value_inplace<Operator::Remainder>),
+        type_slot(Py_nb_inplace_lshift, value_inplace<Operator::LeftShift>),
+        type_slot(Py_nb_inplace_rshift, value_inplace<Operator::RightShift>),
+        type_slot(Py_nb_inplace_and, value_inplace<Operator::And>),
+        type_slot(Py_nb_inplace_xor, value_inplace<Operator::Xor>),
+        type_slot(Py_nb_inplace_or, value_inplace<Operator::Or>),
+        type_slot(Py_nb_inplace_floor_divide, value_inplace<Operator::FloorDivide>),
+        type_slot(Py_nb_inplace_true_divide, value_inplace<Operator::TrueDivide>),
+        type_slot(Py_nb_inplace_matrix_multiply, value_inplace<Operator::Matmul>),
+        type_slot(Py_nb_inplace_power, value_inplace_power),
     };
     slots.insert(slots.end(), std::begin(own), std::end(own));
     return 0;

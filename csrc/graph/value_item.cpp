@@ -19,7 +19,7 @@ int value_item_init() {
 
 namespace {
 
-bool is_whole(PyObject* bound) { return bound == Py_None || PyLong_CheckExact(bound); }
+bool is_whole_index(PyObject* bound) { return bound == Py_None || PyLong_CheckExact(bound); }
 
 // What `key` leaves of the first size. 1: an axis less; 2: so many are left; 0: something unusual, an error perhaps.
 int look_up(PyObject* key, int64_t size, int64_t& left) {
@@ -30,7 +30,7 @@ int look_up(PyObject* key, int64_t size, int64_t& left) {
     }
     if (!PySlice_Check(key)) return 0;
     auto* slice = reinterpret_cast<PySliceObject*>(key);
-    if (!is_whole(slice->start) || !is_whole(slice->stop) || !is_whole(slice->step)) return 0;
+    if (!is_whole_index(slice->start) || !is_whole_index(slice->stop) || !is_whole_index(slice->step)) return 0;
     Py_ssize_t start, stop, step;
     if (PySlice_Unpack(key, &start, &stop, &step) < 0) {
         PyErr_Clear();

@@ -123,7 +123,7 @@ PyObject* own_memory(PyObject* self, PyObject*) {
     Py_RETURN_NONE;
 }
 
-constexpr PyMethodDef methods[] = {
+constexpr PyMethodDef memory_methods[] = {
     {"_show", show, METH_VARARGS,
      "_show(base, read_only, certain): this Value, new, is a view of `base`, or (not certain) perhaps a copy."},
     {"_show_or_copy", show_or_copy_method, METH_O,
@@ -153,6 +153,6 @@ constexpr PyMethodDef methods[] = {
 
 }  // namespace
 
-std::span<const PyMethodDef> value_memory_methods() { return methods; }
+std::span<const PyMethodDef> value_memory_methods() { return memory_methods; }
 
 }  // namespace pyop

@@ -24,7 +24,7 @@ std::array<PyObject*, kOperators> ufuncs;
 std::array<PyObject*, kMore> more_ufuncs;
 
 // What an operator takes beside a Value; for anything else Python tries the other operand's method.
-bool is_operand(PyObject* o) {
+bool is_value_operand(PyObject* o) {
     return is_value(o) || is_array_operand(o) || PyUnicode_Check(o) || PyBytes_Check(o) || is_dim(o);
 }
 
@@ -35,7 +35,7 @@ PyObject* not_implemented(PyObject* other) {
 }
 
 PyObject* call_two(PyObject* ufunc, PyObject* a, PyObject* b) {
-    if (!is_operand(a) || !is_operand(b)) return not_implemented(is_operand(a) ? b : a);
+    if (!is_value_operand(a) || !is_value_operand(b)) return not_implemented(is_value_operand(a) ? b : a);
     PyObject* inputs[] = {a, b};
     return guarded([&] { return operator_call_new(ufunc, inputs, 2); }, static_cast<PyObject*>(nullptr));
 }
@@ -44,7 +44,7 @@ PyObject* call_one(PyObject* ufunc, PyObject* a) {
     return guarded([&] { return operator_call_new(ufunc, &a, 1); }, static_cast<PyObject*>(nullptr));
 }
 
-struct Slots {
+struct ValueSlots {
     template <Operator which>
     static PyObject* binary(PyObject* a, PyObject* b) {
         return call_two(ufuncs[static_cast<size_t>(which)], a, b);
@@ -94,25 +94,25 @@ PyObject* number_power(PyObject* a, PyObject* number) {
     return operator_power(a, number);
 }
 
-bool is_number(PyObject* o) {
+bool is_exponent(PyObject* o) {
     return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyComplex_CheckExact(o) || PyArray_IsScalar(o, Number);
 }
 
-PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+PyObject* value_power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (modulus != Py_None) {
         PyErr_SetString(PyExc_TypeError, "pow() of a Value takes no modulus");
         return nullptr;
     }
-    return is_value(a) && is_number(b) ? number_power(a, b) : call_two(more_ufuncs[Power], a, b);
+    return is_value(a) && is_exponent(b) ? number_power(a, b) : call_two(more_ufuncs[Power], a, b);
 }
 
-PyObject* richcompare(PyObject* a, PyObject* b, int op) {
+PyObject* value_compare(PyObject* a, PyObject* b, int op) {
     if (b == Py_None && (op == Py_EQ || op == Py_NE))
         return refuse(
             PyExc_TypeError,
             "a Value compared with None by == or !=: NumPy compares element by element, which gives an array; "
             "write `x is None` to ask whether there is an array");
-    if (!is_operand(b)) return not_implemented(b);
+    if (!is_value_operand(b)) return not_implemented(b);
     // Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE are 0 to 5.
     return call_two(more_ufuncs[static_cast<size_t>(Less + op)], a, b);
 }
@@ -129,9 +129,9 @@ int value_operator_slots(std::vector<PyType_Slot>& slots) {
         if (!find(ufuncs[i], kOperatorRows[i].ufunc)) return -1;
     for (size_t i = 0; i < kMore; ++i)
         if (!find(more_ufuncs[i], more_names[i])) return -1;
-    add_operator_slots<Slots>(slots);
-    slots.push_back(type_slot(Py_nb_power, power));
-    slots.push_back(type_slot(Py_tp_richcompare, richcompare));
+    add_operator_slots<ValueSlots>(slots);
+    slots.push_back(type_slot(Py_nb_power, value_power));
+    slots.push_back(type_slot(Py_tp_richcompare, value_compare));
     return 0;
 }
 

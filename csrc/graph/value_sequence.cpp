@@ -13,14 +13,14 @@ StandIn value_stand_in;
 
 namespace {
 
-Py_ssize_t length(PyObject* self) {
+Py_ssize_t value_length(PyObject* self) {
     Ref size = Ref::steal(PyObject_CallOneArg(up_calls.value_length, self));
     return size ? PyLong_AsSsize_t(size.get()) : -1;
 }
 
-PyObject* iterate(PyObject* self) { return PyObject_CallOneArg(up_calls.value_iterate, self); }
+PyObject* value_iterate(PyObject* self) { return PyObject_CallOneArg(up_calls.value_iterate, self); }
 
-int contains(PyObject* self, PyObject* item) {
+int value_contains(PyObject* self, PyObject* item) {
     Ref found = Ref::steal(PyObject_CallFunctionObjArgs(up_calls.value_contains, self, item, nullptr));
     return found ? PyObject_IsTrue(found.get()) : -1;
 }
@@ -28,10 +28,10 @@ int contains(PyObject* self, PyObject* item) {
 }  // namespace
 
 int value_sequence_slots(std::vector<PyType_Slot>& slots) {
-    slots.push_back(type_slot(Py_sq_length, length));
-    slots.push_back(type_slot(Py_mp_length, length));
-    slots.push_back(type_slot(Py_tp_iter, iterate));
-    slots.push_back(type_slot(Py_sq_contains, contains));
+    slots.push_back(type_slot(Py_sq_length, value_length));
+    slots.push_back(type_slot(Py_mp_length, value_length));
+    slots.push_back(type_slot(Py_tp_iter, value_iterate));
+    slots.push_back(type_slot(Py_sq_contains, value_contains));
     return 0;
 }
 

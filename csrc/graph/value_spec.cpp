@@ -15,15 +15,15 @@ namespace {
 PyObject* dim_ids = nullptr;    // dict terms of a Dim -> index
 PyObject* dim_items = nullptr;  // list of Dim
 
-size_t mix(size_t seed, size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15ull; }
+size_t mix_spec(size_t seed, size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15ull; }
 
 }  // namespace
 
 uint32_t SpecTable::intern(ValueSpec spec) {
     if (spec.ndim > 0) spec.form = Form::Array;
-    size_t hash = mix(static_cast<size_t>(spec.ndim) * 4 + static_cast<size_t>(spec.form),
-                      reinterpret_cast<size_t>(spec.dtype.get()));
-    for (int64_t d : spec.dims) hash = mix(hash, static_cast<size_t>(d));
+    size_t hash = mix_spec(static_cast<size_t>(spec.ndim) * 4 + static_cast<size_t>(spec.form),
+                           reinterpret_cast<size_t>(spec.dtype.get()));
+    for (int64_t d : spec.dims) hash = mix_spec(hash, static_cast<size_t>(d));
     if (spec.ndim < 0 && !spec.dtype && spec.form == Form::Unknown && !spec.text) return 0;
     auto [it, end] = by_hash_.equal_range(hash);
     for (; it != end; ++it)

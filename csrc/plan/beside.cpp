@@ -91,7 +91,7 @@ PyObject* evaluate_beside(PyObject*, PyObject* const* args, Py_ssize_t n) {
         static_cast<PyObject*>(nullptr));
 }
 
-PyMethodDef functions[] = {
+PyMethodDef beside_functions[] = {
     {"evaluate_beside", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(evaluate_beside)), METH_FASTCALL,
      "evaluate_beside(graph, node, known) -> how many nodes were computed: those that lead to it. `known` has a tuple "
      "of results for each node."},
@@ -100,6 +100,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-int beside_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+int beside_init(PyObject* module) { return PyModule_AddFunctions(module, beside_functions); }
 
 }  // namespace pyop

@@ -25,7 +25,7 @@ namespace pyop {
 
 namespace {
 
-using References = StackRefs<8>;
+using CallReferences = StackRefs<8>;
 
 PyObject* out_keyword() {
     static constinit Lazy name;
@@ -135,14 +135,14 @@ int separate(PyObject*& result, PyObject* target) {
 }
 
 // Whether the results fit their targets. 0, or -1 with the error set.
-int check_targets(const Program& p, const Targets& targets, References& outputs) {
+int check_targets(const Program& p, const Targets& targets, CallReferences& outputs) {
     for (size_t k = 0; k < p.n_results(); ++k)
         if (targets[k] != Py_None && targets[k] != outputs[k] && check_out(targets[k], outputs[k], k) < 0) return -1;
     return 0;
 }
 
 // Copies the results that were not computed in their targets.
-int deliver(const Program& p, const Targets& targets, References& outputs) {
+int deliver(const Program& p, const Targets& targets, CallReferences& outputs) {
     const size_t n = p.n_results();
     const auto written = [&](size_t k) { return targets[k] != Py_None && targets[k] != outputs[k]; };
     for (size_t k = 0; k < n; ++k) {
@@ -174,7 +174,7 @@ void direct_targets(const Program& p, const Targets& targets, PyObject* const* f
 }
 
 // Gives results memory of their own that are two arrays as the graph was written.
-PYOP_COLD int keep_apart(const Program& p, References& outputs) {
+PYOP_COLD int keep_apart(const Program& p, CallReferences& outputs) {
     for (const auto& group : p.shared_outputs) {
         for (size_t m = 1; m < group.size(); ++m) {
             PyObject*& result = outputs[group[m].output];
@@ -197,7 +197,7 @@ PYOP_COLD int keep_apart(const Program& p, References& outputs) {
 // --- the two ways
 
 // Writes back, once nothing can be refused any more.
-PYOP_COLD int finish_writes(const Program& p, PyObject* const* feeds, const Targets* targets, References& outputs) {
+PYOP_COLD int finish_writes(const Program& p, PyObject* const* feeds, const Targets* targets, CallReferences& outputs) {
     if (targets && check_targets(p, *targets, outputs) < 0) return -1;
     last_outcome = Outcome::Done;
     return write_back(p, feeds, outputs.data());
@@ -206,7 +206,7 @@ PYOP_COLD int finish_writes(const Program& p, PyObject* const* feeds, const Targ
 PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) {
     const PlanObject& plan = *reinterpret_cast<PlanObject*>(self);
     const Program& p = *plan.program;
-    References feeds(p.feeds.size()), outputs(p.outputs.size());
+    CallReferences feeds(p.feeds.size()), outputs(p.outputs.size());
     Targets targets;
     StackArray<PyObject*, 8> direct(p.outputs.size());
     if (graph_of(plan.graph).check_usable() < 0 || check_feeds(p, values, feeds.data()) < 0) return nullptr;
@@ -243,7 +243,7 @@ PyObject* run_directly(const PlanObject& plan, PyObject* const* values, PyObject
     const DirectCall& direct = *p.direct;
     if (PYOP_UNLIKELY(graph_of(plan.graph).check_usable() < 0) || !feeds_fit(p, values)) return nullptr;
     const size_t n_out = p.outputs.size();
-    References outputs(n_out);
+    CallReferences outputs(n_out);
     StackArray<PyObject*, 8> inputs(direct.inputs.size());
     for (size_t k = 0; k < inputs.size(); ++k) {
         const Operand o = direct.inputs[k];

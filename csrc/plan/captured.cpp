@@ -94,7 +94,7 @@ const uint64_t* version_in(PyObject* dict) {
 #pragma GCC diagnostic pop
 
 // What `value` is where there is nothing.
-PyObject* or_null(PyObject* value) { return value == Py_Ellipsis ? nullptr : value; }
+PyObject* null_for_gone(PyObject* value) { return value == Py_Ellipsis ? nullptr : value; }
 
 bool same_member(PyObject* owner, PyObject* descriptor, PyObject* value) {
     const auto* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
@@ -102,7 +102,7 @@ bool same_member(PyObject* owner, PyObject* descriptor, PyObject* value) {
     if (!instance) return false;
     PyObject* now;
     std::memcpy(&now, reinterpret_cast<const char*>(instance.get()) + member->offset, sizeof now);
-    return now == or_null(value);
+    return now == null_for_gone(value);
 }
 
 bool same_class(PyObject* owner, PyObject* value) {
@@ -120,7 +120,7 @@ bool same_context(PyObject* owner, PyObject* value) {
     PyObject* now = nullptr;
     if (PyContextVar_Get(owner, nullptr, &now) < 0) PyErr_Clear();
     const Ref found = Ref::steal(now);
-    return now == or_null(value);
+    return now == null_for_gone(value);
 }
 
 bool is_member(PyObject* owner, PyObject* key) {
@@ -216,7 +216,7 @@ void Captured::watch(std::vector<Owner> owners, const std::vector<Row>& rows) {
     rows_.clear();
     const auto add = [&](const void* where, PyObject* expected) {
         static_assert(sizeof expected == sizeof(uint64_t));
-        words_.push_back({where, reinterpret_cast<uint64_t>(or_null(expected))});
+        words_.push_back({where, reinterpret_cast<uint64_t>(null_for_gone(expected))});
     };
     for (Owner& owner : owners) {
         if (const uint64_t* version = PyDict_Check(owner.owner) ? version_in(owner.owner) : nullptr)
@@ -241,9 +241,10 @@ void Captured::watch(std::vector<Owner> owners, const std::vector<Row>& rows) {
 bool Captured::holds(const Row& row) {
     switch (row.kind) {
         case ReadingKind::Name:
-            return PyDict_GetItemWithError(row.owner, row.key) == or_null(row.value);  // keys of text raise nothing
+            return PyDict_GetItemWithError(row.owner, row.key) ==
+                   null_for_gone(row.value);  // keys of text raise nothing
         case ReadingKind::Type:
-            return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(row.owner), row.key) == or_null(row.value);
+            return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(row.owner), row.key) == null_for_gone(row.value);
         case ReadingKind::Items:
             return same_items(row.owner, row.value);
         case ReadingKind::Size:

@@ -18,8 +18,6 @@ namespace pyop {
 
 namespace {
 
-CompiledFunctionObject& self_of(PyObject* self) { return *reinterpret_cast<CompiledFunctionObject*>(self); }
-
 PyObject* out_name() {
     static constinit Lazy name;
     return name.interned("out");
@@ -145,7 +143,7 @@ Ref arguments_of(const Call& call) {
 
 // The function itself, on the arguments as they are or as they are declared.
 PyObject* run_itself(PyObject* self, const Guard& guard, const ReadCall& read) {
-    CompiledFunctionObject& f = self_of(self);
+    CompiledFunctionObject& f = compiled_function_of(self);
     const Call& call = read.call;
     const Ref fn = Ref::borrow(f.fn), plainly = guard.plainly;
     if (!read.out && !f.declared)
@@ -198,7 +196,7 @@ std::shared_ptr<Guard> fitting(std::shared_ptr<Guard> guard, const Call& call, L
 // called in another way. `known`: the guard of paths that this call leaves, or null.
 std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash, const Guard* known, Leaves& leaves,
                              Ref& answer) {
-    CompiledFunctionObject& f = self_of(self);
+    CompiledFunctionObject& f = compiled_function_of(self);
     const Call& call = read.call;
     const Ref arguments = arguments_of(call), n_positional = Ref::steal(PyLong_FromSsize_t(call.n_positional));
     const Ref paths = known ? Ref::steal(plans_of_paths_new(*known)) : Ref::borrow(Py_None);
@@ -263,7 +261,7 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
 // The guard for a call, tracing if there is none yet; null with the error set, or with `answer` if the function
 // has been called in another way.
 std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& leaves, Ref& answer) {
-    CompiledFunctionObject& f = self_of(self);
+    CompiledFunctionObject& f = compiled_function_of(self);
     int status;
     std::shared_ptr<Guard> guard = f.guards->find_recent(read.call, leaves, status);
     uint64_t hash = 0;
@@ -321,7 +319,7 @@ PyObject* run_guarded(PyObject* self, const std::shared_ptr<Guard>& guard, const
 PYOP_COLD PyObject* go_on_flat(PyObject* self, PyObject* const* args, Py_ssize_t n) {
     return guarded(
         [&]() -> PyObject* {
-            CompiledFunctionObject& f = self_of(self);
+            CompiledFunctionObject& f = compiled_function_of(self);
             const Ref alive = Ref::borrow(self);
             const ReadCall read(f, args, n, nullptr);
             Leaves leaves;
@@ -345,7 +343,7 @@ PYOP_COLD PyObject* go_on_flat(PyObject* self, PyObject* const* args, Py_ssize_t
 
 // Runs the plan of a guard that takes positional arrays and fits.
 PYOP_INLINE PyObject* run_flat(PyObject* self, const Guard& guard, PyObject* const* args, Py_ssize_t n) {
-    ++self_of(self).hits;
+    ++compiled_function_of(self).hits;
     PyObject* plan = guard.plan.get();  // keeps itself alive while it runs
     const bool goes_on = guard.goes_on;
     PyObject* result = reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
@@ -353,7 +351,7 @@ PYOP_INLINE PyObject* run_flat(PyObject* self, const Guard& guard, PyObject* con
 }
 
 PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
-    CompiledFunctionObject& f = self_of(self);
+    CompiledFunctionObject& f = compiled_function_of(self);
     const Ref alive = Ref::borrow(self);
     const int disabled = disabled_anywhere ? is_disabled() : 0;
     if (disabled < 0) return nullptr;
@@ -373,7 +371,7 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
 }  // namespace
 
 PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
-    CompiledFunctionObject& f = self_of(self);
+    CompiledFunctionObject& f = compiled_function_of(self);
     const Guard* guard = disabled_anywhere ? nullptr : f.guards->recent();
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     const bool simple = guard && !names && !graphs_being_built;
@@ -397,7 +395,7 @@ PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t narg
 PyObject* compiled_plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     return guarded(
         [&]() -> PyObject* {
-            ReadCall read(self_of(self), args, n, names);
+            ReadCall read(compiled_function_of(self), args, n, names);
             if (read.failed) return nullptr;
             Leaves leaves;
             Ref answer;

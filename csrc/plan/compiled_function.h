@@ -26,6 +26,10 @@ struct CompiledFunctionObject {
     PyObject* weakrefs;
 };
 
+inline CompiledFunctionObject& compiled_function_of(PyObject* self) {
+    return *reinterpret_cast<CompiledFunctionObject*>(self);
+}
+
 extern PyTypeObject* compiled_function_type;
 
 // A call; and the plan that one with these arguments runs (compiled_function.cpp).

@@ -10,24 +10,22 @@ PyTypeObject* compiled_function_type = nullptr;
 
 namespace {
 
-CompiledFunctionObject& self_of(PyObject* self) { return *reinterpret_cast<CompiledFunctionObject*>(self); }
-
 PyObject* counts(PyObject* self, PyObject*) {
-    const CompiledFunctionObject& f = self_of(self);
+    const CompiledFunctionObject& f = compiled_function_of(self);
     return Py_BuildValue("(KKnn)", static_cast<unsigned long long>(f.hits), static_cast<unsigned long long>(f.misses),
                          static_cast<Py_ssize_t>(f.guards->size()), static_cast<Py_ssize_t>(f.guards->limit()));
 }
 
 PyObject* clear_cache(PyObject* self, PyObject*) {
-    self_of(self).guards->clear();
-    self_of(self).hits = self_of(self).misses = 0;
+    compiled_function_of(self).guards->clear();
+    compiled_function_of(self).hits = compiled_function_of(self).misses = 0;
     Py_RETURN_NONE;
 }
 
 PyObject* forget(PyObject* self, PyObject* reference) {
     return guarded(
         [&]() -> PyObject* {
-            if (self_of(self).guards) self_of(self).guards->forget(reference);
+            if (compiled_function_of(self).guards) compiled_function_of(self).guards->forget(reference);
             Py_RETURN_NONE;
         },
         static_cast<PyObject*>(nullptr));
@@ -51,7 +49,7 @@ PyObject* compiled_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
             auto guards = std::make_unique<GuardTable>(static_cast<size_t>(max_plans));
             PyObject* self = type->tp_alloc(type, 0);
             if (!self) return nullptr;
-            CompiledFunctionObject& f = self_of(self);
+            CompiledFunctionObject& f = compiled_function_of(self);
             f.vectorcall = compiled_vectorcall;
             f.fn = Py_NewRef(fn);
             f.miss = Py_NewRef(miss);
@@ -65,7 +63,7 @@ PyObject* compiled_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 
 int compiled_traverse(PyObject* self, visitproc visit, void* arg) {
-    const CompiledFunctionObject& f = self_of(self);
+    const CompiledFunctionObject& f = compiled_function_of(self);
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(f.fn);
     Py_VISIT(f.miss);
@@ -75,7 +73,7 @@ int compiled_traverse(PyObject* self, visitproc visit, void* arg) {
 
 int compiled_clear(PyObject* self) {
     // The table itself stays, empty, and so does something to call: a finalizer may still come here.
-    CompiledFunctionObject& f = self_of(self);
+    CompiledFunctionObject& f = compiled_function_of(self);
     f.guards->clear();
     Py_CLEAR(f.dict);
     Py_SETREF(f.fn, Py_NewRef(Py_None));
@@ -85,7 +83,7 @@ int compiled_clear(PyObject* self) {
 
 void compiled_dealloc(PyObject* self) {
     PyObject_GC_UnTrack(self);
-    CompiledFunctionObject& f = self_of(self);
+    CompiledFunctionObject& f = compiled_function_of(self);
     if (f.weakrefs) PyObject_ClearWeakRefs(self);
     delete std::exchange(f.guards, nullptr);
     Py_CLEAR(f.dict);
@@ -98,11 +96,13 @@ void compiled_dealloc(PyObject* self) {
 
 // As functions do: what is no function (a builtin, a partial) is no method either.
 PyObject* compiled_get(PyObject* self, PyObject* instance, PyObject*) {
-    const bool binds = instance && instance != Py_None && Py_TYPE(self_of(self).fn)->tp_descr_get;
+    const bool binds = instance && instance != Py_None && Py_TYPE(compiled_function_of(self).fn)->tp_descr_get;
     return binds ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
 
-PyObject* compiled_repr(PyObject* self) { return PyUnicode_FromFormat("<pyop.compile of %R>", self_of(self).fn); }
+PyObject* compiled_repr(PyObject* self) {
+    return PyUnicode_FromFormat("<pyop.compile of %R>", compiled_function_of(self).fn);
+}
 
 template <typename Function>
 PyCFunction as_method(Function* function) {

@@ -12,7 +12,7 @@ namespace pyop {
 namespace {
 
 bool everywhere = false;       // PYOP_DISABLE
-PyObject* variable = nullptr;  // a ContextVar: True where it is on
+PyObject* disabled_variable = nullptr;  // a ContextVar: True where it is on
 
 struct DisableObject {
     PyObject_HEAD
@@ -45,7 +45,7 @@ PyObject* enter(PyObject* self, PyObject*) {
     return guarded(
         [&]() -> PyObject* {
             tokens_of(self).reserve(tokens_of(self).size() + 1);
-            Ref token = Ref::steal(PyContextVar_Set(variable, Py_True));
+            Ref token = Ref::steal(PyContextVar_Set(disabled_variable, Py_True));
             if (!token) return nullptr;
             tokens_of(self).push_back(std::move(token));
             ++disabled_anywhere;
@@ -63,7 +63,7 @@ PyObject* leave(PyObject* self, PyObject*) {
     const Ref token = std::move(tokens_of(self).back());
     tokens_of(self).pop_back();
     --disabled_anywhere;
-    return PyContextVar_Reset(variable, token.get()) < 0 ? nullptr : Py_NewRef(Py_None);
+    return PyContextVar_Reset(disabled_variable, token.get()) < 0 ? nullptr : Py_NewRef(Py_None);
 }
 
 PyObject* ask(PyObject*, PyObject*) {
@@ -86,7 +86,7 @@ PyType_Slot disable_slots[] = {
 PyType_Spec disable_spec = {"pyop._core.Disable", sizeof(DisableObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                             disable_slots};
 
-PyMethodDef functions[] = {
+PyMethodDef disabled_functions[] = {
     {"is_disabled", ask, METH_NOARGS, "is_disabled(): whether compiled functions run plainly here."},
     {},
 };
@@ -96,7 +96,7 @@ PyMethodDef functions[] = {
 int is_disabled() {
     if (everywhere) return 1;
     PyObject* found;
-    if (PyContextVar_Get(variable, Py_False, &found) < 0) return -1;
+    if (PyContextVar_Get(disabled_variable, Py_False, &found) < 0) return -1;
     const Ref value = Ref::steal(found);
     return value.get() == Py_True;
 }
@@ -105,10 +105,10 @@ int disabled_init(PyObject* module) {
     const char* given = std::getenv("PYOP_DISABLE");
     everywhere = given && *given && std::string_view(given) != "0";
     disabled_anywhere += everywhere;
-    variable = PyContextVar_New("pyop.disable", nullptr);
+    disabled_variable = PyContextVar_New("pyop.disable", nullptr);
     auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &disable_spec, nullptr));
-    if (!variable || !type || PyModule_AddType(module, type) < 0) return -1;
-    return PyModule_AddFunctions(module, functions);
+    if (!disabled_variable || !type || PyModule_AddType(module, type) < 0) return -1;
+    return PyModule_AddFunctions(module, disabled_functions);
 }
 
 }  // namespace pyop

@@ -351,7 +351,7 @@ PyType_Spec plan_spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     plan_slots};
 
-PyMethodDef functions[] = {
+PyMethodDef plan_functions[] = {
     {"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compile)), METH_VARARGS | METH_KEYWORDS,
      "compile(graph, fetches, feeds, form, tree, whole, disable, threads, fast, writes=()) -> Plan"},
     {"passes", passes_new, METH_NOARGS, "passes() -> dict of what each pass does, in order."},
@@ -363,7 +363,7 @@ PyMethodDef functions[] = {
 int plan_init(PyObject* module) {
     plan_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &plan_spec, nullptr));
     if (!plan_type || PyModule_AddType(module, plan_type) < 0) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, plan_functions);
 }
 
 }  // namespace pyop

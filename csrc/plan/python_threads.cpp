@@ -25,26 +25,26 @@ struct Helper {
 
 // Never destroyed: detached threads may look at it until the process is gone. No Python is called and
 // the GIL is not asked for while the mutex is held.
-struct Pool {
+struct HelperPool {
     std::mutex mutex;
     std::vector<std::shared_ptr<Helper>> idle;
     bool closing = false;
 };
-Pool& pool() {
-    alignas(Pool) static unsigned char storage[sizeof(Pool)];
-    static Pool* instance = new (storage) Pool;
+HelperPool& helper_pool() {
+    alignas(HelperPool) static unsigned char storage[sizeof(HelperPool)];
+    static HelperPool* instance = new (storage) HelperPool;
     return *instance;
 }
 
 PyObject* module_ref = nullptr;  // borrowed for the life of the process
 
-void forget_in_child() { new (&pool()) Pool; }
+void forget_in_child() { new (&helper_pool()) HelperPool; }
 
 std::shared_ptr<Helper> take_idle(const std::shared_ptr<Job>& job) {
-    const std::lock_guard lock(pool().mutex);
-    if (pool().idle.empty()) return nullptr;
-    auto helper = std::move(pool().idle.back());
-    pool().idle.pop_back();
+    const std::lock_guard lock(helper_pool().mutex);
+    if (helper_pool().idle.empty()) return nullptr;
+    auto helper = std::move(helper_pool().idle.back());
+    helper_pool().idle.pop_back();
     helper->job = job;
     return helper;
 }
@@ -57,10 +57,10 @@ bool interpreter_finalizing() {
 #endif
 }
 
-constexpr const char* kCapsule = "pyop.helper";
+constexpr const char* kHelperCapsule = "pyop.helper";
 
 void free_capsule(PyObject* capsule) {
-    delete static_cast<std::shared_ptr<Helper>*>(PyCapsule_GetPointer(capsule, kCapsule));
+    delete static_cast<std::shared_ptr<Helper>*>(PyCapsule_GetPointer(capsule, kHelperCapsule));
 }
 
 int start_helper(const std::shared_ptr<Job>& job) {
@@ -71,7 +71,7 @@ int start_helper(const std::shared_ptr<Job>& job) {
     auto helper = std::make_shared<Helper>();
     helper->job = job;
     auto* held = new std::shared_ptr<Helper>(std::move(helper));
-    Ref capsule = Ref::steal(PyCapsule_New(held, kCapsule, free_capsule));
+    Ref capsule = Ref::steal(PyCapsule_New(held, kHelperCapsule, free_capsule));
     if (!capsule) {
         delete held;
         return -1;
@@ -94,17 +94,17 @@ int start_helper(const std::shared_ptr<Job>& job) {
 // Waits, detached, for a job or the end. Returns null at the end.
 std::shared_ptr<Job> next_job(const std::shared_ptr<Helper>& helper) {
     const DetachScope detached;
-    std::unique_lock lock(pool().mutex);
+    std::unique_lock lock(helper_pool().mutex);
     if (!helper->job) {
-        if (pool().closing || pool().idle.size() >= kSpare) return nullptr;
-        pool().idle.push_back(helper);
+        if (helper_pool().closing || helper_pool().idle.size() >= kSpare) return nullptr;
+        helper_pool().idle.push_back(helper);
         helper->wake.wait(lock, [&] { return helper->job || helper->end; });
     }
     return std::exchange(helper->job, nullptr);
 }
 
 PyObject* help(PyObject*, PyObject* capsule) {
-    auto* held = static_cast<std::shared_ptr<Helper>*>(PyCapsule_GetPointer(capsule, kCapsule));
+    auto* held = static_cast<std::shared_ptr<Helper>*>(PyCapsule_GetPointer(capsule, kHelperCapsule));
     if (!held) return nullptr;
     const std::shared_ptr<Helper> helper = *held;
     while (const std::shared_ptr<Job> job = next_job(helper)) job->help();
@@ -112,17 +112,17 @@ PyObject* help(PyObject*, PyObject* capsule) {
 }
 
 PyObject* close_helpers(PyObject*, PyObject*) {
-    const std::lock_guard lock(pool().mutex);
-    pool().closing = true;
-    for (const auto& helper : pool().idle) {
+    const std::lock_guard lock(helper_pool().mutex);
+    helper_pool().closing = true;
+    for (const auto& helper : helper_pool().idle) {
         helper->end = true;
         helper->wake.notify_one();
     }
-    pool().idle.clear();
+    helper_pool().idle.clear();
     Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {
+PyMethodDef thread_functions[] = {
     {"_help", help, METH_O, "The life of a helper thread."},
     {"_close_helpers", close_helpers, METH_NOARGS, "Ends the idle helper threads (an atexit hook)."},
     {},
@@ -145,7 +145,7 @@ int engage_threads(int n, const std::shared_ptr<Job>& job) {
 
 int python_threads_init(PyObject* module) {
     module_ref = module;
-    if (PyModule_AddFunctions(module, functions) < 0) return -1;
+    if (PyModule_AddFunctions(module, thread_functions) < 0) return -1;
     if (pthread_atfork(nullptr, nullptr, forget_in_child) != 0) {
         PyErr_SetString(PyExc_RuntimeError, "pthread_atfork failed");
         return -1;

@@ -14,15 +14,15 @@ UpAttributes up_attributes;
 
 namespace {
 
-struct Row {
+struct UpCallRow {
     const char *name, *files, *meaning;
     PyObject** slot;
 };
-#define PYOP_UP_ROW(name, files, meaning) Row{#name, files, meaning, &up_calls.name},
-const auto calls = std::to_array<Row>({PYOP_UP_CALLS(PYOP_UP_ROW)});
+#define PYOP_UP_ROW(name, files, meaning) UpCallRow{#name, files, meaning, &up_calls.name},
+const auto calls = std::to_array<UpCallRow>({PYOP_UP_CALLS(PYOP_UP_ROW)});
 #undef PYOP_UP_ROW
-#define PYOP_UP_ROW(name, files, meaning) Row{#name, files, meaning, &up_attributes.name},
-const auto attributes = std::to_array<Row>({PYOP_UP_ATTRIBUTES(PYOP_UP_ROW)});
+#define PYOP_UP_ROW(name, files, meaning) UpCallRow{#name, files, meaning, &up_attributes.name},
+const auto python_attributes = std::to_array<UpCallRow>({PYOP_UP_ATTRIBUTES(PYOP_UP_ROW)});
 #undef PYOP_UP_ROW
 
 // Stands in a slot for a function of a module that nobody has needed yet. The first call imports the module, puts the
@@ -96,7 +96,7 @@ PyType_Spec deferred_spec{"pyop._core._Deferred", sizeof(Deferred), 0,
 // Whether the dict has each name, and no other.
 template <class Rows>
 bool has_all(PyObject* given, const Rows& rows) {
-    for (const Row& row : rows) {
+    for (const UpCallRow& row : rows) {
         if (PyDict_GetItemString(given, row.name)) continue;
         PyErr_Format(PyExc_ImportError, "pyop/up_calls.py has no '%s', which csrc/%s needs (csrc/runtime/up_calls.h)",
                      row.name, row.files);
@@ -105,7 +105,7 @@ bool has_all(PyObject* given, const Rows& rows) {
     PyObject *name, *value;
     for (Py_ssize_t at = 0; PyDict_Next(given, &at, &name, &value);) {
         bool known = false;
-        for (const Row& row : rows)
+        for (const UpCallRow& row : rows)
             known = known || (PyUnicode_Check(name) && !PyUnicode_CompareWithASCIIString(name, row.name));
         if (known) continue;
         PyErr_Format(PyExc_ImportError, "'%S' of pyop/up_calls.py is not in the list of csrc/runtime/up_calls.h", name);
@@ -118,8 +118,8 @@ PyObject* install(PyObject*, PyObject* args) {
     PyObject *functions, *classes;
     if (!PyArg_ParseTuple(args, "O!O!:install_up_calls", &PyDict_Type, &functions, &PyDict_Type, &classes))
         return nullptr;
-    if (!has_all(functions, calls) || !has_all(classes, attributes)) return nullptr;
-    for (const Row& row : attributes) {
+    if (!has_all(functions, calls) || !has_all(classes, python_attributes)) return nullptr;
+    for (const UpCallRow& row : python_attributes) {
         PyObject* owners = PyDict_GetItemString(classes, row.name);
         for (Py_ssize_t i = 0; PyTuple_Check(owners) && i < PyTuple_GET_SIZE(owners); ++i) {
             if (PyUnicode_Check(PyTuple_GET_ITEM(owners, i))) continue;  // a class that is not imported yet
@@ -129,7 +129,7 @@ PyObject* install(PyObject*, PyObject* args) {
             return nullptr;
         }
     }
-    for (const Row& row : calls) {
+    for (const UpCallRow& row : calls) {
         PyObject* given = PyDict_GetItemString(functions, row.name);
         if (given == Py_None) continue;  // left to fill_up_call
         PyObject* filled = called_by(given, row.slot);
@@ -141,7 +141,7 @@ PyObject* install(PyObject*, PyObject* args) {
 
 // The slot of that name, or null with KeyError.
 PyObject** slot_of(PyObject* name) {
-    for (const Row& row : calls)
+    for (const UpCallRow& row : calls)
         if (!PyUnicode_CompareWithASCIIString(name, row.name)) return row.slot;
     PyErr_Format(PyExc_KeyError, "%R is not in the list of csrc/runtime/up_calls.h", name);
     return nullptr;
@@ -164,10 +164,11 @@ PyObject* filled(PyObject*, PyObject* name) {
 
 PyObject* list(PyObject*, PyObject*) {
     Ref all = Ref::steal(PyDict_New());
-    for (const auto& [kind, rows] : {std::pair<const char*, std::span<const Row>>{"up_calls", calls},
-                                     std::pair<const char*, std::span<const Row>>{"up_attributes", attributes}}) {
+    for (const auto& [kind, rows] :
+         {std::pair<const char*, std::span<const UpCallRow>>{"up_calls", calls},
+          std::pair<const char*, std::span<const UpCallRow>>{"up_attributes", python_attributes}}) {
         Ref part = all ? Ref::steal(PyDict_New()) : Ref();
-        for (const Row& row : rows) {
+        for (const UpCallRow& row : rows) {
             Ref texts = part ? Ref::steal(Py_BuildValue("(ss)", row.files, row.meaning)) : Ref();
             if (!texts || PyDict_SetItemString(part.get(), row.name, texts.get()) < 0) return nullptr;
         }
@@ -176,7 +177,7 @@ PyObject* list(PyObject*, PyObject*) {
     return all.release();
 }
 
-PyMethodDef functions[] = {
+PyMethodDef up_call_functions[] = {
     {"install_up_calls", install, METH_VARARGS,
      "install_up_calls(calls, attributes): what C++ calls, by name, and the classes that have the attributes it "
      "reads. A pair (module, name) is imported by the first call, None is left to fill_up_call."},
@@ -192,10 +193,10 @@ PyMethodDef functions[] = {
 int up_calls_init(PyObject* module) {
     deferred_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&deferred_spec));
     if (!deferred_type) return -1;
-    for (const Row& row : calls) *row.slot = Py_NewRef(Py_None);
-    for (const Row& row : attributes)
+    for (const UpCallRow& row : calls) *row.slot = Py_NewRef(Py_None);
+    for (const UpCallRow& row : python_attributes)
         if (!(*row.slot = PyUnicode_InternFromString(row.name))) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, up_call_functions);
 }
 
 }  // namespace pyop

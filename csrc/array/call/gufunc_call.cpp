@@ -12,12 +12,6 @@ namespace pyop {
 
 namespace {
 
-std::string shape_text(int ndim, const npy_intp* dims) {
-    std::string text = "[";
-    for (int d = 0; d < ndim; ++d) text += (d ? "," : "") + std::to_string(dims[d]);
-    return text + "]";
-}
-
 class Loop {
   public:
     Loop(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, Bindings& b, const LoopShape& shape,

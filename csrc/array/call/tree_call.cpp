@@ -191,7 +191,7 @@ PyObject* tree_compare(PyObject* self, PyObject* other, int op) {
     return PyObject_RichCompare(call_of(self)->key, call_of(other)->key, op);
 }
 
-PyMemberDef members[] = {
+PyMemberDef tree_call_members[] = {
     {"fn", T_OBJECT, offsetof(TreeCallObject, fn), READONLY, "The function that is called."},
     {"tree", T_OBJECT, offsetof(TreeCallObject, tree), READONLY, "The structure of its (args, kwargs)."},
     {"leaves", T_OBJECT, offsetof(TreeCallObject, leaves), READONLY, "Static objects, and ARRAY where arrays stand."},
@@ -199,7 +199,7 @@ PyMemberDef members[] = {
     {},
 };
 
-PyType_Slot slots[] = {
+PyType_Slot tree_call_slots[] = {
     {Py_tp_doc,
      const_cast<char*>("fn(*args, **kwargs), where (args, kwargs) is rebuilt from arrays and static leaves.\n\n"
                        "Made by `pyop.declare.rebuild.call_on_tree`. Compares by what it does.")},
@@ -211,11 +211,11 @@ PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(tree_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(tree_clear)},
     {Py_tp_dealloc, reinterpret_cast<void*>(tree_dealloc)},
-    {Py_tp_members, members},
+    {Py_tp_members, tree_call_members},
     {0, nullptr},
 };
-PyType_Spec spec = {"pyop._core.CallOnTree", sizeof(TreeCallObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+PyType_Spec tree_call_spec = {"pyop._core.CallOnTree", sizeof(TreeCallObject), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, tree_call_slots};
 
 }  // namespace
 
@@ -240,7 +240,7 @@ bool tree_sizes(const Layout& layout, PyObject* const* arrays, npy_intp* sizes) 
 }
 
 int tree_call_init(PyObject* module) {
-    tree_call_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+    tree_call_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &tree_call_spec, nullptr));
     Ref mark = tree_call_type ? array_mark() : Ref();
     auto* type = reinterpret_cast<PyObject*>(tree_call_type);
     if (!mark || PyObject_SetAttrString(type, "ARRAY", mark.get()) < 0 ||

@@ -5,6 +5,12 @@
 
 namespace pyop {
 
+std::string shape_text(int ndim, const npy_intp* dims) {
+    std::string text = "[";
+    for (int d = 0; d < ndim; ++d) text += (d ? "," : "") + std::to_string(dims[d]);
+    return text + "]";
+}
+
 namespace {
 
 std::string str_of(PyObject* o) {
@@ -13,12 +19,6 @@ std::string str_of(PyObject* o) {
     if (utf8) return printable(utf8);
     PyErr_Clear();
     return "?";
-}
-
-std::string shape_text(int ndim, const npy_intp* dims) {
-    std::string text = "[";
-    for (int d = 0; d < ndim; ++d) text += (d ? "," : "") + std::to_string(dims[d]);
-    return text + "]";
 }
 
 std::string expr_text(const Contract& c, const std::vector<ExprStep>& program) {

@@ -16,6 +16,9 @@ std::string spec_text(const Contract& c, const ArraySpec& spec);
 // " (n = 3, T = float64)", or "" when nothing is bound.
 std::string bindings_text(const Contract& c, const Bindings& b);
 
+// The sizes as NumPy's users read them: "[2,3]".
+std::string shape_text(int ndim, const npy_intp* dims);
+
 // The dtype in NumPy's words: "float64".
 std::string dtype_text(PyArray_Descr* descr);
 

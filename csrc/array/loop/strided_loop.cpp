@@ -10,7 +10,7 @@ namespace pyop {
 
 namespace {
 
-constexpr const char* kCapsule = "numpy_1.24_ufunc_call_info";
+constexpr const char* kCallInfoCapsule = "numpy_1.24_ufunc_call_info";
 
 // The content of that capsule, as NumPy documents it.
 struct CallInfo {
@@ -54,13 +54,13 @@ int StridedLoop::resolve_any(PyObject* ufunc, PyObject* const* kinds, int n) {
         PyErr_Clear();  // the ufunc will say it better, when it is called
         return 0;
     }
-    if (!PyCapsule_IsValid(capsule, kCapsule) || PyTuple_GET_SIZE(dtypes) != u->nargs) return 0;
+    if (!PyCapsule_IsValid(capsule, kCallInfoCapsule) || PyTuple_GET_SIZE(dtypes) != u->nargs) return 0;
     Ref filled = Ref::steal(PyObject_CallMethod(ufunc, "_get_strided_loop", "(O)", capsule));
     if (!filled) {
         PyErr_Clear();
         return 0;
     }
-    const auto* info = static_cast<const CallInfo*>(PyCapsule_GetPointer(capsule, kCapsule));
+    const auto* info = static_cast<const CallInfo*>(PyCapsule_GetPointer(capsule, kCallInfoCapsule));
     if (!info || !info->loop || info->requires_python) return info ? 0 : -1;
     for (int i = 0; i < u->nargs; ++i) {
         PyObject* dtype = PyTuple_GET_ITEM(dtypes, i);

@@ -22,7 +22,7 @@ namespace pyop {
 
 namespace {
 
-constexpr size_t kLine = 64;
+constexpr size_t kCacheLine = 64;
 constexpr size_t kMapped = size_t{256} << 10;  // blocks from here on are mappings of their own
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kHuge = size_t{4} << 20;  // from here on huge pages are asked for, as NumPy does
@@ -46,7 +46,7 @@ SizeClass size_class(size_t bytes) {  // 0 < bytes <= kMostBytes
 constexpr unsigned kClasses = (47 - 4 - kFirstShift) * 8 + 16;
 
 // The header. Kept blocks are in two lists: the stack of their class, and one of all by age.
-struct alignas(kLine) Block {
+struct alignas(kCacheLine) Block {
     size_t bytes;  // header included
     unsigned index;
     Block *above, *below;  // in the stack: given later, earlier
@@ -55,7 +55,7 @@ struct alignas(kLine) Block {
     void* data() { return this + 1; }
     static Block* of(void* data) { return static_cast<Block*>(data) - 1; }
 };
-static_assert(sizeof(Block) == kLine);
+static_assert(sizeof(Block) == kCacheLine);
 
 class SpinLock {
   public:
@@ -72,7 +72,7 @@ class SpinLock {
 
 constexpr size_t kUnset = ~size_t{0};
 
-struct Pool {
+struct BlockPool {
     SpinLock lock;
     Block* top[kClasses] = {};
     Block *newest = nullptr, *oldest = nullptr;
@@ -113,7 +113,7 @@ struct Pool {
         return out;
     }
 };
-constinit Pool pool;
+constinit BlockPool block_pool;
 
 // --- blocks from the system
 
@@ -136,7 +136,7 @@ Block* map_block(size_t bytes) {
 }
 
 Block* block_new(SizeClass c) {
-    void* p = c.bytes >= kMapped ? map_block(c.bytes) : std::aligned_alloc(kLine, c.bytes);
+    void* p = c.bytes >= kMapped ? map_block(c.bytes) : std::aligned_alloc(kCacheLine, c.bytes);
     return p ? new (p) Block{c.bytes, c.index, nullptr, nullptr, nullptr, nullptr} : nullptr;
 }
 
@@ -161,8 +161,8 @@ void free_all(Block* b) {
 
 // A lock that another thread holds at a fork would stay taken in the child.
 void survive_forks() {
-    [[maybe_unused]] static const int once =
-        pthread_atfork([] { pool.lock.lock(); }, [] { pool.lock.unlock(); }, [] { pool.lock.unlock(); });
+    [[maybe_unused]] static const int once = pthread_atfork(
+        [] { block_pool.lock.lock(); }, [] { block_pool.lock.unlock(); }, [] { block_pool.lock.unlock(); });
 }
 
 // --- the limit
@@ -189,12 +189,12 @@ PYOP_COLD size_t default_limit() {
 }
 
 size_t limit() {
-    size_t limit = pool.limit.load(std::memory_order_relaxed);
+    size_t limit = block_pool.limit.load(std::memory_order_relaxed);
     if (PYOP_UNLIKELY(limit == kUnset)) {
         // Whoever sets it in the meantime wins.
         size_t unset = kUnset;
         const size_t value = default_limit();
-        limit = pool.limit.compare_exchange_strong(unset, value) ? value : unset;
+        limit = block_pool.limit.compare_exchange_strong(unset, value) ? value : unset;
     }
     return limit;
 }
@@ -206,13 +206,13 @@ void* pool_take(size_t bytes) {
     const SizeClass c = size_class(bytes + sizeof(Block));
     Block* b;
     {
-        std::lock_guard hold(pool.lock);
-        b = pool.top[c.index];
+        std::lock_guard hold(block_pool.lock);
+        b = block_pool.top[c.index];
         if (b) {
-            pool.unlink(b);
-            ++pool.hits;
+            block_pool.unlink(b);
+            ++block_pool.hits;
         } else {
-            ++pool.misses;
+            ++block_pool.misses;
         }
     }
     if (!b) {
@@ -244,9 +244,9 @@ void pool_give(void* data) {
     }
     Block* out;
     {
-        std::lock_guard hold(pool.lock);
-        pool.link(b);
-        out = PYOP_UNLIKELY(pool.kept > most) ? pool.evict_down_to(most) : nullptr;
+        std::lock_guard hold(block_pool.lock);
+        block_pool.link(b);
+        out = PYOP_UNLIKELY(block_pool.kept > most) ? block_pool.evict_down_to(most) : nullptr;
     }
     if (out) free_all(out);
 }
@@ -255,18 +255,18 @@ size_t pool_room(void* data) { return Block::of(data)->bytes - sizeof(Block); }
 
 PoolStats pool_stats() {
     const size_t most = limit();
-    std::lock_guard hold(pool.lock);
-    return {most, pool.kept, pool.blocks, pool.hits, pool.misses, pool.evicted};
+    std::lock_guard hold(block_pool.lock);
+    return {most, block_pool.kept, block_pool.blocks, block_pool.hits, block_pool.misses, block_pool.evicted};
 }
 
 size_t pool_set_limit(size_t bytes) {
     const size_t old = limit();
     bytes = std::min(bytes, kMostBytes);
-    pool.limit.store(bytes);
+    block_pool.limit.store(bytes);
     Block* out;
     {
-        std::lock_guard hold(pool.lock);
-        out = pool.evict_down_to(bytes);
+        std::lock_guard hold(block_pool.lock);
+        out = block_pool.evict_down_to(bytes);
     }
     free_all(out);
     return old;
@@ -276,9 +276,9 @@ size_t pool_trim() {
     Block* out;
     size_t bytes;
     {
-        std::lock_guard hold(pool.lock);
-        bytes = pool.kept;
-        out = pool.evict_down_to(0);
+        std::lock_guard hold(block_pool.lock);
+        bytes = block_pool.kept;
+        out = block_pool.evict_down_to(0);
     }
     free_all(out);
     return bytes;

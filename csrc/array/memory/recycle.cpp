@@ -10,7 +10,7 @@ namespace pyop {
 namespace {
 
 constexpr unsigned kPatience = 16;
-constexpr unsigned kRest = 256;
+constexpr unsigned kRecycleRest = 256;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ PyObject* ResultRecycler::take_other(unsigned turn, PyArray_Descr* dtype, int nd
     const int flags = PyArray_FLAGS(as_array(array));
     if (PYOP_UNLIKELY(++in_vain_ > kPatience)) {
         in_vain_ = 0;
-        rest_ = kRest;
+        rest_ = kRecycleRest;
         clear();
         return array;
     }

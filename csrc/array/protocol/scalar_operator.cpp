@@ -10,14 +10,14 @@ namespace pyop {
 
 namespace {
 
-PyObject* power(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_None); }
+PyObject* plain_power(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_None); }
 template <int op>
 PyObject* compare(PyObject* a, PyObject* b) {
     return PyObject_RichCompare(a, b, op);
 }
 
 constexpr OperatorRow kMoreRows[] = {
-    {"power", power, nullptr, nullptr},
+    {"power", plain_power, nullptr, nullptr},
     {"less", compare<Py_LT>, nullptr, nullptr},
     {"less_equal", compare<Py_LE>, nullptr, nullptr},
     {"equal", compare<Py_EQ>, nullptr, nullptr},

@@ -8,13 +8,13 @@
 #include "array/loop/fp_flags.h"
 #include "array/reduction/reduction_walk.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 
 namespace pyop {
 
 namespace {
 
-constexpr npy_intp kReleaseElements = 1 << 15;  // below this, giving up the GIL costs more than it gives
-constexpr npy_intp kBlock = 1024;               // elements converted at once, where the number is free
+constexpr npy_intp kConverted = 1024;               // elements converted at once, where the number is free
 constexpr npy_intp kWhole = 8192;               // elements gathered at most, where they must be summed as one
 
 // Gathered or converted elements of this thread.
@@ -240,7 +240,7 @@ int Reduction::make(PyObject* ufunc, PyArray_Descr* dtype, PyArray_Descr* wanted
 int Reduction::run_into(PyArrayObject* a, const ReductionWalk& w, char* out, const char* where) const {
     const Cut how = w.size == 0 ? Cut::Lines : cut(*this, w);
     if (how == Cut::Unknown) return PyErr_Occurred() ? -1 : 0;
-    const Runner runner{*this, w, PyArray_BYTES(a), out, how == Cut::Blocks ? kBlock : kWhole, where};
+    const Runner runner{*this, w, PyArray_BYTES(a), out, how == Cut::Blocks ? kConverted : kWhole, where};
     const char* start = has_initial ? initial.data() : loop->initial();
     if (where) {
         // None may be chosen. And NumPy's iterator buffers then, however long a line is.

@@ -97,26 +97,26 @@ bool folded(const ReductionLoop& r, const Ref& array, const char* initial, npy_i
     return !PyErr_Occurred();
 }
 
-struct Key {
+struct LoopKey {
     PyObject* ufunc;
     PyArray_Descr *in, *wanted;
-    bool operator==(const Key&) const = default;
+    bool operator==(const LoopKey&) const = default;
 };
-struct KeyHash {
-    size_t operator()(const Key& k) const {
+struct LoopKeyHash {
+    size_t operator()(const LoopKey& k) const {
         const auto mix = [](size_t h, const void* p) {
             return (h ^ reinterpret_cast<size_t>(p)) * 0x9E3779B97F4A7C15ull;
         };
         return mix(mix(mix(0, k.ufunc), k.in), k.wanted);
     }
 };
-struct Known {
+struct KnownLoop {
     Ref ufunc, in, wanted;  // keep the key valid
     std::shared_ptr<const ReductionLoop> loop;  // null: none
 };
 
 // The dtype of what ufunc.reduce returns; null without an error where it refuses.
-Ref result_dtype(const Key& key) {
+Ref result_dtype(const LoopKey& key) {
     Ref trial = trial_array(key.in, 1, 1);
     Ref result = trial ? reduced(key.ufunc, trial.get(), Ref::steal(PyLong_FromLong(0)).get(), key.wanted) : Ref();
     return result ? Ref::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(as_array(result.get())))) : Ref();
@@ -272,9 +272,9 @@ int ReductionLoop::try_rows() {
 
 int ReductionLoop::find(PyObject* ufunc, PyArray_Descr* in, PyArray_Descr* wanted,
                         std::shared_ptr<const ReductionLoop>& loop) {
-    static auto* known = new std::unordered_map<Key, Known, KeyHash>;  // outlives static destruction
+    static auto* known = new std::unordered_map<LoopKey, KnownLoop, LoopKeyHash>;  // outlives static destruction
     loop = nullptr;
-    const Key key{ufunc, in, wanted};
+    const LoopKey key{ufunc, in, wanted};
     if (const auto it = known->find(key); it != known->end()) {
         loop = it->second.loop;
         return 0;
@@ -297,8 +297,8 @@ int ReductionLoop::find(PyObject* ufunc, PyArray_Descr* in, PyArray_Descr* wante
         if (fits) loop = std::move(fresh);
     }
     clear_all_fp_errors();  // the trials raised what they raised
-    known->emplace(key, Known{Ref::borrow(ufunc), Ref::borrow(reinterpret_cast<PyObject*>(in)),
-                              Ref::borrow(reinterpret_cast<PyObject*>(wanted)), loop});
+    known->emplace(key, KnownLoop{Ref::borrow(ufunc), Ref::borrow(reinterpret_cast<PyObject*>(in)),
+                                  Ref::borrow(reinterpret_cast<PyObject*>(wanted)), loop});
     return 0;
 }
 

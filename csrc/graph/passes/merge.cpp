@@ -16,7 +16,7 @@ namespace {
 
 constexpr npy_intp kSmallConstant = 1024;  // bytes: larger ones are not worth comparing
 
-size_t mix(size_t h, size_t v) {
+size_t mix_low(size_t h, size_t v) {
     h = (h ^ v) * 0x9E3779B97F4A7C15ull;
     return h ^ h >> 32;  // the table takes the low bits, the product is good in the high ones
 }
@@ -29,11 +29,11 @@ bool has_merge_key(PyObject* fn) { return _PyType_Lookup(Py_TYPE(fn), up_attribu
 // -1 with an error set on failure.
 Py_hash_t callable_hash(PyObject* fn) {
     if (PyMethod_Check(fn))
-        return static_cast<Py_hash_t>(mix(address(PyMethod_GET_SELF(fn)), address(PyMethod_GET_FUNCTION(fn))) >> 1);
+        return static_cast<Py_hash_t>(mix_low(address(PyMethod_GET_SELF(fn)), address(PyMethod_GET_FUNCTION(fn))) >> 1);
     if (PyCFunction_Check(fn) && PyCFunction_GET_SELF(fn) && !PyModule_Check(PyCFunction_GET_SELF(fn)))
-        return static_cast<Py_hash_t>(
-            mix(address(PyCFunction_GET_SELF(fn)), address(reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(fn)))) >>
-            1);
+        return static_cast<Py_hash_t>(mix_low(address(PyCFunction_GET_SELF(fn)),
+                                              address(reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(fn)))) >>
+                                      1);
     if (!PyFunction_Check(fn) && has_merge_key(fn)) return PyObject_Hash(fn);
     return static_cast<Py_hash_t>(address(fn));
 }
@@ -88,20 +88,21 @@ class StaticHash {
   public:
     size_t of(PyObject* o) {
         const size_t type = address(Py_TYPE(o));
-        if (PyFloat_CheckExact(o)) return mix(type, std::bit_cast<size_t>(PyFloat_AS_DOUBLE(o)));
+        if (PyFloat_CheckExact(o)) return mix_low(type, std::bit_cast<size_t>(PyFloat_AS_DOUBLE(o)));
         if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) return of_items(o, type);
         if (PySlice_Check(o)) {
             auto* s = reinterpret_cast<PySliceObject*>(o);
-            return mix(mix(mix(type, of(s->start)), of(s->stop)), of(s->step));
+            return mix_low(mix_low(mix_low(type, of(s->start)), of(s->stop)), of(s->step));
         }
         // Equivalent dtypes may be several objects, even of several types of integers.
         if (PyArray_DescrCheck(o)) {
             auto* descr = reinterpret_cast<PyArray_Descr*>(o);
-            return mix(type, static_cast<size_t>(descr->kind) << 32 ^ static_cast<size_t>(PyDataType_ELSIZE(descr)));
+            return mix_low(type,
+                           static_cast<size_t>(descr->kind) << 32 ^ static_cast<size_t>(PyDataType_ELSIZE(descr)));
         }
         if (PyLong_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o))
-            return mix(type, static_cast<size_t>(PyObject_Hash(o)));  // never fails
-        return mix(type, address(o));
+            return mix_low(type, static_cast<size_t>(PyObject_Hash(o)));  // never fails
+        return mix_low(type, address(o));
     }
 
   private:
@@ -110,11 +111,11 @@ class StaticHash {
 
     size_t of_items(PyObject* o, size_t h) {
         const Py_ssize_t n = size_of_sequence(o);
-        h = mix(h, static_cast<size_t>(n));
+        h = mix_low(h, static_cast<size_t>(n));
         if (depth_ == kDepth) return h;
         ++depth_;
         for (Py_ssize_t i = 0; i < n && items_ < kItems; ++i, ++items_)
-            if (const Ref item = item_of(o, i)) h = mix(h, of(item.get()));
+            if (const Ref item = item_of(o, i)) h = mix_low(h, of(item.get()));
         --depth_;
         return h;
     }
@@ -126,8 +127,8 @@ class StaticHash {
 size_t form_hash(const CallForm* form) {
     if (!form) return 0;
     size_t h = static_cast<size_t>(form->n_keywords()) + 1;
-    for (const int32_t code : form->order) h = mix(h, static_cast<size_t>(code));
-    return form->statics ? mix(h, StaticHash().of(form->statics.get())) : h;
+    for (const int32_t code : form->order) h = mix_low(h, static_cast<size_t>(code));
+    return form->statics ? mix_low(h, StaticHash().of(form->statics.get())) : h;
 }
 
 int same_form(const CallForm* a, const CallForm* b) {
@@ -188,8 +189,8 @@ class Merger {
         if (callable == -1 && PyErr_Occurred()) return -1;
         // All that same_node compares: whatever is left out here, and differs in thousands of readers of one value,
         // makes each of them be compared with all that came before.
-        size_t hash = mix(mix(static_cast<size_t>(callable), address(call.contract())), form_hash(call.form()));
-        for (const Edge e : node.inputs()) hash = mix(hash, Rewrite::key(r_.resolve(e)));
+        size_t hash = mix_low(mix_low(static_cast<size_t>(callable), address(call.contract())), form_hash(call.form()));
+        for (const Edge e : node.inputs()) hash = mix_low(hash, Rewrite::key(r_.resolve(e)));
         return look_up(hash, i);
     }
 

@@ -67,7 +67,7 @@ PyObject* ndarray_astype() {
 }
 
 // Functions of NumPy that do what a ufunc does, for the life of the process.
-struct Functions {
+struct ElementwiseFunctions {
     PyObject* clip = find_below_numpy("clip");
     PyObject* round = find_below_numpy("round");
     PyObject* around = find_below_numpy("around");
@@ -78,10 +78,10 @@ struct Functions {
 
     bool has(PyObject* fn) const { return fn == clip || fn == round || fn == around; }
 };
-const Functions& functions() {
-    static const Functions* known = nullptr;
+const ElementwiseFunctions& elementwise_functions() {
+    static const ElementwiseFunctions* known = nullptr;
     if (PYOP_UNLIKELY(!known)) {
-        auto made = std::make_unique<Functions>();
+        auto made = std::make_unique<ElementwiseFunctions>();
         if (!known) known = made.release();
     }
     return *known;
@@ -122,7 +122,7 @@ bool is_exact_in(PyObject* number, PyArray_Descr* d) {
     return d->type_num != NPY_HALF || std::fabs(value) < 1024;
 }
 
-bool is_number(PyObject* o) { return is_python_number(o) || scalar_dtype(o); }
+bool is_scalar_number(PyObject* o) { return is_python_number(o) || scalar_dtype(o); }
 
 // Whether NumPy's operator between scalars gives the bits and the floating-point flags of the ufunc's loop, so that
 // the words of its warnings are all that is different. tests/plan/test_scalar_operators.py holds every other one apart.
@@ -179,8 +179,8 @@ class Look {
             found = look_at_astype();
         else if (is_in_place(node_.fn()))
             found = look_at_in_place();
-        else if (functions().has(node_.fn()))
-            found = node_.fn() == functions().clip ? look_at_clip() : look_at_round();
+        else if (elementwise_functions().has(node_.fn()))
+            found = node_.fn() == elementwise_functions().clip ? look_at_clip() : look_at_round();
         else
             found = look_at_call();
         if (found == 1) call = std::move(call_);
@@ -264,7 +264,7 @@ class Look {
         const bool has_low = !low.absent_or(Py_None), has_high = !high.absent_or(Py_None);
         if (has_low) call_->arguments.push_back({low.input, low.fixed});
         if (has_high) call_->arguments.push_back({high.input, high.fixed});
-        const Functions& f = functions();
+        const ElementwiseFunctions& f = elementwise_functions();
         PyObject* ufunc = has_low ? has_high ? f.clip_ufunc : f.maximum : has_high ? f.minimum : nullptr;
         return ufunc && is_elementwise_ufunc(ufunc) ? look_at_ufunc(ufunc) : 0;
     }
@@ -278,7 +278,7 @@ class Look {
         if (given[1].fixed && PyObject_IsTrue(given[1].fixed)) return 0;
         call_->arguments.push_back({given[0].input, nullptr});
         PyArray_Descr* d = dtype_of(call_->arguments[0]);
-        return d && PyTypeNum_ISFLOAT(d->type_num) ? look_at_ufunc(functions().rint) : 0;
+        return d && PyTypeNum_ISFLOAT(d->type_num) ? look_at_ufunc(elementwise_functions().rint) : 0;
     }
 
     int look_at_ufunc(PyObject* ufunc) {
@@ -309,7 +309,7 @@ class Look {
     void find_own_kernel(PyObject* ufunc) {
         const Element e = element_of(call_->dtypes[0]);
         Ref own = Ref::steal(find_below_numpy(call_->name.c_str()));
-        if (own.get() != ufunc && ufunc != functions().clip_ufunc) return;
+        if (own.get() != ufunc && ufunc != elementwise_functions().clip_ufunc) return;
         call_->safe = PyTypeNum_ISFLOAT(call_->dtypes[0]->type_num) || PyTypeNum_ISCOMPLEX(call_->dtypes[0]->type_num);
         for (size_t k = 1; k < call_->n_inputs; ++k)
             if (call_->dtypes[k] != call_->dtypes[0]) return;
@@ -333,7 +333,7 @@ class Look {
         call_->kernel = find_kernel(Operation::Where, e);
         if (!call_->kernel || !test || test->type_num != NPY_BOOL) return 0;
         for (size_t k = 1; k < 3; ++k)
-            if (const Argument a = argument_of(node_, k); a.constant && !is_number(a.constant)) return 0;
+            if (const Argument a = argument_of(node_, k); a.constant && !is_scalar_number(a.constant)) return 0;
         call_->operation = Operation::Where;
         call_->element = e;
         call_->n_inputs = 3;
@@ -418,7 +418,7 @@ Element element_of(PyArray_Descr* d) {
 
 bool may_be_elementwise(PyObject* fn) {
     return is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype() || is_in_place(fn) ||
-           functions().has(fn);
+           elementwise_functions().has(fn);
 }
 
 int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const ElementwiseCall>& call) {

@@ -19,13 +19,13 @@
 #include "runtime/attach.h"
 #include "runtime/cpu_pool.h"
 #include "runtime/interrupt.h"
+#include "runtime/release_gil.h"
 #include "runtime/stack_array.h"
 
 namespace pyop {
 
 namespace {
 
-constexpr npy_intp kReleaseElements = 1 << 15;  // below this, giving up the GIL costs more than it gives
 constexpr size_t kScratchOnStack = 4096;        // bytes
 constexpr npy_intp kShareElements = 1 << 17;    // for each thread, at least
 

@@ -10,6 +10,7 @@
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
@@ -18,7 +19,6 @@ namespace pyop {
 
 namespace {
 
-constexpr npy_intp kReleaseElements = 1 << 15;
 constexpr npy_intp kBlock = 512;
 
 constexpr Named<const char*> kRunning[] = {{"cumsum", "add"}, {"cumprod", "multiply"}};

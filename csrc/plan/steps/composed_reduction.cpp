@@ -16,7 +16,7 @@ namespace {
 
 enum class Kind { NanSum, NanMean, NanExtreme, Range, Trace, NormOfSquares, NormOfSizes, LargestSize };
 
-struct Function {
+struct Composed {
     Kind kind;
     const char *ufunc, *second;
     std::span<const std::string_view> parameters;
@@ -26,9 +26,9 @@ constexpr std::string_view kNanExtreme[] = {"a", "axis", "out", "keepdims", "ini
 constexpr std::string_view kNanMean[] = {"a", "axis", "dtype", "out", "keepdims", "*", "where"};
 constexpr std::string_view kRange[] = {"a", "axis", "out", "keepdims"};
 constexpr std::string_view kTrace[] = {"a", "offset", "axis1", "axis2", "dtype", "out"};
-constexpr std::string_view kNorm[] = {"x", "ord", "axis", "keepdims"};
+constexpr std::string_view kComposedNorm[] = {"x", "ord", "axis", "keepdims"};
 
-constexpr Named<Function> kFunctions[] = {
+constexpr Named<Composed> kComposed[] = {
     {"nansum", {Kind::NanSum, "add", nullptr, kNanSum}},
     {"nanprod", {Kind::NanSum, "multiply", nullptr, kNanSum}},
     {"nanmax", {Kind::NanExtreme, "fmax", nullptr, kNanExtreme}},
@@ -36,7 +36,7 @@ constexpr Named<Function> kFunctions[] = {
     {"nanmean", {Kind::NanMean, "add", "add", kNanMean}},
     {"ptp", {Kind::Range, "maximum", "minimum", kRange}},
     {"trace", {Kind::Trace, "add", nullptr, kTrace}},
-    {"linalg.norm", {Kind::NormOfSquares, "add", nullptr, kNorm}},
+    {"linalg.norm", {Kind::NormOfSquares, "add", nullptr, kComposedNorm}},
 };
 
 PyArray_Descr* builtin(int type) {
@@ -263,9 +263,9 @@ bool read_order(const CallArguments::Item& order, Kind& kind) {
 
 int make_composed_reduction(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
-    const auto* found = function_table<kFunctions>().find(node.fn());
+    const auto* found = function_table<kComposed>().find(node.fn());
     if (!found || !is_plain_call(node) || node.n_outputs() != 1) return 0;
-    const Function& function = found->entry;
+    const Composed& function = found->entry;
     CallArguments given;
     if (!given.bind(node, function.parameters)) return 0;
     const auto argument = [&](std::string_view name) {

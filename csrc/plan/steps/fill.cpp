@@ -38,8 +38,7 @@ class FillStep final : public NativeStep {
 };
 
 enum class Fill { Zeros, Ones, Full };
-constexpr Named<Fill> kFunctions[] = {
-    {"zeros_like", Fill::Zeros}, {"ones_like", Fill::Ones}, {"full_like", Fill::Full}};
+constexpr Named<Fill> kFills[] = {{"zeros_like", Fill::Zeros}, {"ones_like", Fill::Ones}, {"full_like", Fill::Full}};
 
 // Whether the dtype holds numbers of this kind, but for the last bits.
 bool holds_kind_of(PyArray_Descr* dtype, PyObject* value) {
@@ -54,7 +53,7 @@ int make_fill_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     static constexpr std::string_view kLike[] = {"a", "dtype", "order", "subok", "shape", "*", "device"};
     static constexpr std::string_view kFull[] = {"a", "fill_value", "dtype", "order", "subok", "shape", "*", "device"};
     const PyNode& node = r.g.node_as<PyNode>(i);
-    const Named<Fill>* found = function_table<kFunctions>().find(node.fn());
+    const Named<Fill>* found = function_table<kFills>().find(node.fn());
     if (!found || !is_plain_call(node)) return 0;
     const bool full = found->entry == Fill::Full;
     CallArguments call;

@@ -161,7 +161,7 @@ PyObject* count_quiet(PyObject*, PyObject* change) {
     Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {
+PyMethodDef guard_functions[] = {
     {"count_quiet", count_quiet, METH_O, "count_quiet(change): runs that compute again what was computed, silently."},
     {},
 };
@@ -185,6 +185,6 @@ int make_guard_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& s
     return 0;
 }
 
-int guard_step_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+int guard_step_init(PyObject* module) { return PyModule_AddFunctions(module, guard_functions); }
 
 }  // namespace pyop

@@ -15,25 +15,26 @@ namespace pyop {
 
 namespace {
 
-enum class Function { Dot, Inner, Norm, ArgMax, ArgMin, CountNonzero };
+enum class ProductFunction { Dot, Inner, Norm, ArgMax, ArgMin, CountNonzero };
 
-constexpr Named<Function> kFunctions[] = {
-    {"dot", Function::Dot},       {"inner", Function::Inner},   {"linalg.norm", Function::Norm},
-    {"argmax", Function::ArgMax}, {"argmin", Function::ArgMin}, {"count_nonzero", Function::CountNonzero},
+constexpr Named<ProductFunction> kProducts[] = {
+    {"dot", ProductFunction::Dot},          {"inner", ProductFunction::Inner},
+    {"linalg.norm", ProductFunction::Norm}, {"argmax", ProductFunction::ArgMax},
+    {"argmin", ProductFunction::ArgMin},    {"count_nonzero", ProductFunction::CountNonzero},
 };
 constexpr std::string_view kPair[] = {"a", "b"};
-constexpr std::string_view kNorm[] = {"x", "ord", "axis", "keepdims"};
+constexpr std::string_view kNormArguments[] = {"x", "ord", "axis", "keepdims"};
 constexpr std::string_view kSearch[] = {"a", "axis", "out", "*", "keepdims"};
 constexpr std::string_view kCount[] = {"a", "axis", "*", "keepdims"};
 
-std::span<const std::string_view> parameters_of(Function f) {
+std::span<const std::string_view> parameters_of(ProductFunction f) {
     switch (f) {
-        case Function::Dot:
-        case Function::Inner:
+        case ProductFunction::Dot:
+        case ProductFunction::Inner:
             return kPair;
-        case Function::Norm:
-            return kNorm;
-        case Function::CountNonzero:
+        case ProductFunction::Norm:
+            return kNormArguments;
+        case ProductFunction::CountNonzero:
             return kCount;
         default:
             return kSearch;
@@ -79,22 +80,22 @@ class FunctionStep final : public NativeStep {
         if (!is_number_array(a) || !is_number_array(b)) return 0;
         Ref result;
         switch (function) {
-            case Function::Dot:
+            case ProductFunction::Dot:
                 result = array_of(PyArray_MatrixProduct2(a, b, nullptr));
                 break;
-            case Function::Inner:
+            case ProductFunction::Inner:
                 result = array_of(PyArray_InnerProduct(a, b));
                 break;
-            case Function::Norm:
+            case ProductFunction::Norm:
                 result = norm(as_array(a));
                 break;
-            case Function::ArgMax:
+            case ProductFunction::ArgMax:
                 result = array_of(PyArray_ArgMax(as_array(a), axis, nullptr));
                 break;
-            case Function::ArgMin:
+            case ProductFunction::ArgMin:
                 result = array_of(PyArray_ArgMin(as_array(a), axis, nullptr));
                 break;
-            case Function::CountNonzero:
+            case ProductFunction::CountNonzero:
                 result = count(as_array(a));
                 break;
         }
@@ -111,7 +112,7 @@ class FunctionStep final : public NativeStep {
             return x.kind == TapeValue::Block && x.ndim == 1 && x.dims[0] > 1 && x.contiguous() && tape.readable(x) &&
                    (x.dtype->type_num == NPY_DOUBLE || x.dtype->type_num == NPY_FLOAT);
         };
-        if (function != Function::Dot && function != Function::Inner) return false;
+        if (function != ProductFunction::Dot && function != ProductFunction::Inner) return false;
         if (!is_line(a) || !is_line(b) || a.dtype != b.dtype || a.dims[0] != b.dims[0]) return false;
         results[0] = tape.number_new(a.dtype);
         TapeCall call;
@@ -123,7 +124,7 @@ class FunctionStep final : public NativeStep {
     }
     std::string describe(size_t) const override { return text; }
 
-    Function function = Function::Dot;
+    ProductFunction function = ProductFunction::Dot;
     size_t first = 0, second = 0;
     int axis = NPY_RAVEL_AXIS;
     std::string text;
@@ -166,7 +167,7 @@ class FunctionStep final : public NativeStep {
 
 int make_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
-    const auto* found = function_table<kFunctions>().find(node.fn());
+    const auto* found = function_table<kProducts>().find(node.fn());
     CallArguments given;
     if (!found || !is_plain_call(node) || node.n_outputs() != 1 || !given.bind(node, parameters_of(found->entry)))
         return 0;
@@ -175,15 +176,15 @@ int make_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>
     if (given[0].input < 0 || !builtin_dtype(r.g, node.inputs()[static_cast<size_t>(given[0].input)])) return 0;
     made->first = made->second = static_cast<size_t>(given[0].input);
     switch (found->entry) {
-        case Function::Dot:
-        case Function::Inner:
+        case ProductFunction::Dot:
+        case ProductFunction::Inner:
             if (given[1].input < 0) return 0;
             made->second = static_cast<size_t>(given[1].input);
             break;
-        case Function::Norm:
+        case ProductFunction::Norm:
             if (!given[1].absent_or(Py_None) || !given[2].absent_or(Py_None) || !given[3].absent_or(Py_False)) return 0;
             break;
-        case Function::CountNonzero:
+        case ProductFunction::CountNonzero:
             if (!given[1].absent_or(Py_None) || !given[3].absent_or(Py_False)) return 0;
             break;
         default:

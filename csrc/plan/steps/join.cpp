@@ -11,13 +11,12 @@
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 #include "runtime/stack_array.h"
 
 namespace pyop {
 
 namespace {
-
-constexpr npy_intp kReleaseBytes = 1 << 18;
 
 struct Piece {
     int32_t input = -1;
@@ -123,10 +122,10 @@ class JoinStep final : public NativeStep {
 
 // --- reading calls
 
-enum class Function { Concatenate, Stack, Append, HStack, VStack };
-constexpr Named<Function> kFunctions[] = {
-    {"concatenate", Function::Concatenate}, {"concat", Function::Concatenate}, {"stack", Function::Stack},
-    {"append", Function::Append},           {"hstack", Function::HStack},      {"vstack", Function::VStack},
+enum class JoinFunction { Concatenate, Stack, Append, HStack, VStack };
+constexpr Named<JoinFunction> kJoins[] = {
+    {"concatenate", JoinFunction::Concatenate}, {"concat", JoinFunction::Concatenate}, {"stack", JoinFunction::Stack},
+    {"append", JoinFunction::Append},           {"hstack", JoinFunction::HStack},      {"vstack", JoinFunction::VStack},
 };
 
 // What a static piece is as an array; empty, without an error, if that is not clear.
@@ -219,28 +218,28 @@ class PieceReader {
     bool alike_ = true;  // all of one known rank
 };
 
-bool read_join(Function function, const NodeCall& call, PieceReader& reader) {
+bool read_join(JoinFunction function, const NodeCall& call, PieceReader& reader) {
     std::vector<NodeArgument> given;
     switch (function) {
-        case Function::Concatenate:
+        case JoinFunction::Concatenate:
             return call.bind({"arrays", "axis", "out", "dtype", "casting"}, given) && given[2].none() &&
                    given[3].none() && !given[4].given() && reader.read_all(given[0]) &&
                    reader.join(Join::Along, given[1], 0);
-        case Function::Stack:
+        case JoinFunction::Stack:
             return call.bind({"arrays", "axis", "out", "dtype", "casting"}, given) && given[2].none() &&
                    given[3].none() && !given[4].given() && reader.read_all(given[0]) &&
                    reader.join(Join::Stacked, given[1], 0);
-        case Function::Append:
+        case JoinFunction::Append:
             if (!call.bind({"arr", "values", "axis"}, given) || !reader.read_one(given[0]) ||
                 !reader.read_one(given[1]))
                 return false;
             return given[2].none() ? reader.flatten() : reader.join(Join::Along, given[2], 0);
-        case Function::HStack:
+        case JoinFunction::HStack:
             if (!call.bind({"tup", "dtype", "casting"}, given) || !given[1].none() || given[2].given() ||
                 !reader.read_all(given[0]))
                 return false;
             return reader.flat_already() ? reader.flatten() : reader.join_at(Join::Along, 1);
-        case Function::VStack:
+        case JoinFunction::VStack:
             if (!call.bind({"tup", "dtype", "casting"}, given) || !given[1].none() || given[2].given() ||
                 !reader.read_all(given[0]))
                 return false;
@@ -256,7 +255,7 @@ int make_join_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     const NodeCall call(node);
-    const auto* found = function_table<kFunctions>().find(call.fn());
+    const auto* found = function_table<kJoins>().find(call.fn());
     if (!found) return 0;
     auto made = std::make_unique<JoinStep>(Fallback::of_node(r.g, i));
     made->dtype = builtin_dtype(r.g, {i, 0});

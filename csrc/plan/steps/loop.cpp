@@ -21,7 +21,7 @@ namespace pyop {
 
 namespace {
 
-using References = StackRefs<16>;
+using RoundReferences = StackRefs<16>;
 
 bool read_count(PyObject* o, npy_intp& count) {
     if (!is_exact_array(o)) return false;
@@ -56,7 +56,7 @@ class LoopStep final : public NativeStep {
             no_stack_left(" in a loop of a pyop plan");
             return -1;
         }
-        References feeds(n), slots(body.program->n_slots), next(n_carried);
+        RoundReferences feeds(n), slots(body.program->n_slots), next(n_carried);
         for (size_t k = 1; k < n; ++k)
             if (take(feeds[k], inputs, k, context) < 0) return -1;
         unsigned until_signals = kUntilSignals;
@@ -155,7 +155,7 @@ class LoopStep final : public NativeStep {
         return PyObject_IsTrue(verdict);
     }
 
-    int load(References& feeds, References& slots) const {
+    int load(RoundReferences& feeds, RoundReferences& slots) const {
         const Program& p = *body.program;
         for (size_t k = 0; k < p.feeds.size(); ++k) {
             const Feed& feed = p.feeds[k];
@@ -166,7 +166,7 @@ class LoopStep final : public NativeStep {
         return 0;
     }
 
-    int unload(References& feeds, References& slots, PyObject** next) const {
+    int unload(RoundReferences& feeds, RoundReferences& slots, PyObject** next) const {
         const Program& p = *body.program;
         if (lends_) {
             if (store_outputs(p, feeds.data(), slots.data(), next) < 0) return -1;
@@ -188,7 +188,7 @@ class LoopStep final : public NativeStep {
         return 0;
     }
 
-    int iterate(References& feeds, References& slots, PyObject** next, unsigned& until_signals) const {
+    int iterate(RoundReferences& feeds, RoundReferences& slots, PyObject** next, unsigned& until_signals) const {
         if (load(feeds, slots) < 0) return -1;
         if (run_instructions(*body.program, graph_of(body.graph), nullptr, slots.data(), until_signals) < 0) return -1;
         if (unload(feeds, slots, next) < 0) return -1;
@@ -200,7 +200,7 @@ class LoopStep final : public NativeStep {
         return 0;
     }
 
-    int hand_over(References& feeds, PyObject* const* inputs, PyObject** results) const {
+    int hand_over(RoundReferences& feeds, PyObject* const* inputs, PyObject** results) const {
         for (size_t j = 0; j < n_carried; ++j) {
             PyObject* value = feeds[1 + j];
             bool seen = false;

@@ -13,14 +13,13 @@
 #include "plan/steps/steps.h"
 #include "plan/steps/store_parts.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 #include "runtime/stack_array.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
-
-constexpr npy_intp kReleaseElements = 1 << 15;
 
 struct Pair {
     uint64_t low, high;

@@ -13,13 +13,13 @@
 #include "plan/steps/reduce.h"
 #include "plan/steps/steps.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 
 namespace pyop {
 
 namespace {
 
-constexpr npy_intp kReleaseElements = 1 << 15;
-constexpr npy_intp kBlock = 512;
+constexpr npy_intp kMeanBlock = 512;
 
 constexpr Named<Moment> kMoments[] = {
     {"mean", Moment::Mean},
@@ -140,10 +140,10 @@ class MomentStep final : public NativeStep {
 
     // One line of elements, without an array of their differences.
     int sum_line(PyArrayObject* a, const ReductionWalk& walk, const char* mean, char* total) const {
-        alignas(64) char block[kBlock * sizeof(double)];
+        alignas(64) char block[kMeanBlock * sizeof(double)];
         BlockReduction sums(*sum().loop, nullptr, walk.size);
-        for (npy_intp start = 0; start < walk.size; start += kBlock) {
-            const npy_intp count = std::min(kBlock, walk.size - start);
+        for (npy_intp start = 0; start < walk.size; start += kMeanBlock) {
+            const npy_intp count = std::min(kMeanBlock, walk.size - start);
             to_sum()(block, PyArray_BYTES(a) + start * walk.in_strides[0], walk.in_strides[0], count);
             (wide() ? square_differences<double> : square_differences<float>)(block, mean, 0, count);
             if (sums.add(block, count) < 0) return -1;

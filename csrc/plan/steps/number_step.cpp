@@ -19,23 +19,23 @@ namespace pyop {
 namespace {
 
 enum class Arithmetic { Add, Subtract, Multiply, Divide, FloorDivide, Remainder, Power, Negative, Positive, Absolute };
-constexpr std::array<const char*, 10> kNames = {"add", "sub", "mul", "truediv", "floordiv",
-                                                "mod", "pow", "neg", "pos",     "abs"};
+constexpr std::array<const char*, 10> kNumberOperators = {"add", "sub", "mul", "truediv", "floordiv",
+                                                          "mod", "pow", "neg", "pos",     "abs"};
 
 // Borrowed functions of the module `operator`; null with the error set.
-const std::array<PyObject*, kNames.size()>* operators() {
-    static std::array<PyObject*, kNames.size()> found{};
+const std::array<PyObject*, kNumberOperators.size()>* operators() {
+    static std::array<PyObject*, kNumberOperators.size()> found{};
     if (found.back()) return &found;
     Ref module = Ref::steal(PyImport_ImportModule("operator"));
-    for (size_t i = 0; module && i < kNames.size(); ++i) {
-        Ref function = Ref::steal(PyObject_GetAttrString(module.get(), kNames[i]));
+    for (size_t i = 0; module && i < kNumberOperators.size(); ++i) {
+        Ref function = Ref::steal(PyObject_GetAttrString(module.get(), kNumberOperators[i]));
         if (!function) return nullptr;
         found[i] = function.release();
     }
     return module ? &found : nullptr;
 }
 
-struct Operand {
+struct NumberOperand {
     int32_t input = -1;  // -1: a number known now
     double number = 0;
 };
@@ -48,13 +48,13 @@ bool is_double(PyObject* o) {
 
 class NumberStep final : public NativeStep {
   public:
-    NumberStep(const Graph& g, uint32_t node, Arithmetic does, std::array<Operand, 2> operands)
+    NumberStep(const Graph& g, uint32_t node, Arithmetic does, std::array<NumberOperand, 2> operands)
         : NativeStep(Fallback::of_node(g, node)), does_(does), operands_(operands) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         double x[2];
         for (size_t k = 0; k < 2; ++k) {
-            const Operand& o = operands_[k];
+            const NumberOperand& o = operands_[k];
             if (o.input >= 0 && !is_double(inputs[o.input])) return 0;
             x[k] = o.input < 0 ? o.number : *static_cast<const double*>(PyArray_DATA(as_array(inputs[o.input])));
         }
@@ -102,7 +102,7 @@ class NumberStep final : public NativeStep {
     }
 
     std::string describe(size_t) const override {
-        return std::string(kNames[static_cast<size_t>(does_)]) + " of Python floats";
+        return std::string(kNumberOperators[static_cast<size_t>(does_)]) + " of Python floats";
     }
 
   private:
@@ -172,20 +172,20 @@ class NumberStep final : public NativeStep {
     }
 
     Arithmetic does_;
-    std::array<Operand, 2> operands_;
+    std::array<NumberOperand, 2> operands_;
     mutable ResultRecycler recycler_;  // the GIL guards it
 };
 
 // Complex numbers are computed by Python's own operators, on Python numbers: how they multiply and divide depends on
 // its release.
-class ComplexStep final : public NativeStep {
+class ComplexNumberStep final : public NativeStep {
   public:
     struct Part {
         int32_t input = -1;  // -1: `constant`
         Ref constant;
     };
 
-    ComplexStep(const Graph& g, uint32_t node, PyObject* function, std::vector<Part> parts)
+    ComplexNumberStep(const Graph& g, uint32_t node, PyObject* function, std::vector<Part> parts)
         : NativeStep(Fallback::of_node(g, node)), function_(function), parts_(std::move(parts)) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
@@ -242,15 +242,15 @@ class ComplexStep final : public NativeStep {
 };
 
 // The steps of numbers that make a complex one. Those that are scalars of NumPy have NumPy's arithmetic.
-int make_complex_step(const Rewrite& r, uint32_t i, Arithmetic does, PyObject* numbers,
-                      std::unique_ptr<NativeStep>& step) {
+int make_complex_number_step(const Rewrite& r, uint32_t i, Arithmetic does, PyObject* numbers,
+                             std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
     const auto* known = operators();
     if (!known) return -1;
-    std::vector<ComplexStep::Part> parts;
+    std::vector<ComplexNumberStep::Part> parts;
     for (size_t k = 0; k < n_arguments(node); ++k) {
         const Argument argument = argument_of(node, k);
-        ComplexStep::Part& part = parts.emplace_back();
+        ComplexNumberStep::Part& part = parts.emplace_back();
         if (argument.constant) {
             if (!PyFloat_CheckExact(argument.constant) && !PyLong_CheckExact(argument.constant) &&
                 !PyComplex_CheckExact(argument.constant))
@@ -261,7 +261,7 @@ int make_complex_step(const Rewrite& r, uint32_t i, Arithmetic does, PyObject* n
         part.input = argument.input;
         if (PyTuple_GET_ITEM(numbers, static_cast<Py_ssize_t>(k)) != Py_True) return 0;
     }
-    step = std::make_unique<ComplexStep>(r.g, i, (*known)[static_cast<size_t>(does)], std::move(parts));
+    step = std::make_unique<ComplexNumberStep>(r.g, i, (*known)[static_cast<size_t>(does)], std::move(parts));
     return 0;
 }
 
@@ -274,7 +274,7 @@ std::optional<Arithmetic> arithmetic_of(PyObject* function) {
 
 // False if the argument is neither a float computed by the graph nor a number that a double holds as Python converts
 // it.
-bool read_operand(const Rewrite& r, const PyNode& node, size_t position, Operand& operand) {
+bool read_operand(const Rewrite& r, const PyNode& node, size_t position, NumberOperand& operand) {
     const Argument argument = argument_of(node, position);
     if (argument.constant) {
         if (!PyFloat_CheckExact(argument.constant) && !PyLong_CheckExact(argument.constant)) return false;
@@ -308,8 +308,8 @@ int make_number_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     Ref numbers = Ref::steal(PyObject_GetAttr(node.fn(), up_attributes.numbers));
     if (!numbers) return -1;
     if (!PyTuple_Check(numbers.get()) || PyTuple_GET_SIZE(numbers.get()) != static_cast<Py_ssize_t>(n)) return 0;
-    if (is_complex) return make_complex_step(r, i, *does, numbers.get(), step);
-    std::array<Operand, 2> operands;
+    if (is_complex) return make_complex_number_step(r, i, *does, numbers.get(), step);
+    std::array<NumberOperand, 2> operands;
     for (size_t k = 0; k < n; ++k) {
         if (!read_operand(r, node, k, operands[k])) return 0;
         // What is a scalar of NumPy has NumPy's arithmetic.

@@ -12,14 +12,13 @@
 #include "plan/steps/steps.h"
 #include "plan/steps/view_reading.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 #include "runtime/stack_array.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
-
-constexpr npy_intp kReleaseBytes = 1 << 18;
 
 class PutStep final : public NativeStep {
   public:

@@ -27,8 +27,8 @@ namespace pyop {
 namespace {
 
 enum class Scalar { Add, Subtract, Multiply, FloorDivide, Remainder, Power, Negative, Absolute, None };
-constexpr std::array<const char*, 8> kNames = {"add",       "subtract", "multiply", "floor_divide",
-                                               "remainder", "power",    "negative", "absolute"};
+constexpr std::array<const char*, 8> kScalarUfuncs = {"add",       "subtract", "multiply", "floor_divide",
+                                                      "remainder", "power",    "negative", "absolute"};
 
 // false: NumPy must do it, and warn.
 template <typename T>
@@ -74,7 +74,7 @@ bool compute(Scalar does, T x, T y, T& result) {
     }
 }
 
-struct Operand {
+struct ScalarOperand {
     int32_t input = -1;  // -1: a number known now
     double real = 0;
     int64_t whole = 0;
@@ -83,13 +83,13 @@ struct Operand {
 template <typename T>
 class ScalarStep final : public NativeStep {
   public:
-    ScalarStep(const Graph& g, uint32_t node, int type_num, Scalar does, std::array<Operand, 2> operands)
+    ScalarStep(const Graph& g, uint32_t node, int type_num, Scalar does, std::array<ScalarOperand, 2> operands)
         : NativeStep(Fallback::of_node(g, node)), type_num_(type_num), does_(does), operands_(operands) {}
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         T x[2], result;
         for (size_t k = 0; k < 2; ++k) {
-            const Operand& o = operands_[k];
+            const ScalarOperand& o = operands_[k];
             if (o.input < 0) {
                 x[k] = std::is_floating_point_v<T> ? static_cast<T>(o.real) : static_cast<T>(o.whole);
                 continue;
@@ -114,7 +114,7 @@ class ScalarStep final : public NativeStep {
         Py_DECREF(dtype);
         TapeValue x[2];
         for (size_t k = 0; k < 2; ++k) {
-            const Operand& o = operands_[k];
+            const ScalarOperand& o = operands_[k];
             const T known = std::is_floating_point_v<T> ? static_cast<T>(o.real) : static_cast<T>(o.whole);
             x[k] = o.input < 0 ? tape.constant(&known, dtype) : inputs[o.input];
             if (!x[k].is_number(dtype)) return false;
@@ -141,25 +141,25 @@ class ScalarStep final : public NativeStep {
     }
 
     std::string describe(size_t) const override {
-        return std::string(kNames[static_cast<size_t>(does_)]) + " of NumPy's scalars";
+        return std::string(kScalarUfuncs[static_cast<size_t>(does_)]) + " of NumPy's scalars";
     }
 
   private:
     int type_num_;
     Scalar does_;
-    std::array<Operand, 2> operands_;
+    std::array<ScalarOperand, 2> operands_;
     mutable ResultRecycler recycler_;  // the GIL guards it
 };
 
 Scalar operation_of(PyObject* ufunc) {
     const char* name = reinterpret_cast<PyUFuncObject*>(ufunc)->name;
-    for (size_t i = 0; name && i < kNames.size(); ++i)
-        if (std::string_view(name) == kNames[i]) return static_cast<Scalar>(i);
+    for (size_t i = 0; name && i < kScalarUfuncs.size(); ++i)
+        if (std::string_view(name) == kScalarUfuncs[i]) return static_cast<Scalar>(i);
     return Scalar::None;
 }
 
 // A number that is not known now, or one that the type holds as NumPy converts it.
-bool read_operand(const Rewrite& r, const PyNode& node, size_t position, int type_num, Operand& operand) {
+bool read_operand(const Rewrite& r, const PyNode& node, size_t position, int type_num, ScalarOperand& operand) {
     const Argument argument = argument_of(node, position);
     const bool real = PyTypeNum_ISFLOAT(type_num);
     if (!argument.constant) {
@@ -182,7 +182,7 @@ bool read_operand(const Rewrite& r, const PyNode& node, size_t position, int typ
 
 template <typename T>
 std::unique_ptr<NativeStep> make(const Rewrite& r, uint32_t i, int type_num, Scalar does,
-                                 const std::array<Operand, 2>& operands) {
+                                 const std::array<ScalarOperand, 2>& operands) {
     const bool known = std::is_floating_point_v<T> == (does == Scalar::Power);
     return known ? std::make_unique<ScalarStep<T>>(r.g, i, type_num, does, operands) : nullptr;
 }
@@ -197,7 +197,7 @@ int make_scalar_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     const Scalar does = operation_of(node.fn());
     if (does == Scalar::None || !result.descr() || n != (does < Scalar::Negative ? 2 : 1)) return 0;
     const int type_num = result.descr()->type_num;
-    std::array<Operand, 2> operands;
+    std::array<ScalarOperand, 2> operands;
     for (size_t k = 0; k < n; ++k)
         if (!read_operand(r, node, k, type_num, operands[k])) return 0;
     with_number_type(type_num, [&]<typename T>(T) { step = make<T>(r, i, type_num, does, operands); });

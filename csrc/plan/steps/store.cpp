@@ -15,6 +15,7 @@
 #include "plan/steps/view_reading.h"
 #include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 #include "runtime/stack_array.h"
 #include "runtime/up_calls.h"
 
@@ -22,7 +23,6 @@ namespace pyop {
 
 namespace {
 
-constexpr npy_intp kReleaseBytes = 1 << 18;
 constexpr npy_intp kWorthwhileBytes = 1024;  // of an array, to compute part of it in its place
 
 class StoreStep final : public NativeStep {

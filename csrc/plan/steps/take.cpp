@@ -13,12 +13,11 @@
 #include "plan/steps/steps.h"
 #include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 
 namespace pyop {
 
 namespace {
-
-constexpr npy_intp kReleaseBytes = 1 << 18;
 
 npy_intp product(const npy_intp* first, const npy_intp* last) {
     return std::accumulate(first, last, npy_intp{1}, std::multiplies<>());
@@ -162,8 +161,8 @@ class RollStep final : public NativeStep {
 
 // --- reading calls
 
-enum class Function { Take, Roll };
-constexpr Named<Function> kFunctions[] = {{"take", Function::Take}, {"roll", Function::Roll}};
+enum class TakeFunction { Take, Roll };
+constexpr Named<TakeFunction> kTakes[] = {{"take", TakeFunction::Take}, {"roll", TakeFunction::Roll}};
 
 bool read_integer(const NodeArgument& argument, npy_intp& value) {
     if (argument.computed() || !argument.value || !PyLong_CheckExact(argument.value)) return false;
@@ -228,9 +227,9 @@ int make_take_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& st
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     const NodeCall call(node);
     const bool is_item = call.fn() == getitem_function;
-    const auto* found = is_item ? nullptr : function_table<kFunctions>().find(call.fn());
+    const auto* found = is_item ? nullptr : function_table<kTakes>().find(call.fn());
     if (!is_item && !found) return 0;
-    if (is_item || found->entry == Function::Take) {
+    if (is_item || found->entry == TakeFunction::Take) {
         auto made = std::make_unique<TakeStep>(Fallback::of_node(r.g, i));
         if (read_take(r, node, call, is_item, *made)) step = std::move(made);
         return 0;

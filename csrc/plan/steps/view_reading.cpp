@@ -367,7 +367,7 @@ struct ViewFunction {
     std::initializer_list<std::string_view> parameters;
     bool (*read)(Reading&);
 };
-const ViewFunction kFunctions[] = {
+const ViewFunction kViewFunctions[] = {
     {"reshape", {"a", "shape", "order", "newshape", "copy"}, reshape},
     {"ravel", {"a", "order"}, ravel},
     {"transpose", {"a", "axes"}, transpose},
@@ -411,14 +411,14 @@ Ref find(const char* path) {
     return found;
 }
 
-using Functions = std::unordered_map<PyObject*, const ViewFunction*>;
+using ViewFunctions = std::unordered_map<PyObject*, const ViewFunction*>;
 // Found once, and kept for ever: nodes name their functions by identity. Not a static with an initialiser, whose lock
 // would be held while Python runs.
-Functions* known = nullptr;
-const Functions& functions() {
+ViewFunctions* known = nullptr;
+const ViewFunctions& view_functions() {
     if (!known) {
-        auto made = std::make_unique<Functions>();
-        for (const ViewFunction& f : kFunctions)
+        auto made = std::make_unique<ViewFunctions>();
+        for (const ViewFunction& f : kViewFunctions)
             if (Ref object = find(f.path)) made->emplace(object.release(), &f);
         if (!known) known = made.release();
     }
@@ -430,14 +430,14 @@ const Functions& functions() {
 bool makes_view(const Rewrite& r, uint32_t i) {
     const PyNode& node = r.g.node_as<PyNode>(i);
     if (node.contract() || node.stateful() || node.lends() || node.n_outputs() == 0) return false;
-    return functions().count(NodeCall::function_of(node));
+    return view_functions().count(NodeCall::function_of(node));
 }
 
 bool read_view(const Rewrite& r, uint32_t i, ViewCall& view) {
     if (!makes_view(r, i)) return false;
     const PyNode& node = r.g.node_as<PyNode>(i);
     const NodeCall call(node);
-    const ViewFunction& function = *functions().at(call.fn());
+    const ViewFunction& function = *view_functions().at(call.fn());
     Reading reading{{}, 0, node.n_outputs(), call.layout(), view.recipes};
     if (!call.bind(function.parameters, reading.arguments) || reading[0].input < 0) return false;
     // Nothing but the array may be computed.

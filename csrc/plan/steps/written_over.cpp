@@ -53,7 +53,7 @@ PyObject* take_over(PyObject*, PyObject* array) {
     Py_RETURN_FALSE;
 }
 
-PyMethodDef functions[] = {
+PyMethodDef written_functions[] = {
     {"take_over", take_over, METH_O,
      "take_over(array): whether it is the caller's to write into, since nobody reads what it holds now. Once."},
     {},
@@ -75,6 +75,6 @@ int make_written_over(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>&
     return 0;
 }
 
-int written_over_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+int written_over_init(PyObject* module) { return PyModule_AddFunctions(module, written_functions); }
 
 }  // namespace pyop

@@ -24,12 +24,12 @@ PyArray_Descr* intp() {
     return d;
 }
 
-struct Row {
+struct TapeRow {
     Operation does;
     Element element;
     TapeOp op;
 };
-constexpr Row kRows[] = {
+constexpr TapeRow kTapeRows[] = {
 #define X(name, element) {Operation::name, Element::element, TapeOp::name##element},
     PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X)
 #undef X
@@ -164,7 +164,7 @@ bool TapeBuilder::operation(Operation does, Element element, const TapeValue* op
         emit(TapeOp::Move, operands[1].cell, operands[0].cell, 0);
         return !full_;
     }
-    for (const Row& row : kRows) {
+    for (const TapeRow& row : kTapeRows) {
         if (row.does != does || row.element != element) continue;
         const bool binary = n == 3;
         emit(row.op, operands[n - 1].cell, operands[0].cell, binary ? operands[1].cell : uint16_t{0});
