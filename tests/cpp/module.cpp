@@ -21,7 +21,7 @@ PyObject* names(PyObject*, PyObject*) {
     return out.release();
 }
 
-PyObject* run(PyObject*, PyObject* name) {
+PyObject* run_tests(PyObject*, PyObject* name) {
     const char* wanted = PyUnicode_AsUTF8(name);
     if (wanted == nullptr) {
         return nullptr;
@@ -46,7 +46,7 @@ PyObject* run(PyObject*, PyObject* name) {
 
 PyMethodDef methods[] = {
     {"names", names, METH_NOARGS, "The names of the C++ tests."},
-    {"run", run, METH_O, "Run the C++ test of that name; AssertionError says what failed and where."},
+    {"run", run_tests, METH_O, "Run the C++ test of that name; AssertionError says what failed and where."},
     {nullptr, nullptr, 0, nullptr},
 };
 
