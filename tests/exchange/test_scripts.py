@@ -198,7 +198,9 @@ if __name__ == "__main__":
         for result in results:
             np.testing.assert_array_equal(result, EXPECTED[key], err_msg=key)
     line = SCRIPT.splitlines().index('    return pyop.trace(lambda x: times(x - 10), "float64[n]").compile()(x)') + 1
-    assert f"(created at {tmp_path / 'script.py'}:{line})" in said
+    # The cloudpickle inside the newest joblib sends code without the name of its file.
+    files = (tmp_path / "script.py", *(["<dynamic-code>"] if kind == "joblib" else []))
+    assert any(f"(created at {file}:{line})" in said for file in files), said
 
 
 def test_modules_that_are_registered_go_by_value(tmp_path, monkeypatch):
