@@ -8,6 +8,7 @@ import select
 import signal
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -50,7 +51,10 @@ class Child:
         self.left = list(places)
         self.rest, self.open, self.heard = b"", True, time.monotonic()
         self.pipe, send = os.pipe()
-        self.pid = os.fork()
+        with warnings.catch_warnings():
+            # Threads of pyop and of NumPy's BLAS wait for work here; a child has its own.
+            warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
+            self.pid = os.fork()
         if self.pid == 0:
             status = 1
             try:
