@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <random>
 #include <vector>
 
 #include "array/loop/fp_flags.h"
+#include "runtime/memo.h"
 
 namespace pyop {
 
@@ -70,6 +70,15 @@ bool gives_the_same(const StridedLoop& loop, ProductKernel kernel, const npy_int
     return true;
 }
 
+using ProductLayout = std::array<npy_intp, 8>;  // the type, three sizes, four strides
+struct ProductLayoutHash {
+    size_t operator()(const ProductLayout& layout) const {
+        size_t h = 0;
+        for (const npy_intp n : layout) h = (h ^ static_cast<size_t>(n)) * 0x9E3779B97F4A7C15ull;
+        return h;
+    }
+};
+
 }  // namespace
 
 ProductKernel find_small_product(const StridedLoop& loop, const npy_intp* sizes, const npy_intp* strides) {
@@ -84,20 +93,19 @@ ProductKernel find_small_product(const StridedLoop& loop, const npy_intp* sizes,
         return nullptr;
     const ProductKernel kernel = find_product(type == NPY_DOUBLE ? Element::F64 : Element::F32, sizes[2]);
     if (!kernel) return nullptr;
-    using Layout = std::array<npy_intp, 8>;
-    static auto* known = new std::map<Layout, bool>;  // outlives static destruction
-    Layout layout{type};
+    static constinit Memo<ProductLayout, bool, ProductLayoutHash> known;
+    ProductLayout layout{type};
     std::copy_n(sizes, 3, layout.begin() + 1);
     std::copy_n(strides, 4, layout.begin() + 4);
-    const auto [at, fresh] = known->try_emplace(layout);
-    if (fresh) {
+    const bool* exact = known.find(layout);
+    if (!exact) {
         const int before = all_fp_errors();
-        at->second = type == NPY_DOUBLE ? gives_the_same<double>(loop, kernel, sizes, strides)
-                                        : gives_the_same<float>(loop, kernel, sizes, strides);
+        exact = &known.keep(layout, type == NPY_DOUBLE ? gives_the_same<double>(loop, kernel, sizes, strides)
+                                                       : gives_the_same<float>(loop, kernel, sizes, strides));
         clear_all_fp_errors();
         if (before) std::feraiseexcept(before);
     }
-    return at->second ? kernel : nullptr;
+    return *exact ? kernel : nullptr;
 }
 
 }  // namespace pyop

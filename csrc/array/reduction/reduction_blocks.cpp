@@ -3,10 +3,10 @@
 #include "array/reduction/reduction_blocks.h"
 
 #include <cstring>
-#include <unordered_map>
 #include <vector>
 
 #include "array/loop/fp_flags.h"
+#include "runtime/memo.h"
 
 namespace pyop {
 
@@ -46,17 +46,15 @@ bool agrees(const ReductionLoop& loop) {
 }  // namespace
 
 int BlockReduction::available(const ReductionLoop& loop) {
-    static auto* known = new std::unordered_map<const ReductionLoop*, bool>;  // loops live as long as the process
+    static constinit Memo<const ReductionLoop*, bool> known;  // loops live as long as the process
     if (loop.is_sequential()) return 1;
     if (!loop.initial()) return 0;
     // One chunk for NumPy too, whatever the size: else its sum has the borders of its buffers in it.
     if (!adds_in_pairs(loop) || reduction_chunk() != 0) return 0;
-    const auto [it, fresh] = known->emplace(&loop, false);
-    if (fresh) {
-        it->second = agrees(loop);
-        clear_all_fp_errors();
-    }
-    return it->second;
+    if (const bool* agreed = known.find(&loop)) return *agreed;
+    const bool agreed = agrees(loop);
+    clear_all_fp_errors();
+    return known.keep(&loop, agreed);
 }
 
 BlockReduction::BlockReduction(const ReductionLoop& loop, const char* initial, npy_intp n)

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "array/loop/fp_flags.h"
 #include "array/loop/quiet.h"
+#include "runtime/memo.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
@@ -272,11 +272,11 @@ int ReductionLoop::try_rows() {
 
 int ReductionLoop::find(PyObject* ufunc, PyArray_Descr* in, PyArray_Descr* wanted,
                         std::shared_ptr<const ReductionLoop>& loop) {
-    static auto* known = new std::unordered_map<LoopKey, KnownLoop, LoopKeyHash>;  // outlives static destruction
+    static constinit Memo<LoopKey, KnownLoop, LoopKeyHash> loops;
     loop = nullptr;
     const LoopKey key{ufunc, in, wanted};
-    if (const auto it = known->find(key); it != known->end()) {
-        loop = it->second.loop;
+    if (const KnownLoop* known = loops.find(key)) {
+        loop = known->loop;
         return 0;
     }
     if (!is_elementwise_ufunc(ufunc)) return 0;
@@ -297,8 +297,8 @@ int ReductionLoop::find(PyObject* ufunc, PyArray_Descr* in, PyArray_Descr* wante
         if (fits) loop = std::move(fresh);
     }
     clear_all_fp_errors();  // the trials raised what they raised
-    known->emplace(key, KnownLoop{Ref::borrow(ufunc), Ref::borrow(reinterpret_cast<PyObject*>(in)),
-                                  Ref::borrow(reinterpret_cast<PyObject*>(wanted)), loop});
+    loops.keep(key, {Ref::borrow(ufunc), Ref::borrow(reinterpret_cast<PyObject*>(in)),
+                     Ref::borrow(reinterpret_cast<PyObject*>(wanted)), loop});
     return 0;
 }
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include "array/protocol/scalar_operator.h"
 #include "plan/steps/call_arguments.h"
 #include "runtime/lazy.h"
+#include "runtime/memo.h"
 #include "runtime/up_calls.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
@@ -36,16 +36,16 @@ struct Known {
 };
 
 int find_loop(const LoopKey& key, int n, std::shared_ptr<const StridedLoop>& loop) {
-    static auto* known = new std::unordered_map<LoopKey, Known, LoopKeyHash>;  // outlives static destruction
-    if (const auto it = known->find(key); it != known->end()) {
-        loop = it->second.loop;
+    static constinit Memo<LoopKey, Known, LoopKeyHash> loops;
+    if (const Known* known = loops.find(key)) {
+        loop = known->loop;
         return 0;
     }
     auto fresh = std::make_shared<StridedLoop>();
     const int status = fresh->resolve(key.ufunc, key.kinds.data(), n);
     if (status < 0) return -1;
     if (status == 1) loop = std::move(fresh);
-    known->emplace(key, Known{Ref::borrow(key.ufunc), loop});
+    loops.keep(key, {Ref::borrow(key.ufunc), loop});
     return 0;
 }
 
