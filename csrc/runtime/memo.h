@@ -20,25 +20,25 @@ class Memo {
   public:
     // Null if nobody has asked before.
     const Value* find(const Key& key) {
-        const Guard guard(*this);
+        const Lock lock(*this);
         const auto it = table().find(key);
         return it == table().end() ? nullptr : &it->second;
     }
 
     const Value& keep(const Key& key, Value value) {
-        const Guard guard(*this);
+        const Lock lock(*this);
         return table().try_emplace(key, std::move(value)).first->second;
     }
 
   private:
     using Table = std::unordered_map<Key, Value, Hash>;
 
-    struct Guard {
+    struct Lock {
 #ifdef Py_GIL_DISABLED
-        explicit Guard(Memo& memo) : lock(memo.mutex_) {}
-        std::lock_guard<std::mutex> lock;
+        explicit Lock(Memo& memo) : held(memo.mutex_) {}
+        std::lock_guard<std::mutex> held;
 #else
-        explicit Guard(Memo&) {}
+        explicit Lock(Memo&) {}
 #endif
     };
 
