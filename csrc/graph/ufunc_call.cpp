@@ -35,7 +35,7 @@ struct Resolved {
     Ref ufunc;  // keeps the key valid
     Ref dtype;
 };
-constinit Memo<ResultKey, Resolved, ResultKeyHash> results;
+constinit Memo<ResultKey, Resolved, ResultKeyHash> resolved_results;
 
 bool is_weak_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }
 
@@ -62,7 +62,7 @@ PyObject* kind_of(PyObject* input) {
 
 // Borrowed; null with no error where NumPy refuses (the Python rules raise properly).
 PyObject* result_dtype(const ResultKey& key, Py_ssize_t n) {
-    if (const Resolved* known = results.find(key)) return known->dtype.get();
+    if (const Resolved* known = resolved_results.find(key)) return known->dtype.get();
     Ref kinds = Ref::steal(PyTuple_New(n + 1));
     if (!kinds) return nullptr;
     for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(kinds.get(), i, Py_NewRef(key.kinds[static_cast<size_t>(i)]));
@@ -73,7 +73,7 @@ PyObject* result_dtype(const ResultKey& key, Py_ssize_t n) {
         return nullptr;
     }
     Ref dtype = Ref::borrow(PyTuple_GET_ITEM(resolved.get(), n));
-    return results.keep(key, {Ref::borrow(key.ufunc), std::move(dtype)}).dtype.get();
+    return resolved_results.keep(key, {Ref::borrow(key.ufunc), std::move(dtype)}).dtype.get();
 }
 
 // Broadcasts one more operand into `shape`. False where the sizes contradict each other.
@@ -163,7 +163,7 @@ Ref number_of(PyObject* kind, long value) {
 // The dtypes of what an operator makes of scalars of these kinds, found by trying: they are not always those of the
 // ufunc. Borrowed; null with no error where NumPy refuses.
 PyObject* scalar_dtypes(const ResultKey& key, Py_ssize_t n) {
-    if (const Resolved* known = results.find(key)) return known->dtype.get();
+    if (const Resolved* known = resolved_results.find(key)) return known->dtype.get();
     Ref operands[kMaxInputs];
     PyObject* given[kMaxInputs] = {};
     for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
@@ -186,7 +186,7 @@ PyObject* scalar_dtypes(const ResultKey& key, Py_ssize_t n) {
         PyErr_Clear();
         return nullptr;
     }
-    return results.keep(key, {Ref::borrow(key.ufunc), std::move(dtypes)}).dtype.get();
+    return resolved_results.keep(key, {Ref::borrow(key.ufunc), std::move(dtypes)}).dtype.get();
 }
 
 // Adds the node. `numbers`: some inputs are neither Values nor arrays. Its index, or -1 with the error set.
