@@ -1,5 +1,5 @@
-// array/call/arguments.cpp: what becomes an array on its way into a call (numbers, lists, DLPack, text), and what does
-// not.
+// array/call/arguments.cpp: what becomes an array on its way into a call (numbers, lists, text; foreign.h has the
+// rest), and what does not.
 #include "array/call/arguments.h"
 
 #include <memory>
@@ -7,11 +7,9 @@
 #include "array/call/checked_call.h"
 #include "array/call/text.h"
 #include "array/contract/describe.h"
+#include "array/foreign/foreign.h"
 #include "array/memory/copied.h"
-#include "array/protocol/containers.h"
 #include "runtime/errors.h"
-#include "runtime/forced_exit.h"
-#include "runtime/lazy.h"
 
 namespace pyop {
 
@@ -78,20 +76,6 @@ namespace {
 
 bool is_object_array(PyObject* array) { return PyArray_DESCR(as_array(array))->type_num == NPY_OBJECT; }
 
-// NumPy looks for everything but this by itself.
-PyObject* from_dlpack_new(PyObject* value) {
-    static constinit Lazy function;
-    PyObject* from_dlpack = function.attribute("numpy", "from_dlpack");
-    if (!from_dlpack) return nullptr;
-    return survive([&] { return PyObject_CallOneArg(from_dlpack, value); });
-}
-
-bool offers_dlpack(PyObject* value) {
-    Ref method = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__dlpack__"));
-    if (!method) PyErr_Clear();
-    return static_cast<bool>(method);
-}
-
 // Sparse matrices, datetimes, ragged lists: an array of the objects themselves is not what was asked for.
 PYOP_COLD PyObject* made_objects(PyObject* value, PyArray_Descr* want) {
     const char* instead = nullptr;
@@ -112,20 +96,10 @@ PYOP_COLD PyObject* made_objects(PyObject* value, PyArray_Descr* want) {
 
 PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) {
     if (utf8 && is_text(value)) return as_object(utf8_array_new(value));
-    if (check_nothing_lost(value) < 0) return nullptr;
-    PyObject* array;
-    if (is_exact_array(value))
-        array = Py_NewRef(value);
-    else if (PyArray_Check(value))
-        array = PyArray_EnsureArray(Py_NewRef(value));
-    else
-        array = counted(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr));
-    if (array && !PyArray_Check(value) && is_object_array(array)) {
-        if (PyArray_NDIM(as_array(array)) == 0 && offers_dlpack(value)) Py_SETREF(array, from_dlpack_new(value));
-        if (array && want && want->type_num != NPY_OBJECT && !utf8 && is_object_array(array)) {
-            Py_DECREF(array);
-            return made_objects(value, want);
-        }
+    PyObject* array = foreign_array_new(value);
+    if (array && !PyArray_Check(value) && is_object_array(array) && want && want->type_num != NPY_OBJECT && !utf8) {
+        Py_DECREF(array);
+        return made_objects(value, want);
     }
     if (array && is_foreign(as_array(array))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array)), NPY_NATIVE);

@@ -1,0 +1,192 @@
+// array/foreign/dlpack.cpp: asking an object for a DLPack tensor, by C functions of its type or by its method.
+//
+// Threads: attached only. Exporters are found by any thread, kept in a row that only grows, and never freed.
+#include "array/foreign/dlpack.h"
+
+#include <atomic>
+#include <new>  // std::nothrow
+
+#include "array/foreign/device.h"
+#include "array/foreign/managed.h"
+#include "array/memory/copied.h"
+#include "array/protocol/containers.h"
+#include "runtime/errors.h"
+#include "runtime/forced_exit.h"
+#include "runtime/lazy.h"
+#include "runtime/ref.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr size_t kMostExporters = 16;
+std::atomic<const Exporter*> exporters[kMostExporters];
+
+PyObject* type_attribute_new(PyTypeObject* type, const char* name) {
+    PyObject* found = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name);
+    if (!found) PyErr_Clear();
+    return found;
+}
+
+// The table of the version that we know, which may be an earlier one of the library's.
+const DLPackExchangeAPI* table_of(PyObject* capsule) {
+    if (!PyCapsule_IsValid(capsule, "dlpack_exchange_api")) return nullptr;
+    auto* header = static_cast<const DLPackExchangeAPIHeader*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+    while (header && header->version.major > DLPACK_MAJOR_VERSION) header = header->prev_api;
+    if (!header || header->version.major != DLPACK_MAJOR_VERSION) return nullptr;
+    auto* api = reinterpret_cast<const DLPackExchangeAPI*>(header);
+    return api->managed_tensor_from_py_object_no_sync ? api : nullptr;
+}
+
+PYOP_COLD const Exporter* find_exporter(PyTypeObject* type) {
+    const Ref capsule = Ref::steal(type_attribute_new(type, "__dlpack_c_exchange_api__"));
+    const DLPackExchangeAPI* api = capsule ? table_of(capsule.get()) : nullptr;
+    if (!api) return nullptr;
+    const Ref grad = Ref::steal(type_attribute_new(type, "requires_grad"));
+    auto* made = new (std::nothrow)
+        Exporter{reinterpret_cast<PyTypeObject*>(Py_NewRef(reinterpret_cast<PyObject*>(type))), api,
+                 static_cast<bool>(grad), type_attribute_new(type, "is_neg"), type_attribute_new(type, "is_conj")};
+    if (!made) return nullptr;
+    for (std::atomic<const Exporter*>& slot : exporters) {
+        const Exporter* known = nullptr;
+        if (slot.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return made;
+        if (known->type == type) break;
+    }
+    // Another thread was as quick, or there are too many: then the method __dlpack__ serves.
+    Py_DECREF(made->type);
+    Py_XDECREF(made->is_neg);
+    Py_XDECREF(made->is_conj);
+    delete made;
+    return nullptr;
+}
+
+// What torch says of the memory of a tensor; `method` is of its type. 1, 0 or -1.
+int says(PyObject* method, PyObject* value) {
+    if (!method) return 0;
+    PyObject* given[] = {value};
+    const Ref answer = Ref::steal(vectorcall_new(method, given, 1));
+    return answer ? PyObject_IsTrue(answer.get()) : -1;
+}
+
+PYOP_COLD PyObject* is_lazy(const char* how, const char* remedy) {
+    PyErr_Format(PyExc_BufferError, "its memory holds %s of its elements: pass %s", how, remedy);
+    return nullptr;
+}
+
+// The capsule that __dlpack__ returns. Older libraries take no keywords, others not all of them.
+PyObject* capsule_new(PyObject* value, MayCopy copy, bool to_cpu) {
+    static constinit Lazy version;
+    PyObject* max_version =
+        version.get([] { return Py_BuildValue("((ii))", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION); });
+    if (!max_version) return nullptr;
+    const Ref method = Ref::steal(PyObject_GetAttrString(value, "__dlpack__"));
+    const Ref nothing = Ref::steal(PyTuple_New(0)), keywords = Ref::steal(PyDict_New());
+    if (!method || !nothing || !keywords) return nullptr;
+    if (PyDict_SetItemString(keywords.get(), "max_version", PyTuple_GET_ITEM(max_version, 0)) < 0) return nullptr;
+    if (copy == MayCopy::Never && PyDict_SetItemString(keywords.get(), "copy", Py_False) < 0) return nullptr;
+    if (to_cpu) {
+        const Ref cpu = Ref::steal(Py_BuildValue("(ii)", kDLCPU, 0));
+        if (!cpu || PyDict_SetItemString(keywords.get(), "dl_device", cpu.get()) < 0) return nullptr;
+    }
+    PyObject* capsule = survive([&] { return PyObject_Call(method.get(), nothing.get(), keywords.get()); });
+    if (capsule || to_cpu || !PyErr_ExceptionMatches(PyExc_TypeError)) return capsule;
+    PyErr_Clear();
+    return survive([&] { return PyObject_CallNoArgs(method.get()); });
+}
+
+template <typename Tensor>
+Tensor* take(PyObject* capsule, const char* name, const char* used) {
+    if (!PyCapsule_IsValid(capsule, name)) return nullptr;
+    auto* tensor = static_cast<Tensor*>(PyCapsule_GetPointer(capsule, name));
+    return PyCapsule_SetName(capsule, used) == 0 ? tensor : nullptr;
+}
+
+}  // namespace
+
+const Exporter* exporter_of(PyObject* value) {
+    PyTypeObject* type = Py_TYPE(value);
+    for (const std::atomic<const Exporter*>& slot : exporters) {
+        const Exporter* known = slot.load(std::memory_order_acquire);
+        if (!known) break;
+        if (known->type == type) return known;
+    }
+    return nullptr;
+}
+
+const Exporter* exporter_found(PyObject* value) {
+    const Exporter* known = exporter_of(value);
+    return known ? known : find_exporter(Py_TYPE(value));
+}
+
+PyObject* exported_array_new(PyObject* value, const Exporter& exporter) {
+    if (exporter.may_require_grad) {
+        static constinit Lazy name;
+        PyObject* requires_grad = name.interned("requires_grad");
+        const Ref answer = Ref::steal(requires_grad ? PyObject_GetAttr(value, requires_grad) : nullptr);
+        if (!answer) return nullptr;
+        if (PYOP_UNLIKELY(answer.get() != Py_False) && check_nothing_lost(value) < 0) return nullptr;
+    }
+    DLManagedTensorVersioned* tensor = nullptr;
+    const int status = survive([&] { return exporter.api->managed_tensor_from_py_object_no_sync(value, &tensor); });
+    if (PYOP_UNLIKELY(status != 0 || !tensor)) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "its library gives no DLPack tensor and no reason");
+        explain_device(value);
+        return nullptr;
+    }
+    const uint8_t code = tensor->dl_tensor.dtype.code;
+    if (PYOP_UNLIKELY(!is_host_memory(tensor->dl_tensor.device.device_type))) {
+        const Ref dropped = Ref::steal(managed_array_steal(tensor));
+        if (PyErr_Occurred()) explain_device(value);
+        return nullptr;
+    }
+    Ref array = Ref::steal(managed_array_steal(tensor));
+    if (!array) return nullptr;
+    if (code != kDLFloat && code != kDLComplex && code != kDLBfloat) return array.release();
+    const int neg = says(exporter.is_neg, value), conj = code == kDLComplex ? says(exporter.is_conj, value) : 0;
+    if (neg < 0 || conj < 0) return nullptr;
+    if (neg) return is_lazy("the negatives", "x.resolve_neg()");
+    if (conj) return is_lazy("the conjugates", "x.resolve_conj()");
+    return array.release();
+}
+
+bool offers_dlpack(PyObject* value) {
+    return static_cast<bool>(Ref::steal(type_attribute_new(Py_TYPE(value), "__dlpack__")));
+}
+
+PyObject* dlpack_array_new(PyObject* value, MayCopy copy, bool to_cpu) {
+    if (!to_cpu && check_on_cpu(value) < 0) return nullptr;
+    const Ref capsule = Ref::steal(capsule_new(value, copy, to_cpu));
+    if (!capsule) return nullptr;
+    if (auto* tensor = take<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned", "used_dltensor_versioned"))
+        return managed_array_steal(tensor, copy != MayCopy::Never);
+    if (auto* tensor = take<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor"))
+        return managed_array_steal(tensor);
+    if (PyErr_Occurred()) return nullptr;
+    PyErr_Format(PyExc_BufferError,
+                 "its __dlpack__ returns %s, which is no capsule named \"dltensor_versioned\" or "
+                 "\"dltensor\" (or one that was used already)",
+                 type_name(capsule.get()).c_str());
+    return nullptr;
+}
+
+PyObject* from_dlpack_new(PyObject* value, MayCopy copy, bool to_cpu) {
+    Ref array;
+    if (is_exact_array(value)) {
+        array = Ref::steal(PyArray_View(as_array(value), nullptr, nullptr));
+    } else {
+        if (check_nothing_lost(value) < 0) return nullptr;
+        const Exporter* exporter = to_cpu ? nullptr : exporter_found(value);
+        if (exporter)
+            array = Ref::steal(exported_array_new(value, *exporter));
+        else if (offers_dlpack(value))
+            array = Ref::steal(dlpack_array_new(value, copy, to_cpu));
+        else
+            PyErr_Format(PyExc_TypeError,
+                         "a %s has no __dlpack__: np.asarray(x) makes an array of it, if anything does",
+                         type_name(value).c_str());
+    }
+    if (!array || copy != MayCopy::Always) return array.release();
+    return counted(PyArray_NewCopy(as_array(array.get()), NPY_KEEPORDER));
+}
+
+}  // namespace pyop

@@ -1,0 +1,32 @@
+// array/foreign/foreign.h: how an object that is no ndarray becomes one. All that takes arrays goes by this table: ops,
+// plans, compiled functions, graphs that run, results, pyop.Tensor.
+//
+//   it is, or its type has                 becomes                                          copied
+//   ndarray                                itself                                           no
+//   a subclass of ndarray                  its ndarray; masked elements: an error           no
+//   __dlpack_c_exchange_api__              over its memory; a gradient, a sign or           no
+//                                          conjugate not carried out yet: an error
+//   __arrow_c_array__, of numbers          over its memory, read-only; nulls: an error      truths and days only
+//   __dlpack__                             over its memory                                  no
+//   buffer, __array_struct__,              what NumPy makes of it; nulls that would         if its library does
+//   __array_interface__, __array__         become NaN: an error
+//   numbers, text, nested lists of these   what NumPy makes of them                         yes
+//   __dlpack_device__ not of the CPU       an error that says how to get it from there
+//
+// The first line that applies counts, but for the last, which comes before all from __dlpack__ on. pyop's own Tensors
+// and Values go the way of __array__, which refuses where a gradient would be lost.
+#pragma once
+
+#include "array/numpy.h"
+
+namespace pyop {
+
+// An ndarray of `value` by that table. Where nothing else applies, NumPy's array of the object itself, of dtype object.
+// New reference; null with whatever error was raised.
+PyObject* foreign_array_new(PyObject* value);
+
+// The same for what is met again and again: memory of a type whose exporter is known. Null with no error set for all
+// others.
+PyObject* exported_array_quick(PyObject* value);
+
+}  // namespace pyop
