@@ -8,6 +8,7 @@
 #include "array/numpy.h"
 #include "array/protocol/containers.h"
 #include "graph/build.h"
+#include "op/op.h"
 #include "plan/captured.h"
 #include "runtime/origin.h"
 #include "runtime/refusal.h"
@@ -49,7 +50,7 @@ void register_hooks(py::module_& m) {
     m.def(
         "as_array",
         [](py::object value) {
-            PyObject* array = pyop::foreign_array_new(value.ptr());
+            PyObject* array = pyop::foreign_array_new(value.ptr(), true);
             if (!array) throw py::error_already_set();
             return py::reinterpret_steal<py::object>(array);
         },
@@ -65,6 +66,17 @@ void register_hooks(py::module_& m) {
             return py::reinterpret_steal<py::object>(array);
         },
         py::arg("value"), py::arg("copy") = py::none(), py::arg("to_cpu") = false, "pyop.from_dlpack.");
+    m.def(
+        "op_argument",
+        [](py::object op, Py_ssize_t k, py::object value) {
+            if (Py_TYPE(op.ptr()) != pyop::op_type) throw py::type_error("op_argument(op, k, value)");
+            const auto& declared = *pyop::as_op(op.ptr());
+            const pyop::OpCaller caller(declared);
+            PyObject* array = pyop::argument_new(&declared.declared(), k, value.ptr(), caller);
+            if (!array) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(array);
+        },
+        py::arg("op"), py::arg("k"), py::arg("value"), "Argument k of an op as the ndarray that its function gets.");
     m.def(
         "is_on_device", [](py::object value) { return pyop::is_on_device(value.ptr()); }, py::arg("value"),
         "Whether this is an array on a device that is not the CPU.");

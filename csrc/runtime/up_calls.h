@@ -65,6 +65,7 @@
     X(quiet_end, "plan/paths.cpp", "(): the end of it, if the guard was not reached")                                     \
                                                                                                                           \
     X(recorded_types, "op/op_call.cpp", "tuple of types: an op is recorded where one is among its arguments")             \
+    X(device_call, "op/op_call.cpp", "(op, arrays, statics): an op of device=\"any\" called")                                \
     X(recorded_call, "op/op_call.cpp", "(op, args, kwargs): the op called on arrays, and recorded")                       \
                                                                                                                           \
     X(batched_array, "autograd/function_parts.h", "type: what stands for an array under vmap")                            \

@@ -33,7 +33,6 @@ from .saving import load
 
 if TYPE_CHECKING:
     from . import autograd, contrib, debug
-    from .arrays import from_dlpack
     from .autograd import Function, Tensor, enable_grad, no_grad
     from .checking import check
     from .compiling.disable import disable
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from .gradients.saved import saved
     from .gradients.table import NoRule
     from .graph.explain import Explanation
+    from .interop.dlpack import from_dlpack
     from .loops.branching import cond
     from .loops.counting import fori_loop
     from .loops.scanning import scan
@@ -63,7 +63,7 @@ __all__ += ["saved", "scan", "stop_gradient", "trace", "value_and_grad", "vjp", 
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,
 _BY_MODULE = {
-    "arrays": "from_dlpack",
+    "interop.dlpack": "from_dlpack",
     "autograd": "Function Tensor enable_grad no_grad",
     "checking": "check",
     "compiling.disable": "disable",

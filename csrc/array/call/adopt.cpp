@@ -5,6 +5,7 @@
 #include "array/contract/describe.h"
 #include "array/foreign/foreign.h"
 #include "array/memory/copied.h"
+#include "array/protocol/containers.h"
 #include "runtime/ensure_tuple.h"
 #include "runtime/errors.h"
 #include "runtime/items.h"
@@ -100,6 +101,8 @@ Ref as_native_array(PyObject* value, PyArray_Descr* want) {
     Ref array;
     if (is_exact_array(value))
         array = Ref::borrow(value);
+    else if (PyArray_Check(value))
+        array = Ref::steal(PyArray_EnsureArray(Py_NewRef(value)));
     else
         array = Ref::steal(as_object(convert(value, want)));
     if (array && is_foreign(as_array(array.get()))) {
@@ -140,7 +143,7 @@ PyArrayObject* adopt_tf(const Contract& c, Py_ssize_t k, PyObject* value, const 
 // pyop.op: any NumPy dtype passes as it is.
 PyArrayObject* adopt_numpy(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller) {
     PyArray_Descr* want = c ? (*c->outputs)[static_cast<size_t>(k)].descr() : nullptr;
-    Ref array = as_native_array(value, want);
+    Ref array = PyArray_Check(value) && check_nothing_lost(value) < 0 ? Ref() : as_native_array(value, want);
     if (!array) {
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
         Ref why = pending_text();

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "array/call/checked_call.h"
+#include "array/call/remedy.h"
 #include "array/call/text.h"
 #include "array/contract/describe.h"
 #include "array/foreign/foreign.h"
@@ -96,7 +97,7 @@ PYOP_COLD PyObject* made_objects(PyObject* value, PyArray_Descr* want) {
 
 PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) {
     if (utf8 && is_text(value)) return as_object(utf8_array_new(value));
-    PyObject* array = foreign_array_new(value);
+    PyObject* array = foreign_array_new(value, true);
     if (array && !PyArray_Check(value) && is_object_array(array) && want && want->type_num != NPY_OBJECT && !utf8) {
         Py_DECREF(array);
         return made_objects(value, want);
@@ -112,6 +113,7 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) 
 PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller) {
     const ArraySpec* spec = c && c->inputs_declared && k < c->n_in() ? &(*c->inputs)[static_cast<size_t>(k)] : nullptr;
     PyObject* array = convert_argument_new(value, spec ? spec->descr() : nullptr, c && c->text_as_utf8);
+    if (array && spec && c->casting != NPY_NO_CASTING) return cast_declared_steal(array, *c, *spec);
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
     Ref why = pending_text();
     Ref message =
@@ -119,6 +121,29 @@ PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const C
                                         caller.description().c_str(), type_name(value).c_str(), why.get()));
     raise_from_pending(errors.input, message.get());
     return nullptr;
+}
+
+namespace {
+
+// Why an argument of another dtype was not cast, and what to do.
+PYOP_COLD std::string cast_text(const Contract& c, const ArraySpec& spec, PyObject* given, PyArray_Descr* have) {
+    const std::string remedy = cast_remedy(given, have, spec.descr());
+    if (c.casting == NPY_NO_CASTING) {
+        const bool safe = PyArray_CanCastTypeTo(have, spec.descr(), NPY_SAFE_CASTING);
+        return "\n  nothing is cast silently: " + remedy + (safe ? ", or declare the op with cast=\"safe\"" : "");
+    }
+    return std::string("\n  cast=\"") + (c.casting == NPY_SAFE_CASTING ? "safe" : "same_kind") +
+           "\" does not allow this: " + remedy;
+}
+
+}  // namespace
+
+PyObject* cast_declared_steal(PyObject* array, const Contract& c, const ArraySpec& spec) {
+    PyArray_Descr *have = PyArray_DESCR(as_array(array)), *want = spec.descr();
+    if (!want || dtype_fits(spec, have) || !PyArray_CanCastTypeTo(have, want, c.casting)) return array;
+    Py_INCREF(want);
+    Py_SETREF(array, counted(PyArray_CastToType(as_array(array), want, 0)));
+    return array;
 }
 
 int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const Caller& caller) {
@@ -133,7 +158,7 @@ int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const 
                           ", but expects " + spec_text(c, spec) + bindings_text(c, *b);
     if (c.gufunc) message += " as its last dimensions, and leading ones that broadcast";
     if (spec.dtype && !dtype_fits(spec, PyArray_DESCR(a[k])))
-        message += "\n  nothing is cast silently: pass x.astype(" + dtype_text(spec.descr()) + ")";
+        message += cast_text(c, spec, static_cast<PyObject*>(caller.given(k)), PyArray_DESCR(a[k]));
     message += "\n  in " + caller.description();
     PyErr_SetString(errors.input, message.c_str());
     return -1;

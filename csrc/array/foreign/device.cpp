@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kNotSaid = -1;
 
-bool has(PyObject* o, const char* name) {
+bool has_member(PyObject* o, const char* name) {
     const Ref found = Ref::steal(PyObject_GetAttrString(o, name));
     if (!found) PyErr_Clear();
     return static_cast<bool>(found);
@@ -65,21 +65,21 @@ bool is_on_device(PyObject* value) {
 const char* device_remedy(PyObject* value) {
     const std::string name = own_name(value);
     if (name.rfind("meta", 0) == 0) return "a tensor that has data, which one of the device `meta` has not";
-    if (has(value, "cpu")) return "x.cpu()";
+    if (has_member(value, "cpu")) return "x.cpu()";
     const Ref module = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__module__"));
     if (!module) PyErr_Clear();
     if (module && PyUnicode_Check(module.get()) && printable(module.get()).rfind("jax", 0) == 0)
         return "jax.device_get(x)";
-    return has(value, "get") ? "x.get()" : "pyop.from_dlpack(x, device=\"cpu\"), if its library copies it there";
+    return has_member(value, "get") ? "x.get()" : "pyop.from_dlpack(x, device=\"cpu\"), if its library copies it there";
 }
 
-void explain_device(PyObject* value) {
+bool explain_device(PyObject* value) {
     std::string where;
     {
         const SavedError keep;
         where = elsewhere(value);
     }
-    if (where.empty()) return;
+    if (where.empty()) return false;
     std::string remedy;
     {
         const SavedError keep;
@@ -90,6 +90,7 @@ void explain_device(PyObject* value) {
         "it to the function as it is",
         where.c_str(), remedy.c_str()));
     if (message) raise_from_pending(PyExc_BufferError, message.get());
+    return true;
 }
 
 int check_on_cpu(PyObject* value) {

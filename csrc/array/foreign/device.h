@@ -10,8 +10,8 @@ namespace pyop {
 bool is_on_device(PyObject* value);
 
 // With an error pending: if the reason is that `value` is on a device, that error becomes the cause of a BufferError
-// that says so, and what to do.
-PYOP_COLD void explain_device(PyObject* value);
+// that says so, and what to do, and it is true.
+PYOP_COLD bool explain_device(PyObject* value);
 
 // "x.cpu()": how to get it from there. Borrowed text, for the life of the process.
 const char* device_remedy(PyObject* value);

@@ -3,8 +3,10 @@
 // Threads: attached only. Exporters are found by any thread, kept in a row that only grows, and never freed.
 #include "array/foreign/dlpack.h"
 
+#include <algorithm>  // std::min
 #include <atomic>
 #include <new>  // std::nothrow
+#include <string>
 
 #include "array/foreign/device.h"
 #include "array/foreign/managed.h"
@@ -73,6 +75,22 @@ PYOP_COLD PyObject* is_lazy(const char* how, const char* remedy) {
     return nullptr;
 }
 
+// With the library's own error pending, if it has set one.
+PYOP_COLD void explain_no_tensor(PyObject* value) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "its library gives no DLPack tensor and no reason");
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || explain_device(value)) return;
+    const Ref why = pending_text();
+    std::string text = why ? printable(why.get()) : "";
+    text = text.substr(0, std::min(text.find('\n'), text.find("\\n")));  // torch adds a stack of C++ frames
+    const Ref dense = Ref::steal(PyObject_GetAttrString(value, "to_dense"));
+    const Ref layout = Ref::steal(dense ? PyObject_GetAttrString(value, "layout") : nullptr);
+    const Ref name = Ref::steal(layout ? PyObject_Str(layout.get()) : nullptr);
+    const bool sparse = name && printable(name.get()).find("sparse") != std::string::npos;
+    const Ref message =
+        Ref::steal(PyUnicode_FromFormat("%s%s", sparse ? "it is sparse: pass x.to_dense(); " : "", text.c_str()));
+    if (message) raise_from_pending(PyExc_BufferError, message.get());
+}
+
 // The capsule that __dlpack__ returns. Older libraries take no keywords, others not all of them.
 PyObject* capsule_new(PyObject* value, MayCopy copy, bool to_cpu) {
     static constinit Lazy version;
@@ -95,7 +113,7 @@ PyObject* capsule_new(PyObject* value, MayCopy copy, bool to_cpu) {
 }
 
 template <typename Tensor>
-Tensor* take(PyObject* capsule, const char* name, const char* used) {
+Tensor* taken(PyObject* capsule, const char* name, const char* used) {
     if (!PyCapsule_IsValid(capsule, name)) return nullptr;
     auto* tensor = static_cast<Tensor*>(PyCapsule_GetPointer(capsule, name));
     return PyCapsule_SetName(capsule, used) == 0 ? tensor : nullptr;
@@ -118,7 +136,7 @@ const Exporter* exporter_found(PyObject* value) {
     return known ? known : find_exporter(Py_TYPE(value));
 }
 
-PyObject* exported_array_new(PyObject* value, const Exporter& exporter) {
+DLManagedTensorVersioned* exported_tensor(PyObject* value, const Exporter& exporter) {
     if (exporter.may_require_grad) {
         static constinit Lazy name;
         PyObject* requires_grad = name.interned("requires_grad");
@@ -128,25 +146,28 @@ PyObject* exported_array_new(PyObject* value, const Exporter& exporter) {
     }
     DLManagedTensorVersioned* tensor = nullptr;
     const int status = survive([&] { return exporter.api->managed_tensor_from_py_object_no_sync(value, &tensor); });
-    if (PYOP_UNLIKELY(status != 0 || !tensor)) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "its library gives no DLPack tensor and no reason");
-        explain_device(value);
+    if (PYOP_UNLIKELY(status != 0 || !tensor)) return explain_no_tensor(value), nullptr;
+    const DLTensor& t = tensor->dl_tensor;
+    const bool known = tensor->version.major == DLPACK_MAJOR_VERSION,
+               host = known && is_host_memory(t.device.device_type);
+    if (PYOP_LIKELY(host)) {
+        if (t.dtype.code != kDLFloat && t.dtype.code != kDLComplex && t.dtype.code != kDLBfloat) return tensor;
+        const int neg = says(exporter.is_neg, value);
+        const int conj = neg == 0 && t.dtype.code == kDLComplex ? says(exporter.is_conj, value) : 0;
+        if (PYOP_LIKELY(neg == 0 && conj == 0)) return tensor;
+        if (neg > 0) is_lazy("the negatives", "x.resolve_neg()");
+        if (conj > 0) is_lazy("the conjugates", "x.resolve_conj()");
+        const Ref given_back = Ref::steal(tensor_owner_new(tensor));
         return nullptr;
     }
-    const uint8_t code = tensor->dl_tensor.dtype.code;
-    if (PYOP_UNLIKELY(!is_host_memory(tensor->dl_tensor.device.device_type))) {
-        const Ref dropped = Ref::steal(managed_array_steal(tensor));
-        if (PyErr_Occurred()) explain_device(value);
-        return nullptr;
-    }
-    Ref array = Ref::steal(managed_array_steal(tensor));
-    if (!array) return nullptr;
-    if (code != kDLFloat && code != kDLComplex && code != kDLBfloat) return array.release();
-    const int neg = says(exporter.is_neg, value), conj = code == kDLComplex ? says(exporter.is_conj, value) : 0;
-    if (neg < 0 || conj < 0) return nullptr;
-    if (neg) return is_lazy("the negatives", "x.resolve_neg()");
-    if (conj) return is_lazy("the conjugates", "x.resolve_conj()");
-    return array.release();
+    const Ref never = Ref::steal(managed_array_steal(tensor));  // has the words for it
+    if (known) explain_device(value);
+    return nullptr;
+}
+
+PyObject* exported_array_new(PyObject* value, const Exporter& exporter, bool read_only) {
+    DLManagedTensorVersioned* tensor = exported_tensor(value, exporter);
+    return tensor ? managed_array_steal(tensor, MayCopy::IfNeeded, read_only) : nullptr;
 }
 
 bool offers_dlpack(PyObject* value) {
@@ -157,9 +178,9 @@ PyObject* dlpack_array_new(PyObject* value, MayCopy copy, bool to_cpu) {
     if (!to_cpu && check_on_cpu(value) < 0) return nullptr;
     const Ref capsule = Ref::steal(capsule_new(value, copy, to_cpu));
     if (!capsule) return nullptr;
-    if (auto* tensor = take<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned", "used_dltensor_versioned"))
-        return managed_array_steal(tensor, copy != MayCopy::Never);
-    if (auto* tensor = take<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor"))
+    if (auto* tensor = taken<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned", "used_dltensor_versioned"))
+        return managed_array_steal(tensor, copy);
+    if (auto* tensor = taken<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor"))
         return managed_array_steal(tensor);
     if (PyErr_Occurred()) return nullptr;
     PyErr_Format(PyExc_BufferError,

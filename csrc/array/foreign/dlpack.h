@@ -1,8 +1,10 @@
 // array/foreign/dlpack.h: objects that hand out their memory by DLPack.
 #pragma once
 
+#include "include/pyop/dlpack.h"
+
+#include "array/foreign/managed.h"
 #include "array/numpy.h"
-#include "pyop/dlpack.h"
 
 namespace pyop {
 
@@ -21,14 +23,15 @@ const Exporter* exporter_of(PyObject* value);
 // The same, looked up if it was not found yet. Few types have it.
 const Exporter* exporter_found(PyObject* value);
 
-// An ndarray over the memory of an object that has an exporter. New reference; null with the error set.
-PyObject* exported_array_new(PyObject* value, const Exporter& exporter);
+// The tensor of an object that has an exporter, in memory of the CPU, and of elements that are what they are in memory.
+// To be given back; null with the error set.
+DLManagedTensorVersioned* exported_tensor(PyObject* value, const Exporter& exporter);
+
+// An ndarray over that. New reference; null with the error set.
+PyObject* exported_array_new(PyObject* value, const Exporter& exporter, bool read_only = false);
 
 // Whether the type has __dlpack__.
 bool offers_dlpack(PyObject* value);
-
-// What from_dlpack may ask for.
-enum class MayCopy : int8_t { IfNeeded, Always, Never };
 
 // An ndarray over the memory of an object that has __dlpack__. `to_cpu`: also of one on another device, which its
 // library copies then. New reference; null with the error set, a BufferError if the library will not.
@@ -38,7 +41,7 @@ PyObject* dlpack_array_new(PyObject* value, MayCopy copy = MayCopy::IfNeeded, bo
 // that says what to do.
 int check_on_cpu(PyObject* value);
 
-// pyop.from_dlpack; python/pyop/arrays.py says what it does.
+// pyop.from_dlpack; python/pyop/interop/dlpack.py says what it does.
 PyObject* from_dlpack_new(PyObject* value, MayCopy copy, bool to_cpu);
 
 }  // namespace pyop

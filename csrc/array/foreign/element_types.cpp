@@ -9,31 +9,43 @@ namespace pyop {
 
 namespace {
 
-int number_of_bits(int bits, std::initializer_list<int> types) {
-    for (const int type : types) {
-        PyArray_Descr* descr = PyArray_DescrFromType(type);  // one of NumPy's own, which live for ever
-        const bool found = PyDataType_ELSIZE(descr) * 8 == bits;
-        Py_DECREF(descr);
-        if (found) return type;
-    }
-    return NPY_NOTYPE;
-}
+constexpr unsigned kind(unsigned code, unsigned bits) { return code << 8 | bits; }
 
 int number_type(DLDataType type) {
-    switch (type.code) {
-        case kDLInt:
-            return number_of_bits(type.bits, {NPY_INT8, NPY_INT16, NPY_INT32, NPY_INT64});
-        case kDLUInt:
-            return number_of_bits(type.bits, {NPY_UINT8, NPY_UINT16, NPY_UINT32, NPY_UINT64});
-        case kDLFloat:
-            return number_of_bits(type.bits, {NPY_FLOAT16, NPY_FLOAT32, NPY_FLOAT64, NPY_LONGDOUBLE});
-        case kDLComplex:
-            return number_of_bits(type.bits, {NPY_COMPLEX64, NPY_COMPLEX128, NPY_CLONGDOUBLE});
-        case kDLBool:
-            return number_of_bits(type.bits, {NPY_BOOL});
+    switch (kind(type.code, type.bits)) {
+        case kind(kDLFloat, 64):
+            return NPY_FLOAT64;
+        case kind(kDLFloat, 32):
+            return NPY_FLOAT32;
+        case kind(kDLFloat, 16):
+            return NPY_FLOAT16;
+        case kind(kDLInt, 8):
+            return NPY_INT8;
+        case kind(kDLInt, 16):
+            return NPY_INT16;
+        case kind(kDLInt, 32):
+            return NPY_INT32;
+        case kind(kDLInt, 64):
+            return NPY_INT64;
+        case kind(kDLUInt, 8):
+            return NPY_UINT8;
+        case kind(kDLUInt, 16):
+            return NPY_UINT16;
+        case kind(kDLUInt, 32):
+            return NPY_UINT32;
+        case kind(kDLUInt, 64):
+            return NPY_UINT64;
+        case kind(kDLComplex, 64):
+            return NPY_COMPLEX64;
+        case kind(kDLComplex, 128):
+            return NPY_COMPLEX128;
+        case kind(kDLBool, 8):
+            return NPY_BOOL;
         default:
-            return NPY_NOTYPE;
+            break;
     }
+    if (type.code == kDLFloat && type.bits == 8 * sizeof(npy_longdouble)) return NPY_LONGDOUBLE;
+    return NPY_NOTYPE;
 }
 
 // Of one element a byte or more: those of fewer bits lie packed in DLPack and apart in ml_dtypes.

@@ -51,19 +51,14 @@ PyObject* check_nulls_steal(PyObject* array, PyObject* value) {
 
 }  // namespace
 
-PyObject* exported_array_quick(PyObject* value) {
-    const Exporter* exporter = exporter_of(value);
-    return exporter ? exported_array_new(value, *exporter) : nullptr;
-}
-
-PyObject* foreign_array_new(PyObject* value) {
+PyObject* foreign_array_new(PyObject* value, bool read_only) {
     if (is_exact_array(value)) return Py_NewRef(value);
     if (is_python(value)) return check_nothing_lost(value) < 0 ? nullptr : by_numpy(value);
-    if (const Exporter* known = exporter_of(value)) return exported_array_new(value, *known);
+    if (const Exporter* known = exporter_of(value)) return exported_array_new(value, *known, read_only);
     if (check_nothing_lost(value) < 0) return nullptr;
     if (PyArray_Check(value)) return PyArray_EnsureArray(Py_NewRef(value));
     if (is_pyops(value)) return by_numpy(value);
-    if (const Exporter* found = exporter_found(value)) return exported_array_new(value, *found);
+    if (const Exporter* found = exporter_found(value)) return exported_array_new(value, *found, read_only);
     if (offers_arrow(value)) {
         PyObject* array = arrow_array_new(value);
         return array || PyErr_Occurred() ? array : by_numpy(value);
@@ -71,6 +66,7 @@ PyObject* foreign_array_new(PyObject* value) {
     if (offers_dlpack(value)) {
         if (check_on_cpu(value) < 0) return nullptr;
         PyObject* array = dlpack_array_new(value);
+        if (array && read_only) PyArray_CLEARFLAGS(as_array(array), NPY_ARRAY_WRITEABLE);
         // A dtype that DLPack has not, or that its library does not export.
         if (array || !PyErr_ExceptionMatches(PyExc_BufferError) || !type_has(value, "__array__")) return array;
         PyErr_Clear();

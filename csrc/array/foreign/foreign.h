@@ -23,10 +23,9 @@ namespace pyop {
 
 // An ndarray of `value` by that table. Where nothing else applies, NumPy's array of the object itself, of dtype object.
 // New reference; null with whatever error was raised.
-PyObject* foreign_array_new(PyObject* value);
-
-// The same for what is met again and again: memory of a type whose exporter is known. Null with no error set for all
-// others.
-PyObject* exported_array_quick(PyObject* value);
+//
+// `read_only`: no writable array over memory of another library. An argument is nobody's to write, and what a function
+// returns of it is not either.
+PyObject* foreign_array_new(PyObject* value, bool read_only = false);
 
 }  // namespace pyop

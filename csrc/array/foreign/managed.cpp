@@ -1,8 +1,6 @@
 // array/foreign/managed.cpp: owners of foreign memory, and the checks of what another library says of its tensor.
 #include "array/foreign/managed.h"
 
-#include <memory>  // std::unique_ptr
-
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
 #include "runtime/ref.h"
@@ -55,32 +53,6 @@ PYOP_COLD PyObject* bad_layout(const char* why) {
     return nullptr;
 }
 
-// Sizes and strides in bytes, as NumPy has them; null, or what is wrong.
-const char* read_layout(const ForeignLayout& layout, npy_intp itemsize, npy_intp* dims, npy_intp* strides) {
-    if (layout.ndim > 0 && !layout.shape) return "its shape is a null pointer";
-    npy_intp size = itemsize, extent = itemsize;
-    bool empty = false;
-    for (int d = 0; d < layout.ndim; ++d) {
-        if (layout.shape[d] < 0) return "a size is negative";
-        dims[d] = layout.shape[d];
-        empty |= dims[d] == 0;
-        if (dims[d] > 0 && __builtin_mul_overflow(size, dims[d], &size)) return "its sizes overflow";
-    }
-    for (int d = layout.ndim - 1; d >= 0; --d) {
-        if (layout.strides && !empty) {
-            npy_intp reach;
-            if (__builtin_mul_overflow(layout.strides[d], itemsize, &strides[d]) ||
-                __builtin_mul_overflow(strides[d], dims[d], &reach))
-                return "its strides overflow";
-        } else {
-            strides[d] = extent;
-            extent *= dims[d] > 0 ? dims[d] : 1;  // no more than `size`
-        }
-    }
-    if (!empty && !layout.data) return "its data is a null pointer, but its size is not zero";
-    return nullptr;
-}
-
 // What a tensor says that no array could be made of.
 PYOP_COLD PyObject* on_device(DLDevice device) {
     PyErr_Format(PyExc_BufferError, "its memory is on device %s:%d, which the CPU cannot read",
@@ -105,6 +77,31 @@ PyObject* tensor_array_steal(const DLTensor& t, bool writable, PyObject* owner) 
 
 }  // namespace
 
+const char* wrong_layout(const ForeignLayout& layout, npy_intp itemsize, npy_intp* dims, npy_intp* strides) {
+    if (layout.ndim > 0 && !layout.shape) return "its shape is a null pointer";
+    npy_intp size = itemsize, extent = itemsize;
+    bool empty = false;
+    for (int d = 0; d < layout.ndim; ++d) {
+        if (layout.shape[d] < 0) return "a size is negative";
+        dims[d] = layout.shape[d];
+        empty |= dims[d] == 0;
+        if (dims[d] > 0 && __builtin_mul_overflow(size, dims[d], &size)) return "its sizes overflow";
+    }
+    for (int d = layout.ndim - 1; d >= 0; --d) {
+        if (layout.strides && !empty) {
+            npy_intp reach;
+            if (__builtin_mul_overflow(layout.strides[d], itemsize, &strides[d]) ||
+                __builtin_mul_overflow(strides[d], dims[d], &reach))
+                return "its strides overflow";
+        } else {
+            strides[d] = extent;
+            extent *= dims[d] > 0 ? dims[d] : 1;  // no more than `size`
+        }
+    }
+    if (!empty && !layout.data) return "its data is a null pointer, but its size is not zero";
+    return nullptr;
+}
+
 PyObject* foreign_owner_new(void* memory, void (*release)(void*)) {
     auto* owner = PyObject_New(OwnerObject, owner_type);
     if (!owner) {
@@ -121,7 +118,7 @@ PyObject* foreign_array_steal(const ForeignLayout& layout, PyArray_Descr* descr,
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];
     if (PYOP_UNLIKELY(layout.ndim < 0 || layout.ndim > NPY_MAXDIMS))
         return bad_layout("its number of dimensions is not from 0 to 64");
-    if (const char* why = read_layout(layout, PyDataType_ELSIZE(descr), dims, strides)) return bad_layout(why);
+    if (const char* why = wrong_layout(layout, PyDataType_ELSIZE(descr), dims, strides)) return bad_layout(why);
     // Given no data NumPy makes memory of its own, and there is none to show.
     PyObject* array = PyArray_NewFromDescr(&PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype.release()),
                                            layout.ndim, dims, layout.data ? strides : nullptr, layout.data,
@@ -131,21 +128,26 @@ PyObject* foreign_array_steal(const ForeignLayout& layout, PyArray_Descr* descr,
     return array;
 }
 
-PyObject* managed_array_steal(DLManagedTensorVersioned* tensor, bool may_be_copy) {
+PyObject* tensor_owner_new(DLManagedTensorVersioned* tensor) {
+    return foreign_owner_new(tensor, release_tensor<DLManagedTensorVersioned>);
+}
+
+PyObject* managed_array_steal(DLManagedTensorVersioned* tensor, MayCopy copy, bool read_only) {
     const DLPackVersion version = tensor->version;
     const uint64_t flags = tensor->flags;
-    Ref owner = Ref::steal(foreign_owner_new(tensor, release_tensor<DLManagedTensorVersioned>));
+    Ref owner = Ref::steal(tensor_owner_new(tensor));
     if (!owner) return nullptr;
     if (PYOP_UNLIKELY(version.major != DLPACK_MAJOR_VERSION)) {
         PyErr_Format(PyExc_BufferError, "it comes as DLPack %u.%u, and pyop reads DLPack 1",
                      static_cast<unsigned>(version.major), static_cast<unsigned>(version.minor));
         return nullptr;
     }
-    if (!may_be_copy && (flags & DLPACK_FLAG_BITMASK_IS_COPIED)) {
+    if (copy == MayCopy::Never && (flags & DLPACK_FLAG_BITMASK_IS_COPIED)) {
         PyErr_SetString(PyExc_BufferError, "copy=False, but the other library gives a copy");
         return nullptr;
     }
-    return tensor_array_steal(tensor->dl_tensor, !(flags & DLPACK_FLAG_BITMASK_READ_ONLY), owner.release());
+    return tensor_array_steal(tensor->dl_tensor, !read_only && !(flags & DLPACK_FLAG_BITMASK_READ_ONLY),
+                              owner.release());
 }
 
 PyObject* managed_array_steal(DLManagedTensor* tensor) {

@@ -5,8 +5,9 @@
 // runs with the GIL held, with no error pending, and may take the GIL itself or let it go.
 #pragma once
 
+#include "include/pyop/dlpack.h"
+
 #include "array/numpy.h"
-#include "pyop/dlpack.h"
 
 namespace pyop {
 
@@ -26,10 +27,20 @@ PyObject* foreign_owner_new(void* memory, void (*release)(void*));
 // cannot be that of an array.
 PyObject* foreign_array_steal(const ForeignLayout& layout, PyArray_Descr* descr, PyObject* owner);
 
-// An ndarray over a tensor of DLPack. Steals the tensor, also in an error. `may_be_copy` false: a BufferError if its
+// Null, or in words why the layout cannot be that of an array; else sizes, and strides in bytes.
+const char* wrong_layout(const ForeignLayout& layout, npy_intp itemsize, npy_intp* dims, npy_intp* strides);
+
+// What from_dlpack may ask for.
+enum class MayCopy : int8_t { IfNeeded, Always, Never };
+
+// An ndarray over a tensor of DLPack. Steals the tensor, also in an error. MayCopy::Never: a BufferError if its
 // producer has made a copy.
-PyObject* managed_array_steal(DLManagedTensorVersioned* tensor, bool may_be_copy = true);
+PyObject* managed_array_steal(DLManagedTensorVersioned* tensor, MayCopy copy = MayCopy::IfNeeded,
+                              bool read_only = false);
 PyObject* managed_array_steal(DLManagedTensor* tensor);
+
+// The owner of a tensor. Steals it, also in an error.
+PyObject* tensor_owner_new(DLManagedTensorVersioned* tensor);
 
 // The dtype of a tensor. New reference; null with a BufferError that says which it is.
 PyArray_Descr* dlpack_descr_new(DLDataType type);

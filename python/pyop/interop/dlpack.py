@@ -1,4 +1,4 @@
-"""Arrays of other libraries without copies: `from_dlpack`. What every entry point takes is csrc/array/foreign/foreign.h."""
+"""Arrays of other libraries without copies. What every entry point takes is csrc/array/foreign/foreign.h."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from .. import _core
 
 __all__ = ["from_dlpack"]
 
