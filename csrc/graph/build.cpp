@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "array/call/arguments.h"
 #include "array/call/checked_call.h"
 #include "array/protocol/containers.h"
 #include "runtime/errors.h"
@@ -93,8 +94,7 @@ Ref cast_value(PyObject* graph, const Contract& c, Py_ssize_t k, PyObject* value
     const ArraySpec& spec = (*c.inputs)[static_cast<size_t>(k)];
     const Ref have = graph_of(graph).spec(as_value(value)->edge).dtype;
     auto* descr = reinterpret_cast<PyArray_Descr*>(have.get());
-    if (!have || !spec.dtype || dtype_fits(spec, descr) || !PyArray_CanCastTypeTo(descr, spec.descr(), c.casting))
-        return {};
+    if (!have || !is_cast(spec, descr, c.casting)) return {};
     return Ref::steal(survive([&] { return PyObject_CallMethod(value, "astype", "O", spec.dtype.get()); }));
 }
 

@@ -1,5 +1,6 @@
 // op/op_call.cpp: the path of one call, from the vectorcall slot to the result.
 #include <memory>
+#include <optional>
 
 #include "array/call/lend.h"
 #include "array/call/lend_tensor.h"
@@ -156,24 +157,23 @@ __attribute__((noinline)) int call_on_tensors(OpObject& op, PyObject* const* arg
     PyObject* arrays[kPlainArity];
     uint32_t lent = 0;
     int status = 0;
-    for (Py_ssize_t k = 0; k < n; ++k) {
-        const Exporter* exporter = is_exact_array(args[k]) ? nullptr : exporter_of(args[k]);
-        if (!exporter && !is_exact_array(args[k])) status = 1;
-        arrays[k] = exporter && status == 0 ? lend_tensor_new(args[k], *exporter) : args[k];
-        if (arrays[k] != args[k]) lent |= 1u << k;
-        if (arrays[k]) continue;
-        PyErr_Clear();  // the general call finds it again, and says of which argument it is
-        status = 1;
-        lent &= ~(1u << k);
+    for (Py_ssize_t k = 0; k < n && status == 0; ++k) {
+        arrays[k] = args[k];
+        if (is_exact_array(args[k])) continue;
+        const Exporter* exporter = exporter_of(args[k]);
+        arrays[k] = exporter ? lend_tensor_new(args[k], *exporter) : nullptr;
+        if (PYOP_LIKELY(arrays[k] != nullptr)) {
+            lent |= 1u << k;
+        } else if (exporter && !PyErr_ExceptionMatches(PyExc_Exception)) {
+            status = -1;
+        } else {
+            PyErr_Clear();  // the general call finds it again, and says of which argument it is
+            status = 1;
+        }
     }
     if (status == 0) status = checked_call_plain(op.call_fn, op.declared(), arrays, n, result, OpCaller(op, args));
-    const bool failed = status < 0;
-    if (failed) {
-        const SavedError keep;
-        for (Py_ssize_t k = 0; k < n; ++k)
-            if (lent >> k & 1) lend_return_steal(as_array(arrays[k]));
-        return status;
-    }
+    std::optional<SavedError> keep;
+    if (status < 0) keep.emplace();
     for (Py_ssize_t k = 0; k < n; ++k)
         if (lent >> k & 1) lend_return_steal(as_array(arrays[k]));
     return status;

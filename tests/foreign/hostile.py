@@ -72,15 +72,15 @@ class Producer:
     """Hands out what it is told to."""
 
     def __init__(self, make, device=(1, 0)):
-        self.make, self.device = make, device
+        self.make, self.place = make, device
 
     def __dlpack__(self, **options):
         return self.make()
 
     def __dlpack_device__(self):
-        if isinstance(self.device, Exception):
-            raise self.device
-        return self.device
+        if isinstance(self.place, Exception):
+            raise self.place
+        return self.place
 
 
 def tensor(versioned=True, **changed):

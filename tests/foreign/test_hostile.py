@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import pyop
 
-from . import hostile
 from .hostile import DELETED, Producer, capsule, producer, tensor
+
+ROOT = Path(__file__).parents[2]
 
 itself = pyop.op("_ -> _")(lambda x: x)
 
@@ -100,10 +102,11 @@ def test_a_deleter_runs_with_the_error_of_the_call_kept():
 
 def fuzz(seed, n):
     ran = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-m", hostile.__name__, str(seed), str(n)],
+        [sys.executable, "-X", "faulthandler", "-m", "tests.foreign.hostile", str(seed), str(n)],
         capture_output=True,
         text=True,
         timeout=300,
+        cwd=ROOT,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-3000:]

@@ -129,7 +129,7 @@ namespace {
 PYOP_COLD std::string cast_text(const Contract& c, const ArraySpec& spec, PyObject* given, PyArray_Descr* have) {
     const std::string remedy = cast_remedy(given, have, spec.descr());
     if (c.casting == NPY_NO_CASTING) {
-        const bool safe = PyArray_CanCastTypeTo(have, spec.descr(), NPY_SAFE_CASTING);
+        const bool safe = is_cast(spec, have, NPY_SAFE_CASTING);
         return "\n  nothing is cast silently: " + remedy + (safe ? ", or declare the op with cast=\"safe\"" : "");
     }
     return std::string("\n  cast=\"") + (c.casting == NPY_SAFE_CASTING ? "safe" : "same_kind") +
@@ -138,9 +138,18 @@ PYOP_COLD std::string cast_text(const Contract& c, const ArraySpec& spec, PyObje
 
 }  // namespace
 
+bool is_cast(const ArraySpec& spec, PyArray_Descr* have, NPY_CASTING casting) {
+    const auto is_number = [](PyArray_Descr* d) {
+        return PyTypeNum_ISNUMBER(d->type_num) || PyTypeNum_ISBOOL(d->type_num) || is_of_kind(d, TypeKind::Number);
+    };
+    PyArray_Descr* want = spec.descr();
+    return want && !dtype_fits(spec, have) && is_number(have) && is_number(want) &&
+           PyArray_CanCastTypeTo(have, want, casting);
+}
+
 PyObject* cast_declared_steal(PyObject* array, const Contract& c, const ArraySpec& spec) {
-    PyArray_Descr *have = PyArray_DESCR(as_array(array)), *want = spec.descr();
-    if (!want || dtype_fits(spec, have) || !PyArray_CanCastTypeTo(have, want, c.casting)) return array;
+    PyArray_Descr* want = spec.descr();
+    if (!is_cast(spec, PyArray_DESCR(as_array(array)), c.casting)) return array;
     Py_INCREF(want);
     Py_SETREF(array, counted(PyArray_CastToType(as_array(array), want, 0)));
     return array;

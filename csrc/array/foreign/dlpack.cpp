@@ -3,10 +3,10 @@
 // Threads: attached only. Exporters are found by any thread, kept in a row that only grows, and never freed.
 #include "array/foreign/dlpack.h"
 
-#include <algorithm>  // std::min
 #include <atomic>
 #include <new>  // std::nothrow
 #include <string>
+#include <string_view>
 
 #include "array/foreign/device.h"
 #include "array/foreign/managed.h"
@@ -75,17 +75,27 @@ PYOP_COLD PyObject* is_lazy(const char* how, const char* remedy) {
     return nullptr;
 }
 
+// Whether a tensor of torch keeps no more than the elements that are not zero.
+bool is_sparse(PyObject* value) {
+    const SavedError keep;
+    const Ref dense = Ref::steal(PyObject_GetAttrString(value, "to_dense"));
+    const Ref layout = Ref::steal(dense ? PyObject_GetAttrString(value, "layout") : nullptr);
+    const Ref name = Ref::steal(layout ? PyObject_Str(layout.get()) : nullptr);
+    const bool found = name && printable(name.get()).find("sparse") != std::string::npos;
+    PyErr_Clear();
+    return found;
+}
+
 // With the library's own error pending, if it has set one.
 PYOP_COLD void explain_no_tensor(PyObject* value) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "its library gives no DLPack tensor and no reason");
     if (!PyErr_ExceptionMatches(PyExc_Exception) || explain_device(value)) return;
     const Ref why = pending_text();
-    std::string text = why ? printable(why.get()) : "";
-    text = text.substr(0, std::min(text.find('\n'), text.find("\\n")));  // torch adds a stack of C++ frames
-    const Ref dense = Ref::steal(PyObject_GetAttrString(value, "to_dense"));
-    const Ref layout = Ref::steal(dense ? PyObject_GetAttrString(value, "layout") : nullptr);
-    const Ref name = Ref::steal(layout ? PyObject_Str(layout.get()) : nullptr);
-    const bool sparse = name && printable(name.get()).find("sparse") != std::string::npos;
+    const char* whole = why ? PyUnicode_AsUTF8(why.get()) : nullptr;
+    std::string_view first = whole ? whole : "?";
+    first = first.substr(0, first.find('\n'));  // torch adds a stack of C++ frames
+    const std::string text = printable(first);
+    const bool sparse = is_sparse(value);
     const Ref message =
         Ref::steal(PyUnicode_FromFormat("%s%s", sparse ? "it is sparse: pass x.to_dense(); " : "", text.c_str()));
     if (message) raise_from_pending(PyExc_BufferError, message.get());

@@ -25,7 +25,7 @@ bool type_has(PyObject* value, const char* name) {
 // What NumPy's constructor takes without asking for any protocol of other libraries.
 bool is_python(PyObject* o) {
     return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
-           PyList_Check(o) || PyTuple_Check(o) || PyArray_CheckScalar(o) || o == Py_None;
+           PyList_Check(o) || PyTuple_Check(o) || PyArray_IsScalar(o, Generic) || o == Py_None;
 }
 
 bool is_pyops(PyObject* o) {
@@ -65,10 +65,11 @@ PyObject* foreign_array_new(PyObject* value, bool read_only) {
     }
     if (offers_dlpack(value)) {
         if (check_on_cpu(value) < 0) return nullptr;
+        const bool otherwise = type_has(value, "__array__");
         PyObject* array = dlpack_array_new(value);
         if (array && read_only) PyArray_CLEARFLAGS(as_array(array), NPY_ARRAY_WRITEABLE);
         // A dtype that DLPack has not, or that its library does not export.
-        if (array || !PyErr_ExceptionMatches(PyExc_BufferError) || !type_has(value, "__array__")) return array;
+        if (array || !otherwise || !PyErr_ExceptionMatches(PyExc_BufferError)) return array;
         PyErr_Clear();
     }
     return check_nulls_steal(by_numpy(value), value);

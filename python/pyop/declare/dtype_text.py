@@ -129,7 +129,7 @@ def as_dtype(obj: Any) -> AnyDType | str | None:
         return found
     if isinstance(obj, type):
         if obj.__name__ in KINDS and obj is getattr(np, obj.__name__):
-            return obj.__name__
+            return str(obj.__name__)
         if obj in _PYTHON_TYPES or issubclass(obj, np.generic):
             try:
                 return _native(np.dtype(obj))

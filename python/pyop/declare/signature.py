@@ -237,7 +237,8 @@ class Signature:
 
     def encode(self) -> Encoded:
         """The form that the C++ ``Contract`` is built from; `pyop.declare.binding` documents it."""
-        return {**self._binding.encoded, "casting": self.cast, "any_device": self.device == "any"}
+        taking = {} if self.cast == "no" else {"casting": self.cast}
+        return {**self._binding.encoded, **taking, **({"any_device": True} if self.device == "any" else {})}
 
     def cast_to(self, leaf: int, dtype: AnyDType) -> AnyDType | None:
         """The dtype to which an argument of this dtype is cast for input `leaf`; None if it stays as it is."""
