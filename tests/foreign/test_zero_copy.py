@@ -217,7 +217,7 @@ def test_the_last_reference_dies_on_another_thread():
 def test_calls_keep_nothing():
     torch = pytest.importorskip("torch", reason="needs torch")
     x = torch.ones(8, dtype=torch.float64)
-    count = lambda: torch._C._storage_Use_Count(x.untyped_storage()._cdata)  # noqa: E731
+    count = lambda: torch._C._storage_Use_Count(x.untyped_storage()._cdata)
     before = count()
     for _ in range(200):
         where(x)
