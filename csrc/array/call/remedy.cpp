@@ -45,7 +45,8 @@ std::string cast_remedy(PyObject* given, PyArray_Descr* have, PyArray_Descr* wan
     if (library == "pyarrow") return "pass x.cast('" + dtype_text(want) + "')";
     if (has_attribute(given, "to_numpy")) return "pass x.to_numpy(dtype=" + dtype + ")";
     // JAX casts to 32 bits where it is not told otherwise.
-    if (library != "jax" && library != "jaxlib" && has_attribute(given, "astype")) return "pass x.astype(" + dtype + ")";
+    if (library != "jax" && library != "jaxlib" && has_attribute(given, "astype"))
+        return "pass x.astype(" + dtype + ")";
     return "pass np.asarray(x).astype(" + dtype + ")";
 }
 
