@@ -165,7 +165,7 @@ def main(seed, n):
         except (TypeError, ValueError, BufferError):
             counts["refused"] += 1
         else:
-            bytes(found)
+            np.asarray(found).tobytes()
             counts["in"] += 1
         del x
     found = None

@@ -3,6 +3,7 @@
 
 #include "array/call/lend.h"
 #include "array/foreign/managed.h"
+#include "runtime/ref.h"
 
 namespace pyop {
 
