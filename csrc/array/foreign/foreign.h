@@ -1,5 +1,5 @@
 // array/foreign/foreign.h: how an object that is no ndarray becomes one. All that takes arrays goes by this table: ops,
-// plans, compiled functions, graphs that run, results, pyop.Tensor.
+// plans, compiled functions, graphs that run and their constants, results.
 //
 //   it is, or its type has                 becomes                                          copied
 //   ndarray                                itself                                           no
