@@ -5,6 +5,9 @@ set(PYOP_COLD_PLACES
     array/call/text.cpp
     array/call/tree_layout.cpp
     array/contract/describe.cpp
+    array/native/native_code.cpp
+    array/native/native_kernel.cpp
+    array/native/native_ufunc.cpp
     autograd/function_class.cpp
     entry/entry.cpp
     entry/entry_type.cpp
@@ -21,6 +24,7 @@ set(PYOP_COLD_PLACES
     plan/group/fuse.cpp
     plan/group/ir_builder.cpp
     plan/lower.cpp
+    plan/native_call.cpp
     plan/node_facts.cpp
     plan/passes/
     plan/plan_type.cpp

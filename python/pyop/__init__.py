@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .loops.counting import fori_loop
     from .loops.scanning import scan
     from .loops.until import while_loop
+    from .native.native_op import native_op
     from .ops.op import Op, op
     from .ops.py_func import numpy_function, py_func
     from .profiling import Profile, profile
@@ -57,7 +58,7 @@ __all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "Graph
 __all__ += ["Node", "Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec"]
 __all__ += ["Tensor", "Value", "__version__", "autograd", "build_config", "check", "compile", "cond", "contrib"]
 __all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "get_include", "grad", "hessian"]
-__all__ += ["hvp", "jacobian", "jvp", "load", "no_grad", "numpy_function", "op", "profile", "py_func", "saved"]
+__all__ += ["hvp", "jacobian", "jvp", "load", "native_op", "no_grad", "numpy_function", "op", "profile", "py_func", "saved"]
 __all__ += ["scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap", "while_loop"]
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,
@@ -75,6 +76,7 @@ _BY_MODULE = {
     "loops.counting": "fori_loop",
     "loops.scanning": "scan",
     "loops.until": "while_loop",
+    "native.native_op": "native_op",
     "ops.op": "Op op",
     "ops.py_func": "numpy_function py_func",
     "profiling": "Profile profile",
