@@ -8,6 +8,7 @@ set(PYOP_COLD_PLACES
     array/native/native_code.cpp
     array/native/native_kernel.cpp
     array/native/native_ufunc.cpp
+    array/native/python_code.cpp
     autograd/function_class.cpp
     entry/entry.cpp
     entry/entry_type.cpp

@@ -58,7 +58,19 @@ __all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "Graph
 __all__ += ["Node", "Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec"]
 __all__ += ["Tensor", "Value", "__version__", "autograd", "build_config", "check", "compile", "cond", "contrib"]
 __all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "get_include", "grad", "hessian"]
-__all__ += ["hvp", "jacobian", "jvp", "load", "native_op", "no_grad", "numpy_function", "op", "profile", "py_func", "saved"]
+__all__ += [
+    "hvp",
+    "jacobian",
+    "jvp",
+    "load",
+    "native_op",
+    "no_grad",
+    "numpy_function",
+    "op",
+    "profile",
+    "py_func",
+    "saved",
+]
 __all__ += ["scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap", "while_loop"]
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,

@@ -7,6 +7,7 @@
 #include "array/loop/fp_flags.h"
 #include "array/memory/pool.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
@@ -16,7 +17,6 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kReleaseWork = 1 << 15;  // multiplications, about
-constexpr npy_intp kReleaseForeign = 1 << 8;  // elements, of loops that may take any time for each
 constexpr npy_intp kWorthTrial = 8;         // repetitions
 constexpr unsigned kFeature21 = 0x13;       // NumPy 2.1's C API
 

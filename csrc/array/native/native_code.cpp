@@ -157,7 +157,7 @@ int NativeCode::run(char* const* operands, const npy_intp* sizes, const npy_intp
         case Kind::Scalar:
             scalar(*this, operands, sizes[0], strides);
             return 0;
-        case Kind::Kernel:
+        case Kind::WithStatus:
             return reinterpret_cast<int (*)(char* const*, const npy_intp*, const npy_intp*, void*)>(function)(
                 operands, sizes, strides, data);
         case Kind::UfuncLoop:

@@ -22,7 +22,7 @@ using ScalarLoop = void (*)(const NativeCode& code, char* const* data, npy_intp 
 
 struct NativeCode {
     static constexpr int kMaxOperands = 10;
-    enum class Kind : int8_t { Kernel, UfuncLoop, Scalar };  // enum pyop_kernel_kind
+    enum class Kind : int8_t { WithStatus, UfuncLoop, Scalar };  // enum pyop_kernel_kind
 
     PyObject_HEAD
     void (*function)();
@@ -40,7 +40,7 @@ struct NativeCode {
 
     bool elementwise() const { return cores->empty(); }
     // Whether a call may fail, by its status or by a Python error.
-    bool may_fail() const { return may_raise || kind == Kind::Kernel; }
+    bool may_fail() const { return may_raise || kind == Kind::WithStatus; }
 
     // 0, or the status of the failure. `sizes` and `strides` as in <pyop/kernel.h>.
     int run(char* const* operands, const npy_intp* sizes, const npy_intp* strides) const;

@@ -18,21 +18,20 @@ int direct_loop(void* code, char* const* data, const npy_intp* sizes, const npy_
     return static_cast<const NativeCode*>(code)->run(data, sizes, strides) == 0 ? 0 : -1;
 }
 
-int make_ready(NativeKernel& kernel) {
+void make_ready(NativeKernel& kernel) {
     const NativeCode& code = *kernel.code;
-    if (code.needs_gil || code.n_operands > StridedLoop::kMaxOperands) return 0;
-    PyObject* dtypes[StridedLoop::kMaxOperands];
+    PyObject* dtypes[NativeCode::kMaxOperands];
     for (int i = 0; i < code.n_operands; ++i) {
         PyArray_Descr* descr = PyArray_DescrFromType((*code.types)[static_cast<size_t>(i)]);
         Py_DECREF(descr);  // NumPy's own live for ever
         dtypes[i] = reinterpret_cast<PyObject*>(descr);
     }
     NativeKernel::Ready& ready = *kernel.ready;
-    ready.loop.assign(direct_loop, kernel.code, dtypes, code.n_in, code.n_operands);
+    for (int i = 0; i < code.n_operands; ++i) ready.dtypes[i] = reinterpret_cast<PyArray_Descr*>(dtypes[i]);
+    if (code.needs_gil || code.n_operands > StridedLoop::kMaxOperands) return;
+    ready.loop.assign(direct_loop, kernel.code, dtypes, code.n_in, code.n_operands, code.may_raise);
     ready.has_loop = code.elementwise();
-    if (ready.has_loop) return 0;
-    ready.has_core_loop = ready.core_loop.assign(kernel.ufunc, ready.loop);
-    return 0;
+    if (!ready.has_loop) ready.has_core_loop = ready.core_loop.assign(kernel.ufunc, ready.loop);
 }
 
 PyObject* kernel_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -57,7 +56,8 @@ PyObject* kernel_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
             kernel.source = Py_NewRef(source);
             kernel.parameters = Py_NewRef(parameters);
             kernel.ready = new NativeKernel::Ready;
-            return make_ready(kernel) < 0 ? nullptr : self.release();
+            make_ready(kernel);
+            return self.release();
         },
         static_cast<PyObject*>(nullptr));
 }

@@ -16,9 +16,11 @@ namespace pyop {
 struct NativeKernel {
     // What is made at once and read ever after.
     struct Ready {
-        StridedLoop loop;   // null function: too many operands, or it needs the GIL
-        CoreLoop core_loop;  // of one with core dimensions
+        PyArray_Descr* dtypes[NativeCode::kMaxOperands];  // NumPy's own, which live for ever
+        // For code that does without the GIL and has few operands, and no core dimensions; or core dimensions.
         bool has_loop = false, has_core_loop = false;
+        StridedLoop loop;
+        CoreLoop core_loop;
         ResultRecycler recycler;  // the GIL guards it
     };
 

@@ -222,9 +222,7 @@ def _of_capsule(capsule: Any, name: str | None) -> Source:
 # --- ctypes, numba and cffi
 
 
-def _of_ctypes(
-    function: Any, name: str, kind: str | None, owner: Any, parameters: tuple[str, ...] | None
-) -> Source:
+def _of_ctypes(function: Any, name: str, kind: str | None, owner: Any, parameters: tuple[str, ...] | None) -> Source:
     if any(type(held).__name__ == "CThunkObject" for held in _held(function)):
         raise TypeError(
             f"native_op({name!r}): this function of ctypes calls Python, and what it raises is lost there: declare the "
@@ -280,7 +278,6 @@ def _is_pointer(kind: Any) -> bool:
 def _names_of(cfunc: Any) -> tuple[str, ...] | None:
     code: Any = getattr(getattr(cfunc, "__wrapped__", None), "__code__", None)
     return None if code is None else code.co_varnames[: code.co_argcount]
-
 
 
 def _of_cffi(function: Any, name: str | None, kind: str | None) -> Source:
