@@ -93,9 +93,11 @@ PYOP_INLINE int call_elements(OpObject& op, PyObject* const* args, PyObject* out
     }
     SizeBindings b(c);
     if (!op.any_alike) {
-        if (!c.plain) return 1;
-        for (int k = 0; k < n_in; ++k)
-            if (!match_plain((*c.inputs)[static_cast<size_t>(k)], as_array(args[k]), b)) return 1;
+        if (!c.outputs->front().plain) return 1;
+        for (int k = 0; k < n_in; ++k) {
+            const ArraySpec& spec = (*c.inputs)[static_cast<size_t>(k)];
+            if (!spec.plain || !match_plain(spec, as_array(args[k]), b)) return 1;
+        }
     }
     PyArray_Descr* dtype = ready.dtypes[n_in];
     if (out) {
@@ -138,11 +140,11 @@ int call_cores(OpObject& op, PyObject* const* args, PyObject*& result) {
     const Contract& c = op.declared();
     if (!ready.has_core_loop || op.stateful || ready.core_loop.n_outputs() != 1) return 1;
     if (!c.gufunc) {
-        if (!c.plain) return 1;
         SizeBindings b(c);
-        for (int k = 0; k < op.n_in; ++k)
-            if (!is_exact_array(args[k]) || !match_plain((*c.inputs)[static_cast<size_t>(k)], as_array(args[k]), b))
-                return 1;
+        for (int k = 0; k < op.n_in; ++k) {
+            const ArraySpec& spec = (*c.inputs)[static_cast<size_t>(k)];
+            if (!spec.plain || !is_exact_array(args[k]) || !match_plain(spec, as_array(args[k]), b)) return 1;
+        }
     }
     const int done = ready.core_loop.run(args, &result, CoreLoop::Errors::All);
     return done > 0 ? 0 : done < 0 ? -1 : 1;

@@ -21,8 +21,9 @@ void set_fast(OpObject& op) {
     const bool native = is_native_kernel(op.call_fn);
     op.vectorcall = native ? native_op_vectorcall : op_vectorcall;
     op.any_alike = native && takes_any_alike(op.declared());
-    op.fast = !native && op.declared().plain && !op.arg_trees && !op.is_method && op.n_in >= 0 && op.n_in <= kPlainArity &&
-              (!op.declared().inputs_declared || op.n_in == op.declared().n_in()) && PyTuple_GET_SIZE(op.required) == 0;
+    op.fast = !native && op.declared().plain && !op.arg_trees && !op.is_method && op.n_in >= 0 &&
+              op.n_in <= kPlainArity && (!op.declared().inputs_declared || op.n_in == op.declared().n_in()) &&
+              PyTuple_GET_SIZE(op.required) == 0;
 }
 
 PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, TypeVar, final, type_check_only
 
+import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 

@@ -297,11 +297,11 @@ def test_gradients(plus):
         return ct, ct
 
     x = np.array([1.0, 2.0, 3.0])
-    loss = lambda x: np.sum(plus(np.sin(x), x * x))  # noqa: E731
+    loss = lambda x: np.sum(plus(np.sin(x), x * x))
     want = np.cos(x) + 2 * x
     assert np.allclose(pyop.grad(loss)(x), want)
     assert np.allclose(pyop.compile(pyop.grad(loss))(x), want)
-    with pytest.raises(Exception, match="no gradient rule|vjp"):
+    with pytest.raises(Exception, match=r"no gradient rule|vjp"):
         pyop.grad(lambda x: np.sum(pyop.native_op(c_function("plus", D, D, D), "bare")(x, x)))(x)
 
 
@@ -327,7 +327,7 @@ def test_calls_leak_nothing(plus, roots):
         plus(a, 1.0)
         plus.ufunc()(a, a)
         for call in (lambda: roots(bad), lambda: plus(a), lambda: plus(a, np.ones(3))):
-            with pytest.raises(Exception):  # noqa: B017, PT011
+            with pytest.raises(Exception):  # noqa: B017
                 call()
 
     once()
@@ -345,7 +345,7 @@ def test_the_op_and_its_ufunc_keep_the_code_and_nothing_else_does():
     seen = weakref.ref(function)
     op = pyop.native_op(function, "plus")
     ufunc = op.ufunc()
-    plan = pyop.trace(lambda x: op(x, x), "float64[n]").compile()
+    plan = pyop.trace(lambda x, call=op: call(x, x), "float64[n]").compile()
     del function, op
     gc.collect()
     assert plan(np.ones(2)).tolist() == [2, 2]
@@ -414,7 +414,7 @@ def test_what_cannot_be_looped_over_is_refused():
         pyop.native_op(c_function("plus", ctypes.c_longdouble, D, D), "plus")
     with pytest.raises(TypeError, match="calls Python"):
         pyop.native_op(ctypes.CFUNCTYPE(D, D)(lambda x: x), "f")
-    with pytest.raises(TypeError, match="float32.*float64, float64 -> float64"):
+    with pytest.raises(TypeError, match=r"float32.*float64, float64 -> float64"):
         pyop.native_op(c_function("plus", D, D, D), "plus", "float32[n], float64[n] -> float64[n]")
     with pytest.raises(TypeError, match="called for each element"):
         pyop.native_op(c_function("plus", D, D, D), "plus", "(n),(n)->(n)")
@@ -430,7 +430,7 @@ def test_what_cannot_be_looped_over_is_refused():
         pyop.native_op(4096, "f", signature="double (double *)")
     with pytest.raises(TypeError, match="takes no ufunc"):
         pyop.native_op(np.sin, "sin")
-    with pytest.raises(TypeError, match="got int|got str"):
+    with pytest.raises(TypeError, match=r"got str"):
         pyop.native_op("plus", "f")
 
 

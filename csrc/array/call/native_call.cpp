@@ -21,14 +21,16 @@ bool fits(const Contract& c, size_t k, PyArrayObject* a, Bindings& b, const Loop
     npy_intp core[NPY_MAXDIMS];
     PyArray_Descr* descr = nullptr;
     const int ndim = resolve_output(spec, b, core, &descr);
-    return ndim >= 0 && PyArray_NDIM(a) == loop.ndim + ndim && (!descr || PyArray_EquivTypes(descr, PyArray_DESCR(a))) &&
+    return ndim >= 0 && PyArray_NDIM(a) == loop.ndim + ndim &&
+           (!descr || PyArray_EquivTypes(descr, PyArray_DESCR(a))) &&
            std::equal(loop.dims, loop.dims + loop.ndim, PyArray_DIMS(a)) &&
            std::equal(core, core + ndim, PyArray_DIMS(a) + loop.ndim);
 }
 
 PYOP_COLD int wrong_result(const Contract& c, size_t k, PyObject* a, const Bindings& b, const LoopShape& loop,
                            bool given, const Caller& caller) {
-    const std::string leading = loop.ndim ? "the leading dimensions " + shape_text(loop.ndim, loop.dims) + " and then " : "";
+    const std::string leading =
+        loop.ndim ? "the leading dimensions " + shape_text(loop.ndim, loop.dims) + " and then " : "";
     PyErr_Format(given ? errors.input : errors.output, "%s %zu of %s is %s, but expects %s%s%s\n  in %s",
                  given ? "out= for output" : "output", k, caller.name().c_str(), array_text(a).c_str(), leading.c_str(),
                  spec_text(c, (*c.outputs)[k]).c_str(), bindings_text(c, b).c_str(), caller.description().c_str());

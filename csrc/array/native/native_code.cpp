@@ -29,8 +29,8 @@ int read_types(PyObject* tuple, std::vector<int>& types) {
         if (plain)
             types.push_back(descr->type_num);
         else
-            PyErr_Format(PyExc_TypeError, "a kernel takes arrays of numbers or booleans in native byte order, not of %S",
-                         descr);
+            PyErr_Format(PyExc_TypeError,
+                         "a kernel takes arrays of numbers or booleans in native byte order, not of %S", descr);
         Py_DECREF(descr);
         if (!plain) return -1;
     }
@@ -38,8 +38,8 @@ int read_types(PyObject* tuple, std::vector<int>& types) {
 }
 
 PyObject* code_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"function", "kind",   "types", "n_in", "cores", "name",
-                                     "owner",    "gil",    "raises", "data", "message", nullptr};
+    static const char* keywords[] = {"function", "kind", "types",  "n_in", "cores",   "name",
+                                     "owner",    "gil",  "raises", "data", "message", nullptr};
     PyObject *function, *types, *data = nullptr, *message = nullptr, *owner;
     int kind, n_in, gil, raises;
     const char *cores, *name;

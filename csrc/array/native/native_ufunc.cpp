@@ -85,6 +85,8 @@ Ref native_ufunc_new(NativeCode& code) {
     if (!ufunc) return {};
     auto* u = reinterpret_cast<PyUFuncObject*>(ufunc.get());
     u->obj = Py_NewRef(reinterpret_cast<PyObject*>(&code));
+    // As np.frompyfunc does, for what the code's owner refers to.
+    if (!PyObject_GC_IsTracked(ufunc.get())) PyObject_GC_Track(ufunc.get());
     if (add_loop(ufunc.get(), code) < 0 || add_promoter(ufunc.get(), code) < 0) return {};
     return ufunc;
 }

@@ -17,9 +17,9 @@
    steps along its own core dimensions: here {in0, in1, out, in0_m, in0_n, in1_n, out_m}. That is the layout of NumPy's
    ufunc loops. Steps may be 0 or negative. Elements are aligned, and in native byte order.
 
-   What it must not do. It writes its outputs alone, and all of each. An output of a kernel without core dimensions may
-   be one of its inputs, at the same elements: an element is read before it is written. With core dimensions outputs
-   overlap nothing. `args`, `sizes` and `strides` are the caller's. It must not unwind (no C++ exception, no longjmp).
+   What it must not do. It writes its outputs alone, and all of each. A kernel without core dimensions computes element
+   by element, in order: an output may be one of its inputs, and reduce and accumulate of its ufunc give it as an input
+   what it has written for the element before. With core dimensions outputs overlap nothing. `args`, `sizes` and `strides` are the caller's. It must not unwind (no C++ exception, no longjmp).
 
    Threads. Kernels run on any thread, several at once, without Python's lock, unless PYOP_KERNEL_GIL is set. On threads
    that Python does not know there may be no thread state to be had.

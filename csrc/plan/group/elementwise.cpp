@@ -443,8 +443,8 @@ Element element_of(PyArray_Descr* d) {
 }
 
 bool may_be_elementwise(PyObject* fn) {
-    return is_native_kernel(fn) || is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype() || is_in_place(fn) ||
-           elementwise_functions().has(fn);
+    return is_native_kernel(fn) || is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype() ||
+           is_in_place(fn) || elementwise_functions().has(fn);
 }
 
 int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const ElementwiseCall>& call) {

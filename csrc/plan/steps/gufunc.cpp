@@ -1,10 +1,10 @@
 // plan/steps/gufunc.cpp: ufuncs with core dimensions, and the functions of linalg that wrap one, as native steps.
 #include <cfenv>
 
+#include "array/contract/match.h"
 #include "array/loop/core_loop.h"
 #include "array/loop/fp_flags.h"
 #include "array/loop/small_product.h"
-#include "array/contract/match.h"
 #include "array/native/native_kernel.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"

@@ -19,8 +19,8 @@ __all__: list[str] = []
 def _ufunc(self: Op, dtype: Any = None) -> np.ufunc:
     """The op as a ufunc of NumPy, or a gufunc: with ``reduce``, ``accumulate``, ``outer``, ``at``, ``where=``, ``out=``.
 
-    A ufunc does what NumPy's do: it broadcasts, loops, and casts to the declared dtypes what is safe to cast or of the
-    same kind. Of compiled code (`pyop.native_op`) it calls that alone. Of a Python function it calls the op with copies
+    A ufunc does what NumPy's do: it broadcasts, loops, and casts to the declared dtypes what is safe to cast or of
+    the same kind. Of compiled code (`pyop.native_op`) it calls that alone. Of a Python function it calls the op with copies
     of its arguments: once for each run of the loop where the op takes leading dimensions, ``"(n),(n)->()"`` or
     ``"float64[*s]"``, else once for each core.
 
@@ -67,8 +67,8 @@ def _ufunc(self: Op, dtype: Any = None) -> np.ufunc:
             )
         if part.shape is None:
             raise TypeError(
-                f"op {self.name!r}, {str(spec)!r}, is no ufunc: '{part}' has any number of dimensions; say which of them "
-                f"it loops over, '{part}[*s]'"
+                f"op {self.name!r}, {str(spec)!r}, is no ufunc: '{part}' has any number of dimensions; say which "
+                f"of them it loops over, '{part}[*s]'"
             )
     if self.contract.mutates:
         raise TypeError(f"op {self.name!r} writes into its arguments (mutates=), which a ufunc does not")

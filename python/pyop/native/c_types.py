@@ -99,8 +99,8 @@ def read_c_signature(text: str, name: str) -> CSignature:
 def _need(part: str, text: str, name: str) -> np.dtype:
     words = part.split()
     dtype = dtype_of_c(part)
-    if dtype is None and len(words) > 1:  # with the name of the argument
-        dtype = dtype_of_c(" ".join(words[:-1])) if words[-1] not in _WORDS else None
+    if dtype is None and len(words) > 1 and words[-1].isidentifier() and words[-1] not in _WORDS:
+        dtype = dtype_of_c(" ".join(words[:-1]))  # the last is the name of the argument
     if dtype is not None:
         return dtype
     raise TypeError(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import re
-from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -89,7 +87,8 @@ def find(source: Any, name: str | None, signature: str | None, kind: str | None)
         return _of_cffi(source, name, kind)
     if isinstance(source, np.ufunc) or hasattr(source, "ufunc"):
         raise TypeError(
-            f"native_op takes no ufunc, got {source!r:.80}: plans run ufuncs as they are; to declare one, pyop.op takes it"
+            f"native_op takes no ufunc, got {source!r:.80}: plans run ufuncs as they are; to declare one, pyop.op "
+            "takes it"
         )
     raise TypeError(
         "native_op takes a Cython module and a name, a PyCapsule 'pyop.kernel', a function of ctypes or cffi, a numba "
@@ -163,7 +162,8 @@ def _of_address(address: int, name: str | None, signature: str | None, kind: str
         return Source(address, None, name or "kernel", KINDS[kind], gil=True, raises=True)
     if signature is None:
         raise TypeError(
-            "native_op of an address needs signature=, such as 'double (double, double)', or kind='kernel' or 'ufunc_loop'"
+            "native_op of an address needs signature=, such as 'double (double, double)', or kind='kernel' or "
+            "'ufunc_loop'"
         )
     return _of_text(signature, name or "kernel", kind, address=address, owner=None, gil=True, raises=True)
 
@@ -193,7 +193,8 @@ def _of_capsule(capsule: Any, name: str | None) -> Source:
     info = _KernelInfo.from_address(_capsule_pointer(capsule, label))
     if info.version != KERNEL_VERSION:
         raise ValueError(
-            f"the kernel was compiled for version {info.version} of <pyop/kernel.h>, this pyop reads version {KERNEL_VERSION}"
+            f"the kernel was compiled for version {info.version} of <pyop/kernel.h>, this pyop reads version "
+            f"{KERNEL_VERSION}"
         )
     if info.kind not in tuple(Kind):
         raise ValueError(f"the capsule's kernel is of kind {info.kind}, which <pyop/kernel.h> does not know")
