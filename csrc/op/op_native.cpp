@@ -154,8 +154,12 @@ int call_cores(OpObject& op, PyObject* const* args, PyObject*& result) {
 PYOP_INLINE bool only_out(PyObject* const* keyword_values, PyObject* kwnames, PyObject*& out) {
     out = nullptr;
     if (!kwnames) return true;
-    if (PyTuple_GET_SIZE(kwnames) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "out") != 0)
+    static PyObject* interned = nullptr;  // as the names of call sites are; the GIL guards it
+    if (PYOP_UNLIKELY(!interned)) interned = PyUnicode_InternFromString("out");
+    if (PyTuple_GET_SIZE(kwnames) != 1 || PyTuple_GET_ITEM(kwnames, 0) != interned || !interned) {
+        PyErr_Clear();
         return false;
+    }
     out = keyword_values[0];
     return true;
 }

@@ -1,6 +1,6 @@
 // array/native/native_code.h: NativeCode, a compiled function from outside, in the one form in which pyop calls it.
 //
-// Whatever it was (a kernel of <pyop/kernel.h>, a loop as NumPy's ufuncs have it, a C function of numbers) is called
+// Whatever it was (a kernel of include/pyop/kernel.h, a loop as NumPy's ufuncs have it, a C function of numbers) is called
 // with pointers, sizes and strides as NumPy gives them to a ufunc's loop, and answers with a status.
 //
 // Lifetime: an immutable Python object that owns `owner`, whatever keeps the machine code in memory (a module, a
@@ -42,7 +42,7 @@ struct NativeCode {
     // Whether a call may fail, by its status or by a Python error.
     bool may_fail() const { return may_raise || kind == Kind::WithStatus; }
 
-    // 0, or the status of the failure. `sizes` and `strides` as in <pyop/kernel.h>.
+    // 0, or the status of the failure. `sizes` and `strides` as in include/pyop/kernel.h.
     int run(char* const* operands, const npy_intp* sizes, const npy_intp* strides) const;
 };
 

@@ -17,11 +17,11 @@ __all__: list[str] = []
 
 
 def _ufunc(self: Op, dtype: Any = None) -> np.ufunc:
-    """The op as a ufunc of NumPy, or a gufunc: with ``reduce``, ``accumulate``, ``outer``, ``at``, ``where=``, ``out=``.
+    """The op as a ufunc of NumPy, or a gufunc: with ``reduce``, ``accumulate``, ``outer``, ``at`` and ``where=``.
 
     A ufunc does what NumPy's do: it broadcasts, loops, and casts to the declared dtypes what is safe to cast or of
-    the same kind. Of compiled code (`pyop.native_op`) it calls that alone. Of a Python function it calls the op with copies
-    of its arguments: once for each run of the loop where the op takes leading dimensions, ``"(n),(n)->()"`` or
+    the same kind. Of compiled code (`pyop.native_op`) it calls that alone. Of a Python function it calls the op with
+    copies of its arguments: once for each run of the loop where the op takes leading dimensions, ``"(n),(n)->()"`` or
     ``"float64[*s]"``, else once for each core.
 
     Parameters
@@ -47,7 +47,7 @@ def _ufunc(self: Op, dtype: Any = None) -> np.ufunc:
     ... def longer(x, y):
     ...     return np.hypot(x, y)
     >>> longer.ufunc().reduce(np.array([3.0, 4.0, 12.0]))
-    13.0
+    np.float64(13.0)
     """
     function = self.__wrapped__
     if isinstance(function, NativeKernel):
@@ -76,7 +76,7 @@ def _ufunc(self: Op, dtype: Any = None) -> np.ufunc:
     sizes: dict[str, int] = {}
     numbers = tuple(tuple(sizes.setdefault(str(size), len(sizes)) for size in _core(part)) for part in specs)
     whole = spec.gufunc or all(part.shape and _leads(part.shape[0]) for part in specs)
-    types = tuple(part.dtype for part in specs)
+    types = tuple(np.dtype(part.dtype) for part in specs)
     address, data, owner = python_code(self, tuple(d.num for d in types), numbers, len(inputs), whole)
     code = NativeCode(
         function=address,

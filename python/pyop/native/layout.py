@@ -62,7 +62,7 @@ def _compare(signature: Signature, specs: Sequence[Spec], n_in: int, c: Any, nam
     """A C function of numbers against its declaration."""
     want = [*c.inputs, c.output]
     have = [spec.dtype for spec in specs]
-    if len(specs) - n_in != 1 or have != want or any(a.byteorder == ">" for a in have):
+    if len(specs) - n_in != 1 or have != want or any(np.dtype(a) != np.dtype(a).newbyteorder("=") for a in have):
         says = ", ".join(map(str, c.inputs)) + f" -> {c.output}"
         raise TypeError(
             f"native_op({name!r}): the declaration is {str(signature)!r}, but the C function is {c.text!r}, that is "

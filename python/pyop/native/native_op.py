@@ -45,8 +45,8 @@ def native_op(
         Of the function in the module, and of the op.
     declaration : str or Signature, optional
         Typed, ``"float64[m,n], float64[n] -> float64[m]"``, or shapes alone, ``"(n),(n)->()"``, whose leading
-        dimensions are looped over. A C function of numbers, such as ``double f(double, int)``, is called for each element; without
-        a declaration it takes arrays of its types whose shapes broadcast.
+        dimensions are looped over. A C function of numbers, such as ``double f(double, int)``, is called for each
+        element; without a declaration it takes arrays of its types whose shapes broadcast.
     signature : str, optional
         The C signature of what is at an address: ``"double (double, int)"``.
     kind : "scalar", "kernel" or "ufunc_loop", optional

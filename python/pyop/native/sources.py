@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -282,7 +283,7 @@ def _names_of(cfunc: Any) -> tuple[str, ...] | None:
 
 
 def _of_cffi(function: Any, name: str | None, kind: str | None) -> Source:
-    import _cffi_backend  # type: ignore[import-not-found]
+    _cffi_backend: Any = importlib.import_module("_cffi_backend")
 
     ctype = _cffi_backend.typeof(function)
     if ctype.kind != "function":

@@ -4,4 +4,3 @@ from .._core import Op
 from ..deferred import methods_of
 
 methods_of(Op, "pyop.ops.op_gradients", "vjp", "jvp", "jac", "_declare_fallback")
-methods_of(Op, "pyop.native.as_ufunc", "ufunc")
