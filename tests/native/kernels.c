@@ -22,36 +22,36 @@ double counted(double x) {
 }
 
 /* Refuses negative numbers with the status 7. */
-int roots(char *const *args, const intptr_t *sizes, const intptr_t *strides, void *data) {
+int roots(char* const* args, const intptr_t* sizes, const intptr_t* strides, void* data) {
     (void)data;
     for (intptr_t i = 0; i < sizes[0]; ++i) {
-        const double x = *(const double *)(args[0] + i * strides[0]);
+        const double x = *(const double*)(args[0] + i * strides[0]);
         if (x < 0) return 7;
-        *(double *)(args[1] + i * strides[1]) = sqrt(x);
+        *(double*)(args[1] + i * strides[1]) = sqrt(x);
     }
     return 0;
 }
 
 /* (m,n),(n)->(m) */
-int product(char *const *args, const intptr_t *sizes, const intptr_t *strides, void *data) {
+int product(char* const* args, const intptr_t* sizes, const intptr_t* strides, void* data) {
     (void)data;
     const intptr_t m = sizes[1], n = sizes[2];
     for (intptr_t k = 0; k < sizes[0]; ++k)
         for (intptr_t i = 0; i < m; ++i) {
             double sum = 0;
             for (intptr_t j = 0; j < n; ++j)
-                sum += *(const double *)(args[0] + k * strides[0] + i * strides[3] + j * strides[4]) *
-                       *(const double *)(args[1] + k * strides[1] + j * strides[5]);
-            *(double *)(args[2] + k * strides[2] + i * strides[6]) = sum;
+                sum += *(const double*)(args[0] + k * strides[0] + i * strides[3] + j * strides[4]) *
+                       *(const double*)(args[1] + k * strides[1] + j * strides[5]);
+            *(double*)(args[2] + k * strides[2] + i * strides[6]) = sum;
         }
     return 0;
 }
 
 /* ()->(),() as NumPy's own loops are: it advances its pointers. */
-void split(char **args, const intptr_t *sizes, const intptr_t *strides, void *data) {
+void split(char** args, const intptr_t* sizes, const intptr_t* strides, void* data) {
     (void)data;
     for (intptr_t i = 0; i < sizes[0]; ++i) {
-        *(double *)args[1] = modf(*(const double *)args[0], (double *)args[2]);
+        *(double*)args[1] = modf(*(const double*)args[0], (double*)args[2]);
         for (int k = 0; k < 3; ++k) args[k] += strides[k];
     }
 }

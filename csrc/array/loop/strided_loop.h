@@ -28,8 +28,8 @@ class StridedLoop {
     // As resolve(), also for a ufunc with core dimensions; see core_loop.h for how that is called.
     int resolve_any(PyObject* ufunc, PyObject* const* kinds, int n);
 
-    // A loop that is not NumPy's, but is called as NumPy's are; with these dtypes, NumPy's own. `context` is given to it.
-    // It reports failures by its status, and where it `may_raise` by a Python error, on threads that Python knows.
+    // A loop that is not NumPy's, but is called as NumPy's are; with these dtypes, NumPy's own. `context` is given to
+    // it. It reports failures by its status, and where it `may_raise` by a Python error, on threads that Python knows.
     void assign(int (*loop)(void*, char* const*, const npy_intp*, const npy_intp*, void*), void* context,
                 PyObject* const* dtypes, int n_inputs, int n_operands, bool may_raise);
     // Whether it is such a one: nothing is known of how long it takes.

@@ -1,7 +1,7 @@
 // array/native/native_code.h: NativeCode, a compiled function from outside, in the one form in which pyop calls it.
 //
-// Whatever it was (a kernel of include/pyop/kernel.h, a loop as NumPy's ufuncs have it, a C function of numbers) is called
-// with pointers, sizes and strides as NumPy gives them to a ufunc's loop, and answers with a status.
+// Whatever it was (a kernel of include/pyop/kernel.h, a loop as NumPy's ufuncs have it, a C function of numbers) is
+// called with pointers, sizes and strides as NumPy gives them to a ufunc's loop, and answers with a status.
 //
 // Lifetime: an immutable Python object that owns `owner`, whatever keeps the machine code in memory (a module, a
 // library, a callback, a capsule). It is the `obj` of the ufunc that is made of it, so that the ufunc owns it.

@@ -19,7 +19,8 @@
 
    What it must not do. It writes its outputs alone, and all of each. A kernel without core dimensions computes element
    by element, in order: an output may be one of its inputs, and reduce and accumulate of its ufunc give it as an input
-   what it has written for the element before. With core dimensions outputs overlap nothing. `args`, `sizes` and `strides` are the caller's. It must not unwind (no C++ exception, no longjmp).
+   what it has written for the element before. With core dimensions outputs overlap nothing. `args`, `sizes` and
+   `strides` are the caller's. It must not unwind (no C++ exception, no longjmp).
 
    Threads. Kernels run on any thread, several at once, without Python's lock, unless PYOP_KERNEL_GIL is set. On threads
    that Python does not know there may be no thread state to be had.
@@ -42,10 +43,10 @@ extern "C" {
 #define PYOP_KERNEL_VERSION 1
 #define PYOP_KERNEL_CAPSULE "pyop.kernel"
 
-typedef int (*pyop_kernel)(char *const *args, const intptr_t *sizes, const intptr_t *strides, void *data);
+typedef int (*pyop_kernel)(char* const* args, const intptr_t* sizes, const intptr_t* strides, void* data);
 
 /* As NumPy has it (PyUFuncGenericFunction): no status, and it may advance the pointers in `args`. */
-typedef void (*pyop_ufunc_loop)(char **args, const intptr_t *sizes, const intptr_t *strides, void *data);
+typedef void (*pyop_ufunc_loop)(char** args, const intptr_t* sizes, const intptr_t* strides, void* data);
 
 enum pyop_kernel_kind {
     PYOP_KERNEL = 0,    /* a pyop_kernel */
@@ -65,13 +66,13 @@ typedef struct pyop_kernel_info {
     uint32_t version;         /* PYOP_KERNEL_VERSION */
     uint32_t kind;            /* enum pyop_kernel_kind */
     void (*function)(void);   /* cast to this */
-    void *data;               /* the kernel's last argument */
+    void* data;               /* the kernel's last argument */
     uint32_t flags;           /* enum pyop_kernel_flags */
-    const char *name;         /* of the op */
-    const char *declaration;  /* "float64[m,n], float64[n] -> float64[m]"; optional with PYOP_SCALAR */
-    const char *c_signature;  /* of a PYOP_SCALAR: "double (double, int)" */
+    const char* name;         /* of the op */
+    const char* declaration;  /* "float64[m,n], float64[n] -> float64[m]"; optional with PYOP_SCALAR */
+    const char* c_signature;  /* of a PYOP_SCALAR: "double (double, int)" */
     /* Words for a status; called on the thread of the failure, right behind it. Optional. */
-    const char *(*message)(int status, void *data);
+    const char* (*message)(int status, void* data);
 } pyop_kernel_info;
 
 #ifdef __cplusplus

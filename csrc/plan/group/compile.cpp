@@ -108,7 +108,10 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
         may_fail_ |= !op.kernel && !op.safe;
     }
     for (const GroupIr::Operation& op : combined.operations)
-        texts_[op.member] = (op.kernel ? "kernel " : op.loop->is_foreign() ? "native code " : "NumPy's loop ") + op.text;
+        texts_[op.member] = (op.kernel               ? "kernel "
+                             : op.loop->is_foreign() ? "native code "
+                                                     : "NumPy's loop ") +
+                            op.text;
 
     // What each result depends on, through the operations in order.
     std::vector<uint64_t> depends(plain.values.size());
