@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .autograd import Function, Tensor, enable_grad, no_grad
     from .checking import check
     from .compiling.disable import disable
-    from .config import build_config, get_include
+    from .config import build_config, get_cmake_dir, get_include
     from .declare.signature import Signature
     from .gradients.rule import defjvp, defvjp
     from .gradients.saved import saved
@@ -58,28 +58,16 @@ if TYPE_CHECKING:
 __all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "GraphError", "InputError", "NoRule"]
 __all__ += ["Node", "Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec"]
 __all__ += ["Tensor", "Value", "__version__", "autograd", "build_config", "check", "compile", "cond", "contrib"]
-__all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "get_include", "grad", "hessian"]
-__all__ += [
-    "hvp",
-    "jacobian",
-    "jvp",
-    "load",
-    "native_op",
-    "no_grad",
-    "numpy_function",
-    "op",
-    "profile",
-    "py_func",
-    "saved",
-]
-__all__ += ["scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap", "while_loop"]
+__all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "get_cmake_dir", "get_include", "grad"]
+__all__ += ["hessian", "hvp", "jacobian", "jvp", "load", "native_op", "no_grad", "numpy_function", "op", "profile"]
+__all__ += ["py_func", "saved", "scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap", "while_loop"]
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,
 _BY_MODULE = {
     "autograd": "Function Tensor enable_grad no_grad",
     "checking": "check",
     "compiling.disable": "disable",
-    "config": "build_config get_include",
+    "config": "build_config get_cmake_dir get_include",
     "declare.signature": "Signature",
     "gradients.rule": "defjvp defvjp",
     "gradients.saved": "saved",

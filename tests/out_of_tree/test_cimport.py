@@ -1,0 +1,268 @@
+"""`cimport pyop`: plans in Cython, C and C++ alike; what is wrong is an exception, with the GIL and without."""
+
+from __future__ import annotations
+
+import gc
+import re
+import shutil
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pyop
+
+from .building import extension, has_openmp, load, needs_compilers
+
+pytest.importorskip("Cython", reason="Cython is not installed")
+pytestmark = needs_compilers
+
+PLANS = """
+# cython: language_level=3, boundscheck=False
+from cython.parallel cimport prange
+
+cimport pyop
+import pyop
+from pyop cimport pyop_call, pyop_plan, pyop_plan_of, pyop_signature
+
+cdef int one(const pyop_plan *plan, const double *x, double *y) except -1 nogil:
+    cdef const void *inputs = x
+    cdef void *outputs = y
+    return pyop_call(plan, &inputs, &outputs)
+
+def each(object plan, const double[::1] x, double[::1] y, int threads):
+    cdef const pyop_plan *at = pyop_plan_of(plan, "float64[] -> float64[]")
+    cdef Py_ssize_t i
+    for i in prange(x.shape[0], nogil=True, num_threads=threads, schedule="dynamic"):
+        one(at, &x[i], &y[i])
+
+def plain(object plan, double x):
+    "With the GIL held."
+    cdef double y = -1
+    one(pyop_plan_of(plan, NULL), &x, &y)
+    return y
+
+def by_hand(object plan, double x):
+    "The status, the message, and then the exception, as C has them."
+    cdef const pyop_plan *at = pyop_plan_of(plan, NULL)
+    cdef const void *inputs = &x
+    cdef double y = -1
+    cdef void *outputs = &y
+    cdef int status
+    with nogil:
+        status = pyop.pyop_plan_call(at, &inputs, &outputs)
+    if status == pyop.PYOP_OK:
+        return y
+    said = pyop.pyop_message(at).decode()
+    assert status == pyop.PYOP_RAISED
+    try:
+        pyop.pyop_raise(at)
+    except BaseException as error:
+        return status, said, y, error
+
+def told(object plan):
+    cdef const pyop_plan *at = pyop_plan_of(plan, NULL)
+    cdef const pyop.pyop_array *first = pyop.pyop_input(at, 0)
+    sizes = [first.shape[k] for k in range(first.ndim)]
+    return {
+        "n": (pyop.pyop_n_inputs(at), pyop.pyop_n_outputs(at)),
+        "first": (first.name, first.dtype, first.itemsize, first.ndim, first.bytes, sizes),
+        "none": pyop.pyop_input(at, 99) == NULL and pyop.pyop_output(at, 99) == NULL,
+        "native": pyop.pyop_is_native(at),
+        "table": (at.table.version, at.table.size > 8),
+        "text": pyop_signature(at),
+    }
+
+def expect(object plan, signature):
+    cdef bytes text = signature.encode()
+    return pyop_plan_of(plan, text) != NULL
+
+def versions():
+    here = pyop.PYOP_VERSION_MAJOR, pyop.PYOP_VERSION_MINOR, pyop.PYOP_VERSION_PATCH
+    return here, pyop.PYOP_ENTRY_VERSION, pyop.PYOP_PLAN_CAPSULE, pyop.__version__
+"""
+
+
+@pytest.fixture(scope="module", params=["C", "C++"])
+def plans(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plans")
+    cplus = request.param == "C++"
+    # Two names: one process loads both.
+    flags = ("-fopenmp",) if has_openmp(folder) else ("-Wno-unknown-pragmas",)
+    return load(extension(folder, "plans_cpp" if cplus else "plans_c", PLANS, cplus=cplus, flags=flags))
+
+
+def compiled(f, *specs):
+    return pyop.trace(f, *specs).compile()
+
+
+def loud(x):
+    if x > 500:
+        raise Mine(float(x))
+    return x * x
+
+
+class Mine(Exception):
+    pass
+
+
+NATIVE = compiled(lambda x: np.exp(-x * x) * np.sin(3 * x) + x, "float64[]")
+PYTHON = compiled(lambda x: pyop.py_func(loud, [x], "float64[]"), "float64[]")
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize(("plan", "n"), [(NATIVE, 20_000), (PYTHON, 400)], ids=["native", "Python"])
+def test_prange_has_the_plans_own_bits(plans, plan, n, threads):
+    x = np.linspace(-3, 3, n)
+    y = np.zeros(n)
+    plans.each(plan, x, y, threads)
+    assert y.tobytes() == np.array([plan(v) for v in x]).tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_what_one_iteration_raises_leaves_the_loop_as_it_was(plans, threads):
+    x = np.arange(1000.0)
+    y = np.full(1000, -1.0)
+    with pytest.raises(Mine) as caught:
+        plans.each(PYTHON, x, y, threads)
+    assert caught.value.args[0] > 500
+    assert "loud" in [entry.name for entry in caught.traceback]
+    done = y != -1
+    assert y[done].tobytes() == (x[done] * x[done]).tobytes()
+    assert not done[501:].any()
+    # Nothing is left of it.
+    plans.each(NATIVE, x, y, threads)
+    assert y.tobytes() == np.array([NATIVE(v) for v in x]).tobytes()
+
+
+def test_floating_point_errors_of_native_plans_are_raised(plans):
+    """The thread that called has np.errstate; the others have NumPy's defaults, which warn."""
+    plan = compiled(lambda x: np.log(x), "float64[]")
+    assert told_native(plans, plan)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        plans.each(plan, np.zeros(3), np.zeros(3), 1)
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        plans.each(plan, np.zeros(64), np.zeros(64), 4)
+
+
+def told_native(plans, plan):
+    return plans.told(plan)["native"]
+
+
+def test_with_the_gil_held(plans):
+    assert plans.plain(NATIVE, 0.5) == NATIVE(0.5)
+    assert plans.plain(PYTHON, 3.0) == 9.0
+    with pytest.raises(Mine, match=r"501\.0"):
+        plans.plain(PYTHON, 501.0)
+    status, said, y, error = plans.by_hand(PYTHON, 501.0)
+    assert (status, said, y) == (-1, "Mine: 501.0", -1.0)
+    assert isinstance(error, Mine)
+    assert plans.by_hand(PYTHON, 2.0) == 4.0
+
+
+def test_what_is_told_of_a_plan(plans):
+    plan = compiled(lambda m, k: (m.sum() * k, m.T), "float32[2,3]", "int64[]")
+    assert plans.told(plan) == {
+        "n": (2, 2),
+        "first": (b"m", b"float32", 4, 2, 24, [2, 3]),
+        "none": True,
+        "native": False,
+        "table": (1, True),
+        "text": "float32[2,3], int64[] -> float64[], float32[3,2]",
+    }
+    assert plans.told(NATIVE)["native"]
+    here, entry, name, version = plans.versions()
+    assert ".".join(map(str, here)) == re.match(r"\d+\.\d+\.\d+", version)[0]
+    assert (entry, name) == (1, b"pyop.plan")
+
+
+@pytest.mark.parametrize("text", ["float64[] -> float64[]", "float64[]->float64[]", " float64 [ ] -> float64[] "])
+def test_a_signature_may_have_spaces(plans, text):
+    assert plans.expect(NATIVE, text)
+    assert plans.expect(NATIVE.capsule, text)
+
+
+@pytest.mark.parametrize("text", ["float64[]", "f8[] -> f8[]", "float64[], float64[] -> float64[]", "", "float64[] ->"])
+def test_another_signature_is_refused(plans, text):
+    message = re.escape(f"expected a plan of {text}, and got one of float64[] -> float64[]")
+    with pytest.raises(TypeError, match=message):
+        plans.expect(NATIVE, text)
+
+
+class Pretender:
+    """Its capsule would be gone, and the plan with it, when the pointer is used."""
+
+    @property
+    def capsule(self):
+        return compiled(lambda x: x, "float64[]").capsule
+
+
+class Broken:
+    @property
+    def capsule(self):
+        raise Mine("no capsule today")
+
+
+@pytest.mark.parametrize(
+    "thing", [None, 3, "plan", NATIVE.address, np.zeros(3), Pretender(), pyop.compile(loud), sys, np.float64]
+)
+def test_what_is_no_plan_is_refused(plans, thing):
+    with pytest.raises(TypeError, match=r"expected a pyop.Plan, or the capsule of one, not[\s\S]*graph.compile"):
+        plans.expect(thing, "float64[] -> float64[]")
+
+
+def test_capsules_of_others_are_refused(plans):
+    from numpy._core import _multiarray_umath
+
+    with pytest.raises(TypeError, match="expected a pyop"):
+        plans.expect(_multiarray_umath._ARRAY_API, "")
+    with pytest.raises(Mine, match="no capsule today"):
+        plans.expect(Broken(), "")
+
+
+def test_a_plan_that_c_cannot_call_says_why(plans):
+    with pytest.raises(TypeError, match=r"input 'x' is float64\[n\]"):
+        plans.expect(compiled(lambda x: x, "float64[n]"), "float64[n] -> float64[n]")
+
+
+def test_nothing_is_left_behind(plans):
+    plan = compiled(lambda x: x * 2, "float64[]")
+    capsule = plan.capsule
+    plans.plain(plan, 1.0)
+    before = sys.getrefcount(plan), sys.getrefcount(capsule)
+    for _ in range(1000):
+        plans.plain(plan, 1.0)
+        plans.plain(capsule, 1.0)
+        plans.expect(capsule, "float64[] -> float64[]")
+        with pytest.raises(TypeError):
+            plans.expect(plan, "float64[2] -> float64[]")
+    assert (sys.getrefcount(plan), sys.getrefcount(capsule)) == before
+    alive = weakref.ref(plan)
+    del plan
+    gc.collect()
+    assert alive() is not None
+    assert plans.plain(capsule, 4.0) == 8.0
+    del capsule
+    gc.collect()
+    assert alive() is None
+
+
+def test_headers_that_are_newer_than_the_pyop_at_hand(tmp_path):
+    """As an extension finds it that was built with a pyop of the future."""
+    shutil.copytree(Path(pyop.get_include()), tmp_path / "include")
+    header = tmp_path / "include/pyop/entry.h"
+    text = header.read_text()
+    newer = text.replace("#define PYOP_ENTRY_VERSION 1\n", "#define PYOP_ENTRY_VERSION 2\n")
+    newer = newer.replace("} pyop_table;", "    int (*newest)(void);\n} pyop_table;")
+    assert newer.count("2\n") > text.count("2\n")
+    header.write_text(newer)
+    source = """
+from pyop cimport pyop_plan_of
+def take(object plan):
+    return pyop_plan_of(plan, NULL) != NULL
+"""
+    module = load(extension(tmp_path, "newer", source, include=str(tmp_path / "include")))
+    with pytest.raises(ImportError, match=r"built with the headers of pyop 0\.1\.0[\s\S]*version 1[\s\S]*2 is needed"):
+        module.take(NATIVE)
