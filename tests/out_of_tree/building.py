@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -37,6 +38,7 @@ def run(*command: object, cwd: Path | None = None, **environment: str) -> str:
     return done.stdout
 
 
+@cache
 def config(option: str) -> list[str]:
     """What `pyop-config` says."""
     return shlex.split(run(sys.executable, "-m", "pyop", "config", option))

@@ -38,8 +38,8 @@ static inline PyObject* pyop_append_array_(PyObject* text, const char* between, 
     return longer;
 }
 
-/* What a plan takes and gives, as text: "float64[], float64[3] -> float64[]". New reference; null with the error set.
- */
+/* What a plan takes and gives, as text: "float64[], float64[3] -> float64[]". New reference, or null with the error
+   set. */
 static inline PyObject* pyop_signature(const pyop_plan* plan) {
     const size_t n_in = pyop_n_inputs(plan), n_out = pyop_n_outputs(plan);
     PyObject* text = PyUnicode_FromString("");
