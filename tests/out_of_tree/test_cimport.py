@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import shutil
+import subprocess
 import sys
 import weakref
 from pathlib import Path
@@ -254,6 +255,64 @@ def test_nothing_is_left_behind(plans):
     del capsule
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_exceptions_of_a_loop_are_let_go(plans, threads):
+    """Also those that Cython drops, since another thread was the first."""
+    alive = []
+
+    def fails(x):
+        alive.append(weakref.ref(error := Mine(float(x))))
+        raise error
+
+    plan = compiled(lambda x: pyop.py_func(fails, [x], "float64[]"), "float64[]")
+    for _ in range(5):
+        with pytest.raises(Mine):
+            each(plans, plan, np.arange(64.0), np.zeros(64), threads)
+    gc.collect()
+    assert len(alive) >= 5
+    assert [ref() for ref in alive if ref() is not None] == []
+
+
+NATIVE_TEXT = "lambda x: 2 * x + 1"
+ENDING = """
+import sys, threading, time
+import numpy as np
+sys.path[:0] = [{folder!r}]
+import pyop, {name} as plans
+plan = pyop.trace({text}, "float64[]").compile()
+def call():
+    x, y = np.ones(50), np.zeros(50)
+    while True:
+        plans._each(plan, x.ctypes.data, y.ctypes.data, 50, 2)
+for _ in range(2):
+    threading.Thread(target=call, daemon=True).start()
+time.sleep(0.3)
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", ["", "raise SystemExit"])
+@pytest.mark.parametrize(
+    "text",
+    [NATIVE_TEXT, "lambda x: pyop.py_func(lambda v: v, [x], 'float64[]')"],
+    ids=["native", "Python"],
+)
+def test_loops_that_run_while_python_ends(plans, text, end):
+    made = Path(plans.__file__)
+    if "cpp" in made.name and sys.version_info < (3, 14):
+        pytest.skip(
+            "CPython before 3.14 ends daemon threads by unwinding, which a C++ OpenMP region answers by abort()"
+        )
+    program = ENDING.format(folder=str(made.parent), name=plans.__name__, text=text, end=end)
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-X", "faulthandler", "-c", program], capture_output=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        # A thread that gets the GIL once more raises what says so, and `threading` begins to print it.
+        assert done.stderr == b"" or (text != NATIVE_TEXT and done.stderr.startswith(b"Exception in thread"))
 
 
 def test_headers_that_are_newer_than_the_pyop_at_hand(tmp_path):

@@ -6,9 +6,9 @@ import weakref
 
 import numpy as np
 import pytest
+from fastparts import newton
 
 import pyop
-from fastparts import newton
 
 
 def kepler(anomaly, mean):
@@ -83,7 +83,7 @@ def test_what_a_plan_raises_is_raised():
 
 def test_wrong_plans_are_refused(plan):
     other = pyop.trace(kepler, "float64[]", "float64[]").compile()
-    with pytest.raises(TypeError, match=r"expected a plan of float64\[\], float64\[\] -> float64\[\], float64\[\], and"):
+    with pytest.raises(TypeError, match=r"a plan of float64\[\], float64\[\] -> float64\[\], float64\[\], and"):
         newton(other, np.ones(1), np.ones(1))
     with pytest.raises(TypeError, match=r"expected a pyop\.Plan"):
         newton(kepler, np.ones(1), np.ones(1))
