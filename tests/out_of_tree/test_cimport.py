@@ -302,9 +302,7 @@ time.sleep(0.3)
 def test_loops_that_run_while_python_ends(plans, text, end):
     made = Path(plans.__file__)
     if "cpp" in made.name and sys.version_info < (3, 14):
-        pytest.skip(
-            "CPython before 3.14 ends daemon threads by unwinding, which a C++ OpenMP region answers by abort()"
-        )
+        pytest.skip("CPython before 3.14 ends daemon threads by unwinding, and OpenMP in C++ then aborts")
     program = ENDING.format(folder=str(made.parent), name=plans.__name__, text=text, end=end)
     for _ in range(3):
         done = subprocess.run(

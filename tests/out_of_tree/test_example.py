@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -30,3 +31,11 @@ def test_the_example_project(tmp_path):
     said = run(*pytest_, cwd=project, PYTHONPATH=str(tmp_path / "installed"))
     assert " passed" in said
     assert "failed" not in said
+
+
+def test_the_page_shows_what_the_example_has():
+    page = (Path(__file__).parents[2] / "docs/cython.md").read_text()
+    blocks = re.findall(r"^```(?:cython|cmake|toml)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    files = [path.read_text() for path in PROJECT.rglob("*") if path.suffix in {".pyx", ".txt", ".toml"}]
+    assert len(blocks) >= 3
+    assert [block for block in blocks if not any(block in file for file in files)] == []
