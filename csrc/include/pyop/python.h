@@ -15,8 +15,8 @@
 
 #include <Python.h>
 
-#include "entry.h"
-#include "version.h"
+#include <pyop/entry.h>
+#include <pyop/version.h>
 
 #ifdef __cplusplus
 extern "C" {
