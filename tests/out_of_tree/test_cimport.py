@@ -22,7 +22,10 @@ pytestmark = needs_compilers
 
 PLANS = """
 # cython: language_level=3
+from cpython.pycapsule cimport PyCapsule_New
 from cython.parallel cimport prange
+from libc.math cimport sqrt
+from libc.stdint cimport intptr_t
 
 cimport pyop
 import pyop
@@ -82,6 +85,33 @@ def told(object plan):
 def expect(object plan, signature):
     cdef bytes text = signature.encode()
     return pyop_plan_of(plan, text) != NULL
+
+cdef int roots(char *const *args, const intptr_t *sizes, const intptr_t *strides, void *data) noexcept nogil:
+    cdef intptr_t k, i
+    cdef double x
+    for k in range(sizes[0]):
+        for i in range(sizes[1]):
+            x = (<double *>(args[0] + k * strides[0] + i * strides[2]))[0]
+            if x < 0:
+                return 7
+            (<double *>(args[1] + k * strides[1] + i * strides[3]))[0] = sqrt(x)
+    return 0
+
+cdef const char *words(int status, void *data) noexcept nogil:
+    return <const char *>data
+
+cdef pyop.pyop_kernel_info info
+info.version = pyop.PYOP_KERNEL_VERSION
+info.kind = pyop.PYOP_KERNEL
+info.function = <void (*)() noexcept nogil>roots
+info.data = <void *><const char *>b"there is no root of that"
+info.name = "roots"
+info.declaration = "float64[n] -> float64[n]"
+info.message = words
+kernel = PyCapsule_New(&info, pyop.PYOP_KERNEL_CAPSULE, NULL)
+
+cdef api double twice(double x, int n) noexcept nogil:
+    return x * 2 ** n
 
 def versions():
     here = pyop.PYOP_VERSION_MAJOR, pyop.PYOP_VERSION_MINOR, pyop.PYOP_VERSION_PATCH
@@ -311,6 +341,22 @@ def test_loops_that_run_while_python_ends(plans, text, end):
         assert done.returncode == 0, done.stderr
         # A thread that gets the GIL once more raises what says so, and `threading` begins to print it.
         assert done.stderr == b"" or (text != NATIVE_TEXT and done.stderr.startswith(b"Exception in thread"))
+
+
+def test_kernels(plans):
+    roots = pyop.native_op(plans.kernel)
+    x = np.linspace(0, 4, 9)
+    assert roots(x[::-2]).tobytes() == np.sqrt(x[::-2]).tobytes()
+    assert roots.name == "roots"
+    plan = compiled(lambda x: roots(x + 1) * 2, "float64[9]")
+    assert plan(x).tobytes() == (np.sqrt(x + 1) * 2).tobytes()
+    for call in (roots, plan):
+        with pytest.raises(RuntimeError, match="there is no root of that"):
+            call(x - 3)
+    twice = pyop.native_op(plans, "twice", gil=False)
+    assert twice(x, np.array(3, "int32")).tobytes() == (x * 8).tobytes()
+    with pytest.raises(TypeError, match=r"double \(double, int\)"):
+        pyop.native_op(plans, "twice", "float64[], float64[] -> float64[]")
 
 
 def test_headers_that_are_newer_than_the_pyop_at_hand(tmp_path):

@@ -1,9 +1,10 @@
 # What C knows of pyop, for Cython 3: `cimport pyop`, or `from pyop cimport pyop_call, pyop_plan_of`.
 #
-# The words are those of the headers, which say all of it: <pyop/entry.h>, <pyop/python.h>, <pyop/version.h>. Nothing is
-# imported at run time; the C compiler needs the headers: pyop.get_include().
+# The words are those of the headers, which say all of it: <pyop/entry.h>, plans called from C; <pyop/kernel.h>, kernels
+# that pyop calls; <pyop/python.h>; <pyop/version.h>. Nothing is imported at run time; the C compiler needs the headers:
+# pyop.get_include().
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, intptr_t, uint32_t
 
 
 cdef extern from "pyop/version.h" nogil:
@@ -58,3 +59,35 @@ cdef extern from "pyop/python.h":
 
     # Raises what the plan raised; with the GIL or without.
     int pyop_call(const pyop_plan *plan, const void *const *inputs, void *const *outputs) except -1 nogil
+
+
+cdef extern from "pyop/kernel.h" nogil:
+    const int PYOP_KERNEL_VERSION
+    const char *PYOP_KERNEL_CAPSULE
+
+    # Kernels neither raise nor throw: they return a status.
+    ctypedef int (*pyop_kernel)(
+        char *const *args, const intptr_t *sizes, const intptr_t *strides, void *data) noexcept nogil
+    ctypedef void (*pyop_ufunc_loop)(
+        char **args, const intptr_t *sizes, const intptr_t *strides, void *data) noexcept nogil
+
+    enum pyop_kernel_kind:
+        PYOP_KERNEL
+        PYOP_UFUNC_LOOP
+        PYOP_SCALAR
+
+    enum pyop_kernel_flags:
+        PYOP_KERNEL_GIL
+        PYOP_KERNEL_STATEFUL
+        PYOP_KERNEL_RAISES
+
+    ctypedef struct pyop_kernel_info:
+        uint32_t version
+        uint32_t kind
+        void (*function)() noexcept nogil
+        void *data
+        uint32_t flags
+        const char *name
+        const char *declaration
+        const char *c_signature
+        const char *(*message)(int status, void *data) noexcept nogil

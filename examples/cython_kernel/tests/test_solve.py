@@ -1,8 +1,10 @@
 """Plans called from a loop without the GIL."""
 
 import gc
+import re
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,3 +100,14 @@ def test_the_plan_is_let_go(plan):
     del plan
     gc.collect()
     assert alive() is None
+
+
+def test_the_readme_runs():
+    (program,) = re.findall(
+        r"^```python\n(.*?)^```$", (Path(__file__).parents[1] / "README.md").read_text(), re.M | re.S
+    )
+    names = {}
+    exec(program, names)
+    assert np.abs(kepler(names["anomalies"], names["means"])).max() < 1e-14
+    assert np.allclose(np.logaddexp(names["roots"], 0), [0.5, 1.0, 2.0])
+    assert names["gradient"].shape == (10,)
