@@ -70,7 +70,8 @@ def test_every_header_is_clean(tmp_path, standard):
         source = tmp_path / f"headers_{k}.x"
         source.write_text(first + "".join(f"#include <pyop/{name}>\n" for name in chosen) + "int nothing;\n")
         flags = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only"]
-        run(*compiler, f"-std={standard}", *flags, "-I", pyop.get_include(), *python, source)
+        for limit in ([], ["-DPy_LIMITED_API=0x030b0000"]) if "python.h" in chosen else ([],):
+            run(*compiler, f"-std={standard}", *flags, *limit, "-I", pyop.get_include(), *python, source)
 
 
 @needs_compilers
