@@ -56,6 +56,39 @@ def test_c_by_the_flags(tmp_path):
     assert applied(tmp_path / "user.so") == (0, 7.0)
 
 
+LATE = """
+#include <pyop/python.h>
+#include <stdlib.h>
+static const pyop_plan* last;
+static void late(void) {
+    const double x = 1;
+    double y = 0;
+    const void* in[1];
+    void* out[1];
+    in[0] = &x;
+    out[0] = &y;
+    _Exit(pyop_call(last, in, out) == 0 && y == 2.0 ? 10 : 11);
+}
+int keep(const pyop_plan* plan) { last = plan; return atexit(late); }
+"""
+
+
+@needs_compilers
+def test_pyop_call_when_python_has_ended(tmp_path):
+    (tmp_path / "late.c").write_text(LATE)
+    run(CC, *config("--cflags"), "-shared", "-fPIC", "late.c", "-o", "late.so", cwd=tmp_path)
+    for text, code in ("2 * x", 10), ("pyop.py_func(lambda v: 2 * v, [x], 'float64[]')", 11):
+        program = f"""
+import ctypes, pyop
+plan = pyop.trace(lambda x: {text}, "float64[]").compile()
+library = ctypes.CDLL({str(tmp_path / "late.so")!r})
+library.keep.argtypes = [ctypes.c_void_p]
+library.keep(plan.address)
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)
+        assert (done.returncode, done.stderr) == (code, b"")
+
+
 @needs_compilers
 @pytest.mark.parametrize("standard", ["c99", "c11", "c17", "c++17", "c++20"])
 def test_every_header_is_clean(tmp_path, standard):

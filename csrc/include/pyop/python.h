@@ -114,11 +114,13 @@ static inline const pyop_plan* pyop_plan_of(PyObject* object, const char* signat
 
 /* As pyop_plan_call(), for who speaks in Python's exceptions: 0, or -1 with the exception set that the plan raised, as
    it was. With the GIL or without; a thread that Python does not know must have a thread state for the exception to
-   stay in (PyGILState_Ensure), as Cython's prange sees to. */
+   stay in (PyGILState_Ensure), as Cython's prange sees to. When Python has ended, -1 is all there is: threads that go
+   on then call pyop_plan_call(). */
 static inline int pyop_call(const pyop_plan* plan, const void* const* in, void* const* out) {
     const int status = pyop_plan_call(plan, in, out);
     PyGILState_STATE before;
     if (status == PYOP_OK) return 0;
+    if (status == PYOP_SHUT_DOWN && !Py_IsInitialized()) return -1; /* there is nothing left to set it in */
     before = PyGILState_Ensure();
     if (!PyErr_Occurred()) {
         if (status == PYOP_NO_MEMORY)
