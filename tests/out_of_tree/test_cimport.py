@@ -251,6 +251,12 @@ def test_what_is_no_plan_is_refused(plans, thing):
         plans.expect(thing, "float64[] -> float64[]")
 
 
+def test_a_long_thing_is_shown_in_short(plans):
+    with pytest.raises(TypeError) as caught:
+        plans.expect(list(range(10_000)), "")
+    assert len(str(caught.value)) < 400
+
+
 def test_capsules_of_others_are_refused(plans):
     from numpy._core import _multiarray_umath
 

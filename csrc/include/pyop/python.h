@@ -85,10 +85,12 @@ static inline const pyop_plan* pyop_plan_of(PyObject* object, const char* signat
     }
     if (!capsule || !PyCapsule_IsValid(capsule, PYOP_PLAN_CAPSULE)) {
         Py_XDECREF(capsule);
-        PyErr_Format(PyExc_TypeError,
-                     "expected a pyop.Plan, or the capsule of one, not %R\n  of a graph it is graph.compile(), of a "
-                     "compiled function f.plan_for(*arguments)",
-                     object);
+        PyErr_Clear();
+        PyErr_Format(
+            PyExc_TypeError,
+            "expected a pyop.Plan, or the capsule of one, not %.200R\n  of a graph it is graph.compile(), of a "
+            "compiled function f.plan_for(*arguments)",
+            object);
         return NULL;
     }
     plan = (const pyop_plan*)PyCapsule_GetPointer(capsule, PYOP_PLAN_CAPSULE);
