@@ -113,6 +113,17 @@ kernel = PyCapsule_New(&info, pyop.PYOP_KERNEL_CAPSULE, NULL)
 cdef api double twice(double x, int n) noexcept nogil:
     return x * 2 ** n
 
+cdef double half(double x, int n) noexcept nogil:
+    return x / 2 ** n
+
+cdef pyop.pyop_kernel_info half_info
+half_info.version = pyop.PYOP_KERNEL_VERSION
+half_info.kind = pyop.PYOP_SCALAR
+half_info.c_signature = "double (double, int)"
+half_info.function = <void (*)() noexcept nogil>half
+half_info.name = "half"
+half_kernel = PyCapsule_New(&half_info, pyop.PYOP_KERNEL_CAPSULE, NULL)
+
 def versions():
     here = pyop.PYOP_VERSION_MAJOR, pyop.PYOP_VERSION_MINOR, pyop.PYOP_VERSION_PATCH
     return here, pyop.PYOP_ENTRY_VERSION, pyop.PYOP_PLAN_CAPSULE, pyop.__version__
@@ -361,6 +372,12 @@ def test_kernels(plans):
             call(x - 3)
     twice = pyop.native_op(plans, "twice", gil=False)
     assert twice(x, np.array(3, "int32")).tobytes() == (x * 8).tobytes()
+    half = pyop.native_op(plans.half_kernel)
+    one = compiled(lambda x: half(x * 3, np.array(2, "int32")), "float64[]")
+    assert plans.plain(one, 5.0) == 3.75
+    # Only the capsule says that it sets no exception: a plan called from C then needs no Python.
+    assert plans.told(one)["native"]
+    assert not plans.told(compiled(lambda x: twice(x, np.array(2, "int32")), "float64[]"))["native"]
     with pytest.raises(TypeError, match=r"double \(double, int\)"):
         pyop.native_op(plans, "twice", "float64[], float64[] -> float64[]")
 

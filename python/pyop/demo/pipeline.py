@@ -99,9 +99,9 @@ OPS = Stages(**{name: pyop.op(SPECS[name])(function) for name, function in PLAIN
 @cache
 def with_kernels() -> Stages:
     """The ops, the slowest of them as compiled code: `src/_demo_kernels.pyx`."""
-    from . import _kernels
+    from ._kernels import components, components_diagonal
 
-    sides, corners = pyop.native_op(_kernels.components), pyop.native_op(_kernels.components_diagonal)
+    sides, corners = pyop.native_op(components), pyop.native_op(components_diagonal)
     return OPS._replace(components=lambda mask, *, diagonal=False: (corners if diagonal else sides)(mask))
 
 
