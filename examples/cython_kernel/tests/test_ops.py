@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from fastparts import newton, smooth, softplus
+from fastparts import is_native, newton, smooth, softplus
 
 import pyop
 from pyop.autograd import gradcheck
@@ -73,6 +73,7 @@ def test_a_plan_with_a_kernel_where_cython_calls_it():
 
     plan = pyop.trace(pyop.value_and_grad(f), "float64[]", "float64[]").compile()
     p = np.linspace(0.1, 3, 1000)
+    assert is_native(plan)
     roots = newton(plan, np.ones(1000), p)
     assert np.allclose(np.logaddexp(roots, 0), p, rtol=1e-13)
 

@@ -1,13 +1,27 @@
 # cython: language_level=3, cdivision=True
-"""Kernels that pyop calls: plain C functions, which `cdef api` lets others find. None of them touches Python."""
+"""Kernels that pyop calls, none of which touches Python: one that `cdef api` lets others find, one in a capsule."""
 
+from cpython.pycapsule cimport PyCapsule_New
 from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport intptr_t
 
+from pyop cimport PYOP_KERNEL_CAPSULE, PYOP_KERNEL_VERSION, PYOP_SCALAR, pyop_kernel_info
 
-cdef api double softplus(double x) noexcept nogil:
+
+cdef double softplus_of(double x) noexcept nogil:
     # log(1 + exp(x)) without overflow. A function of numbers: pyop calls it for each element.
     return (x if x > 0 else 0) + log1p(exp(-fabs(x)))
+
+
+# A capsule says of a function what its C signature does not: by its flags, none here, that it needs no GIL and raises
+# nothing.
+cdef pyop_kernel_info info
+info.version = PYOP_KERNEL_VERSION
+info.kind = PYOP_SCALAR
+info.function = <void (*)() noexcept nogil>softplus_of
+info.c_signature = "double (double)"
+info.name = "softplus"
+softplus = PyCapsule_New(&info, PYOP_KERNEL_CAPSULE, NULL)
 
 
 cdef api int smooth(char *const *args, const intptr_t *sizes, const intptr_t *strides, void *data) noexcept nogil:

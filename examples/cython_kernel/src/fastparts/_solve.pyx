@@ -4,7 +4,7 @@
 from cython.parallel cimport prange
 from libc.math cimport fabs
 
-from pyop cimport pyop_call, pyop_plan, pyop_plan_of
+from pyop cimport pyop_call, pyop_is_native, pyop_plan, pyop_plan_of
 
 import numpy as np
 
@@ -63,3 +63,8 @@ def newton(object plan, const double[::1] start, const double[::1] parameters, *
     for i in prange(parameters.shape[0], nogil=True, schedule="static"):
         solve_one(at, start[i], parameters[i], tolerance, most, &found[i])
     return roots
+
+
+def is_native(object plan):
+    """Whether threads run the plan at once: it computes without Python, and takes no lock."""
+    return pyop_is_native(pyop_plan_of(plan, NULL))

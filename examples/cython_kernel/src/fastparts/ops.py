@@ -8,8 +8,8 @@ from . import _kernels
 
 __all__ = ["smooth", "softplus"]
 
-# gil=False: they are `nogil` in Cython, which the compiled module does not tell.
-softplus = pyop.native_op(_kernels, "softplus", gil=False)
+softplus = pyop.native_op(_kernels.softplus)
+# gil=False: it is `nogil` in Cython, which the compiled module does not tell.
 smooth = pyop.native_op(_kernels, "smooth", "float64[n], float64[] -> float64[n]", gil=False)
 
 
