@@ -68,10 +68,11 @@ def test_derivatives():
 
 
 def test_a_plan_with_a_kernel_where_cython_calls_it():
+    # The slope is written out: the rule of an op is Python, for which a plan takes the GIL.
     def f(x, p):
-        return softplus(x) - p
+        return softplus(x) - p, 1 / (1 + np.exp(-x))
 
-    plan = pyop.trace(pyop.value_and_grad(f), "float64[]", "float64[]").compile()
+    plan = pyop.trace(f, "float64[]", "float64[]").compile()
     p = np.linspace(0.1, 3, 1000)
     assert is_native(plan)
     roots = newton(plan, np.ones(1000), p)
