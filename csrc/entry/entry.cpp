@@ -1,4 +1,4 @@
-// entry/entry.cpp: makes entries: what the arrays are, and the tape of a plan that computes with single numbers.
+// entry/entry.cpp: makes entries: what the arrays are, and whether the plan needs Python.
 #include "entry/entry.h"
 
 #include <algorithm>
@@ -93,23 +93,7 @@ int describe_all(const PlanObject& plan, Entry& entry) {
     return 0;
 }
 
-// Whether the whole plan is a tape that needs no Python.
-bool record(const Program& p, Entry& entry) {
-    TapeBuilder builder;
-    for (const EntryArray& a : entry.inputs) {
-        entry.given.push_back(a.told.ndim ? builder.array_new(a.dtype, a.told.ndim, false)
-                                          : builder.number_new(a.dtype));
-        if (entry.given.back().kind == TapeValue::None) return false;
-    }
-    if (!builder.program(p, entry.given, entry.made)) return false;
-    for (size_t k = 0; k < entry.outputs.size(); ++k)
-        if (!entry.made[k].is_number(entry.outputs[k].dtype) || entry.outputs[k].told.ndim != 0) return false;
-    builder.emit(TapeOp::Stop, 0, 0, 0);
-    if (builder.full()) return false;
-    entry.tape = builder.finish();
-    return std::none_of(entry.tape.calls.begin(), entry.tape.calls.end(),
-                        [](const auto& call) { return call->may_fail; });
-}
+NativeCall::Array array_of(const EntryArray& a) { return {a.dtype, a.told.ndim, a.dims.data()}; }
 
 }  // namespace
 
@@ -130,7 +114,10 @@ const Entry* entry_of(PyObject* object) {
     if (graph_of(plan.graph).check_usable() < 0 || register_at_exit() < 0) return nullptr;
     auto made = std::make_shared<Entry>(object);
     if (describe_all(plan, *made) < 0) return nullptr;
-    made->native = record(*plan.program, *made);
+    std::vector<NativeCall::Array> inputs, outputs;
+    for (const EntryArray& a : made->inputs) inputs.push_back(array_of(a));
+    for (const EntryArray& a : made->outputs) outputs.push_back(array_of(a));
+    made->native = made->tape.record(*plan.program, inputs, outputs);
     if (!plan.entry) plan.entry = new std::shared_ptr<const void>(std::move(made));
     return static_cast<const Entry*>(plan.entry->get());
 }

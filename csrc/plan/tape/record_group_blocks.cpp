@@ -148,7 +148,7 @@ bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeVa
         TapeCall call;
         call.block = reduce_rows;
         call.self = r.what.get();
-        call.may_fail = true;
+        call.may_fail = !r.what->call.own_loop;
         call.n = layout.size;
         call.sizes = {row};
         call.places = {places[code_.reduced[k]]};
