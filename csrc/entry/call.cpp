@@ -87,6 +87,21 @@ int call_entry(const Entry& e, const void* const* in, void* const* out) try {
     return failed_for_memory();
 }
 
+int call_entry_keeping(const pyop_plan* plan, const void* const* in, void* const* out) {
+    const int status = call_entry(entry_in(plan), in, out);
+    if (PYOP_LIKELY(status == PYOP_OK)) return status;
+    const bool known = PyGILState_GetThisThreadState() != nullptr;
+    if (const AttachScope scope; scope) {
+        if (status == PYOP_NO_MEMORY && !PyErr_Occurred()) PyErr_NoMemory();
+        if (PyErr_Occurred()) failed_with_error(false);
+        if (!known) {
+            raise_failure();
+            PyErr_WriteUnraisable(entry_in(plan).plan);
+        }
+    }
+    return status;
+}
+
 const pyop_table entry_table = {PYOP_ENTRY_VERSION, sizeof(pyop_table), call,      message, raise,
                                 is_native,          n_inputs,           n_outputs, input,   output};
 

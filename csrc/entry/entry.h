@@ -49,6 +49,11 @@ const Entry* entry_of(PyObject* plan);
 // As pyop_plan_call. Any thread.
 int call_entry(const Entry& entry, const void* const* in, void* const* out);
 
+// The same for who is not told of errors that are set, such as compiled code of numba: whatever is raised is kept for
+// take_failure(), also where the GIL is held. On a thread that Python does not know nobody will ask for it: there it is
+// reported as unraisable.
+int call_entry_keeping(const pyop_plan* plan, const void* const* in, void* const* out);
+
 // What all entries point to.
 extern const pyop_table entry_table;
 
