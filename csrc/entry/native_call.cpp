@@ -84,13 +84,14 @@ bool NativeCall::record(TapeBuilder tape, const Program& p, const std::vector<Ar
     tape.emit(TapeOp::Stop, 0, 0, 0);
     if (tape.full()) return false;
     tape_ = tape.finish();
+    has_loops_ =
+        std::any_of(tape_.code.begin(), tape_.code.end(), [](const auto& i) { return i.op == TapeOp::Repeat; });
     if (tape_.cells.size() > kMostCells) return false;
     return std::none_of(tape_.calls.begin(), tape_.calls.end(), [](const auto& call) { return call->may_fail; });
 }
 
-int NativeCall::run(const void* const* in, void* const* out) const {
-    StackArray<TapeCell, 256> memory(tape_.cells.size() + 1);
-    TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
+// What is given, in the cells. False: an array lies where it cannot be read.
+bool NativeCall::load(const void* const* in, TapeCell* cells) const {
     tape_.begin(cells);
     for (size_t k = 0; k < given_.size(); ++k) {
         const Given& g = given_[k];
@@ -99,24 +100,37 @@ int NativeCall::run(const void* const* in, void* const* out) const {
             copy(cell, in[k], g.bytes);
             continue;
         }
-        if (PYOP_UNLIKELY(reinterpret_cast<uintptr_t>(in[k]) % g.alignment != 0)) return 0;
+        if (PYOP_UNLIKELY(reinterpret_cast<uintptr_t>(in[k]) % g.alignment != 0)) return false;
         cell++->data = const_cast<char*>(static_cast<const char*>(in[k]));  // a tape that reads it never writes it
         for (const int64_t extent : g.extents) cell++->I64 = extent;
     }
+    return true;
+}
+
+int NativeCall::run(const void* const* in, void* const* out) const {
+    StackArray<TapeCell, 256> memory(tape_.cells.size() + 1);
+    TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
     const auto flags_up = [&] { return tape_.calls_loops ? all_fp_errors() : fp_errors(); };
-    if (PYOP_UNLIKELY(flags_up() != 0)) clear_all_fp_errors();
-    TapeJournal journal;
-    unsigned until_look = kUntilLook;
-    for (const size_t k : tape_.ahead) tape_.calls[k]->block(*tape_.calls[k], cells, journal);
-    const TapeEnd end = interpret(tape_.code.data(), cells, journal, until_look);
-    if (PYOP_UNLIKELY(end == TapeEnd::Failed)) return -1;
-    if (PYOP_UNLIKELY(end == TapeEnd::Left)) {
-        clear_all_fp_errors();
-        return 0;
-    }
-    if (const int flags = flags_up(); PYOP_UNLIKELY(flags != 0)) {
-        clear_all_fp_errors();
-        if (!ignored(flags)) return 0;
+    // To look for flags takes as long as several operations, so it is done once, when all is computed. If any is up
+    // then, it may have been so before: they are cleared, and all is computed once more. Who computes long looks first.
+    bool known = has_loops_;
+    if (known && flags_up() != 0) clear_all_fp_errors();
+    for (;;) {
+        if (PYOP_UNLIKELY(!load(in, cells))) return 0;
+        TapeJournal journal;
+        unsigned until_look = kUntilLook;
+        for (const size_t k : tape_.ahead) tape_.calls[k]->block(*tape_.calls[k], cells, journal);
+        const TapeEnd end = interpret(tape_.code.data(), cells, journal, until_look);
+        if (PYOP_UNLIKELY(end == TapeEnd::Failed)) return -1;
+        const int flags = flags_up();
+        if (PYOP_LIKELY(flags == 0 && end != TapeEnd::Left)) break;
+        if (flags != 0) clear_all_fp_errors();
+        if (end == TapeEnd::Left) return 0;
+        if (known) {
+            if (!ignored(flags)) return 0;
+            break;
+        }
+        known = true;
     }
     for (size_t k = 0; k < made_.size(); ++k) copy(out[k], cells + made_[k].cell, made_[k].bytes);
     return 1;

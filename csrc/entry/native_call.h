@@ -43,7 +43,10 @@ class NativeCall {
     bool record(TapeBuilder builder, const Program& p, const std::vector<Array>& inputs,
                 const std::vector<Array>& outputs);
 
+    bool load(const void* const* in, TapeCell* cells) const;
+
     Tape tape_;
+    bool has_loops_ = false;
     std::vector<Given> given_;
     std::vector<Made> made_;
 };

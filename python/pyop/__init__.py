@@ -27,6 +27,7 @@ from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, V
 from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .declare.dims import Dim
 from .declare.spec import Spec
+from .deferred import methods_of
 from .graph.graph import Graph
 from .graph.value_methods import install as install_value
 from .saving import load
@@ -108,6 +109,7 @@ def __dir__() -> list[str]:
 up_calls.install()
 install_value()
 saving.install()
+methods_of(Plan, "pyop.interop.numba_type", "_numba_type_")
 for _stand_in in (Value, _core.Tensor):
     _core.match_as_array(_stand_in)
 del _stand_in

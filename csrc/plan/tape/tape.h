@@ -83,6 +83,7 @@ struct TapeCall {
     const void* self = nullptr;
     std::shared_ptr<const void> owned;  // what `self` is, where it is this call's
     bool may_fail = false;  // the loop may set a Python error
+    bool quiet = false;     // the loop clears no flags, and its own mean something
     std::vector<uint16_t> cells;  // inputs, then outputs
     std::vector<npy_intp> strides;
     // Of blocks:

@@ -5,4 +5,3 @@ from ..deferred import methods_of
 
 methods_of(Plan, "pyop.graph.explain", "explain")
 methods_of(Plan, "pyop.graph.low_level", "low_level_callable", "ctypes")
-methods_of(Plan, "pyop.interop.numba_type", "_numba_type_")
