@@ -1,17 +1,15 @@
 // tests/cpp/entry_threads.cpp: calls of plans by <pyop/entry.h> from threads that are none of Python's, for
 // tests/entry.
+#include <algorithm>  // std::copy, std::fill
 #include <atomic>  // std::atomic
-#include <cstring>  // std::memcmp
+#include <cstdlib>  // _Exit
 #include <thread>  // std::thread
 #include <vector>  // std::vector
 
 #include "include/pyop/entry.h"
 #include "registry.h"
-#include "runtime/ref.h"
 
 namespace {
-
-using pyop::Ref;
 
 struct Calls {
     const pyop_plan* plan;
@@ -65,9 +63,63 @@ PyObject* call_on_threads(PyObject*, PyObject* args) {
     return PyLong_FromLong(calls.differ ? 1 : calls.worst.load());
 }
 
+// Of threads that call until the process ends; never freed, since they outlive all that could free it.
+struct Endless {
+    const pyop_plan* plan;
+    std::vector<std::vector<unsigned char>> inputs;
+    std::vector<std::vector<unsigned char>> expected;
+    std::atomic<long> calls{0};
+};
+
+void call_for_ever(Endless* work) {
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    std::vector<std::vector<unsigned char>> own = work->expected;
+    for (const auto& each : work->inputs) in.push_back(each.data());
+    for (auto& each : own) out.push_back(each.data());
+    for (;;) {
+        for (auto& each : own) std::fill(each.begin(), each.end(), static_cast<unsigned char>(0xa5));
+        const int status = pyop_plan_call(work->plan, in.data(), out.data());
+        if (status == PYOP_SHUT_DOWN) return;
+        if (status != PYOP_OK || own != work->expected) _Exit(77);
+        ++work->calls;
+    }
+}
+
+std::vector<Endless*> endless;
+
+// start_calls(address, in, out, threads): `out` holds what each call is to give; the process ends with 77 if one does
+// not.
+PyObject* start_calls(PyObject*, PyObject* args) {
+    unsigned long long address, in, out;
+    int threads;
+    if (!PyArg_ParseTuple(args, "KKKi", &address, &in, &out, &threads)) return nullptr;
+    auto* const work = new Endless{};
+    work->plan = reinterpret_cast<const pyop_plan*>(address);
+    const auto copy_all = [](unsigned long long from, size_t n, auto told,
+                             std::vector<std::vector<unsigned char>>& to) {
+        auto* const at = reinterpret_cast<const unsigned char* const*>(from);
+        for (size_t k = 0; k < n; ++k) to.emplace_back(at[k], at[k] + told(k)->bytes);
+    };
+    const pyop_plan* const plan = work->plan;
+    copy_all(in, pyop_n_inputs(plan), [&](size_t k) { return pyop_input(plan, k); }, work->inputs);
+    copy_all(out, pyop_n_outputs(plan), [&](size_t k) { return pyop_output(plan, k); }, work->expected);
+    endless.push_back(work);
+    for (int k = 0; k < threads; ++k) std::thread(call_for_ever, work).detach();
+    Py_RETURN_NONE;
+}
+
+PyObject* calls_made(PyObject*, PyObject*) {
+    long all = 0;
+    for (const Endless* each : endless) all += each->calls;
+    return PyLong_FromLong(all);
+}
+
 }  // namespace
 
 PyMethodDef ctests::entry_methods[] = {
+    {"start_calls", start_calls, METH_VARARGS, "Threads that call a plan until the process ends."},
+    {"calls_made", calls_made, METH_NOARGS, "How many calls they have made."},
     {"call_on_threads", call_on_threads, METH_VARARGS, "Calls of a plan from threads that Python does not know."},
     {nullptr, nullptr, 0, nullptr},
 };
