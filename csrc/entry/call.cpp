@@ -1,6 +1,7 @@
 // entry/call.cpp: one call from C.
 #include <cstring>
 
+#include "entry/blas_calls.h"
 #include "entry/entry.h"
 #include "entry/failure.h"
 #include "profile/scope.h"
@@ -77,7 +78,8 @@ const pyop_array* output(const pyop_plan* plan, size_t i) {
 
 int call_entry(const Entry& e, const void* const* in, void* const* out) try {
     if (PYOP_LIKELY(e.native) && PYOP_LIKELY(!profiling())) {
-        const int done = e.tape.run(in, out);
+        const BlasCall blas(e.tape.calls_blas());
+        const int done = PYOP_LIKELY(blas) ? e.tape.run(in, out) : 0;
         if (PYOP_LIKELY(done > 0)) return PYOP_OK;
         // Only a handler of a signal has set an error, on the thread that had the GIL before.
         if (done < 0) return failed_with_error(true);

@@ -5,7 +5,9 @@
 #include <mutex>
 
 #include "array/contract/describe.h"
+#include "entry/blas_calls.h"
 #include "graph/value_spec.h"
+#include "runtime/attach.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -18,10 +20,16 @@ std::vector<Entry*> entries;
 bool shutting_down = false;
 
 PyObject* keep_plans_at_exit(PyObject*, PyObject*) {
-    const std::lock_guard lock(entries_mutex);
-    if (!shutting_down)
-        for (const Entry* entry : entries) Py_INCREF(entry->plan);
-    shutting_down = true;
+    {
+        const std::lock_guard lock(entries_mutex);
+        if (!shutting_down)
+            for (const Entry* entry : entries) Py_INCREF(entry->plan);
+        shutting_down = true;
+    }
+    {
+        const DetachScope detached;
+        end_blas_calls();
+    }
     Py_RETURN_NONE;
 }
 
@@ -111,7 +119,8 @@ Entry::~Entry() {
 const Entry* entry_of(PyObject* object) {
     PlanObject& plan = *reinterpret_cast<PlanObject*>(object);
     if (plan.entry) return static_cast<const Entry*>(plan.entry->get());
-    if (graph_of(plan.graph).check_usable() < 0 || register_at_exit() < 0) return nullptr;
+    if (graph_of(plan.graph).check_usable() < 0 || register_at_exit() < 0 || hold_blas_calls_at_fork() < 0)
+        return nullptr;
     auto made = std::make_shared<Entry>(object);
     if (describe_all(plan, *made) < 0) return nullptr;
     std::vector<NativeCall::Array> inputs, outputs;

@@ -28,6 +28,8 @@ class NativeCall {
     // on a thread that had the GIL before.
     int run(const void* const* in, void* const* out) const;
 
+    bool calls_blas() const { return tape_.calls_blas; }
+
   private:
     struct Given {
         uint16_t cell;

@@ -123,6 +123,7 @@ class GufuncStep final : public NativeStep {
                                                            : call_core<Flags::Keep>;
         // The others may set a Python error.
         if (tape.anywhere() && !adds) return false;
+        tape.calls_blas();
         call.product = ready.product;
         if (call.product) call.block = call_small_product;
         return tape.call_block(std::move(call));

@@ -155,6 +155,7 @@ struct Tape {
     std::vector<std::pair<uint16_t, uint16_t>> filled;  // of `cells`, the first and how many: others are scratch
     std::vector<std::pair<uint16_t, uint16_t>> addresses;  // cells, and of which ones they hold the address
     std::vector<size_t> ahead;  // of `calls`: those made once, when a run begins and all that it is given is there
+    bool calls_blas = false;
     bool calls_loops = false;     // these may raise flags that only all_fp_errors() sees
 
     void begin(TapeCell* r) const {

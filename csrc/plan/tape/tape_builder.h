@@ -122,6 +122,7 @@ class TapeBuilder {
     }
     // What is called may raise flags that only all_fp_errors() sees.
     void calls_loops() { tape_.calls_loops = true; }
+    void calls_blas() { tape_.calls_blas = true; }
     // The elements, repeated where strides are 0 or axes are missing, side by side.
     bool copy(const TapeValue& to, const TapeValue& from);
     // The same, into what nothing else is written into: when a run begins, if they are known then.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,7 +66,7 @@ def test_exceptions_on_foreign_threads_beside_results():
 def run(program: str, name: str) -> tuple[int, bytes]:
     head = f"""
         import os, sys, time, warnings
-        sys.path.insert(0, {str(pytest.importorskip("pathlib").Path(__file__).parents[3])!r})
+        sys.path.insert(0, {str(Path(__file__).parents[3])!r})
         from pyop import _ctests
         from tests.entry.stress.plans import ATTACHED, NATIVE, Called
         called = Called(*{{**NATIVE, **ATTACHED}}[{name!r}])
@@ -82,11 +84,15 @@ def run(program: str, name: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("end", ["", "del called, kept", "sys.exit(0)"])
+@pytest.mark.parametrize("end", ["", "del called", "sys.exit(0)"])
 def test_python_ends_under_the_calls(name, end):
     assert run(end, name) == (0, b"")
 
 
+@pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""),
+    reason="AddressSanitizer's allocator does not take its locks at fork(): a child may wait for a thread it has not",
+)
 @pytest.mark.parametrize("name", NATIVE)
 def test_forks_under_the_calls(name):
     """A child has none of the threads that call, and calls on."""
