@@ -31,7 +31,7 @@ SUITES = {
     "tensors": "T1, T2: an expression on Tensors, forward and backward; built-in operations against the table of rules",
     "numpy_programs": "P1: eleven programs as people write them, compiled, against NumPy",
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
-    "entry": "B31: SciPy's quad through a plan's C entry; a call of a native plan by C, from 8 threads",
+    "entry": "B16, B31: SciPy's quad through a plan's C entry; a plan called from 8 threads of C, and in each way",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 

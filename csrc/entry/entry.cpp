@@ -123,6 +123,16 @@ const Entry* entry_of(PyObject* object) {
         return nullptr;
     auto made = std::make_shared<Entry>(object);
     if (describe_all(plan, *made) < 0) return nullptr;
+    const auto pack = [](const std::deque<EntryArray>& arrays, std::vector<size_t>& begins) {
+        size_t at = 0;
+        for (const EntryArray& a : arrays) {
+            begins.push_back(at);
+            at += a.told.bytes;
+        }
+        return at;
+    };
+    made->packed_bytes = pack(made->inputs, made->packed_inputs);
+    pack(made->outputs, made->packed_outputs);
     std::vector<NativeCall::Array> inputs, outputs;
     for (const EntryArray& a : made->inputs) inputs.push_back(array_of(a));
     for (const EntryArray& a : made->outputs) outputs.push_back(array_of(a));

@@ -32,6 +32,9 @@ struct Entry {
     pyop_plan head;  // what C sees of it
     PyObject* plan;  // borrowed: the owner
     std::deque<EntryArray> inputs, outputs;
+    // Where each begins, in bytes, if they lie one behind the other (low_level.cpp); and all of the inputs.
+    std::vector<size_t> packed_inputs, packed_outputs;
+    size_t packed_bytes = 0;
 
     // The native way, if there is one.
     bool native = false;

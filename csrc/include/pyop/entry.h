@@ -18,7 +18,7 @@
 
    Threads. Any thread may call, known to Python or not, with the GIL or without, many at once, also through one
    pyop_plan. Where pyop_is_native() says 1 a call needs neither Python nor its lock, unless the processor raises a
-   floating-point flag; see below. Otherwise it takes the GIL for the length of the call. Do not hold a lock of your own
+   floating-point flag; see below. What is computed is computed once more, then. Otherwise it takes the GIL for the length of the call. Do not hold a lock of your own
    then that some holder of the GIL may be waiting for. The processor's floating-point flags are pyop's to change.
 
    Failures. The status is negative, and pyop_message() has the words until the next failure on this thread. Who holds
@@ -30,7 +30,7 @@
    thread that Python does not know is ignored without.
 
    The end of Python. Plans that were asked for their address live on when Python shuts down, and native calls go on.
-   What needs Python is PYOP_SHUT_DOWN then. A call that is in Python when that ends may never return, as with any C
+   What needs Python is PYOP_SHUT_DOWN then, and what uses BLAS (products of arrays), which ends, too. A call that is in Python when that ends may never return, as with any C
    code. */
 #ifndef PYOP_ENTRY_H
 #define PYOP_ENTRY_H
