@@ -18,7 +18,7 @@
 
    Threads. Any thread may call, known to Python or not, with the GIL or without, many at once, also through one
    pyop_plan. Where pyop_is_native() says 1 a call needs neither Python nor its lock, unless the processor raises a
-   floating-point flag; see below. What is computed is computed once more, then. Otherwise it takes the GIL for the length of the call. Do not hold a lock of your own
+   floating-point flag; see below. Otherwise it takes the GIL for the length of the call. Do not hold a lock of your own
    then that some holder of the GIL may be waiting for. The processor's floating-point flags are pyop's to change.
 
    Failures. The status is negative, and pyop_message() has the words until the next failure on this thread. Who holds
@@ -26,12 +26,13 @@
    by pyop_raise(), on the same thread, with the GIL then taken, as it was raised.
 
    Floating-point errors warn or raise as NumPy does, by the np.errstate of the calling thread (a thread that Python
-   does not know has NumPy's defaults). A flag means that the GIL is taken to ask for that; only an underflow on a
-   thread that Python does not know is ignored without.
+   does not know has NumPy's defaults). Where a flag is up in the end, which may have been so before the call, all is
+   computed once more; if it is raised again the GIL is taken to ask for that; only an underflow on a thread that Python
+   does not know is ignored without.
 
    The end of Python. Plans that were asked for their address live on when Python shuts down, and native calls go on.
-   What needs Python is PYOP_SHUT_DOWN then, and what uses BLAS (products of arrays), which ends, too. A call that is in Python when that ends may never return, as with any C
-   code. */
+   What needs Python is PYOP_SHUT_DOWN then, and what uses BLAS (products of arrays), which ends, too. A call that is
+   in Python when that ends may never return, as with any C code. */
 #ifndef PYOP_ENTRY_H
 #define PYOP_ENTRY_H
 
