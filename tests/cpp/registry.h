@@ -29,7 +29,8 @@ struct Registrar {
     throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " + what);
 }
 
-// Methods that scenarios.cpp, bench.cpp, kernels.cpp, results.cpp and entry_threads.cpp add to the module; each ends with a null entry.
+// Methods that scenarios.cpp, bench.cpp, kernels.cpp, results.cpp and entry_threads.cpp add to the module; each ends
+// with a null entry.
 extern PyMethodDef scenario_methods[];
 extern PyMethodDef bench_methods[];
 extern PyMethodDef kernel_methods[];
