@@ -31,7 +31,7 @@ from ..gradients.table import NoRule
 from ..graph.graph import twinned
 from ..transforms.transforms import grad, hessian, hvp, jacobian, value_and_grad
 
-__all__ = ["Objective", "Residuals", "RightHandSide", "objective", "residuals", "rhs"]
+__all__ = ["Objective", "Residuals", "RightHandSide", "objective", "residuals", "rhs", "solve_ivp"]
 
 _Function = Callable[..., Any]
 
@@ -47,6 +47,7 @@ class _Differentiated:
         self._f = f
         self._options = options
         self._compiled: dict[Any, _Function] = {}
+        self._plans: dict[Any, Any] = {}  # of solve_ivp
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.__doc__ = f.__doc__
 
@@ -300,3 +301,11 @@ def rhs(f: Callable[..., Any], **options: Any) -> RightHandSide:
     True
     """
     return RightHandSide(f, options)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "solve_ivp":
+        from .ode import solve_ivp  # which needs what is here
+
+        return solve_ivp
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,109 @@
+// ode/problem.cpp: calls of plans, the first step, signals.
+#include "ode/problem.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace pyop::ode {
+
+namespace {
+
+const pyop_plan* plan_of(PyObject* plan) {
+    const Ref capsule = Ref::steal(PyObject_GetAttrString(plan, "capsule"));
+    return capsule ? static_cast<const pyop_plan*>(PyCapsule_GetPointer(capsule.get(), PYOP_PLAN_CAPSULE)) : nullptr;
+}
+
+int misfit(const char* what, size_t k) {
+    PyErr_Format(PyExc_TypeError, "%s %zu of a plan of a differential equation has another dtype or size", what, k);
+    return -1;
+}
+
+bool is_float64(const pyop_array* a) { return std::strcmp(a->dtype, "float64") == 0; }
+
+}  // namespace
+
+int PlanCall::read(PyObject* described, size_t n, size_t results) {
+    PyObject *plan, *inputs;
+    if (!PyArg_ParseTuple(described, "OO!", &plan, &PyTuple_Type, &inputs)) return -1;
+    plan_ = plan_of(plan);
+    if (!plan_) return -1;
+    owner_ = Ref::borrow(plan);
+    native_ = pyop_is_native(plan_) == 1;
+    const size_t n_in = pyop_n_inputs(plan_), n_out = pyop_n_outputs(plan_);
+    if (static_cast<size_t>(PyTuple_GET_SIZE(inputs)) != n_in) return misfit("the number of inputs, not", n_in);
+    in_.resize(n_in);
+    for (size_t k = 0; k < n_in; ++k) {
+        const pyop_array* const a = pyop_input(plan_, k);
+        PyObject* const given = PyTuple_GET_ITEM(inputs, static_cast<Py_ssize_t>(k));
+        if (PyBytes_Check(given)) {
+            if (static_cast<size_t>(PyBytes_GET_SIZE(given)) != a->bytes) return misfit("input", k);
+            arguments_.push_back(Ref::borrow(given));
+            in_[k] = PyBytes_AS_STRING(given);
+        } else if (PyUnicode_Check(given)) {
+            const bool is_t = PyUnicode_CompareWithASCIIString(given, "t") == 0;
+            if (!is_float64(a) || a->bytes != sizeof(double) * (is_t ? 1 : n)) return misfit("input", k);
+            (is_t ? times_ : states_).push_back(k);
+        } else {
+            return misfit("input", k);
+        }
+    }
+    size_t total = 0;
+    for (size_t k = 0; k < n_out; ++k) {
+        const pyop_array* const a = pyop_output(plan_, k);
+        if (!is_float64(a)) return misfit("result", k);
+        sizes_.push_back(a->bytes / sizeof(double));
+        total += sizes_.back();
+    }
+    if (total != results) return misfit("the number of results, not", total);
+    out_.resize(n_out);
+    return 0;
+}
+
+void PlanCall::operator()(double t, const double* y, double* result) {
+    t_ = t;
+    for (const size_t k : times_) in_[k] = &t_;
+    for (const size_t k : states_) in_[k] = y;
+    for (size_t k = 0; k < out_.size(); ++k) {
+        out_[k] = result;
+        result += sizes_[k];
+    }
+    const int status = pyop_plan_call(plan_, in_.data(), out_.data());
+    if (PYOP_UNLIKELY(status != PYOP_OK)) throw PlanFailed{plan_, status};
+}
+
+// E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, II.4.
+double Problem::initial_step(const double* dy, int order) {
+    const size_t size = static_cast<size_t>(n);
+    std::vector<double> scale(size), scaled(size), y1(size), dy1(size);
+    for (size_t i = 0; i < size; ++i) {
+        scale[i] = atol[i] + std::fabs(y0[i]) * rtol[i];
+        scaled[i] = y0[i] / scale[i];
+    }
+    const double d0 = rms(scaled.data(), n);
+    for (size_t i = 0; i < size; ++i) scaled[i] = dy[i] / scale[i];
+    const double d1 = rms(scaled.data(), n), length = std::fabs(t_bound - t0);
+    const double h0 = smaller(d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1, length), h = h0 * direction;
+    for (size_t i = 0; i < size; ++i) y1[i] = y0[i] + h * dy[i];
+    derivative(t0 + h, y1.data(), dy1.data());
+    for (size_t i = 0; i < size; ++i) scaled[i] = (dy1[i] - dy[i]) / scale[i];
+    const double d2 = rms(scaled.data(), n) / h0;
+    const double h1 =
+        d1 <= 1e-15 && d2 <= 1e-15 ? larger(1e-6, h0 * 1e-3) : power(0.01 / larger(d1, d2), 1.0 / (order + 1));
+    return smaller(smaller(smaller(100 * h0, h1), length), max_step);
+}
+
+void Problem::pause() {
+    if (interrupts.due()) {
+        interrupts.listen();
+        if (interrupts.raised()) throw Interrupted{};
+    }
+    if (native) return;
+    if (const auto now = std::chrono::steady_clock::now(); now - turn > std::chrono::milliseconds(5)) {
+        {
+            const DetachScope others;
+        }
+        turn = now;
+    }
+}
+
+}  // namespace pyop::ode
