@@ -200,11 +200,12 @@ void Bdf::choose_order(double error, double safety) {
     const double below = order_ > 1 ? scaled_norm(k_.error[order_ - 1], row(order_)) : HUGE_VAL;
     const double above = order_ < kLargestOrder ? scaled_norm(k_.error[order_ + 1], row(order_ + 2)) : HUGE_VAL;
     const double errors[3] = {below, error, above};
+    const double exponents[3] = {-1.0 / order_, -1.0 / (order_ + 1), -1.0 / (order_ + 2)};
     double factors[3];
     int best = 0;
     p.note_flags();
+    p.loop(p.power_of_arrays, errors, sizeof(double), exponents, factors, sizeof(double), 3);
     for (int k = 0; k < 3; ++k) {
-        factors[k] = power(errors[k], -1.0 / (order_ + k));
         if (factors[best] == factors[best] && !(factors[k] <= factors[best])) best = k;  // as np.argmax has NaN
     }
     Problem::drop_flags();

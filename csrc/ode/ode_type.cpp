@@ -70,7 +70,7 @@ int read_problem(PyObject* args, Integration& made) {
     made.dense = dense;
     made.at_times = t_eval != Py_None;
     if (read_numbers(y0, p.y0) < 0 || read_numbers(rtol, p.rtol) < 0 || read_numbers(atol, p.atol) < 0 ||
-        p.blas.read(blas) < 0 || (made.at_times && read_numbers(t_eval, made.t_eval) < 0))
+        p.blas.read(blas) < 0 || p.find_loops() < 0 || (made.at_times && read_numbers(t_eval, made.t_eval) < 0))
         return -1;
     const size_t n = p.y0.size();
     if (n == 0 || n > 1u << 24 || p.rtol.size() != n || p.atol.size() != n) {
@@ -217,8 +217,8 @@ PyObject* found(PyObject* self, PyObject*) {
     const Integration& i = integration_of(self);
     const Problem& p = i.p;
     return Py_BuildValue("NNNNnLLLiiz", bytes_new(i.ts), bytes_new(i.ys), bytes_new(i.ti), bytes_new(i.segments),
-                         static_cast<Py_ssize_t>(i.segment_numbers()), p.nfev, p.njev, p.nlu, fp_errors_of(p.fp_seen), p.singular,
-                         i.message);
+                         static_cast<Py_ssize_t>(i.segment_numbers()), p.nfev, p.njev, p.nlu, fp_errors_of(p.fp_seen),
+                         p.singular, i.message);
 }
 
 PyObject* is_native(PyObject* self, void*) { return PyBool_FromLong(integration_of(self).p.native); }

@@ -71,6 +71,19 @@ void PlanCall::operator()(double t, const double* y, double* result) {
     if (PYOP_UNLIKELY(status != PYOP_OK)) throw PlanFailed{plan_, status};
 }
 
+int Problem::find_loops() {
+    const Ref numpy = Ref::steal(PyImport_ImportModule("numpy"));
+    const auto find = [&](StridedLoop& loop, const char* name, int type) {
+        const Ref ufunc = Ref::steal(numpy ? PyObject_GetAttrString(numpy.get(), name) : nullptr);
+        const Ref dtype = Ref::steal(reinterpret_cast<PyObject*>(PyArray_DescrFromType(type)));
+        PyObject* const kinds[] = {dtype.get(), dtype.get()};
+        const int found = ufunc && dtype ? loop.resolve(ufunc.get(), kinds, 2) : -1;
+        if (found == 0) PyErr_Format(errors.base, "NumPy does not tell its loop of %s", name);
+        return found > 0;
+    };
+    return find(multiply_complex, "multiply", NPY_CDOUBLE) && find(power_of_arrays, "power", NPY_DOUBLE) ? 0 : -1;
+}
+
 // E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, II.4.
 double Problem::initial_step(const double* dy, int order) {
     const size_t size = static_cast<size_t>(n);

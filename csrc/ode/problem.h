@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "array/loop/fp_flags.h"
+#include "array/loop/strided_loop.h"
 #include "include/pyop/entry.h"
 #include "ode/blas.h"
 #include "runtime/interrupt.h"
@@ -57,6 +58,19 @@ struct Problem {
     std::vector<PlanCall> events;
     std::vector<int> event_directions;
     bool native = false;  // all of them
+
+    // NumPy's loops, which fuse a product and a sum where the processor can, or have powers of their own: np.multiply
+    // of complex numbers, and np.power of arrays.
+    StridedLoop multiply_complex, power_of_arrays;
+    int find_loops();  // -1 with the error set
+    // Over n elements; all but the first operand, which may be one number, lie side by side.
+    static void loop(const StridedLoop& loop, const void* a, npy_intp stride, const void* b, void* result,
+                     npy_intp size, npy_intp n) {
+        char* const data[] = {static_cast<char*>(const_cast<void*>(a)), static_cast<char*>(const_cast<void*>(b)),
+                              static_cast<char*>(result)};
+        const npy_intp strides[] = {stride, size, size};
+        loop(data, n, strides);
+    }
 
     // What is counted, and seen.
     long long nfev = 0, njev = 0, nlu = 0;

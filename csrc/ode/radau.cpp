@@ -65,7 +65,8 @@ class Radau final : public Implicit {
           Q_(3 * size),
           b_real_(size),
           F_complex_(3 * size),
-          b_complex_(size) {}
+          b_complex_(size),
+          w_complex_(size) {}
 
     void start() override {
         p.derivative(t, y.data(), f_.data());
@@ -81,8 +82,8 @@ class Radau final : public Implicit {
     }
 
   private:
-    void factorise(double h, bool in_python);
-    bool solve_stages(double h, bool guessed, bool in_python);
+    void factorise(double h);
+    bool solve_stages(double h, bool guessed);
     double error_norm(double* error) {
         real_.solve(p, error);
         for (size_t i = 0; i < size; ++i) scaled_[i] = error[i] / scale_[i];
@@ -99,20 +100,15 @@ class Radau final : public Implicit {
     Factors<double> real_;
     Factors<Complex> complex_;
     std::vector<double> f_, f_new_, y_new_, scale_, error_, ze_, Z0_, Z_, W_, dW_, F_, scaled_, Q_, b_real_;
-    std::vector<Complex> F_complex_, b_complex_;
+    std::vector<Complex> F_complex_, b_complex_, w_complex_;
     double h_abs_ = 0, h_abs_old_ = -1, error_old_ = -1, rate_ = -1;
     int iterations_ = 0;
     bool current_ = true, first_ = true;
 };
 
-// A complex number by a real one: of two Python numbers each part, of NumPy's scalars by the inverse.
-Complex quotient(double re, double im, double h, bool in_python) {
-    return in_python ? Complex(re / h, im / h) : Complex(re * (1 / h), im * (1 / h));
-}
-
-void Radau::factorise(double h, bool in_python) {
+void Radau::factorise(double h) {
     const double m = k_.real / h;
-    const Complex mc = quotient(k_.re, k_.im, h, in_python);
+    const Complex mc(k_.re / h, k_.im / h);
     for (size_t j = 0; j < size; ++j)
         for (size_t i = 0; i < size; ++i) {
             real_.a[j * size + i] = (i == j ? m : 0) - J[i * size + j];
@@ -123,9 +119,9 @@ void Radau::factorise(double h, bool in_python) {
 }
 
 // Newton iterations for the stages, from Z0. Whether they converge.
-bool Radau::solve_stages(double h, bool guessed, bool in_python) {
+bool Radau::solve_stages(double h, bool guessed) {
     const double m = k_.real / h, tolerance = newton_tolerance;
-    const Complex mc = quotient(k_.re, k_.im, h, in_python);
+    const Complex mc(k_.re / h, k_.im / h);
     // The guess is by columns where there is one.
     p.multiply({k_.inverse, 3, 3}, {Z0_.data(), 3, n, guessed}, W_.data());
     for (size_t i = 0; i < size; ++i)
@@ -149,10 +145,10 @@ bool Radau::solve_stages(double h, bool guessed, bool in_python) {
         Problem::drop_flags();
         for (size_t i = 0; i < size; ++i) {
             b_real_[i] = b_real_[i] - m * W_[i];
-            const double re = W_[size + i], im = W_[2 * size + i];
-            b_complex_[i] = {b_complex_[i].real() - (mc.real() * re - mc.imag() * im),
-                             b_complex_[i].imag() - (mc.real() * im + mc.imag() * re)};
+            w_complex_[i] = {W_[size + i], W_[2 * size + i]};
         }
+        Problem::loop(p.multiply_complex, &mc, 0, w_complex_.data(), w_complex_.data(), sizeof(Complex), n);
+        for (size_t i = 0; i < size; ++i) b_complex_[i] -= w_complex_[i];
         p.note_flags();
         real_.solve(p, b_real_.data());
         complex_.solve(p, b_complex_.data());
@@ -187,7 +183,6 @@ const char* Radau::step() {
         p.pause();
         if (h_abs < least) return kTooSmall;
         h = step_to(h_abs, t_new);
-        const bool in_python = first_ && t_new == p.t_bound;  // what time and end were given as
         const bool guessed = !first_;
         if (guessed) {
             double segment_head[kHead] = {t_old, t, t - t_old, 0}, times[3];
@@ -207,8 +202,8 @@ const char* Radau::step() {
         set_scale(y.data(), nullptr, scale_.data());
         bool converged = false;
         while (!converged) {
-            if (!real_.known || !complex_.known) factorise(h, in_python);
-            converged = solve_stages(h, guessed, in_python);
+            if (!real_.known || !complex_.known) factorise(h);
+            converged = solve_stages(h, guessed);
             if (converged) break;
             if (current_) break;
             jacobian(t, y.data(), f_.data());
