@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/up_calls.h"
+
 namespace pyop::ode {
 
 namespace {
@@ -23,8 +25,12 @@ bool is_float64(const pyop_array* a) { return std::strcmp(a->dtype, "float64") =
 }  // namespace
 
 int PlanCall::read(PyObject* described, size_t n, size_t results) {
-    PyObject *plan, *inputs;
-    if (!PyArg_ParseTuple(described, "OO!", &plan, &PyTuple_Type, &inputs)) return -1;
+    PyObject *plan, *inputs, *again;
+    if (!PyArg_ParseTuple(described, "OO!O", &plan, &PyTuple_Type, &inputs, &again)) return -1;
+    *this = PlanCall();
+    n_ = n;
+    results_ = results;
+    again_ = Ref::borrow(again);
     plan_ = plan_of(plan);
     if (!plan_) return -1;
     owner_ = Ref::borrow(plan);
@@ -60,15 +66,38 @@ int PlanCall::read(PyObject* described, size_t n, size_t results) {
 }
 
 void PlanCall::operator()(double t, const double* y, double* result) {
-    t_ = t;
-    for (const size_t k : times_) in_[k] = &t_;
-    for (const size_t k : states_) in_[k] = y;
-    for (size_t k = 0; k < out_.size(); ++k) {
-        out_[k] = result;
-        result += sizes_[k];
+    constexpr int kMostPaths = 100;  // that one call finds left
+    int status = PYOP_OK;
+    for (int paths = 0; paths <= kMostPaths; ++paths) {
+        t_ = t;
+        for (const size_t k : times_) in_[k] = &t_;
+        for (const size_t k : states_) in_[k] = y;
+        double* to = result;
+        for (size_t k = 0; k < out_.size(); ++k) {
+            out_[k] = to;
+            to += sizes_[k];
+        }
+        status = pyop_plan_call(plan_, in_.data(), out_.data());
+        if (PYOP_LIKELY(status == PYOP_OK)) return;
+        if (status != PYOP_RAISED || !take_path(t, y)) break;
     }
-    const int status = pyop_plan_call(plan_, in_.data(), out_.data());
-    if (PYOP_UNLIKELY(status != PYOP_OK)) throw PlanFailed{plan_, status};
+    throw PlanFailed{plan_, status};
+}
+
+// Whether the last call has failed for being of another path, and this is the one of the right path now. Else the error
+// is set for this thread, which may be detached.
+bool PlanCall::take_path(double t, const double* y) {
+    const bool before = attached();
+    const AttachScope scope;
+    if (!scope) return false;
+    if (!before && !PyErr_Occurred()) pyop_raise(plan_);
+    if (!PyErr_ExceptionMatches(up_calls.path_left)) return false;
+    PyErr_Clear();
+    const Ref again = again_;
+    const Ref state = Ref::steal(
+        PyBytes_FromStringAndSize(reinterpret_cast<const char*>(y), static_cast<Py_ssize_t>(n_ * sizeof(double))));
+    const Ref made = state ? Ref::steal(PyObject_CallFunction(again.get(), "dO", t, state.get())) : Ref();
+    return made && read(made.get(), n_, results_) == 0;
 }
 
 int Problem::find_loops() {

@@ -25,7 +25,8 @@ struct NotFinite {};  // what LAPACK would be given
 // A plan of f(t, y, *arguments), float64 all of them, whose results lie side by side.
 class PlanCall {
   public:
-    // From (plan, inputs): of each input "t", "y" or the bytes of an argument. -1 with the error set.
+    // From (plan, inputs, again): of each input "t", "y" or the bytes of an argument. Where the plan is of another path
+    // of the function than these t and y need, again(t, y) is the same of the plan of that path. -1 with the error set.
     int read(PyObject* described, size_t n, size_t results);
 
     explicit operator bool() const { return plan_; }
@@ -35,8 +36,11 @@ class PlanCall {
     void operator()(double t, const double* y, double* result);
 
   private:
-    Ref owner_;
+    bool take_path(double t, const double* y);
+
+    Ref owner_, again_;
     const pyop_plan* plan_ = nullptr;
+    size_t n_ = 0, results_ = 0;
     std::vector<Ref> arguments_;  // bytes
     std::vector<const void*> in_;
     std::vector<void*> out_;

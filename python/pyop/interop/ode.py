@@ -11,9 +11,17 @@ import numpy as np
 
 from .._core import CompiledFunction, _Integration
 from ..graph.deciding import PathLeft
-from ..transforms.transforms import jacobian
-from .ode_plans import Described, NotHere, derivative_of, described, event_of, jacobian_of
-from .scipy import RightHandSide
+from .ode_plans import (
+    Described,
+    KeepsPlans,
+    NotHere,
+    compiled_jacobian,
+    derivative_of,
+    derived_jacobian_of,
+    described,
+    event_of,
+    jacobian_of,
+)
 
 __all__ = ["solve_ivp"]
 
@@ -65,9 +73,9 @@ def solve_ivp(
     Parameters
     ----------
     fun : callable
-        ``fun(t, y, *args)``, which returns the derivatives: an array of shape ``(n,)``, or a list or tuple of n numbers.
-        It is traced as by `pyop.compile`. What `rhs` makes of it keeps its plans for further calls; a plain function is
-        traced in each.
+        ``fun(t, y, *args)``, which returns the derivatives: an array of shape ``(n,)``, or a list or tuple of n
+        numbers. It is traced as by `pyop.compile`. What `rhs` makes of it keeps its plans for further calls; a plain
+        function is traced in each.
     t_span, y0, method, t_eval, dense_output, events, vectorized, args
         As SciPy takes them. Methods that are stepped here are "RK23", "RK45", "DOP853", "Radau" and "BDF".
     **options
@@ -107,8 +115,6 @@ def solve_ivp(
         if vectorized:
             raise NotHere("vectorized=True")
         prepared = _prepare(fun, t_span, y0, method, t_eval, dense_output, events, args, options)
-        if isinstance(prepared.integration, str):
-            raise NotHere(prepared.integration)
         return _run(prepared)
     except NotHere as reason:
         why = str(reason)
@@ -133,7 +139,7 @@ def _by_scipy(
     from scipy.integrate import solve_ivp as by_scipy
 
     if options.get("jac") is True:
-        options = {**options, "jac": (fun if isinstance(fun, RightHandSide) else RightHandSide(fun, {})).jac}
+        options = {**options, "jac": compiled_jacobian(_function(fun), _options(fun))}
     given = {"t_eval": t_eval, "dense_output": dense, "events": events, "vectorized": vectorized, "args": args}
     found = by_scipy(fun, t_span, y0, method, **given, **options)
     found["driver"], found["native"], found["reason"] = "scipy", False, why
@@ -180,18 +186,17 @@ def _prepare(
     times = None if t_eval is None else _times(t_eval, t0, t_bound)
     more = _arguments(args)
 
-    owner = fun if isinstance(fun, RightHandSide) else None
+    owner = fun if isinstance(fun, KeepsPlans) else None
     kept = None if owner is None else owner._plans
     if kept is not None and len(kept) > _MOST_KEPT:
         kept.clear()
-    compile_options = {} if owner is None else owner._options
     plain = _function(fun)
     if not callable(plain):
         raise NotHere(f"fun is a {type(fun).__name__}")
     arguments = np.array(t0), state, *more
 
     def plan(form: Any, f: Any) -> Described:
-        return described(form, f, arguments, kept, compile_options)
+        return described(form, f, arguments, kept, _options(fun))
 
     described_f = plan(derivative_of, plain)
     jac = _jacobian(options.get("jac"), fun, plain, n, plan) if implicit else None
@@ -217,9 +222,14 @@ def _prepare(
     return _Prepared(integration, method, n, 0 if tableau is None else tableau[2], times, bool(dense), found_events)
 
 
+def _options(f: Any) -> dict[str, Any]:
+    """Those of `pyop.compile`."""
+    return f._options if isinstance(f, KeepsPlans) else {}
+
+
 def _function(f: Any) -> Any:
     """The function of the user's."""
-    if isinstance(f, RightHandSide):
+    if isinstance(f, KeepsPlans):
         return f._f
     return f.__wrapped__ if isinstance(f, CompiledFunction) else f
 
@@ -277,24 +287,20 @@ def _arguments(args: Any) -> tuple[Any, ...]:
         raise NotHere("args") from error
 
 
-def _jacobian(jac: Any, fun: Any, plain: Any, n: int, plan: Callable[[Any, Any], Described]) -> Described | bytes | None:
-    derived = jac is True or (
-        isinstance(fun, RightHandSide) and getattr(jac, "__self__", None) is fun and jac == fun.jac
-    )
+def _jacobian(
+    jac: Any, fun: Any, plain: Any, n: int, plan: Callable[[Any, Any], Described]
+) -> Described | bytes | None:
+    derived = jac is True or (isinstance(fun, KeepsPlans) and getattr(jac, "__self__", None) is fun and jac == fun.jac)
     if jac is None:
         return None
     if derived:
-        return plan(_derived_jacobian, plain)
+        return plan(derived_jacobian_of, plain)
     if callable(jac):
         return plan(jacobian_of, _function(jac))
     constant = np.asarray(jac) if not hasattr(jac, "tocsc") else None
     if constant is None or constant.dtype.kind not in "biuf" or constant.shape != (n, n):
         raise NotHere("jac is no matrix of n times n real numbers")
     return constant.astype(np.float64).tobytes()
-
-
-def _derived_jacobian(f: Any) -> Any:
-    return jacobian_of(jacobian(derivative_of(f), 1, mode="forward"))
 
 
 def _events(events: Any, args: tuple[Any, ...], plan: Callable[[Any, Any], Described]) -> _Events:
@@ -388,10 +394,12 @@ def _locate(
 
     counts[active] += 1
     t_old, t = interpolant.t_old, interpolant.t
-    roots = np.array([
-        brentq(lambda s, k=k: events.functions[k](s, interpolant(s)), t_old, t, xtol=4 * _EPS, rtol=4 * _EPS)
-        for k in active
-    ])
+    roots = np.array(
+        [
+            brentq(lambda s, k=k: events.functions[k](s, interpolant(s)), t_old, t, xtol=4 * _EPS, rtol=4 * _EPS)
+            for k in active
+        ]
+    )
     terminates = False
     if np.any(counts[active] >= events.most[active]):
         order = np.argsort(roots if t > t_old else -roots)

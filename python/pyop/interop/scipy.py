@@ -14,7 +14,9 @@ with the function where SciPy asks for both, so that what they share is computed
 array([1., 1., 1.])
 
 The solvers' own arguments go on as they are: ``args=`` of `minimize`, `root`, `solve_ivp` and ``kwargs=`` of
-`least_squares` reach the function behind what it is differentiated by. Nothing here imports SciPy.
+`least_squares` reach the function behind what it is differentiated by. Nothing here imports SciPy until it is needed.
+
+`solve_ivp` integrates, as SciPy's does, without Python in its steps.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from ..compiling import front
 from ..gradients.table import NoRule
 from ..graph.graph import twinned
 from ..transforms.transforms import grad, hessian, hvp, jacobian, value_and_grad
+from .ode import solve_ivp
+from .ode_plans import KeepsPlans
 
 __all__ = ["Objective", "Residuals", "RightHandSide", "objective", "residuals", "rhs", "solve_ivp"]
 
@@ -47,7 +51,6 @@ class _Differentiated:
         self._f = f
         self._options = options
         self._compiled: dict[Any, _Function] = {}
-        self._plans: dict[Any, Any] = {}  # of solve_ivp
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.__doc__ = f.__doc__
 
@@ -175,11 +178,15 @@ class Residuals(_Differentiated):
         return found
 
 
-class RightHandSide(Residuals):
+class RightHandSide(Residuals, KeepsPlans):
     """What `rhs` makes: as `Residuals`, of ``f(t, y, *args)``, differentiated by ``y``."""
 
     _place = 1
     _fewer_variables = True  # as many of one as of the other
+
+    def __init__(self, f: _Function, options: dict[str, Any]) -> None:
+        super().__init__(f, options)
+        self._plans = {}
 
 
 def _array(values: Any, name: str) -> Any:
@@ -301,11 +308,3 @@ def rhs(f: Callable[..., Any], **options: Any) -> RightHandSide:
     True
     """
     return RightHandSide(f, options)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "solve_ivp":
-        from .ode import solve_ivp  # which needs what is here
-
-        return solve_ivp
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
