@@ -132,6 +132,7 @@ const char* Bdf::step() {
         h_abs = h_abs_ > p.max_step ? p.max_step : least;
         change(h_abs / h_abs_);
     }
+    if (h_abs != h_abs) return kNoFirstStep;
     bool current = constant();
     for (;;) {
         p.pause();

@@ -33,7 +33,7 @@ class Explicit : public Solver {
     const char* step() override {
         const double least = least_step();
         double h_abs = h_abs_ > p.max_step ? p.max_step : h_abs_ < least ? least : h_abs_, t_new;
-        if (h_abs != h_abs) return "The right-hand side is not finite at the initial state.";
+        if (h_abs != h_abs) return kNoFirstStep;
         for (bool rejected = false;; rejected = true) {
             p.pause();
             if (h_abs < least) return kTooSmall;

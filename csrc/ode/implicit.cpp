@@ -8,7 +8,8 @@
 namespace pyop::ode {
 
 void check_finite(const double* x, size_t n) {
-    if (!std::all_of(x, x + n, [](double v) { return std::isfinite(v); })) throw NotFinite{};
+    if (!std::all_of(x, x + n, [](double v) { return std::isfinite(v); }))
+        throw Refused{"array must not contain infs or NaNs"};
 }
 
 namespace {
@@ -96,12 +97,16 @@ void Implicit::differences(double time, const double* state, const double* f) {
         all[i] = i;
         y_scale[i] = (f[i] >= 0 ? 1.0 : -1.0) * np_maximum(p.atol[i], std::fabs(state[i]));
         h[i] = width(i, factor_[i]);
-        // A state of 0 with an absolute tolerance of 0 has no scale: SciPy would look for one for ever.
-        while (h[i] == 0 && y_scale[i] != 0) {
+        // SciPy would look for a width for ever.
+        if (y_scale[i] == 0)
+            throw Refused{
+                "there is no scale for differences where a state and its absolute tolerance are 0: give atol above 0, "
+                "or "
+                "jac=True, by which the Jacobian is derived"};
+        while (h[i] == 0) {
             factor_[i] *= 10;
             h[i] = width(i, factor_[i]);
         }
-        if (h[i] == 0) h[i] = std::numeric_limits<double>::min();
     }
     columns(time, state, all, h, f, J.data(), largest, scale);
     for (size_t j = 0; j < size; ++j)

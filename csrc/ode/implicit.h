@@ -23,7 +23,7 @@ struct Factors {
     void solve(const Problem& p, T* b) const;
 };
 
-// Throws NotFinite where SciPy refuses the numbers.
+// Throws Refused where SciPy refuses the numbers.
 void check_finite(const double* x, size_t n);
 
 class Implicit : public Solver {

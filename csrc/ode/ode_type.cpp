@@ -144,19 +144,21 @@ bool run(PyObject* self, F&& what) {
     }
     object.busy = true;
     std::optional<PlanFailed> failed;
-    enum { fine, interrupted, not_finite, no_memory } ended = fine;
+    const char* refused = nullptr;
+    enum { fine, interrupted, no_memory } ended = fine;
     p.interrupts.begin();
     p.turn = std::chrono::steady_clock::now();
     {
         const DetachScope detached(p.native);
+        Problem::drop_flags();  // of others
         try {
             what();
         } catch (const PlanFailed& failure) {
             failed = failure;
         } catch (const Interrupted&) {
             ended = interrupted;
-        } catch (const NotFinite&) {
-            ended = not_finite;
+        } catch (const Refused& refusal) {
+            refused = refusal.message;
         } catch (const std::bad_alloc&) {
             ended = no_memory;
         }
@@ -164,7 +166,7 @@ bool run(PyObject* self, F&& what) {
     object.busy = false;
     if (failed) return raise_plan_failure(*failed), false;
     if (ended == interrupted) return p.interrupts.raise(), false;
-    if (ended == not_finite) return PyErr_SetString(PyExc_ValueError, "array must not contain infs or NaNs"), false;
+    if (refused) return PyErr_SetString(PyExc_ValueError, refused), false;
     if (ended == no_memory) return PyErr_NoMemory(), false;
     return true;
 }

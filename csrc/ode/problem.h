@@ -20,7 +20,10 @@ struct PlanFailed {
     int status;
 };
 struct Interrupted {};
-struct NotFinite {};  // what LAPACK would be given
+// A ValueError.
+struct Refused {
+    const char* message;
+};
 
 // A plan of f(t, y, *arguments), float64 all of them, whose results lie side by side.
 class PlanCall {

@@ -179,6 +179,7 @@ const char* Radau::step() {
         h_abs = h_abs_ > p.max_step ? p.max_step : least;
         before = error_before = -1;
     }
+    if (h_abs != h_abs) return kNoFirstStep;
     for (bool rejected = false;;) {
         p.pause();
         if (h_abs < least) return kTooSmall;

@@ -13,6 +13,10 @@ namespace pyop::ode {
 
 constexpr char kTooSmall[] = "Required step size is less than spacing between numbers.";
 
+// Where SciPy would go on for ever.
+constexpr char kNoFirstStep[] =
+    "There is no first step: the derivatives at the start are not finite, or a tolerance is 0 where the state is.";
+
 class Solver {
   public:
     explicit Solver(Problem& problem)
