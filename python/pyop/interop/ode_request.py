@@ -189,12 +189,10 @@ def _arguments(args: Any) -> tuple[Any, ...]:
 def _jacobian(
     jac: Any, fun: Any, plain: Any, n: int, plan: Callable[[Any, Any], Described]
 ) -> Described | bytes | None:
-    derived = jac is True or (
-        isinstance(fun, KeepsPlans) and getattr(jac, "__self__", None) is fun and jac == getattr(fun, "jac", None)
-    )
+    own = isinstance(fun, KeepsPlans) and getattr(jac, "__self__", None) is fun and jac == getattr(fun, "jac", None)
     if jac is None:
         return None
-    if derived:
+    if own or jac is True:
         return plan(derived_jacobian_of, plain)
     if callable(jac):
         return plan(jacobian_of, function_of(jac))
