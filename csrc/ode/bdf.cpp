@@ -126,13 +126,13 @@ bool Bdf::solve_step(double c) {
 }
 
 const char* Bdf::step() {
+    if (h_abs_ != h_abs_) return kNoFirstStep;
     const double least = least_step();
     double h_abs = h_abs_, error, safety;
     if (h_abs_ > p.max_step || h_abs_ < least) {
         h_abs = h_abs_ > p.max_step ? p.max_step : least;
         change(h_abs / h_abs_);
     }
-    if (h_abs != h_abs) return kNoFirstStep;
     bool current = constant();
     for (;;) {
         p.pause();
@@ -175,7 +175,7 @@ const char* Bdf::step() {
         safety = 0.9 * (2 * kMostIterations + 1) / (2 * kMostIterations + iterations_);
         set_scale(y_new_.data(), nullptr, scale_.data());
         error = scaled_norm(k_.error[order_], d_.data());
-        if (!(error > 1)) break;
+        if (!less(1, error)) break;
         const double factor = larger(kLeastFactor, safety * power(error, -1.0 / (order_ + 1)));
         h_abs *= factor;
         change(factor);

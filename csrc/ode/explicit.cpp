@@ -31,9 +31,9 @@ class Explicit : public Solver {
     }
 
     const char* step() override {
+        if (h_abs_ != h_abs_) return kNoFirstStep;
         const double least = least_step();
         double h_abs = h_abs_ > p.max_step ? p.max_step : h_abs_ < least ? least : h_abs_, t_new;
-        if (h_abs != h_abs) return kNoFirstStep;
         for (bool rejected = false;; rejected = true) {
             p.pause();
             if (h_abs < least) return kTooSmall;
@@ -41,7 +41,7 @@ class Explicit : public Solver {
             stages(h, t_new);
             set_scale(y.data(), y_new_.data(), scale_.data());
             const double error = error_norm(h);
-            if (error < 1) {
+            if (less(error, 1)) {
                 double factor =
                     error == 0 ? kLargestFactor : smaller(kLargestFactor, kSafety * power(error, -1.0 / (c.order + 1)));
                 if (rejected) factor = smaller(1, factor);

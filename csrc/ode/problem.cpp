@@ -124,13 +124,14 @@ double Problem::initial_step(const double* dy, int order) {
     const double d0 = rms(scaled.data(), n);
     for (size_t i = 0; i < size; ++i) scaled[i] = dy[i] / scale[i];
     const double d1 = rms(scaled.data(), n), length = std::fabs(t_bound - t0);
-    const double h0 = smaller(d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1, length), h = h0 * direction;
+    const double h0 = smaller(less(d0, 1e-5) || less(d1, 1e-5) ? 1e-6 : 0.01 * d0 / d1, length), h = h0 * direction;
     for (size_t i = 0; i < size; ++i) y1[i] = y0[i] + h * dy[i];
     derivative(t0 + h, y1.data(), dy1.data());
     for (size_t i = 0; i < size; ++i) scaled[i] = (dy1[i] - dy[i]) / scale[i];
     const double d2 = rms(scaled.data(), n) / h0;
-    const double h1 =
-        d1 <= 1e-15 && d2 <= 1e-15 ? larger(1e-6, h0 * 1e-3) : power(0.01 / larger(d1, d2), 1.0 / (order + 1));
+    const double h1 = std::islessequal(d1, 1e-15) && std::islessequal(d2, 1e-15)
+                          ? larger(1e-6, h0 * 1e-3)
+                          : power(0.01 / larger(d1, d2), 1.0 / (order + 1));
     return smaller(smaller(smaller(100 * h0, h1), length), max_step);
 }
 

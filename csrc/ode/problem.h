@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <vector>
 
 #include "array/loop/fp_flags.h"
@@ -121,9 +122,10 @@ struct Problem {
     std::chrono::steady_clock::time_point turn;
 };
 
-// As Python's min and max, and np.maximum, have NaN.
-inline double smaller(double a, double b) { return b < a ? b : a; }
-inline double larger(double a, double b) { return b > a ? b : a; }
-inline double np_maximum(double a, double b) { return a >= b || a != a ? a : b; }
+// As Python's min and max, and np.maximum, have NaN; to compare it is no floating-point error, as `<` has it.
+inline bool less(double a, double b) { return std::isless(a, b); }
+inline double smaller(double a, double b) { return less(b, a) ? b : a; }
+inline double larger(double a, double b) { return less(a, b) ? b : a; }
+inline double np_maximum(double a, double b) { return std::isgreaterequal(a, b) || a != a ? a : b; }
 
 }  // namespace pyop::ode

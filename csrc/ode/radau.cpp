@@ -162,24 +162,26 @@ bool Radau::solve_stages(double h, bool guessed) {
         const double norm = p.rms(scaled_.data(), 3 * n);
         if (norm_old >= 0) {
             rate_ = norm / norm_old;
-            if (rate_ >= 1 || power(rate_, kMostIterations - k) / (1 - rate_) * norm > tolerance) return false;
+            if (std::isgreaterequal(rate_, 1.0) ||
+                less(tolerance, power(rate_, kMostIterations - k) / (1 - rate_) * norm))
+                return false;
         }
         for (size_t i = 0; i < 3 * size; ++i) W_[i] += dW_[i];
         p.multiply({k_.t, 3, 3}, {W_.data(), 3, n}, Z_.data());
-        if (norm == 0 || (norm_old >= 0 && rate_ / (1 - rate_) * norm < tolerance)) return true;
+        if (norm == 0 || (norm_old >= 0 && less(rate_ / (1 - rate_) * norm, tolerance))) return true;
         norm_old = norm;
     }
     return false;
 }
 
 const char* Radau::step() {
+    if (h_abs_ != h_abs_) return kNoFirstStep;
     const double least = least_step();
     double h_abs = h_abs_, before = h_abs_old_, error_before = error_old_, error, t_new, h, safety;
     if (h_abs_ > p.max_step || h_abs_ < least) {
         h_abs = h_abs_ > p.max_step ? p.max_step : least;
         before = error_before = -1;
     }
-    if (h_abs != h_abs) return kNoFirstStep;
     for (bool rejected = false;;) {
         p.pause();
         if (h_abs < least) return kTooSmall;
@@ -226,13 +228,13 @@ const char* Radau::step() {
         p.note_flags();
         error = error_norm(error_.data());
         safety = 0.9 * (2 * kMostIterations + 1) / (2 * kMostIterations + iterations_);
-        if (rejected && error > 1) {
+        if (rejected && less(1, error)) {
             for (size_t i = 0; i < size; ++i) error_[i] = y[i] + error_[i];
             p.derivative(t, error_.data(), b_real_.data());
             for (size_t i = 0; i < size; ++i) error_[i] = b_real_[i] + ze_[i];
             error = error_norm(error_.data());
         }
-        if (!(error > 1)) break;
+        if (!less(1, error)) break;
         h_abs *= larger(kLeastFactor, safety * predicted(h_abs, before, error, error_before));
         real_.known = complex_.known = false;
         rejected = true;

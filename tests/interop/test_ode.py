@@ -160,7 +160,7 @@ def test_jacobians_of_the_user(method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("span", [(0, 3), (3, 0)])
 def test_times_that_are_asked_for_and_continuous_solutions(method, span):
-    fun, _, y0, args = PROBLEMS["Lorenz"]
+    fun, _, y0, args = PROBLEMS["Kepler"]
     times = np.linspace(*span, 50)
     for more in ({"t_eval": times}, {"t_eval": times, "dense_output": True}, {"dense_output": True}):
         got, want = both(fun, span, y0, method, args=args, **more)
@@ -261,8 +261,8 @@ def test_what_a_function_reads_may_change_between_calls():
     first = solve_ivp(fun, (0, 1), [1.0], rtol=1e-8)
     rate = 2.0
     assert_same(*both(fun, (0, 1), [1.0], rtol=1e-8))
-    assert first.y[0, -1] == pytest.approx(np.exp(-1.0))
-    assert solve_ivp(fun, (0, 1), [1.0], rtol=1e-8).y[0, -1] == pytest.approx(np.exp(-2.0))
+    assert first.y[0, -1] == pytest.approx(np.exp(-1.0), rel=1e-5)
+    assert solve_ivp(fun, (0, 1), [1.0], rtol=1e-8).y[0, -1] == pytest.approx(np.exp(-2.0), rel=1e-5)
 
 
 def test_arguments_of_all_kinds_and_their_changes():
