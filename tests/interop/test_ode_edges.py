@@ -47,7 +47,7 @@ def test_what_only_scipy_does():
     assert_by_scipy("y0", lambda t, y: y, span, np.zeros(0))
     assert_by_scipy("SciPy's alone", decay, span, y0, "BDF", jac_sparsity=np.eye(2))
     assert_by_scipy("shape", lambda t, y: -y[0], span, y0)  # SciPy broadcasts
-    assert_by_scipy("shape", decay, span, np.array(y0), events=lambda t, y: y[:1] - 0.5)
+    assert_by_scipy("shape", decay, span, np.array(y0), events=lambda t, y: y[:1] + 0.5)
 
 
 def test_functions_that_cannot_be_compiled():
