@@ -32,6 +32,7 @@ SUITES = {
     "numpy_programs": "P1: eleven programs as people write them, compiled, against NumPy",
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
     "entry": "B31: SciPy's quad through a plan's C entry; a call of a native plan by C, from 8 threads",
+    "ode": "B31: whole integrations of solve_ivp, explicit and stiff, against SciPy's",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 
