@@ -70,13 +70,15 @@ int read_problem(PyObject* args, Integration& made) {
     made.dense = dense;
     made.at_times = t_eval != Py_None;
     if (read_numbers(y0, p.y0) < 0 || read_numbers(rtol, p.rtol) < 0 || read_numbers(atol, p.atol) < 0 ||
-        p.blas.read(blas) < 0 || p.find_loops() < 0 || (made.at_times && read_numbers(t_eval, made.t_eval) < 0))
+        p.blas.read(blas) < 0 || (made.at_times && read_numbers(t_eval, made.t_eval) < 0))
         return -1;
     const size_t n = p.y0.size();
     if (n == 0 || n > 1u << 24 || p.rtol.size() != n || p.atol.size() != n) {
         PyErr_SetString(PyExc_TypeError, "the tolerances of an integration do not fit its state");
         return -1;
     }
+    const bool implicit = made.method == Method::Radau || made.method == Method::BDF;
+    if (implicit && p.find_loops() < 0) return -1;
     p.n = static_cast<int>(n);
     p.direction = p.t_bound < p.t0 ? -1 : 1;
     if (tableau != Py_None && read_tableau(tableau, made.tableau) < 0) return -1;

@@ -148,6 +148,10 @@ def _tolerances(rtol: Any, atol: Any, n: int, implicit: bool) -> tuple[Any, Any]
         rtols, atols = np.asarray(rtol, np.float64), np.asarray(atol, np.float64)
     except (TypeError, ValueError) as error:
         raise NotHere("rtol or atol") from error
+    if rtols.shape == atols.shape == ():
+        if not (rtols >= 100 * EPS and atols >= 0):
+            raise NotHere("rtol or atol")
+        return np.full(n, rtols), np.full(n, atols)
     shapes = {(), (n,)}
     fits = (rtols.shape == () if implicit else rtols.shape in shapes) and atols.shape in shapes
     if not fits or not np.all(rtols >= 100 * EPS) or not np.all(atols >= 0):

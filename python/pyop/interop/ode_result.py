@@ -130,6 +130,8 @@ def _result_type() -> Any:
 
 def _tell(flags: int, singular: int) -> None:
     """Warn or raise as NumPy does, by `np.errstate`, of what the arithmetic of the steps has met; and as SciPy."""
+    if not flags and not singular:
+        return
     one, large, small = np.ones(1), np.full(1, 1e300), np.full(1, 1e-300)
     if flags & 1:
         np.divide(one, 0.0)
