@@ -136,6 +136,8 @@ double Problem::initial_step(const double* dy, int order) {
 }
 
 void Problem::pause() {
+    // Python is shutting down, and after it the libraries that BLAS is in.
+    if (PYOP_UNLIKELY(native && (reaper::state.scopes.load(std::memory_order_relaxed) & 1) != 0)) park_thread();
     if (interrupts.due()) {
         interrupts.listen();
         if (interrupts.raised()) throw Interrupted{};

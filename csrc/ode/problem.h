@@ -116,7 +116,8 @@ struct Problem {
         if (PYOP_UNLIKELY(fp_errors() != 0)) clear_all_fp_errors();
     }
 
-    // Called now and then. Signals are heard, and where the GIL is held others get their turn.
+    // Called now and then. Signals are heard, where the GIL is held others get their turn, and at the end of Python
+    // the thread stays where it is, as daemon threads do.
     void pause();
     Interrupts interrupts;
     std::chrono::steady_clock::time_point turn;

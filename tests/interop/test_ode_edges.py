@@ -307,3 +307,22 @@ def test_ctrl_c_ends_a_long_integration(fun):
     )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 2.0  # of a machine that does much else: it looks each 30 ms
+
+
+def test_daemon_threads_that_integrate_when_python_ends():
+    program = f"""
+        import threading, time
+        from pyop.interop.scipy import rhs, solve_ivp
+        fun = rhs({NATIVE})
+        solve_ivp(fun, (0, 1), [1.0, 0.0], "DOP853")
+        def integrate():
+            solve_ivp(fun, (0, 1e9), [1.0, 0.0], "DOP853", rtol=1e-10, t_eval=[1e9])
+        for _ in range(4):
+            threading.Thread(target=integrate, daemon=True).start()
+        time.sleep(0.2)
+        """
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
