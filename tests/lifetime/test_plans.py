@@ -164,6 +164,7 @@ say([y.tolist()[0] for y in plan(x)])
 
 
 SIGINT = """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us to ignore it
 def interrupt_soon(after=0.2):
     inside.wait()
     for _ in range({times}):
