@@ -2,9 +2,12 @@
 # wrong, out of the list, and compiles them for size: half the code, in three quarters of the time. What a call of an op or a plan
 # runs is not among them. A file that is in none of these places is compiled for speed, which is never wrong.
 set(PYOP_COLD_PLACES
+    array/call/remedy.cpp
     array/call/text.cpp
     array/call/tree_layout.cpp
     array/contract/describe.cpp
+    array/foreign/arrow.cpp
+    array/foreign/device.cpp
     autograd/function_class.cpp
     entry/entry.cpp
     entry/entry_type.cpp

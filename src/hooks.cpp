@@ -2,9 +2,13 @@
 #include <numpy/random/bitgen.h>
 #include <pybind11/pybind11.h>
 
+#include "array/foreign/device.h"
+#include "array/foreign/dlpack.h"
+#include "array/foreign/foreign.h"
 #include "array/numpy.h"
 #include "array/protocol/containers.h"
 #include "graph/build.h"
+#include "op/op.h"
 #include "plan/captured.h"
 #include "runtime/origin.h"
 #include "runtime/refusal.h"
@@ -43,6 +47,39 @@ void register_hooks(py::module_& m) {
             if (pyop::check_nothing_lost(value.ptr()) < 0) throw py::error_already_set();
         },
         py::arg("value"), "A TypeError if a mask or a gradient would be lost in a plain array.");
+    m.def(
+        "as_array",
+        [](py::object value) {
+            PyObject* array = pyop::foreign_array_new(value.ptr(), true);
+            if (!array) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(array);
+        },
+        py::arg("value"), "An ndarray of what every entry point takes as one: csrc/array/foreign/foreign.h.");
+    m.def(
+        "from_dlpack",
+        [](py::object value, py::object copy, bool to_cpu) {
+            const auto may = copy.is_none()      ? pyop::MayCopy::IfNeeded
+                             : copy.cast<bool>() ? pyop::MayCopy::Always
+                                                 : pyop::MayCopy::Never;
+            PyObject* array = pyop::from_dlpack_new(value.ptr(), may, to_cpu);
+            if (!array) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(array);
+        },
+        py::arg("value"), py::arg("copy") = py::none(), py::arg("to_cpu") = false, "pyop.from_dlpack.");
+    m.def(
+        "op_argument",
+        [](py::object op, Py_ssize_t k, py::object value) {
+            if (Py_TYPE(op.ptr()) != pyop::op_type) throw py::type_error("op_argument(op, k, value)");
+            const auto& declared = *pyop::as_op(op.ptr());
+            const pyop::OpCaller caller(declared);
+            PyObject* array = pyop::argument_new(&declared.declared(), k, value.ptr(), caller);
+            if (!array) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(array);
+        },
+        py::arg("op"), py::arg("k"), py::arg("value"), "Argument k of an op as the ndarray that its function gets.");
+    m.def(
+        "is_on_device", [](py::object value) { return pyop::is_on_device(value.ptr()); }, py::arg("value"),
+        "Whether this is an array on a device that is not the CPU.");
     m.def(
         "match_as_array",
         [](py::type type) {

@@ -6,6 +6,7 @@
 
 #include "array/call/tree_call.h"
 #include "array/contract/contract.h"
+#include "array/foreign/managed.h"
 #include "array/memory/pool.h"
 #include "array/numpy.h"
 #include "autograd/autograd.h"
@@ -77,6 +78,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::up_calls_init(module));
     require(pyop::numpy_init());
     require(pyop::pool_init());
+    require(pyop::foreign_init(module));
     require(pyop::contract_init(module));
     require(pyop::tree_call_init(module));
     require(pyop::graph_init(module));

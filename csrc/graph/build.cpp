@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "array/call/arguments.h"
 #include "array/call/checked_call.h"
 #include "array/protocol/containers.h"
 #include "runtime/errors.h"
@@ -84,6 +85,21 @@ PyObject* constant_name() {
 
 }  // namespace
 
+namespace {
+
+// A Value as a contract with cast= declares input k: cast by a node of the graph, so that every pass, derivative and
+// file knows of it. Empty if it fits or must not be cast, or with the error set.
+Ref cast_value(PyObject* graph, const Contract& c, Py_ssize_t k, PyObject* value) {
+    if (!c.inputs_declared || k >= c.n_in()) return {};
+    const ArraySpec& spec = (*c.inputs)[static_cast<size_t>(k)];
+    const Ref have = graph_of(graph).spec(as_value(value)->edge).dtype;
+    auto* descr = reinterpret_cast<PyArray_Descr*>(have.get());
+    if (!have || !is_cast(spec, descr, c.casting)) return {};
+    return Ref::steal(survive([&] { return PyObject_CallMethod(value, "astype", "O", spec.dtype.get()); }));
+}
+
+}  // namespace
+
 int edges_of(PyObject* graph, PyObject* const* inputs, Py_ssize_t n, const Contract* c, const Caller& caller,
              std::vector<Edge>& edges) {
     if (PYOP_UNLIKELY(graph_of(graph).finished() != nullptr)) {
@@ -95,7 +111,9 @@ int edges_of(PyObject* graph, PyObject* const* inputs, Py_ssize_t n, const Contr
         if (is_value(inputs[k])) {
             if (as_value(inputs[k])->graph != graph) return foreign_value(graph, as_value(inputs[k]), caller);
             if (bring_up_to_date(as_value(inputs[k])) < 0) return -1;
-            edges.push_back(as_value(inputs[k])->edge);
+            const Ref fitting = c && c->casting != NPY_NO_CASTING ? cast_value(graph, *c, k, inputs[k]) : Ref();
+            if (PyErr_Occurred()) return -1;
+            edges.push_back(as_value(fitting ? fitting.get() : inputs[k])->edge);
             continue;
         }
         if (!c && rules_of(inputs[k]) != Rules::None &&

@@ -73,13 +73,15 @@ PyObject* package_steal(const Contract& c, PyObject** items);
 
 class OpCaller final : public Caller {
   public:
-    explicit OpCaller(const OpObject& op) : op_(op) {}
+    explicit OpCaller(const OpObject& op, PyObject* const* given = nullptr) : op_(op), given_(given) {}
     std::string name() const override;
     std::string description() const override;
     std::string argument_name(int64_t k) const override;
+    void* given(int64_t k) const override { return given_ ? given_[k] : nullptr; }
 
   private:
     const OpObject& op_;
+    PyObject* const* given_;
 };
 
 }  // namespace pyop

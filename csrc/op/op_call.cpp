@@ -1,6 +1,9 @@
 // op/op_call.cpp: the path of one call, from the vectorcall slot to the result.
 #include <memory>
+#include <optional>
 
+#include "array/call/lend.h"
+#include "array/call/lend_tensor.h"
 #include "array/memory/array_bytes.h"
 #include "array/memory/copied.h"
 #include "array/memory/overlap.h"
@@ -60,7 +63,7 @@ int separate(std::vector<Ref>& arguments, const std::vector<PyObject*>& out) {
 PyObject* call_on_arrays(OpObject& op, const BoundArguments& bound) {
     const Ref declared = Ref::borrow(op.contract);  // the function may replace it (@op.abstract)
     const Contract& c = op.declared();
-    const OpCaller caller(op);
+    const OpCaller caller(op, bound.arrays.data());
     std::vector<Ref> arguments;
     std::vector<PyObject*> pointers, out;
     for (size_t k = 0; k < bound.arrays.size(); ++k) {
@@ -85,6 +88,26 @@ PyObject* call_on_arrays(OpObject& op, const BoundArguments& bound) {
     if (checked_call(callee, pointers.data(), n, results.data(), has_out ? out.data() : nullptr, caller) < 0)
         return nullptr;
     return package_steal(*promised, results.data());
+}
+
+// An op of device="any": Python code tells what is on another device and hands that on.
+PyObject* call_on_devices(OpObject& op, const BoundArguments& bound) {
+    if (bound.out && bound.out != Py_None) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s is declared with device=\"any\", and takes no out=", OpCaller(op).description().c_str());
+        return nullptr;
+    }
+    const auto n = static_cast<Py_ssize_t>(bound.arrays.size());
+    const Ref arrays = Ref::steal(PyTuple_New(n)), statics = Ref::steal(PyDict_New());
+    if (!arrays || !statics) return nullptr;
+    for (Py_ssize_t k = 0; k < n; ++k)
+        PyTuple_SET_ITEM(arrays.get(), k, Py_NewRef(bound.arrays[static_cast<size_t>(k)]));
+    for (size_t i = 0; i < bound.static_names.size(); ++i)
+        if (PyDict_SetItem(statics.get(), bound.static_names[i], bound.static_values[i]) < 0) return nullptr;
+    return survive([&] {
+        return PyObject_CallFunctionObjArgs(up_calls.device_call, reinterpret_cast<PyObject*>(&op), arrays.get(),
+                                            statics.get(), nullptr);
+    });
 }
 
 // Tensors, and examples under vmap.
@@ -121,12 +144,40 @@ PyObject* call_general(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObje
     if (bind_arguments(op, args, n, kwnames, bound) < 0) return nullptr;
     if (any_recorded(bound)) return call_recorded(op, args, n, kwnames);
     PyObject* graph = graph_among(bound.arrays.data(), static_cast<Py_ssize_t>(bound.arrays.size()));
-    return graph ? call_symbolically(op, graph, bound) : call_on_arrays(op, bound);
+    if (graph) return call_symbolically(op, graph, bound);
+    return op.declared().any_device ? call_on_devices(op, bound) : call_on_arrays(op, bound);
 }
 
 }  // namespace
 
 namespace {
+
+// Tensors of types that export by C functions, and ndarrays. 1: something else is among them, or does not fit as it is.
+__attribute__((noinline)) int call_on_tensors(OpObject& op, PyObject* const* args, Py_ssize_t n, PyObject** result) {
+    PyObject* arrays[kPlainArity];
+    uint32_t lent = 0;
+    int status = 0;
+    for (Py_ssize_t k = 0; k < n && status == 0; ++k) {
+        arrays[k] = args[k];
+        if (is_exact_array(args[k])) continue;
+        const Exporter* exporter = exporter_of(args[k]);
+        arrays[k] = exporter ? lend_tensor_new(args[k], *exporter) : nullptr;
+        if (PYOP_LIKELY(arrays[k] != nullptr)) {
+            lent |= 1u << k;
+        } else if (exporter && !PyErr_ExceptionMatches(PyExc_Exception)) {
+            status = -1;
+        } else {
+            PyErr_Clear();  // the general call finds it again, and says of which argument it is
+            status = 1;
+        }
+    }
+    if (status == 0) status = checked_call_plain(op.call_fn, op.declared(), arrays, n, result, OpCaller(op, args));
+    std::optional<SavedError> keep;
+    if (status < 0) keep.emplace();
+    for (Py_ssize_t k = 0; k < n; ++k)
+        if (lent >> k & 1) lend_return_steal(as_array(arrays[k]));
+    return status;
+}
 
 PYOP_INLINE PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
     OpObject& op = *as_op(self);
@@ -137,6 +188,10 @@ PYOP_INLINE PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t n, 
             PyObject* result;
             const int done = checked_call_plain(op.call_fn, op.declared(), args, n, &result, OpCaller(op));
             if (PYOP_LIKELY(done <= 0)) return done < 0 ? nullptr : result;
+        } else {
+            PyObject* result;
+            const int done = guarded([&] { return call_on_tensors(op, args, n, &result); }, -1);
+            if (done <= 0) return done < 0 ? nullptr : result;
         }
     }
     return guarded([&] { return call_general(op, args, n, kwnames); }, static_cast<PyObject*>(nullptr));

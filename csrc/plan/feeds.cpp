@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "array/call/arguments.h"
+#include "array/call/remedy.h"
 #include "array/call/text.h"
 #include "array/contract/describe.h"
 #include "plan/execute.h"
@@ -56,12 +57,12 @@ std::string sizes_text(const Program& p, const Sizes& sizes) {
 // Text of any length, of its own kind only, as ops have it.
 bool holds_text(char kind, PyArrayObject* a) { return PyArray_TYPE(a) == (kind == 'U' ? NPY_UNICODE : NPY_STRING); }
 
-PYOP_COLD int wrong_feed(const Program& p, size_t k, PyObject* array, const Sizes& sizes) {
+PYOP_COLD int wrong_feed(const Program& p, size_t k, PyObject* array, PyObject* given, const Sizes& sizes) {
     const Feed& feed = p.feeds[k];
     std::string message = "input '" + FeedCaller(p, k).name() + "' of the graph is " + array_text(array) +
                           ", but expects " + feed_text(p, feed) + sizes_text(p, sizes);
     if (feed.dtype && !PyArray_EquivTypes(feed.dtype, PyArray_DESCR(as_array(array))))
-        message += "\n  nothing is cast silently: pass x.astype(" + dtype_text(feed.dtype) + ")";
+        message += "\n  nothing is cast silently: " + cast_remedy(given, PyArray_DESCR(as_array(array)), feed.dtype);
     if (feed.text && !holds_text(feed.text, as_array(array)))
         message +=
             std::string("\n  nothing is cast silently: pass x.astype(") + (feed.text == 'U' ? "str" : "bytes") + ")";
@@ -150,7 +151,7 @@ int check_feeds(const Program& p, PyObject* const* values, PyObject** arrays) {
     }
     if (done < p.feeds.size()) status = -1;
     for (size_t k = 0; k < done && status == 0; ++k)
-        if (!fits(p.feeds[k], as_array(arrays[k]), sizes)) status = wrong_feed(p, k, arrays[k], sizes);
+        if (!fits(p.feeds[k], as_array(arrays[k]), sizes)) status = wrong_feed(p, k, arrays[k], values[k], sizes);
     if (status == 0 && !p.feed_exprs.empty()) status = check_exprs(p, arrays, sizes);
     if (status == 0) return 0;
     for (size_t k = 0; k < done; ++k) Py_CLEAR(arrays[k]);

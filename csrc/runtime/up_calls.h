@@ -57,6 +57,7 @@
     X(number_call, "plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; a step knows it")         \
     X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
     X(result_into, "plan/compiled_function.cpp", "(fn, result, out): out, with the result of a function in it")           \
+    X(lost_nulls, "array/foreign/foreign.cpp", "(container) -> str or None: the nulls that NumPy would make NaN")           \
     X(number_class, "plan/guard.cpp", "type: Number, which stands for a Python number while a function is traced")        \
     X(taken, "plan/steps/guard_step.h", "type: Taken, the guards of a function that branches; a step knows it")               \
     X(path_left, "plan/compiled_function.cpp", "type: PathLeft, raised where a plan is of another path") \
@@ -64,6 +65,7 @@
     X(quiet_end, "plan/paths.cpp", "(): the end of it, if the guard was not reached")                                     \
                                                                                                                           \
     X(recorded_types, "op/op_call.cpp", "tuple of types: an op is recorded where one is among its arguments")             \
+    X(device_call, "op/op_call.cpp", "(op, arrays, statics): an op of device=\"any\" called")                                \
     X(recorded_call, "op/op_call.cpp", "(op, args, kwargs): the op called on arrays, and recorded")                       \
                                                                                                                           \
     X(batched_array, "autograd/function_parts.h", "type: what stands for an array under vmap")                            \

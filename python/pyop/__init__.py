@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .gradients.saved import saved
     from .gradients.table import NoRule
     from .graph.explain import Explanation
+    from .interop.dlpack import from_dlpack
     from .loops.branching import cond
     from .loops.counting import fori_loop
     from .loops.scanning import scan
@@ -56,12 +57,13 @@ if TYPE_CHECKING:
 __all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "GraphError", "InputError", "NoRule"]
 __all__ += ["Node", "Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec"]
 __all__ += ["Tensor", "Value", "__version__", "autograd", "build_config", "check", "compile", "cond", "contrib"]
-__all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "get_include", "grad", "hessian"]
-__all__ += ["hvp", "jacobian", "jvp", "load", "no_grad", "numpy_function", "op", "profile", "py_func", "saved"]
-__all__ += ["scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap", "while_loop"]
+__all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "from_dlpack", "get_include", "grad"]
+__all__ += ["hessian", "hvp", "jacobian", "jvp", "load", "no_grad", "numpy_function", "op", "profile", "py_func"]
+__all__ += ["saved", "scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap", "while_loop"]
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,
 _BY_MODULE = {
+    "interop.dlpack": "from_dlpack",
     "autograd": "Function Tensor enable_grad no_grad",
     "checking": "check",
     "compiling.disable": "disable",

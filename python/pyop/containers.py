@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Tensor, Value, own_rules
+from ._core import Tensor, Value, as_array, own_rules
 from ._tree import flatten
 from .refusals import refusal
 
-__all__ = ["check_operands", "check_rules", "plain_array"]
+__all__ = ["check_operands", "check_rules", "lost_nulls", "plain_array"]
 
 _PLAIN = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, bytes, slice, type, type(None)))
 
@@ -62,4 +62,26 @@ def plain_array(x: Any, what: str) -> np.ndarray[Any, Any]:
     array([1, 2])
     """
     check_rules(what, x)
-    return np.asarray(x)
+    return as_array(x)
+
+
+def lost_nulls(x: Any) -> str | None:
+    """What is lost where NumPy makes NaN of nulls that a container tells from NaN; None if it has no nulls.
+
+    pandas has them in its own dtypes ("Int64", "Float64", "int64[pyarrow]"), Arrow and polars in all.
+    """
+    what = f"this {type(x).__module__.partition('.')[0]} {type(x).__name__}"
+    if hasattr(x, "isna"):
+        dtypes = getattr(x, "dtypes", None)
+        found = [x.dtype] if hasattr(x, "dtype") else [] if dtypes is None else list(dtypes)
+        if all(isinstance(dtype, np.dtype) for dtype in found) or not np.any(np.asarray(x.isna())):
+            return None
+        return (
+            f"{what} has missing values of a dtype of its own, and NumPy would make NaN of them: pass "
+            "x.to_numpy(dtype, na_value=...) with what they are to be, or x.dropna()"
+        )
+    count = getattr(x, "null_count", None)
+    count = count() if callable(count) else count
+    if not count:
+        return None
+    return f"{what} has {count} nulls, and NumPy would make NaN of them: fill or drop them first"

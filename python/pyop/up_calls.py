@@ -45,6 +45,8 @@ FILLED_BY = {
 # By the module that the first call imports; after a colon the name there, where it is another.
 _BY_MODULE = {
     "compiling.disable": "result_into",
+    "containers": "lost_nulls",
+    "ops.on_device": "device_call",
     "graph.in_place": "value_in_place:in_place",
     "graph.known": "numbers_asked",
     "graph.operands": "is_written_as_operator",

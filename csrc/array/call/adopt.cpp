@@ -3,6 +3,7 @@
 
 #include "array/call/text.h"
 #include "array/contract/describe.h"
+#include "array/foreign/foreign.h"
 #include "array/memory/copied.h"
 #include "array/protocol/containers.h"
 #include "runtime/ensure_tuple.h"
@@ -93,7 +94,7 @@ PyArrayObject* convert(PyObject* value, PyArray_Descr* want) {
         Py_INCREF(want);
         return counted(as_array(PyArray_FromAny(value, want, 0, 0, 0, nullptr)));
     }
-    return to_array_new(value);
+    return as_array(foreign_array_new(value));
 }
 
 Ref as_native_array(PyObject* value, PyArray_Descr* want) {
@@ -142,7 +143,7 @@ PyArrayObject* adopt_tf(const Contract& c, Py_ssize_t k, PyObject* value, const 
 // pyop.op: any NumPy dtype passes as it is.
 PyArrayObject* adopt_numpy(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller) {
     PyArray_Descr* want = c ? (*c->outputs)[static_cast<size_t>(k)].descr() : nullptr;
-    Ref array = check_nothing_lost(value) < 0 ? Ref() : as_native_array(value, want);
+    Ref array = PyArray_Check(value) && check_nothing_lost(value) < 0 ? Ref() : as_native_array(value, want);
     if (!array) {
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
         Ref why = pending_text();

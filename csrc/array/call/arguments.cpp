@@ -1,17 +1,16 @@
-// array/call/arguments.cpp: what becomes an array on its way into a call (numbers, lists, DLPack, text), and what does
-// not.
+// array/call/arguments.cpp: what becomes an array on its way into a call (numbers, lists, text; foreign.h has the
+// rest), and what does not.
 #include "array/call/arguments.h"
 
 #include <memory>
 
 #include "array/call/checked_call.h"
+#include "array/call/remedy.h"
 #include "array/call/text.h"
 #include "array/contract/describe.h"
+#include "array/foreign/foreign.h"
 #include "array/memory/copied.h"
-#include "array/protocol/containers.h"
 #include "runtime/errors.h"
-#include "runtime/forced_exit.h"
-#include "runtime/lazy.h"
 
 namespace pyop {
 
@@ -78,20 +77,6 @@ namespace {
 
 bool is_object_array(PyObject* array) { return PyArray_DESCR(as_array(array))->type_num == NPY_OBJECT; }
 
-// NumPy looks for everything but this by itself.
-PyObject* from_dlpack_new(PyObject* value) {
-    static constinit Lazy function;
-    PyObject* from_dlpack = function.attribute("numpy", "from_dlpack");
-    if (!from_dlpack) return nullptr;
-    return survive([&] { return PyObject_CallOneArg(from_dlpack, value); });
-}
-
-bool offers_dlpack(PyObject* value) {
-    Ref method = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__dlpack__"));
-    if (!method) PyErr_Clear();
-    return static_cast<bool>(method);
-}
-
 // Sparse matrices, datetimes, ragged lists: an array of the objects themselves is not what was asked for.
 PYOP_COLD PyObject* made_objects(PyObject* value, PyArray_Descr* want) {
     const char* instead = nullptr;
@@ -112,20 +97,10 @@ PYOP_COLD PyObject* made_objects(PyObject* value, PyArray_Descr* want) {
 
 PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) {
     if (utf8 && is_text(value)) return as_object(utf8_array_new(value));
-    if (check_nothing_lost(value) < 0) return nullptr;
-    PyObject* array;
-    if (is_exact_array(value))
-        array = Py_NewRef(value);
-    else if (PyArray_Check(value))
-        array = PyArray_EnsureArray(Py_NewRef(value));
-    else
-        array = counted(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr));
-    if (array && !PyArray_Check(value) && is_object_array(array)) {
-        if (PyArray_NDIM(as_array(array)) == 0 && offers_dlpack(value)) Py_SETREF(array, from_dlpack_new(value));
-        if (array && want && want->type_num != NPY_OBJECT && !utf8 && is_object_array(array)) {
-            Py_DECREF(array);
-            return made_objects(value, want);
-        }
+    PyObject* array = foreign_array_new(value, true);
+    if (array && !PyArray_Check(value) && is_object_array(array) && want && want->type_num != NPY_OBJECT && !utf8) {
+        Py_DECREF(array);
+        return made_objects(value, want);
     }
     if (array && is_foreign(as_array(array))) {
         PyArray_Descr* native = PyArray_DescrNewByteorder(PyArray_DESCR(as_array(array)), NPY_NATIVE);
@@ -138,6 +113,7 @@ PyObject* convert_argument_new(PyObject* value, PyArray_Descr* want, bool utf8) 
 PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const Caller& caller) {
     const ArraySpec* spec = c && c->inputs_declared && k < c->n_in() ? &(*c->inputs)[static_cast<size_t>(k)] : nullptr;
     PyObject* array = convert_argument_new(value, spec ? spec->descr() : nullptr, c && c->text_as_utf8);
+    if (array && spec && c->casting != NPY_NO_CASTING) return cast_declared_steal(array, *c, *spec);
     if (array || !PyErr_ExceptionMatches(PyExc_Exception)) return array;
     Ref why = pending_text();
     Ref message =
@@ -145,6 +121,38 @@ PyObject* argument_new(const Contract* c, Py_ssize_t k, PyObject* value, const C
                                         caller.description().c_str(), type_name(value).c_str(), why.get()));
     raise_from_pending(errors.input, message.get());
     return nullptr;
+}
+
+namespace {
+
+// Why an argument of another dtype was not cast, and what to do.
+PYOP_COLD std::string cast_text(const Contract& c, const ArraySpec& spec, PyObject* given, PyArray_Descr* have) {
+    const std::string remedy = cast_remedy(given, have, spec.descr());
+    if (c.casting == NPY_NO_CASTING) {
+        const bool safe = is_cast(spec, have, NPY_SAFE_CASTING);
+        return "\n  nothing is cast silently: " + remedy + (safe ? ", or declare the op with cast=\"safe\"" : "");
+    }
+    return std::string("\n  cast=\"") + (c.casting == NPY_SAFE_CASTING ? "safe" : "same_kind") +
+           "\" does not allow this: " + remedy;
+}
+
+}  // namespace
+
+bool is_cast(const ArraySpec& spec, PyArray_Descr* have, NPY_CASTING casting) {
+    const auto is_number = [](PyArray_Descr* d) {
+        return PyTypeNum_ISNUMBER(d->type_num) || PyTypeNum_ISBOOL(d->type_num) || is_of_kind(d, TypeKind::Number);
+    };
+    PyArray_Descr* want = spec.descr();
+    return want && !dtype_fits(spec, have) && is_number(have) && is_number(want) &&
+           PyArray_CanCastTypeTo(have, want, casting);
+}
+
+PyObject* cast_declared_steal(PyObject* array, const Contract& c, const ArraySpec& spec) {
+    PyArray_Descr* want = spec.descr();
+    if (!is_cast(spec, PyArray_DESCR(as_array(array)), c.casting)) return array;
+    Py_INCREF(want);
+    Py_SETREF(array, counted(PyArray_CastToType(as_array(array), want, 0)));
+    return array;
 }
 
 int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const Caller& caller) {
@@ -159,7 +167,7 @@ int wrong_input(const Contract& c, Py_ssize_t k, PyObject* const* arrays, const 
                           ", but expects " + spec_text(c, spec) + bindings_text(c, *b);
     if (c.gufunc) message += " as its last dimensions, and leading ones that broadcast";
     if (spec.dtype && !dtype_fits(spec, PyArray_DESCR(a[k])))
-        message += "\n  nothing is cast silently: pass x.astype(" + dtype_text(spec.descr()) + ")";
+        message += cast_text(c, spec, static_cast<PyObject*>(caller.given(k)), PyArray_DESCR(a[k]));
     message += "\n  in " + caller.description();
     PyErr_SetString(errors.input, message.c_str());
     return -1;

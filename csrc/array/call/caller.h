@@ -12,6 +12,8 @@ class Caller {
     virtual std::string name() const = 0;              // "dot", unique in its graph
     virtual std::string description() const = 0;       // "op 'dot' (declared at f.py:3)"
     virtual std::string argument_name(int64_t) const { return {}; }
+    // Argument k as it was given, before it became an array: a PyObject*, borrowed, or null where that is not known.
+    virtual void* given(int64_t) const { return nullptr; }
 
   protected:
     ~Caller() = default;

@@ -348,7 +348,11 @@ int checked_call(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, Py
     const Contract& c = *callee.contract;
     bool all_arrays = true;
     for (Py_ssize_t k = 0; k < n; ++k) all_arrays &= is_exact_array(arrays[k]);
-    if (PYOP_UNLIKELY(!all_arrays || c.text_as_utf8)) {
+    if (PYOP_LIKELY(all_arrays) && c.plain && !callee.form && n <= kPlainArity) {
+        const int done = checked_call_plain(callee.fn, c, arrays, n, outs, caller);
+        if (done <= 0) return done;
+    }
+    if (PYOP_UNLIKELY(!all_arrays || c.text_as_utf8 || c.casting != NPY_NO_CASTING)) {
         // A node before this one returned some other object, or text may be among the arguments.
         std::vector<Ref> converted;
         std::vector<PyObject*> pointers;
@@ -358,10 +362,6 @@ int checked_call(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, Py
             pointers.push_back(converted.back().get());
         }
         return call_declared(callee, pointers.data(), n, outs, out, caller);
-    }
-    if (c.plain && !callee.form && n <= kPlainArity) {
-        const int done = checked_call_plain(callee.fn, c, arrays, n, outs, caller);
-        if (done <= 0) return done;
     }
     return call_declared(callee, arrays, n, outs, out, caller);
 }

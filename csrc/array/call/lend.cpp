@@ -9,7 +9,7 @@ namespace pyop {
 
 namespace {
 
-constexpr int kRanks = 5;   // views of higher rank are rare enough to be made anew
+constexpr int kRanks = kMostSpareRank + 1;  // views of higher rank are rare enough to be made anew
 constexpr int kDepth = 16;  // spare views per rank: as many arguments as nested calls usually hold
 
 struct Stack {
@@ -97,6 +97,26 @@ PyArrayObject* lend_view_new(PyArrayObject* a) {
     }
     v->flags = src->flags & ~kNotInherited;
     return view;
+}
+
+PyArrayObject* take_spare(int ndim) {
+    Stack* const stack = stack_of(ndim);
+    return stack && stack->size > 0 ? stack->items[--stack->size] : nullptr;
+}
+
+void fill_spare(PyArrayObject* spare, void* data, const npy_intp* dims, const npy_intp* strides, PyArray_Descr* descr,
+                PyObject* base) {
+    PyArrayObject_fields* v = fields(spare);
+    v->data = static_cast<char*>(data);
+    for (int d = 0; d < v->nd; ++d) {
+        v->dimensions[d] = dims[d];
+        v->strides[d] = strides[d];
+    }
+    v->base = base;
+    PyArray_Descr* old = std::exchange(v->descr, descr);
+    v->flags = 0;
+    PyArray_UpdateFlags(spare, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED);
+    Py_DECREF(old);
 }
 
 void lend_return_steal(PyArrayObject* view) {

@@ -19,6 +19,13 @@ PyArrayObject* lend_view_new(PyArrayObject* a);
 // Takes back a view from lend_view_new, stealing the reference.
 void lend_return_steal(PyArrayObject* view);
 
+// The same for memory that is no array's: a recycled object of this rank to be filled, or null if there is none.
+inline constexpr int kMostSpareRank = 4;
+PyArrayObject* take_spare(int ndim);
+// Makes it show read-only memory that `base` keeps. Steals `descr` and `base`.
+void fill_spare(PyArrayObject* spare, void* data, const npy_intp* dims, const npy_intp* strides, PyArray_Descr* descr,
+                PyObject* base);
+
 // Whether a lent view still shows what `a` is: the function may have assigned its shape or dtype.
 PYOP_INLINE bool lend_unchanged(PyArrayObject* view, PyArrayObject* a) {
     if (PyArray_BASE(view) != as_object(a) || PyArray_DATA(view) != PyArray_DATA(a) ||

@@ -1,7 +1,8 @@
 // array/contract/contract.cpp: the type Contract, and how the encoding that Signature gives is read into it.
 #include "array/contract/contract.h"
 
-#include <memory>  // std::unique_ptr
+#include <memory>   // std::unique_ptr
+#include <utility>  // std::pair
 
 #include "runtime/errors.h"
 
@@ -144,6 +145,29 @@ int parse_names(PyObject* tuple, int limit, const char* what, std::vector<std::s
     return 0;
 }
 
+TypeKind kind_named(const std::string& name) {
+    static constexpr std::pair<const char*, TypeKind> kinds[] = {
+        {"number", TypeKind::Number},
+        {"integer", TypeKind::Integer},
+        {"signedinteger", TypeKind::SignedInteger},
+        {"unsignedinteger", TypeKind::UnsignedInteger},
+        {"inexact", TypeKind::Inexact},
+        {"floating", TypeKind::Floating},
+        {"complexfloating", TypeKind::ComplexFloating},
+    };
+    for (const auto& [text, kind] : kinds)
+        if (name == text) return kind;
+    return TypeKind::Any;
+}
+
+// What else a declaration may say of its arguments.
+int read_taking(Contract& c, PyObject* encoded) {
+    PyObject *casting = PyDict_GetItemString(encoded, "casting"), *device = PyDict_GetItemString(encoded, "any_device");
+    if (casting && !PyArray_CastingConverter(casting, &c.casting)) return -1;
+    c.any_device = device && PyObject_IsTrue(device) == 1;
+    return 0;
+}
+
 int fill(Contract& c, PyObject* encoded, PyObject* mutates) {
     PyObject *inputs = PyDict_GetItemString(encoded, "inputs"), *outputs = PyDict_GetItemString(encoded, "outputs"),
              *names = PyDict_GetItemString(encoded, "names"), *typevars = PyDict_GetItemString(encoded, "typevars"),
@@ -152,8 +176,10 @@ int fill(Contract& c, PyObject* encoded, PyObject* mutates) {
     std::vector<std::string> typevar_names;
     if (parse_names(names, Contract::kMaxNames, "names of sizes", *c.names) < 0 ||
         parse_names(typevars, Contract::kMaxTypeVars, "type variables", typevar_names) < 0 ||
-        parse_names(variadics, Contract::kMaxVariadics, "variadic names", *c.variadics) < 0)
+        parse_names(variadics, Contract::kMaxVariadics, "variadic names", *c.variadics) < 0 ||
+        read_taking(c, encoded) < 0)
         return -1;
+    for (const std::string& name : typevar_names) c.typevars->push_back({name, kind_named(name)});
     c.n_names = static_cast<int32_t>(c.names->size());
     c.n_typevars = static_cast<int32_t>(typevar_names.size());
     c.n_variadics = static_cast<int32_t>(c.variadics->size());
@@ -171,7 +197,7 @@ int fill(Contract& c, PyObject* encoded, PyObject* mutates) {
     }
     for (const ArraySpec& spec : *c.outputs) plain = plain && spec.plain;
     c.plain = plain && c.form == ResultForm::Single && c.outputs->size() == 1 && c.out_mode == OutMode::None &&
-              !c.abstract && !c.text_as_utf8;
+              !c.abstract && !c.text_as_utf8 && !c.any_device;
     if (mutates != Py_None) {
         const unsigned long long mask = PyLong_AsUnsignedLongLong(mutates);
         if (PyErr_Occurred()) return -1;
@@ -203,6 +229,7 @@ PyObject* contract_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     c.outputs = new std::vector<ArraySpec>;
     c.names = new std::vector<std::string>;
     c.variadics = new std::vector<std::string>;
+    c.typevars = new std::vector<TypeVar>;
     c.form = static_cast<ResultForm>(form);
     c.out_mode = static_cast<OutMode>(out_mode);
     c.text_as_utf8 = text != 0;
@@ -242,6 +269,7 @@ void contract_dealloc(PyObject* self) {
     delete c.outputs;
     delete c.names;
     delete c.variadics;
+    delete c.typevars;
     Py_CLEAR(c.tree);
     Py_CLEAR(c.tree_paths);
     Py_CLEAR(c.abstract);

@@ -49,6 +49,26 @@ struct ArraySpec {
     int min_ndim() const { return static_cast<int>(dims.size()) - (variadic >= 0 ? 1 : 0); }
 };
 
+// What dtypes a type variable may be bound to: a kind of NumPy's ("floating[n]"), or any.
+enum class TypeKind : int8_t {
+    Any,
+    Number,
+    Integer,
+    SignedInteger,
+    UnsignedInteger,
+    Inexact,
+    Floating,
+    ComplexFloating,
+};
+
+struct TypeVar {
+    std::string name;  // "T", "floating"
+    TypeKind kind;
+};
+
+// Whether a dtype is of a kind. Those of ml_dtypes are what their names say.
+bool is_of_kind(PyArray_Descr* descr, TypeKind kind);
+
 // How the declared outputs come back from the function.
 enum class ResultForm : int8_t {
     Single,  // one value (a tuple of one is accepted)
@@ -79,6 +99,8 @@ struct Contract {
     bool text_as_utf8;  // py_func family: strings travel as UTF-8 bytes in object arrays
     bool plain;  // all specs plain, one result, nothing unusual: the fast path
     bool has_input_exprs;
+    bool any_device;  // arrays of other devices are handed to the function as they are
+    NPY_CASTING casting;  // how inputs may be cast to their declared dtypes; NPY_NO_CASTING: not at all
     ResultForm form;
     OutMode out_mode;
     int32_t n_names, n_typevars, n_variadics;
@@ -87,6 +109,7 @@ struct Contract {
     std::vector<ArraySpec>* outputs;
     std::vector<std::string>* names;
     std::vector<std::string>* variadics;
+    std::vector<TypeVar>* typevars;
     PyObject* tree;  // TreeDef of the outputs, for ResultForm::Tree
     PyObject* tree_paths;  // list of str: where each leaf stands, for error texts
     PyObject* abstract;  // callable(tuple of (dtype, shape)) -> Contract for the results, or null

@@ -100,7 +100,7 @@ std::string array_text(PyObject* o) {
 std::string spec_text(const Contract& c, const ArraySpec& spec) {
     if (spec.like >= 0) return "like argument " + std::to_string(spec.like);
     std::string text = spec.dtype          ? dtype_text(spec.descr())
-                       : spec.typevar >= 0 ? (spec.typevar == 0 ? std::string("T") : "T" + std::to_string(spec.typevar))
+                       : spec.typevar >= 0 ? (*c.typevars)[static_cast<size_t>(spec.typevar)].name
                                            : std::string("_");
     if (!spec.rank_known) return text;
     text += "[";
@@ -119,7 +119,7 @@ std::string bindings_text(const Contract& c, const Bindings& b) {
         if (b.variadics[i].ndim >= 0)
             add("*" + (*c.variadics)[static_cast<size_t>(i)], shape_text(b.variadics[i].ndim, b.variadics[i].dims));
     for (int i = 0; i < c.n_typevars; ++i)
-        if (b.types[i]) add(i == 0 ? "T" : "T" + std::to_string(i), dtype_text(b.type(i)));
+        if (b.types[i]) add((*c.typevars)[static_cast<size_t>(i)].name, dtype_text(b.type(i)));
     return text.empty() ? text : text + ")";
 }
 

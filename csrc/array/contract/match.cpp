@@ -2,6 +2,8 @@
 #include "array/contract/match.h"
 
 #include <algorithm>  // std::equal, std::copy_n
+#include <initializer_list>
+#include <string_view>
 
 namespace pyop {
 
@@ -9,6 +11,47 @@ bool dtype_fits(const ArraySpec& spec, PyArray_Descr* descr) {
     if (!spec.dtype) return true;
     if (spec.any_length) return descr->type_num == spec.descr()->type_num;
     return PyArray_EquivTypes(descr, spec.descr());
+}
+
+namespace {
+
+// "bfloat16" of ml_dtypes.bfloat16.
+bool is_named(PyArray_Descr* descr, std::initializer_list<std::string_view> beginnings) {
+    if (descr->type_num < NPY_USERDEF || !descr->typeobj) return false;
+    std::string_view name = descr->typeobj->tp_name;
+    if (const size_t dot = name.rfind('.'); dot != name.npos) name.remove_prefix(dot + 1);
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](std::string_view text) { return name.substr(0, text.size()) == text; });
+}
+
+}  // namespace
+
+bool is_of_kind(PyArray_Descr* descr, TypeKind kind) {
+    const int type = descr->type_num;
+    // NumPy's timedelta64 is a signed integer among its types, and no number to whoever declares one.
+    const bool is_signed = PyTypeNum_ISSIGNED(type) && PyTypeNum_ISINTEGER(type);
+    const bool is_unsigned = PyTypeNum_ISUNSIGNED(type);
+    const bool floating = PyTypeNum_ISFLOAT(type), complex = PyTypeNum_ISCOMPLEX(type);
+    switch (kind) {
+        case TypeKind::Any:
+            return true;
+        case TypeKind::SignedInteger:
+            return is_signed || is_named(descr, {"int"});
+        case TypeKind::UnsignedInteger:
+            return is_unsigned || is_named(descr, {"uint"});
+        case TypeKind::Integer:
+            return is_signed || is_unsigned || is_named(descr, {"int", "uint"});
+        case TypeKind::Floating:
+            return floating || is_named(descr, {"float", "bfloat"});
+        case TypeKind::ComplexFloating:
+            return complex || is_named(descr, {"complex", "bcomplex"});
+        case TypeKind::Inexact:
+            return floating || complex || is_named(descr, {"float", "bfloat", "complex", "bcomplex"});
+        case TypeKind::Number:
+            return is_signed || is_unsigned || floating || complex ||
+                   is_named(descr, {"int", "uint", "float", "bfloat", "complex", "bcomplex"});
+    }
+    return false;
 }
 
 npy_intp eval_expr(const std::vector<ExprStep>& program, const Bindings& b) {
@@ -100,7 +143,10 @@ bool match_variadic(const DimSpec& dim, int ndim, const npy_intp* dims, Bindings
 bool match_type(const ArraySpec& spec, PyArray_Descr* descr, Bindings& b) {
     if (spec.typevar < 0) return dtype_fits(spec, descr);
     Ref& bound = b.types[spec.typevar];
-    if (!bound) bound = Ref::borrow(reinterpret_cast<PyObject*>(descr));
+    if (!bound) {
+        if (!is_of_kind(descr, b.kinds[spec.typevar])) return false;
+        bound = Ref::borrow(reinterpret_cast<PyObject*>(descr));
+    }
     return b.type(spec.typevar) == descr || PyArray_EquivTypes(b.type(spec.typevar), descr);
 }
 

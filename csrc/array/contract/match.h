@@ -47,7 +47,11 @@ struct Bindings : SizeBindings {
     BoundVariadic variadics[Contract::kMaxVariadics];
     std::vector<BoundLike> likes;
 
-    explicit Bindings(const Contract& c) : SizeBindings(c) {}
+    TypeKind kinds[Contract::kMaxTypeVars] = {};  // what each type variable may be
+
+    explicit Bindings(const Contract& c) : SizeBindings(c) {
+        for (size_t k = 0; k < c.typevars->size(); ++k) kinds[k] = (*c.typevars)[k].kind;
+    }
     explicit Bindings(const SizeBindings& bound) : SizeBindings(bound) {}
 
     PyArray_Descr* type(int32_t k) const { return reinterpret_cast<PyArray_Descr*>(types[k].get()); }

@@ -194,7 +194,7 @@ bool CoreLoop::make_ready(PyObject* const* inputs, Ready& ready) const {
     return true;
 }
 
-int CoreLoop::run(PyObject* const* inputs, PyObject** results, Errors errors) const {
+int CoreLoop::run(PyObject* const* inputs, PyObject** results, Errors wanted) const {
     Shape s;
     if (!lay_out(inputs, s)) return 0;
     const int n_in = loop_.n_inputs(), n_out = loop_.n_outputs();
@@ -233,7 +233,7 @@ int CoreLoop::run(PyObject* const* inputs, PyObject** results, Errors errors) co
         status = repeat(s, data, product);
         if (const int raised = all_fp_errors()) {
             clear_all_fp_errors();
-            if ((errors == Errors::Invalid ? raised & FE_INVALID : raised) && !loop_.ignores_flags()) status = -1;
+            if ((wanted == Errors::Invalid ? raised & FE_INVALID : raised) && !loop_.ignores_flags()) status = -1;
         }
     }
     // Loops of the older kind return nothing: an error set is all that tells of their failure.

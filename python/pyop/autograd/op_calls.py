@@ -25,6 +25,8 @@ _classes_of_arrays: dict[str, FunctionClass] = {}
 
 def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of an op with Tensors, or examples under vmap, among its arguments."""
+    if op.spec.cast != "no":
+        args, kwargs = _cast(op, args, kwargs)
     gradient: Any = op.contract.gradient
     if gradient is not None and gradient.of_arrays and not kwargs:
         made = class_of_arrays(op.name)._call(op, args, gradient.rule)
@@ -57,6 +59,18 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found, structure = flatten(result)
     made = _recorded(op.name, rule, args, kwargs, leaves + flatten(list(kwargs.values()))[0], found)
     return made[0] if structure.is_leaf else structure.unflatten(made)
+
+
+def _cast(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, recorded ones cast as the op declares: their gradients are cast back."""
+    if kwargs:
+        args, kwargs = _by_position(op, args, kwargs)
+    leaves, tree = flatten(args)
+    for k, x in enumerate(leaves):
+        if type(x) is Tensor or type(x) in EXAMPLES:
+            to = op.spec.cast_to(k, x.dtype)
+            leaves[k] = x if to is None else x.astype(to)
+    return tree.unflatten(leaves), kwargs
 
 
 def class_of_arrays(name: str) -> FunctionClass:

@@ -14,7 +14,7 @@ from .._core import InputError, own_rules
 from .._tree import TreeDef, flatten
 from ..declare.parameters import OutMode, Parameters, check_name, default_name
 from ..declare.spec import Spec
-from ..graph.graph import Graph
+from ..graph.graph import Graph, check_input_spec
 from ..graph.symbolic_number import Number
 from .statics import static_key
 
@@ -72,6 +72,9 @@ class Arguments:
 
             texts = make_inputs(specs[0] if len(specs) == 1 and isinstance(specs[0], str) else list(specs))
             self.specs = [flatten(spec) for spec in texts]
+            for leaves, _ in self.specs:
+                for leaf in leaves:
+                    check_input_spec(leaf)
             self._check_specs()
 
     def _read_static(self, static: tuple[str | int, ...]) -> tuple[frozenset[str], frozenset[int]]:

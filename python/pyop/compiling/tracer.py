@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Plan, Tensor, Value, graph_being_built, has_own_rules
+from .._core import Plan, Tensor, Value, as_array, graph_being_built, has_own_rules
 from .._tree import contains, flatten, map_leaves
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
@@ -159,7 +159,7 @@ class Tracer:
                 )
             return self.fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
         converted = [
-            tree.unflatten([_as_array(p.value) if p.kind == b"?" else p.value for p in places])
+            tree.unflatten([as_array(p.value) if p.kind == b"?" else p.value for p in places])
             for tree, places in arguments
         ]
         keywords = dict(zip(names, converted[n:], strict=True))
@@ -493,7 +493,3 @@ def _identity(value: Any) -> int:
 
 def _has_numbers(tree: Any) -> bool:
     return any(map(is_number, flatten(tree)[0]))
-
-
-def _as_array(x: Any) -> np.ndarray[Any, Any]:
-    return np.from_dlpack(x) if hasattr(x, "__dlpack__") and not hasattr(x, "__array__") else np.asarray(x)

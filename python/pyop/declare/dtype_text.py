@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-__all__ = ["AnyDType", "as_dtype", "dtype_name", "dtype_named", "expected_dtype"]
+__all__ = ["KINDS", "AnyDType", "as_dtype", "dtype_name", "dtype_named", "expected_dtype", "is_of_kind"]
 
 AnyDType = np.dtype[np.generic]
 
@@ -16,6 +16,19 @@ AnyDType = np.dtype[np.generic]
 # StringDType goes by its full name.
 _TYPE_VARIABLE: Final = r"[ACEJKRTWXYZ]\d{0,6}"
 _CODE: Final = r"[<>=|]?([A-Za-z_][A-Za-z0-9_]{0,63}(\[\d*(generic|[A-Za-z]{1,2})\])?|\?)"
+# Kinds of dtypes in NumPy's words, each a type variable of that name that is bound to dtypes of the kind alone;
+# csrc/array/contract/match.cpp has the same.
+KINDS: Final[dict[str, str]] = {
+    "number": "iufc",
+    "integer": "iu",
+    "signedinteger": "i",
+    "unsignedinteger": "u",
+    "inexact": "fc",
+    "floating": "f",
+    "complexfloating": "c",
+}
+# Dtypes of the package ml_dtypes, which NumPy knows by these names once it is imported.
+_OF_ML_DTYPES: Final = r"bfloat16|float8_e[0-9a-z]+|float6_e[0-9a-z]+|float4_e[0-9a-z]+|u?int[124]"
 _STRING_DTYPE: Final = cast(AnyDType, np.dtypes.StringDType())
 _PYTHON_TYPES: Final = (bool, int, float, complex, str, bytes, object)
 
@@ -29,17 +42,49 @@ def dtype_named(text: str) -> AnyDType | str | None:
     >>> dtype_named("f8"), dtype_named("T"), dtype_named("float46")
     (dtype('float64'), 'T', None)
     """
-    if re.fullmatch(_TYPE_VARIABLE, text, re.ASCII):
+    if re.fullmatch(_TYPE_VARIABLE, text, re.ASCII) or text in KINDS:
         return text
     if text == "StringDType":
         return _STRING_DTYPE
     # NumPy reads "a" as bytes, but warns that it will not for long.
     if not re.fullmatch(_CODE, text, re.ASCII) or re.fullmatch(r"[<>=|]?a\d*", text):
         return None
+    if re.fullmatch(_OF_ML_DTYPES, text):
+        return _of_ml_dtypes(text)
     try:
         return _native(np.dtype(text))
     except Exception:  # NumPy has several ways of saying no: TypeError, ValueError, a warning made an error
         return None
+
+
+def _of_ml_dtypes(name: str) -> AnyDType | None:
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    found = getattr(ml_dtypes, name, None)
+    return None if found is None else np.dtype(found)
+
+
+def is_of_kind(dtype: AnyDType, kind: str) -> bool:
+    """Whether a dtype may be bound to a type variable of this name; those of ml_dtypes are what their names say.
+
+    >>> import numpy as np
+    >>> is_of_kind(np.dtype("float32"), "floating"), is_of_kind(np.dtype("int8"), "floating")
+    (True, False)
+    >>> is_of_kind(np.dtype("int8"), "T")
+    True
+    """
+    letters = KINDS.get(kind)
+    if letters is None:
+        return True
+    if dtype.num < 256:
+        return dtype.kind in letters
+    name = dtype.name.removeprefix("b")
+    return name.startswith(tuple(_BEGINNINGS[letter] for letter in letters))
+
+
+_BEGINNINGS: Final = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
 def dtype_name(dtype: AnyDType | str | None) -> str:
@@ -83,6 +128,8 @@ def as_dtype(obj: Any) -> AnyDType | str | None:
             raise ValueError(f"{obj[:80]!r} is not a dtype: {expected_dtype(obj)}")
         return found
     if isinstance(obj, type):
+        if obj.__name__ in KINDS and obj is getattr(np, obj.__name__):
+            return str(obj.__name__)
         if obj in _PYTHON_TYPES or issubclass(obj, np.generic):
             try:
                 return _native(np.dtype(obj))
@@ -105,7 +152,9 @@ def expected_dtype(text: str) -> str:
     from difflib import get_close_matches  # only on the way to an error
 
     known = {np.dtype(code).name for code in np.typecodes["All"]} | {"str", "bytes", "object", "void"}
-    close = get_close_matches(text[:64], known, n=1)
+    if re.fullmatch(_OF_ML_DTYPES, text):
+        return "it is a dtype of the package ml_dtypes, which is not installed or has no dtype of this name"
+    close = get_close_matches(text[:64], {*known, *KINDS}, n=1)
     hint = f", did you mean {close[0]!r}?" if close else ""
     return f"expected a NumPy dtype, a type variable such as T, or _ for any{hint}"
 

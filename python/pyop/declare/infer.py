@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from .dim import Dim, DimTooLarge
 from .dims import Extent, broadcast_shapes, floordiv, same, sub
-from .dtype_text import AnyDType
+from .dtype_text import AnyDType, is_of_kind
 from .marks import Broadcast, DimLike, Late, Optional, Variadic, is_open
 from .spec import Spec, dim_text
 
@@ -35,6 +35,8 @@ class _Scope:
         if declared is None or got is None:
             return
         if isinstance(declared, str):
+            if not is_of_kind(got, declared):
+                raise _Mismatch(f"the dtype is {got}, which is not {declared}")
             known = self.dtypes.setdefault(declared, got)
             if known != got and not _any_length(known, got):
                 raise _Mismatch(f"{declared} is {known} in an earlier argument")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from .._tree import TreeDef, flatten
 from .binding import Binding, DeclarationError, Encoded
+from .dtype_text import AnyDType
 from .infer import infer_outputs
 from .signature_text import Place, read_signature
 from .spec import Spec
@@ -16,7 +19,7 @@ from .spec_tree import core_text, dim_position, make_inputs, make_outputs, one_o
 __all__ = ["Signature"]
 
 
-_PARTS = ("inputs", "outputs", "gufunc", "like", "like_inputs")
+_PARTS = ("inputs", "outputs", "gufunc", "like", "like_inputs", "cast", "device")
 _TREES = ("_input_leaves", "_input_structure", "_output_leaves", "_output_structure")
 
 
@@ -37,6 +40,10 @@ class Signature:
         Output k has the dtype and shape of this argument.
     like_inputs : tuple of int
         The same as positions of input leaves.
+    cast : "no", "safe" or "same_kind"
+        How arguments may be cast to their declared dtypes, in the words of `numpy.can_cast`. Results never are.
+    device : "any" or None
+        With "any", arrays of other devices than the CPU are handed to the function as they are.
 
     Examples
     --------
@@ -54,6 +61,8 @@ class Signature:
     gufunc: bool
     like: tuple[str | int, ...] | None
     like_inputs: tuple[int, ...]
+    cast: str
+    device: str | None
     _binding: Binding
     _inferred: dict[tuple[Spec, ...], list[Spec]]
     _input_leaves: list[Spec] | None
@@ -68,9 +77,12 @@ class Signature:
         gufunc: bool = False,
         like: tuple[str | int, ...] | None = None,
         like_inputs: tuple[int, ...] = (),
+        cast: str = "no",
+        device: str | None = None,
     ) -> None:
         put = object.__setattr__
-        for name, value in zip(_PARTS, (inputs, outputs, gufunc, like, like_inputs), strict=True):
+        _check_taking(cast, device)
+        for name, value in zip(_PARTS, (inputs, outputs, gufunc, like, like_inputs, cast, device), strict=True):
             put(self, name, value)
         for side, tree in (("_input", inputs), ("_output", Spec() if outputs is None else outputs)):
             leaves, structure = (None, None) if tree is None else flatten(tree)
@@ -211,9 +223,31 @@ class Signature:
             message = f"{error.side}s{path}: {error}"
             raise point_at(str(spec), dim_position(spec, error.dim), message) from None
 
+    def taking(self, cast: str = "no", device: str | None = None) -> Signature:
+        """The same declaration, of arguments that may be cast or be on other devices.
+
+        Examples
+        --------
+        >>> Signature.parse("float64[n] -> float64[]").taking(cast="safe").cast
+        'safe'
+        """
+        if (cast, device) == (self.cast, self.device):
+            return self
+        return Signature(self.inputs, self.outputs, self.gufunc, self.like, self.like_inputs, cast, device)
+
     def encode(self) -> Encoded:
         """The form that the C++ ``Contract`` is built from; `pyop.declare.binding` documents it."""
-        return self._binding.encoded
+        taking = {} if self.cast == "no" else {"casting": self.cast}
+        return {**self._binding.encoded, **taking, **({"any_device": True} if self.device == "any" else {})}
+
+    def cast_to(self, leaf: int, dtype: AnyDType) -> AnyDType | None:
+        """The dtype to which an argument of this dtype is cast for input `leaf`; None if it stays as it is."""
+        if self._input_leaves is None or leaf >= len(self._input_leaves):
+            return None
+        declared = self._input_leaves[leaf].dtype
+        if not isinstance(declared, np.dtype) or declared == dtype or not {declared.kind, dtype.kind} <= _CASTABLE:
+            return None
+        return declared if np.can_cast(dtype, declared, casting=_casting(self.cast)) else None
 
     def infer(self, input_specs: Sequence[Spec]) -> list[Spec]:
         """Specs of the output leaves, for input leaves of which these specs are known.
@@ -268,6 +302,8 @@ class Signature:
             self._output_structure,
             self.gufunc,
             self.like_inputs,
+            self.cast,
+            self.device,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -302,6 +338,24 @@ class Signature:
 
     def __repr__(self) -> str:
         return f"Signature({str(self)!r})"
+
+
+_CASTABLE = frozenset("biufcV")  # V: the dtypes of ml_dtypes; of structures np.can_cast says no
+
+
+def _casting(cast: str) -> Any:
+    return cast
+
+
+def _check_taking(cast: Any, device: Any) -> None:
+    if cast not in ("no", "safe", "same_kind"):
+        hint = ": it would lose values in silence" if cast == "unsafe" else ""
+        raise ValueError(f'cast= is "no", "safe" or "same_kind", as numpy.can_cast has them, got {cast!r:.80}{hint}')
+    if device not in (None, "any"):
+        raise ValueError(
+            f'device= is "any", for a function that takes arrays of other devices as they are, or None; got '
+            f"{device!r:.80}"
+        )
 
 
 def _position(place: Place, dim: int | None) -> int:

@@ -11,11 +11,12 @@ import numpy as np
 from .. import _core
 from .._core import GraphBase, GraphError, Node, Plan, Value
 from .._tree import TreeDef, flatten
+from ..declare.dtype_text import KINDS
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..interrupts import entered_as_a_whole
 
-__all__ = ["Graph", "twinned"]
+__all__ = ["Graph", "check_input_spec", "twinned"]
 
 _SINGLE, _TUPLE, _LIST, _TREE = range(4)
 _REMEMBERED_PLANS = 128
@@ -442,12 +443,21 @@ def as_input_spec(spec: Any) -> Spec:
         return Spec()
     if isinstance(spec, str) and spec == "string":
         return Spec(np.dtype(object))
-    return Spec.of(spec) if isinstance(spec, np.ndarray | np.generic) else Spec.make(spec)
+    return check_input_spec(Spec.of(spec) if isinstance(spec, np.ndarray | np.generic) else Spec.make(spec))
+
+
+def check_input_spec(spec: Spec) -> Spec:
+    """The spec itself; a TypeError if its dtype is a kind, which inputs of graphs cannot be held to."""
+    if isinstance(spec.dtype, str) and spec.dtype in KINDS:
+        raise TypeError(
+            f"{spec}: an input of a graph has one dtype, and {spec.dtype!r} is a kind, for declarations of ops: "
+            "write a dtype, such as float64, or _ for any"
+        )
+    return spec
 
 
 def _constant_array(value: Any) -> np.ndarray[Any, Any]:
-    _core.check_nothing_lost(value)
-    array = np.asarray(value)
+    array = _core.as_array(value)
     if (
         array.dtype.kind == "O" and (rules := _core.own_rules(value)) is not None
     ):  # sparse: NumPy knows no numbers in it

@@ -31,6 +31,8 @@ class _Declaration(TypedDict, total=False):
     stateful: bool
     mutates: str | Iterable[str]
     grad: str | None
+    cast: str
+    device: str | None
 
 
 @overload
@@ -52,6 +54,8 @@ def op(
     stateful: bool = False,
     mutates: str | Iterable[str] = (),
     grad: str | None = None,
+    cast: str = "no",
+    device: str | None = None,
 ) -> Any:
     """Declare a Python function on arrays as an op.
 
@@ -84,6 +88,12 @@ def op(
     grad : "fd" or "cs", optional
         Where no rule is given with `Op.vjp`, `Op.jvp` or `Op.jac`: derivatives by central differences, or by the
         complex step (for an analytic function that computes with complex arrays).
+    cast : "no", "safe" or "same_kind"
+        Cast arguments to their declared dtypes where `numpy.can_cast` allows it; "no", the default, makes every other
+        dtype an error. Results are never cast.
+    device : "any", optional
+        Hand arrays of other devices (torch or JAX on a GPU) to the function as they are, checked by their ``shape`` and
+        ``dtype``. Without it they are an error.
 
     Returns
     -------
@@ -109,6 +119,9 @@ def op(
     ...     return np.dot(x, y)
     >>> dot(np.ones(3), np.arange(3.0))
     array(3.)
+    >>> half = pyop.op(lambda x: x / 2, "float64[n] -> float64[n]", name="half", cast="safe")
+    >>> half([1, 2]), half(np.arange(2))
+    (array([0.5, 1. ]), array([0. , 0.5]))
     >>> dot(np.ones(3), np.arange(4.0))
     Traceback (most recent call last):
         ...
@@ -117,17 +130,29 @@ def op(
     """
     specs = {"inputs": inputs, "outputs": outputs, "like": like, "dtype": dtype}
     if text is None and (isinstance(fn, str | Signature) or fn is None):
-        return lambda function: _declare(function, fn, specs, name, stateful, mutates, grad)
-    return _declare(fn, text, specs, name, stateful, mutates, grad)
+        return lambda function: _declare(function, fn, specs, name, stateful, mutates, grad, cast, device)
+    return _declare(fn, text, specs, name, stateful, mutates, grad, cast, device)
 
 
-def _declare(fn: Any, text: Any, specs: dict[str, Any], name: Any, stateful: Any, mutates: Any, grad: Any) -> Op:
+def _declare(
+    fn: Any,
+    text: Any,
+    specs: dict[str, Any],
+    name: Any,
+    stateful: Any,
+    mutates: Any,
+    grad: Any,
+    cast: Any,
+    device: Any,
+) -> Op:
     if isinstance(fn, Op):
         raise TypeError(f"{fn!r} is an op already; declare the function itself, {fn.__wrapped__!r}")
     if not callable(fn):
         raise TypeError(f"pyop.op takes a callable, got {type(fn).__name__} {fn!r:.80}")
     parameters = Parameters.of(fn)
     signature = Signature.make(text, **specs, parameters=parameters.arrays)
+    if (cast, device) != ("no", None):
+        signature = _taking(signature, cast, device, mutates)
     label = check_name(name) if name is not None else default_name(fn)
     _check_arity(signature, parameters, label)
     contract = make_contract(
@@ -140,6 +165,21 @@ def _declare(fn: Any, text: Any, specs: dict[str, Any], name: Any, stateful: Any
     if grad is not None:
         made._declare_fallback(grad)
     return made
+
+
+def _taking(signature: Signature, cast: Any, device: Any, mutates: Any) -> Signature:
+    signature = signature.taking(cast, device)
+    if cast != "no" and signature.inputs is None:
+        raise TypeError(
+            f"cast={cast!r} casts to the dtypes of declared inputs, and this declaration has none: give inputs="
+        )
+    if device is None:
+        return signature
+    several = signature.inputs is not None and not all(isinstance(part, Spec) for part in signature.inputs)
+    if signature.gufunc or several or mutates:
+        what = "a gufunc declaration" if signature.gufunc else "trees of arrays" if several else "mutates="
+        raise TypeError(f'device="any" hands arrays to the function as they are, and does not go with {what}')
+    return signature
 
 
 def make_op(

@@ -178,6 +178,12 @@ def contract_of_parts(
     )
 
 
+def _signature_parts(x: Signature) -> list[Any]:
+    """The parts; files of before cast= and device= have only the first five, and so have those that need no more."""
+    parts = [x.inputs, x.outputs, x.gufunc, x.like, x.like_inputs]
+    return parts if (x.cast, x.device) == ("no", None) else [*parts, x.cast, x.device]
+
+
 def _is_saving(x: Contract) -> bool:
     """Whether a contract is that of an op's function with its residuals."""
     return bool(x.gradient is not None and x.gradient.saving and x is x.gradient.saving[1])
@@ -260,7 +266,7 @@ FORMS = (
     Several("spec_of", Spec, lambda x: [x.dtype, x.shape], Spec),
     Several("mark", Mark, lambda x: [type(x).__name__, x.name], _mark, subclasses=True),
     Form("dim", Dim, str, _dim),
-    Several("signature", Signature, lambda x: [x.inputs, x.outputs, x.gufunc, x.like, x.like_inputs], Signature),
+    Several("signature", Signature, _signature_parts, Signature),
     Form(
         "tree",
         TreeDef,

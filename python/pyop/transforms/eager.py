@@ -132,7 +132,7 @@ def vjp_of_op(op: Op, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], An
     """As `pyop.vjp` of an op at arrays, with a record only where somebody asks for more than one gradient of it; None
     where it has to be recorded from the start, and nothing has been called."""
     gradient: Any = op.contract.gradient
-    if gradient is None or not gradient.of_arrays or _core.graph_being_built() is not None:
+    if gradient is None or not gradient.of_arrays or _core.graph_being_built() is not None or op.spec.cast != "no":
         return None
     made = _core.plain_vjp(op, primals, gradient.backward_for_all(len(primals)))
     if made is None:

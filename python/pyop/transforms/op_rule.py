@@ -47,6 +47,7 @@ class OpGradient:
         self.out_tree: TreeDef | None = None if outputs is None or isinstance(outputs, Spec) else flatten(outputs)[1]
         self.out_specs: list[Any] | None = None if outputs is None else flatten(outputs)[0]
         self.in_specs: list[Any] | None = None if inputs is None else flatten(inputs)[0]
+        self.cast: str = op.spec.cast
         self.abstract: AbstractRule | None = vars(op).get("_abstract_rule")
         self.gufunc = bool(getattr(op.spec, "gufunc", False))
         self.vjp: Op | None = None
@@ -74,7 +75,7 @@ class OpGradient:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.abstract = None  # states of before an abstract rule was kept
+        self.abstract, self.cast = None, "no"  # states of before these were kept
         self.calls = {}
         vars(self).update(state)
         self.rule = OpRule(self)
@@ -88,7 +89,7 @@ class OpGradient:
             inputs=None if self.in_specs is None else list(self.in_specs),
             outputs=None if self.out_specs is None else (*self.out_specs, _CONTEXT),
             parameters=(),
-        )
+        ).taking(self.cast)
         abstract = None if self.abstract is None else AndContext(self.abstract, _CONTEXT)
         self.saving = (self.with_context, new_contract(declared, abstract, gradient=self), _CONTEXT)
 

@@ -1,0 +1,93 @@
+"""Calls of ops that are declared with device="any": arrays of other devices go through as they are.
+
+They are checked by what they say of themselves, ``shape`` and ``dtype``; everything else is as in any other call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import InputError, Op, OutputError, as_array, is_on_device
+from ..declare.dtype_text import AnyDType, dtype_named
+from ..declare.spec import Spec
+
+__all__ = ["device_call"]
+
+
+def device_call(op: Op, arrays: tuple[Any, ...], statics: dict[str, Any]) -> Any:
+    """A call of an op with device="any", arguments by position and static ones by name."""
+    if op.contract._parts[4] is not None:
+        raise TypeError(f'op {op.name!r} has an abstract rule, and device="any" needs outputs that are declared')
+    given = [x if is_on_device(x) else _core.op_argument(op, k, x) for k, x in enumerate(arrays)]
+    specs = [_spec_of(x, f"argument {k} of op {op.name!r}", InputError) for k, x in enumerate(given)]
+    try:
+        promised = op.spec.infer(specs)
+    except ValueError as error:
+        raise InputError(f"{error}\n  in op {op.name!r} (declared at {op.origin})") from None
+    try:
+        result = op.__wrapped__(*map(_lent, given), **statics)
+    except Exception as error:
+        error.add_note(f"in op {op.name!r} (declared at {op.origin}), called with {', '.join(map(str, specs))}")
+        raise
+    structure = op.spec._output_structure
+    try:
+        leaves = structure.flatten_up_to(result)
+    except (TypeError, ValueError) as error:
+        raise OutputError(f"{error}\n  in the value returned by op {op.name!r} (declared at {op.origin})") from None
+    made = [_checked(op, k, x, spec) for k, (x, spec) in enumerate(zip(leaves, promised, strict=True))]
+    return structure.unflatten(made)
+
+
+def _lent(x: Any) -> Any:
+    """Read-only, as ops have their arguments."""
+    if type(x) is not np.ndarray:
+        return x
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def _checked(op: Op, k: int, x: Any, promised: Spec) -> Any:
+    what = f"{k}-th value returned by op {op.name!r}"
+    if not is_on_device(x):
+        try:
+            x = as_array(x)
+        except Exception as error:
+            raise OutputError(f"the {what}, a {type(x).__name__}, cannot become an array: {error}") from error
+    found = _spec_of(x, f"the {what}", OutputError)
+    if promised.dtype is not None and found.dtype != promised.dtype:
+        fits = False
+    elif promised.shape is None or found.shape is None:
+        fits = True
+    else:
+        fits = len(found.shape) == len(promised.shape) and all(
+            not isinstance(want, int) or want == have for want, have in zip(promised.shape, found.shape, strict=True)
+        )
+    if not fits:
+        raise OutputError(
+            f"the {what} is {found}, but expects {promised}\n  in op {op.name!r} (declared at {op.origin})"
+        )
+    return x
+
+
+def _spec_of(x: Any, what: str, error: type[Exception]) -> Spec:
+    dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", None)
+    try:
+        return Spec(_dtype_of(dtype), tuple(map(int, shape)))  # type: ignore[arg-type]
+    except (TypeError, ValueError) as reason:
+        raise error(
+            f"{what} is a {type(x).__name__} on another device, which says nothing that can be checked: its shape is "
+            f"{shape!r:.40}, its dtype {dtype!r:.40}"
+        ) from reason
+
+
+def _dtype_of(dtype: Any) -> AnyDType:
+    if isinstance(dtype, np.dtype):
+        return dtype
+    found = dtype_named(str(dtype).rpartition(".")[2])
+    if not isinstance(found, np.dtype):
+        raise TypeError(f"{dtype!r} is no dtype of NumPy")
+    return found
