@@ -32,6 +32,7 @@ SUITES = {
     "numpy_programs": "P1: eleven programs as people write them, compiled, against NumPy",
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
     "arrays": "B17: arrays of torch, JAX, Arrow and others as arguments of an op, over an ndarray",
+    "native": "B15: an op of compiled code on 8 doubles against np.add, ctypes, cffi and numba",
     "entry": "B31: SciPy's quad through a plan's C entry; a call of a native plan by C, from 8 threads",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }

@@ -8,6 +8,10 @@ set(PYOP_COLD_PLACES
     array/contract/describe.cpp
     array/foreign/arrow.cpp
     array/foreign/device.cpp
+    array/native/native_code.cpp
+    array/native/native_kernel.cpp
+    array/native/native_ufunc.cpp
+    array/native/python_code.cpp
     autograd/function_class.cpp
     entry/entry.cpp
     entry/entry_type.cpp
@@ -24,6 +28,7 @@ set(PYOP_COLD_PLACES
     plan/group/fuse.cpp
     plan/group/ir_builder.cpp
     plan/lower.cpp
+    plan/native_call.cpp
     plan/node_facts.cpp
     plan/passes/
     plan/plan_type.cpp

@@ -8,6 +8,8 @@
 #include "array/contract/contract.h"
 #include "array/foreign/managed.h"
 #include "array/memory/pool.h"
+#include "array/native/native_kernel.h"
+#include "array/native/python_code.h"
 #include "array/numpy.h"
 #include "autograd/autograd.h"
 #include "entry/entry.h"
@@ -79,6 +81,9 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::numpy_init());
     require(pyop::pool_init());
     require(pyop::foreign_init(module));
+    require(pyop::native_code_init(module));
+    require(pyop::native_kernel_init(module));
+    require(pyop::python_code_init(module));
     require(pyop::contract_init(module));
     require(pyop::tree_call_init(module));
     require(pyop::graph_init(module));

@@ -1,7 +1,6 @@
 """build_config, get_include and the command line around them."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,24 +23,16 @@ def test_build_config_names_what_pyop_was_built_with():
     assert Path(run["extension"]).is_file()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_get_include_holds_headers_that_a_c_compiler_accepts(tmp_path):
-    headers = sorted(Path(pyop.get_include(), "pyop").glob("*.h"))
-    assert headers
-    source = tmp_path / "use.c"
-    includes = "".join(f"#include <pyop/{header.name}>\n" for header in headers)
-    source.write_text(includes + "int main(void) { return 0; }\n")
-    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-pedantic-errors", "-Werror", "-fsyntax-only"]
-    done = subprocess.run(
-        [*command, "-I", pyop.get_include(), str(source)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def test_get_include_holds_the_headers():
+    """tests/out_of_tree compiles them."""
+    assert sorted(path.name for path in Path(pyop.get_include(), "pyop").glob("*.h"))
 
 
 def test_info_prints_the_same_as_build_config(capsys):
     assert main(["info", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == {**pyop.build_config(), "paths": {"include": pyop.get_include()}}
+    paths = {"include": pyop.get_include(), "cmake": pyop.get_cmake_dir()}
+    assert printed == {**pyop.build_config(), "paths": paths}
     assert main(["info"]) == 0
     text = capsys.readouterr().out
     assert text.startswith(f"pyop {pyop.__version__}\n")

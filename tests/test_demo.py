@@ -11,6 +11,7 @@ pytest.importorskip("sklearn", reason="the demo extra is not installed")
 pytest.importorskip("rich", reason="the demo extra is not installed")
 
 from pyop.demo import OPS, PLAIN, load, recognise
+from pyop.demo.pipeline import components, with_kernels
 from pyop.demo.run import compiled, same_bits
 from pyop.demo.timing import record
 
@@ -26,6 +27,27 @@ def test_plan_eager_and_plain_agree_bit_for_bit(digits):
         plain = recognise(image, digits.examples, PLAIN)
         assert same_bits(plain, recognise(image, digits.examples, OPS))
         assert same_bits(plain, plan(image))
+
+
+def test_the_stage_in_cython_agrees_bit_for_bit(digits):
+    plan = compiled(digits, with_kernels())
+    for image in digits.images:
+        assert same_bits(recognise(image, digits.examples, PLAIN), plan(image))
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_components_in_cython(diagonal):
+    """Any mask, at any strides, into any memory: the same numbers in the same order."""
+    rng = np.random.default_rng(2)
+    stage = with_kernels().components
+    for shape in [(0, 0), (0, 3), (4, 0), (1, 1), (1, 9), (9, 1), (2, 2), (7, 5), (16, 16), (23, 31)]:
+        for share in (0.3, 0.5, 0.6, 0.8, 1.0):
+            mask = rng.random((2 * shape[0], 3 * shape[1])) < share
+            for view in (mask[: shape[0], : shape[1]], mask[::-2, ::3], mask[::2, ::-3], mask.T[::3, ::2]):
+                want = components(view, diagonal=diagonal).reshape(view.shape)
+                got = stage(view, diagonal=diagonal)
+                assert got.dtype == np.int64
+                assert got.tobytes() == want.tobytes()
 
 
 def test_same_bits_notices_a_difference():
@@ -57,7 +79,15 @@ def test_command_line_shows_the_comparison():
     command = [sys.executable, "-W", "error", "-m", "pyop", "demo", "--records", "20", "--rounds", "3"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    for text in ("UCI Machine Learning Repository", "CC BY 4.0", "compiled plan", "merged", "folded", "pruned"):
+    for text in (
+        "UCI Machine Learning Repository",
+        "CC BY 4.0",
+        "compiled plan",
+        "a stage in Cython",
+        "merged",
+        "folded",
+        "pruned",
+    ):
         assert text in done.stdout
     assert "All 20 results are equal bit for bit." in done.stdout
 

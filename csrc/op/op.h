@@ -1,6 +1,7 @@
 // op/op.h: Op, a declared Python function. Calling it dispatches:
 //
 //     op(arrays)             the checked call, now                     op_call.cpp
+//                            of compiled code: its loop, at once       op_native.cpp
 //     op(…, Value, …)        a node of that Value's graph              op_symbolic.cpp
 //     op(…) inside `with g:` a node of g                               op_symbolic.cpp
 //
@@ -38,6 +39,7 @@ struct OpObject {
     bool any_static;          // the function takes **kwargs
     bool is_method;           // declared in a class body: the first argument is self
     bool fast;                // checked_call_plain serves it
+    bool any_alike;           // compiled code, declared to take arrays of any one shape
     SourceId profile_id;
 
     const Contract& declared() const { return *reinterpret_cast<const Contract*>(contract); }
@@ -49,6 +51,10 @@ int op_init(PyObject* module);
 PYOP_INLINE OpObject* as_op(PyObject* o) { return reinterpret_cast<OpObject*>(o); }
 
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+// Of an op that is compiled code.
+PyObject* native_op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+// Whether a declaration says of arrays of one shape no more than their dtypes.
+bool takes_any_alike(const Contract& c);
 
 // The op of a bound method: same declaration, `instance` as self.
 PyObject* op_bind_instance_new(OpObject* op, PyObject* instance);

@@ -1,4 +1,5 @@
 // op/op_symbolic.cpp: a call with Values among its arguments adds a node and returns its outputs.
+#include "array/native/native_kernel.h"
 #include "graph/build.h"
 #include "graph/storage.h"
 #include "op/op.h"
@@ -64,6 +65,8 @@ PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments&
         if (spec_from_python(PyTuple_GET_ITEM(saving.get(), 2), context) < 0) return nullptr;
         specs.push_back(graph_of(graph).specs().intern(std::move(context)));
     }
+    const bool native = !saving && is_native_kernel(op.call_fn);  // it writes to no argument, nor returns one
+    call.lends = !native;
     call.fn = SharedRef::borrow(saving ? PyTuple_GET_ITEM(saving.get(), 0) : op.call_fn);
     call.contract = SharedRef::borrow(saving ? PyTuple_GET_ITEM(saving.get(), 1) : declared.get());
     if (!call.fn || !call.contract) return nullptr;
@@ -74,14 +77,14 @@ PyObject* call_symbolically(OpObject& op, PyObject* graph, const BoundArguments&
     const Contract& form = *reinterpret_cast<const Contract*>(promised.get());
     if (n_out == 1 && form.form == ResultForm::Single) {
         PyObject* value = value_new(graph, {node, 0});
-        if (value) may_show_memory_of(as_value(value), bound.arrays, Owner::Opaque);
+        if (value && !native) may_show_memory_of(as_value(value), bound.arrays, Owner::Opaque);
         return value;
     }
     std::vector<PyObject*> values;
     for (uint32_t k = 0; k < n_out; ++k) {
         values.push_back(value_new(graph, {node, k}));
         if (values.back()) {
-            may_show_memory_of(as_value(values.back()), bound.arrays, Owner::Opaque);
+            if (!native) may_show_memory_of(as_value(values.back()), bound.arrays, Owner::Opaque);
             continue;
         }
         for (PyObject* value : values) Py_XDECREF(value);

@@ -1,5 +1,6 @@
 // op/op_type.cpp: the heap type pyop.Op.
 #include "array/call/checked_call.h"
+#include "array/native/native_kernel.h"
 #include "op/op.h"
 #include "runtime/errors.h"
 #include "runtime/up_calls.h"
@@ -17,8 +18,12 @@ std::string text_of(PyObject* str) {
 }
 
 void set_fast(OpObject& op) {
-    op.fast = op.declared().plain && !op.arg_trees && !op.is_method && op.n_in >= 0 && op.n_in <= kPlainArity &&
-              (!op.declared().inputs_declared || op.n_in == op.declared().n_in()) && PyTuple_GET_SIZE(op.required) == 0;
+    const bool native = is_native_kernel(op.call_fn);
+    op.vectorcall = native ? native_op_vectorcall : op_vectorcall;
+    op.any_alike = native && takes_any_alike(op.declared());
+    op.fast = !native && op.declared().plain && !op.arg_trees && !op.is_method && op.n_in >= 0 &&
+              op.n_in <= kPlainArity && (!op.declared().inputs_declared || op.n_in == op.declared().n_in()) &&
+              PyTuple_GET_SIZE(op.required) == 0;
 }
 
 PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -40,7 +45,6 @@ PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     PyObject* self = type->tp_alloc(type, 0);
     if (!self) return nullptr;
     OpObject& op = *as_op(self);
-    op.vectorcall = op_vectorcall;
     op.fn = Py_NewRef(fn);
     op.call_fn = Py_NewRef(call_fn == Py_None ? fn : call_fn);
     op.contract = Py_NewRef(contract);
@@ -72,6 +76,7 @@ int op_clear(PyObject* self) {
     // A call in flight holds what it uses only through the op, but then the op is reachable and not cleared.
     OpObject& op = *as_op(self);
     op.fast = false;
+    op.vectorcall = op_vectorcall;
     Py_CLEAR(op.dict);
     Py_SETREF(op.fn, Py_NewRef(Py_None));
     Py_SETREF(op.call_fn, Py_NewRef(Py_None));
@@ -177,7 +182,6 @@ PyObject* op_bind_instance_new(OpObject* op, PyObject* instance) {
     PyObject* self = op_type->tp_alloc(op_type, 0);
     if (!self) return nullptr;
     OpObject& bound = *as_op(self);
-    bound.vectorcall = op_vectorcall;
     bound.fn = PyMethod_New(op->fn, instance);
     bound.call_fn = op->call_fn == op->fn ? Py_XNewRef(bound.fn)
                                           : PyObject_CallMethodOneArg(op->call_fn, up_attributes.bind, instance);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "array/native/native_kernel.h"
 #include "plan/group/ir_builder.h"
 #include "plan/group/loop_group.h"
 #include "plan/passes/casts.h"
@@ -158,14 +159,14 @@ class Lowering {
         Edge base;
         if (std::unique_ptr<NativeStep> chain = chains_.make(r_, i, base)) return emit_step(i, base, std::move(chain));
         const PyNode& node = r_.g.node_as<PyNode>(i);
-        Instruction ins{
-            {node.callee(), node.contract(), node.form(), node.n_outputs(), node.lends()},
-            i,
-            static_cast<uint32_t>(p_.operands.size()),
-            static_cast<uint32_t>(node.inputs().size()),
-            static_cast<uint32_t>(p_.results.size()),
-            node.contract() && node.contract()->plain && !node.form() && node.inputs().size() <= kPlainArity,
-            node.contract() && node.contract()->mutates != 0};
+        Instruction ins{{node.callee(), node.contract(), node.form(), node.n_outputs(), node.lends()},
+                        i,
+                        static_cast<uint32_t>(p_.operands.size()),
+                        static_cast<uint32_t>(node.inputs().size()),
+                        static_cast<uint32_t>(p_.results.size()),
+                        node.contract() && node.contract()->plain && !node.form() &&
+                            node.inputs().size() <= kPlainArity && !is_native_kernel(node.fn()),
+                        node.contract() && node.contract()->mutates != 0};
         ins.in_place = ins.mutates;
         uint32_t position = 0;
         for (const Edge e : node.inputs()) {

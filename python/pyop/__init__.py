@@ -27,6 +27,7 @@ from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, V
 from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
 from .declare.dims import Dim
 from .declare.spec import Spec
+from .deferred import methods_of
 from .graph.graph import Graph
 from .graph.value_methods import install as install_value
 from .saving import load
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .autograd import Function, Tensor, enable_grad, no_grad
     from .checking import check
     from .compiling.disable import disable
-    from .config import build_config, get_include
+    from .config import build_config, get_cmake_dir, get_include
     from .declare.signature import Signature
     from .gradients.rule import defjvp, defvjp
     from .gradients.saved import saved
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from .loops.counting import fori_loop
     from .loops.scanning import scan
     from .loops.until import while_loop
+    from .native.native_op import native_op
     from .ops.op import Op, op
     from .ops.py_func import numpy_function, py_func
     from .profiling import Profile, profile
@@ -57,26 +59,28 @@ if TYPE_CHECKING:
 __all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "GraphError", "InputError", "NoRule"]
 __all__ += ["Node", "Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec"]
 __all__ += ["Tensor", "Value", "__version__", "autograd", "build_config", "check", "compile", "cond", "contrib"]
-__all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "from_dlpack", "get_include", "grad"]
-__all__ += ["hessian", "hvp", "jacobian", "jvp", "load", "no_grad", "numpy_function", "op", "profile", "py_func"]
-__all__ += ["saved", "scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap", "while_loop"]
+__all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "from_dlpack", "get_cmake_dir"]
+__all__ += ["get_include", "grad", "hessian", "hvp", "jacobian", "jvp", "load", "native_op", "no_grad", "numpy_function"]
+__all__ += ["op", "profile", "py_func", "saved", "scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap"]
+__all__ += ["while_loop"]
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,
 _BY_MODULE = {
-    "interop.dlpack": "from_dlpack",
     "autograd": "Function Tensor enable_grad no_grad",
     "checking": "check",
     "compiling.disable": "disable",
-    "config": "build_config get_include",
+    "config": "build_config get_cmake_dir get_include",
     "declare.signature": "Signature",
     "gradients.rule": "defjvp defvjp",
     "gradients.saved": "saved",
     "gradients.table": "NoRule",
     "graph.explain": "Explanation",
+    "interop.dlpack": "from_dlpack",
     "loops.branching": "cond",
     "loops.counting": "fori_loop",
     "loops.scanning": "scan",
     "loops.until": "while_loop",
+    "native.native_op": "native_op",
     "ops.op": "Op op",
     "ops.py_func": "numpy_function py_func",
     "profiling": "Profile profile",
@@ -110,6 +114,7 @@ def __dir__() -> list[str]:
 up_calls.install()
 install_value()
 saving.install()
+methods_of(_core.Op, "pyop.native.as_ufunc", "ufunc")
 for _stand_in in (Value, _core.Tensor):
     _core.match_as_array(_stand_in)
 del _stand_in

@@ -1,4 +1,4 @@
-"""The command line: ``python -m pyop {info, show, demo, check}``."""
+"""The command line: ``python -m pyop {info, config, show, demo, check}``, and ``pyop-config``."""
 
 from __future__ import annotations
 
@@ -6,28 +6,84 @@ import argparse
 import importlib
 import json
 import os
+import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+import sysconfig
+from collections.abc import Callable, Sequence
 
 from ._core import __version__
 
 
 def info(args: argparse.Namespace) -> int:
     """Print how pyop was built and what it runs on."""
-    from .config import build_config, get_include
+    from .config import build_config, get_cmake_dir, get_include
 
-    config = build_config()
+    config = build_config() | {"paths": {"include": get_include(), "cmake": get_cmake_dir()}}
     if args.json:
-        json.dump(config | {"paths": {"include": get_include()}}, sys.stdout, indent=2)
+        json.dump(config, sys.stdout, indent=2)
         print()
         return 0
     print(f"pyop {__version__}")
-    for title, entries in (*config.items(), ("paths", {"include": get_include()})):
+    for title, entries in config.items():
         print(f"\n{title}")
         for key, value in entries.items():
             print(f"  {key:<12} {value or '-'}")
     return 0
+
+
+def config(args: argparse.Namespace) -> int:
+    """Print what a compiler, Cython or CMake asks for, one answer a line."""
+    if not args.wanted:
+        print(f"{args.prog}: say what to print: {', '.join(_CONFIG)}", file=sys.stderr)
+        return 2
+    for option in args.wanted:
+        print(_CONFIG[option][1]())
+    return 0
+
+
+def _include_flags(*folders: str) -> str:
+    return " ".join(f"-I{shlex.quote(folder)}" for folder in dict.fromkeys(folders))
+
+
+def _cflags() -> str:
+    from .config import get_include
+
+    return _include_flags(get_include(), sysconfig.get_path("include"), sysconfig.get_path("platinclude"))
+
+
+def _includes() -> str:
+    from .config import get_include
+
+    return _include_flags(get_include())
+
+
+def _cmake_dir() -> str:
+    from .config import get_cmake_dir
+
+    return get_cmake_dir()
+
+
+_CONFIG: dict[str, tuple[str, Callable[[], str]]] = {
+    "--includes": ("the flag of a C compiler, or of Cython, that finds pyop's headers and declarations", _includes),
+    "--cflags": ("the same, with Python's headers: for extension modules", _cflags),
+    "--cmakedir": ("the folder for CMake's pyop_DIR", _cmake_dir),
+    "--version": ("the version of pyop", lambda: __version__),
+}
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """What to print."""
+    for option, (text, _) in _CONFIG.items():
+        parser.add_argument(option, dest="wanted", action="append_const", const=option, help=text)
+    parser.set_defaults(run=config, prog=parser.prog)
+
+
+def config_main(argv: Sequence[str] | None = None) -> int:
+    """``pyop-config``."""
+    parser = argparse.ArgumentParser(prog="pyop-config", description="What it takes to compile against pyop.")
+    add_config(parser)
+    return run(parser, argv)
 
 
 def demo(args: argparse.Namespace) -> int:
@@ -131,6 +187,9 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=info)
 
+    command = commands.add_parser("config", help="flags and folders for compilers, Cython and CMake: pyop-config")
+    add_config(command)
+
     command = commands.add_parser("show", help="an ONNX model, or a saved graph, as a table or a drawing")
     command.add_argument("model", help="the file")
     command.add_argument("--html", metavar="FILE", help="write an HTML page with a drawing")
@@ -158,7 +217,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    parser = build_parser()
+    return run(build_parser(), argv)
+
+
+def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
+    """Do what the arguments say."""
     args = parser.parse_args(argv)
     try:
         if args.run is None:

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, TypeVar, final, type_check_only
 
+import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
@@ -133,8 +134,49 @@ class Op:
     def jac(
         self, rule: _F | None = None, *, of: Any = 0, wrt: int | str = 0, structure: Any = "dense"
     ) -> _F | Callable[[_F], _F]: ...
+    def ufunc(self, dtype: Any = None) -> np.ufunc: ...
     def _declare(self, contract: Contract, signature: Signature, /) -> None: ...
     def _declare_fallback(self, grad: str) -> None: ...
+
+@final
+class NativeCode:
+    def __new__(
+        cls,
+        function: int,
+        kind: int,
+        types: tuple[Any, ...],
+        n_in: int,
+        cores: str,
+        name: str,
+        owner: Any,
+        gil: bool,
+        raises: bool,
+        data: int = 0,
+        message: int = 0,
+    ) -> Self: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def gil(self) -> bool: ...
+    @property
+    def owner(self) -> Any: ...
+
+@final
+class NativeKernel:
+    def __new__(cls, code: NativeCode, source: Any, parameters: tuple[str, ...]) -> Self: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def code(self) -> NativeCode: ...
+    @property
+    def parameters(self) -> tuple[str, ...]: ...
+    @property
+    def ufunc(self) -> np.ufunc: ...
+
+def python_code(
+    function: Any, types: tuple[int, ...], cores: tuple[tuple[int, ...], ...], n_in: int, whole: bool, /
+) -> tuple[int, int, Any]: ...
 
 # --- graphs
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["build_config", "get_include"]
+__all__ = ["build_config", "get_cmake_dir", "get_include"]
 
 
 def build_config() -> dict[str, dict[str, str]]:
@@ -49,12 +49,16 @@ def build_config() -> dict[str, dict[str, str]]:
 
 
 def get_include() -> str:
-    """The folder to give a C compiler as ``-I`` for ``#include <pyop/…>``.
+    """The folder to give a C compiler, or Cython, as ``-I``: for ``#include <pyop/…>`` and ``cimport pyop``.
 
     Returns
     -------
     str
         An absolute path, in an editable install too.
+
+    See Also
+    --------
+    get_cmake_dir
 
     Examples
     --------
@@ -62,10 +66,35 @@ def get_include() -> str:
     >>> os.path.isdir(os.path.join(pyop.get_include(), "pyop"))
     True
     """
+    return _installed("include")
+
+
+def get_cmake_dir() -> str:
+    """The folder to give CMake as ``pyop_DIR``, for ``find_package(pyop CONFIG)`` and its target ``pyop::headers``.
+
+    Returns
+    -------
+    str
+        An absolute path, in an editable install too. ``pyop-config --cmakedir`` prints it.
+
+    See Also
+    --------
+    get_include
+
+    Examples
+    --------
+    >>> import os, pyop
+    >>> os.path.isfile(os.path.join(pyop.get_cmake_dir(), "pyopConfig.cmake"))
+    True
+    """
+    return _installed("cmake")
+
+
+def _installed(folder: str) -> str:
     # Not Path(__file__).parent: an editable install keeps the Python files and the installed headers apart.
     import importlib.resources  # on first use: it brings zipfile, tempfile and more
 
-    return str(importlib.resources.files(__package__).joinpath("include"))
+    return str(importlib.resources.files(__package__).joinpath(folder))
 
 
 _WHERE = "pyop runs on CPython 3.11 or newer on Linux with glibc"

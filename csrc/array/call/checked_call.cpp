@@ -6,9 +6,11 @@
 #include "array/call/adopt.h"
 #include "array/call/arguments.h"
 #include "array/call/gufunc_call.h"
+#include "array/call/native_call.h"
 #include "array/call/plain_call.h"
 #include "array/contract/describe.h"
 #include "array/memory/copied.h"
+#include "array/native/native_kernel.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -305,6 +307,7 @@ int call_declared(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, P
     if (check_likes(c, n, caller) < 0 || check_inputs(c, arrays, n, *bindings, *loop, caller) < 0) return -1;
     auto* const* inputs = reinterpret_cast<PyArrayObject* const*>(arrays);
     bind_likes(c, inputs, *bindings);
+    if (is_native_kernel(callee.fn)) return native_call(callee, arrays, n, *bindings, *loop, outs, out, caller);
     if (c.gufunc && loop->ndim > 0) return gufunc_call(callee, arrays, n, *bindings, *loop, outs, out, caller);
 
     const Contract* results = &c;
@@ -348,7 +351,7 @@ int checked_call(const Callee& callee, PyObject* const* arrays, Py_ssize_t n, Py
     const Contract& c = *callee.contract;
     bool all_arrays = true;
     for (Py_ssize_t k = 0; k < n; ++k) all_arrays &= is_exact_array(arrays[k]);
-    if (PYOP_LIKELY(all_arrays) && c.plain && !callee.form && n <= kPlainArity) {
+    if (PYOP_LIKELY(all_arrays) && c.plain && !callee.form && n <= kPlainArity && !is_native_kernel(callee.fn)) {
         const int done = checked_call_plain(callee.fn, c, arrays, n, outs, caller);
         if (done <= 0) return done;
     }

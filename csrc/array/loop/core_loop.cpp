@@ -7,6 +7,7 @@
 #include "array/loop/fp_flags.h"
 #include "array/memory/pool.h"
 #include "runtime/attach.h"
+#include "runtime/release_gil.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
@@ -39,14 +40,25 @@ struct CoreLoop::Shape {
 };
 
 int CoreLoop::resolve(PyObject* ufunc, PyObject* const* dtypes, int n) {
-    if (!is_ufunc(ufunc)) return 0;
-    auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
-    if (!u->core_enabled || u->core_num_dim_ix > kMaxSizes || u->nout < 1 || u->nout > kMaxResults || chooses_sizes(u))
-        return 0;
+    if (!is_ufunc(ufunc) || !read_cores(ufunc)) return 0;
     const int status = loop_.resolve_any(ufunc, dtypes, n);
     if (status <= 0) return status;
     for (int i = 0; i < n; ++i)
         if (reinterpret_cast<PyObject*>(loop_.dtype(i)) != dtypes[i]) return 0;  // NumPy casts on the way
+    return 1;
+}
+
+bool CoreLoop::assign(PyObject* ufunc, const StridedLoop& loop) {
+    loop_ = loop;
+    return read_cores(ufunc);
+}
+
+// The core dimensions of the operands; false if they are more than can be laid out here.
+bool CoreLoop::read_cores(PyObject* ufunc) {
+    auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
+    if (!u->core_enabled || u->core_num_dim_ix > kMaxSizes || u->nargs > StridedLoop::kMaxOperands || u->nout < 1 ||
+        u->nout > kMaxResults || chooses_sizes(u))
+        return false;
     n_sizes_ = u->core_num_dim_ix;
     for (int k = 0; k < n_sizes_; ++k) {
         const npy_uint32 flags = u->core_dim_flags ? u->core_dim_flags[k] : UFUNC_CORE_DIM_SIZE_INFERRED;
@@ -56,9 +68,9 @@ int CoreLoop::resolve(PyObject* ufunc, PyObject* const* dtypes, int n) {
     for (int i = 0; i < u->nargs; ++i) {
         core_[i].assign(u->core_dim_ixs + u->core_offsets[i],
                         u->core_dim_ixs + u->core_offsets[i] + u->core_num_dims[i]);
-        if (core_[i].size() > 3) return 0;
+        if (core_[i].size() > 3) return false;
     }
-    return 1;
+    return true;
 }
 
 bool CoreLoop::lay_out(PyObject* const* inputs, Shape& s) const {
@@ -228,7 +240,7 @@ int CoreLoop::run(PyObject* const* inputs, PyObject** results, Errors wanted) co
     const ProductKernel product = in_stacks ? find_small_product(loop_, s.sizes + 1, s.core_strides) : nullptr;
     int status;
     {
-        const DetachScope detached(s.work >= kReleaseWork);
+        const DetachScope detached(s.work >= (loop_.is_foreign() ? kReleaseForeign : kReleaseWork));
         if (all_fp_errors()) clear_all_fp_errors();
         status = repeat(s, data, product);
         if (const int raised = all_fp_errors()) {

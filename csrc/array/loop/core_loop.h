@@ -23,6 +23,9 @@ class CoreLoop {
     // 1, 0 if not available for inputs of these dtypes as they are, -1 with an error set. Attached threads.
     int resolve(PyObject* ufunc, PyObject* const* dtypes, int n);
 
+    // As resolve(), for a ufunc whose loop is `loop`, not one of NumPy's. False if not available.
+    bool assign(PyObject* ufunc, const StridedLoop& loop);
+
     // It is NumPy's matmul, which has kernels for small matrices.
     void set_matmul() { is_matmul_ = true; }
     int n_inputs() const { return loop_.n_inputs(); }
@@ -47,6 +50,7 @@ class CoreLoop {
     static constexpr int kMaxSizes = 6;   // distinct core dimensions
     static constexpr int kMaxResults = 4;
     struct Shape;
+    bool read_cores(PyObject* ufunc);
     bool lay_out(PyObject* const* inputs, Shape& shape) const;
     int repeat(const Shape& shape, char* const* data, ProductKernel product) const;
     int call(char* const* data, const npy_intp* sizes, const npy_intp* strides, ProductKernel product) const;

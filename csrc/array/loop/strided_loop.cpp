@@ -77,4 +77,15 @@ int StridedLoop::resolve_any(PyObject* ufunc, PyObject* const* kinds, int n) {
     return 1;
 }
 
+void StridedLoop::assign(Function* loop, void* context, PyObject* const* dtypes, int n_inputs, int n_operands,
+                         bool may_raise) {
+    loop_ = loop;
+    context_ = context;
+    n_inputs_ = n_inputs;
+    n_operands_ = n_operands;
+    is_foreign_ = true;
+    may_raise_ = may_raise;
+    for (int i = 0; i < n_operands; ++i) dtypes_[static_cast<size_t>(i)] = Ref::borrow(dtypes[i]);
+}
+
 }  // namespace pyop

@@ -28,6 +28,14 @@ class StridedLoop {
     // As resolve(), also for a ufunc with core dimensions; see core_loop.h for how that is called.
     int resolve_any(PyObject* ufunc, PyObject* const* kinds, int n);
 
+    // A loop that is not NumPy's, but is called as NumPy's are; with these dtypes, NumPy's own. `context` is given to
+    // it. It reports failures by its status, and where it `may_raise` by a Python error, on threads that Python knows.
+    void assign(int (*loop)(void*, char* const*, const npy_intp*, const npy_intp*, void*), void* context,
+                PyObject* const* dtypes, int n_inputs, int n_operands, bool may_raise);
+    // Whether it is such a one: nothing is known of how long it takes.
+    bool is_foreign() const { return is_foreign_; }
+    bool may_raise() const { return may_raise_; }
+
     int n_inputs() const { return n_inputs_; }
     int n_outputs() const { return n_operands_ - n_inputs_; }
     // The dtype the loop wants of operand i (inputs first); borrowed.
@@ -57,7 +65,7 @@ class StridedLoop {
     void* context_ = nullptr;
     void* auxdata_ = nullptr;
     int n_inputs_ = 0, n_operands_ = 0;
-    bool ignores_flags_ = false;
+    bool ignores_flags_ = false, is_foreign_ = false, may_raise_ = false;
     std::array<Ref, kMaxOperands> dtypes_;
     Ref capsule_;  // owns context and auxdata
 };

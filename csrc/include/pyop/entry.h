@@ -1,8 +1,8 @@
 /* pyop/entry.h: plans of pyop, called from C, C++, Cython, Fortran or whatever calls C. Plain C99, no Python needed.
 
    A pyop_plan comes from Python, as `plan.address` (an integer: the pyop_plan*), which is good as long as the plan
-   lives, or as `plan.capsule` (a PyCapsule named PYOP_PLAN_CAPSULE), which keeps the plan alive. All there is to call
-   is in the table that it points to, so nothing need be imported or linked:
+   lives, or as `plan.capsule` (a PyCapsule named PYOP_PLAN_CAPSULE, whose context is the plan), which keeps the plan
+   alive. All there is to call is in the table that it points to, so nothing need be imported or linked:
 
        const double x = 0.5;
        double y;

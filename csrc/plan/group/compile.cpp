@@ -104,10 +104,14 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
     for (const GroupIr::Operation& op : plain.operations) {
         names_[op.member] = op.name;
         if (!op.kernel) loops_.push_back(op.loop);
+        if (!op.kernel && op.loop->is_foreign()) release_at_ = kReleaseForeign;
         may_fail_ |= !op.kernel && !op.safe;
     }
     for (const GroupIr::Operation& op : combined.operations)
-        texts_[op.member] = (op.kernel ? "kernel " : "NumPy's loop ") + op.text;
+        texts_[op.member] = (op.kernel               ? "kernel "
+                             : op.loop->is_foreign() ? "native code "
+                                                     : "NumPy's loop ") +
+                            op.text;
 
     // What each result depends on, through the operations in order.
     std::vector<uint64_t> depends(plain.values.size());

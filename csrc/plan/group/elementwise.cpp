@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "array/native/native_kernel.h"
 #include "array/protocol/scalar_operator.h"
+#include "plan/native_call.h"
 #include "plan/steps/call_arguments.h"
 #include "runtime/lazy.h"
 #include "runtime/memo.h"
@@ -171,6 +173,10 @@ class Look {
         : r_(r), i_(i), node_(r.g.node_as<PyNode>(i)), call_(std::make_shared<ElementwiseCall>()) {}
 
     int run(std::shared_ptr<const ElementwiseCall>& call) {
+        if (is_native_kernel(node_.fn())) {
+            if (look_at_native() == 1) call = std::move(call_);
+            return 0;
+        }
         if (node_.contract() || node_.lends() || r_.g.spec({i_, 0}).ndim < 0) return 0;
         int found;
         if (node_.fn() == numpy_where())
@@ -191,6 +197,26 @@ class Look {
     PyArray_Descr* dtype_of(Argument a) const {
         PyArray_Descr* d = r_.g.spec(node_.inputs()[static_cast<size_t>(a.input)]).descr();
         return d && is_builtin_dtype(d) ? d : nullptr;
+    }
+
+    // The call of an op that is compiled code, where nothing is left of its declaration to be checked.
+    int look_at_native() {
+        if (node_.stateful() || node_.form() || r_.g.spec({i_, 0}).ndim < 0) return 0;
+        const NativeCode& code = *as_native_kernel(node_.fn()).code;
+        call_->n_inputs = node_.inputs().size();
+        if (!node_.contract() || static_cast<int>(call_->n_inputs) != code.n_in ||
+            static_cast<int>(node_.n_outputs()) != code.n_operands - code.n_in || !is_kept(r_.g, node_))
+            return 0;
+        call_->loop = native_loop_of(node_.fn());
+        if (!call_->loop) return 0;
+        for (int k = 0; k < code.n_operands; ++k) call_->dtypes.push_back(call_->loop->dtype(k));
+        for (size_t k = 0; k < call_->n_inputs; ++k) {
+            call_->arguments.push_back({static_cast<int32_t>(k), nullptr});
+            if (dtype_of(call_->arguments[k]) != call_->dtypes[k]) return 0;
+        }
+        call_->name = *code.name;
+        call_->safe = !code.may_fail();
+        return 1;
     }
 
     // The call of a ufunc with its arguments in order.
@@ -417,8 +443,8 @@ Element element_of(PyArray_Descr* d) {
 }
 
 bool may_be_elementwise(PyObject* fn) {
-    return is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype() || is_in_place(fn) ||
-           elementwise_functions().has(fn);
+    return is_native_kernel(fn) || is_elementwise_ufunc(fn) || fn == numpy_where() || fn == ndarray_astype() ||
+           is_in_place(fn) || elementwise_functions().has(fn);
 }
 
 int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const ElementwiseCall>& call) {

@@ -53,9 +53,9 @@ class GroupRun : private GroupState {
         in_blocks = layout.by_lines || !parts_.empty();
         set_block();
         bool enough_memory;
-        if (layout.size >= kReleaseElements) interrupts_.begin();
+        if (layout.size >= group.release_at_) interrupts_.begin();
         {
-            const DetachScope detached(layout.size >= kReleaseElements);
+            const DetachScope detached(layout.size >= group.release_at_);
             enough_memory = run_all();
         }
         if (PYOP_UNLIKELY(interrupts_.raised())) {

@@ -26,6 +26,7 @@
 #include "array/memory/recycle.h"
 #include "plan/group/group_ir.h"
 #include "plan/native_step.h"
+#include "runtime/release_gil.h"
 
 namespace pyop {
 
@@ -96,6 +97,7 @@ class LoopGroup final : public NativeStep {
     uint64_t strict_ = 0;  // externals that NumPy's loops read
     uint64_t cast_ = 0;  // those they read beside another operand, brought to another dtype
     uint64_t copied_ = 0;  // those that are brought to another dtype, as astype does
+    npy_intp release_at_ = kReleaseElements;  // elements from which on it does without the GIL
     bool may_fail_ = false;  // some loop may set a Python error
     bool may_decline_ = false;  // when it has begun: results must not lie where it reads
     npy_intp block_ = 0;  // elements

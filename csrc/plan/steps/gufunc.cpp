@@ -1,9 +1,11 @@
 // plan/steps/gufunc.cpp: ufuncs with core dimensions, and the functions of linalg that wrap one, as native steps.
 #include <cfenv>
 
+#include "array/contract/match.h"
 #include "array/loop/core_loop.h"
 #include "array/loop/fp_flags.h"
 #include "array/loop/small_product.h"
+#include "array/native/native_kernel.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
 #include "plan/tape/tape_builder.h"
@@ -74,6 +76,7 @@ class GufuncStep final : public NativeStep {
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         PyObject* arguments[StridedLoop::kMaxOperands];
+        if (native && !fit(inputs)) return 0;
         for (int i = 0; i < loop.n_inputs(); ++i) {
             arguments[i] = inputs[places[static_cast<size_t>(i)]];
             if (least_ndim && (!is_exact_array(arguments[i]) || PyArray_NDIM(as_array(arguments[i])) < least_ndim))
@@ -103,6 +106,7 @@ class GufuncStep final : public NativeStep {
             given[i] = arguments[i].get();
             call.places.push_back(TapeBuilder::place_of(x));
         }
+        if (native && (loop.loop().may_raise() || !fit(given))) return false;
         const bool vector = has_vector && PyArray_NDIM(as_array(given[n_in - 1])) == 1;
         const CoreLoop& used = vector ? vector_loop : loop;
         CoreLoop::Ready ready;
@@ -127,6 +131,18 @@ class GufuncStep final : public NativeStep {
     }
     std::string describe(size_t) const override { return text; }
 
+    // Whether the inputs are what an op declares whose code this is. Of its results that is so then too.
+    bool fit(PyObject* const* inputs) const {
+        const Contract& c = *declared;
+        if (c.gufunc) return true;  // the layout is all there is to it
+        Bindings b(c);
+        for (size_t k = 0; k < c.inputs->size(); ++k)
+            if (!is_exact_array(inputs[k]) || !match((*c.inputs)[k], as_array(inputs[k]), b)) return false;
+        return true;
+    }
+
+    const Contract* declared = nullptr;  // the node's
+    bool native = false;                 // the node's op is compiled code
     CoreLoop loop, vector_loop;
     bool has_vector = false, adds_flags = false;
     int least_ndim = 0;
@@ -144,8 +160,30 @@ Ref inner_ufunc(const char* name) {
 
 }  // namespace
 
+namespace {
+
+// An op that is compiled code with core dimensions.
+int make_native(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
+    const PyNode& node = r.g.node_as<PyNode>(i);
+    const NativeKernel& kernel = as_native_kernel(node.fn());
+    if (!kernel.ready->has_core_loop || node.stateful() || node.form() || !node.contract() ||
+        !node.contract()->inputs_declared || static_cast<int>(node.inputs().size()) != kernel.code->n_in)
+        return 0;
+    auto made = std::make_unique<GufuncStep>(Fallback::of_node(r.g, i));
+    made->native = true;
+    made->declared = node.contract();
+    made->loop.assign(kernel.ufunc, kernel.ready->loop);
+    for (size_t k = 0; k < made->places.size(); ++k) made->places[k] = k;
+    made->text = "native code " + *kernel.code->name;
+    step = std::move(made);
+    return 0;
+}
+
+}  // namespace
+
 int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
+    if (is_native_kernel(node.fn())) return make_native(r, i, step);
     if (!is_plain_call(node)) return 0;
     auto made = std::make_unique<GufuncStep>(Fallback::of_node(r.g, i));
     const bool direct = is_ufunc(node.fn()) && reinterpret_cast<PyUFuncObject*>(node.fn())->core_enabled;

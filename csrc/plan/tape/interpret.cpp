@@ -208,7 +208,7 @@ bool call_loop(const TapeCall& call, TapeCell* cells) {
     if (call.loop->ignores_flags()) clear_all_fp_errors();
     if (PYOP_UNLIKELY(before != 0)) std::feraiseexcept(before);
     if (status == 0 && !(call.may_fail && PyErr_Occurred())) return true;
-    PyErr_Clear();
+    if (call.may_fail) PyErr_Clear();  // else there may be no GIL
     return false;
 }
 

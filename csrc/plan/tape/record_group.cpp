@@ -73,10 +73,11 @@ bool LoopGroup::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* re
             tape.cast(operands[1], operands[0]))
             continue;
         if (op.loop && op.n_operands == 3 && divide_integers(tape, names_[op.member], operands)) continue;
+        if (op.loop && op.loop->may_raise()) return false;  // a tape may run where there is no thread state
         TapeCall call;
         call.kernel = op.kernel;
         call.loop = op.loop;
-        call.may_fail = may_fail_;
+        call.may_fail = may_fail_ && !(op.loop && op.loop->is_foreign());
         for (size_t k = 0; k < op.n_operands; ++k) {
             call.cells.push_back(operands[k].cell);
             // To NumPy a number does not move.

@@ -21,7 +21,7 @@ bool call_loop(const TapeCall& call, TapeCell* r, TapeJournal&) {
     if (call.loop->ignores_flags()) clear_all_fp_errors();
     if (PYOP_UNLIKELY(before != 0)) std::feraiseexcept(before);
     if (PYOP_LIKELY(status == 0 && !(call.may_fail && PyErr_Occurred()))) return true;
-    PyErr_Clear();
+    if (call.may_fail) PyErr_Clear();
     return false;
 }
 
@@ -120,10 +120,11 @@ bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeVa
         strides.push_back(stride);
     }
     for (const Operation& op : code_.operations) {
+        if (op.loop && op.loop->may_raise()) return false;
         TapeCall call;
         call.kernel = op.kernel;
         call.loop = op.loop;
-        call.may_fail = may_fail_;
+        call.may_fail = may_fail_ && !(op.loop && op.loop->is_foreign());
         call.n = layout.size;
         call.block = call_loop;
         for (size_t k = 0; k < op.n_operands; ++k) {

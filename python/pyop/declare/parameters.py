@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core import NativeKernel
+
 __all__ = ["OutMode", "Parameters", "check_by_name", "check_name", "default_name"]
 
 
@@ -42,6 +44,9 @@ class Parameters(NamedTuple):
         """The parameters of `fn`; of a builtin that does not tell, any number of arrays and any keyword."""
         if type(fn) is FunctionType and not fn.__dict__:  # no signature of another function's, or of its own
             return cls._of_function(fn)
+        if isinstance(fn, NativeKernel):
+            names = fn.parameters
+            return cls(names, len(names), variadic=False, any_static=False, out_mode=OutMode.OPTIONAL)
         try:
             signature = inspect.signature(fn)
         except (ValueError, TypeError):

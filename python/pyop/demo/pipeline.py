@@ -8,6 +8,7 @@ functions on arrays. `OPS` holds the same stages declared as ops, so that `recog
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,6 +94,15 @@ SPECS = {
 }
 PLAIN = Stages(otsu, components, shear, to_unit_length)
 OPS = Stages(**{name: pyop.op(SPECS[name])(function) for name, function in PLAIN._asdict().items()})
+
+
+@cache
+def with_kernels() -> Stages:
+    """The ops, the slowest of them as compiled code: `src/_demo_kernels.pyx`."""
+    from ._kernels import components, components_diagonal
+
+    sides, corners = pyop.native_op(components), pyop.native_op(components_diagonal)
+    return OPS._replace(components=lambda mask, *, diagonal=False: (corners if diagonal else sides)(mask))
 
 
 class Moments(NamedTuple):

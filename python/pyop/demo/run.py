@@ -1,4 +1,4 @@
-"""Run the pipeline three ways, compare the results bit by bit, and print what each way costs."""
+"""Run the pipeline four ways, compare the results bit by bit, and print what each way costs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.table import Table
 import pyop
 
 from .data import SOURCE, Digits, load
-from .pipeline import OPS, PLAIN, Array, recognise
+from .pipeline import OPS, PLAIN, Array, Stages, recognise, with_kernels
 from .timing import interleaved, overhead
 
 Result = dict[str, Any]
@@ -49,9 +49,9 @@ def same_bits(one: Result, other: Result) -> bool:
     )
 
 
-def compiled(digits: Digits) -> pyop.Plan:
+def compiled(digits: Digits, stages: Stages = OPS) -> pyop.Plan:
     """The pipeline as a plan for one image; the examples become constants of the graph."""
-    return pyop.trace(lambda image: recognise(image, digits.examples, OPS), "float64[8, 8]").compile()
+    return pyop.trace(lambda image: recognise(image, digits.examples, stages), "float64[8, 8]").compile()
 
 
 def numbers(title: str, *columns: str) -> Table:
@@ -92,6 +92,7 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
         "plain Python": lambda image: recognise(image, digits.examples, PLAIN),
         "eager ops, checked": lambda image: recognise(image, digits.examples, OPS),
         "compiled plan, checked": plan,
+        "plan, a stage in Cython": compiled(digits, with_kernels()),
     }
     console.print(f"{SOURCE}.", highlight=False)
     console.print(
@@ -100,7 +101,7 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
 
     equal = dict.fromkeys(ways, True)
     plain: list[Result] = []
-    for image in slow(digits.images, len(digits.images), "reading every image three ways", console):
+    for image in slow(digits.images, len(digits.images), "reading every image four ways", console):
         reference, *others = (way(image) for way in ways.values())
         plain.append(reference)
         for name, other in zip(list(ways)[1:], others, strict=True):
@@ -122,11 +123,11 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
 
     table = numbers("What it costs", "way", "same bits", "µs a record", "of plain", "call overhead")
     base = samples["plain Python"]
-    for name, per_call in zip(ways, (cost.bare, cost.eager, cost.plan), strict=True):
+    for name, per_call in zip(ways, (cost.bare, cost.eager, cost.plan, None), strict=True):
         ratio = statistics.median(a / b for a, b in zip(samples[name], base, strict=True))
         bits = "-" if name == "plain Python" else "yes" if equal[name] else "NO"
         each = statistics.median(samples[name]) / len(batch) / 1000
-        table.add_row(name, bits, f"{each:.0f}", f"{ratio:.2f}×", f"{per_call:.0f} ns")
+        table.add_row(name, bits, f"{each:.0f}", f"{ratio:.2f}×", "-" if per_call is None else f"{per_call:.0f} ns")
     console.print(table)
     console.print(
         f"Call overhead: a stage is called whose body only returns a stored result;\n"

@@ -1,0 +1,11 @@
+// array/native/python_code.h: a Python function as the code of a ufunc.
+#pragma once
+
+#include "runtime/python.h"
+
+namespace pyop {
+
+// Adds python_code() to the module.
+int python_code_init(PyObject* module);
+
+}  // namespace pyop
