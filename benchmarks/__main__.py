@@ -33,7 +33,7 @@ SUITES = {
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
     "arrays": "B17: arrays of torch, JAX, Arrow and others as arguments of an op, over an ndarray",
     "native": "B15: an op of compiled code on 8 doubles against np.add, ctypes, cffi and numba",
-    "entry": "B31: SciPy's quad through a plan's C entry; a call of a native plan by C, from 8 threads",
+    "entry": "B16, B31: SciPy's quad through a plan's C entry; a plan called from 8 threads of C, and in each way",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 

@@ -1,10 +1,9 @@
 // entry/call.cpp: one call from C.
 #include <cstring>
 
-#include "array/loop/fp_flags.h"
+#include "entry/blas_calls.h"
 #include "entry/entry.h"
 #include "entry/failure.h"
-#include "plan/tape/bound_array.h"
 #include "profile/scope.h"
 #include "runtime/attach.h"
 #include "runtime/errors.h"
@@ -16,8 +15,6 @@ namespace pyop {
 namespace {
 
 const Entry& entry_in(const pyop_plan* plan) { return *reinterpret_cast<const Entry*>(plan); }
-
-// --- with Python
 
 PyObject* array_new(const EntryArray& a) {
     Py_INCREF(a.dtype);
@@ -62,64 +59,6 @@ PYOP_COLD int call_with_python(const Entry& e, const void* const* in, void* cons
     return failed_with_error(before);
 }
 
-// --- without
-
-// What np.errstate has for a thread that never was in Python is NumPy's default: an underflow is nothing.
-PYOP_COLD bool ignored(int flags) {
-    if (!attached() && !PyGILState_GetThisThreadState()) return (flags & ~FE_UNDERFLOW) == 0;
-    const AttachScope scope;
-    return scope && errstate_ignores(flags);
-}
-
-// One number, without a call.
-PYOP_INLINE void copy_number(void* to, const void* from, size_t size) {
-    if (PYOP_LIKELY(size == 8))
-        std::memcpy(to, from, 8);
-    else
-        std::memcpy(to, from, size);
-}
-
-// 1: done; 0: not this way, nothing is written.
-int run_native(const Entry& e, const void* const* in, void* const* out) {
-    const Tape& tape = e.tape;
-    StackArray<TapeCell, 256> memory(tape.cells.size() + 1);
-    TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
-    std::memcpy(cells, tape.cells.data(), tape.cells.size() * sizeof(TapeCell));
-    for (size_t k = 0; k < e.given.size(); ++k) {
-        const EntryArray& a = e.inputs[k];
-        TapeCell* cell = cells + e.given[k].cell;
-        if (a.told.ndim == 0) {
-            copy_number(cell, in[k], a.told.itemsize);
-            continue;
-        }
-        // A tape that reads elements never writes them.
-        cell++->data = const_cast<char*>(static_cast<const char*>(in[k]));
-        int64_t stride = static_cast<int64_t>(a.told.bytes);
-        for (const int64_t size : a.shape) {
-            cell++->I64 = size;
-            if (size) stride /= size;
-            cell++->I64 = stride;
-        }
-    }
-    const auto flags_up = [&] { return tape.calls_loops ? all_fp_errors() : fp_errors(); };
-    if (PYOP_UNLIKELY(flags_up() != 0)) clear_all_fp_errors();
-    TapeJournal journal;
-    unsigned until_look = kUntilLook;
-    const TapeEnd end = interpret(tape.code.data(), cells, journal, until_look);
-    if (PYOP_UNLIKELY(end == TapeEnd::Failed)) return -1;
-    if (PYOP_UNLIKELY(end == TapeEnd::Left)) {
-        clear_all_fp_errors();
-        return 0;
-    }
-    if (const int flags = flags_up(); PYOP_UNLIKELY(flags != 0)) {
-        clear_all_fp_errors();
-        if (!ignored(flags)) return 0;
-    }
-    for (size_t k = 0; k < e.outputs.size(); ++k)
-        copy_number(out[k], cells + e.made[k].cell, e.outputs[k].told.itemsize);
-    return 1;
-}
-
 int call(const pyop_plan* plan, const void* const* in, void* const* out) { return call_entry(entry_in(plan), in, out); }
 const char* message() { return failure_message(); }
 int raise() { return raise_failure(); }
@@ -139,7 +78,8 @@ const pyop_array* output(const pyop_plan* plan, size_t i) {
 
 int call_entry(const Entry& e, const void* const* in, void* const* out) try {
     if (PYOP_LIKELY(e.native) && PYOP_LIKELY(!profiling())) {
-        const int done = run_native(e, in, out);
+        const BlasCall blas(e.tape.calls_blas());
+        const int done = PYOP_LIKELY(blas) ? e.tape.run(in, out) : 0;
         if (PYOP_LIKELY(done > 0)) return PYOP_OK;
         // Only a handler of a signal has set an error, on the thread that had the GIL before.
         if (done < 0) return failed_with_error(true);
@@ -147,6 +87,21 @@ int call_entry(const Entry& e, const void* const* in, void* const* out) try {
     return call_with_python(e, in, out);
 } catch (const std::bad_alloc&) {
     return failed_for_memory();
+}
+
+int call_entry_keeping(const pyop_plan* plan, const void* const* in, void* const* out) {
+    const int status = call_entry(entry_in(plan), in, out);
+    if (PYOP_LIKELY(status == PYOP_OK)) return status;
+    const bool known = PyGILState_GetThisThreadState() != nullptr;
+    if (const AttachScope scope; scope) {
+        if (status == PYOP_NO_MEMORY && !PyErr_Occurred()) PyErr_NoMemory();
+        if (PyErr_Occurred()) failed_with_error(false);
+        if (!known) {
+            raise_failure();
+            PyErr_WriteUnraisable(entry_in(plan).plan);
+        }
+    }
+    return status;
 }
 
 const pyop_table entry_table = {PYOP_ENTRY_VERSION, sizeof(pyop_table), call,      message, raise,

@@ -1,11 +1,13 @@
-// entry/entry.cpp: makes entries: what the arrays are, and the tape of a plan that computes with single numbers.
+// entry/entry.cpp: makes entries: what the arrays are, and whether the plan needs Python.
 #include "entry/entry.h"
 
 #include <algorithm>
 #include <mutex>
 
 #include "array/contract/describe.h"
+#include "entry/blas_calls.h"
 #include "graph/value_spec.h"
+#include "runtime/attach.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -18,10 +20,16 @@ std::vector<Entry*> entries;
 bool shutting_down = false;
 
 PyObject* keep_plans_at_exit(PyObject*, PyObject*) {
-    const std::lock_guard lock(entries_mutex);
-    if (!shutting_down)
-        for (const Entry* entry : entries) Py_INCREF(entry->plan);
-    shutting_down = true;
+    {
+        const std::lock_guard lock(entries_mutex);
+        if (!shutting_down)
+            for (const Entry* entry : entries) Py_INCREF(entry->plan);
+        shutting_down = true;
+    }
+    {
+        const DetachScope detached;
+        end_blas_calls();
+    }
     Py_RETURN_NONE;
 }
 
@@ -93,23 +101,7 @@ int describe_all(const PlanObject& plan, Entry& entry) {
     return 0;
 }
 
-// Whether the whole plan is a tape that needs no Python.
-bool record(const Program& p, Entry& entry) {
-    TapeBuilder builder;
-    for (const EntryArray& a : entry.inputs) {
-        entry.given.push_back(a.told.ndim ? builder.array_new(a.dtype, a.told.ndim, false)
-                                          : builder.number_new(a.dtype));
-        if (entry.given.back().kind == TapeValue::None) return false;
-    }
-    if (!builder.program(p, entry.given, entry.made)) return false;
-    for (size_t k = 0; k < entry.outputs.size(); ++k)
-        if (!entry.made[k].is_number(entry.outputs[k].dtype) || entry.outputs[k].told.ndim != 0) return false;
-    builder.emit(TapeOp::Stop, 0, 0, 0);
-    if (builder.full()) return false;
-    entry.tape = builder.finish();
-    return std::none_of(entry.tape.calls.begin(), entry.tape.calls.end(),
-                        [](const auto& call) { return call->may_fail; });
-}
+NativeCall::Array array_of(const EntryArray& a) { return {a.dtype, a.told.ndim, a.dims.data()}; }
 
 }  // namespace
 
@@ -127,10 +119,24 @@ Entry::~Entry() {
 const Entry* entry_of(PyObject* object) {
     PlanObject& plan = *reinterpret_cast<PlanObject*>(object);
     if (plan.entry) return static_cast<const Entry*>(plan.entry->get());
-    if (graph_of(plan.graph).check_usable() < 0 || register_at_exit() < 0) return nullptr;
+    if (graph_of(plan.graph).check_usable() < 0 || register_at_exit() < 0 || hold_blas_calls_at_fork() < 0)
+        return nullptr;
     auto made = std::make_shared<Entry>(object);
     if (describe_all(plan, *made) < 0) return nullptr;
-    made->native = record(*plan.program, *made);
+    const auto pack = [](const std::deque<EntryArray>& arrays, std::vector<size_t>& begins) {
+        size_t at = 0;
+        for (const EntryArray& a : arrays) {
+            begins.push_back(at);
+            at += a.told.bytes;
+        }
+        return at;
+    };
+    made->packed_bytes = pack(made->inputs, made->packed_inputs);
+    pack(made->outputs, made->packed_outputs);
+    std::vector<NativeCall::Array> inputs, outputs;
+    for (const EntryArray& a : made->inputs) inputs.push_back(array_of(a));
+    for (const EntryArray& a : made->outputs) outputs.push_back(array_of(a));
+    made->native = made->tape.record(*plan.program, inputs, outputs);
     if (!plan.entry) plan.entry = new std::shared_ptr<const void>(std::move(made));
     return static_cast<const Entry*>(plan.entry->get());
 }

@@ -1,10 +1,9 @@
 // entry/entry.h: Entry, what a pyop_plan of include/pyop/entry.h is: the way into a plan from C.
 //
-//     pyop_plan_call  →  native: numbers into the cells of a tape, out of them      no Python, no lock, nothing shared
+//     pyop_plan_call  →  native: a tape (native_call.h)                             no Python, no lock, nothing shared
 //                     →  else: the GIL, arrays of the numbers, the Plan, its out=   copies
 //
-// An Entry is made when somebody asks for it, and belongs to the plan. It is immutable: each
-// native call has its state on the stack of its thread. Its tape borrows from the program.
+// An Entry is made when somebody asks for it, and belongs to the plan. It is immutable.
 //
 // When Python shuts down, threads that it does not know may be calling still: whatever plans have an Entry then are
 // kept for ever (keep_plans_at_exit), so that no native call finds its memory gone.
@@ -14,9 +13,9 @@
 #include <deque>
 #include <string>
 
+#include "entry/native_call.h"
 #include "include/pyop/entry.h"
 #include "plan/plan.h"
-#include "plan/tape/tape_builder.h"
 
 namespace pyop {
 
@@ -33,11 +32,13 @@ struct Entry {
     pyop_plan head;  // what C sees of it
     PyObject* plan;  // borrowed: the owner
     std::deque<EntryArray> inputs, outputs;
+    // Where each begins, in bytes, if they lie one behind the other (low_level.cpp); and all of the inputs.
+    std::vector<size_t> packed_inputs, packed_outputs;
+    size_t packed_bytes = 0;
 
     // The native way, if there is one.
     bool native = false;
-    Tape tape;
-    std::vector<TapeValue> given, made;  // by input and output
+    NativeCall tape;
 
     explicit Entry(PyObject* plan);
     ~Entry();
@@ -50,6 +51,11 @@ const Entry* entry_of(PyObject* plan);
 
 // As pyop_plan_call. Any thread.
 int call_entry(const Entry& entry, const void* const* in, void* const* out);
+
+// The same for who is not told of errors that are set, such as compiled code of numba: whatever is raised is kept for
+// take_failure(), also where the GIL is held. On a thread that Python does not know nobody will ask for it: there it is
+// reported as unraisable.
+int call_entry_keeping(const pyop_plan* plan, const void* const* in, void* const* out);
 
 // What all entries point to.
 extern const pyop_table entry_table;

@@ -40,6 +40,51 @@ PyObject* is_native(PyObject* plan, void*) {
         static_cast<PyObject*>(nullptr));
 }
 
+PyObject* keeping(PyObject*, void*) { return PyLong_FromVoidPtr(reinterpret_cast<void*>(call_entry_keeping)); }
+
+PyObject* take_kept(PyObject*, PyObject*) {
+    return guarded([] { return take_failure(); }, static_cast<PyObject*>(nullptr));
+}
+
+Ref array_told(const EntryArray& a) {
+    Ref shape = Ref::steal(PyTuple_New(a.told.ndim));
+    for (int d = 0; shape && d < a.told.ndim; ++d) {
+        PyObject* size = PyLong_FromLongLong(a.shape[static_cast<size_t>(d)]);
+        if (!size) return {};
+        PyTuple_SET_ITEM(shape.get(), d, size);
+    }
+    return shape ? Ref::steal(Py_BuildValue("ssO", a.told.name, a.told.dtype, shape.get())) : Ref();
+}
+
+Ref arrays_told(const std::deque<EntryArray>& arrays) {
+    Ref all = Ref::steal(PyList_New(0));
+    for (const EntryArray& each : arrays) {
+        const Ref one = all ? array_told(each) : Ref();
+        if (!one || PyList_Append(all.get(), one.get()) < 0) return {};
+    }
+    return all;
+}
+
+PyObject* arrays(PyObject* plan, void*) {
+    return guarded(
+        [&]() -> PyObject* {
+            const Entry* const entry = entry_of(plan);
+            if (!entry) return nullptr;
+            const auto& leaves = *reinterpret_cast<PlanObject*>(plan)->leaves;
+            const FetchForm form = reinterpret_cast<PlanObject*>(plan)->form;
+            bool in_order = leaves.size() == entry->outputs.size();
+            for (size_t k = 0; in_order && k < leaves.size(); ++k) in_order = leaves[k] == static_cast<int32_t>(k);
+            const char* const text = !in_order                   ? "tree"
+                                     : form == FetchForm::Single ? "single"
+                                     : form == FetchForm::Tuple  ? "tuple"
+                                     : form == FetchForm::List   ? "list"
+                                                                 : "tree";
+            const Ref inputs = arrays_told(entry->inputs), outputs = inputs ? arrays_told(entry->outputs) : Ref();
+            return outputs ? Py_BuildValue("OOs", inputs.get(), outputs.get(), text) : nullptr;
+        },
+        static_cast<PyObject*>(nullptr));
+}
+
 PyObject* low_level(PyObject* plan, PyObject* name) {
     return guarded([&] { return low_level_new(plan, name); }, static_cast<PyObject*>(nullptr));
 }
@@ -49,7 +94,18 @@ PyGetSetDef entry_attributes[] = {
      nullptr},
     {"capsule", capsule, nullptr, "A PyCapsule named \"pyop.plan\" of the `pyop_plan*`, which keeps the plan alive.",
      nullptr},
+    {"_arrays", arrays, nullptr,
+     "What C hands over and gets, lists of (name, dtype, shape); and how Python gets it: single, tuple, list or tree.",
+     nullptr},
+    {"_call_keeping", keeping, nullptr,
+     "The address of pyop_plan_call for who asks _take_failure() what was raised, and not PyErr_Occurred().", nullptr},
     {"_without_python", is_native, nullptr, "Whether a call from C computes without Python.", nullptr},
+    {},
+};
+
+PyMethodDef entry_functions[] = {
+    {"_take_failure", take_kept, METH_NOARGS,
+     "_take_failure(): the exception that a call by C on this thread has kept; None if there is none."},
     {},
 };
 
@@ -60,7 +116,8 @@ PyMethodDef entry_methods[] = {
 
 }  // namespace
 
-int entry_init(PyObject*) {
+int entry_init(PyObject* module) {
+    if (PyModule_AddFunctions(module, entry_functions) < 0) return -1;
     PyObject* const type = reinterpret_cast<PyObject*>(plan_type);
     for (PyGetSetDef* each = entry_attributes; each->name; ++each) {
         Ref made = Ref::steal(PyDescr_NewGetSet(plan_type, each));

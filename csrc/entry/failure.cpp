@@ -97,6 +97,11 @@ int raise_failure() {
     return -1;
 }
 
+PyObject* take_failure() {
+    const SharedRef exception = std::move(last_exception);
+    return exception ? exception.new_ref() : Py_NewRef(Py_None);
+}
+
 void raise_later() {
     // Of several the first, which may have led to the others.
     if (PyErr_Occurred()) {

@@ -22,6 +22,9 @@ const char* failure_message();
 // Attached threads. -1 with the error set.
 int raise_failure();
 
+// The exception that was kept, once; new reference, None if there is none. Attached threads.
+PyObject* take_failure();
+
 // For who calls C from Python and asks for no status: the error that is set is raised on this thread as soon as its
 // Python code goes on. Until then `waits_to_raise`, and what is asked again need not be computed: without an error set,
 // the one that waits is announced anew. Attached threads.

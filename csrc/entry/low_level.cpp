@@ -33,21 +33,14 @@ PYOP_COLD int wrong_number(const Entry& e, PyObject* type, const char* format, s
 
 // The plan on numbers side by side. A pyop_status.
 int call_packed(const Entry& e, const void* in, size_t n_in, void* out) try {
-    StackArray<const void*, 16> from(e.inputs.size());
-    StackArray<void*, 16> to(e.outputs.size());
-    const char* at = static_cast<const char*>(in);
-    for (size_t k = 0; k < from.size(); ++k) {
-        from[k] = at;
-        at += e.inputs[k].told.bytes;
-    }
-    if (PYOP_UNLIKELY(n_in * sizeof(double) != static_cast<size_t>(at - static_cast<const char*>(in))))
+    if (PYOP_UNLIKELY(n_in * sizeof(double) != e.packed_bytes))
         return wrong_number(e, errors.input, "%R takes %zu numbers from C, but was called with %zu", elements(e.inputs),
                             n_in);
-    char* there = static_cast<char*>(out);
-    for (size_t k = 0; k < to.size(); ++k) {
-        to[k] = there;
-        there += e.outputs[k].told.bytes;
-    }
+    if (PYOP_LIKELY(e.packed_inputs.size() == 1 && e.packed_outputs.size() == 1)) return call_entry(e, &in, &out);
+    StackArray<const void*, 16> from(e.packed_inputs.size());
+    StackArray<void*, 16> to(e.packed_outputs.size());
+    for (size_t k = 0; k < from.size(); ++k) from[k] = static_cast<const char*>(in) + e.packed_inputs[k];
+    for (size_t k = 0; k < to.size(); ++k) to[k] = static_cast<char*>(out) + e.packed_outputs[k];
     return call_entry(e, from.data(), to.data());
 } catch (const std::bad_alloc&) {
     return failed_for_memory();

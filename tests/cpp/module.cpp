@@ -60,7 +60,8 @@ PyMODINIT_FUNC PyInit__ctests() {
     if (!module || PyModule_AddFunctions(module.get(), ctests::scenario_methods) != 0 ||
         PyModule_AddFunctions(module.get(), ctests::bench_methods) != 0 ||
         PyModule_AddFunctions(module.get(), ctests::kernel_methods) != 0 ||
-        PyModule_AddFunctions(module.get(), ctests::result_methods) != 0 || pyop::numpy_init() != 0 ||
+        PyModule_AddFunctions(module.get(), ctests::result_methods) != 0 ||
+        PyModule_AddFunctions(module.get(), ctests::entry_methods) != 0 || pyop::numpy_init() != 0 ||
         pyop::pool_init() != 0 || pyop::reaper_init(module.get()) != 0) {
         return nullptr;
     }

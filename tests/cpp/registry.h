@@ -29,11 +29,13 @@ struct Registrar {
     throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " + what);
 }
 
-// Methods that scenarios.cpp, bench.cpp, kernels.cpp and results.cpp add to the module; each ends with a null entry.
+// Methods that scenarios.cpp, bench.cpp, kernels.cpp, results.cpp and entry_threads.cpp add to the module; each ends
+// with a null entry.
 extern PyMethodDef scenario_methods[];
 extern PyMethodDef bench_methods[];
 extern PyMethodDef kernel_methods[];
 extern PyMethodDef result_methods[];
+extern PyMethodDef entry_methods[];
 
 }  // namespace ctests
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "array/loop/fp_flags.h"
+#include "array/reduction/ready_reduction.h"
 #include "array/reduction/reduction_walk.h"
 #include "runtime/attach.h"
 #include "runtime/release_gil.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr npy_intp kConverted = 1024;               // elements converted at once, where the number is free
 constexpr npy_intp kWhole = 8192;               // elements gathered at most, where they must be summed as one
+constexpr npy_intp kLeastBuffer = 16;           // that np.setbufsize takes
 
 // Gathered or converted elements of this thread.
 char* scratch() {
@@ -34,7 +36,8 @@ enum class Cut {
 
 // Sums that are not sequential come out of one call as they come out of NumPy's: NumPy's iterator has rules of its
 // own for when it gathers elements and how many it takes, and they change.
-Cut cut(const Reduction& r, const ReductionWalk& w) {
+// `buffer`: a size of NumPy's buffers; 0: the one that is in force.
+Cut cut(const Reduction& r, const ReductionWalk& w, npy_intp buffer = 0) {
     if (r.loop->place_matters() && w.out_strides[0] != 0) {
         // NumPy may gather results of several lines for one call.
         for (int d = 1; d < w.ndim; ++d)
@@ -48,7 +51,7 @@ Cut cut(const Reduction& r, const ReductionWalk& w) {
     for (int d = 0; d < w.ndim; ++d) all = all && (w.out_strides[d] == 0 || w.dims[d] == 1);
     const bool lines = w.ndim == 1 || (!all && w.out_strides[1] != 0);
     if (lines && !r.convert && limit == 0) return Cut::Lines;
-    limit = buffer_size();
+    limit = buffer ? buffer : buffer_size();
     if (limit < 0) return Cut::Unknown;
     if (lines && w.dims[0] <= (r.convert ? std::min(limit, kWhole) : limit)) return Cut::Lines;
     if (all && w.size <= std::min(limit, kWhole)) return Cut::Whole;
@@ -91,6 +94,7 @@ struct Runner {
     char* out;
     const npy_intp block_size;  // elements converted at once
     const char* where;          // of each element, whether it counts; null: all do
+    char* const block;          // for elements that are gathered or converted
 
     const StridedLoop& loop() const { return r.loop->loop(); }
     npy_intp itemsize() const { return r.loop->itemsize(); }
@@ -137,7 +141,6 @@ struct Runner {
 
     int run_of_line(const char* from, char* to, npy_intp n) const {
         if (!r.convert) return call(to, w.out_strides[0], from, w.in_strides[0], n);
-        char* const block = scratch();
         for (npy_intp start = 0; start < n; start += block_size) {
             const npy_intp count = std::min(block_size, n - start);
             r.convert(block, from + start * w.in_strides[0], w.in_strides[0], count);
@@ -196,7 +199,6 @@ struct Runner {
     }
 
     int gathered(bool skip_first) const {
-        char* const block = scratch();
         char* to = block;
         Odometer o(w, 1);
         do {
@@ -240,7 +242,8 @@ int Reduction::make(PyObject* ufunc, PyArray_Descr* dtype, PyArray_Descr* wanted
 int Reduction::run_into(PyArrayObject* a, const ReductionWalk& w, char* out, const char* where) const {
     const Cut how = w.size == 0 ? Cut::Lines : cut(*this, w);
     if (how == Cut::Unknown) return PyErr_Occurred() ? -1 : 0;
-    const Runner runner{*this, w, PyArray_BYTES(a), out, how == Cut::Blocks ? kConverted : kWhole, where};
+    char* const block = convert || how == Cut::Whole ? scratch() : nullptr;
+    const Runner runner{*this, w, PyArray_BYTES(a), out, how == Cut::Blocks ? kConverted : kWhole, where, block};
     const char* start = has_initial ? initial.data() : loop->initial();
     if (where) {
         // None may be chosen. And NumPy's iterator buffers then, however long a line is.
@@ -254,7 +257,7 @@ int Reduction::run_into(PyArrayObject* a, const ReductionWalk& w, char* out, con
         runner.fill(has_initial ? start : loop->of_nothing());
         return 1;
     }
-    if ((convert || how == Cut::Whole) && !scratch()) return 0;
+    if ((convert || how == Cut::Whole) && !block) return 0;
     int status;
     {
         const DetachScope detached(w.size >= kReleaseElements);
@@ -284,6 +287,31 @@ int Reduction::run(PyArrayObject* a, uint32_t axes, PyObject** result, PyArrayOb
     const int status = run_into(a, walk, PyArray_BYTES(as_array(made.get())), where ? PyArray_BYTES(where) : nullptr);
     if (status == 1) *result = made.release();
     return status;
+}
+
+bool ReadyReduction::make(const Reduction& r, PyArrayObject* like, uint32_t axes) {
+    if (PyArray_DESCR(like) != r.in || axes == 0 || ((axes & (axes - 1)) && !r.loop->reorderable())) return false;
+    if (!walk_.plan(like, axes, r.keepdims, r.loop->itemsize())) return false;
+    if (walk_.size < 1 || walk_.size > kMostElements) return false;
+    // Whatever size the buffers of the calling thread have.
+    const Cut how = cut(r, walk_, kLeastBuffer);
+    reduction_ = &r;
+    cut_ = static_cast<int>(how);
+    return how != Cut::Unknown && (!r.convert || how != Cut::Lines || walk_.dims[0] <= kLeastBuffer);
+}
+
+bool ReadyReduction::run(const char* in, char* out) const {
+    const Reduction& r = *reduction_;
+    const Cut how = static_cast<Cut>(cut_);
+    alignas(16) char block[kConverted * ReductionLoop::kMaxItemsize];
+    const Runner runner{r, walk_, in, out, kConverted, nullptr, block};
+    const char* start = r.has_initial ? r.initial.data() : r.loop->initial();
+    const int before = all_fp_errors();
+    if (PYOP_UNLIKELY(before != 0)) clear_all_fp_errors();
+    const int status = how == Cut::Lines && runner.by_short_rows(start) ? 0 : runner.by_calls(how, start);
+    if (r.loop->loop().ignores_flags() && all_fp_errors()) clear_all_fp_errors();
+    if (PYOP_UNLIKELY(before != 0)) std::feraiseexcept(before);
+    return status == 0;
 }
 
 bool AxisSet::read(PyObject* given) {

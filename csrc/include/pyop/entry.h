@@ -26,12 +26,13 @@
    by pyop_raise(), on the same thread, with the GIL then taken, as it was raised.
 
    Floating-point errors warn or raise as NumPy does, by the np.errstate of the calling thread (a thread that Python
-   does not know has NumPy's defaults). A flag means that the GIL is taken to ask for that; only an underflow on a
-   thread that Python does not know is ignored without.
+   does not know has NumPy's defaults). Where a flag is up in the end, which may have been so before the call, all is
+   computed once more; if it is raised again the GIL is taken to ask for that; only an underflow on a thread that Python
+   does not know is ignored without.
 
    The end of Python. Plans that were asked for their address live on when Python shuts down, and native calls go on.
-   What needs Python is PYOP_SHUT_DOWN then. A call that is in Python when that ends may never return, as with any C
-   code. */
+   What needs Python is PYOP_SHUT_DOWN then, and what uses BLAS (products of arrays), which ends, too. A call that is
+   in Python when that ends may never return, as with any C code. */
 #ifndef PYOP_ENTRY_H
 #define PYOP_ENTRY_H
 

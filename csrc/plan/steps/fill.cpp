@@ -5,6 +5,7 @@
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/fill_items.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
 
 namespace pyop {
@@ -29,6 +30,13 @@ class FillStep final : public NativeStep {
         fill_items(PyArray_BYTES(as_array(result)), bytes, PyArray_BYTES(item), itemsize);
         results[0] = result;
         return 1;
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        const TapeValue& like = inputs[0];
+        const TapeValue item = tape.known(item_.get());
+        if (like.kind != TapeValue::Block || !like.contiguous() || item.kind != TapeValue::Number) return false;
+        results[0] = tape.block_new(item.dtype, like.ndim, like.dims.data());
+        return results[0].kind == TapeValue::Block && tape.copy(results[0], item);
     }
     std::string describe(size_t) const override { return "filled with a number"; }
 

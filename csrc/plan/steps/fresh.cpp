@@ -8,6 +8,7 @@
 #include "plan/steps/fill_items.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
 #include "runtime/stack_array.h"
 #include "runtime/up_calls.h"
@@ -50,6 +51,23 @@ class FreshStep final : public NativeStep {
         fill_items(PyArray_BYTES(as_array(made.get())), bytes, PyArray_BYTES(item), itemsize);
         results[0] = made.release();
         return 1;
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        const TapeValue& item = inputs[source];
+        if (!tape.with_blocks() || item.dtype != dtype || !tape.readable(item)) return false;
+        if (!filled) {
+            if (item.kind != TapeValue::Block || !item.contiguous()) return false;
+            results[0] = tape.like_new(item);
+            return tape.copy(results[0], item);
+        }
+        std::vector<npy_intp> dims;
+        for (const Extent& extent : shape) {
+            if (extent.symbolic) return false;
+            dims.push_back(extent.size);
+        }
+        if (item.kind != TapeValue::Number || dims.empty()) return false;
+        results[0] = tape.block_new(dtype, static_cast<int>(dims.size()), dims.data());
+        return results[0].kind == TapeValue::Block && tape.copy(results[0], item);
     }
     std::string describe(size_t) const override { return filled ? "filled with a number" : "copied"; }
 

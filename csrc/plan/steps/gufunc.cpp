@@ -125,6 +125,9 @@ class GufuncStep final : public NativeStep {
         call.block = adds                                  ? call_core<Flags::Add>
                      : errors == CoreLoop::Errors::Invalid ? call_core<Flags::Invalid>
                                                            : call_core<Flags::Keep>;
+        // The others may set a Python error.
+        if (tape.anywhere() && !adds) return false;
+        tape.calls_blas();
         call.product = ready.product;
         if (call.product) call.block = call_small_product;
         return tape.call_block(std::move(call));

@@ -116,6 +116,7 @@ class FunctionStep final : public NativeStep {
         if (!is_line(a) || !is_line(b) || a.dtype != b.dtype || a.dims[0] != b.dims[0]) return false;
         results[0] = tape.number_new(a.dtype);
         TapeCall call;
+        tape.calls_blas();
         call.block = dot_lines;
         call.self = a.dtype;
         call.n = a.dims[0];

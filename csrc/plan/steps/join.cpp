@@ -10,6 +10,7 @@
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
 #include "runtime/release_gil.h"
 #include "runtime/stack_array.h"
@@ -64,6 +65,24 @@ class JoinStep final : public NativeStep {
         results[0] = result;
         return 1;
     }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        if (!tape.with_blocks()) return false;
+        std::vector<TapeValue> given(pieces.size());
+        for (size_t k = 0; k < pieces.size(); ++k) {
+            const Piece& piece = pieces[k];
+            TapeValue& x = given[k] = piece.input < 0 ? tape.known(piece.constant.get()) : inputs[piece.input];
+            const bool number = x.kind == TapeValue::Number, block = x.kind == TapeValue::Block;
+            if ((!number && !block) || x.dtype != dtype || !tape.readable(x)) return false;
+            if (number && how == Join::Along) return false;
+            if (block && (!x.contiguous() && x.ndim != 1)) return false;
+            if (how == Join::Flat) continue;
+            if (x.ndim != ndim) return false;
+            for (size_t d = 0; d < static_cast<size_t>(ndim); ++d)
+                if (x.dims[d] != given[0].dims[d] && (how == Join::Stacked || static_cast<int>(d) != axis))
+                    return false;
+        }
+        return join(tape, given, results[0]);
+    }
     std::string describe(size_t) const override { return "copies " + std::to_string(pieces.size()) + " pieces"; }
 
     std::vector<Piece> pieces;
@@ -96,6 +115,45 @@ class JoinStep final : public NativeStep {
         if (how == Join::Along) std::copy_n(PyArray_DIMS(arrays[0]), ndim, dims);
         dims[axis] = length;
         return ndim;
+    }
+
+    // Each piece is copied into a part of the result.
+    bool join(TapeBuilder& tape, const std::vector<TapeValue>& given, TapeValue& result) const {
+        std::vector<npy_intp> dims(given[0].dims.begin(), given[0].dims.begin() + (how == Join::Flat ? 0 : ndim));
+        const auto at_axis = static_cast<size_t>(axis);
+        npy_intp length = 0;
+        const auto extent = [&](const TapeValue& x) {
+            return how == Join::Stacked ? npy_intp{1} : how == Join::Flat ? x.size() : x.dims[at_axis];
+        };
+        for (const TapeValue& x : given) length += extent(x);
+        if (how == Join::Along)
+            dims[at_axis] = length;
+        else
+            dims.insert(dims.begin() + axis, length);
+        result = tape.block_new(dtype, static_cast<int>(dims.size()), dims.data());
+        if (result.kind != TapeValue::Block) return false;
+        npy_intp start = 0;
+        for (const TapeValue& x : given) {
+            TapeValue part = result, from = x;
+            part.place.offset += static_cast<int32_t>(start * result.strides[at_axis]);
+            part.dims[at_axis] = extent(x);
+            start += extent(x);
+            // A piece has no axis where it is stacked.
+            for (auto d = static_cast<size_t>(part.ndim); how == Join::Stacked && d-- > 0;) {
+                from.dims[d] = d == at_axis ? 1 : x.dims[d - (d > at_axis)];
+                from.strides[d] = d == at_axis ? 0 : x.strides[d - (d > at_axis)];
+            }
+            if (how == Join::Flat) {
+                const bool strided = x.ndim == 1 && !x.contiguous();
+                from.dims[0] = x.size();
+                from.strides[0] = strided ? x.strides[0] : static_cast<npy_intp>(PyDataType_ELSIZE(dtype));
+            }
+            if (from.kind == TapeValue::Number) from.place = TapeBuilder::place_of(x);
+            from.ndim = part.ndim;
+            from.kind = TapeValue::Block;
+            if (!tape.copy(part, from)) return false;
+        }
+        return true;
     }
 
     void copy(PyArrayObject* const* arrays, char* to, npy_intp itemsize) const {

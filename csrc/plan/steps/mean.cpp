@@ -12,6 +12,7 @@
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/reduce.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
 #include "runtime/release_gil.h"
 
@@ -92,6 +93,11 @@ class MomentStep final : public NativeStep {
         results[0] = result.release();
         return 1;
     }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        const TapeValue& x = inputs[call.sum.input];
+        if (call.moment == Moment::Mean) return record_reduction(tape, call.sum, x, true, results[0]);
+        return record_variance(tape, x, results[0]);
+    }
     std::string describe(size_t) const override { return text; }
 
     MomentCall call;
@@ -121,7 +127,7 @@ class MomentStep final : public NativeStep {
             int status;
             {
                 const DetachScope detached(walk.size >= kReleaseElements);
-                status = sum_line(a, walk, means, total);
+                status = sum_line(PyArray_BYTES(a), walk.size, walk.in_strides[0], means, total);
             }
             if (status < 0) return 0;
             std::memcpy(PyArray_BYTES(as_array(result.get())), total, static_cast<size_t>(sum().loop->itemsize()));
@@ -138,18 +144,52 @@ class MomentStep final : public NativeStep {
         return 1;
     }
 
-    // One line of elements, without an array of their differences.
-    int sum_line(PyArrayObject* a, const ReductionWalk& walk, const char* mean, char* total) const {
+    // One line of elements, without an array of their differences. Any thread.
+    int sum_line(const char* from, npy_intp n, npy_intp stride, const char* mean, char* total) const {
         alignas(64) char block[kMeanBlock * sizeof(double)];
-        BlockReduction sums(*sum().loop, nullptr, walk.size);
-        for (npy_intp start = 0; start < walk.size; start += kMeanBlock) {
-            const npy_intp count = std::min(kMeanBlock, walk.size - start);
-            to_sum()(block, PyArray_BYTES(a) + start * walk.in_strides[0], walk.in_strides[0], count);
+        BlockReduction sums(*sum().loop, nullptr, n);
+        for (npy_intp start = 0; start < n; start += kMeanBlock) {
+            const npy_intp count = std::min(kMeanBlock, n - start);
+            to_sum()(block, from + start * stride, stride, count);
             (wide() ? square_differences<double> : square_differences<float>)(block, mean, 0, count);
             if (sums.add(block, count) < 0) return -1;
         }
         sums.finish(total);
         return 0;
+    }
+
+    // Of all elements of one line: the mean, and then in its place the variance or the deviation.
+    bool record_variance(TapeBuilder& tape, const TapeValue& x, TapeValue& result) const {
+        if (x.kind != TapeValue::Block || x.ndim != 1 || !x.contiguous() || x.dims[0] <= call.ddof) return false;
+        const int by_blocks = BlockReduction::available(*sum().loop);
+        if (by_blocks < 0) PyErr_Clear();
+        TapeValue mean;
+        if (by_blocks <= 0 || !record_reduction(tape, call.sum, x, true, mean) || mean.kind == TapeValue::None)
+            return false;
+        result = tape.like_new(mean);
+        TapeCall deviate;
+        deviate.block = deviate_line;
+        deviate.self = this;
+        deviate.n = x.dims[0];
+        deviate.places = {TapeBuilder::place_of(x), TapeBuilder::place_of(mean), TapeBuilder::place_of(result)};
+        return tape.call_block(std::move(deviate));
+    }
+
+    static bool deviate_line(const TapeCall& made, TapeCell* r, TapeJournal&) {
+        const auto& step = *static_cast<const MomentStep*>(made.self);
+        char* const out = made.operands[2].find(r);
+        const int before = all_fp_errors();
+        if (PYOP_UNLIKELY(before != 0)) clear_all_fp_errors();
+        const bool done = step.sum_line(made.operands[0].find(r), made.n, PyDataType_ELSIZE(step.sum().in),
+                                        made.operands[1].find(r), out) == 0;
+        divide_sums(out, 1, made.n - step.call.ddof, step.wide());
+        if (step.call.moment == Moment::Deviation) (step.wide() ? take_roots<double> : take_roots<float>)(out, 1);
+        if (PYOP_UNLIKELY(all_fp_errors() != 0)) {  // NumPy will say which
+            clear_all_fp_errors();
+            return false;
+        }
+        if (PYOP_UNLIKELY(before != 0)) std::feraiseexcept(before);
+        return done;
     }
 
     // The squares of the differences in an array as NumPy lays it out, then its sums.
@@ -243,6 +283,7 @@ int read_moment_call(const Rewrite& r, uint32_t i, MomentCall& call) {
     if (total != NPY_DOUBLE && total != NPY_FLOAT) return 0;
     call.sum.reduction.keepdims = keepdims;
     call.sum.ufunc = "add";
+    call.sum.own_loop = true;
     call.sum.found = true;
     return 0;
 }

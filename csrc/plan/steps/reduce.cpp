@@ -3,6 +3,7 @@
 
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/steps.h"
+#include "plan/tape/tape_builder.h"
 
 #define NO_IMPORT_UFUNC  // only the struct is used
 #include <numpy/ufuncobject.h>
@@ -44,6 +45,9 @@ class ReduceStep final : public NativeStep {
         PyObject* chosen = where < 0 ? nullptr : inputs[where];
         if (chosen && !is_exact_array(chosen)) return 0;
         return call.reduction.run(as_array(x), axes, results, chosen ? as_array(chosen) : nullptr);
+    }
+    bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
+        return where < 0 && record_reduction(tape, call, inputs[call.input], false, results[0]);
     }
     std::string describe(size_t) const override { return call.ufunc + " along axes, NumPy's loop"; }
 
@@ -120,6 +124,10 @@ int read_reduction_call(const Rewrite& r, uint32_t i, ReductionCall& call, int32
     if (initial.given() && (!initial.fixed || !read_initial(initial.fixed, call.reduction))) return 0;
     call.reduction.keepdims = keepdims;
     call.ufunc = reinterpret_cast<PyUFuncObject*>(ufunc.get())->name;
+    for (const auto& each : kWrappers)
+        if (call.ufunc == each.entry.ufunc)
+            call.own_loop = Ref::steal(find_below_numpy(each.entry.ufunc)).get() == ufunc.get();
+    if (PyErr_Occurred()) PyErr_Clear();
     call.found = true;
     return 0;
 }

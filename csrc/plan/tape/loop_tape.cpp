@@ -22,8 +22,8 @@ uint64_t trips(npy_intp i, npy_intp end, npy_intp step) {
 
 std::unique_ptr<LoopTape> LoopTape::make(const Program& body, const Program* test, size_t n_carried, npy_intp step) {
     // Elements of arrays are best read and written where they lie: blocks are for what cannot do with them.
-    std::unique_ptr<LoopTape> made = make(TapeBuilder(false), body, test, n_carried, step);
-    return made ? std::move(made) : make(TapeBuilder(true), body, test, n_carried, step);
+    std::unique_ptr<LoopTape> made = make(TapeBuilder(), body, test, n_carried, step);
+    return made ? std::move(made) : make(TapeBuilder(TapeBuilder::kMostElements), body, test, n_carried, step);
 }
 
 std::unique_ptr<LoopTape> LoopTape::make(TapeBuilder builder, const Program& body, const Program* test,

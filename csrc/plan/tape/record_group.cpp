@@ -1,4 +1,5 @@
 // plan/tape/record_group.cpp: elementwise operations on single numbers, as a tape has them.
+#include "array/loop/flag_trial.h"
 #include "plan/group/loop_group.h"
 #include "plan/tape/tape_builder.h"
 
@@ -78,6 +79,7 @@ bool LoopGroup::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* re
         call.kernel = op.kernel;
         call.loop = op.loop;
         call.may_fail = may_fail_ && !(op.loop && op.loop->is_foreign());
+        call.quiet = call.loop && !may_fail_ && keeps_flags(*call.loop);
         for (size_t k = 0; k < op.n_operands; ++k) {
             call.cells.push_back(operands[k].cell);
             // To NumPy a number does not move.

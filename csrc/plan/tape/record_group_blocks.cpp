@@ -2,6 +2,7 @@
 // group makes for so few elements (plan/group/loop_group.cpp), with all that is found out about layouts found out once.
 #include <cfenv>
 
+#include "array/loop/flag_trial.h"
 #include "array/loop/fp_flags.h"
 #include "array/reduction/row_reduction.h"
 #include "plan/group/layout.h"
@@ -16,6 +17,7 @@ namespace {
 bool call_loop(const TapeCall& call, TapeCell* r, TapeJournal&) {
     char* data[8];
     for (size_t k = 0; k < call.operands.size(); ++k) data[k] = call.operands[k].find(r);
+    if (PYOP_LIKELY(call.quiet)) return (*call.loop)(data, call.n, call.strides.data()) == 0;
     const int before = all_fp_errors();
     const int status = (*call.loop)(data, call.n, call.strides.data());
     if (call.loop->ignores_flags()) clear_all_fp_errors();
@@ -125,6 +127,7 @@ bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeVa
         call.kernel = op.kernel;
         call.loop = op.loop;
         call.may_fail = may_fail_ && !(op.loop && op.loop->is_foreign());
+        call.quiet = call.loop && !may_fail_ && keeps_flags(*call.loop);
         call.n = layout.size;
         call.block = call_loop;
         for (size_t k = 0; k < op.n_operands; ++k) {
@@ -149,7 +152,7 @@ bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeVa
         TapeCall call;
         call.block = reduce_rows;
         call.self = r.what.get();
-        call.may_fail = true;
+        call.may_fail = !r.what->call.own_loop;
         call.n = layout.size;
         call.sizes = {row};
         call.places = {places[code_.reduced[k]]};

@@ -81,7 +81,9 @@ struct TapeCall {
     ProductKernel product = nullptr;
     Function* function = nullptr;  // false: leave
     const void* self = nullptr;
+    std::shared_ptr<const void> owned;  // what `self` is, where it is this call's
     bool may_fail = false;  // the loop may set a Python error
+    bool quiet = false;     // the loop clears no flags, and its own mean something
     std::vector<uint16_t> cells;  // inputs, then outputs
     std::vector<npy_intp> strides;
     // Of blocks:
@@ -150,12 +152,14 @@ struct Tape {
     std::vector<TapeInstruction> code;
     std::vector<std::unique_ptr<TapeCall>> calls;
     std::vector<TapeCell> cells;  // as a run finds them
+    std::vector<std::pair<uint16_t, uint16_t>> filled;  // of `cells`, the first and how many: others are scratch
     std::vector<std::pair<uint16_t, uint16_t>> addresses;  // cells, and of which ones they hold the address
     std::vector<size_t> ahead;  // of `calls`: those made once, when a run begins and all that it is given is there
+    bool calls_blas = false;
     bool calls_loops = false;     // these may raise flags that only all_fp_errors() sees
 
     void begin(TapeCell* r) const {
-        std::copy(cells.begin(), cells.end(), r);
+        for (const auto& [first, n] : filled) std::copy_n(cells.data() + first, n, r + first);
         for (const auto& [address, cell] : addresses) r[address].data = reinterpret_cast<char*>(r + cell);
     }
 };

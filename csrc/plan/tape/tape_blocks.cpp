@@ -115,11 +115,20 @@ ArrayView view_of(const TapeValue& value) {
 }  // namespace
 
 TapeValue TapeBuilder::block_new(PyArray_Descr* dtype, int ndim, const npy_intp* dims) {
+    if (with_blocks() && ndim == 0) return number_new(dtype);
+    TapeValue value = block_of(dtype, ndim, dims);
+    if (value.kind == TapeValue::None) return value;
+    const size_t n = static_cast<size_t>(value.size() * PyDataType_ELSIZE(dtype) + 7) / 8;
+    value.cell = cells_new(n, true);
+    if (!full_) scratch_.emplace_back(value.cell, n);
+    value.place.cell = value.cell;
+    return value;
+}
+
+// Without a place.
+TapeValue TapeBuilder::block_of(PyArray_Descr* dtype, int ndim, const npy_intp* dims) {
     TapeValue value;
-    if (!blocks_ || ndim < 0 || ndim > TapeValue::kAxes) return value;
-    if (ndim == 0) return number_new(dtype);
-    const TapeValue one = number_new(dtype);  // of a dtype that fits
-    if (one.kind == TapeValue::None) return value;
+    if (!with_blocks() || !fits(dtype) || ndim < 1 || ndim > TapeValue::kAxes) return value;
     value.dtype = dtype;
     value.ndim = ndim;
     value.shaped = true;
@@ -129,11 +138,9 @@ TapeValue TapeBuilder::block_new(PyArray_Descr* dtype, int ndim, const npy_intp*
         value.strides[d] = step;
         step *= dims[d];
         n *= dims[d];
-        if (n < 1 || n > kMostElements) return {};
+        if (n < 1 || n > most_elements_) return {};
     }
     value.kind = TapeValue::Block;
-    value.cell = cells_new(static_cast<size_t>(step + 7) / 8, true);
-    value.place.cell = value.cell;
     return value;
 }
 
@@ -143,11 +150,8 @@ TapeValue TapeBuilder::like_new(const TapeValue& value) {
 }
 
 TapeValue TapeBuilder::known_block(PyArrayObject* a) {
-    const TapeValue none;
-    if (!blocks_ || PyArray_NDIM(a) > TapeValue::kAxes || PyArray_SIZE(a) < 1 || PyArray_SIZE(a) > kMostElements)
-        return none;
-    TapeValue value = block_new(PyArray_DESCR(a), PyArray_NDIM(a), PyArray_DIMS(a));
-    if (value.kind == TapeValue::None) return none;
+    TapeValue value = block_of(PyArray_DESCR(a), PyArray_NDIM(a), PyArray_DIMS(a));
+    if (value.kind == TapeValue::None) return value;
     std::copy_n(PyArray_STRIDES(a), value.ndim, value.strides.begin());
     value.place = {TapePlace::Known, 0, 0, PyArray_BYTES(a)};
     return value;
@@ -191,12 +195,28 @@ TapeOperand TapeBuilder::operand(const TapePlace& place) {
     return {at->second, place.offset};
 }
 
-bool TapeBuilder::copy(const TapeValue& to, const TapeValue& from) { return copy_elements(to, from, false); }
+bool TapeBuilder::copy(const TapeValue& to, const TapeValue& from) {
+    // One element of the size of a cell, from cells to cells.
+    const auto in_cells = [](const TapeValue& value) {
+        return value.kind == TapeValue::Number ||
+               (value.kind == TapeValue::Block && value.place.how == TapePlace::Frame && value.size() == 1);
+    };
+    const auto cell_of = [](const TapeValue& value) {
+        return static_cast<uint16_t>(value.kind == TapeValue::Number ? value.cell
+                                                                     : value.place.cell + value.place.offset / 8);
+    };
+    if (to.dtype == from.dtype && PyDataType_ELSIZE(to.dtype) == 8 && in_cells(to) && in_cells(from) &&
+        from.ndim <= to.ndim) {
+        emit(TapeOp::Move, cell_of(to), cell_of(from), 0);
+        return !full_;
+    }
+    return copy_elements(to, from, false);
+}
 
 bool TapeBuilder::copy_once(const TapeValue& to, const TapeValue& from) {
     const bool known = from.kind == TapeValue::Block && from.place.how == TapePlace::Known;
     const bool in_cells = from.kind == TapeValue::Number || from.place.how == TapePlace::Frame;
-    if (!copy(to, from)) return false;
+    if (!copy_elements(to, from, false)) return false;
     if (!known && !(in_cells && held_.contains(from.cell))) return true;
     tape_.code.pop_back();
     tape_.ahead.push_back(tape_.calls.size() - 1);
@@ -206,6 +226,7 @@ bool TapeBuilder::copy_once(const TapeValue& to, const TapeValue& from) {
 bool TapeBuilder::copy_elements(const TapeValue& to, const TapeValue& from, bool journal) {
     if (!readable(from) || from.dtype != to.dtype || (from.kind == TapeValue::Block && from.ndim > to.ndim))
         return false;
+    if (journal && to.size() > kMostElements) return false;
     const npy_intp itemsize = PyDataType_ELSIZE(to.dtype);
     const auto ndim = static_cast<size_t>(to.ndim), own = static_cast<size_t>(from.ndim);
     TapeCall call;
@@ -286,7 +307,7 @@ bool TapeBuilder::store_in_block(const TapeValue& block, const TapeValue& positi
 bool TapeBuilder::part_of(const TapeValue& array, const ViewRecipe& recipe, const Symbols* sizes,
                           const TapeValue* inputs, const std::vector<uint32_t>* integers, TapeValue& result) {
     const bool whole = array.kind == TapeValue::Array;
-    if (!blocks_ || !array.shaped || recipe.ndim != array.ndim) return false;
+    if (!with_blocks() || !array.shaped || recipe.ndim != array.ndim) return false;
     if (array.kind == TapeValue::None || array.kind == TapeValue::Number) return false;
     // Positions that are computed are counted from the first one, which is there.
     ViewRecipe still = recipe;
@@ -309,7 +330,7 @@ bool TapeBuilder::part_of(const TapeValue& array, const ViewRecipe& recipe, cons
     ArrayView shown;
     still.copies_item = false;
     if (!still.apply(base, shown) || shown.ndim > TapeValue::kAxes || shown.descr != array.dtype) return false;
-    if (shown.size() < 1 || shown.size() > kMostElements) return false;
+    if (shown.size() < 1 || shown.size() > most_elements_) return false;
     const auto offset = static_cast<npy_intp>(shown.data - base.data);
     if (offset < INT32_MIN / 2 || offset > INT32_MAX / 2) return false;
 

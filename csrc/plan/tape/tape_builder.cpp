@@ -7,15 +7,6 @@ namespace pyop {
 
 namespace {
 
-// NumPy's own, of at most 16 bytes, which need no more than 8 of alignment.
-bool fits_cells(PyArray_Descr* d) {
-    if (!d || !(PyTypeNum_ISNUMBER(d->type_num) || d->type_num == NPY_BOOL)) return false;
-    if (PyDataType_ELSIZE(d) > 16 || d->type_num == NPY_LONGDOUBLE || d->type_num == NPY_CLONGDOUBLE) return false;
-    PyArray_Descr* builtin = PyArray_DescrFromType(d->type_num);
-    Py_DECREF(builtin);
-    return d == builtin;
-}
-
 size_t cells_of(PyArray_Descr* d) { return PyDataType_ELSIZE(d) > 8 ? 2 : 1; }
 
 PyArray_Descr* intp() {
@@ -41,6 +32,14 @@ TapeOp by_size(size_t bytes, TapeOp one, TapeOp two, TapeOp four, TapeOp eight, 
 
 }  // namespace
 
+bool TapeBuilder::fits(PyArray_Descr* d) {
+    if (!d || !(PyTypeNum_ISNUMBER(d->type_num) || d->type_num == NPY_BOOL)) return false;
+    if (PyDataType_ELSIZE(d) > 16 || d->type_num == NPY_LONGDOUBLE || d->type_num == NPY_CLONGDOUBLE) return false;
+    PyArray_Descr* builtin = PyArray_DescrFromType(d->type_num);
+    Py_DECREF(builtin);
+    return d == builtin;
+}
+
 void TapeBuilder::emit(TapeOp op, uint16_t a, uint16_t b, uint16_t c, int64_t number) {
     TapeInstruction i{};
     i.op = op;
@@ -62,13 +61,27 @@ uint16_t TapeBuilder::cells_new(size_t n, bool even) {
     return static_cast<uint16_t>(first);
 }
 
-Tape TapeBuilder::finish() { return std::move(tape_); }
+Tape TapeBuilder::finish() {
+    // What each run begins with is copied, but for long stretches that it writes itself.
+    constexpr size_t kWorthwhile = 16;
+    size_t from = 0;
+    const auto fill = [&](size_t end) {
+        if (end > from) tape_.filled.emplace_back(static_cast<uint16_t>(from), static_cast<uint16_t>(end - from));
+    };
+    for (const auto& [first, n] : scratch_) {
+        if (n < kWorthwhile) continue;
+        fill(first);
+        from = first + n;
+    }
+    fill(tape_.cells.size());
+    return std::move(tape_);
+}
 
 // --- values
 
 TapeValue TapeBuilder::number_new(PyArray_Descr* dtype) {
     TapeValue value;
-    if (!fits_cells(dtype)) return value;
+    if (!fits(dtype)) return value;
     value.kind = TapeValue::Number;
     value.dtype = dtype;
     value.cell = cells_new(cells_of(dtype), cells_of(dtype) > 1);
@@ -76,7 +89,7 @@ TapeValue TapeBuilder::number_new(PyArray_Descr* dtype) {
 }
 
 TapeValue TapeBuilder::constant(const void* bytes, PyArray_Descr* dtype) {
-    if (!fits_cells(dtype)) return {};
+    if (!fits(dtype)) return {};
     const auto size = static_cast<size_t>(PyDataType_ELSIZE(dtype));
     const std::string key = std::to_string(dtype->type_num) + ":" + std::string(static_cast<const char*>(bytes), size);
     if (const auto it = constants_.find(key); it != constants_.end()) {
@@ -97,7 +110,7 @@ TapeValue TapeBuilder::integer(int64_t number) { return constant(&number, intp()
 
 TapeValue TapeBuilder::array_new(PyArray_Descr* dtype, int ndim, bool writeable, const npy_intp* dims) {
     TapeValue value;
-    if (!fits_cells(dtype) || ndim < 1) return value;
+    if (!fits(dtype) || ndim < 1) return value;
     value.kind = TapeValue::Array;
     value.dtype = dtype;
     value.ndim = ndim;

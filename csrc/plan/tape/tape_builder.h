@@ -56,11 +56,17 @@ class TapeBuilder {
   public:
     using Symbols = TreeCallObject::Layout;
 
-    // `blocks`: values may be blocks, too.
-    explicit TapeBuilder(bool blocks = false) : blocks_(blocks) {}
+    static constexpr npy_intp kMostElements = 64;  // of a block in a loop
+
+    // `most_elements`: of a block; 0: values are no blocks. `anywhere`: the tape runs on threads that hold no GIL, so
+    // nothing on it may look for, or set, a Python error.
+    explicit TapeBuilder(npy_intp most_elements = 0, bool anywhere = false)
+        : most_elements_(most_elements), anywhere_(anywhere) {}
 
     // --- values
 
+    // Whether a dtype is one of NumPy's own, of at most 16 bytes, which need no more than 8 of alignment.
+    static bool fits(PyArray_Descr* dtype);
     // A number that an operation is about to write.
     TapeValue number_new(PyArray_Descr* dtype);
     TapeValue constant(const void* bytes, PyArray_Descr* dtype);
@@ -94,9 +100,8 @@ class TapeBuilder {
 
     // --- blocks
 
-    static constexpr npy_intp kMostElements = 64;  // of a block
-
-    bool with_blocks() const { return blocks_; }
+    bool with_blocks() const { return most_elements_ > 0; }
+    bool anywhere() const { return anywhere_; }
     // Elements that are about to be written. None if they are too many.
     TapeValue block_new(PyArray_Descr* dtype, int ndim, const npy_intp* dims);
     // A number or a block of the kind of another.
@@ -117,6 +122,7 @@ class TapeBuilder {
     }
     // What is called may raise flags that only all_fp_errors() sees.
     void calls_loops() { tape_.calls_loops = true; }
+    void calls_blas() { tape_.calls_blas = true; }
     // The elements, repeated where strides are 0 or axes are missing, side by side.
     bool copy(const TapeValue& to, const TapeValue& from);
     // The same, into what nothing else is written into: when a run begins, if they are known then.
@@ -203,8 +209,13 @@ class TapeBuilder {
     TapeOperand operand(const TapePlace& place);
     bool copy_elements(const TapeValue& to, const TapeValue& from, bool journal);
 
-    const bool blocks_;
+    TapeValue block_of(PyArray_Descr* dtype, int ndim, const npy_intp* dims);
+
+    const npy_intp most_elements_;
+    const bool anywhere_;
     Tape tape_;
+    std::vector<std::pair<size_t, size_t>>
+        scratch_;  // cells that are written before they are read: first, and how many
     std::vector<Memory> memories_;
     std::map<std::string, uint16_t> constants_;  // by dtype and bytes
     std::map<std::pair<uint16_t, char*>, uint16_t> addresses_;  // of cells, and of what is known
