@@ -34,6 +34,7 @@ SUITES = {
     "arrays": "B17: arrays of torch, JAX, Arrow and others as arguments of an op, over an ndarray",
     "native": "B15: an op of compiled code on 8 doubles against np.add, ctypes, cffi and numba",
     "entry": "B16, B31: SciPy's quad through a plan's C entry; a plan called from 8 threads of C, and in each way",
+    "ode": "B31: whole integrations of solve_ivp, explicit and stiff, against SciPy's",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 

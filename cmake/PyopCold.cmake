@@ -21,6 +21,7 @@ set(PYOP_COLD_PLACES
     graph/value_in_place.cpp
     graph/value_item.cpp
     graph/value_memory.cpp
+    ode/ode_type.cpp
     plan/compiled_function_type.cpp
     plan/disabled.cpp
     plan/group/combine.cpp

@@ -14,6 +14,7 @@
 #include "autograd/autograd.h"
 #include "entry/entry.h"
 #include "graph/value.h"
+#include "ode/integrate.h"
 #include "op/op.h"
 #include "plan/beside.h"
 #include "plan/compiled_function.h"
@@ -91,6 +92,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::node_init(module));
     require(pyop::plan_init(module));
     require(pyop::entry_init(module));
+    require(pyop::ode_init(module));
     require(pyop::disabled_init(module));
     require(pyop::beside_init(module));
     require(pyop::guard_step_init(module));

@@ -60,7 +60,7 @@
     X(lost_nulls, "array/foreign/foreign.cpp", "(container) -> str or None: the nulls that NumPy would make NaN")           \
     X(number_class, "plan/guard.cpp", "type: Number, which stands for a Python number while a function is traced")        \
     X(taken, "plan/steps/guard_step.h", "type: Taken, the guards of a function that branches; a step knows it")               \
-    X(path_left, "plan/compiled_function.cpp", "type: PathLeft, raised where a plan is of another path") \
+    X(path_left, "plan/compiled_function.cpp ode/problem.cpp", "type: PathLeft, raised where a plan is of another path") \
     X(quiet_begin, "plan/paths.cpp", "(guard): up to this guard nothing is warned of again")                              \
     X(quiet_end, "plan/paths.cpp", "(): the end of it, if the guard was not reached")                                     \
                                                                                                                           \

@@ -14,7 +14,9 @@ with the function where SciPy asks for both, so that what they share is computed
 array([1., 1., 1.])
 
 The solvers' own arguments go on as they are: ``args=`` of `minimize`, `root`, `solve_ivp` and ``kwargs=`` of
-`least_squares` reach the function behind what it is differentiated by. Nothing here imports SciPy.
+`least_squares` reach the function behind what it is differentiated by. Nothing here imports SciPy until it is needed.
+
+`solve_ivp` integrates, as SciPy's does, without Python in its steps.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ from ..compiling import front
 from ..gradients.table import NoRule
 from ..graph.graph import twinned
 from ..transforms.transforms import grad, hessian, hvp, jacobian, value_and_grad
+from .ode import solve_ivp
+from .ode_plans import KeepsPlans
 
-__all__ = ["Objective", "Residuals", "RightHandSide", "objective", "residuals", "rhs"]
+__all__ = ["Objective", "Residuals", "RightHandSide", "objective", "residuals", "rhs", "solve_ivp"]
 
 _Function = Callable[..., Any]
 
@@ -174,11 +178,15 @@ class Residuals(_Differentiated):
         return found
 
 
-class RightHandSide(Residuals):
+class RightHandSide(Residuals, KeepsPlans):
     """What `rhs` makes: as `Residuals`, of ``f(t, y, *args)``, differentiated by ``y``."""
 
     _place = 1
     _fewer_variables = True  # as many of one as of the other
+
+    def __init__(self, f: _Function, options: dict[str, Any]) -> None:
+        super().__init__(f, options)
+        self._plans = {}
 
 
 def _array(values: Any, name: str) -> Any:
