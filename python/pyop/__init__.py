@@ -60,9 +60,9 @@ __all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "Graph
 __all__ += ["Node", "Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec"]
 __all__ += ["Tensor", "Value", "__version__", "autograd", "build_config", "check", "compile", "cond", "contrib"]
 __all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "from_dlpack", "get_cmake_dir"]
-__all__ += ["get_include", "grad", "hessian", "hvp", "jacobian", "jvp", "load", "native_op", "no_grad", "numpy_function"]
-__all__ += ["op", "profile", "py_func", "saved", "scan", "stop_gradient", "trace", "value_and_grad", "vjp", "vmap"]
-__all__ += ["while_loop"]
+__all__ += ["get_include", "grad", "hessian", "hvp", "jacobian", "jvp", "load", "native_op", "no_grad"]
+__all__ += ["numpy_function", "op", "profile", "py_func", "saved", "scan", "stop_gradient", "trace", "value_and_grad"]
+__all__ += ["vjp", "vmap", "while_loop"]
 
 # What most programs never need is imported when somebody asks for it: public names by their modules,
 _BY_MODULE = {

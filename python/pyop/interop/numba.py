@@ -58,7 +58,7 @@ def _parsed(told: str) -> tuple[Any, tuple[int, ...]]:
     return numpy_support.from_dtype(np.dtype(dtype)), tuple(int(n) for n in shape.split(",") if n)
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+@intrinsic(prefer_literal=True)
 def _checked(typing: Any, name: Any, told: Any, given: Any) -> Any:
     """The argument itself; an error of compilation, if it is none that the plan takes."""
     if not isinstance(told, types.StringLiteral):
@@ -83,7 +83,7 @@ def _checked(typing: Any, name: Any, told: Any, given: Any) -> Any:
     return kind(name, told, kind), identity
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+@intrinsic(prefer_literal=True)
 def _run(typing: Any, address: Any, told: Any, inputs: Any, arrays: Any) -> Any:
     """Calls the plan: its status, and the results that are numbers; the others are written into `arrays`."""
     if not isinstance(address, types.IntegerLiteral):
@@ -147,7 +147,7 @@ def _run(typing: Any, address: Any, told: Any, inputs: Any, arrays: Any) -> Any:
     return kind(address, told, inputs, arrays), run
 
 
-@njit  # type: ignore[untyped-decorator]
+@njit
 def _in_order(array: Any, shape: Any, words: Any) -> Any:
     if array.shape != shape:
         raise InputError(words)
