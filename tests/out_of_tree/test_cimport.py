@@ -217,7 +217,7 @@ def test_what_is_told_of_a_plan(plans):
         "n": (2, 2),
         "first": (b"m", b"float32", 4, 2, 24, [2, 3]),
         "none": True,
-        "native": False,
+        "native": True,
         "table": (plans.versions()[1], True),
         "text": "float32[2,3], int64[] -> float64[], float32[3,2]",
     }
