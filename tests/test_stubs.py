@@ -193,7 +193,7 @@ def test_properties_have_the_types_of_the_stub(name):
             continue
         if (name, node.name) == ("Value", "__len__"):
             continue  # only where the first size is a number
-        for_c = {"address", "capsule", "ctypes", "_without_python", "_arrays", "_numba_type_"}
+        for_c = {"address", "capsule", "ctypes", "_without_python", "_arrays", "_numba_type_", "cfunc"}
         if name == "Plan" and node.name in for_c:
             continue  # only where all sizes are: tests/entry
         for sample in samples()[name]:

@@ -104,6 +104,22 @@ int call_entry_keeping(const pyop_plan* plan, const void* const* in, void* const
     return status;
 }
 
+int call_entry_later(const pyop_plan* plan, const void* const* in, void* const* out) {
+    if (PYOP_LIKELY(!waits_to_raise)) {
+        const int status = call_entry(entry_in(plan), in, out);
+        if (PYOP_LIKELY(status == PYOP_OK)) return status;
+    }
+    const bool known = PyGILState_GetThisThreadState() != nullptr;
+    if (const AttachScope scope; scope) {
+        if (!waits_to_raise && !PyErr_Occurred()) raise_failure();
+        if (known)
+            raise_later();
+        else
+            PyErr_WriteUnraisable(entry_in(plan).plan);
+    }
+    return PYOP_RAISED;
+}
+
 const pyop_table entry_table = {PYOP_ENTRY_VERSION, sizeof(pyop_table), call,      message, raise,
                                 is_native,          n_inputs,           n_outputs, input,   output};
 

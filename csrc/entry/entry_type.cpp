@@ -42,6 +42,8 @@ PyObject* is_native(PyObject* plan, void*) {
 
 PyObject* keeping(PyObject*, void*) { return PyLong_FromVoidPtr(reinterpret_cast<void*>(call_entry_keeping)); }
 
+PyObject* raising_later(PyObject*, void*) { return PyLong_FromVoidPtr(reinterpret_cast<void*>(call_entry_later)); }
+
 PyObject* take_kept(PyObject*, PyObject*) {
     return guarded([] { return take_failure(); }, static_cast<PyObject*>(nullptr));
 }
@@ -99,6 +101,9 @@ PyGetSetDef entry_attributes[] = {
      nullptr},
     {"_call_keeping", keeping, nullptr,
      "The address of pyop_plan_call for who asks _take_failure() what was raised, and not PyErr_Occurred().", nullptr},
+    {"_call_later", raising_later, nullptr,
+     "The address of pyop_plan_call for who looks at no errors: they are raised when the thread returns to Python.",
+     nullptr},
     {"_without_python", is_native, nullptr, "Whether a call from C computes without Python.", nullptr},
     {},
 };

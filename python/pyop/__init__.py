@@ -115,7 +115,7 @@ up_calls.install()
 install_value()
 saving.install()
 methods_of(_core.Op, "pyop.native.as_ufunc", "ufunc")
-methods_of(Plan, "pyop.interop.numba_type", "_numba_type_")
+methods_of(Plan, "pyop.interop.numba_type", "_numba_type_", "cfunc")
 for _stand_in in (Value, _core.Tensor):
     _core.match_as_array(_stand_in)
 del _stand_in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import pickle
@@ -17,6 +18,7 @@ import pyop
 
 numba = pytest.importorskip("numba", reason="needs numba")
 from numba import njit, prange  # noqa: E402
+from scipy import LowLevelCallable, integrate  # noqa: E402
 
 
 def compiled(f, *specs):
@@ -324,6 +326,104 @@ def test_a_plan_that_numba_has_seen_is_pickled_as_before():
     again = pickle.loads(pickle.dumps(plan))
     assert again(0.5) == plan(0.5)
     assert njit(lambda x: again(x))(0.5) == plan(0.5)
+
+
+def test_a_c_function_of_numbers():
+    plan = compiled(lambda x, n, flag: np.where(flag, x * n, -x), "float64[]", "int32[]", "bool[]")
+    c = plan.cfunc
+    assert c is plan.cfunc
+    assert c.ctypes.argtypes == (ctypes.c_double, ctypes.c_int32, ctypes.c_bool)
+    assert (c.ctypes(2.5, 3, True), c.ctypes(2.5, 3, False)) == (7.5, -2.5)
+
+    @njit
+    def total(n):
+        s = 0.0
+        for i in range(n):
+            s += c(i * 0.5, np.int32(i), True)
+        return s
+
+    assert total(9) == sum(0.5 * i * i for i in range(9))
+    single = compiled(lambda x: x / 3, "float32[]").cfunc.ctypes
+    assert single.restype is ctypes.c_float
+    assert single(1.0) == np.float32(1) / np.float32(3)
+
+
+def test_a_c_function_of_arrays_and_several_results():
+    plan = compiled(lambda a, z, k: (a * k, a.sum(), z.conj()), "float64[2,3]", "complex128[]", "int64[]")
+    a, z = np.arange(6.0).reshape(2, 3), np.array(3 + 4j)
+    y, s, w = np.zeros((2, 3)), np.zeros(()), np.zeros((), complex)
+    call = plan.cfunc.ctypes
+    assert call.restype is ctypes.c_int32
+    function = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2, ctypes.c_int64, *[ctypes.c_void_p] * 3)
+    at = [x.ctypes.data for x in (a, z, y, s, w)]
+    assert function(plan.cfunc.address)(*at[:2], 5, *at[2:]) == 0
+    for want, got in zip(plan(a, z, 5), (y, s, w), strict=True):
+        assert want.tobytes() == got.tobytes()
+
+
+def refuses(x):
+    if x > 1:
+        raise Mine(float(x))
+    return x + 1
+
+
+def test_a_c_function_that_returns_a_number_raises_when_python_goes_on():
+    plan = compiled(pyop.op(refuses, "float64[] -> float64[]"), "float64[]")
+    c = plan.cfunc.ctypes
+    assert c(0.5) == 1.5
+    with pytest.raises(Mine, match=r"^2\.0\n"):
+        c(2.0)
+        c(3.0)
+    assert c(0.5) == 1.5
+    with pytest.raises(Mine, match=r"^9\.0\n"):
+        integrate.quad(LowLevelCallable(compiled(refuses_all, "float64[]").cfunc.ctypes), 0, 1)
+
+
+refuses_all = pyop.op(lambda x: refuses(9.0 + 0 * x), "float64[] -> float64[]", name="refuses_all")
+
+
+def test_a_c_function_with_a_status_says_so():
+    plan = compiled(pyop.op(lambda k: refuses(k), "int64[] -> int64[]", name="of_integers"), "int64[]")
+    got = np.array(7)
+    function = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_void_p)(plan.cfunc.address)
+    assert function(1, got.ctypes.data) == 0
+    assert got == 2
+    with pytest.raises(Mine):  # the GIL was held: it is set, and ctypes raises it
+        function(5, got.ctypes.data)
+    assert got == 2
+
+
+def test_a_c_function_on_a_thread_without_python(monkeypatch):
+    """The failure of a function without a status is reported: nobody will return to Python there."""
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: seen.append(told.exc_value))
+    plan = compiled(lambda x: refuses_all(x[0]), "float64[1]")
+    start, thread, x = ctypes.c_void_p(plan.cfunc.address), ctypes.c_ulong(), np.zeros(1)
+    libc = ctypes.CDLL(None)
+    assert libc.pthread_create(ctypes.byref(thread), None, start, ctypes.c_void_p(x.ctypes.data)) == 0
+    assert libc.pthread_join(thread, None) == 0
+    assert [type(each) for each in seen] == [Mine]
+
+
+def test_a_c_function_lives_as_long_as_it_is_held():
+    plan = compiled(damped, "float64[]")
+    want, c = float(plan(0.3)), plan.cfunc
+    gone = weakref.ref(plan)
+    assert pickle.loads(pickle.dumps(plan))(0.3) == want
+    del plan
+    gc.collect()
+    assert gone() is None
+    assert c.ctypes(0.3) == want
+    op = pyop.native_op(c, "damped")
+    assert op(np.full(3, 0.3)).tolist() == [want] * 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"), [("float64[n]", "sizes"), ("float16[]", "numba, which has no float16"), ("str[]", "declare|C ")]
+)
+def test_what_has_no_c_function(spec, text):
+    with pytest.raises((TypeError, pyop.PyopError), match=text):
+        compiled(lambda x: x, spec).cfunc
 
 
 def test_numba_is_imported_by_who_uses_it():

@@ -29,7 +29,7 @@ from .._core import compile as compile_plan
 __all__: list[str] = []
 
 _Spec = tuple[str, str, tuple[int, ...]]
-_lock = threading.Lock()
+lock = threading.Lock()
 # By address: of those that compiled code may be made for.
 _plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
 
@@ -56,6 +56,12 @@ def _told(spec: _Spec) -> str:
 def _parsed(told: str) -> tuple[Any, tuple[int, ...]]:
     dtype, _, shape = told.rstrip("]").partition("[")
     return numpy_support.from_dtype(np.dtype(dtype)), tuple(int(n) for n in shape.split(",") if n)
+
+
+def keep_alive(context: Any, plan: Plan) -> None:
+    """While numba generates code that calls the plan: the code must not outlive it."""
+    library = context.active_code_library
+    library.pyop_plans = (*getattr(library, "pyop_plans", ()), plan)
 
 
 @intrinsic(prefer_literal=True)
@@ -136,9 +142,7 @@ def _run(typing: Any, address: Any, told: Any, inputs: Any, arrays: Any) -> Any:
         function_type = ir.FunctionType(status_type, [word, word, word]).as_pointer()
         function = builder.bitcast(dynamic(plan._call_keeping, "pyop_plan_call"), function_type)
         status = builder.call(function, [dynamic(address.literal_value, repr(plan)), table_of(given), table_of(places)])
-        # The code must not outlive the plan.
-        library = context.active_code_library
-        library.pyop_plans = (*getattr(library, "pyop_plans", ()), plan)
+        keep_alive(context, plan)
         values = [status]
         for number, place in made:
             values.append(context.data_model_manager[number].from_data(builder, builder.load(place)))
@@ -191,6 +195,26 @@ def _source(plan: Plan, inputs: list[_Spec], outputs: list[_Spec], form: str) ->
     return "\n    ".join([head, *lines]), {f"_pyop_{name}": value for name, value in own.items()}
 
 
+def number_of(plan: Plan, dtype: str) -> Any:
+    """What numba calls a dtype of the plan's; TypeError if it has none."""
+    try:
+        if dtype != "float16":  # which numba has for GPUs alone
+            return numpy_support.from_dtype(np.dtype(dtype))
+        cause = None
+    except errors.NumbaNotImplementedError as error:
+        cause = error
+    raise TypeError(f"{plan!r} cannot be called by numba, which has no {dtype}") from cause
+
+
+def twin_of(plan: Plan) -> Plan:
+    """What compiled code calls, a plan of its own.
+
+    Else whatever holds the code would hold the plan and through it the dispatcher, and numba drops code when the
+    dispatcher has gone.
+    """
+    return compile_plan(*plan._made_of)
+
+
 def dispatcher_of(plan: Plan) -> Any:
     """What numba calls for a plan; made once, and kept by the plan.
 
@@ -199,7 +223,7 @@ def dispatcher_of(plan: Plan) -> Any:
     TypeError
         If C cannot call the plan, if its results are in lists or other containers, or of a dtype that numba has not.
     """
-    with _lock:
+    with lock:
         found = getattr(plan, "_pyop_numba", None)
         if found is not None:
             return found
@@ -207,13 +231,8 @@ def dispatcher_of(plan: Plan) -> Any:
         if form not in ("single", "tuple"):
             raise TypeError(f"{plan!r} cannot be called by numba: its results are in a {form}; return a tuple instead")
         for _, dtype, _ in [*inputs, *outputs]:
-            try:
-                numpy_support.from_dtype(np.dtype(dtype))
-            except errors.NumbaNotImplementedError as error:
-                raise TypeError(f"{plan!r} cannot be called by numba, which has no {dtype}") from error
-        # What the code calls is a plan of its own: else whatever holds the code would hold the plan and through it the
-        # dispatcher, and numba drops code when the dispatcher has gone.
-        twin = compile_plan(*plan._made_of)
+            number_of(plan, dtype)
+        twin = twin_of(plan)
         _plans[twin.address] = twin
         source, names = _source(twin, inputs, outputs, form)
         exec(compile(source, f"<{plan!r}, for numba>", "exec"), names)

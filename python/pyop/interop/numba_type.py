@@ -1,4 +1,4 @@
-"""`Plan._numba_type_`, by which numba finds what it calls for a plan (`numba.py`); without numba there is none."""
+"""What a plan has for numba, which is imported when somebody asks for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 @property  # type: ignore[misc]
 def _numba_type(self: Plan) -> Any:
-    """What numba asks of an object that it meets in a function to compile."""
+    """What numba asks of an object that it meets in a function to compile (`numba.py`)."""
     try:
         from .numba import dispatcher_of
     except ImportError as error:
@@ -19,4 +19,44 @@ def _numba_type(self: Plan) -> Any:
     return dispatcher_of(self)._numba_type_
 
 
+@property  # type: ignore[misc]
+def _cfunc(self: Plan) -> Any:
+    """The plan as a C function of its own arguments: a ``numba.cfunc``, which needs numba.
+
+    Numbers are handed over by value, arrays by the address of their elements in C order. A plan whose one result is a
+    float is ``double f(double x, const double *a, ...)``. Any other is ``int f(..., double *y, int64_t *n, ...)``, with
+    an address for each result, and returns a status: 0, or a negative number as `pyop_plan_call` does
+    (``<pyop/entry.h>``).
+
+    A function that returns a float has no status: where the plan raises, it returns NaN, at once from then on, and the
+    exception is raised when the thread returns to Python; on a thread that Python does not know it goes to
+    `sys.unraisablehook`. The address is good as long as the plan or what is returned here lives.
+
+    Returns
+    -------
+    numba.core.ccallback.CFunc
+        With ``address``, ``ctypes`` and ``native_name``; the same one at every time.
+
+    Raises
+    ------
+    AttributeError
+        If numba cannot be imported.
+    TypeError
+        If sizes or dtypes are not known, or numba has no such dtype.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> plan = pyop.trace(lambda x, y: np.hypot(x, y), "float64[]", "float64[]").compile()
+    >>> plan.cfunc.ctypes(3.0, 4.0)  # doctest: +SKIP
+    5.0
+    """
+    try:
+        from .numba_cfunc import cfunc_of
+    except ImportError as error:
+        raise AttributeError(f"plan.cfunc needs numba, which cannot be imported: {error}") from error
+    return cfunc_of(self)
+
+
 setattr(Plan, "_numba_type_", _numba_type)  # noqa: B010
+setattr(Plan, "cfunc", _cfunc)  # noqa: B010
