@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop import _core
+from pyop import _core, autograd  # noqa: F401  which gives Tensor the rest of its members
 from pyop.graph import value_refusals
 
 STUB = Path(pyop.__file__).with_name("_core.pyi")
