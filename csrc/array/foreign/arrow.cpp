@@ -8,6 +8,7 @@
 
 #include "array/foreign/managed.h"
 #include "array/memory/copied.h"
+#include "runtime/attribute.h"
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
 #include "runtime/ref.h"
@@ -143,12 +144,7 @@ T* in_capsule(PyObject* o, const char* name) {
 
 }  // namespace
 
-bool offers_arrow(PyObject* value) {
-    const Ref method =
-        Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__arrow_c_array__"));
-    if (!method) PyErr_Clear();
-    return static_cast<bool>(method);
-}
+bool offers_arrow(PyObject* value) { return type_has<"__arrow_c_array__">(value); }
 
 PyObject* arrow_array_new(PyObject* value) {
     const Ref both = Ref::steal(survive([&] { return PyObject_CallMethod(value, "__arrow_c_array__", nullptr); }));

@@ -6,6 +6,7 @@
 
 #include "array/foreign/dlpack.h"
 #include "array/foreign/managed.h"
+#include "runtime/attribute.h"
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
 #include "runtime/ref.h"
@@ -15,12 +16,6 @@ namespace pyop {
 namespace {
 
 constexpr int64_t kNotSaid = -1;
-
-bool has_member(PyObject* o, const char* name) {
-    const Ref found = Ref::steal(PyObject_GetAttrString(o, name));
-    if (!found) PyErr_Clear();
-    return static_cast<bool>(found);
-}
 
 // DLPack's kind of device, or kNotSaid.
 int64_t dlpack_device(PyObject* value) {
@@ -65,12 +60,13 @@ bool is_on_device(PyObject* value) {
 const char* device_remedy(PyObject* value) {
     const std::string name = own_name(value);
     if (name.rfind("meta", 0) == 0) return "a tensor that has data, which one of the device `meta` has not";
-    if (has_member(value, "cpu")) return "x.cpu()";
+    if (has_attribute<"cpu">(value)) return "x.cpu()";
     const Ref module = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__module__"));
     if (!module) PyErr_Clear();
     if (module && PyUnicode_Check(module.get()) && printable(module.get()).rfind("jax", 0) == 0)
         return "jax.device_get(x)";
-    return has_member(value, "get") ? "x.get()" : "pyop.from_dlpack(x, device=\"cpu\"), if its library copies it there";
+    return has_attribute<"get">(value) ? "x.get()"
+                                       : "pyop.from_dlpack(x, device=\"cpu\"), if its library copies it there";
 }
 
 bool explain_device(PyObject* value) {

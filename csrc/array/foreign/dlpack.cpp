@@ -12,6 +12,7 @@
 #include "array/foreign/managed.h"
 #include "array/memory/copied.h"
 #include "array/protocol/containers.h"
+#include "runtime/attribute.h"
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
 #include "runtime/lazy.h"
@@ -24,12 +25,6 @@ namespace {
 constexpr size_t kMostExporters = 16;
 std::atomic<const Exporter*> exporters[kMostExporters];
 
-PyObject* type_attribute_new(PyTypeObject* type, const char* name) {
-    PyObject* found = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name);
-    if (!found) PyErr_Clear();
-    return found;
-}
-
 // The table of the version that we know, which may be an earlier one of the library's.
 const DLPackExchangeAPI* table_of(PyObject* capsule) {
     if (!PyCapsule_IsValid(capsule, "dlpack_exchange_api")) return nullptr;
@@ -41,13 +36,13 @@ const DLPackExchangeAPI* table_of(PyObject* capsule) {
 }
 
 PYOP_COLD const Exporter* find_exporter(PyTypeObject* type) {
-    const Ref capsule = Ref::steal(type_attribute_new(type, "__dlpack_c_exchange_api__"));
+    auto* const itself = reinterpret_cast<PyObject*>(type);
+    const Ref capsule = attribute_if_any<"__dlpack_c_exchange_api__">(itself);
     const DLPackExchangeAPI* api = capsule ? table_of(capsule.get()) : nullptr;
     if (!api) return nullptr;
-    const Ref grad = Ref::steal(type_attribute_new(type, "requires_grad"));
     auto* made = new (std::nothrow)
-        Exporter{reinterpret_cast<PyTypeObject*>(Py_NewRef(reinterpret_cast<PyObject*>(type))), api,
-                 static_cast<bool>(grad), type_attribute_new(type, "is_neg"), type_attribute_new(type, "is_conj")};
+        Exporter{reinterpret_cast<PyTypeObject*>(Py_NewRef(itself)), api, has_attribute<"requires_grad">(itself),
+                 attribute_if_any<"is_neg">(itself).release(), attribute_if_any<"is_conj">(itself).release()};
     if (!made) return nullptr;
     for (std::atomic<const Exporter*>& slot : exporters) {
         const Exporter* known = nullptr;
@@ -143,7 +138,7 @@ const Exporter* exporter_of(PyObject* value) {
 
 const Exporter* exporter_found(PyObject* value) {
     const Exporter* known = exporter_of(value);
-    return known ? known : find_exporter(Py_TYPE(value));
+    return known || !type_has<"__dlpack_c_exchange_api__">(value) ? known : find_exporter(Py_TYPE(value));
 }
 
 DLManagedTensorVersioned* exported_tensor(PyObject* value, const Exporter& exporter) {
@@ -180,9 +175,7 @@ PyObject* exported_array_new(PyObject* value, const Exporter& exporter, bool rea
     return tensor ? managed_array_steal(tensor, MayCopy::IfNeeded, read_only) : nullptr;
 }
 
-bool offers_dlpack(PyObject* value) {
-    return static_cast<bool>(Ref::steal(type_attribute_new(Py_TYPE(value), "__dlpack__")));
-}
+bool offers_dlpack(PyObject* value) { return type_has<"__dlpack__">(value); }
 
 PyObject* dlpack_array_new(PyObject* value, MayCopy copy, bool to_cpu) {
     if (!to_cpu && check_on_cpu(value) < 0) return nullptr;

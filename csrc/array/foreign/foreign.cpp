@@ -7,6 +7,7 @@
 #include "array/foreign/dlpack.h"
 #include "array/memory/copied.h"
 #include "array/protocol/containers.h"
+#include "runtime/attribute.h"
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
 #include "runtime/ref.h"
@@ -15,12 +16,6 @@
 namespace pyop {
 
 namespace {
-
-bool type_has(PyObject* value, const char* name) {
-    const Ref found = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), name));
-    if (!found) PyErr_Clear();
-    return static_cast<bool>(found);
-}
 
 // What NumPy's constructor takes without asking for any protocol of other libraries.
 bool is_python(PyObject* o) {
@@ -40,7 +35,7 @@ PyObject* by_numpy(PyObject* value) { return counted(PyArray_FromAny(value, null
 // Floating-point numbers may stand for nulls, which the container told from NaN.
 PyObject* check_nulls_steal(PyObject* array, PyObject* value) {
     if (!array || !is_inexact(PyArray_TYPE(as_array(array)))) return array;
-    if (!type_has(value, "__arrow_c_stream__") && !type_has(value, "isna")) return array;
+    if (!type_has<"__arrow_c_stream__", "isna">(value)) return array;
     const Ref owner = Ref::steal(array);
     const Ref text = Ref::steal(survive([&] { return PyObject_CallOneArg(up_calls.lost_nulls, value); }));
     if (!text) return nullptr;
@@ -65,7 +60,7 @@ PyObject* foreign_array_new(PyObject* value, bool read_only) {
     }
     if (offers_dlpack(value)) {
         if (check_on_cpu(value) < 0) return nullptr;
-        const bool otherwise = type_has(value, "__array__");
+        const bool otherwise = type_has<"__array__">(value);
         PyObject* array = dlpack_array_new(value);
         if (array && read_only) PyArray_CLEARFLAGS(as_array(array), NPY_ARRAY_WRITEABLE);
         // A dtype that DLPack has not, or that its library does not export.

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "runtime/attribute.h"
 #include "runtime/errors.h"
 #include "runtime/items.h"
 #include "runtime/lazy.h"
@@ -13,15 +14,9 @@ namespace pyop {
 
 namespace {
 
-bool has(PyObject* o, const char* name) {
-    Ref found = Ref::steal(PyObject_GetAttrString(o, name));
-    if (!found) PyErr_Clear();
-    return found && found.get() != Py_None;
-}
-
-bool is_true(PyObject* o, const char* name) {
-    Ref found = Ref::steal(PyObject_GetAttrString(o, name));
-    const int truth = found ? PyObject_IsTrue(found.get()) : -1;
+bool requires_grad(PyObject* o) {
+    const Ref found = attribute_if_any<"requires_grad">(o);
+    const int truth = found ? PyObject_IsTrue(found.get()) : 0;
     if (truth < 0) PyErr_Clear();
     return truth > 0;
 }
@@ -75,25 +70,21 @@ bool is_sequence(PyTypeObject* type) {
 }
 
 // What NumPy asks an object for before it makes an array of it.
-bool joins_numpy(PyObject* type) {
-    for (const char* name : {"__array_ufunc__", "__array_function__", "__array_namespace__", "__array_priority__"})
-        if (has(type, name)) return true;
-    return false;
+bool joins_numpy(PyObject* o) {
+    return type_has<"__array_ufunc__", "__array_function__", "__array_namespace__", "__array_priority__">(o);
 }
 
 // np.mean(x) is x.mean() where there is such a method.
-bool has_methods(PyObject* type) {
-    for (const char* name : {"mean", "sum", "std", "min", "max", "dot", "take", "clip", "cumsum", "sort"})
-        if (has(type, name)) return true;
-    return false;
+bool has_methods(PyObject* o) {
+    return type_has<"mean", "sum", "std", "min", "max", "dot", "take", "clip", "cumsum", "sort">(o);
 }
 
 bool becomes_array(PyObject* o) {
-    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(o));
     if (PyObject_CheckBuffer(o)) return true;
-    for (const char* name : {"__array__", "__array_interface__", "__array_struct__", "__dlpack__"})
-        if (has(type, name) || has(o, name)) return true;
-    return joins_numpy(type);
+    if (type_has<"__array__", "__array_interface__", "__array_struct__", "__dlpack__">(o) || joins_numpy(o))
+        return true;
+    return has_attribute<"__array__">(o) || has_attribute<"__array_interface__">(o) ||
+           has_attribute<"__array_struct__">(o) || has_attribute<"__dlpack__">(o);
 }
 
 Rules rules_of_subclass(PyObject* array) {
@@ -109,15 +100,22 @@ Rules find_rules(PyObject* o) {
     if (PyArray_Check(o)) return rules_of_subclass(o);
     if (PyMemoryView_Check(o) || PyByteArray_Check(o)) return Rules::Sequences;
     if (module_of(type) == "pyop" || !becomes_array(o)) return Rules::None;
-    if (is_true(o, "requires_grad")) return Rules::Recorded;
-    auto* kind = reinterpret_cast<PyObject*>(type);
-    if (has_operators(type) || joins_numpy(kind)) return Rules::Own;
-    if (has_methods(kind)) return Rules::Own;
+    if (requires_grad(o)) return Rules::Recorded;
+    if (has_operators(type) || joins_numpy(o) || has_methods(o)) return Rules::Own;
     const bool compares = type->tp_richcompare != PyBaseObject_Type.tp_richcompare;
     return is_sequence(type) || compares ? Rules::Sequences : Rules::None;
 }
 
-bool is_own_loss(Rules rules) { return rules == Rules::Masked || rules == Rules::Recorded; }
+// Of the rules those by which a plain array is wrong, not only plain.
+Rules find_loss(PyObject* o) {
+    if (PyArray_Check(o)) return any_masked(o) ? Rules::Masked : Rules::None;
+    const bool lost = requires_grad(o) && module_of(Py_TYPE(o)) != "pyop" && becomes_array(o);
+    return lost ? Rules::Recorded : Rules::None;
+}
+
+Rules loss_of(PyObject* o) {
+    return survive([&] { return find_loss(o); });
+}
 
 PyObject* raise_loss(PyObject* o, Rules rules) {
     Ref text = Ref::steal(rules_text_new(o, rules));
@@ -134,8 +132,8 @@ int check_items(PyObject* list, int depth) {
             if (depth < NPY_MAXDIMS && check_items(item, depth + 1) < 0) return -1;
             continue;
         }
-        const Rules rules = rules_of(item);
-        if (!is_own_loss(rules)) continue;
+        const Rules rules = loss_of(item);
+        if (rules == Rules::None) continue;
         raise_loss(item, rules);
         return -1;
     }
@@ -152,8 +150,8 @@ Rules rules_of(PyObject* o) {
 int check_nothing_lost(PyObject* o) {
     if (is_plain_item(o)) return 0;
     if (PyList_Check(o) || PyTuple_Check(o)) return check_items(o, 0);
-    const Rules rules = rules_of(o);
-    if (!is_own_loss(rules)) return 0;
+    const Rules rules = loss_of(o);
+    if (rules == Rules::None) return 0;
     raise_loss(o, rules);
     return -1;
 }
@@ -177,7 +175,9 @@ PyObject* rules_text_new(PyObject* o, Rules rules) {
         default:
             break;
     }
-    const char* instead = has(o, "to_numpy") ? "x.to_numpy()" : has(o, "toarray") ? "x.toarray()" : "np.asarray(x)";
+    const char* instead = has_attribute<"to_numpy">(o)  ? "x.to_numpy()"
+                          : has_attribute<"toarray">(o) ? "x.toarray()"
+                                                        : "np.asarray(x)";
     return PyUnicode_FromFormat(
         "this %s%U computes by rules of its own, which it would lose as a plain array: pass %s for its numbers alone",
         from.c_str(), name.get(), instead);
