@@ -80,7 +80,9 @@ def docstrings() -> list[object]:
 
     def module_names() -> list[str]:
         packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
-        left_out = ("__main__", "_ctests") if importlib.util.find_spec("onnx") else ("__main__", "_ctests", ".onnx")
+        left_out = ("__main__", "_ctests")
+        for needed, modules in {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}.items():
+            left_out += () if importlib.util.find_spec(needed) else modules
         return ["pyop", *(info.name for info in packages if not info.name.endswith(left_out))]
 
     for name in module_names():
