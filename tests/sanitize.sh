@@ -2,8 +2,8 @@
 # tests/sanitize.sh address|thread [pytest argument …]
 #
 # Builds pyop with sanitizers into the active virtual environment, which must hold the dependency groups `build` and
-# `sanitize`, and runs tests there: without arguments the lifetime tests, the C++ tests, the tests of threads, and those
-# of what plans compute in C++ on the memory of arrays.
+# `sanitize`, and runs tests there: without arguments the lifetime tests, the C++ tests, the tests of threads and of calls
+# from C, and those of what C++ does with the memory of arrays.
 #   address   AddressSanitizer and UndefinedBehaviorSanitizer
 #   thread    ThreadSanitizer; the interpreter is not built with it, see tests/lifetime/tsan.supp
 set -euo pipefail
@@ -27,11 +27,11 @@ esac
     -Ccmake.define.PYOP_TESTS=ON -Ccmake.define.PYOP_SANITIZE="$flags"
 
 if [ $# -eq 0 ]; then
-    set -- tests/lifetime tests/cpp tests/plan/test_concurrency.py tests/plan/test_native_groups.py tests/array/test_recycle.py
+    set -- tests/lifetime tests/cpp tests/entry tests/plan/test_concurrency.py tests/plan/test_native_groups.py tests/array/test_recycle.py
     if [ "$kind" = address ]; then
         set -- "$@" tests/plan/test_native_{reductions,gufuncs,loops,joins}.py tests/plan/test_{views,plan}.py \
             tests/array/test_pool.py tests/kernels/test_kernels.py \
-            tests/compiling
+            tests/compiling tests/foreign tests/native tests/interop/test_ode{,_edges}.py
     fi
 fi
 

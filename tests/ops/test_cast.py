@@ -78,9 +78,9 @@ def test_gradients_are_cast_back():
     assert t.grad.dtype == np.float32
 
 
-def test_in_graphs_files_and_pickles(tmp_path):
+def test_in_graphs_and_pickles():
     graph = pyop.trace(lambda x: added(x, x), "int32[n]")
-    assert str(graph.outputs.spec) == "float64[n]" if hasattr(graph.outputs, "spec") else True
+    assert (graph.outputs.dtype, graph.outputs.ndim) == ("float64", 1)
     assert graph.compile()(np.arange(3, dtype="i4")).tolist() == [0, 2, 4]
     assert pickle.loads(pickle.dumps(added)) is added
     signature = added.spec
@@ -89,6 +89,10 @@ def test_in_graphs_files_and_pickles(tmp_path):
     assert again != pyop.Signature.parse("float64[n], float64[n] -> float64[n]")
     loaded = pickle.loads(pickle.dumps(pyop.trace(added, "_", "_")))
     assert loaded.compile()(np.arange(2), np.arange(2.0)).tolist() == [0, 2]
+
+
+def test_in_files(tmp_path):
+    pytest.importorskip("onnx", reason="files are models of ONNX")
     kept = tmp_path / "graph.pyop"
     pyop.trace(added, "_", "_").save(kept)
     assert pyop.load(kept).compile()(np.arange(2), np.arange(2.0)).tolist() == [0, 2]
