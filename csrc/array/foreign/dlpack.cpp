@@ -35,14 +35,20 @@ const DLPackExchangeAPI* table_of(PyObject* capsule) {
     return api->managed_tensor_from_py_object_no_sync ? api : nullptr;
 }
 
+// Of an attribute that is computed by C. Called directly it takes half of the time of a look-up by name.
+PyGetSetDef* getter_of(PyObject* descriptor) {
+    if (!descriptor || !Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) return nullptr;
+    return reinterpret_cast<PyGetSetDescrObject*>(descriptor)->d_getset;
+}
+
 PYOP_COLD const Exporter* find_exporter(PyTypeObject* type) {
     auto* const itself = reinterpret_cast<PyObject*>(type);
     const Ref capsule = attribute_if_any<"__dlpack_c_exchange_api__">(itself);
     const DLPackExchangeAPI* api = capsule ? table_of(capsule.get()) : nullptr;
     if (!api) return nullptr;
-    auto* made = new (std::nothrow)
-        Exporter{reinterpret_cast<PyTypeObject*>(Py_NewRef(itself)), api, has_attribute<"requires_grad">(itself),
-                 attribute_if_any<"is_neg">(itself).release(), attribute_if_any<"is_conj">(itself).release()};
+    auto* made = new (std::nothrow) Exporter{
+        reinterpret_cast<PyTypeObject*>(Py_NewRef(itself)), api, getter_of(of_type_if_any<"requires_grad">(type)),
+        attribute_if_any<"is_neg">(itself).release(), attribute_if_any<"is_conj">(itself).release()};
     if (!made) return nullptr;
     for (std::atomic<const Exporter*>& slot : exporters) {
         const Exporter* known = nullptr;
@@ -142,12 +148,12 @@ const Exporter* exporter_found(PyObject* value) {
 }
 
 DLManagedTensorVersioned* exported_tensor(PyObject* value, const Exporter& exporter) {
-    if (exporter.may_require_grad) {
-        static constinit Lazy name;
-        PyObject* requires_grad = name.interned("requires_grad");
-        const Ref answer = Ref::steal(requires_grad ? PyObject_GetAttr(value, requires_grad) : nullptr);
+    if (const PyGetSetDef* const grad = exporter.requires_grad; PYOP_LIKELY(grad != nullptr)) {
+        const Ref answer = Ref::steal(grad->get(value, grad->closure));
         if (!answer) return nullptr;
         if (PYOP_UNLIKELY(answer.get() != Py_False) && check_nothing_lost(value) < 0) return nullptr;
+    } else if (check_nothing_lost(value) < 0) {
+        return nullptr;
     }
     DLManagedTensorVersioned* tensor = nullptr;
     const int status = survive([&] { return exporter.api->managed_tensor_from_py_object_no_sync(value, &tensor); });

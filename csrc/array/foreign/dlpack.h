@@ -12,7 +12,7 @@ namespace pyop {
 struct Exporter {
     PyTypeObject* type;  // owned, so that no other type is ever at its address
     const DLPackExchangeAPI* api;
-    bool may_require_grad;  // its objects have `requires_grad`, of which the C functions know nothing,
+    PyGetSetDef* requires_grad;  // of the type (or null): the C functions know nothing of gradients,
     PyObject* is_neg;       // and this method (or null): the memory of some tensors has the sign turned round,
     PyObject* is_conj;      // and of some the conjugate
 };
