@@ -1,6 +1,7 @@
 # pyop_cold(target list_of_sources): takes the sources that run while a function is traced and compiled, or when something went
 # wrong, out of the list, and compiles them for size: half the code, in three quarters of the time. What a call of an op or a plan
-# runs is not among them. A file that is in none of these places is compiled for speed, which is never wrong.
+# runs is not among them, but for integrators, which wait for the plans that they call. A file that is in none of these places is
+# compiled for speed, which is never wrong.
 set(PYOP_COLD_PLACES
     array/call/remedy.cpp
     array/call/text.cpp
@@ -21,7 +22,7 @@ set(PYOP_COLD_PLACES
     graph/value_in_place.cpp
     graph/value_item.cpp
     graph/value_memory.cpp
-    ode/ode_type.cpp
+    ode/
     plan/compiled_function_type.cpp
     plan/disabled.cpp
     plan/group/combine.cpp

@@ -11,8 +11,7 @@ namespace pyop::ode {
 
 namespace {
 
-constexpr int kLargestOrder = 5, kMostIterations = 4;
-constexpr double kLeastFactor = 0.2, kLargestFactor = 10;
+constexpr int kLargestOrder = 5, kBdfIterations = 4;
 
 struct Coefficients {
     double gamma[6], alpha[6], error[6];
@@ -104,7 +103,7 @@ bool Bdf::solve_step(double c) {
     std::fill(d_.begin(), d_.end(), 0.0);
     y_new_ = predicted_;
     double norm_old = -1;
-    for (int k = 0; k < kMostIterations; ++k) {
+    for (int k = 0; k < kBdfIterations; ++k) {
         iterations_ = k + 1;
         p.derivative(t_new_, y_new_.data(), f_.data());
         if (!std::all_of(f_.begin(), f_.end(), [](double v) { return std::isfinite(v); })) return false;
@@ -113,7 +112,7 @@ bool Bdf::solve_step(double c) {
         lu_.solve(p, dy_.data());
         for (size_t i = 0; i < size; ++i) scaled_[i] = dy_[i] / scale_[i];
         const double norm = p.rms(scaled_.data(), n), rate = norm_old >= 0 ? norm / norm_old : -1;
-        if (norm_old >= 0 && (rate >= 1 || power(rate, kMostIterations - k) / (1 - rate) * norm > newton_tolerance))
+        if (norm_old >= 0 && (rate >= 1 || power(rate, kBdfIterations - k) / (1 - rate) * norm > newton_tolerance))
             return false;
         for (size_t i = 0; i < size; ++i) {
             y_new_[i] += dy_[i];
@@ -172,7 +171,7 @@ const char* Bdf::step() {
             lu_.known = false;
             continue;
         }
-        safety = 0.9 * (2 * kMostIterations + 1) / (2 * kMostIterations + iterations_);
+        safety = 0.9 * (2 * kBdfIterations + 1) / (2 * kBdfIterations + iterations_);
         set_scale(y_new_.data(), nullptr, scale_.data());
         error = scaled_norm(k_.error[order_], d_.data());
         if (!less(1, error)) break;

@@ -11,7 +11,7 @@ namespace pyop::ode {
 
 namespace {
 
-constexpr double kSafety = 0.9, kLeastFactor = 0.2, kLargestFactor = 10;
+constexpr double kSafety = 0.9;
 
 class Explicit : public Solver {
   public:

@@ -14,7 +14,7 @@ void check_finite(const double* x, size_t n) {
 
 namespace {
 
-constexpr int kOne = 1;
+constexpr int kOneSide = 1;
 
 const double* numbers(const double* x) { return x; }
 const double* numbers(const Complex* x) { return reinterpret_cast<const double*>(x); }
@@ -22,10 +22,10 @@ const double* numbers(const Complex* x) { return reinterpret_cast<const double*>
 void getrf(const Blas& b, const int* n, double* a, int* pivots, int* info) { b.dgetrf(n, n, a, n, pivots, info); }
 void getrf(const Blas& b, const int* n, Complex* a, int* pivots, int* info) { b.zgetrf(n, n, a, n, pivots, info); }
 void getrs(const Blas& b, const int* n, const double* a, const int* pivots, double* x, int* info) {
-    b.dgetrs("N", n, &kOne, a, n, pivots, x, n, info);
+    b.dgetrs("N", n, &kOneSide, a, n, pivots, x, n, info);
 }
 void getrs(const Blas& b, const int* n, const Complex* a, const int* pivots, Complex* x, int* info) {
-    b.zgetrs("N", n, &kOne, a, n, pivots, x, n, info);
+    b.zgetrs("N", n, &kOneSide, a, n, pivots, x, n, info);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ namespace pyop::ode {
 
 namespace {
 
-constexpr int kMostIterations = 6;
-constexpr double kLeastFactor = 0.2, kLargestFactor = 10;
+constexpr int kRadauIterations = 6;
 
 // Eigenvalues of the inverse of the method's matrix, and the matrices that transform by its eigenvectors.
 struct Constants {
@@ -128,7 +127,7 @@ bool Radau::solve_stages(double h, bool guessed) {
         for (size_t s = 0; s < 3; ++s) Z_[s * size + i] = guessed ? Z0_[i * 3 + s] : Z0_[s * size + i];
     double norm_old = -1;
     rate_ = -1;
-    for (int k = 0; k < kMostIterations; ++k) {
+    for (int k = 0; k < kRadauIterations; ++k) {
         iterations_ = k + 1;
         for (size_t s = 0; s < 3; ++s) {
             for (size_t i = 0; i < size; ++i) y_new_[i] = y[i] + Z_[s * size + i];
@@ -163,7 +162,7 @@ bool Radau::solve_stages(double h, bool guessed) {
         if (norm_old >= 0) {
             rate_ = norm / norm_old;
             if (std::isgreaterequal(rate_, 1.0) ||
-                less(tolerance, power(rate_, kMostIterations - k) / (1 - rate_) * norm))
+                less(tolerance, power(rate_, kRadauIterations - k) / (1 - rate_) * norm))
                 return false;
         }
         for (size_t i = 0; i < 3 * size; ++i) W_[i] += dW_[i];
@@ -227,7 +226,7 @@ const char* Radau::step() {
         set_scale(y.data(), y_new_.data(), scale_.data());
         p.note_flags();
         error = error_norm(error_.data());
-        safety = 0.9 * (2 * kMostIterations + 1) / (2 * kMostIterations + iterations_);
+        safety = 0.9 * (2 * kRadauIterations + 1) / (2 * kRadauIterations + iterations_);
         if (rejected && less(1, error)) {
             for (size_t i = 0; i < size; ++i) error_[i] = y[i] + error_[i];
             p.derivative(t, error_.data(), b_real_.data());

@@ -17,6 +17,9 @@ constexpr char kTooSmall[] = "Required step size is less than spacing between nu
 constexpr char kNoFirstStep[] =
     "There is no first step: the derivatives at the start are not finite, or a tolerance is 0 where the state is.";
 
+// What a step is multiplied by at least and at most to make the next.
+constexpr double kLeastFactor = 0.2, kLargestFactor = 10;
+
 class Solver {
   public:
     explicit Solver(Problem& problem)
