@@ -35,6 +35,7 @@ SUITES = {
     "native": "B15: an op of compiled code on 8 doubles against np.add, ctypes, cffi and numba",
     "entry": "B16, B31: SciPy's quad through a plan's C entry; a plan called from 8 threads of C, and in each way",
     "ode": "B31: whole integrations of solve_ivp, explicit and stiff, against SciPy's",
+    "free_threads": "B33: without a GIL: a plan of Python nodes from two threads, an op on one",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 
