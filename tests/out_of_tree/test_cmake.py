@@ -18,7 +18,9 @@ from pyop.__main__ import config_main, main
 from .building import CC, CXX, STRICT, config, needs_compilers, run
 
 CMAKE = shutil.which("cmake")
-needs_cmake = pytest.mark.skipif(CMAKE is None, reason="needs CMake")
+GENERATORS = {"ninja": "Ninja", "make": "Unix Makefiles"}
+GENERATOR = next((name for tool, name in GENERATORS.items() if shutil.which(tool)), None)
+needs_cmake = pytest.mark.skipif(None in (CMAKE, GENERATOR), reason="needs CMake, and ninja or make")
 USER = """
 #include <pyop/entry.h>
 #include <pyop/version.h>
@@ -121,7 +123,7 @@ def test_find_package(tmp_path, copied):
     (tmp_path / "CMakeLists.txt").write_text(PROJECT.format(version="0.1"))
     # By its own folder, and as scikit-build-core looks: with site-packages among the prefixes.
     way = f"-DCMAKE_PREFIX_PATH={folder.parents[1]}" if copied else f"-Dpyop_DIR={config('--cmakedir')[0]}"
-    said = run(CMAKE, "-S", ".", "-B", "build", way, cwd=tmp_path)
+    said = run(CMAKE, "-G", GENERATOR, "-S", ".", "-B", "build", way, cwd=tmp_path)
     assert f"pyop {pyop.__version__} in {folder.parent / 'include'}" in said
     run(CMAKE, "--build", "build", cwd=tmp_path)
     (library,) = (tmp_path / "build").glob("*user.so")
@@ -133,7 +135,7 @@ def test_find_package(tmp_path, copied):
 def test_cmake_says_what_is_wrong(tmp_path):
     (tmp_path / "user.c").write_text(USER)
     (tmp_path / "CMakeLists.txt").write_text(PROJECT.format(version="7.0"))
-    command = [CMAKE, "-S", ".", "-B", "build"]
+    command = [CMAKE, "-G", GENERATOR, "-S", ".", "-B", "build"]
     way = f"-Dpyop_DIR={pyop.get_cmake_dir()}"
     done = subprocess.run([*command, way], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0
