@@ -2,6 +2,7 @@
 #include <cstddef>  // offsetof
 #include <vector>
 
+#include "array/foreign/foreign.h"
 #include "array/protocol/containers.h"
 #include "array/protocol/stand_in.h"
 #include "autograd/engine.h"
@@ -36,7 +37,7 @@ PyObject* tensor_new_py(PyTypeObject*, PyObject* args, PyObject* kwargs) {
         return nullptr;
     if (!is_tensor(data) && check_no_rules(data, "pyop.Tensor") < 0) return nullptr;
     if (is_watched(data) && is_differentiated(as_tensor(data))) return refuse_numbers("pyop.Tensor(x)");
-    Ref array = to_array(data);
+    Ref array = is_tensor(data) ? to_array(data) : Ref::steal(foreign_array_new(data));
     if (array && PyArray_DESCR(as_array(array.get()))->type_num == NPY_OBJECT && !PyArray_Check(data) &&
         !is_tensor(data) && !PyArray_CheckScalar(data)) {
         PyErr_Format(PyExc_TypeError,

@@ -266,6 +266,16 @@ def test_what_from_dlpack_refuses(call, error, text):
         call()
 
 
+@pytest.mark.parametrize("name", ["dlpack", "dlpack of old", "__array__", "__array_interface__", "__array_struct__"])
+def test_tensors_go_by_the_same_table(name):
+    x = np.arange(3.0)
+    given = only(name, x)
+    assert address(pyop.Tensor(given).numpy()) == address(x)
+    tensor = pyop.Tensor(given, requires_grad=True)
+    (tensor * tensor).sum().backward()
+    assert tensor.grad.tolist() == [0.0, 2.0, 4.0]
+
+
 # --- nothing is lost
 
 
