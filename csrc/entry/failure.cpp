@@ -5,6 +5,7 @@
 
 #include "include/pyop/entry.h"
 #include "runtime/errors.h"
+#include "runtime/lazy.h"
 #include "runtime/shared_ref.h"
 
 namespace pyop {
@@ -35,15 +36,15 @@ void keep_message_of(PyObject* exception) {
 
 // A class that makes, when Python raises it, the exception that was kept. Borrowed; null with the error set.
 PyObject* class_of_later() {
-    static PyObject* made = nullptr;
+    static constinit Lazy made;
     static PyMethodDef take = {"__new__", take_later, METH_VARARGS, nullptr};
-    if (made) return made;
-    Ref function = Ref::steal(PyCFunction_New(&take, nullptr));
-    Ref method = function ? Ref::steal(PyStaticMethod_New(function.get())) : Ref();
-    if (!method) return nullptr;
-    made = PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){sOss}", "RaisedLater",
-                                 PyExc_BaseException, "__new__", method.get(), "__module__", "pyop");
-    return made;
+    return made.get([]() -> PyObject* {
+        Ref function = Ref::steal(PyCFunction_New(&take, nullptr));
+        Ref method = function ? Ref::steal(PyStaticMethod_New(function.get())) : Ref();
+        if (!method) return nullptr;
+        return PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){sOss}", "RaisedLater",
+                                     PyExc_BaseException, "__new__", method.get(), "__module__", "pyop");
+    });
 }
 
 // Where it was raised, as a note: an exception that is raised anew by the interpreter loses its traceback.
