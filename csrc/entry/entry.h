@@ -57,8 +57,8 @@ int call_entry(const Entry& entry, const void* const* in, void* const* out);
 // reported as unraisable.
 int call_entry_keeping(const pyop_plan* plan, const void* const* in, void* const* out);
 
-// The same for who looks at no error at all, such as a C library that calls a function of numbers: it is raised when the
-// thread returns to Python (raise_later), and until then nothing is computed. The status is PYOP_OK or PYOP_RAISED.
+// The same for who looks at no error at all, such as a C library that calls a function of numbers: it is raised when
+// the thread returns to Python (raise_later), and until then nothing is computed. The status is PYOP_OK or PYOP_RAISED.
 int call_entry_later(const pyop_plan* plan, const void* const* in, void* const* out);
 
 // What all entries point to.
