@@ -24,8 +24,8 @@ def _cfunc(self: Plan) -> Any:
     """The plan as a C function of its own arguments: a ``numba.cfunc``, which needs numba.
 
     Numbers are handed over by value, complex ones and arrays by the address of their elements in C order. A plan whose
-    one result is a float is ``double f(double x, const double *a, ...)``. Any other is ``int f(..., double *y, int64_t
-    *n, ...)``, with an address for each result, and returns a status: 0, or a negative number as `pyop_plan_call` does
+    one result is a float is ``double f(double x, const double *a, ...)``. Any other is ``int f(..., double *y, ...)``,
+    with an address for each result, and returns a status: 0, or a negative number as `pyop_plan_call` does
     (``<pyop/entry.h>``).
 
     A function that returns a float has no status: where the plan raises, it returns NaN, at once from then on, and the
