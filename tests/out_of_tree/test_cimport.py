@@ -349,8 +349,8 @@ time.sleep(0.3)
 def test_loops_that_run_while_python_ends(plans, text, end):
     made = Path(plans.__file__)
     if "cpp" in made.name:
-        # Before 3.14 CPython ends daemon threads by unwinding, and OpenMP in C++ aborts; 3.14 aborts itself now and then,
-        # where a thread of OpenMP takes the GIL at the end of a prange.
+        # Before 3.14 CPython ends daemon threads by unwinding, and OpenMP in C++ aborts; 3.14 itself aborts now and
+        # then, where a thread of OpenMP takes the GIL at the end of a prange.
         pytest.skip("the end of Python under a prange in C++ is not survived, whatever it calls")
     program = ENDING.format(folder=str(made.parent), name=plans.__name__, text=text, end=end)
     for _ in range(3):
