@@ -279,6 +279,19 @@ def test_tensors_go_by_the_same_table(name):
 # --- nothing is lost
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is deprecated")  # torch's own, at its first make_dual
+def test_a_tangent_is_not_lost():
+    torch = pytest.importorskip("torch", reason="needs torch")
+    forward_ad, x = torch.autograd.forward_ad, torch.ones(3, dtype=torch.float64)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, x)
+        for call in (itself, pyop.from_dlpack, WAYS["plan"], WAYS["compiled, declared"]):
+            with pytest.raises((TypeError, BufferError), match=r"has a tangent.*unpack_dual\(x\)\.primal"):
+                call(dual)
+            assert call(forward_ad.unpack_dual(dual).primal) is not None
+            assert call(x) is not None
+
+
 def test_a_gradient_is_not_lost():
     torch = pytest.importorskip("torch", reason="needs torch")
     x = torch.ones(3, dtype=torch.float64, requires_grad=True)
