@@ -288,6 +288,8 @@ def test_a_tangent_is_not_lost():
         for call in (itself, pyop.from_dlpack, WAYS["plan"], WAYS["compiled, declared"]):
             with pytest.raises((TypeError, BufferError), match=r"has a tangent.*unpack_dual\(x\)\.primal"):
                 call(dual)
+            with pytest.raises((TypeError, BufferError), match=r"has a tangent|no __dlpack__"):
+                call([dual, dual])
             assert call(forward_ad.unpack_dual(dual).primal) is not None
             assert call(x) is not None
 

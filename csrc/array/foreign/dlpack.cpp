@@ -41,25 +41,14 @@ PyGetSetDef* getter_of(PyObject* descriptor) {
     return reinterpret_cast<PyGetSetDescrObject*>(descriptor)->d_getset;
 }
 
-// The names of the module, if it was imported, as torch does itself. New reference or null.
-PyObject* forward_ad_new() {
-    PyObject* const modules = PyImport_GetModuleDict();
-    PyObject* const module = modules ? PyDict_GetItemString(modules, "torch.autograd.forward_ad") : nullptr;
-    return module && PyModule_Check(module) ? Py_NewRef(PyModule_GetDict(module)) : nullptr;
-}
-
 PYOP_COLD const Exporter* find_exporter(PyTypeObject* type) {
     auto* const itself = reinterpret_cast<PyObject*>(type);
     const Ref capsule = attribute_if_any<"__dlpack_c_exchange_api__">(itself);
     const DLPackExchangeAPI* api = capsule ? table_of(capsule.get()) : nullptr;
     if (!api) return nullptr;
-    PyGetSetDef* const grad = getter_of(of_type_if_any<"requires_grad">(type));
-    auto* made = new (std::nothrow) Exporter{reinterpret_cast<PyTypeObject*>(Py_NewRef(itself)),
-                                             api,
-                                             grad,
-                                             attribute_if_any<"is_neg">(itself).release(),
-                                             attribute_if_any<"is_conj">(itself).release(),
-                                             grad ? forward_ad_new() : nullptr};
+    auto* made = new (std::nothrow) Exporter{
+        reinterpret_cast<PyTypeObject*>(Py_NewRef(itself)), api, getter_of(of_type_if_any<"requires_grad">(type)),
+        attribute_if_any<"is_neg">(itself).release(), attribute_if_any<"is_conj">(itself).release()};
     if (!made) return nullptr;
     for (std::atomic<const Exporter*>& slot : exporters) {
         const Exporter* known = nullptr;
@@ -70,7 +59,6 @@ PYOP_COLD const Exporter* find_exporter(PyTypeObject* type) {
     Py_DECREF(made->type);
     Py_XDECREF(made->is_neg);
     Py_XDECREF(made->is_conj);
-    Py_XDECREF(made->forward_ad);
     delete made;
     return nullptr;
 }
@@ -86,27 +74,6 @@ int says(PyObject* method, PyObject* value) {
 PYOP_COLD PyObject* is_lazy(const char* how, const char* remedy) {
     PyErr_Format(PyExc_BufferError, "its memory holds %s of its elements: pass %s", how, remedy);
     return nullptr;
-}
-
-bool in_dual_level(PyObject* forward_ad) {
-    PyObject* const key = interned<"_current_level">();
-    PyObject* const level = key ? PyDict_GetItemWithError(forward_ad, key) : nullptr;
-    const long number = level && PyLong_Check(level) ? PyLong_AsLong(level) : -1;
-    if (number < 0) PyErr_Clear();
-    return number >= 0;
-}
-
-// A tensor of forward-mode differentiation requires no gradient, but has one.
-PYOP_COLD int check_no_tangent(PyObject* value, PyObject* forward_ad) {
-    PyObject* const unpack = PyDict_GetItemString(forward_ad, "unpack_dual");
-    const Ref parts = Ref::steal(unpack ? survive([&] { return PyObject_CallOneArg(unpack, value); }) : nullptr);
-    const Ref tangent = parts ? attribute_if_any<"tangent">(parts.get()) : Ref();
-    if (PyErr_Occurred()) return -1;
-    if (!tangent || tangent.get() == Py_None) return 0;
-    PyErr_SetString(PyExc_BufferError,
-                    "it has a tangent of forward-mode differentiation, which would be lost in a plain array: pass "
-                    "torch.autograd.forward_ad.unpack_dual(x).primal");
-    return -1;
 }
 
 // Whether a tensor of torch keeps no more than the elements that are not zero.
@@ -181,13 +148,10 @@ const Exporter* exporter_found(PyObject* value) {
 }
 
 DLManagedTensorVersioned* exported_tensor(PyObject* value, const Exporter& exporter) {
-    if (exporter.forward_ad && PYOP_UNLIKELY(in_dual_level(exporter.forward_ad)) &&
-        check_no_tangent(value, exporter.forward_ad) < 0)
-        return nullptr;
     if (const PyGetSetDef* const grad = exporter.requires_grad; PYOP_LIKELY(grad != nullptr)) {
         const Ref answer = Ref::steal(grad->get(value, grad->closure));
         if (!answer) return nullptr;
-        if (PYOP_UNLIKELY(answer.get() != Py_False) && check_nothing_lost(value) < 0) return nullptr;
+        if (PYOP_UNLIKELY(answer.get() != Py_False || in_dual_level()) && check_nothing_lost(value) < 0) return nullptr;
     } else if (check_nothing_lost(value) < 0) {
         return nullptr;
     }

@@ -15,7 +15,6 @@ struct Exporter {
     PyGetSetDef* requires_grad;  // of the type (or null): the C functions know nothing of gradients,
     PyObject* is_neg;       // and this method (or null): the memory of some tensors has the sign turned round,
     PyObject* is_conj;      // and of some the conjugate
-    PyObject* forward_ad;  // names of torch.autograd.forward_ad (or null): in a dual level a tensor may have a tangent
 };
 
 // What the type of `value` exports by, where that was found already; else null, with no error set.

@@ -106,9 +106,28 @@ Rules find_rules(PyObject* o) {
     return is_sequence(type) || compares ? Rules::Sequences : Rules::None;
 }
 
+// The module if it was imported, as torch does itself. Borrowed.
+PyObject* forward_ad() {
+    PyObject* const name = interned<"torch.autograd.forward_ad">();
+    PyObject* const modules = name ? PyImport_GetModuleDict() : nullptr;
+    PyObject* const found = modules ? PyDict_GetItemWithError(modules, name) : nullptr;
+    if (!found) PyErr_Clear();
+    return found && PyModule_Check(found) ? found : nullptr;
+}
+
+// Such a tensor requires no gradient, but has one. What is no tensor has none.
+bool has_tangent(PyObject* o) {
+    if (!type_has<"requires_grad">(o)) return false;
+    const Ref unpack = attribute_if_any<"unpack_dual">(forward_ad());
+    const Ref parts = Ref::steal(unpack ? PyObject_CallOneArg(unpack.get(), o) : nullptr);
+    if (!parts) PyErr_Clear();
+    return parts && has_attribute<"tangent">(parts.get());
+}
+
 // Of the rules those by which a plain array is wrong, not only plain.
 Rules find_loss(PyObject* o) {
     if (PyArray_Check(o)) return any_masked(o) ? Rules::Masked : Rules::None;
+    if (PYOP_UNLIKELY(in_dual_level()) && has_tangent(o)) return Rules::Tangent;
     const bool lost = requires_grad(o) && module_of(Py_TYPE(o)) != "pyop" && becomes_array(o);
     return lost ? Rules::Recorded : Rules::None;
 }
@@ -142,6 +161,15 @@ int check_items(PyObject* list, int depth) {
 
 }  // namespace
 
+bool in_dual_level() {
+    PyObject* const module = forward_ad();
+    PyObject* const key = module ? interned<"_current_level">() : nullptr;
+    PyObject* const level = key ? PyDict_GetItemWithError(PyModule_GetDict(module), key) : nullptr;
+    const long number = level && PyLong_Check(level) ? PyLong_AsLong(level) : -1;
+    if (number < 0) PyErr_Clear();
+    return number >= 0;
+}
+
 Rules rules_of(PyObject* o) {
     if (is_plain_item(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o)) return Rules::None;
     return survive([&] { return find_rules(o); });
@@ -167,6 +195,11 @@ PyObject* rules_text_new(PyObject* o, Rules rules) {
             return PyUnicode_FromFormat(
                 "some elements of this %s%U are masked, and a plain array has no mask: pass x.filled(value), or x.data "
                 "for all elements",
+                from.c_str(), name.get());
+        case Rules::Tangent:
+            return PyUnicode_FromFormat(
+                "this %s%U has a tangent of forward-mode differentiation, which would be lost in a plain array: pass "
+                "torch.autograd.forward_ad.unpack_dual(x).primal",
                 from.c_str(), name.get());
         case Rules::Recorded:
             return PyUnicode_FromFormat(

@@ -15,6 +15,7 @@ enum class Rules {
     Own,  // operators, methods or hooks of its own: pandas, xarray, torch, JAX, sparse, other subclasses of ndarray
     Masked,  // some of its elements are masked
     Recorded,  // it requires a gradient of another library
+    Tangent,  // it has a tangent of torch's forward-mode differentiation
 };
 
 // Cold but for what is no container. Runs Python code of the object's class; errors in that are dropped.
@@ -23,6 +24,9 @@ Rules rules_of(PyObject* o);
 // For where an array is declared: 0, or -1 with a TypeError if a mask or a gradient would be lost, also that of an item
 // of a list.
 int check_nothing_lost(PyObject* o);
+
+// Whether tensors of torch may have tangents now: a dual level is open.
+bool in_dual_level();
 
 // What is lost and what to write instead: "a pandas Series ...: pass x.to_numpy()". New reference or null.
 PyObject* rules_text_new(PyObject* o, Rules rules);
