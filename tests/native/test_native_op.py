@@ -7,6 +7,7 @@ import gc
 import pickle
 import sys
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -45,6 +46,28 @@ def product():
 @pytest.fixture
 def roots():
     return pyop.native_op(c_function("roots", ctypes.c_int, *POINTERS), "roots", "float64[*s] -> float64[*s]")
+
+
+@pytest.mark.parametrize("given, taken", [("no", ""), ("safe", "?bhilfd"), ("same_kind", "?bhilfdg")])
+def test_other_dtypes_are_cast_as_far_as_declared(given, taken):
+    f = pyop.native_op(c_function("plus", D, D, D), "plus", cast=given)
+    compiled = pyop.compile(lambda x, y: f(x, y) * 2)
+    y = np.array([0.5, 1.5, 2.5])
+    for code in "?bhilfgFDO":
+        x = np.array([1, 0, 1]).astype(code)
+        if code in taken:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert f(x, y).tobytes() == (x.astype(float) + y).tobytes()
+                assert compiled(x, y).tobytes() == ((x.astype(float) + y) * 2).tobytes()
+        elif code != "d":
+            with pytest.raises(pyop.InputError, match="cast"):
+                f(x, y)
+
+
+def test_a_wrong_rule_of_casting_is_named():
+    with pytest.raises(ValueError, match='cast= is "no", "safe" or "same_kind"'):
+        pyop.native_op(c_function("plus", D, D, D), "plus", cast="unsafe")
 
 
 def layouts(seed=0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import Any, Literal
 
 from .._core import NativeCode, NativeKernel, Op, origin_here
 from ..declare.contracts import make_contract
@@ -26,6 +26,7 @@ def native_op(
     signature: str | None = None,
     kind: str | None = None,
     dtype: Any = None,
+    cast: Literal["no", "safe", "same_kind"] | None = None,
     gil: bool | None = None,
     stateful: bool | None = None,
     grad: str | None = None,
@@ -53,6 +54,8 @@ def native_op(
         Which kind of function it is, where its type does not tell.
     dtype : optional
         Of a declaration of shapes alone: one for all arrays, or one for each input and then each output.
+    cast : "no", "safe" or "same_kind", optional
+        Which arrays of another dtype are converted, as `pyop.op` has it; by default none.
     gil : bool, optional
         Whether it is called with the GIL held. By default it is for functions of Cython, whose module does not tell
         whether they are ``nogil``, for addresses, and for functions of `ctypes.PyDLL`.
@@ -100,6 +103,8 @@ def native_op(
         declaration = found.declaration
     label = check_name(name if name is not None else found.name)
     spec = declared(declaration, dtype, found.c, label)
+    if cast is not None:
+        spec = spec.taking(cast, spec.device)
     needs_gil = found.gil if gil is None else bool(gil)
     recipe: Any = "it was not found by the name of a module that can be imported"
     if found.importable is not None:
