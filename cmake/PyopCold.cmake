@@ -6,6 +6,7 @@ set(PYOP_COLD_PLACES
     array/call/remedy.cpp
     array/call/text.cpp
     array/call/tree_layout.cpp
+    array/contract/contract.cpp
     array/contract/describe.cpp
     array/foreign/arrow.cpp
     array/foreign/device.cpp
@@ -13,20 +14,30 @@ set(PYOP_COLD_PLACES
     array/native/native_kernel.cpp
     array/native/native_ufunc.cpp
     array/native/python_code.cpp
+    array/reduction/reduction_loop.cpp
     autograd/function_class.cpp
+    autograd/suspended_modes.cpp
+    autograd/transformations.cpp
     entry/entry.cpp
     entry/entry_type.cpp
     entry/failure.cpp
     graph/graph_type.cpp
+    graph/node_handle.cpp
     graph/passes/
+    graph/storage.cpp
+    graph/value_attributes.cpp
     graph/value_in_place.cpp
     graph/value_item.cpp
     graph/value_memory.cpp
+    graph/value_sequence.cpp
+    graph/value_spec.cpp
     ode/
+    plan/beside.cpp
     plan/compiled_function_type.cpp
     plan/disabled.cpp
     plan/group/combine.cpp
     plan/group/compile.cpp
+    plan/group/elementwise.cpp
     plan/group/fuse.cpp
     plan/group/ir_builder.cpp
     plan/lower.cpp
@@ -39,8 +50,11 @@ set(PYOP_COLD_PLACES
     plan/tape/record_group.cpp
     plan/tape/tape_builder.cpp
     plan/tape/tape_parts.cpp
+    plan/unread.cpp
     plan/updates.cpp
-    runtime/refusal.cpp)
+    runtime/origin.cpp
+    runtime/refusal.cpp
+    runtime/up_calls.cpp)
 
 function(pyop_cold target list_of_sources)
   set(cold)
