@@ -22,6 +22,7 @@ SUITES = {
     "gradients": "B14: a compiled value and gradient against autograd and PyTensor",
     "expressions": "B4, B5: NumPy expressions as plans against NumPy",
     "peers": "B6: NumPy expressions as plans against numexpr, numba, PyTensor and JAX",
+    "edges": "stencils, single numbers, sine and gradients against numexpr, numba, PyTensor, JAX, DaCe and autograd",
     "compile": "B7: a compiled function against its plan; precision='fast' against NumPy",
     "first_calls": "B20, B29, P4: the import and first calls in fresh processes; a solve of 300 calls with its tracing",
     "programs": "B18: three programs, compiled, against NumPy: an ODE, a Kalman filter, edges in images",

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import peers
+from . import edges, peers
 from .candidates import CANDIDATES, NUMPY, PYOP
+from .edge_tasks import TASKS
 from .harness import Harness
 from .table import surroundings
 
@@ -45,7 +46,40 @@ def document(found: dict[str, Any], around: dict[str, Any], plot: str) -> str:
         for text in peers.EXPRESSIONS:
             found_here = [one for one in found["steady"] if (one["state"], one["expression"]) == (state, text)]
             lines += ["", f"## {text}, {words}", "", *_table(found_here)]
-    return "\n".join([*lines, "", "## First call, compilation included", "", *_first(found["first"]), ""])
+    lines += ["", "## First call, compilation included", "", *_first(found["first"]), ""]
+    return "\n".join([*lines, *_edges(found["edges"])] if "edges" in found else lines)
+
+
+def _edges(found: dict[str, Any]) -> list[str]:
+    """Stencils, numbers, sine and gradients: a table for each, the first call behind every speed."""
+    missing = f" Not installed, so left out: {', '.join(found['missing'])}." if found["missing"] else ""
+    lines = [
+        "## Beside plain expressions",
+        "",
+        "The same processes, clock and rounds, the allocator as it is ordinarily; in brackets the first call of the",
+        f"smallest size, compilation included, each in a process of its own.{missing}",
+    ]
+    for key in dict.fromkeys(one["task"] for one in found["steady"]):
+        task = TASKS[key]
+        measured = [one for one in found["steady"] if one["task"] == key]
+        first = {one["name"]: one["seconds"] for one in found["first"] if one["task"] == key}
+        names = [name for name in measured[0]["ns"] if name != task.base]
+        heads = [f"{name} ({duration(first[name])})" if name in first else name for name in names]
+        lines += [
+            "",
+            f"### {task.title}",
+            "",
+            f"| n | {task.base} takes | {' | '.join(heads)} | pyop over the best peer |",
+            "|---" * (len(names) + 3) + "|",
+        ]
+        for one in measured:
+            top = max(one["faster"].values())
+            cells = [f"**{x:.2f}×**" if (x := one["faster"][name]) == top else f"{x:.2f}×" for name in names]
+            over = f"{1 / one['over_best']:.2f}× as fast as {one['best']}" if one["best"] else "-"
+            lines.append(
+                "| " + " | ".join([f"{one['size']:,}", duration(one["ns"][task.base] / 1e9), *cells, over]) + " |"
+            )
+    return [*lines, ""]
 
 
 def _table(measured: list[dict[str, Any]]) -> list[str]:
@@ -101,7 +135,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         rounds = args.rounds if args.rounds is not None else 3 if args.quick else 15
         harness = Harness(rounds=rounds, quick=args.quick)
-        around, found = surroundings(harness), peers.collect(harness)
+        around = surroundings(harness)
+        found = {**peers.collect(harness), "edges": edges.collect(harness)}
     args.to.mkdir(parents=True, exist_ok=True)
     (args.to / "peers.json").write_text(json.dumps({"surroundings": around, "found": found}, indent=1) + "\n")
     plot.draw(found, args.to / "peers.png")

@@ -129,6 +129,17 @@ def test_report_has_every_measurement(found):
     assert "left out: jax, pytensor" in text
 
 
+def test_report_has_what_is_beside_expressions(found):
+    one = {"task": "sine", "size": 1000, "ns": {"NumPy": 9e3, "pyop": 3e3, "numexpr": 6e3}, "best": "numexpr"}
+    one |= {"faster": {"NumPy": 1.0, "pyop": 3.0, "numexpr": 1.5}, "over_best": 0.5}
+    first = [{"task": "sine", "name": name, "seconds": 1e-3} for name in ("pyop", "numexpr")]
+    edges = {"steady": [one], "first": first, "missing": ["dace"], "versions": {}}
+    text = document({**found, "edges": edges}, surroundings(Harness()), "peers.png")
+    assert "| n | NumPy takes | pyop (1 ms) | numexpr (1 ms) | pyop over the best peer |" in text
+    assert "| 1,000 | 9 µs | **3.00×** | 1.50× | 2.00× as fast as numexpr |" in text
+    assert "left out: dace" in text
+
+
 def test_plot_is_drawn(found, tmp_path):
     pytest.importorskip("matplotlib", reason="the bench extra is not installed")
     from benchmarks import plot
