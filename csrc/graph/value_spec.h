@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -41,7 +42,7 @@ class SpecTable {
     const ValueSpec& operator[](uint32_t id) const { return specs_[id]; }
 
   private:
-    std::vector<ValueSpec> specs_;
+    std::deque<ValueSpec> specs_;  // whoever reads one may call Python, and so another thread, which adds some
     std::unordered_multimap<size_t, uint32_t> by_hash_;
 };
 

@@ -15,9 +15,13 @@ from .storms import STORMS, blow
 PATIENCE = 60
 
 
-def ends(name: str, seconds: float) -> tuple[bool, str]:
-    """Run a storm in a process of its own: whether it ended well, and what it said last."""
+def ends(name: str, seconds: float, switch: float = 0.005) -> tuple[bool, str]:
+    """Run a storm in a process of its own: whether it ended well, and what it said last.
+
+    Threads ask for the GIL after `switch` seconds.
+    """
     child = [sys.executable, "-W", "ignore:The global interpreter lock", "-m", "tests.storms", str(seconds), name]
+    child += ["--switch", str(switch)]
     try:
         done = subprocess.run([*child, "--here"], capture_output=True, text=True, timeout=seconds + PATIENCE)
     except subprocess.TimeoutExpired:
@@ -35,8 +39,10 @@ def main() -> int:
     parser.add_argument("seconds", type=float)
     parser.add_argument("word", nargs="*")
     parser.add_argument("--here", action="store_true", help="run the storm of that name in this process")
+    parser.add_argument("--switch", type=float, default=0.005, help="seconds after which threads ask for the GIL")
     asked = parser.parse_args()
     if asked.here:
+        sys.setswitchinterval(asked.switch)
         warnings.simplefilter("ignore", pyop.RetraceWarning)  # a cache that is cleared again and again earns it
         print(blow(asked.word[0], asked.seconds))
         return 0
@@ -48,7 +54,7 @@ def main() -> int:
     print("| storm | ends | |\n|---|---|---|")
     bad = 0
     for name in names:
-        well, said = ends(name, asked.seconds)
+        well, said = ends(name, asked.seconds, asked.switch)
         bad += not well
         print(f"| {name} | {'well' if well else 'badly'} | {said[:160]} |", flush=True)
     return bad > 0

@@ -12,6 +12,11 @@ def test_what_threads_share_is_right(name):
     assert well, said
 
 
+def test_builders_of_one_graph_that_take_turns_all_the_time():
+    well, said = ends("several builders of one graph", 2, switch=1e-6)
+    assert well, said
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", STORMS)
 def test_a_minute_of_it(name):

@@ -259,8 +259,9 @@ class Graph(GraphBase):
         plan = self._plans.get(key)
         if plan is None:
             plan = self._compile(leaves, structure, names, whole=False, threads=threads)
-            while len(self._plans) >= _REMEMBERED_PLANS:
-                self._plans.pop(next(iter(self._plans)), None)
+            if len(self._plans) >= _REMEMBERED_PLANS:
+                for oldest in [*self._plans][: 1 - _REMEMBERED_PLANS]:  # a copy: other threads add some meanwhile
+                    self._plans.pop(oldest, None)
             self._plans[key] = plan
         return plan(*arrays)
 
