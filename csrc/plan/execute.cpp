@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "array/call/plain_call.h"
+#include "array/loop/ufunc_errors.h"
 #include "plan/lent.h"
 #include "plan/profiled.h"
 #include "plan/tape/straight_tape.h"
@@ -42,6 +43,7 @@ int run(const Instruction& ins, const Operand* operands, const Graph& g, PyObjec
     if (ins.native) {
         const int done = ins.native->run(arguments, results, context);
         if (done != 0) return done > 0 ? 0 : -1;
+        if (PYOP_UNLIKELY(Trial::running())) return Trial::leave();
         return ins.native->fallback().call(g, arguments, results);
     }
     Callee callee = ins.callee;

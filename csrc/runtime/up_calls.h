@@ -55,6 +55,7 @@
     X(branch_class, "plan/steps/branch.cpp", "type: Branch, what a branch in a graph calls; a step knows it")              \
     X(loop_parts, "plan/steps/part.cpp", "(Loop or Branch, passes, fast) -> tuple of plans and numbers")                   \
     X(number_call, "plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; a step knows it")         \
+    X(call_for_one, "plan/steps/c_function.cpp", "type: CallForOne, a function that returns one in a container")         \
     X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
     X(result_into, "plan/compiled_function.cpp", "(fn, result, out): out, with the result of a function in it")           \
     X(lost_nulls, "array/foreign/foreign.cpp", "(container) -> str or None: the nulls that NumPy would make NaN")           \
@@ -108,7 +109,7 @@
     X(match, "plan/guard.cpp", "TreeDef: (tree, ordered) -> leaves, or None for another structure")                       \
     X(bind, "op/op_type.cpp", "CallOnTrees: (instance) -> the same for a bound method")                                   \
     X(saving, "op/op_symbolic.cpp", "OpGradient: (function, contract, spec) that also gives the residuals, or None")      \
-    X(fn, "plan/steps/number_step.cpp", "OnNumbers: the function")                                                        \
+    X(fn, "plan/steps/number_step.cpp plan/steps/c_function.cpp", "OnNumbers, CallForOne: the function")                                                    \
     X(numbers, "plan/steps/number_step.cpp", "OnNumbers: which arguments are numbers")                                    \
     X(ufunc, "plan/group/elementwise.cpp", "InPlace: what it computes, apart from the dtype of the result")              \
     X(asked, "plan/steps/guard_step.cpp", "Taken: 't' a truth, 'i' an integer, 's0' the size of axis 0")                      \

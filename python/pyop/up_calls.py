@@ -13,7 +13,7 @@ from ._core import Tensor
 from ._tree import TreeDef
 from .compiling.statics import static_key
 from .declare.dim import Dim
-from .declare.rebuild import CallOnTrees, getitem_with_bounds
+from .declare.rebuild import CallForOne, CallOnTrees, getitem_with_bounds
 from .declare.spec import Spec
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
@@ -77,6 +77,7 @@ CALLS: dict[str, object] = {
     "getitem_with_bounds": getitem_with_bounds,
     "power_of": power_of,
     "number_call": OnNumbers,
+    "call_for_one": CallForOne,
     "static_key": static_key,
     "number_class": Number,
     "value_decided": value_decided,
@@ -106,7 +107,7 @@ ATTRIBUTES: dict[str, tuple[type | str, ...]] = {
     "match": (TreeDef,),
     "bind": (CallOnTrees,),
     "saving": ("transforms.op_rule.OpGradient",),
-    "fn": (OnNumbers,),
+    "fn": (OnNumbers, CallForOne),
     "numbers": (OnNumbers,),
     "ufunc": ("graph.in_place.InPlace",),
     "asked": (Taken,),

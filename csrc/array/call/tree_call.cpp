@@ -90,6 +90,17 @@ PyObject* call_opaque(const TreeCallObject& call, PyObject* const* arrays) {
     return survive([&] { return PyObject_Call(call.fn, args, kwargs); });
 }
 
+PyObject* call_filled(const Layout& layout, PyObject* callee, const Filling& with) {
+    const size_t n_positional = layout.positional.size();
+    StackRefs<8> given(n_positional + layout.keywords.size() + 1);
+    PyObject** argv = given.data() + 1;  // one in front, so that bound methods can put their self there
+    for (size_t i = 0; i < n_positional; ++i)
+        if (!(argv[i] = item_new(layout.positional[i], with))) return nullptr;
+    for (size_t i = 0; i < layout.keywords.size(); ++i)
+        if (!(argv[n_positional + i] = item_new(layout.keywords[i], with))) return nullptr;
+    return vectorcall_new(callee, argv, n_positional | PY_VECTORCALL_ARGUMENTS_OFFSET, layout.kwnames.get());
+}
+
 PyObject* call_tree(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     const TreeCallObject& call = *call_of(self);
     const Layout& layout = *call.layout;
@@ -100,15 +111,7 @@ PyObject* call_tree(PyObject* self, PyObject* const* args, size_t nargsf, PyObje
     }
     StackArray<npy_intp, 8> sizes(layout.sizes.size());
     if (layout.opaque || !tree_sizes(layout, args, sizes.data())) return call_opaque(call, args);
-    const Filling with{args, sizes.data()};
-    const size_t n_positional = layout.positional.size();
-    StackRefs<8> given(n_positional + layout.keywords.size() + 1);
-    PyObject** argv = given.data() + 1;  // one in front, so that bound methods can put their self there
-    for (size_t i = 0; i < n_positional; ++i)
-        if (!(argv[i] = item_new(layout.positional[i], with))) return nullptr;
-    for (size_t i = 0; i < layout.keywords.size(); ++i)
-        if (!(argv[n_positional + i] = item_new(layout.keywords[i], with))) return nullptr;
-    return vectorcall_new(call.callee, argv, n_positional | PY_VECTORCALL_ARGUMENTS_OFFSET, layout.kwnames.get());
+    return call_filled(layout, call.callee, {args, sizes.data()});
 }
 
 PyObject* tree_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -218,6 +221,13 @@ PyType_Spec tree_call_spec = {"pyop._core.CallOnTree", sizeof(TreeCallObject), 0
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, tree_call_slots};
 
 }  // namespace
+
+PyObject* tree_call_as(const TreeCallObject& call, PyObject* callee, PyObject* const* arrays) {
+    StackArray<npy_intp, 8> sizes(call.layout->sizes.size());
+    if (tree_sizes(*call.layout, arrays, sizes.data())) return call_filled(*call.layout, callee, {arrays, sizes.data()});
+    PyErr_SetString(PyExc_ValueError, "sizes among the arguments are not to be told");
+    return nullptr;
+}
 
 bool tree_sizes(const Layout& layout, PyObject* const* arrays, npy_intp* sizes) {
     if (layout.sizes.empty()) return true;

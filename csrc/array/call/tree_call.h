@@ -57,6 +57,10 @@ int tree_call_init(PyObject* module);
 
 inline bool is_tree_call(PyObject* o) { return Py_TYPE(o) == tree_call_type; }
 
+// What the call gives with another function in place of the one that it calls in the end. New reference, or null with
+// the error set. Its layout must not be opaque.
+PyObject* tree_call_as(const TreeCallObject& call, PyObject* callee, PyObject* const* arrays);
+
 // The numbers of the symbolic sizes for these arrays. False, without an error, if C++ cannot tell.
 bool tree_sizes(const TreeCallObject::Layout& layout, PyObject* const* arrays, npy_intp* sizes);
 

@@ -57,7 +57,7 @@ bool CoreLoop::assign(PyObject* ufunc, const StridedLoop& loop) {
 bool CoreLoop::read_cores(PyObject* ufunc) {
     auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
     if (!u->core_enabled || u->core_num_dim_ix > kMaxSizes || u->nargs > StridedLoop::kMaxOperands || u->nout < 1 ||
-        u->nout > kMaxResults || chooses_sizes(u))
+        u->nout > kMaxResults || (chooses_sizes(u) && !takes_smallest_))
         return false;
     n_sizes_ = u->core_num_dim_ix;
     for (int k = 0; k < n_sizes_; ++k) {
@@ -114,6 +114,7 @@ bool CoreLoop::lay_out(PyObject* const* inputs, Shape& s) const {
     }
     for (int k = 0; k < n_sizes_; ++k) {
         if (s.lacks[k]) sizes[k] = 1;
+        if (takes_smallest_ && sizes[k] < 0) sizes[k] = std::min(sizes[core_[0][0]], sizes[core_[0][1]]);
         if (sizes[k] <= 0) return false;
         s.work *= sizes[k];
     }

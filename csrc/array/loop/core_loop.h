@@ -28,6 +28,8 @@ class CoreLoop {
 
     // It is NumPy's matmul, which has kernels for small matrices.
     void set_matmul() { is_matmul_ = true; }
+    // To be called first: a size that no input has is the smaller one of the two of the only input, as for NumPy's svd.
+    void set_smallest() { takes_smallest_ = true; }
     int n_inputs() const { return loop_.n_inputs(); }
     int n_outputs() const { return loop_.n_outputs(); }
 
@@ -56,7 +58,7 @@ class CoreLoop {
     int call(char* const* data, const npy_intp* sizes, const npy_intp* strides, ProductKernel product) const;
 
     StridedLoop loop_;
-    bool is_matmul_ = false;
+    bool is_matmul_ = false, takes_smallest_ = false;
     int n_sizes_ = 0;
     std::array<npy_intp, kMaxSizes> fixed_{};    // sizes that the signature fixes; -1 for the others
     std::array<bool, kMaxSizes> may_lack_{};     // matmul's n?: an operand of too few dimensions goes without

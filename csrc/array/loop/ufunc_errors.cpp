@@ -17,7 +17,16 @@ int import_ufunc_api() {
 
 }  // namespace
 
+thread_local Trial* Trial::current_ = nullptr;
+
+int Trial::leave() {
+    current_->left_ = true;
+    PyErr_SetString(PyExc_FloatingPointError, "a trial was left");
+    return -1;
+}
+
 int report_fp_errors(const char* ufunc_name, int flags) {
+    if (PYOP_UNLIKELY(Trial::running())) return Trial::leave();
     static const int imported = import_ufunc_api();
     if (imported < 0) return -1;
     int errors = 0;

@@ -33,7 +33,21 @@ constexpr Named<Wrapped> kWrapped[] = {
     {"linalg.eigvalsh", {"eigvalsh_lo", nullptr, 1, CoreLoop::Errors::Invalid}},
     {"linalg.eigh", {"eigh_lo", nullptr, 1, CoreLoop::Errors::Invalid}},
     {"linalg.slogdet", {"slogdet", nullptr, 1, CoreLoop::Errors::All}},
+    {"linalg.svd", {"svd_f", nullptr, 1, CoreLoop::Errors::Invalid}},
+    {"linalg.svdvals", {"svd", nullptr, 1, CoreLoop::Errors::Invalid}},
 };
+constexpr std::string_view kSvd[] = {"a", "full_matrices", "compute_uv", "hermitian"};
+
+// Which ufunc np.linalg.svd calls; null for another function, or where more is asked for.
+const char* ufunc_of_svd(const PyNode& node, const Wrapped& wrapped, bool& is_svd) {
+    is_svd = std::string_view(wrapped.ufunc).starts_with("svd");
+    CallArguments given;
+    if (!is_svd || !given.bind(node, kSvd) || !given[3].absent_or(Py_False)) return nullptr;
+    const int full = flag_argument(given[1], true), with_vectors = flag_argument(given[2], true);
+    if (full < 0 || with_vectors < 0) return nullptr;
+    if (std::string_view(wrapped.ufunc) == "svd") return given[1].given() || given[2].given() ? nullptr : "svd";
+    return !with_vectors ? "svd" : full ? "svd_f" : "svd_s";
+}
 
 // Ufuncs whose loops add to the flags, clear none, and set no Python error; to read the flags takes as long as half a
 // product of small matrices. True: of matrices.
@@ -195,7 +209,11 @@ int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     constexpr std::string_view kPositions[] = {"a", "b", "c"};
     const int n = direct ? reinterpret_cast<PyUFuncObject*>(node.fn())->nin : found->entry.n_inputs;
     CallArguments given;
-    if (n > 3 || !given.bind(node, {kPositions, static_cast<size_t>(n)})) return 0;
+    bool is_svd = false;
+    const char* const of_svd = direct ? nullptr : ufunc_of_svd(node, found->entry, is_svd);
+    if (is_svd ? !of_svd || !given.bind(node, kSvd) : n > 3 || !given.bind(node, {kPositions, static_cast<size_t>(n)}))
+        return 0;
+    if (is_svd) made->loop.set_smallest();
     if (direct && node.form() && node.form()->n_keywords()) return 0;
     PyObject* dtypes[3];
     for (int k = 0; k < n; ++k) {
@@ -205,7 +223,7 @@ int make_gufunc_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
         dtypes[k] = reinterpret_cast<PyObject*>(builtin_dtype(r.g, node.inputs()[static_cast<size_t>(item.input)]));
         if (!dtypes[k]) return 0;
     }
-    Ref ufunc = direct ? Ref::borrow(node.fn()) : inner_ufunc(found->entry.ufunc);
+    Ref ufunc = direct ? Ref::borrow(node.fn()) : inner_ufunc(is_svd ? of_svd : found->entry.ufunc);
     if (!ufunc) return 0;
     const auto* adds_flags = direct ? function_table<kAddFlags>().find(node.fn()) : nullptr;
     made->adds_flags = adds_flags;

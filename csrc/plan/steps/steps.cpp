@@ -23,7 +23,9 @@ constexpr Maker kMakers[] = {
     {Pass::Loops, make_put_step},      {Pass::Loops, make_mask_step},
     {Pass::Loops, make_store_step},    {Pass::Loops, make_fresh_step},
     {Pass::Loops, make_guard_step},    {Pass::Loops, make_loop_step},
-    {Pass::Loops, make_branch_step},   {Pass::InPlace, make_written_over},
+    {Pass::Loops, make_branch_step},   {Pass::Loops, make_c_function_step},
+    {Pass::Loops, make_fourier_step},
+    {Pass::Loops, make_composed_step}, {Pass::InPlace, make_written_over},
 };
 
 }  // namespace

@@ -35,6 +35,9 @@ StepMaker make_branch_step;
 StepMaker make_guard_step;
 StepMaker make_computed_part;
 StepMaker make_mask_step;
+StepMaker make_c_function_step;
+StepMaker make_fourier_step;
+StepMaker make_composed_step;
 StepMaker make_written_over;
 
 // Asks the makers that the request's passes allow, one after the other.

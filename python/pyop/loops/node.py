@@ -168,9 +168,14 @@ def _own(arrays: Iterable[Any]) -> Any:
     return results if len(results) != 1 else results[0]
 
 
-def loop_parts(node: Loop | Branch, disable: tuple[str, ...], fast: bool) -> tuple[Any, ...]:
-    """What the core asks a Loop or Branch for."""
-    return node.parts(disable, fast)
+def loop_parts(node: Any, disable: tuple[str, ...], fast: bool) -> tuple[Any, ...]:
+    """What the core asks a Loop or Branch for, and a node of a graph, given as both, whose function is composed."""
+    if type(node) is tuple:
+        from ..graph.parts import composed_part
+
+        return composed_part(*node, disable, fast)
+    made: tuple[Any, ...] = node.parts(disable, fast)
+    return made
 
 
 fill_up_call("loop_class", Loop)
