@@ -3,7 +3,7 @@
 include(CheckCXXCompilerFlag)
 
 function(pyop_kernels target folder)
-  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/exact/*.cpp")
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno"
                                                     SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   set_property(SOURCE "${folder}/rounding.cpp" "${folder}/fast.cpp" APPEND PROPERTY COMPILE_OPTIONS "-fno-trapping-math")
@@ -19,9 +19,10 @@ function(pyop_kernels target folder)
   list(REMOVE_ITEM sources "${folder}/kernel.cpp")
   # Vectors of 256 bits also where there are wider ones: as fast on blocks in the first cache, and short blocks have
   # less left over at their end.
+  file(GLOB exact CONFIGURE_DEPENDS "${folder}/exact/*.cpp")
   foreach(level v3 v4)
     if(level STREQUAL v4)  # as fast as at v3, within 2 percent
-      list(REMOVE_ITEM sources "${folder}/fused.cpp" "${folder}/rounding.cpp")
+      list(REMOVE_ITEM sources "${folder}/fused.cpp" "${folder}/rounding.cpp" ${exact})
     endif()
     add_library(${target}_${level} OBJECT ${sources})
     target_include_directories(${target}_${level} PRIVATE csrc)

@@ -1,6 +1,7 @@
 // src/debug.cpp: what pyop.debug asks of the core.
 #include <pybind11/pybind11.h>
 
+#include "array/loop/exact_loop.h"
 #include "array/memory/pool.h"
 #include "runtime/reaper.h"
 
@@ -42,4 +43,12 @@ void register_debug(py::module_& m) {
     m.def(
         "pool_trim", [] { return pyop::pool_trim(); },
         "Give what the pool keeps back to the system; returns how many bytes. See pyop.debug.pool_trim.");
+    m.def(
+        "exact_kernels",
+        [] {
+            py::dict out;
+            for (const auto& [name, state] : pyop::exact_kernel_states()) out[name.c_str()] = state;
+            return out;
+        },
+        "What has become of each exact kernel, by ufunc. See pyop.debug.exact_kernels.");
 }

@@ -146,6 +146,8 @@ Kernel find_cast(Element from, Element to) { return best().find_cast(from, to); 
 
 Kernel find_fast(std::string_view ufunc_name, Element e) { return best().find_fast(ufunc_name, e); }
 
+std::span<const ExactFunction* const> exact_functions() { return best().exact_functions(); }
+
 ProductKernel find_product(Element e, std::ptrdiff_t columns) { return best().find_product(e, columns); }
 
 void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize) {

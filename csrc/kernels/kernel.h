@@ -14,7 +14,8 @@
 #pragma once
 
 #include <cstddef>      // std::ptrdiff_t, std::size_t
-#include <cstdint>      // uint8_t
+#include <cstdint>      // uint8_t, int32_t
+#include <span>         // std::span
 #include <string_view>  // std::string_view
 
 namespace pyop {
@@ -107,6 +108,29 @@ Kernel find_cast(Element from, Element to);
 
 // precision="fast", by the name of NumPy's ufunc.
 Kernel find_fast(std::string_view ufunc_name, Element e);
+
+// Functions of float64 whose result is known wherever the rounding of libm's is proved (kernels/exact/lanes.h); of
+// other arguments somebody else has to make something. At most so many elements at once.
+constexpr std::ptrdiff_t kMostExact = 512;
+struct OpenLanes {
+    double arguments[kMostExact + 4];  // side by side
+    int32_t places[kMostExact + 4];    // where they stood
+    std::ptrdiff_t n = 0;
+};
+struct ExactFunction {
+    std::string_view ufunc;
+    // `slack`, in units of the last place: what is known to lie nearer to the middle between two numbers is left open.
+    // `to` may be `x`.
+    void (*settle)(const double* x, double* to, std::ptrdiff_t n, double slack, OpenLanes& open);
+    double (*libm)(double);
+    double bound;  // of libm's error, with that of rounding
+    double own;    // the error before rounding
+    // The sizes of arguments to try it with: most, at least, and at most; and whether negative ones are ordinary too.
+    double usual, smallest, largest;
+    bool of_negatives;
+    double slack() const { return bound - 0.5 + own; }
+};
+std::span<const ExactFunction* const> exact_functions();
 
 // x @ y of two matrices: `to` has the rows side by side and overlaps neither; steps are in bytes. From two to so many
 // rows and columns.

@@ -16,6 +16,7 @@ namespace pyop::PYOP_KERNEL_BELOW {
 Kernel find_rounding(Operation op, Element e);
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e);
 Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e);
+std::span<const ExactFunction* const> exact_functions();
 
 }  // namespace pyop::PYOP_KERNEL_BELOW
 
@@ -41,6 +42,7 @@ const KernelLevel level = {PYOP_KERNEL_TEXT(PYOP_KERNEL_LEVEL),
                            below::find_fused_tail,
                            find_cast,
                            find_fast,
+                           below::exact_functions,
                            find_product,
                            gather,
                            scatter};

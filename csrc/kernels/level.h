@@ -20,6 +20,7 @@ struct KernelLevel {
                               Element e);
     Kernel (*find_cast)(Element from, Element to);
     Kernel (*find_fast)(std::string_view ufunc_name, Element e);
+    std::span<const ExactFunction* const> (*exact_functions)();
     ProductKernel (*find_product)(Element e, std::ptrdiff_t columns);
     void (*gather)(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);
     void (*scatter)(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n, std::size_t itemsize);

@@ -8,6 +8,9 @@ The memory of a plan's result goes to a pool when the last reference to the arra
 result of that size is made in it: memory fresh from the system costs a page fault for every 4 KiB written.
 `pool_stats` shows what the pool keeps, `pool_trim` gives it back to the system and `pool_limit` sets how much
 may be kept.
+
+Some of NumPy's functions are computed by kernels of pyop's that give NumPy's bits many times as fast;
+`exact_kernels` says which of them this process uses.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import TypedDict
 
 from pyop import _core
 
-__all__ = ["PoolStats", "Stats", "collect", "pool_limit", "pool_stats", "pool_trim", "stats"]
+__all__ = ["PoolStats", "Stats", "collect", "exact_kernels", "pool_limit", "pool_stats", "pool_trim", "stats"]
 
 
 class Stats(TypedDict):
@@ -175,3 +178,30 @@ def pool_limit(bytes: int) -> int:
     >>> _ = pyop.debug.pool_limit(old)
     """
     return _core.pool_limit(bytes)
+
+
+def exact_kernels() -> dict[str, str]:
+    """Return which functions compiled code computes in vectors, with the bits of NumPy's loop.
+
+    NumPy computes functions such as ``np.sin`` of float64 one number after the other, by libm. pyop knows most of
+    these results by libm's error bound, computes them four at a time, and leaves the others to NumPy's own loop.
+    Each function is tried out against that loop when a graph with it is first compiled, and is left alone for the
+    life of the process where anything differs. ``PYOP_EXACT_KERNELS=0`` in the environment leaves all of them alone.
+
+    Returns
+    -------
+    dict
+        The name of each ufunc that has such a kernel on this processor, and ``"on"``, ``"not asked for"``, or
+        ``"off: "`` and the reason. Empty on a processor without AVX2.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop, pyop.debug
+    >>> @pyop.compile
+    ... def f(x):
+    ...     return np.sin(x)
+    >>> _ = f(np.zeros(100))
+    >>> pyop.debug.exact_kernels().get("sin", "off") != "not asked for"
+    True
+    """
+    return _core.exact_kernels()

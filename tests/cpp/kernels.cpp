@@ -133,6 +133,34 @@ PyObject* reference(PyObject*, PyObject* args) {
     Py_RETURN_NONE;
 }
 
+// (level, ufunc, units, n, (x, to, settled)): an exact function, of which a byte says for each result whether it is
+// settled, where its own error is taken for `units` of the last place and libm's for that of rounding. Its own error as
+// its source has it; None if the level has no such function.
+PyObject* exact(PyObject*, PyObject* args) {
+    const char *level_name, *name;
+    double units;
+    PyObject* arrays;
+    Py_ssize_t n;
+    if (!PyArg_ParseTuple(args, "ssdnO!", &level_name, &name, &units, &n, &PyTuple_Type, &arrays)) return nullptr;
+    const KernelLevel* level = level_of(level_name);
+    Buffers buffers(arrays);
+    if (!level || !buffers.ok()) return nullptr;
+    for (const ExactFunction* function : level->exact_functions()) {
+        if (function->ufunc != name) continue;
+        static OpenLanes open;
+        const auto* x = reinterpret_cast<const double*>(buffers.data[0]);
+        auto* to = reinterpret_cast<double*>(buffers.data[1]);
+        for (Py_ssize_t i = 0; i < n; i += kMostExact) {
+            const Py_ssize_t count = n - i < kMostExact ? n - i : kMostExact;
+            function->settle(x + i, to + i, count, units, open);
+            for (Py_ssize_t k = 0; k < count; ++k) buffers.data[2][i + k] = 1;
+            for (Py_ssize_t k = 0; k < open.n; ++k) buffers.data[2][i + open.places[k]] = 0;
+        }
+        return PyFloat_FromDouble(function->own);
+    }
+    Py_RETURN_NONE;
+}
+
 PyObject* levels(PyObject*, PyObject*) {
     Ref names = Ref::steal(PyList_New(0));
     for (const KernelLevel* level : kernel_levels()) {
@@ -172,6 +200,7 @@ PyMethodDef kernel_methods[] = {
     {"kernel_run", run, METH_VARARGS, "(kernel, n, arrays) -> flags raised"},
     {"kernel_time", time, METH_VARARGS, "(kernel, n, arrays, rounds) -> seconds a call"},
     {"long_double_erf", reference, METH_VARARGS, "('erf'|'erfc', n, (from, to))"},
+    {"kernel_exact", exact, METH_VARARGS, "(level, ufunc, units, n, (x, to, settled)) -> its own error, or None"},
     {"kernel_move", move, METH_VARARGS, "(level, gather, (to, from), stride, n, itemsize, offset)"},
     {nullptr, nullptr, 0, nullptr},
 };

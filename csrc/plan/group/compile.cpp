@@ -1,6 +1,7 @@
 // plan/group/compile.cpp: LoopGroup from operations on values: which stream lies in which scratch block.
 #include <algorithm>
 
+#include "array/loop/exact_loop.h"
 #include "plan/group/loop_group.h"
 
 namespace pyop {
@@ -60,10 +61,15 @@ class GroupCompiler {
 
   private:
     void add(const GroupIr::Operation& from, std::vector<uint32_t>& reads) {
-        LoopGroup::Operation op{from.kernel,  from.kernel ? nullptr : from.loop.get(),
-                                from.member,  static_cast<uint8_t>(from.operands.size()),
-                                true,         from.does,
-                                from.element, {}};
+        LoopGroup::Operation op{from.kernel,
+                                from.kernel ? nullptr : from.loop.get(),
+                                from.kernel && is_exact_kernel(from.kernel) ? from.loop.get() : nullptr,
+                                from.member,
+                                static_cast<uint8_t>(from.operands.size()),
+                                true,
+                                from.does,
+                                from.element,
+                                {}};
         // Results get their blocks before the inputs give theirs back: loops do not work in place.
         for (size_t k = 0; k < from.operands.size(); ++k) {
             LoopGroup::Stream& stream = code_.streams[op.streams[k] = stream_of_[from.operands[k]]];
@@ -108,9 +114,10 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
         may_fail_ |= !op.kernel && !op.safe;
     }
     for (const GroupIr::Operation& op : combined.operations)
-        texts_[op.member] = (op.kernel               ? "kernel "
-                             : op.loop->is_foreign() ? "native code "
-                                                     : "NumPy's loop ") +
+        texts_[op.member] = (op.kernel && is_exact_kernel(op.kernel) ? "kernel with NumPy's bits, "
+                             : op.kernel                             ? "kernel "
+                             : op.loop->is_foreign()                 ? "native code "
+                                                                     : "NumPy's loop ") +
                             op.text;
 
     // What each result depends on, through the operations in order.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "array/loop/exact_loop.h"
 #include "array/native/native_kernel.h"
 #include "array/protocol/scalar_operator.h"
 #include "plan/native_call.h"
@@ -341,6 +342,8 @@ class Look {
             if (call_->dtypes[k] != call_->dtypes[0]) return;
         if (e == Element::None) return;
         if (r_.request.fast) call_->kernel = find_fast(call_->name, e);
+        if (!call_->kernel && e == Element::F64 && call_->loop)
+            call_->kernel = find_exact_kernel(call_->name, *call_->loop);
         if (call_->kernel) return;
         const Operation operation = operation_of(call_->name);
         call_->kernel = find_kernel(operation, e);

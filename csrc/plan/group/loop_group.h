@@ -57,6 +57,7 @@ class LoopGroup final : public NativeStep {
     struct Operation {
         Kernel kernel;  // or
         const StridedLoop* loop;
+        const StridedLoop* of_number;  // what a kernel calls for a single number; null: itself
         uint16_t member;
         uint8_t n_operands;
         bool test_flags;  // after it: the next one may clear them, or it is the last of a block

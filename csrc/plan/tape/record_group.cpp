@@ -76,14 +76,14 @@ bool LoopGroup::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* re
         if (op.loop && op.n_operands == 3 && divide_integers(tape, names_[op.member], operands)) continue;
         if (op.loop && op.loop->may_raise()) return false;  // a tape may run where there is no thread state
         TapeCall call;
-        call.kernel = op.kernel;
-        call.loop = op.loop;
+        call.kernel = op.of_number ? nullptr : op.kernel;
+        call.loop = op.of_number ? op.of_number : op.loop;
         call.may_fail = may_fail_ && !(op.loop && op.loop->is_foreign());
         call.quiet = call.loop && !may_fail_ && keeps_flags(*call.loop);
         for (size_t k = 0; k < op.n_operands; ++k) {
             call.cells.push_back(operands[k].cell);
             // To NumPy a number does not move.
-            const bool is_result = op.loop && static_cast<int>(k) >= op.loop->n_inputs();
+            const bool is_result = call.loop && static_cast<int>(k) >= call.loop->n_inputs();
             call.strides.push_back(is_result ? PyDataType_ELSIZE(operands[k].dtype) : 0);
         }
         if (!tape.call(std::move(call))) return false;

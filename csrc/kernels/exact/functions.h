@@ -1,0 +1,10 @@
+// kernels/exact/functions.h: the exact functions of one level.
+#pragma once
+
+#include "kernels/loops.h"
+
+namespace pyop::PYOP_KERNEL_LEVEL {
+
+extern const ExactFunction kExactSine, kExactCosine, kExactExponential, kExactLogarithm;
+
+}  // namespace pyop::PYOP_KERNEL_LEVEL
