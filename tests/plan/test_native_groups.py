@@ -58,6 +58,11 @@ def test_every_pair_of_layouts(shape):
             assert report["native"] >= 4
 
 
+def test_elements_repeated_beside_fortran_order():
+    for a, b in itertools.product(layouts((37, 20)), repeat=2):
+        check(lambda a, b: np.square(a) * b, a, b)
+
+
 @pytest.mark.parametrize(
     "shapes",
     [[(600, 3), (3,)], [(600, 3), (600, 1)], [(2, 500), (1, 500), (2, 1)], [(4, 5, 6), (5, 1), (6,)], [(7,), ()]],

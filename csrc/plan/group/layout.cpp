@@ -146,7 +146,8 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
         const Order own = order_of(ndim, shape, s);
         order.c &= own.c;
         order.fortran &= own.fortran;
-        partial |= PyArray_SIZE(a) != size && PyArray_SIZE(a) != 1;
+        // What is computed of it alone is laid out in C order.
+        partial |= (PyArray_SIZE(a) != size && PyArray_SIZE(a) != 1) || repeats_elements(a);
     }
     // Where NumPy would choose an order call by call, the calls must be made.
     if (!order.c && (!order.fortran || partial)) return false;
