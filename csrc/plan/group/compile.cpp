@@ -67,6 +67,7 @@ class GroupCompiler {
                                 from.member,
                                 static_cast<uint8_t>(from.operands.size()),
                                 true,
+                                leaves(from, reads),
                                 from.does,
                                 from.element,
                                 {}};
@@ -82,6 +83,12 @@ class GroupCompiler {
             if (!read_later) spare_.push_back(stream.block);
         }
         code_.operations.push_back(op);
+    }
+
+    int16_t leaves(const GroupIr::Operation& op, const std::vector<uint32_t>& reads) const {
+        if (!op.kernel || op.operands.size() != op.n_inputs + 1u) return -1;
+        const uint16_t v = op.operands.back();
+        return reads[v] == 0 ? static_cast<int16_t>(ir_.values[v].output) : int16_t{-1};
     }
 
     int16_t take_block() {

@@ -29,6 +29,19 @@ bool Lines::find(int n, const npy_intp* dims, const npy_intp* strides, npy_intp 
     return ndim > 1 && pitch[ndim - 1] == 1;
 }
 
+void Lines::of_shape(int n, const npy_intp* dims) {
+    ndim = 0;
+    elements = 1;
+    for (int d = 0; d < n; ++d) {
+        if (dims[d] != 1) shape[ndim++] = dims[d];
+        elements *= dims[d];
+    }
+    if (ndim == 0) shape[ndim++] = 1;
+    places = elements;
+    npy_intp step = 1;
+    for (int d = ndim; d-- > 0; step *= shape[d]) pitch[d] = step;
+}
+
 bool Lines::same(int n, const npy_intp* dims, const npy_intp* strides, npy_intp itemsize) const {
     Lines other;
     return other.find(n, dims, strides, itemsize) && other.ndim == ndim &&

@@ -25,11 +25,23 @@ struct Lines {
     // Whether another array of that shape lies by the same strides.
     bool same(int n, const npy_intp* dims, const npy_intp* strides, npy_intp itemsize) const;
 
+    // Without gaps: places are elements.
+    void of_shape(int n, const npy_intp* dims);
+
     // Calls f(place, element, count) for each part of a line among `count` places from `start` on.
     template <typename F>
     void each(npy_intp start, npy_intp count, F f) const {
+        each_at(start, count, [&](npy_intp place, npy_intp element, npy_intp n, const npy_intp*, npy_intp) {
+            f(place, element, n);
+        });
+    }
+
+    // Calls f(place, element, count, at, within): `at` is the position of the line along all axes but the last, and
+    // `within` that of the first element in the line.
+    template <typename F>
+    void each_at(npy_intp start, npy_intp count, F f) const {
         const npy_intp end = start + count, length = shape[ndim - 1];
-        npy_intp at[NPY_MAXDIMS], place = 0, element = 0, rest = start;
+        npy_intp at[NPY_MAXDIMS + 1], place = 0, element = 0, rest = start;
         // The line in which `start` lies, or behind which.
         for (int d = 0; d + 1 < ndim; ++d) {
             at[d] = std::min(rest / pitch[d], shape[d] - 1);
@@ -40,7 +52,7 @@ struct Lines {
         element *= length;
         while (place < end) {
             const npy_intp from = std::max(place, start), to = std::min(place + length, end);
-            if (from < to) f(from, element + from - place, to - from);
+            if (from < to) f(from, element + from - place, to - from, at, from - place);
             element += length;
             int d = ndim - 2;
             for (; d >= 0; --d) {

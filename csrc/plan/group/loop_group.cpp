@@ -51,6 +51,7 @@ class GroupRun : private GroupState {
             return -1;
         }
         in_blocks = layout.by_lines || !parts_.empty();
+        if (in_blocks) find_row_targets();
         set_block();
         bool enough_memory;
         if (layout.size >= group.release_at_) interrupts_.begin();
@@ -182,7 +183,7 @@ class GroupRun : private GroupState {
         if (PyArray_DESCR(a) != dtype || PyArray_NDIM(a) != layout.ndim || !PyArray_ISBEHAVED(a) ||
             !PyArray_CompareLists(PyArray_DIMS(a), layout.shape, layout.ndim) || !part.find(a))
             return false;
-        bool behind = false;
+        bool behind = false, read_there = false;
         for (size_t j = 0; j < group.n_externals_; ++j) {
             PyArrayObject* read = as_array(inputs[j]);
             if (!may_overlap(a, read)) continue;
@@ -193,13 +194,38 @@ class GroupRun : private GroupState {
                 PyArray_BYTES(read) < PyArray_BYTES(a))
                 return false;
             behind |= PyArray_BYTES(read) > PyArray_BYTES(a);
+            read_there = true;
         }
         for (PyObject** other = results; *other != nullptr && other < results + group.depends_.size(); ++other)
             if (may_overlap(a, as_array(*other))) return false;
         if (parts_.empty()) parts_.resize(group.depends_.size());
         parts_[k] = part;
+        if (read_there) reads_parts_ |= uint64_t{1} << k;
         in_order_ |= behind;
         return true;
+    }
+
+    // Results that nothing reads in the group need no blocks, where they lie by rows and are apart from what is read.
+    void find_row_targets() {
+        if (layout.by_lines) {
+            rows = layout.lines;
+        } else if (layout.fortran) {
+            return;
+        } else {
+            rows.of_shape(layout.ndim, layout.shape);
+        }
+        constexpr npy_intp kShortest = 8;  // elements of a row that are worth a call
+        if (rows.shape[rows.ndim - 1] < kShortest) return;
+        for (const LoopGroup::Operation& op : group.code_.operations) {
+            if (op.leaves < 0) continue;
+            const auto k = static_cast<size_t>(op.leaves);
+            if (!layout.by_lines && (k >= parts_.size() || !parts_[k].found())) continue;
+            if (reads_parts_ >> k & 1) continue;
+            RowTarget target;
+            if (!target.find(rows, as_array(results[k]))) continue;
+            if (row_targets.empty()) row_targets.resize(group.depends_.size());
+            row_targets[k] = target;
+        }
     }
 
     void drop(size_t n) {
@@ -215,9 +241,18 @@ class GroupRun : private GroupState {
         for (const StridedWalk& walk : layout.gathered)
             if (walk.period() > period && walk.period() <= block / 2 && walk.period() % period == 0)
                 period = walk.period();
+        if (layout.by_lines) block = block_of_lines();
         block -= block % period;
         block_bytes = group.block_bytes_;
         if (layout.size < block) block_bytes = (layout.size * group.widest_ + 63) & ~npy_intp{63};
+    }
+
+    // Whole lines, or a line in parts as long as each other: so that few of them are divided.
+    npy_intp block_of_lines() const {
+        const npy_intp pitch = layout.lines.pitch[layout.lines.ndim - 2];
+        if (pitch <= block) return block / pitch * pitch;
+        const npy_intp parts = (pitch + block - 1) / block;
+        return (pitch + parts - 1) / parts;
     }
 
     bool run_all() {
@@ -273,14 +308,15 @@ class GroupRun : private GroupState {
             const npy_intp count = std::min(block, to - start);
             if (start != from || cursors.gathers()) cursors.move(start, count);
             if (!group.loops_.empty() && to - from > block) cursors.fetch(count);
-            if (PYOP_LIKELY(cursors.execute(count) == 0)) {
+            const bool clean = cursors.execute(start, count) == 0;
+            if (PYOP_LIKELY(clean)) {
                 reduce(cursors, count, reductions);
             } else {
                 GroupCursors plain(*this, group.plain_, scratch);
                 diagnose(plain, start, count);
                 reduce(plain, count, reductions);
             }
-            if (in_blocks) store_block(scratch, start, count);
+            if (in_blocks) store_block(scratch, start, count, !clean);
         }
         for (size_t k = 0; k < rows_.size(); ++k) {
             const RowsReduced& what = *group.reductions_[k].what;
@@ -305,10 +341,11 @@ class GroupRun : private GroupState {
         return interrupts_.raised();
     }
 
-    // The elements of a block go to the results, and what lies between lines nowhere.
-    void store_block(char* scratch, npy_intp start, npy_intp count) const {
+    // The elements of a block go to the results, and what lies between lines nowhere. `all`: also those results whose
+    // kernels write them, since other operations have computed them.
+    void store_block(char* scratch, npy_intp start, npy_intp count, bool all) const {
         for (size_t k = 0; k < group.depends_.size(); ++k) {
-            if (group.reduction_of_output_[k] >= 0) continue;
+            if (group.reduction_of_output_[k] >= 0 || (!all && row_target(static_cast<int>(k)))) continue;
             const npy_intp itemsize = PyArray_ITEMSIZE(as_array(results[k]));
             const char* from = block_of_result(scratch, group.code_.streams[group.output_streams_[k]].index);
             char* const whole = PyArray_BYTES(as_array(results[k]));
@@ -384,6 +421,7 @@ class GroupRun : private GroupState {
     const StepContext& context_;
     std::vector<npy_intp> rows_;  // by reduction: elements of each row
     std::vector<StridedTarget> parts_;  // by result that goes into part of an array; empty: none does
+    uint64_t reads_parts_ = 0;  // results whose part of an array is read, too
     bool in_order_ = false;  // what a block overwrites is read by the blocks before it
     Interrupts interrupts_;
     std::unique_ptr<int[]> flags_;  // by member; null while none was raised

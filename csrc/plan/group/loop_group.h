@@ -61,6 +61,7 @@ class LoopGroup final : public NativeStep {
         uint16_t member;
         uint8_t n_operands;
         bool test_flags;  // after it: the next one may clear them, or it is the last of a block
+        int16_t leaves;  // the output that it computes, if it is a kernel and nobody reads that in the group; else -1
         pyop::Operation does;  // of a kernel; None if it is another
         Element element;
         std::array<uint16_t, kMaxOperands> streams;
