@@ -32,6 +32,7 @@ SUITES = {
     "tensors": "T1, T2: an expression on Tensors, forward and backward; built-in operations against the table of rules",
     "numpy_programs": "P1: eleven programs as people write them, compiled, against NumPy",
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
+    "stencils": "B26: steps of stencils, compiled, against numba's explicit loops and NumPy",
     "arrays": "B17: arrays of torch, JAX, Arrow and others as arguments of an op, over an ndarray",
     "native": "B15: an op of compiled code on 8 doubles against np.add, ctypes, cffi and numba",
     "entry": "B16, B31: SciPy's quad through a plan's C entry; a plan called from 8 threads of C, and in each way",

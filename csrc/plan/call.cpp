@@ -197,10 +197,11 @@ PYOP_COLD int keep_apart(const Program& p, CallReferences& outputs) {
 // --- the two ways
 
 // Writes back, once nothing can be refused any more.
-PYOP_COLD int finish_writes(const Program& p, PyObject* const* feeds, const Targets* targets, CallReferences& outputs) {
+PYOP_COLD int finish_writes(const Program& p, const Graph& g, PyObject* const* feeds, const Targets* targets,
+                            CallReferences& outputs) {
     if (targets && check_targets(p, *targets, outputs) < 0) return -1;
     last_outcome = Outcome::Done;
-    return write_back(p, feeds, outputs.data());
+    return write_back(p, g, feeds, outputs.data());
 }
 
 PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) {
@@ -219,19 +220,28 @@ PyObject* run_generally(PyObject* self, PyObject* const* values, PyObject* out) 
         }
     }
     std::fill_n(direct.data(), p.outputs.size(), nullptr);
+    bool aims = out != nullptr;
     if (out) direct_targets(p, targets, feeds.data(), direct.data());
+    CallReferences parts(p.writes_at_once && !out ? p.writes.size() : 0);
+    if (p.writes_at_once && !out && parts_to_write_at_once(p, feeds.data(), parts.data())) {
+        for (size_t k = 0; k < p.writes.size(); ++k) direct[p.writes[k].output] = parts[k];
+        aims = true;
+    }
     if (stack_is_low()) return no_stack_left(" in a pyop plan");
     if (Py_EnterRecursiveCall(" in a pyop plan")) return nullptr;
     int status;
     {
         const NotBuilding not_building;
-        status = p.concurrent ? execute_concurrently(p, self, plan.graph, plan.threads, feeds.data(), outputs.data())
-                              : execute(p, plan.graph, feeds.data(), out ? direct.data() : nullptr, outputs.data());
+        PyObject* const* const aim = aims ? direct.data() : nullptr;
+        status = p.concurrent ? execute_concurrently(p, self, plan.graph, plan.threads, feeds.data(),
+                                                     out ? nullptr : aim, outputs.data())
+                              : execute(p, plan.graph, feeds.data(), aim, outputs.data());
     }
     Py_LeaveRecursiveCall();
     if (status < 0 && !p.writes.empty()) last_outcome = Outcome::Raised;
     if (status < 0 || (!p.shared_outputs.empty() && keep_apart(p, outputs) < 0)) return nullptr;
-    if (PYOP_UNLIKELY(!p.writes.empty()) && finish_writes(p, feeds.data(), out ? &targets : nullptr, outputs) < 0)
+    if (PYOP_UNLIKELY(!p.writes.empty()) &&
+        finish_writes(p, graph_of(plan.graph), feeds.data(), out ? &targets : nullptr, outputs) < 0)
         return nullptr;
     if (out && (check_targets(p, targets, outputs) < 0 || deliver(p, targets, outputs) < 0)) return nullptr;
     return assemble(plan, outputs.data());

@@ -49,7 +49,9 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         for (PyObject* value : slots_) Py_XDECREF(value);
     }
 
-    int run(PyObject* const* feeds, PyObject** outputs) {
+    int run(PyObject* const* feeds, PyObject* const* targets, PyObject** outputs) {
+        targets_ = targets;
+        caller_ = PyThread_get_thread_ident();
         if (load_feeds(p_, feeds, slots_.data()) < 0) return -1;
         context_ = Ref::steal(PyContext_CopyCurrent());
         if (!context_) return -1;
@@ -114,6 +116,13 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
         if (!ready_.empty() && engage() < 0) return -1;
         StepContext context;
         context.threads = threads_;
+        // A helper may go on when the caller has been interrupted, and must not write into his memory then.
+        const bool may_aim = targets_ && caller_ == PyThread_get_thread_ident();
+        std::vector<PyObject*> wanted(may_aim ? results.size() : 0);
+        if (may_aim) {
+            context.in_callers_memory = targets_of(p_, i, targets_, wanted.data());
+            context.targets = wanted.data();
+        }
         for (uint32_t k = 0; ins.in_place && k < ins.n_inputs && k < 64; ++k)
             if (!operands[k].constant() && uses_[operands[k].index()] == 1 && holds_own_memory(arguments[k]))
                 context.dying |= uint64_t{1} << k;
@@ -189,6 +198,8 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
     const int threads_;
     int spare_threads_, engaged_ = 0, helpers_ = 0;
     const int depth_ = depth_here;  // of runs around this one, on whatever threads
+    PyObject* const* targets_ = nullptr;  // for the calling thread alone
+    unsigned long caller_ = 0;
     std::vector<PyObject*> slots_;
     std::vector<uint32_t> uses_, missing_;
     std::vector<uint32_t> ready_;  // a heap, the lowest on top
@@ -203,9 +214,9 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
 }  // namespace
 
 int execute_concurrently(const Program& p, PyObject* owner, PyObject* graph, int threads, PyObject* const* feeds,
-                         PyObject** outputs) {
+                         PyObject* const* targets, PyObject** outputs) {
     const auto run = std::make_shared<Run>(p, owner, graph, threads);
-    return run->run(feeds, outputs);
+    return run->run(feeds, targets, outputs);
 }
 
 }  // namespace pyop

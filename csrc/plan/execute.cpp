@@ -106,11 +106,10 @@ int step(const Program& p, const Graph& g, uint32_t i, PyObject** slots, PyObjec
     StepContext context;
     Pointers wanted(targets ? results.size() : 0);
     if (ins.in_place) context.dying = dying_inputs(ins, operands, arguments.data());
-    for (size_t k = 0; k < wanted.size(); ++k) {
-        const int32_t output = p.output_of_result[ins.first_result + k];
-        wanted[k] = output < 0 ? nullptr : targets[output];
+    if (targets) {
+        context.in_callers_memory = targets_of(p, i, targets, wanted.data());
+        context.targets = wanted.data();
     }
-    if (targets) context.targets = wanted.data();
     StackRefs<4> parts(ins.n_part_targets ? results.size() : 0);
     if (ins.n_part_targets) {
         if (take_part_targets(p, ins, slots, arguments.data(), parts.data()) < 0) return -1;

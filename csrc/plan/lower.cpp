@@ -7,6 +7,7 @@
 #include "plan/group/loop_group.h"
 #include "plan/passes/casts.h"
 #include "plan/passes/in_place.h"
+#include "plan/passes/last_stores.h"
 #include "plan/passes/part_targets.h"
 #include "plan/passes/schedule.h"
 #include "plan/passes/views.h"
@@ -46,9 +47,11 @@ class Lowering {
         for (const Edge e : r_.request.fetches) p_.outputs.push_back(read(r_.resolve(e), false));
         if (failed_) return -1;
         note_writes();
+        if (r_.request.passes.has(Pass::InPlace)) take_last_stores(p_);
         lend_shared_anew();
         note_shared_outputs();
         note_outputs();
+        find_direct_writes(p_);
         note_direct();
         if (p_.concurrent)
             order();
@@ -279,7 +282,11 @@ class Lowering {
 
     void note_writes() {
         const size_t n = r_.request.writes.size(), first = p_.outputs.size() - n;
-        for (size_t k = 0; k < n; ++k) p_.writes.push_back({r_.request.writes[k], static_cast<uint32_t>(first + k)});
+        for (size_t k = 0; k < n; ++k) {
+            WriteBack& write = p_.writes.emplace_back();
+            write.feed = r_.request.writes[k];
+            write.output = static_cast<uint32_t>(first + k);
+        }
         p_.effects = std::any_of(p_.instructions.begin(), p_.instructions.end(), [&](const Instruction& ins) {
             const Node& node = r_.g.node(ins.node);
             return node.stateful() && !is_guard(node);

@@ -39,6 +39,7 @@ struct StepContext {
     PyObject* const* targets = nullptr;   // by result: an array of the caller to write into if it fits, or null;
                                          // or part of an array, where the step says so
     int threads = 1;
+    bool in_callers_memory = false;  // some target is the caller's, to be written once and for all: no stop half-way
     PyObject** const* holders = nullptr;  // by input: where a dying one may be taken from, by a step that `takes()`
 };
 
@@ -74,6 +75,8 @@ class NativeStep {
     // That part, in the memory of `inputs[written_input()]`, which the caller must keep; the input that is written is
     // not looked at. New reference, or null: with the error set, or not if it is not worth it or not to be told.
     virtual PyObject* part_new(PyObject* const*) const { return nullptr; }
+    // Whether `run` would write that part in place, whole, if the array that is written were dying.
+    virtual bool would_write(PyObject* const*) const { return false; }
     // Whether it takes parts of arrays as StepContext::targets: it looks whether they lie where it reads.
     virtual bool takes_part_targets() const { return false; }
     // The programs that it runs, each with how many of its feeds behind the first are its own, to be written into.

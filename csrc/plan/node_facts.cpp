@@ -123,6 +123,10 @@ class Facts {
             const UpdateCounts inside = count_updates_inside(*ins.native);
             if (inside.in_place + inside.copies > 0) entries_[nodes.back()].text += ", with " + text_of(inside);
         }
+        const int behind = static_cast<int>(p_.instructions.size());
+        for (const WriteBack& write : p_.writes)
+            if (write.store)
+                entries_[write.node] = {"native", behind, write.store->describe(0) + text_of(Update::InPlace)};
     }
 
     const PlanObject& plan_;

@@ -88,6 +88,12 @@ struct DirectCall {
 // An argument that the function writes into: the output behind its results that it holds in the end.
 struct WriteBack {
     uint32_t feed, output;
+    // A write by slices, of a node, that is made into the argument itself then (passes/last_stores.h): `output` is what
+    // it writes, and its inputs are the feed, that, and constants.
+    const NativeStep* store = nullptr;
+    uint32_t node = 0;
+    std::vector<Operand> inputs;
+    bool by_last = false;  // the last instruction may compute the output where it goes
 };
 
 struct Program {
@@ -103,6 +109,7 @@ struct Program {
     std::vector<FeedExpr> feed_exprs;
     std::vector<Operand> outputs;  // one a fetch, and one a write
     std::vector<WriteBack> writes;
+    bool writes_at_once = false;  // some write is `by_last`
     bool effects = false;  // some instruction is stateful
     size_t n_results() const { return outputs.size() - writes.size(); }
     uint32_t n_slots = 0;

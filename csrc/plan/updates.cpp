@@ -42,6 +42,7 @@ UpdateCounts count_updates(const Program& p, const Graph& g, size_t own_feeds) {
         counts.in_place += update == Update::InPlace;
         counts.copies += update == Update::Copy;
     }
+    for (const WriteBack& write : p.writes) counts.in_place += write.store != nullptr;
     for (const Instruction& ins : p.instructions) {
         if (!ins.native) continue;
         const UpdateCounts inside = count_updates_inside(*ins.native);

@@ -2,10 +2,12 @@
 #include "plan/write_back.h"
 
 #include "array/contract/describe.h"
+#include "array/loop/error_policy.h"
 #include "array/memory/copied.h"
 #include "array/memory/overlap.h"
 #include "runtime/errors.h"
 #include "runtime/lazy.h"
+#include "runtime/stack_array.h"
 
 namespace pyop {
 
@@ -23,6 +25,32 @@ PYOP_COLD bool share_elements(PyArrayObject* a, PyArrayObject* b) {
 }
 
 bool overlap(PyArrayObject* a, PyArrayObject* b) { return PYOP_UNLIKELY(may_overlap(a, b)) && share_elements(a, b); }
+
+// What a store at the end reads; `value` may be null.
+class StoreInputs {
+  public:
+    StoreInputs(const Program& p, const WriteBack& write, PyObject* const* feeds, PyObject* value)
+        : inputs_(write.inputs.size()) {
+        for (size_t k = 0; k < inputs_.size(); ++k)
+            inputs_[k] = write.inputs[k].constant() ? p.constants[write.inputs[k].index()].get() : nullptr;
+        inputs_[static_cast<size_t>(write.store->written_input())] = feeds[write.feed];
+        inputs_[static_cast<size_t>(write.store->stored_input())] = value;
+    }
+    PyObject* const* data() { return inputs_.data(); }
+
+  private:
+    StackArray<PyObject*, 8> inputs_;
+};
+
+// Whether what is to be written is the part of the argument itself: it was computed there.
+bool stands_there(const Program& p, const WriteBack& write, PyObject* const* feeds, PyObject* made) {
+    StoreInputs inputs(p, write, feeds, made);
+    const Ref part = Ref::steal(write.store->part_new(inputs.data()));
+    if (!part) PyErr_Clear();
+    PyArrayObject *a = as_array(made), *b = as_array(part.get());
+    return part && PyArray_BYTES(a) == PyArray_BYTES(b) && PyArray_SAMESHAPE(a, b) &&
+           PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(b), PyArray_NDIM(a));
+}
 
 // Null if the plan may write into an argument, else why not.
 const char* why_not(const Program& p, size_t k, PyObject* const* values, PyObject* const* feeds) {
@@ -67,19 +95,66 @@ Outcome set_cannot_write(const Program& p, PyObject* const* values, PyObject* co
     return outcome;
 }
 
-int write_back(const Program& p, PyObject* const* feeds, PyObject** outputs) {
-    // What is to be written into one may lie in another.
-    for (size_t i = 1; i < p.writes.size(); ++i) {
+bool parts_to_write_at_once(const Program& p, PyObject* const* feeds, PyObject** parts) {
+    constexpr npy_intp kWorthwhileBytes = 8192;  // to ask whether warnings can raise
+    bool any = false, asked = false;
+    for (size_t k = 0; k < p.writes.size(); ++k) {
+        const WriteBack& write = p.writes[k];
+        if (!write.by_last || PyArray_NBYTES(as_array(feeds[write.feed])) < kWorthwhileBytes) continue;
+        if (!asked && !fp_errors_cannot_raise()) return false;
+        asked = true;
+        StoreInputs inputs(p, write, feeds, nullptr);
+        parts[k] = write.store->part_new(inputs.data());
+        if (!parts[k]) PyErr_Clear();
+        any |= parts[k] != nullptr;
+    }
+    return any;
+}
+
+int write_back(const Program& p, const Graph& g, PyObject* const* feeds, PyObject** outputs) {
+    std::vector<bool> in_place(p.writes.size());
+    for (size_t k = 0; k < p.writes.size(); ++k) {
+        const WriteBack& write = p.writes[k];
+        if (!write.store) continue;
+        StoreInputs inputs(p, write, feeds, outputs[write.output]);
+        in_place[k] = write.store->would_write(inputs.data());
+        if (in_place[k]) continue;
+        PyObject* whole = nullptr;
+        const int done = write.store->run(inputs.data(), &whole, {});
+        if (done < 0 || (done == 0 && write.store->fallback().call(g, inputs.data(), &whole) < 0)) {
+            last_outcome = Outcome::Raised;
+            return -1;
+        }
+        Py_SETREF(outputs[write.output], whole);
+    }
+    // What is to be written into one may lie in another, or elsewhere in the same.
+    for (size_t i = 0; i < p.writes.size(); ++i) {
         PyObject*& made = outputs[p.writes[i].output];
-        for (size_t j = 0; j < i; ++j) {
-            if (!is_exact_array(made) || !may_overlap(as_array(made), as_array(feeds[p.writes[j].feed]))) continue;
+        for (size_t j = 0; j < i + in_place[i]; ++j) {
+            PyArrayObject* const other = as_array(feeds[p.writes[j].feed]);
+            if (!is_exact_array(made) || !may_overlap(as_array(made), other)) continue;
+            if (j == i && stands_there(p, p.writes[i], feeds, made)) continue;
             PyObject* copy = counted(PyArray_NewCopy(as_array(made), NPY_KEEPORDER));
-            if (!copy) return -1;
+            if (!copy) {
+                last_outcome = Outcome::Raised;
+                return -1;
+            }
             Py_SETREF(made, copy);
         }
     }
-    for (const WriteBack& write : p.writes) {
+    for (size_t k = 0; k < p.writes.size(); ++k) {
+        const WriteBack& write = p.writes[k];
         PyArrayObject* target = as_array(feeds[write.feed]);
+        if (in_place[k]) {
+            StoreInputs inputs(p, write, feeds, outputs[write.output]);
+            StepContext context;
+            context.dying = uint64_t{1} << write.store->written_input();
+            PyObject* same = nullptr;
+            const int done = write.store->run(inputs.data(), &same, context);
+            Py_XDECREF(same);
+            if (done < 0) return -1;
+            if (done > 0) continue;
+        }
         const Ref made = Ref::steal(PyArray_FROM_O(outputs[write.output]));
         if (!made || counted(PyArray_CopyInto(target, as_array(made.get())), target) < 0) return -1;
     }

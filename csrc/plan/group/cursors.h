@@ -222,13 +222,12 @@ class GroupCursors {
             step[k] = one ? 0 : stream.itemsize;  // a number stands all over its block
             from[k] = streams_[s].data - start * step[k];
         }
-        run_.rows.each_at(start, count,
-                          [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within) {
-                              char* data[LoopGroup::kMaxOperands];
-                              for (size_t k = 0; k < result; ++k) data[k] = from[k] + place * step[k];
-                              data[result] = target.at(at, within);
-                              op.kernel(data, n);
-                          });
+        run_.rows.each_at(start, count, [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within) {
+            char* data[LoopGroup::kMaxOperands];
+            for (size_t k = 0; k < result; ++k) data[k] = from[k] + place * step[k];
+            data[result] = target.at(at, within);
+            op.kernel(data, n);
+        });
     }
 
     const char* reduced(size_t k) const { return streams_[code_.reduced[k]].data; }

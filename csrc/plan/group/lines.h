@@ -31,9 +31,8 @@ struct Lines {
     // Calls f(place, element, count) for each part of a line among `count` places from `start` on.
     template <typename F>
     void each(npy_intp start, npy_intp count, F f) const {
-        each_at(start, count, [&](npy_intp place, npy_intp element, npy_intp n, const npy_intp*, npy_intp) {
-            f(place, element, n);
-        });
+        each_at(start, count,
+                [&](npy_intp place, npy_intp element, npy_intp n, const npy_intp*, npy_intp) { f(place, element, n); });
     }
 
     // Calls f(place, element, count, at, within): `at` is the position of the line along all axes but the last, and

@@ -54,7 +54,7 @@ class GroupRun : private GroupState {
         if (in_blocks) find_row_targets();
         set_block();
         bool enough_memory;
-        if (layout.size >= group.release_at_) interrupts_.begin();
+        if (layout.size >= group.release_at_ && !context_.in_callers_memory) interrupts_.begin();
         {
             const DetachScope detached(layout.size >= group.release_at_);
             enough_memory = run_all();
@@ -271,21 +271,29 @@ class GroupRun : private GroupState {
         const npy_intp n_grains = (layout.size + grain - 1) / grain;
         if (n_grains < parts) return run_range(0, layout.size);
         std::atomic<bool> done = true;
+        // What has begun to write into the caller's memory must not find out that there is no scratch.
+        std::vector<ScratchMemory> scratch(static_cast<size_t>(parts));
+        for (ScratchMemory& own : scratch)
+            if (context_.in_callers_memory && !own.reserve(scratch_bytes())) return false;
         run_parts(parts, [&](int part) {
             const npy_intp from = n_grains * part / parts * grain;
             const npy_intp to = std::min(n_grains * (part + 1) / parts * grain, layout.size);
-            if (!run_range(from, to)) done = false;
+            ScratchMemory* const own = context_.in_callers_memory ? &scratch[static_cast<size_t>(part)] : nullptr;
+            if (!run_range(from, to, own)) done = false;
         });
         return done;
     }
 
+    size_t scratch_bytes() const {
+        return static_cast<size_t>(block_bytes) * (group.n_blocks_ + (in_blocks ? group.depends_.size() : 0));
+    }
+
     // False if there is no memory.
-    bool run_range(npy_intp from, npy_intp to) {
+    bool run_range(npy_intp from, npy_intp to, ScratchMemory* own = nullptr) {
         alignas(64) char here[kScratchOnStack];
         char* scratch = here;
-        const size_t n_blocks = group.n_blocks_ + (in_blocks ? group.depends_.size() : 0);
-        if (static_cast<size_t>(block_bytes) * n_blocks > kScratchOnStack) {
-            scratch = scratch_memory.reserve(static_cast<size_t>(block_bytes) * n_blocks);
+        if (scratch_bytes() > kScratchOnStack) {
+            scratch = (own ? *own : scratch_memory).reserve(scratch_bytes());
             if (!scratch) return false;
         }
         // Flags that were raised before make the first block look as if it had failed: it is diagnosed, which clears

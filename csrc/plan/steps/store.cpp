@@ -99,6 +99,19 @@ class StoreStep final : public NativeStep {
             part->ndim, part->dims, part->strides, part->data, NPY_ARRAY_WRITEABLE, nullptr);
     }
 
+    bool would_write(PyObject* const* inputs) const override {
+        PyObject* x = inputs[source];
+        if (index >= 0 || !is_exact_array(x) || PyArray_DESCR(as_array(x)) != dtype || !PyArray_ISBEHAVED(as_array(x)))
+            return false;
+        WrittenValue::Elements written;
+        StackArray<npy_intp, 8> numbers(key.count());
+        if (!value.read(inputs, dtype, written) || !key.read(inputs, numbers.data())) return false;
+        ArrayView memory[2];
+        npy_intp strides[NPY_MAXDIMS];
+        const ArrayView* part = part_of(as_array(x), views, numbers.data(), memory);
+        return part && part->writeable && broadcast(written.array, *part, strides);
+    }
+
     size_t source = 0;
     WrittenValue value;
     PyArray_Descr* dtype = nullptr;            // one of NumPy's own, which live for ever

@@ -1,0 +1,137 @@
+// array/loop/error_policy.cpp: reads np.errstate and the filters of warnings, in some 200 ns where both are as usual.
+#include "array/loop/error_policy.h"
+
+#include "runtime/items.h"
+#include "runtime/lazy.h"
+#include "runtime/ref.h"
+
+namespace pyop {
+
+namespace {
+
+PyObject* usual_errstate(PyObject* variable) {
+    static constinit Lazy usual;
+    return usual.get([variable]() -> PyObject* {
+        // What a fresh context has, whatever the caller has set in this one.
+        Ref fresh = Ref::steal(PyContext_New());
+        PyObject* value = nullptr;
+        if (!fresh || PyContext_Enter(fresh.get()) < 0) return nullptr;
+        const int got = PyContextVar_Get(variable, nullptr, &value);
+        if (PyContext_Exit(fresh.get()) < 0) Py_CLEAR(value);
+        if (got == 0 && !value && !PyErr_Occurred()) PyErr_SetNone(PyExc_LookupError);
+        return value;
+    });
+}
+
+// Whether np.errstate is as it is where nobody has used it: errors warn, and underflow is ignored.
+bool errstate_is_usual() {
+    static constinit Lazy context;
+    PyObject* variable = context.attribute("numpy._core.umath", "_extobj_contextvar");
+    if (!variable || !PyContextVar_CheckExact(variable)) return false;
+    PyObject *usual = usual_errstate(variable), *now = nullptr;
+    if (!usual || PyContextVar_Get(variable, nullptr, &now) < 0) return false;
+    Py_XDECREF(now);
+    return now == usual;
+}
+
+bool is_text(PyObject* text, const char* wanted) {
+    return text && PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, wanted) == 0;
+}
+
+enum class Errors { Ignored, Warned, Other };
+
+Errors errors_now() {
+    if (errstate_is_usual()) return Errors::Warned;
+    PyErr_Clear();
+    static constinit Lazy geterr;
+    PyObject* function = geterr.attribute("numpy", "geterr");
+    const Ref state = function ? Ref::steal(PyObject_CallNoArgs(function)) : Ref();
+    if (!state || !PyDict_Check(state.get())) return Errors::Other;
+    Errors found = Errors::Ignored;
+    for (const char* name : {"divide", "over", "under", "invalid"}) {
+        const Ref how = item_of_dict(state.get(), name);
+        if (is_text(how.get(), "warn"))
+            found = Errors::Warned;
+        else if (!is_text(how.get(), "ignore"))
+            return Errors::Other;
+    }
+    return found;
+}
+
+bool shows_or_ignores(PyObject* action) {
+    for (const char* known : {"default", "ignore", "always", "module", "once"})
+        if (is_text(action, known)) return true;
+    return false;
+}
+
+// (action, message, category, module, line): whether it leaves a RuntimeWarning a warning.
+bool is_harmless(PyObject* filter) {
+    if (!PyTuple_CheckExact(filter) || PyTuple_GET_SIZE(filter) != 5) return false;
+    PyObject* category = PyTuple_GET_ITEM(filter, 2);
+    if (!PyType_CheckExact(category)) return false;
+    if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(PyExc_RuntimeWarning),
+                          reinterpret_cast<PyTypeObject*>(category)))
+        return true;
+    static constinit Lazy pattern;
+    PyObject* regular = pattern.attribute("re", "Pattern");
+    for (const int k : {1, 3}) {
+        PyObject* test = PyTuple_GET_ITEM(filter, k);
+        if (test != Py_None && !PyUnicode_CheckExact(test) &&
+            (!regular || reinterpret_cast<PyObject*>(Py_TYPE(test)) != regular))
+            return false;
+    }
+    return shows_or_ignores(PyTuple_GET_ITEM(filter, 0));
+}
+
+bool stderr_is_its_own() {
+    PyObject* now = PySys_GetObject("stderr");  // borrowed
+    if (!now || now == Py_None) return true;
+    static constinit Lazy wrapper;
+    PyObject* text = wrapper.attribute("io", "TextIOWrapper");
+    if (!text || reinterpret_cast<PyObject*>(Py_TYPE(now)) != text || now != PySys_GetObject("__stderr__"))
+        return false;
+    const Ref alive = Ref::borrow(now);
+    const Ref closed = Ref::steal(PyObject_GetAttrString(alive.get(), "closed"));
+    return closed.get() == Py_False;
+}
+
+bool warnings_cannot_raise() {
+    static constinit Lazy module_dict;
+    PyObject* const names = module_dict.attribute("warnings", "__dict__");
+    if (!names || !PyDict_CheckExact(names)) return false;
+    static constinit Lazy flags;
+    PyObject* const flag = flags.attribute("sys", "flags");
+    if (!flag) return false;
+    // From 3.14 on filters may be those of a context.
+    static constinit Lazy by_context;
+    PyObject* const contexts = by_context.get([flag]() -> PyObject* {
+        PyObject* found = PyObject_GetAttrString(flag, "context_aware_warnings");
+        if (found) return found;
+        PyErr_Clear();
+        return Py_NewRef(Py_False);
+    });
+    if (!contexts || PyObject_IsTrue(contexts) != 0) return false;
+    const auto same = [&](const char* one, const char* other) {
+        const Ref x = item_of_dict(names, one), y = item_of_dict(names, other);
+        return x && x.get() == y.get();
+    };
+    if (!same("showwarning", "_showwarning_orig") || !same("formatwarning", "_formatwarning_orig")) return false;
+    const Ref usual = item_of_dict(names, "defaultaction"), filters = item_of_dict(names, "filters");
+    if (!shows_or_ignores(usual.get()) || !filters || !PyList_CheckExact(filters.get())) return false;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(filters.get()); ++k) {
+        const Ref filter = item_of(filters.get(), k);
+        if (!filter || !is_harmless(filter.get())) return false;
+    }
+    return stderr_is_its_own();
+}
+
+}  // namespace
+
+bool fp_errors_cannot_raise() {
+    const Errors errors = errors_now();
+    const bool safe = errors == Errors::Ignored || (errors == Errors::Warned && warnings_cannot_raise());
+    if (PyErr_Occurred()) PyErr_Clear();
+    return safe;
+}
+
+}  // namespace pyop
