@@ -68,6 +68,7 @@ PyObject* leaf_new(const PlanObject& plan, size_t i, PyObject* const* outputs) {
 }
 
 PyObject* assemble(const PlanObject& plan, PyObject* const* outputs) {
+    if (plan.plain_tree) return plan.plain_tree->build_new([&](size_t i) { return leaf_new(plan, i, outputs); });
     const size_t n = plan.leaves->size();
     if (plan.form == FetchForm::Single) return n == 0 ? Py_NewRef(Py_None) : leaf_new(plan, 0, outputs);
     const auto length = static_cast<Py_ssize_t>(n);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "plan/result_tree.h"
 #include "plan/write_back.h"
 
 namespace pyop {
@@ -20,6 +21,7 @@ struct PlanObject {
     std::vector<int32_t>* leaves;  // one a fetch: index of the program's output, or -1 for None (a node)
     FetchForm form;
     PyObject* tree;                // TreeDef for FetchForm::Tree
+    const ResultTree* plain_tree;  // the same, if it has plain containers only
     int threads;
     std::shared_ptr<const void>* entry;  // what C calls (entry/entry.h), if somebody has asked for it
     PyObject* dict;

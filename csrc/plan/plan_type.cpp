@@ -142,6 +142,10 @@ PyObject* compile_graph(PyObject* args, PyObject* kwargs) {
     plan.leaves = leaves.release();
     plan.form = static_cast<FetchForm>(form);
     plan.tree = tree == Py_None ? nullptr : Py_NewRef(tree);
+    if (plan.tree && plan.form == FetchForm::Tree) {
+        plan.plain_tree = ResultTree::make(plan.tree).release();
+        if (!plan.plain_tree && PyErr_Occurred()) return nullptr;
+    }
     plan.threads = threads;
     return self.release();
 }
@@ -156,6 +160,8 @@ int plan_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(plan.graph);
     Py_VISIT(plan.tree);
     Py_VISIT(plan.dict);
+    if (plan.plain_tree)
+        if (const int stop = plan.plain_tree->traverse(visit, arg)) return stop;
     return plan.program ? plan.program->traverse(visit, arg) : 0;
 }
 
@@ -173,6 +179,7 @@ void plan_dealloc(PyObject* self) {
     delete std::exchange(plan.program, nullptr);
     delete std::exchange(plan.request, nullptr);
     delete std::exchange(plan.leaves, nullptr);
+    delete std::exchange(plan.plain_tree, nullptr);
     Py_CLEAR(plan.dict);
     Py_CLEAR(plan.tree);
     Py_CLEAR(plan.graph);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cfloat>  // FLT_MIN
 #include <cmath>  // std::isfinite
+#include <numeric>
 
 namespace pyop {
 
@@ -30,6 +31,7 @@ IrBuilder::IrBuilder(const Rewrite& r, const Fusion& fusion, const std::vector<u
             possible_ = add_member(node, outside);
         if (!possible_) return;
     }
+    order_outputs();
     ir_.n_externals = externals_.size();
     ir_.n_outputs = outputs_.size();
 }
@@ -91,6 +93,36 @@ void IrBuilder::add_output(Edge e, int& output) {
     output = static_cast<int>(outputs_.size());
     outputs_.push_back(e);
     fallback_.outputs.emplace_back(fallback_.nodes.size(), e.output);
+}
+
+// In the order in which the plan hands them out: then a plan that is one group needs no frame of slots (DirectCall).
+void IrBuilder::order_outputs() {
+    std::unordered_map<uint64_t, size_t> place;
+    for (size_t k = 0; k < r_.request.fetches.size(); ++k)
+        place.emplace(Rewrite::key(r_.resolve(r_.request.fetches[k])), k);
+    const auto place_of = [&](Edge e) {
+        const auto found = place.find(Rewrite::key(e));
+        return found == place.end() ? SIZE_MAX : found->second;
+    };
+    std::vector<size_t> order(outputs_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return place_of(outputs_[a]) < place_of(outputs_[b]); });
+    std::vector<int> now(order.size());
+    std::vector<Edge> outputs;
+    auto sources = fallback_.outputs;
+    for (size_t k = 0; k < order.size(); ++k) {
+        now[order[k]] = static_cast<int>(k);
+        outputs.push_back(outputs_[order[k]]);
+        sources[k] = fallback_.outputs[order[k]];
+    }
+    outputs_ = std::move(outputs);
+    fallback_.outputs = std::move(sources);
+    const auto move = [&](int& output) {
+        if (output != GroupIr::kNoOutput) output = now[static_cast<size_t>(output)];
+    };
+    for (GroupIr::Value& value : ir_.values) move(value.output);
+    for (GroupIr::Reduction& reduction : ir_.reductions) move(reduction.output);
 }
 
 bool IrBuilder::add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op) {

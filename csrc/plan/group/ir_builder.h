@@ -39,6 +39,7 @@ class IrBuilder {
     void add_reduction(uint32_t node, const OutsideReads& outside);
     void note_sources(const PyNode& node);
     void add_output(Edge e, int& output);
+    void order_outputs();
     bool add_operand(const PyNode& node, const ElementwiseCall& call, size_t position, GroupIr::Operation& op);
     uint16_t number(PyObject* object, PyArray_Descr* want);
     uint16_t value_of(Edge e, bool strict = false);
