@@ -9,7 +9,9 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kScratchBytes = 24 << 10;  // of a first cache of 32 KiB or more
-constexpr npy_intp kSmallestBlock = 128, kLargestBlock = 512;
+constexpr npy_intp kMostScratchBytes = 160 << 10;  // of a second cache of 256 KiB or more
+// Below 256 elements, what calling the kernels costs is more than the first cache saves.
+constexpr npy_intp kSmallestBlock = 128, kSmallBlock = 256, kLargestBlock = 512;
 
 }  // namespace
 
@@ -171,7 +173,8 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
     }
 
     for (const Stream& stream : plain_.streams) widest_ = std::max(widest_, stream.itemsize);
-    const npy_intp fitting = kScratchBytes / (widest_ * static_cast<npy_intp>(std::max<size_t>(n_blocks_, 1)));
+    const npy_intp of_each = widest_ * static_cast<npy_intp>(std::max<size_t>(n_blocks_, 1));
+    const npy_intp fitting = std::max(kScratchBytes / of_each, std::min(kMostScratchBytes / of_each, kSmallBlock));
     block_ = std::clamp(fitting & ~npy_intp{63}, kSmallestBlock, kLargestBlock);
     // Whole cache lines, and no power of two, or the blocks would compete for the same places of the cache.
     block_bytes_ = block_ * widest_ + 192;

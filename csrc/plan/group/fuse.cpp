@@ -12,7 +12,7 @@ namespace pyop {
 
 namespace {
 
-constexpr size_t kMaxMembers = 64;
+constexpr size_t kMaxMembers = 192;
 constexpr size_t kMaxExternals = 31;  // each may become two streams
 
 class Fuser {

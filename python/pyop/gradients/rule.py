@@ -9,8 +9,9 @@ import numpy as np
 
 from . import table
 from .options import OPTIONS, check_options, computed_with
+from .signed import Signed, plain
 from .table import NoRule, Place, Pullback, Rule, name_of
-from .unbroadcast import conj, fit_dtype, is_complex, unbroadcast, unbroadcast_loosely
+from .unbroadcast import conj, fit_dtype, is_complex, shape_of, unbroadcast, unbroadcast_loosely
 
 __all__ = ["PerArgument", "defjvp", "defvjp", "elementwise", "linear", "nondifferentiable", "structural", "unknown"]
 
@@ -36,6 +37,14 @@ def _known(func: Any, derivatives: Sequence[Any], k: int, names: Sequence[str] =
     return found
 
 
+# Ufuncs whose rules only negate a tangent, and multiply and divide it by something: Signed can do that.
+_SIGN_SYMMETRIC = """
+    positive negative add subtract multiply divide reciprocal square sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin
+    cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh arctan2 hypot power float_power
+"""
+SIGN_SYMMETRIC = frozenset(_SIGN_SYMMETRIC.split())
+
+
 class Elementwise(Rule):
     """A ufunc, by what a tangent of each argument becomes.
 
@@ -49,6 +58,8 @@ class Elementwise(Rule):
     def __init__(self, func: Any, derivatives: Sequence[Derivative]) -> None:
         super().__init__(func)
         self.derivatives = tuple(derivatives)
+        name = getattr(func, "__name__", "")
+        self.sign_symmetric = name in SIGN_SYMMETRIC and getattr(np, name) is func
 
     def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return "array" if isinstance(parameter, int) else ""
@@ -65,6 +76,19 @@ class Elementwise(Rule):
             return unbroadcast_loosely(found, args[k], ans)
 
         return lambda ct: tuple([one(ct, k) for k in argnums])
+
+    def signed(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], ct: Signed) -> tuple[Any, ...]:
+        """Do as the pullback of `vjp` for a ufunc of `SIGN_SYMMETRIC`, and leave the sign beside the cotangent."""
+
+        def one(k: int) -> Any:
+            derivative = _known(self.func, self.derivatives, k)
+            found = None if derivative is None else _times(derivative, ct, ans, args)
+            want = shape_of(args[k])
+            if found is None or want is None or None in want or want != shape_of(ans):
+                return unbroadcast_loosely(plain(found), args[k], ans)
+            return Signed(fit_dtype(found.value, args[k]), found.negated)
+
+        return tuple(map(one, argnums))
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
         if kwargs:

@@ -13,6 +13,7 @@ from ..declare.dim import Dim
 from ..gradients import table
 from ..gradients.listed import pull
 from ..gradients.scalar import Scalar
+from ..gradients.signed import Signed, plain, total
 from ..gradients.table import Rule
 from ..gradients.unbroadcast import broadcast_like, dtype_of, fit_dtype, shape_of
 from ..graph import node_call
@@ -78,14 +79,21 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             active.update(carrying)
     for node, call, rule in reversed(ways):
         results = node.outputs
-        cts = tuple([pending.get(value._key) for value in results])
-        if all(ct is None for ct in cts):
+        found = [pending.get(value._key) for value in results]
+        if all(ct is None for ct in found):
             continue
         if rule is None:
             refuse(node, call)
         leaves = table.leaves(call.args, call.kwargs)
         argnums = tuple([k for k, leaf in enumerate(leaves) if type(leaf) is Value and leaf._key in active])
         ans: Any = call.packed(results)
+        parts: Any = _signed(rule, argnums, ans, call, found)
+        if parts is not None:
+            for k, part in zip(argnums, parts, strict=True):
+                if part is not None:
+                    _accumulate(pending, leaves[k], part)
+            continue
+        cts = tuple(map(plain, found))
         ct: Any = call.packed(cts)
         if isinstance(ans, Value):
             rule = rule.narrow or rule
@@ -99,7 +107,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
         for k, part in zip(argnums, parts, strict=True):
             if part is not None:
                 _accumulate(pending, leaves[k], part)
-    return [_laid_out(pending.get(value._key), value) if value._key in wanted else None for value in inputs]
+    return [_laid_out(plain(pending.get(value._key)), value) if value._key in wanted else None for value in inputs]
 
 
 def refuse(node: Node, call: NodeCall) -> NoReturn:
@@ -121,7 +129,17 @@ def in_graph(x: Any, like: Value) -> Any:
 
 def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:
     before = pending.get(value._key)
-    pending[value._key] = ct if before is None else before + ct
+    pending[value._key] = ct if before is None else total(before, ct)
+
+
+def _signed(rule: Rule, argnums: tuple[int, ...], ans: Any, call: NodeCall, found: list[Any]) -> Any:
+    """The parts of a cotangent of real numbers with their signs beside them; None where the rule takes no sign."""
+    if not rule.sign_symmetric or call.kwargs or any(isinstance(arg, (tuple, list, Dim)) for arg in call.args):
+        return None
+    ct = Signed.of(found[0])
+    if ct is None or type(ans) is not Value or ans.dtype is None or ans.dtype.kind != "f":
+        return None
+    return rule.signed(argnums, ans, call.args, ct)  # type: ignore[attr-defined]
 
 
 def _lent(ct: Any) -> Any:
