@@ -21,6 +21,7 @@
 #include "plan/disabled.h"
 #include "plan/plan.h"
 #include "plan/python_threads.h"
+#include "plan/quick/number_form.h"
 #include "plan/steps/guard_step.h"
 #include "plan/steps/written_over.h"
 #include "runtime/errors.h"
@@ -91,6 +92,7 @@ PYBIND11_MODULE(_core, m) {
     require(pyop::value_init(module));
     require(pyop::node_init(module));
     require(pyop::plan_init(module));
+    require(pyop::number_form_init(module));
     require(pyop::entry_init(module));
     require(pyop::ode_init(module));
     require(pyop::disabled_init(module));

@@ -8,8 +8,12 @@
 #include "plan/disabled.h"
 #include "plan/paths.h"
 #include "plan/plan.h"
+#include "plan/quick/quick_arrays.h"
+#include "plan/quick/quick_numbers.h"
 #include "runtime/errors.h"
 #include "runtime/lazy.h"
+#include "runtime/meter.h"
+#include "runtime/reaper.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
 #include "runtime/up_calls.h"
@@ -96,6 +100,7 @@ PyObject* run_on_leaves_new(const Guard& guard, PyObject* plan, PyObject* const*
 PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves, PyObject* out) {
     // The call may change what the function remembers.
     const Ref plan = guard.plan, finish = guard.finish;
+    const NumberForm form = guard.quick.form;
     std::optional<RaisingErrors> alert;
     if (PYOP_UNLIKELY(guard.alert)) {
         alert.emplace(guard.alert_underflow);
@@ -104,6 +109,8 @@ PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves
     Ref result = Ref::steal(guard.flat ? run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out)
                                        : run_on_leaves_new(guard, plan.get(), leaves.items.data(), out));
     if (!result || !finish) return result.release();
+    if (form == NumberForm::Scalar && out) return result.release();  // the caller's own array
+    if (form != NumberForm::Other) return in_form_steal(result.release(), form);
     return survive([&] { return PyObject_CallOneArg(finish.get(), result.get()); });
 }
 
@@ -174,6 +181,7 @@ struct Traced {
         if (PyErr_Occurred()) return -1;
         if (plan != Py_None) path.plan = Ref::borrow(plan);
         if (finish != Py_None) path.finish = Ref::borrow(finish);
+        path.quick.form = number_form_of(path.finish.get());
         return path.captured.set(readings);
     }
 };
@@ -249,6 +257,7 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     guard->goes_on = guard->rerun || !path.outcomes.empty();
     guard->plan = std::move(path.plan);
     guard->finish = std::move(path.finish);
+    guard->quick = std::move(path.quick);
     guard->captured = std::move(path.captured);
     guard->outcomes = std::move(path.outcomes);
     if (guard->itself) guard->flat = guard->numbers = false;
@@ -272,6 +281,8 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
     if (status < 0) return nullptr;
     if (!guard) return trace(self, read, hash, nullptr, leaves, answer);
     ++f.hits;
+    if (!guard->quick.looked_for && !read.call.names && (guard->flat || guard->numbers))
+        look_for_quick_ways(*guard, read.call.args);
     return guard;
 }
 
@@ -346,8 +357,10 @@ PYOP_INLINE PyObject* run_flat(PyObject* self, const Guard& guard, PyObject* con
     ++compiled_function_of(self).hits;
     PyObject* plan = guard.plan.get();  // keeps itself alive while it runs
     const bool goes_on = guard.goes_on;
+    const NumberForm form = guard.quick.form;
     PyObject* result = reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
-    return PYOP_LIKELY(result || !goes_on) ? result : go_on_flat(self, args, n);
+    if (PYOP_LIKELY(result || !goes_on)) return in_form_steal(result, form);
+    return go_on_flat(self, args, n);
 }
 
 PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
@@ -368,25 +381,54 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
     return guard ? run_guarded(self, guard, read, leaves) : answer.release();
 }
 
+// The ways without a frame (plan/quick/). Null with the error set, or without: not this way.
+PYOP_INLINE PyObject* call_quickly(CompiledFunctionObject& f, PyObject* const* args, size_t n, PyObject* names) {
+    const Guard* const guard = f.guards->recent();
+    if (!guard || graphs_being_built || disabled_anywhere || profiling()) return nullptr;
+    PyObject* out = nullptr;
+    if (names && PyTuple_GET_SIZE(names) != 0) {
+        if (!f.takes_out || PyTuple_GET_SIZE(names) != 1 || PyTuple_GET_ITEM(names, 0) != out_name()) return nullptr;
+        out = args[n];
+    }
+    PyObject* result = nullptr;
+    if (const QuickArrays* const arrays = guard->quick.arrays.get()) {
+        if (n != arrays->n_arguments() || !guard->captured.unchanged()) return nullptr;
+        result = arrays->call(args, out);
+    } else if (const QuickNumbers* const numbers = guard->quick.numbers.get()) {
+        if (n != numbers->n_arguments() || out || !guard->captured.unchanged()) return nullptr;
+        result = numbers->call(args);
+    }
+    f.hits += result != nullptr;
+    return result;
+}
+
 }  // namespace
 
 PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
     CompiledFunctionObject& f = compiled_function_of(self);
-    const Guard* guard = disabled_anywhere ? nullptr : f.guards->recent();
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    const Ref alive = Ref::borrow(self);
+    reaper_poll();
+    if (PyObject* result = call_quickly(f, args, static_cast<size_t>(n), names)) return result;
+    if (PYOP_UNLIKELY(PyErr_Occurred() != nullptr)) return nullptr;
+    Guard* guard = disabled_anywhere ? nullptr : f.guards->recent();
     const bool simple = guard && !names && !graphs_being_built;
-    const bool plain = simple && n == guard->n_positional && !guard->finish;
-    if (PYOP_LIKELY(plain && guard->flat && fits_flat(*guard, args) && guard->captured.unchanged()))
+    const bool plain = simple && n == guard->n_positional && guard->in_form();
+    if (PYOP_LIKELY(plain && guard->flat && fits_flat(*guard, args) && guard->captured.unchanged())) {
+        if (PYOP_UNLIKELY(!guard->quick.looked_for)) look_for_quick_ways(*guard, args);
         return run_flat(self, *guard, args, n);
+    }
     if (simple)
         if (const Guard* other = f.guards->lately(args, n)) return run_flat(self, *other, args, n);
     if (plain && guard->numbers && fits_numbers(*guard, args) && guard->captured.unchanged()) {
         ++f.hits;
+        if (PYOP_UNLIKELY(!guard->quick.looked_for)) look_for_quick_ways(*guard, args);
         const Ref plan = guard->plan;
         const bool goes_on = guard->goes_on;
+        const NumberForm form = guard->quick.form;
         PyObject* result = guarded([&] { return run_on_leaves_new(*guard, plan.get(), args, nullptr); },
                                    static_cast<PyObject*>(nullptr));
-        return PYOP_LIKELY(result || !goes_on) ? result : go_on_flat(self, args, n);
+        return PYOP_LIKELY(result || !goes_on) ? in_form_steal(result, form) : go_on_flat(self, args, n);
     }
     if (stack_is_low()) return no_stack_left(" in a compiled function");
     return guarded([&] { return call_general(self, args, nargsf, names); }, static_cast<PyObject*>(nullptr));

@@ -6,18 +6,14 @@
 #include <utility>
 
 #include "graph/value.h"
+#include "plan/execute.h"
+#include "plan/quick/quick_arrays.h"
+#include "plan/quick/quick_numbers.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
 
 namespace {
-
-// Python integers that an int64 can hold: larger ones are no numbers for a plan.
-bool is_int64(PyObject* o) {
-    int overflow = 0;
-    PyLong_AsLongLongAndOverflow(o, &overflow);
-    return overflow == 0;
-}
 
 // 1, 0 or -1. Values that no function can tell apart: 1, 1.0 and True differ, and so do 0.0 and -0.0.
 int same_static(PyObject* a, const LeafGuard& leaf) {
@@ -252,16 +248,37 @@ PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number) {
     PyObject* array = guard.recyclers[leaf].take(dtype, 0, nullptr);
     Py_DECREF(dtype);
     if (!array) return nullptr;
-    void* data = PyArray_DATA(as_array(array));
-    if (type_num == NPY_DOUBLE)
-        *static_cast<double*>(data) = PyFloat_AS_DOUBLE(number);  // np.float64 is one
-    else if (PyArray_CheckScalar(number))
-        PyArray_ScalarAsCtype(number, data);
-    else if (type_num == NPY_INT64)
-        *static_cast<int64_t*>(data) = PyLong_AsLongLong(number);  // found to fit
-    else
-        *static_cast<Py_complex*>(data) = PyComplex_AsCComplex(number);
+    store_number(number, type_num, PyArray_DATA(as_array(array)));  // found to fit
     return array;
+}
+
+void look_for_quick_ways(Guard& guard, PyObject* const* args) try {
+    guard.quick.looked_for = true;
+    if (!(guard.flat || guard.numbers) || !guard.plan || guard.alert || guard.itself || !guard.in_form()) return;
+    const PlanObject& plan = *reinterpret_cast<const PlanObject*>(guard.plan.get());
+    if (guard.feeds.size() != guard.leaves.size() || guard.leaves.size() != plan.program->feeds.size()) return;
+    std::vector<QuickArgument> given;
+    bool single = true;
+    for (size_t k = 0; k < guard.leaves.size(); ++k) {
+        PyObject* const o = args[k];
+        if (guard.feeds[k] != k) return;
+        QuickArgument& g = given.emplace_back();
+        g.type = Py_TYPE(o);
+        g.type_num = guard.leaves[k].type_num;
+        if (!is_exact_array(o)) continue;
+        PyArrayObject* a = as_array(o);
+        g.dtype = Ref::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(a)));
+        g.ndim = PyArray_NDIM(a);
+        g.dims.assign(PyArray_DIMS(a), PyArray_DIMS(a) + g.ndim);
+        single &= g.ndim == 0;
+    }
+    if (guard.flat && !feeds_fit(*plan.program, args)) return;
+    if (single)
+        guard.quick.numbers = QuickNumbers::make(plan, given, guard.quick.form, !guard.outcomes.empty());
+    else if (guard.quick.form == NumberForm::AsIs)
+        guard.quick.arrays = QuickArrays::make(plan, given);
+} catch (const std::bad_alloc&) {
+    // There are slower ways.
 }
 
 std::shared_ptr<Guard> make_guard(const Call& call, PyObject* kinds, PyObject* trees, PyObject* keys, PyObject* gone,
@@ -321,7 +338,7 @@ uint64_t hash_call(const Call& call, uint64_t statics, bool declared) {
 
 const Guard* GuardTable::take_lately(PyObject* const* args, Py_ssize_t n) {
     for (const std::shared_ptr<Guard>& held : before_) {
-        if (!held || !held->flat || held->finish || n != held->n_positional || !fits_flat(*held, args)) continue;
+        if (!held || !held->flat || !held->in_form() || n != held->n_positional || !fits_flat(*held, args)) continue;
         const std::shared_ptr<Guard> guard = held;  // `before_` changes
         if (!guard->captured.unchanged()) return nullptr;
         make_recent(guard);

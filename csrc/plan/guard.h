@@ -24,9 +24,13 @@
 #include "array/memory/recycle.h"
 #include "array/numpy.h"
 #include "plan/captured.h"
+#include "plan/quick/number_form.h"
 #include "runtime/ref.h"
 
 namespace pyop {
+
+class QuickArrays;
+class QuickNumbers;
 
 enum class LeafKind : char { Array = 'a', Declared = 'd', Number = 'n', Static = 's', Instance = 'i', Repeat = 'r' };
 
@@ -41,12 +45,21 @@ struct LeafGuard {
     PyObject* key = nullptr;       // borrowed, may be null: a static value compares by its key
 };
 
+// How a plan is called where that takes no frame (plan/quick/): found out when a call comes for the second time.
+struct QuickWays {
+    bool looked_for = false;
+    NumberForm form = NumberForm::AsIs;  // of `finish`
+    std::shared_ptr<const QuickArrays> arrays;
+    std::shared_ptr<const QuickNumbers> numbers;
+};
+
 // One way through a function that decides by the contents of arrays (plan/paths.h).
 struct Path {
     std::vector<int64_t> outcomes;  // its number, then what its guards found
     Captured captured;
     Ref plan;  // null: the function itself runs
     Ref finish;
+    QuickWays quick;
 };
 
 struct Guard {
@@ -71,6 +84,9 @@ struct Guard {
     Captured captured;             // what the function had read beside its arguments
     Ref plan;
     Ref finish;                    // makes the result of what the plan returns; null: it is the result
+    QuickWays quick;
+    // Whether whoever runs the plan can make the result of it without calling `finish`.
+    bool in_form() const { return quick.form != NumberForm::Other; }
     bool itself = false;           // there is no plan: the function itself runs
     bool rerun = false;            // so it does where the plan raises: the function catches exceptions
     bool alert = false;            // floating-point errors raise while the plan runs: the function sets np.errstate
@@ -123,6 +139,9 @@ bool fits_numbers(const Guard& guard, PyObject* const* args);
 // 1, 0, or -1 with the error set. Fills `leaves`, in any case with less than a whole call.
 int fits(const Guard& guard, const Call& call, Leaves& leaves);
 
+// Looks for the quick ways of a guard of positional arguments, which these fit.
+PYOP_COLD void look_for_quick_ways(Guard& guard, PyObject* const* args);
+
 // A number as an array of no dimension, for the plan. New reference, or null with the error set.
 PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number);
 
@@ -142,7 +161,7 @@ class GuardTable {
 
     size_t size() const { return guards_.size(); }
     size_t limit() const { return limit_; }
-    const Guard* recent() const { return recent_.get(); }
+    Guard* recent() const { return recent_.get(); }
     // One of those that were the most recent shortly before, if it takes these positional arrays; it becomes the most
     // recent. A few shapes in turn are what many programs call with, and need no hash then.
     const Guard* lately(PyObject* const* args, Py_ssize_t n) {

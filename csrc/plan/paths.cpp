@@ -27,6 +27,7 @@ void swap_in(Guard& guard, Path& path) {
     std::swap(guard.captured, path.captured);
     std::swap(guard.plan, path.plan);
     std::swap(guard.finish, path.finish);
+    std::swap(guard.quick, path.quick);
 }
 
 bool read_number(PyObject* object, PyObject* name, int64_t& number) {

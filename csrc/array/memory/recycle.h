@@ -46,6 +46,19 @@ class ResultRecycler {
 #endif
     }
 
+    // The array whose turn it is, or null, which is no error: nothing is made, and nothing goes.
+    PYOP_INLINE PyObject* again(PyArray_Descr* dtype /* borrowed */, int ndim, const npy_intp* dims) {
+#ifdef Py_GIL_DISABLED
+        return nullptr;
+#else
+        const Kept& oldest = kept_[turn_];
+        if (PYOP_UNLIKELY(!oldest.array || !fits(oldest, dtype, ndim, dims))) return nullptr;
+        turn_ = (turn_ + 1) % kKept;
+        in_vain_ = 0;
+        return Py_NewRef(oldest.array);
+#endif
+    }
+
     // Lets go of everything. Arrays that are handed out live on.
     void clear();
 

@@ -41,6 +41,8 @@ class LoopGroup final : public NativeStep {
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override;
     std::string describe(size_t member) const override;
     bool takes_part_targets() const override { return true; }
+    // What the group reads of an external.
+    PyArray_Descr* external_dtype(size_t k) const { return code_.streams[k].dtype; }
     size_t scratch_bytes() const override { return static_cast<size_t>(block_bytes_) * n_blocks_; }
 
   private:
@@ -49,6 +51,7 @@ class LoopGroup final : public NativeStep {
     friend struct GroupState;
     friend class GroupCursors;
     friend class GroupCompiler;
+    friend class SmallRun;
 
     static constexpr size_t kMaxOperands = 8;
 

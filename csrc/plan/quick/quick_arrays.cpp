@@ -1,0 +1,260 @@
+// plan/quick/quick_arrays.cpp: which plans and arguments these are, and a call.
+#include "plan/quick/quick_arrays.h"
+
+#include <cstring>
+
+#include "array/memory/overlap.h"
+#include "graph/graph.h"
+
+namespace pyop {
+
+namespace {
+
+constexpr int kSideBySide = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+
+// The one instruction of a program, if it is a group.
+const LoopGroup* group_of(const Program& p) {
+    return p.instructions.size() == 1 ? dynamic_cast<const LoopGroup*>(p.instructions[0].native) : nullptr;
+}
+
+// Where the group finds an operand: a feed, -1 for a constant, -2 for neither.
+int32_t feed_of(const Program& p, Operand o) {
+    if (o.constant()) return -1;
+    for (size_t k = 0; k < p.feeds.size(); ++k)
+        if (p.feeds[k].slot == o.index()) return static_cast<int32_t>(k);
+    return -2;
+}
+
+// Whether each result of the instruction is the output of that number, and nothing else.
+bool results_are_outputs(const Program& p) {
+    const Instruction& ins = p.instructions[0];
+    if (static_cast<size_t>(ins.callee.n_out) != p.outputs.size()) return false;
+    for (size_t k = 0; k < p.outputs.size(); ++k)
+        if (p.output_of_result[ins.first_result + k] != static_cast<int32_t>(k)) return false;
+    return true;
+}
+
+}  // namespace
+
+bool QuickArrays::read_shape(const std::vector<QuickArgument>& given) {
+    given_ = given;
+    for (const QuickArgument& g : given_) {
+        const bool array = g.type == &PyArray_Type;
+        if (!array && g.type_num == NPY_NOTYPE) return false;
+        any_number_ |= !array;
+        arguments_.push_back(
+            {g.type, reinterpret_cast<PyArray_Descr*>(g.dtype.get()), g.type_num, g.ndim, 0, g.dims.data()});
+    }
+    return arguments_.size() <= kMost;
+}
+
+bool QuickArrays::read_externals(const PlanObject& plan, const LoopGroup& group,
+                                 const std::vector<QuickArgument>& given) {
+    const Program& p = *plan.program;
+    const Instruction& ins = p.instructions[0];
+    bool shaped = false;
+    for (uint32_t k = 0; k < ins.n_inputs; ++k) {
+        const Operand o = p.operands[ins.first_operand + k];
+        const int32_t feed = feed_of(p, o);
+        External external{feed, nullptr, 0};
+        int ndim = 0;
+        const npy_intp* dims = nullptr;
+        PyArray_Descr* dtype;
+        if (feed == -2) return false;
+        if (feed == -1) {
+            PyObject* constant = p.constants[o.index()].get();
+            if (!is_exact_array(constant) || !PyArray_CHKFLAGS(as_array(constant), kSideBySide)) return false;
+            PyArrayObject* a = as_array(constant);
+            ndim = PyArray_NDIM(a);
+            dims = PyArray_DIMS(a);
+            dtype = PyArray_DESCR(a);
+            external.constant = PyArray_BYTES(a);
+        } else {
+            const QuickArgument& g = given[static_cast<size_t>(feed)];
+            ndim = g.ndim;
+            dims = g.dims.data();
+            dtype = arguments_[static_cast<size_t>(feed)].dtype;
+            if (g.type_num != NPY_NOTYPE) {
+                dtype = PyArray_DescrFromType(g.type_num);  // one of NumPy's own, which live for ever
+                Py_DECREF(dtype);
+            }
+            arguments_[static_cast<size_t>(feed)].flags = kSideBySide;
+        }
+        if (dtype != group.external_dtype(k)) return false;
+        external.bytes = PyDataType_ELSIZE(dtype);
+        for (int d = 0; d < ndim; ++d) external.bytes *= dims[d];
+        if (ndim > 0 && !shaped) {
+            shape_.assign(dims, dims + ndim);
+            shaped = true;
+        }
+        if (ndim > 0 && !std::equal(dims, dims + ndim, shape_.begin(), shape_.end())) return false;
+        repeated_.push_back(ndim == 0);
+        externals_.push_back(external);
+    }
+    return shaped && externals_.size() <= kMost;
+}
+
+std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, const std::vector<QuickArgument>& given) {
+    const Program& p = *plan.program;
+    const LoopGroup* const group = group_of(p);
+    if (!group || given.size() != p.feeds.size() || !p.feed_exprs.empty() || !results_are_outputs(p) ||
+        !p.shared_outputs.empty() || p.writes.size() > 1 || p.outputs.size() > kMostResults)
+        return nullptr;
+    auto made = std::make_shared<QuickArrays>();
+    if (!made->read_shape(given) || !made->read_externals(plan, *group, given)) return nullptr;
+    made->run_ =
+        SmallRun::make(*group, static_cast<int>(made->shape_.size()), made->shape_.data(), made->repeated_);
+    if (!made->run_) return nullptr;
+    for (size_t k = 0; k < made->run_->n_results(); ++k)
+        if (made->run_->bytes(k) > ResultRecycler::kMostBytes) return nullptr;
+    const std::vector<int32_t>& leaves = *plan.leaves;
+    if (!p.writes.empty()) {
+        const WriteBack& write = p.writes[0];
+        const Argument& target = made->arguments_[write.feed];
+        const QuickArgument& g = given[write.feed];
+        if (p.outputs.size() != 1 || !leaves.empty() || plan.form != FetchForm::Single ||
+            target.dtype != made->run_->dtype(0) || g.dims != made->shape_ || made->run_->bytes(0) > kMostStaged)
+            return nullptr;
+        made->written_ = static_cast<int32_t>(write.feed);
+        // Where all lie side by side, bounds are soon compared.
+        for (Argument& a : made->arguments_)
+            if (a.type == &PyArray_Type) a.flags = kSideBySide;
+        made->arguments_[write.feed].flags |= NPY_ARRAY_WRITEABLE;
+    } else {
+        made->tuple_ = plan.form == FetchForm::Tuple;
+        if (!made->tuple_ && plan.form != FetchForm::Single) return nullptr;
+        if (leaves.size() != made->run_->n_results() || leaves.empty() || (!made->tuple_ && leaves.size() != 1))
+            return nullptr;
+        for (size_t k = 0; k < leaves.size(); ++k)
+            if (leaves[k] != static_cast<int32_t>(k)) return nullptr;  // one result in two places
+    }
+    made->graph_ = &graph_of(plan.graph);
+    made->recyclers_.resize(made->run_->n_results());
+    return made;
+}
+
+PYOP_INLINE bool QuickArrays::read(PyObject* const* args, char** externals, QuickNumber* numbers) const {
+    const size_t n = arguments_.size();
+    const Argument* a = arguments_.data();
+    for (size_t i = 0; i < n; ++i, ++a) {
+        PyObject* const o = args[i];
+        if (Py_TYPE(o) != a->type) return false;
+        if (PYOP_UNLIKELY(a->type != &PyArray_Type)) {
+            if (a->type == &PyLong_Type && !is_int64(o)) return false;
+            store_number(o, a->type_num, numbers + i);
+            continue;
+        }
+        const auto* array = reinterpret_cast<const PyArrayObject_fields*>(o);
+        if (array->descr != a->dtype || array->nd != a->ndim || (array->flags & a->flags) != a->flags) return false;
+        for (int d = 0; d < a->ndim; ++d)
+            if (array->dimensions[d] != a->dims[d]) return false;
+    }
+    char** to = externals;
+    for (const External& e : externals_) {
+        if (PYOP_UNLIKELY(e.argument < 0))
+            *to++ = e.constant;
+        else if (PYOP_UNLIKELY(any_number_) && arguments_[static_cast<size_t>(e.argument)].type != &PyArray_Type)
+            *to++ = numbers[e.argument].bytes;
+        else
+            *to++ = reinterpret_cast<const PyArrayObject_fields*>(args[e.argument])->data;
+    }
+    return true;
+}
+
+bool QuickArrays::overlaps(char* const* externals, const char* low, npy_intp bytes) const {
+    for (size_t k = 0; k < externals_.size(); ++k)
+        if (low < externals[k] + externals_[k].bytes && externals[k] < low + bytes) return true;
+    return false;
+}
+
+// An argument that shares memory with a written one has the function itself run.
+bool QuickArrays::written_is_apart(PyObject* const* args) const {
+    PyArrayObject* const target = as_array(args[written_]);
+    const char* const low = PyArray_BYTES(target);
+    const npy_intp bytes = run_->bytes(0);
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+        const Argument& a = arguments_[i];
+        if (a.type != &PyArray_Type || i == static_cast<size_t>(written_)) continue;
+        const char* const other = PyArray_BYTES(as_array(args[i]));
+        npy_intp extent = PyDataType_ELSIZE(a.dtype);
+        for (int d = 0; d < a.ndim; ++d) extent *= a.dims[d];
+        if (low < other + extent && other < low + bytes) return false;
+    }
+    return true;
+}
+
+PYOP_INLINE bool QuickArrays::is_target(PyObject* out) const {
+    constexpr int kNeeded = kSideBySide | NPY_ARRAY_WRITEABLE;
+    if (!is_exact_array(out)) return false;
+    const auto* a = reinterpret_cast<const PyArrayObject_fields*>(out);
+    if (a->descr != run_->dtype(0) || a->nd != static_cast<int>(shape_.size()) || (a->flags & kNeeded) != kNeeded)
+        return false;
+    for (size_t d = 0; d < shape_.size(); ++d)
+        if (a->dimensions[d] != shape_[d]) return false;
+    return true;
+}
+
+PyObject* QuickArrays::call_into(char* const* externals, PyObject* out) const {
+    char* target = PyArray_BYTES(as_array(out));
+    const npy_intp bytes = run_->bytes(0);
+    // What is written into an argument stays as it is where the run comes to nothing, and is read until it ends.
+    if (PYOP_LIKELY(written_ < 0) && PYOP_LIKELY(!overlaps(externals, target, bytes)))
+        return run_->run(externals, &target) ? Py_NewRef(out) : nullptr;
+    if (bytes > kMostStaged) return nullptr;
+    alignas(64) char staged[kMostStaged];
+    char* aside = staged;
+    if (!run_->run(externals, &aside)) return nullptr;
+    std::memcpy(target, staged, static_cast<size_t>(bytes));
+    return Py_NewRef(written_ < 0 ? out : Py_None);
+}
+
+// False with the error set.
+bool QuickArrays::take_anew(PyObject** results) const {
+    for (size_t k = 0; k < recyclers_.size(); ++k) {
+        if (results[k]) continue;
+        results[k] = recyclers_[k].take(run_->dtype(k), static_cast<int>(shape_.size()), shape_.data());
+        if (!results[k]) return false;
+    }
+    return true;
+}
+
+PyObject* QuickArrays::call_anew(PyObject* const* args, char** externals, QuickNumber* numbers) const {
+    PyObject* results[kMostResults];
+    char* targets[kMostResults];
+    const size_t n = recyclers_.size();
+    const auto drop = [&]() -> PyObject* {
+        for (size_t k = 0; k < n; ++k) Py_XDECREF(results[k]);
+        return nullptr;
+    };
+    bool again = true;
+    for (size_t k = 0; k < n; ++k) {
+        results[k] = recyclers_[k].again(run_->dtype(k), static_cast<int>(shape_.size()), shape_.data());
+        again &= results[k] != nullptr;
+    }
+    if (PYOP_UNLIKELY(!again)) {
+        // An array that goes for another one may run anything, which may forget this plan, or change the arguments.
+        const auto alive = shared_from_this();
+        if (!take_anew(results) || !read(args, externals, numbers)) return drop();
+    }
+    for (size_t k = 0; k < n; ++k) targets[k] = PyArray_BYTES(as_array(results[k]));
+    if (PYOP_UNLIKELY(!run_->run(externals, targets))) return drop();
+    if (PYOP_LIKELY(!tuple_)) return results[0];
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
+    if (!tuple) return drop();
+    for (size_t k = 0; k < n; ++k) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k), results[k]);
+    return tuple;
+}
+
+PyObject* QuickArrays::call(PyObject* const* args, PyObject* out) const {
+    char* externals[kMost];
+    QuickNumber numbers[kMost];
+    if (!read(args, externals, numbers) || graph_->check_usable() < 0) return nullptr;
+    if (PYOP_UNLIKELY(written_ >= 0)) {
+        if (out || !written_is_apart(args)) return nullptr;
+        return call_into(externals, args[written_]);
+    }
+    if (!out) return call_anew(args, externals, numbers);
+    return !tuple_ && is_target(out) ? call_into(externals, out) : nullptr;
+}
+
+}  // namespace pyop

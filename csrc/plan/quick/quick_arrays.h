@@ -1,0 +1,75 @@
+// plan/quick/quick_arrays.h: QuickArrays, a plan that is one LoopGroup on few elements, from the arguments of a call to
+// its results as one function: arguments are held against a few words each, and the kernels get their addresses.
+//
+// It may answer "not this way", before anything can be seen of it: arguments that lie otherwise, floating-point flags
+// (which the general way tells of), results that overlap what is read and are too large to be staged.
+//
+// Lifetime: whoever calls keeps the plan alive. Threads: attached only.
+#pragma once
+
+#include <memory>
+
+#include "array/memory/recycle.h"
+#include "plan/group/small_run.h"
+#include "plan/plan.h"
+#include "plan/quick/argument.h"
+
+namespace pyop {
+
+class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
+  public:
+    static constexpr size_t kMost = 16;  // arguments, and externals
+    static constexpr size_t kMostResults = 4;
+
+    // Null: not a plan for this.
+    static std::shared_ptr<const QuickArrays> make(const PlanObject& plan, const std::vector<QuickArgument>& given);
+
+    size_t n_arguments() const { return arguments_.size(); }
+    bool writes() const { return written_ >= 0; }
+
+    // A call with so many arguments: its result. `out`: an array for the one result, or null. Null with the error set,
+    // or without: not this way.
+    PyObject* call(PyObject* const* args, PyObject* out) const;
+
+  private:
+    static constexpr npy_intp kMostStaged = 1024;  // bytes
+
+    struct Argument {
+        PyTypeObject* type;
+        PyArray_Descr* dtype;
+        int type_num;
+        int ndim;
+        int flags;  // that an array must have
+        const npy_intp* dims;
+    };
+    struct External {
+        int32_t argument;  // -1: a constant
+        char* constant;
+        npy_intp bytes;
+    };
+
+    bool read_shape(const std::vector<QuickArgument>& given);
+    bool read_externals(const PlanObject& plan, const LoopGroup& group, const std::vector<QuickArgument>& given);
+    PYOP_INLINE bool read(PyObject* const* args, char** externals, QuickNumber* numbers) const;
+    bool overlaps(char* const* externals, const char* low, npy_intp bytes) const;
+    bool written_is_apart(PyObject* const* args) const;
+    PYOP_INLINE bool is_target(PyObject* out) const;
+    PYOP_COLD bool take_anew(PyObject** results) const;
+    PyObject* call_into(char* const* externals, PyObject* out) const;
+    PyObject* call_anew(PyObject* const* args, char** externals, QuickNumber* numbers) const;
+
+    std::vector<QuickArgument> given_;  // owns what `arguments_` points to
+    std::vector<Argument> arguments_;
+    std::vector<External> externals_;
+    std::vector<npy_intp> shape_;
+    std::vector<bool> repeated_;
+    std::unique_ptr<SmallRun> run_;
+    int32_t written_ = -1;  // the argument that is written into, by a plan that returns None
+    bool tuple_ = false;
+    bool any_number_ = false;
+    std::vector<int32_t> leaves_;
+    const Graph* graph_ = nullptr;
+    mutable std::vector<ResultRecycler> recyclers_;
+};
+
+}  // namespace pyop

@@ -1,0 +1,65 @@
+// plan/quick/quick_numbers.h: QuickNumbers, a plan of single numbers as a tape (plan/tape/): Python's numbers, NumPy's
+// scalars and arrays of no dimension go from the arguments of a call into cells, and what comes out is what the
+// function returns. No array is made on the way.
+//
+// It may answer "not this way": arguments of other types, what the tape leaves, and floating-point flags that
+// np.errstate does not ignore, of which the general way warns.
+//
+// Lifetime: whoever calls keeps the plan alive, from which the tape borrows. Threads: attached only. Nothing on the
+// tape calls Python, but what it returns may be the last reference to something.
+#pragma once
+
+#include <memory>
+
+#include "array/memory/recycle.h"
+#include "plan/plan.h"
+#include "plan/quick/argument.h"
+#include "plan/quick/number_form.h"
+#include "plan/tape/tape.h"
+
+namespace pyop {
+
+class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
+  public:
+    static constexpr size_t kMost = 16;  // arguments
+
+    // Null: not a plan for this. `decides`: it has guards, of which some runs want to be told.
+    static std::shared_ptr<const QuickNumbers> make(const PlanObject& plan, const std::vector<QuickArgument>& given,
+                                                    NumberForm form, bool decides);
+
+    size_t n_arguments() const { return arguments_.size(); }
+
+    // A call with so many arguments: what it returns. Null with the error set, or without: not this way.
+    PyObject* call(PyObject* const* args) const;
+
+  private:
+    static constexpr size_t kMostCells = 255;
+
+    struct Argument {
+        PyTypeObject* type;
+        PyArray_Descr* dtype;
+        int type_num;
+        uint16_t cell;
+        uint32_t bytes;
+    };
+    struct Result {
+        PyArray_Descr* dtype;
+        uint16_t cell;
+    };
+
+    PYOP_INLINE bool load(PyObject* const* args, TapeCell* cells) const;
+    PYOP_COLD bool again(PyObject* const* args, TapeCell* cells) const;
+    PYOP_INLINE PyObject* result_new(size_t k, const TapeCell* cells) const;
+    PYOP_COLD PyObject* array_anew(size_t k) const;
+
+    std::vector<QuickArgument> given_;  // owns dtypes
+    std::vector<Argument> arguments_;
+    std::vector<Result> results_;
+    Tape tape_;
+    NumberForm form_ = NumberForm::AsIs;
+    bool tuple_ = false, decides_ = false;
+    const Graph* graph_ = nullptr;
+    mutable std::vector<ResultRecycler> recyclers_;
+};
+
+}  // namespace pyop
