@@ -111,7 +111,7 @@ PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves
     if (!result || !finish) return result.release();
     if (form == NumberForm::Scalar && out) return result.release();  // the caller's own array
     if (form != NumberForm::Other) return in_form_steal(result.release(), form);
-    return survive([&] { return PyObject_CallOneArg(finish.get(), result.get()); });
+    return survive([&] { return PyObject_CallFunctionObjArgs(finish.get(), result.get(), out, nullptr); });
 }
 
 const Program& program_of(const Ref& plan) { return *reinterpret_cast<PlanObject*>(plan.get())->program; }

@@ -4,6 +4,7 @@
 
 #include "array/loop/strided_loop.h"
 #include "graph/build.h"
+#include "plan/bound_plan.h"
 #include "plan/execute.h"
 #include "plan/plan.h"
 #include "plan/unread.h"
@@ -301,6 +302,28 @@ PyObject* plan_repr(PyObject* self) {
 }
 
 PyMethodDef plan_methods[] = {
+    {"into", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plan_into)), METH_FASTCALL,
+     "into($self, /, *buffers)\n--\n\n"
+     "The plan as a callable that writes its results into these arrays, and returns them.\n\n"
+     "They are looked at once; a call of it is one of the plan with ``out=``, and a loop of calls allocates nothing.\n\n"
+     "Parameters\n----------\n"
+     "*buffers : ndarray\n"
+     "    A writable array for each result, of its dtype and shape, that share no memory.\n\n"
+     "Returns\n-------\n"
+     "BoundPlan\n"
+     "    Takes the inputs, by position or by name. `buffers` is what it returns: the array, or a tuple of several.\n\n"
+     "Raises\n------\n"
+     "InputError\n"
+     "    An array does not fit its result.\n\n"
+     "Examples\n--------\n"
+     ">>> import numpy as np, pyop\n"
+     ">>> plan = pyop.trace(lambda x, v: x + 0.5 * v, \"float64[3]\", \"float64[3]\").compile()\n"
+     ">>> here, there, v = np.zeros(3), np.zeros(3), np.ones(3)\n"
+     ">>> forth, back = plan.into(there), plan.into(here)\n"
+     ">>> for _ in range(2):\n"
+     "...     now = back(forth(here, v), v)\n"
+     ">>> now is here, now\n"
+     "(True, array([2., 2., 2.]))"},
     {"report", plan_report, METH_NOARGS,
      "What became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
      "`folded` (computed at compile), of those that run as `native` loops and the `groups` these form, of\n"
@@ -368,6 +391,7 @@ PyMethodDef plan_functions[] = {
 }  // namespace
 
 int plan_init(PyObject* module) {
+    if (bound_plan_init(module) < 0) return -1;
     plan_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &plan_spec, nullptr));
     if (!plan_type || PyModule_AddType(module, plan_type) < 0) return -1;
     return PyModule_AddFunctions(module, plan_functions);

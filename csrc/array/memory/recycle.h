@@ -46,16 +46,19 @@ class ResultRecycler {
 #endif
     }
 
-    // The array whose turn it is, or null, which is no error: nothing is made, and nothing goes.
+    // An array that is kept and free, or null, which is no error: nothing is made, and nothing goes.
     PYOP_INLINE PyObject* again(PyArray_Descr* dtype /* borrowed */, int ndim, const npy_intp* dims) {
 #ifdef Py_GIL_DISABLED
         return nullptr;
 #else
-        const Kept& oldest = kept_[turn_];
-        if (PYOP_UNLIKELY(!oldest.array || !fits(oldest, dtype, ndim, dims))) return nullptr;
-        turn_ = (turn_ + 1) % kKept;
-        in_vain_ = 0;
-        return Py_NewRef(oldest.array);
+        for (unsigned i = 0; i < kKept; ++i) {
+            const unsigned at = (turn_ + i) % kKept;
+            if (!kept_[at].array || !fits(kept_[at], dtype, ndim, dims)) continue;
+            turn_ = (at + 1) % kKept;
+            in_vain_ = 0;
+            return Py_NewRef(kept_[at].array);
+        }
+        return nullptr;
 #endif
     }
 

@@ -1,7 +1,6 @@
 // plan/group/small_run.cpp: which groups are run so, and how.
 #include "plan/group/small_run.h"
 
-#include "array/loop/fp_flags.h"
 #include "array/view/strided_walk.h"
 
 namespace pyop {
@@ -60,6 +59,8 @@ std::unique_ptr<SmallRun> SmallRun::make(const LoopGroup& group, int ndim, const
         }
         if (op.loop && op.loop->is_foreign()) return nullptr;
     }
+    made->only_ = made->operations_.size() == 1 && made->operations_[0].kernel && made->repeated_.empty() &&
+                  made->numbers_.empty() && made->scratch_.empty();
     return made;
 }
 
@@ -68,23 +69,18 @@ bool SmallRun::clear() {
     return false;
 }
 
-bool SmallRun::run(char* const* externals, char* const* results) const {
+bool SmallRun::run_all(char** streams) const {
     alignas(64) char scratch[kScratch];
-    char* streams[kMostStreams];
     const npy_intp n = size_;
-    for (size_t k = 0; k < n_externals_; ++k) streams[k] = externals[k];
     for (const Repeated& r : repeated_) {
         gather(scratch + r.offset, streams[r.external], 0, n, r.itemsize);
         streams[r.external] = scratch + r.offset;
     }
     for (const Number& number : numbers_) streams[number.stream] = number.data;
     for (const Scratch& s : scratch_) streams[s.stream] = scratch + s.offset;
-    for (size_t k = 0; k < results_.size(); ++k) streams[results_[k].stream] = results[k];
     for (const Operation& op : operations_) {
         char* data[kMostOperands];
-        // All places, used or not: a loop of known length costs less than one that stops in time.
-#pragma GCC unroll 8
-        for (size_t k = 0; k < kMostOperands; ++k) data[k] = streams[op.streams[k]];
+        gather_operands(op, streams, data);
         if (PYOP_LIKELY(op.kernel != nullptr)) {
             op.kernel(data, n);
             if (op.test_flags && PYOP_UNLIKELY(fp_errors() != 0)) return clear();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "array/loop/fp_flags.h"
 #include "plan/group/loop_group.h"
 
 namespace pyop {
@@ -24,9 +25,19 @@ class SmallRun {
     PyArray_Descr* dtype(size_t result) const { return results_[result].dtype; }
     npy_intp bytes(size_t result) const { return results_[result].bytes; }
 
-    // From externals that lie side by side, aligned, into results apart from them. False: a floating-point flag is up,
-    // of this run or an earlier one, or a loop has failed; the flags are cleared.
-    bool run(char* const* externals, char* const* results) const;
+    // Where a result goes in `streams`, in which the externals come first.
+    uint16_t stream(size_t result) const { return results_[result].stream; }
+
+    // `streams` has the addresses of externals that lie side by side, aligned, and of results apart from them; there is
+    // room for kMostStreams. False: a floating-point flag is up, of this run or an earlier one, or a loop has failed;
+    // the flags are cleared.
+    PYOP_INLINE bool run(char** streams) const {
+        if (PYOP_UNLIKELY(!only_)) return run_all(streams);
+        char* data[kMostOperands];
+        gather_operands(operations_[0], streams, data);
+        operations_[0].kernel(data, size_);
+        return PYOP_LIKELY(fp_errors() == 0) || clear();
+    }
 
   private:
     static constexpr size_t kScratch = 4096;  // bytes
@@ -57,7 +68,15 @@ class SmallRun {
         uint32_t offset, itemsize;
     };
 
+    // All places, used or not: a loop of known length costs less than one that stops in time.
+    static PYOP_INLINE void gather_operands(const Operation& op, char* const* streams, char** data) {
+#pragma GCC unroll 8
+        for (size_t k = 0; k < kMostOperands; ++k) data[k] = streams[op.streams[k]];
+    }
+    bool run_all(char** streams) const;
     PYOP_COLD static bool clear();
+
+    bool only_ = false;  // one kernel on externals
 
     size_t n_externals_ = 0;
     npy_intp size_ = 1;

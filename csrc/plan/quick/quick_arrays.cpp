@@ -41,9 +41,8 @@ bool QuickArrays::read_shape(const std::vector<QuickArgument>& given) {
     for (const QuickArgument& g : given_) {
         const bool array = g.type == &PyArray_Type;
         if (!array && g.type_num == NPY_NOTYPE) return false;
-        any_number_ |= !array;
-        arguments_.push_back(
-            {g.type, reinterpret_cast<PyArray_Descr*>(g.dtype.get()), g.type_num, g.ndim, 0, g.dims.data()});
+        arguments_.push_back({g.type, reinterpret_cast<PyArray_Descr*>(g.dtype.get()), g.type_num, g.ndim, 0, -1,
+                              g.ndim ? g.dims[0] : 0, g.dims.data()});
     }
     return arguments_.size() <= kMost;
 }
@@ -80,6 +79,11 @@ bool QuickArrays::read_externals(const PlanObject& plan, const LoopGroup& group,
             }
             arguments_[static_cast<size_t>(feed)].flags = kSideBySide;
         }
+        if (feed >= 0 && given[static_cast<size_t>(feed)].type == &PyArray_Type &&
+            arguments_[static_cast<size_t>(feed)].external < 0)
+            arguments_[static_cast<size_t>(feed)].external = static_cast<int16_t>(k);
+        else
+            others_.push_back(static_cast<uint16_t>(k));
         if (dtype != group.external_dtype(k)) return false;
         external.bytes = PyDataType_ELSIZE(dtype);
         for (int d = 0; d < ndim; ++d) external.bytes *= dims[d];
@@ -133,37 +137,37 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
     return made;
 }
 
-PYOP_INLINE bool QuickArrays::read(PyObject* const* args, char** externals, QuickNumber* numbers) const {
-    const size_t n = arguments_.size();
-    const Argument* a = arguments_.data();
-    for (size_t i = 0; i < n; ++i, ++a) {
-        PyObject* const o = args[i];
-        if (Py_TYPE(o) != a->type) return false;
-        if (PYOP_UNLIKELY(a->type != &PyArray_Type)) {
-            if (a->type == &PyLong_Type && !is_int64(o)) return false;
-            store_number(o, a->type_num, numbers + i);
+PYOP_INLINE bool QuickArrays::read(PyObject* const* args, char** streams, QuickNumber* numbers) const {
+    for (const Argument& a : arguments_) {
+        PyObject* const o = *args++;
+        if (Py_TYPE(o) != a.type) return false;
+        if (PYOP_UNLIKELY(a.type != &PyArray_Type)) {
+            if (a.type == &PyLong_Type && !is_int64(o)) return false;
+            store_number(o, a.type_num, numbers + (&a - arguments_.data()));
             continue;
         }
         const auto* array = reinterpret_cast<const PyArrayObject_fields*>(o);
-        if (array->descr != a->dtype || array->nd != a->ndim || (array->flags & a->flags) != a->flags) return false;
-        for (int d = 0; d < a->ndim; ++d)
-            if (array->dimensions[d] != a->dims[d]) return false;
+        if (array->descr != a.dtype || array->nd != a.ndim || (array->flags & a.flags) != a.flags) return false;
+        if (PYOP_LIKELY(a.ndim > 0) && array->dimensions[0] != a.first_dim) return false;
+        for (int d = 1; d < a.ndim; ++d)
+            if (array->dimensions[d] != a.dims[d]) return false;
+        if (PYOP_LIKELY(a.external >= 0)) streams[a.external] = array->data;
     }
-    char** to = externals;
-    for (const External& e : externals_) {
-        if (PYOP_UNLIKELY(e.argument < 0))
-            *to++ = e.constant;
-        else if (PYOP_UNLIKELY(any_number_) && arguments_[static_cast<size_t>(e.argument)].type != &PyArray_Type)
-            *to++ = numbers[e.argument].bytes;
+    for (const uint16_t k : others_) {
+        const External& e = externals_[k];
+        if (e.argument < 0)
+            streams[k] = e.constant;
+        else if (const Argument& a = arguments_[static_cast<size_t>(e.argument)]; a.external >= 0)
+            streams[k] = streams[a.external];
         else
-            *to++ = reinterpret_cast<const PyArrayObject_fields*>(args[e.argument])->data;
+            streams[k] = numbers[e.argument].bytes;
     }
     return true;
 }
 
-bool QuickArrays::overlaps(char* const* externals, const char* low, npy_intp bytes) const {
+PYOP_INLINE bool QuickArrays::overlaps(char* const* streams, const char* low, npy_intp bytes) const {
     for (size_t k = 0; k < externals_.size(); ++k)
-        if (low < externals[k] + externals_[k].bytes && externals[k] < low + bytes) return true;
+        if (low < streams[k] + externals_[k].bytes && streams[k] < low + bytes) return true;
     return false;
 }
 
@@ -194,16 +198,18 @@ PYOP_INLINE bool QuickArrays::is_target(PyObject* out) const {
     return true;
 }
 
-PyObject* QuickArrays::call_into(char* const* externals, PyObject* out) const {
-    char* target = PyArray_BYTES(as_array(out));
+PYOP_INLINE PyObject* QuickArrays::call_into(char** streams, PyObject* out) const {
+    char* const target = PyArray_BYTES(as_array(out));
     const npy_intp bytes = run_->bytes(0);
     // What is written into an argument stays as it is where the run comes to nothing, and is read until it ends.
-    if (PYOP_LIKELY(written_ < 0) && PYOP_LIKELY(!overlaps(externals, target, bytes)))
-        return run_->run(externals, &target) ? Py_NewRef(out) : nullptr;
+    if (PYOP_LIKELY(written_ < 0) && PYOP_LIKELY(!overlaps(streams, target, bytes))) {
+        streams[run_->stream(0)] = target;
+        return run_->run(streams) ? Py_NewRef(out) : nullptr;
+    }
     if (bytes > kMostStaged) return nullptr;
     alignas(64) char staged[kMostStaged];
-    char* aside = staged;
-    if (!run_->run(externals, &aside)) return nullptr;
+    streams[run_->stream(0)] = staged;
+    if (!run_->run(streams)) return nullptr;
     std::memcpy(target, staged, static_cast<size_t>(bytes));
     return Py_NewRef(written_ < 0 ? out : Py_None);
 }
@@ -218,9 +224,8 @@ bool QuickArrays::take_anew(PyObject** results) const {
     return true;
 }
 
-PyObject* QuickArrays::call_anew(PyObject* const* args, char** externals, QuickNumber* numbers) const {
+PyObject* QuickArrays::call_anew(PyObject* const* args, char** streams, QuickNumber* numbers) const {
     PyObject* results[kMostResults];
-    char* targets[kMostResults];
     const size_t n = recyclers_.size();
     const auto drop = [&]() -> PyObject* {
         for (size_t k = 0; k < n; ++k) Py_XDECREF(results[k]);
@@ -231,13 +236,9 @@ PyObject* QuickArrays::call_anew(PyObject* const* args, char** externals, QuickN
         results[k] = recyclers_[k].again(run_->dtype(k), static_cast<int>(shape_.size()), shape_.data());
         again &= results[k] != nullptr;
     }
-    if (PYOP_UNLIKELY(!again)) {
-        // An array that goes for another one may run anything, which may forget this plan, or change the arguments.
-        const auto alive = shared_from_this();
-        if (!take_anew(results) || !read(args, externals, numbers)) return drop();
-    }
-    for (size_t k = 0; k < n; ++k) targets[k] = PyArray_BYTES(as_array(results[k]));
-    if (PYOP_UNLIKELY(!run_->run(externals, targets))) return drop();
+    if (PYOP_UNLIKELY(!again) && (!take_anew(results) || !read(args, streams, numbers))) return drop();
+    for (size_t k = 0; k < n; ++k) streams[run_->stream(k)] = PyArray_BYTES(as_array(results[k]));
+    if (PYOP_UNLIKELY(!run_->run(streams))) return drop();
     if (PYOP_LIKELY(!tuple_)) return results[0];
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
     if (!tuple) return drop();
@@ -245,16 +246,29 @@ PyObject* QuickArrays::call_anew(PyObject* const* args, char** externals, QuickN
     return tuple;
 }
 
+PyObject* QuickArrays::call_holding(PyObject* const* args, char** streams, QuickNumber* numbers) const {
+    const auto alive = shared_from_this();
+    return call_anew(args, streams, numbers);
+}
+
 PyObject* QuickArrays::call(PyObject* const* args, PyObject* out) const {
-    char* externals[kMost];
+    Streams streams;
     QuickNumber numbers[kMost];
-    if (!read(args, externals, numbers) || graph_->check_usable() < 0) return nullptr;
+    if (!read(args, streams, numbers) || PYOP_UNLIKELY(graph_->check_usable() < 0)) return nullptr;
     if (PYOP_UNLIKELY(written_ >= 0)) {
         if (out || !written_is_apart(args)) return nullptr;
-        return call_into(externals, args[written_]);
+        return call_into(streams, args[written_]);
     }
-    if (!out) return call_anew(args, externals, numbers);
-    return !tuple_ && is_target(out) ? call_into(externals, out) : nullptr;
+    if (out) return !tuple_ && is_target(out) ? call_into(streams, out) : nullptr;
+    // The commonest: one array, which is there.
+    if (PYOP_UNLIKELY(tuple_) || PYOP_UNLIKELY(recyclers_.size() != 1)) return call_holding(args, streams, numbers);
+    PyObject* const result =
+        recyclers_[0].again(run_->dtype(0), static_cast<int>(shape_.size()), shape_.data());
+    if (PYOP_UNLIKELY(!result)) return call_holding(args, streams, numbers);
+    streams[run_->stream(0)] = PyArray_BYTES(as_array(result));
+    if (PYOP_LIKELY(run_->run(streams))) return result;
+    Py_DECREF(result);
+    return nullptr;
 }
 
 }  // namespace pyop

@@ -40,6 +40,8 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
         int type_num;
         int ndim;
         int flags;  // that an array must have
+        int16_t external;  // the first that it is; -1: none, or a number
+        npy_intp first_dim;
         const npy_intp* dims;
     };
     struct External {
@@ -47,16 +49,19 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
         char* constant;
         npy_intp bytes;
     };
+    using Streams = char* [SmallRun::kMostStreams];
 
     bool read_shape(const std::vector<QuickArgument>& given);
     bool read_externals(const PlanObject& plan, const LoopGroup& group, const std::vector<QuickArgument>& given);
-    PYOP_INLINE bool read(PyObject* const* args, char** externals, QuickNumber* numbers) const;
-    bool overlaps(char* const* externals, const char* low, npy_intp bytes) const;
+    PYOP_INLINE bool read(PyObject* const* args, char** streams, QuickNumber* numbers) const;
+    bool overlaps(char* const* streams, const char* low, npy_intp bytes) const;
     bool written_is_apart(PyObject* const* args) const;
     PYOP_INLINE bool is_target(PyObject* out) const;
     PYOP_COLD bool take_anew(PyObject** results) const;
-    PyObject* call_into(char* const* externals, PyObject* out) const;
-    PyObject* call_anew(PyObject* const* args, char** externals, QuickNumber* numbers) const;
+    PyObject* call_into(char** streams, PyObject* out) const;
+    // An array that goes for another one may run anything, which may forget this plan, or change the arguments.
+    PyObject* call_holding(PyObject* const* args, char** streams, QuickNumber* numbers) const;
+    PyObject* call_anew(PyObject* const* args, char** streams, QuickNumber* numbers) const;
 
     std::vector<QuickArgument> given_;  // owns what `arguments_` points to
     std::vector<Argument> arguments_;
@@ -66,8 +71,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     std::unique_ptr<SmallRun> run_;
     int32_t written_ = -1;  // the argument that is written into, by a plan that returns None
     bool tuple_ = false;
-    bool any_number_ = false;
-    std::vector<int32_t> leaves_;
+    std::vector<uint16_t> others_;  // externals that are constants, numbers, or arguments that another one is
     const Graph* graph_ = nullptr;
     mutable std::vector<ResultRecycler> recyclers_;
 };

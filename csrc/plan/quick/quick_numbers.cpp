@@ -70,6 +70,10 @@ std::shared_ptr<const QuickNumbers> QuickNumbers::make(const PlanObject& plan, c
         std::any_of(tape.code.begin(), tape.code.end(), [](const auto& i) { return i.op == TapeOp::Repeat; });
     const bool may_fail = std::any_of(tape.calls.begin(), tape.calls.end(), [](const auto& c) { return c->may_fail; });
     if (loops || may_fail || tape.calls_blas || !tape.ahead.empty() || tape.cells.size() > kMostCells) return nullptr;
+    if (!tape.addresses.empty()) return nullptr;  // of blocks
+    for (const auto& [first, n] : tape.filled)
+        for (uint16_t k = 0; k < n; ++k)
+            made->constants_.emplace_back(static_cast<uint16_t>(first + k), tape.cells[static_cast<size_t>(first + k)]);
     made->form_ = form;
     made->decides_ = decides;
     made->graph_ = &graph_of(plan.graph);
@@ -78,7 +82,7 @@ std::shared_ptr<const QuickNumbers> QuickNumbers::make(const PlanObject& plan, c
 }
 
 PYOP_INLINE bool QuickNumbers::load(PyObject* const* args, TapeCell* cells) const {
-    tape_.begin(cells);
+    for (const auto& [cell, constant] : constants_) cells[cell] = constant;
     for (const Argument& a : arguments_) {
         PyObject* const o = *args++;
         if (Py_TYPE(o) != a.type) return false;

@@ -56,6 +56,7 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
     std::vector<Argument> arguments_;
     std::vector<Result> results_;
     Tape tape_;
+    std::vector<std::pair<uint16_t, TapeCell>> constants_;
     NumberForm form_ = NumberForm::AsIs;
     bool tuple_ = false, decides_ = false;
     const Graph* graph_ = nullptr;

@@ -235,6 +235,7 @@ bool TapeBuilder::compute(TapeCall::Function* function, const void* self, const 
     auto made = std::make_unique<TapeCall>();
     made->function = function;
     made->self = self;
+    tape_.calls_loops = true;  // steps put flags back by feraiseexcept, which goes by the x87 unit for some
     emit(TapeOp::Compute, result.cell, x.cell, y.cell);
     tape_.code.back().call = made.get();
     tape_.calls.push_back(std::move(made));

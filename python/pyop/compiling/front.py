@@ -28,6 +28,7 @@ class _Options(TypedDict, total=False):
     precision: Literal["exact", "fast"]
     max_plans: int
     fallback: bool
+    scalars: bool
 
 
 @overload
@@ -43,6 +44,7 @@ def compile(
     precision: Literal["exact", "fast"] = "exact",
     max_plans: int = 64,
     fallback: bool = False,
+    scalars: bool = True,
 ) -> Any:
     """Compile a function of arrays: ``pyop.compile(f)``, or as a decorator, ``@pyop.compile``.
 
@@ -72,6 +74,10 @@ def compile(
         and of ctypes) becomes a call of Python in the plan. What it returns is learnt from the first call and checked
         in later ones; where that cannot be, the function itself runs, and a `RetraceWarning` says so. Such functions
         must return the same for the same arguments. There are no gradients through them.
+    scalars : bool
+        Whether the result is a scalar of NumPy's (``np.float64``: hashable, and JSON takes it) where the function
+        itself returns one, such as ``x.sum()`` or ``x[0]``. With False it is an array of no dimension there, as plans
+        have it.
 
     Returns
     -------
@@ -96,7 +102,7 @@ def compile(
     Notes
     -----
     Arguments may be tuples, lists, dicts, named tuples and dataclasses of arrays, nested as you like, and so may the
-    result. Results of no dimension are arrays, too, where NumPy makes scalars.
+    result. What NumPy returns as a scalar is one, and arrays of no dimension are arrays; into ``out=`` go arrays always.
 
     A Python number is an input of the plan, whatever its value, and weak as in NumPy: a float32 array times 2.0 is
     float32. If the function needs it to go on (``if t > 1``, ``range(n)``, ``math.sin(t)``), there is a plan for each
@@ -125,9 +131,9 @@ def compile(
     {'x': array([1., 1.]), 'v': array([-0.5, -0.5])}
     >>> norm = pyop.compile(lambda x: np.sqrt(np.sum(x * x)), "float64[n]")
     >>> norm(np.ones(4)), norm(np.ones(9)), norm.cache_info().plans
-    (array(2.), array(3.), 1)
+    (np.float64(2.0), np.float64(3.0), 1)
     """
-    options = Options(static, threads, optimize, disable, precision, max_plans, fallback)
+    options = Options(static, threads, optimize, disable, precision, max_plans, fallback, scalars)
     if specs and callable(specs[0]) and not _is_spec(specs[0]):
         return _compile(specs[0], specs[1:], options)
     return lambda fn: _compile(fn, specs, options)

@@ -22,6 +22,7 @@ class Options:
         precision: Any,
         max_plans: Any,
         fallback: Any = False,
+        scalars: Any = True,
     ) -> None:
         self.static: tuple[str | int, ...] = (static,) if isinstance(static, str | int) else tuple(static)
         if isinstance(disable, str):
@@ -42,6 +43,7 @@ class Options:
         }
         self.max_plans = max_plans
         self.fallback = bool(fallback)
+        self.scalars = bool(scalars)
 
     def keeping_all(self) -> dict[str, Any]:
         """The options of a plan that computes what nobody reads, too: for the sake of its exceptions."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core import Value
+from .._core import Value, scalar_of
 from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
@@ -35,12 +35,14 @@ class _Finish:
         self.leaves = leaves
         self.structure = structure
 
-    def __call__(self, arrays: tuple[Any, ...]) -> Any:
+    def __call__(self, arrays: tuple[Any, ...], out: Any = None) -> Any:
         given = iter(arrays)
         leaves: list[Any] = []
         for kind, value in self.leaves:
             if kind == "array":
                 leaves.append(next(given))
+            elif kind == "scalar":
+                leaves.append(scalar_of(next(given)) if out is None else next(given))
             elif kind == "number":
                 leaves.append(next(given).item())
             elif kind == "again":
@@ -85,9 +87,12 @@ def _second(array: Any, number: int) -> int:
     return number
 
 
-def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any], bool]) -> Callable[..., Any] | None:
+def declare_outputs(
+    graph: Graph, result: Any, name: str, holds: Callable[[Any], bool], scalars: bool = False
+) -> Callable[..., Any] | None:
     """Declare what a traced function returned; what makes that of the plan's arrays, or None if these are all.
-    `holds` says whether an array is part of the function's own state: then so is the result, in every call.
+    `holds` says whether an array is part of the function's own state: then so is the result, in every call. With
+    `scalars`, what NumPy returns as a scalar is one.
     """
     if result is None and graph._writes:
         return None  # the plan returns None
@@ -99,11 +104,15 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
         )
     if graph._twins is not None:
         _make_fresh(leaves)
-    if _part_scalars(leaves):
+    if not scalars and _part_scalars(leaves):
         result = structure.unflatten(leaves)
     if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
-        graph.output(result)
-        return None
+        if not scalars or not any(leaf._is_scalar for leaf in leaves):
+            graph.output(result)
+            return None
+        if structure.is_leaf:
+            graph.output(result)
+            return scalar_of
     template: list[tuple[str, Any]] = []
     values = []
     for k, leaf in enumerate(leaves):
@@ -120,9 +129,13 @@ def declare_outputs(graph: Graph, result: Any, name: str, holds: Callable[[Any],
             first = _first(leaf, leaves)
             if any(isinstance(x, Value) and x is not leaf and leaf._shares_memory(x) for x in leaves):
                 raise refusal(f"{name} {_ONE_MEMORY}")
-            template.append(("copy", graph.run(leaf)) if first == k or leaf._is_scalar else ("again", first))
+            known = graph.run(leaf)
+            if leaf._is_scalar:
+                template.append(("as it is", scalar_of(known)) if scalars else ("copy", known))
+            else:
+                template.append(("copy", known) if first == k else ("again", first))
         elif isinstance(leaf, Value):
-            template.append(("array", None))
+            template.append(("scalar" if scalars and leaf._is_scalar else "array", None))
             values.append(leaf)
         elif type(leaf) is np.ndarray and (first := _first(leaf, leaves)) < k:
             template.append(("again", first))
@@ -186,8 +199,15 @@ class Both:
         self.first = first
         self.second = second
 
-    def __call__(self, result: Any) -> Any:
-        return self.second(self.first(result))
+    def __call__(self, result: Any, out: Any = None) -> Any:
+        return in_form(self.second, self.first(result, out), out)
+
+
+def in_form(finish: Any, result: Any, out: Any) -> Any:
+    """What `finish` makes of a result; an array of the caller's stays one."""
+    if finish is scalar_of:
+        return result if out is not None else scalar_of(result)
+    return finish(result, out) if isinstance(finish, _Finish | Both | Apart) else finish(result)
 
 
 class Apart:
@@ -218,7 +238,7 @@ class Apart:
         written = [places for places in alike.values() if len({before for _, before in places}) > 1]
         return cls(known, written) if known or written else None
 
-    def __call__(self, result: Any) -> Any:
+    def __call__(self, result: Any, out: Any = None) -> Any:
         leaves, structure = flatten(result)
         copied = False
         for k in self.known:

@@ -245,7 +245,7 @@ class Tracer:
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
             if self._has_numbers(arguments, n, kinds):
                 check_statics(graph)
-            finish: Any = declare_outputs(graph, result, self.name, watch.holds)
+            finish: Any = declare_outputs(graph, result, self.name, watch.holds, self.options.scalars)
             options = self.options.keeping_all() if self.catches else self.options.plan
             plan = compiled(graph, options, self.catches)
             report = plan.report()

@@ -25,6 +25,7 @@ from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
 from .counter import Counter, set_number
+from .forms import is_scalar
 from .sizes import apply
 
 __all__ = ["Number", "Specialise", "counted", "is_of_arguments", "needed_by_loops", "specialise"]
@@ -264,7 +265,8 @@ def _python_call(func: Any, args: tuple[Any, ...]) -> Any:
 def _node(func: Callable[..., Any], args: tuple[Any, ...], specs: Any, name: str, numpys: bool = False) -> Any:
     """A node that calls a function with Python numbers in place of Numbers, and scalars of NumPy if there are any."""
     fn = OnNumbers(func, tuple([is_number(x) or (2 if numpys else False) for x in args]))
-    return apply(fn, tuple(x._value if is_number(x) else x for x in args), {}, specs, name=name, scalar=True)
+    given = tuple(x._value if is_number(x) else x for x in args)
+    return apply(fn, given, {}, specs, name=name, scalar=is_scalar(func, args, {}))
 
 
 # --- operators
