@@ -154,6 +154,9 @@ int write_back(const Program& p, const Graph& g, PyObject* const* feeds, PyObjec
             Py_XDECREF(same);
             if (done < 0) return -1;
             if (done > 0) continue;
+            PyObject* whole = nullptr;  // what it would do after all, NumPy does
+            if (write.store->fallback().call(g, inputs.data(), &whole) < 0) return -1;
+            Py_SETREF(outputs[write.output], whole);
         }
         const Ref made = Ref::steal(PyArray_FROM_O(outputs[write.output]));
         if (!made || counted(PyArray_CopyInto(target, as_array(made.get())), target) < 0) return -1;
