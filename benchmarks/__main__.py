@@ -32,6 +32,7 @@ SUITES = {
     "autograd": "B11, B12, B13, C14: a Function called, gone through backward, and kept; pyop.vjp of an op",
     "tensors": "T1, T2: an expression on Tensors, forward and backward; built-in operations against the table of rules",
     "numpy_programs": "P1: eleven programs as people write them, compiled, against NumPy",
+    "idioms": "P5: 155 expressions of every day, compiled: how many call Python, and their time over NumPy's",
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
     "stencils": "B26: steps of stencils, compiled, against numba's explicit loops and NumPy",
     "arrays": "B17: arrays of torch, JAX, Arrow and others as arguments of an op, over an ndarray",

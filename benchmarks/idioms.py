@@ -1,4 +1,4 @@
-"""P2: 155 expressions as numerical people write them every day, compiled, against NumPy.
+"""P5: 155 expressions as numerical people write them every day, compiled, against NumPy.
 
 `tests/plan/test_idioms.py` holds each against NumPy, and counts those whose plan calls no Python.
 """
@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["EXPRESSIONS", "arguments", "function_of", "inputs"]
+import pyop
+
+from .harness import Harness, Row, Statement
+
+__all__ = ["EXPRESSIONS", "arguments", "function_of", "inputs", "run"]
+
+SIZE = 200
+NATIVE = 120  # expressions, at least
 
 # The names in an expression are its arguments: those of `inputs`.
 _EXPRESSIONS = """
@@ -207,5 +214,37 @@ def arguments(expression: str, given: dict[str, np.ndarray[Any, Any]]) -> dict[s
 
 def function_of(expression: str, names: list[str]) -> Callable[..., Any]:
     """The expression as a function of its names."""
-    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {expression}", {"np": np})  # noqa: S307
+    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {expression}", {"np": np})
     return made
+
+
+def run(harness: Harness) -> list[Row]:
+    """How many expressions call no Python, and NumPy's time over that of the compiled ones."""
+    given = inputs(SIZE)
+    python, ratios = 0, {}
+    for expression in EXPRESSIONS[:: 40 if harness.quick else 1]:
+        named = arguments(expression, given)
+        function, values = function_of(expression, list(named)), tuple(named.values())
+        compiled = pyop.compile(function)
+        compiled(*values)
+        python += "python" in [node.fate for node in compiled.plan_for(*values).explain().nodes]
+        times = harness.compare(
+            {
+                "numpy": Statement("f(*a)", {"f": function, "a": values}, unroll=1),
+                "pyop": Statement("f(*a)", {"f": compiled, "a": values}, unroll=1),
+            }
+        )
+        ratios[expression] = 1 / times.ratio("pyop", "numpy")
+    mean = float(np.exp(np.mean(np.log(list(ratios.values())))))
+    slowest = min(ratios, key=lambda expression: ratios[expression])
+    return [
+        Row("P5", f"of {len(ratios)} idioms, those that call Python", f"≤ {155 - NATIVE}", python, 155 - NATIVE, ""),
+        Row(
+            "P5",
+            f"idioms on {SIZE} numbers, compiled, over NumPy, geometric mean",
+            "≤ 1",
+            1 / mean,
+            1.0,
+            detail=f"{mean:.2f} times faster; the slowest is {slowest}: {ratios[slowest]:.2f}",
+        ),
+    ]

@@ -224,7 +224,8 @@ PyType_Spec tree_call_spec = {"pyop._core.CallOnTree", sizeof(TreeCallObject), 0
 
 PyObject* tree_call_as(const TreeCallObject& call, PyObject* callee, PyObject* const* arrays) {
     StackArray<npy_intp, 8> sizes(call.layout->sizes.size());
-    if (tree_sizes(*call.layout, arrays, sizes.data())) return call_filled(*call.layout, callee, {arrays, sizes.data()});
+    if (tree_sizes(*call.layout, arrays, sizes.data()))
+        return call_filled(*call.layout, callee, {arrays, sizes.data()});
     PyErr_SetString(PyExc_ValueError, "sizes among the arguments are not to be told");
     return nullptr;
 }

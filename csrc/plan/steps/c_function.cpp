@@ -23,8 +23,8 @@ namespace pyop {
 namespace {
 
 struct Behind {
-    const char* callee;      // below numpy
-    bool copies = false;     // works on a copy of the first argument, and is that
+    const char* callee;  // below numpy
+    bool copies = false;  // works on a copy of the first argument, and is that
     bool real_only = false;  // it would take the real part of complex numbers
 };
 constexpr Named<Behind> kBehind[] = {
@@ -69,8 +69,8 @@ bool is_plain_object(PyObject* o, bool real_only) {
             if (!is_plain_object(PySequence_Fast_GET_ITEM(o, k), real_only)) return false;
         return true;
     }
-    if (PyArray_IsScalar(o, Generic)) return PyArray_IsScalar(o, Bool) || PyArray_IsScalar(o, Integer) ||
-                                             PyArray_IsScalar(o, Floating);
+    if (PyArray_IsScalar(o, Generic))
+        return PyArray_IsScalar(o, Bool) || PyArray_IsScalar(o, Integer) || PyArray_IsScalar(o, Floating);
     // A dtype of NumPy's own, or the class of one.
     if (PyArray_DescrCheck(o)) return PyTypeNum_ISNUMBER(reinterpret_cast<PyArray_Descr*>(o)->type_num);
     return o == reinterpret_cast<PyObject*>(&PyFloat_Type) || o == reinterpret_cast<PyObject*>(&PyLong_Type) ||
@@ -124,7 +124,7 @@ class CFunctionStep final : public NativeStep {
     using NativeStep::NativeStep;
 
     struct Argument {
-        int32_t input;    // of the node, or -1
+        int32_t input;  // of the node, or -1
         PyObject* value;  // static; the node keeps it
     };
 
@@ -156,11 +156,11 @@ class CFunctionStep final : public NativeStep {
     }
     std::string describe(size_t) const override { return text; }
 
-    PyObject* callee = nullptr;            // lives for ever, or as long as the node
+    PyObject* callee = nullptr;  // lives for ever, or as long as the node
     const TreeCallObject* tree = nullptr;  // arguments in containers; the node keeps it
-    std::vector<Argument> arguments;      // else
+    std::vector<Argument> arguments;  // else
     PyObject* kwnames = nullptr;
-    std::vector<PyArray_Descr*> dtypes;   // of the inputs: NumPy's own, which live for ever
+    std::vector<PyArray_Descr*> dtypes;  // of the inputs: NumPy's own, which live for ever
     bool copies = false, in_tuple = false;
     Py_ssize_t n_out = 1;
     std::string text;

@@ -63,7 +63,8 @@ class ComposedStep final : public NativeStep {
 
   private:
     static bool holds(PyObject* check) {
-        return is_exact_array(check) && PyArray_NDIM(as_array(check)) == 0 && PyArray_TYPE(as_array(check)) == NPY_BOOL &&
+        return is_exact_array(check) && PyArray_NDIM(as_array(check)) == 0 &&
+               PyArray_TYPE(as_array(check)) == NPY_BOOL &&
                *static_cast<const npy_bool*>(PyArray_DATA(as_array(check)));
     }
 };
@@ -100,7 +101,8 @@ int make_composed_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>
     made->n_out = node.n_outputs();
     if (!read_part(made->plan.get(), made->part) || !made->part.program) return 0;
     const Program& p = *made->part.program;
-    if (has_python(p) || p.effects || p.feeds.size() != node.inputs().size() || p.outputs.size() < made->n_out) return 0;
+    if (has_python(p) || p.effects || p.feeds.size() != node.inputs().size() || p.outputs.size() < made->n_out)
+        return 0;
     made->text = std::to_string(p.instructions.size()) + " native step" + (p.instructions.size() == 1 ? "" : "s");
     step = std::move(made);
     return 0;

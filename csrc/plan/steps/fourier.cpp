@@ -21,11 +21,11 @@ struct Transform {
     int n_axes;  // 0: all
 };
 constexpr Named<Transform> kTransforms[] = {
-    {"fft.fft", {Kind::Complex, true, 1}},     {"fft.ifft", {Kind::Complex, false, 1}},
-    {"fft.rfft", {Kind::FromReal, true, 1}},   {"fft.irfft", {Kind::ToReal, false, 1}},
-    {"fft.fft2", {Kind::Complex, true, 2}},    {"fft.ifft2", {Kind::Complex, false, 2}},
-    {"fft.rfft2", {Kind::FromReal, true, 2}},  {"fft.fftn", {Kind::Complex, true, 0}},
-    {"fft.ifftn", {Kind::Complex, false, 0}},  {"fft.rfftn", {Kind::FromReal, true, 0}},
+    {"fft.fft", {Kind::Complex, true, 1}},    {"fft.ifft", {Kind::Complex, false, 1}},
+    {"fft.rfft", {Kind::FromReal, true, 1}},  {"fft.irfft", {Kind::ToReal, false, 1}},
+    {"fft.fft2", {Kind::Complex, true, 2}},   {"fft.ifft2", {Kind::Complex, false, 2}},
+    {"fft.rfft2", {Kind::FromReal, true, 2}}, {"fft.fftn", {Kind::Complex, true, 0}},
+    {"fft.ifftn", {Kind::Complex, false, 0}}, {"fft.rfftn", {Kind::FromReal, true, 0}},
 };
 constexpr std::string_view kOfOne[] = {"a", "n", "axis", "norm", "out"};
 constexpr std::string_view kOfMany[] = {"a", "s", "axes", "norm", "out"};

@@ -119,6 +119,11 @@ def _compiled(node: Any, composed: Callable[..., Any], disable: tuple[str, ...],
     return plan, call.function not in _IN_ANY_LAYOUT
 
 
+def is_value(x: Any) -> bool:
+    """Whether it is a Value, and no array or number."""
+    return type(x) is Value
+
+
 def is_float(*values: Any) -> bool:
     """Whether all are Values of float64 or of float32, of one dtype."""
     return all(type(x) is Value and x.dtype is not None and x.dtype.char in "df" for x in values) and (

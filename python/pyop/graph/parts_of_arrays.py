@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Value
-from .parts import Checked, along, axis_in, in_any_layout, is_double, is_float, is_number, part_of
+from .parts import Checked, along, axis_in, in_any_layout, is_double, is_float, is_number, is_value, part_of
 
-_MISSING = np._NoValue  # type: ignore[attr-defined]
+_MISSING = np._NoValue
 
 
 # --- differences
@@ -17,7 +16,7 @@ _MISSING = np._NoValue  # type: ignore[attr-defined]
 
 @part_of(np.diff)
 def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = _MISSING, append: Any = _MISSING) -> Any:
-    at = axis_in(axis, a.ndim) if type(a) is Value else None
+    at = axis_in(axis, a.ndim) if is_value(a) else None
     if at is None or type(n) is not int or n < 1 or a.dtype.kind not in "fiu":
         return NotImplemented
     pieces = [_end(prepend, a, at), a, _end(append, a, at)]
@@ -105,7 +104,7 @@ def _uneven_gradient(f: Any, axis: int, apart: Any) -> Any:
 
 @part_of(np.pad)
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
-    if type(array) is not Value or not 0 < array.ndim <= 4 or 0 in array.shape:
+    if not is_value(array) or not 0 < array.ndim <= 4 or 0 in array.shape:
         return NotImplemented
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
     if widths.dtype.kind != "i" or widths.min() < 0 or type(mode) is not str or not widths.any():
@@ -120,7 +119,9 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
         if not before and not behind:
             continue
         if mode == "constant":
-            array = np.concatenate([*_filled(array, axis, before, value), array, *_filled(array, axis, behind, value)], axis)
+            array = np.concatenate(
+                [*_filled(array, axis, before, value), array, *_filled(array, axis, behind, value)], axis
+            )
         else:
             array = np.take(array, np.pad(np.arange(array.shape[axis]), (before, behind), mode=mode), axis)  # type: ignore[call-overload]
     return array
@@ -135,7 +136,7 @@ def _filled(array: Any, axis: int, n: int, value: Any) -> list[Any]:
 @part_of(np.tile)
 def _tile(A: Any, reps: Any) -> Any:
     times = (reps,) if type(reps) is int else tuple(reps)
-    if not all(type(n) is int and n > 0 for n in times) or type(A) is not Value or 0 in A.shape:
+    if not all(type(n) is int and n > 0 for n in times) or not is_value(A) or 0 in A.shape:
         return NotImplemented
     times = (1,) * (A.ndim - len(times)) + times
     result = A.reshape((1,) * (len(times) - A.ndim) + tuple(A.shape))
@@ -162,7 +163,7 @@ def _meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "
     if len(xi) != 2 or copy is not True or sparse is not False or indexing not in ("xy", "ij"):
         return NotImplemented
     x, y = xi
-    if not all(type(v) is Value and v.ndim == 1 and v.shape[0] > 0 for v in xi):
+    if not all(is_value(v) and v.ndim == 1 and v.shape[0] > 0 for v in xi):
         return NotImplemented
     (n,), (m,) = x.shape, y.shape
     if indexing == "xy":
@@ -193,7 +194,7 @@ def _shift(x: Any, axes: Any, sign: int) -> Any:
 
 @part_of(np.column_stack)
 def _column_stack(tup: Any) -> Any:
-    if not all(type(x) is Value and x.ndim in (1, 2) for x in tup):
+    if not all(is_value(x) and x.ndim in (1, 2) for x in tup):
         return NotImplemented
     return np.concatenate([x.reshape(x.shape[0], 1) if x.ndim == 1 else x for x in tup], 1)
 
@@ -229,7 +230,7 @@ def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 def _place(arr: Any, obj: Any, axis: Any, end: bool) -> int | None:
-    if type(arr) is not Value or type(obj) is not int or not (axis is None or (arr.ndim == 1 and axis in (0, -1))):
+    if not is_value(arr) or type(obj) is not int or not (axis is None or (arr.ndim == 1 and axis in (0, -1))):
         return None
     n = int(np.prod(arr.shape))
     if not -n <= obj < n + end:
@@ -252,7 +253,7 @@ def _argwhere(a: Any) -> Any:
 
 @part_of(np.take_along_axis)
 def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    at = axis_in(axis, arr.ndim) if type(arr) is Value and type(indices) is Value else None
+    at = axis_in(axis, arr.ndim) if is_value(arr) and is_value(indices) else None
     if at is None or indices.ndim != arr.ndim or indices.dtype != np.intp:
         return NotImplemented
     key = []
@@ -267,14 +268,19 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 def _tril(m: Any, k: Any = 0) -> Any:
     if m.ndim < 2 or type(k) is not int:
         return NotImplemented
-    return np.where(np.tri(*m.shape[-2:], k=k, dtype=bool), m, np.zeros(1, m.dtype))
+    return np.where(_below(m, k), m, np.zeros(1, m.dtype))
+
+
+def _below(m: Any, k: int) -> Any:
+    rows, columns = m.shape[-2:]
+    return np.tri(rows, columns, k, dtype=np.bool_)
 
 
 @part_of(np.triu)
 def _triu(m: Any, k: Any = 0) -> Any:
     if m.ndim < 2 or type(k) is not int:
         return NotImplemented
-    return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), np.zeros(1, m.dtype), m)
+    return np.where(_below(m, k - 1), np.zeros(1, m.dtype), m)
 
 
 @part_of(np.select)
@@ -282,7 +288,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if not is_number(default) or not is_float(*choicelist) or not condlist or len(condlist) != len(choicelist):
         return NotImplemented
     shape, dtype = choicelist[0].shape, choicelist[0].dtype
-    if not all(type(c) is Value and c.dtype == np.bool_ and c.shape == shape for c in condlist):
+    if not all(is_value(c) and c.dtype == np.bool_ and c.shape == shape for c in condlist):
         return NotImplemented
     if any(c.shape != shape for c in choicelist):
         return NotImplemented

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Value
-from .parts import axis_in, is_double, is_float, part_of
+from .parts import axis_in, is_double, is_float, is_value, part_of
 
 
 @part_of(np.cross)
@@ -25,6 +24,8 @@ def _cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, ax
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     if not is_float(a, b):
         return NotImplemented
+    of_a: list[Any]
+    of_b: list[Any]
     if type(axes) is int:
         if not 0 <= axes <= min(a.ndim, b.ndim):
             return NotImplemented
@@ -59,7 +60,7 @@ def _matrix_power(a: Any, n: Any) -> Any:
 
 @part_of(np.convolve)
 def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
-    if not is_double(a, v) or a.ndim != 1 or v.ndim != 1 or type(mode) is not str:
+    if not is_double(a, v) or a.ndim != 1 or v.ndim != 1 or mode not in ("full", "same", "valid"):
         return NotImplemented
     if v.shape[0] > a.shape[0]:
         a, v = v, a
@@ -70,7 +71,7 @@ def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 def _polyval(p: Any, x: Any) -> Any:
     if not is_double(x):
         return NotImplemented
-    if type(p) is Value:
+    if is_value(p):
         if not is_double(p) or p.ndim != 1 or not 0 < p.shape[0] <= 32:
             return NotImplemented
         coefficients = [p[k] for k in range(p.shape[0])]

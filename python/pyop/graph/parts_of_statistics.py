@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Value
-from .parts import Checked, all_of, axis_in, in_any_layout, is_double, is_float, is_number, part_of
+from .parts import Checked, all_of, axis_in, in_any_layout, is_double, is_float, is_number, is_value, part_of
 
-_MISSING = np._NoValue  # type: ignore[attr-defined]
+_MISSING = np._NoValue
 _INT64 = np.dtype(np.int64)
 
 
@@ -44,28 +43,26 @@ def _cov(
         return NotImplemented
     if fweights is not None or aweights is not None or dtype is not None or type(rowvar) is not bool:
         return NotImplemented
-    x = _rows(m, rowvar)
-    if not rowvar and m.ndim == 1:
-        x = m.reshape(1, m.shape[0])
+    columns = not rowvar and m.ndim == 2
+    x = m if columns else _rows(m)
     if y is not None:
-        if y.ndim > 2 or 0 in y.shape or (y.ndim == 2 and not rowvar):
+        if y.ndim > 2 or 0 in y.shape or not rowvar:
             return NotImplemented
-        other = _rows(y, True)
+        other = _rows(y)
         if other.shape[1] != x.shape[1]:
             return NotImplemented
         x = np.concatenate((x, other), 0)
     less = (0 if bias else 1) if ddof is None else ddof
-    if type(less) is not int or x.shape[1] - less <= 0:
+    free = x.shape[0 if columns else 1] - less if type(less) is int else 0
+    if free <= 0:
         return NotImplemented
-    x = x - np.mean(x, 1)[:, None]
-    products = np.dot(x, np.transpose(x))
-    scaled = products * np.true_divide(1, x.shape[1] - less)
+    x = np.transpose(x - np.mean(x, 0)) if columns else x - np.mean(x, 1)[:, None]
+    scaled = np.dot(x, np.transpose(x)) * np.true_divide(1, free)
     return scaled if x.shape[0] > 1 else scaled.reshape(())
 
 
-def _rows(m: Any, rowvar: bool) -> Any:
-    rows = m.reshape(1, m.shape[0]) if m.ndim == 1 else m
-    return rows if rowvar else np.transpose(rows)
+def _rows(m: Any) -> Any:
+    return m.reshape(1, m.shape[0]) if m.ndim == 1 else m
 
 
 @part_of(np.corrcoef)
@@ -91,7 +88,7 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = Fa
     n = lines.shape[at]
     middle = [n // 2] if n % 2 else [n // 2 - 1, n // 2]
     part = np.partition(lines, [*middle, -1], axis=at)
-    before = (slice(None),) * at
+    before: Any = (slice(None),) * at
     result = np.mean(part[(*before, slice(middle[0], middle[-1] + 1))], axis=at)
     return Checked(result, _no_nan(part[(*before, -1)]))
 
@@ -148,16 +145,14 @@ def _quantiles(a: Any, q: Any, of: Any, axis: Any, out: Any, overwrite_input: An
     apart = np.subtract(high, low)
     # From the nearer end.
     from_low, from_high = np.add(low, apart * between), np.subtract(high, apart * (1 - between))
-    if at_what.ndim:
-        result = np.where(np.broadcast_to(between >= 0.5, low.shape), from_high, from_low)
-    else:
-        result = from_high if between >= 0.5 else from_low
+    # NumPy computes both, with what there is to be said of that.
+    result = np.where(np.broadcast_to(between >= 0.5, low.shape), from_high, from_low)
     return Checked(result, _no_nan(part[-1]))
 
 
 @part_of(np.nanvar)
 def _nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, **options: Any) -> Any:
-    if not is_float(a) or dtype is not None or out is not None or options or type(ddof) is not int:
+    if not is_double(a) or dtype is not None or out is not None or options or type(ddof) is not int:
         return NotImplemented
     if not (axis is None or type(axis) is int):
         return NotImplemented
@@ -165,10 +160,10 @@ def _nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: 
     there = np.sum(np.logical_not(missing), axis, dtype=np.intp, keepdims=True)
     zero = np.zeros(1, a.dtype)
     numbers = np.where(missing, zero, a)
-    mean = np.divide(np.sum(numbers, axis, keepdims=True), there).astype(a.dtype)
+    mean = np.divide(np.sum(numbers, axis, keepdims=True), there)
     apart = np.where(missing, zero, numbers - mean)
     free = np.sum(np.logical_not(missing), axis, dtype=np.intp) - ddof
-    result = np.divide(np.sum(np.multiply(apart, apart), axis), free).astype(a.dtype)
+    result = np.divide(np.sum(np.multiply(apart, apart), axis), free)
     return Checked(result, all_of(free > 0))
 
 
@@ -247,7 +242,7 @@ def _unique(
 
 
 def _is_integers(*values: Any) -> bool:
-    return all(type(x) is Value and x.dtype is not None and x.dtype.kind in "iu" and 0 not in x.shape for x in values)
+    return all(is_value(x) and x.dtype is not None and x.dtype.kind in "iu" and 0 not in x.shape for x in values)
 
 
 @part_of(np.union1d)
@@ -270,7 +265,9 @@ def _intersect1d(ar1: Any, ar2: Any, assume_unique: Any = False, return_indices:
 
 
 @part_of(np.isin)
-def _isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, *, kind: Any = None) -> Any:
+def _isin(
+    element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, *, kind: Any = None
+) -> Any:
     if not _is_integers(element) or element.dtype != _INT64 or type(test_elements) not in (list, tuple):
         return NotImplemented
     if not 0 < len(test_elements) <= 16 or not all(type(k) is int and abs(k) < 2**62 for k in test_elements):
@@ -303,7 +300,8 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
         first, last = np.float64(low), np.float64(high)
         flat = flat[(flat >= first) & (flat <= last)]
         edges = a.graph.constant(np.linspace(low, high, bins + 1))
-    places = (((flat - first) / (last - first)) * bins).astype(np.intp)
+    # The whole numbers below, without a cast that would warn of NaN.
+    places = np.searchsorted(np.arange(1.0, bins + 1), ((flat - first) / (last - first)) * bins, side="right")
     places = places - (places == bins)
     places = places - (flat < np.take(edges, places))
     places = places + ((flat >= np.take(edges, places + 1)) & (places != bins - 1))
@@ -313,4 +311,4 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
     return Checked((counts, edges), *checks)
 
 
-in_any_layout(np.cov, np.corrcoef, np.allclose, np.union1d, np.intersect1d)
+in_any_layout(np.allclose, np.union1d, np.intersect1d)

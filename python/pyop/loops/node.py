@@ -173,7 +173,8 @@ def loop_parts(node: Any, disable: tuple[str, ...], fast: bool) -> tuple[Any, ..
     if type(node) is tuple:
         from ..graph.parts import composed_part
 
-        return composed_part(*node, disable, fast)
+        graph, index = node
+        return composed_part(graph, index, disable, fast)
     made: tuple[Any, ...] = node.parts(disable, fast)
     return made
 
