@@ -171,7 +171,7 @@ def _own(arrays: Iterable[Any]) -> Any:
 def loop_parts(node: Any, disable: tuple[str, ...], fast: bool) -> tuple[Any, ...]:
     """What the core asks a Loop or Branch for, and a node of a graph, given as both, whose function is composed."""
     if type(node) is tuple:
-        from ..graph.parts import composed_part
+        from ..graph.composed_nodes import composed_part
 
         graph, index = node
         return composed_part(graph, index, disable, fast)
