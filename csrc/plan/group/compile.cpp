@@ -123,7 +123,7 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
         may_fail_ |= !op.kernel && !op.safe;
     }
     for (const GroupIr::Operation& op : combined.operations)
-        texts_[op.member] = (op.kernel && is_exact_kernel(op.kernel) ? "kernel with NumPy's bits, "
+        texts_[op.member] = (op.kernel && is_exact_kernel(op.kernel) ? "exact kernel "
                              : op.kernel                             ? "kernel "
                              : op.loop->is_foreign()                 ? "native code "
                                                                      : "NumPy's loop ") +
