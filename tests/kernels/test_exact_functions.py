@@ -18,6 +18,8 @@ RANGES = {
     "cos": [(-0.03, 0.03), (-1, 1), (-10, 10), (-1e4, 1e4), (-6e7, 6e7)],
     "exp": [(-0.003, 0.003), (-1, 1), (-30, 30), (-708, 709)],
     "log": [(0.99, 1.01), (0.5, 2), (1e-3, 1e3), (1e-300, 1e300)],
+    "exp2": [(-0.004, 0.004), (-1, 1), (-30, 30), (-1021, 1023)],
+    "log2": [(0.99, 1.01), (0.5, 2), (1e-3, 1e3), (1e-300, 1e300)],
 }
 
 
@@ -53,6 +55,8 @@ def test_what_is_not_ordinary_is_left_open(level):
         "cos": [np.inf, -np.inf, np.nan, 2.0**26, -1e300, float.fromhex("0x1.921fb54442d18p+0")],
         "exp": [np.inf, -np.inf, np.nan, 709.5, -708.5, 1e300, -1e300],
         "log": [np.inf, -np.inf, np.nan, 0.0, -0.0, -1.0, tiny / 2, -1e300],
+        "exp2": [np.inf, -np.inf, np.nan, 1023.5, -1022.0, 1e300, -1e300],
+        "log2": [np.inf, -np.inf, np.nan, 0.0, -0.0, -1.0, tiny / 2, -1e300],
     }
     for name, values in open_to.items():
         x = np.array(values)

@@ -15,7 +15,7 @@ from native_checks import assert_same, observed
 import pyop
 import pyop.debug
 
-NAMES = list(pyop.debug.exact_kernels()) or ["sin", "cos", "exp", "log"]
+NAMES = list(pyop.debug.exact_kernels()) or ["sin", "cos", "exp", "log", "exp2", "log2"]
 TINY = np.finfo(float).tiny
 
 
@@ -34,6 +34,8 @@ SPECIAL = np.concatenate(
         [np.nextafter(1, 0), np.nextafter(1, 2), 0.708984375, 1.41796875, 1 / np.sqrt(2), np.sqrt(2)],
         near_multiples(np.pi / 2, 1e8),
         near_multiples(np.log(2), 700),
+        [1021.0, 1022.0, 1022.5, 1023.0, 1023.5, 1024.0, 1074.0, 1075.0, 1076.0],
+        np.arange(1, 130) / 128.0,
         2.0 ** np.arange(-1074, 1024, 7),
     ]
 )
@@ -161,7 +163,7 @@ PROGRAM = """
     {before}
     with np.errstate(all="ignore"):
         same = {{name: pyop.compile(getattr(np, name))(x).tobytes() == getattr(np, name)(x).tobytes()
-                 for name in ("sin", "cos", "exp", "log")}}
+                 for name in ("sin", "cos", "exp", "log", "exp2", "log2")}}
     print(json.dumps([pyop.debug.exact_kernels(), same]))
 """
 

@@ -142,6 +142,9 @@ alignas(64) constexpr double kPowersOfTwo[128][2] = {
     {0x1.fa7c1819e90d8p+0, 0x1.74853f3a5931ep-55},
     {0x1.fd3c22b8f71f1p+0, 0x1.2eb74966579e7p-57},
 };
+
+// log(2)^n / n!, from n = 1 on.
+constexpr double kTwos[] = {0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58fp-3, 0x1.c6b08d704a0c0p-5, 0x1.3b2ab6fba4e77p-7, 0x1.5d87fe78a6731p-10, 0x1.430912f86c787p-13};
 // clang-format on
 
 }  // namespace pyop::PYOP_KERNEL_LEVEL

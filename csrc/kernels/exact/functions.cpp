@@ -6,7 +6,8 @@ namespace pyop::PYOP_KERNEL_LEVEL {
 #if defined(__AVX2__) && defined(__FMA__)
 
 std::span<const ExactFunction* const> exact_functions() {
-    static constexpr const ExactFunction* kAll[] = {&kExactSine, &kExactCosine, &kExactExponential, &kExactLogarithm};
+    static constexpr const ExactFunction* kAll[] = {&kExactSine,      &kExactCosine,     &kExactExponential,
+                                                    &kExactLogarithm, &kExactPowerOfTwo, &kExactBinaryLogarithm};
     return kAll;
 }
 

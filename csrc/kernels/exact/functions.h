@@ -5,6 +5,7 @@
 
 namespace pyop::PYOP_KERNEL_LEVEL {
 
-extern const ExactFunction kExactSine, kExactCosine, kExactExponential, kExactLogarithm;
+extern const ExactFunction kExactSine, kExactCosine, kExactExponential, kExactLogarithm, kExactPowerOfTwo,
+    kExactBinaryLogarithm;
 
 }  // namespace pyop::PYOP_KERNEL_LEVEL

@@ -75,6 +75,8 @@ def exponential() -> None:
         "2 to the power k/128, head and tail.",
         [split(mpf(2) ** (mpf(k) / steps)) for k in range(steps)],
     )
+    factors = ", ".join(float.hex(float(mp.log(2) ** n / mp.factorial(n))) for n in range(1, 7))
+    text += f"\n// log(2)^n / n!, from n = 1 on.\nconstexpr double kTwos[] = {{{factors}}};\n"
     write("exp_table.h", "powers of two.", text)
 
 
@@ -82,19 +84,23 @@ def logarithm() -> None:
     steps = 128
     head, tail = split(mp.log(2), 2, 40)
     text = f"constexpr int kLogSteps = {steps};\n" + constant("kLn2Head", head) + constant("kLn2Tail", tail)
-    rows = []
+    per_head, per_tail = split(1 / mp.log(2))
+    text += constant("kPerLn2Head", per_head) + constant("kPerLn2Tail", per_tail)
+    rows, binary = [], []
     # As logarithm.cpp cuts it: row k is for numbers about 1 + k/128, or half of that, and 1 in the middle of row 0.
     for k in range(steps):
         middle = mpf(k) / steps + 1
         if middle > mpf("1.4140625"):
             middle /= 2
         c = mpf(float(1 / middle))
-        rows.append([float(c), *split(-mp.log(c))])
+        rows.append([float(c), *split(-mp.log(c)), 0.0])
+        binary.append([float(c), *split(-mp.log(c) / mp.log(2)), 0.0])
     text += table(
         "kLogs",
         "c, about 1 / (1 + k/128) (twice as much from the square root of 2 on), and -log(c): head, tail.",
-        [[*r, 0.0] for r in rows],
+        rows,
     )
+    text += table("kLogs2", "The same to the base 2.", binary)
     write("log_table.h", "logarithms of numbers near 1.", text)
 
 
