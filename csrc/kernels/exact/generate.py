@@ -52,7 +52,7 @@ def sine() -> None:
     steps = 128
     step = 2 * mp.pi / steps
     text = f"constexpr int kSineSteps = {steps};\n" + constant("kStepsPerRadian", float(1 / step))
-    for k, part in enumerate(split(step, 3)):
+    for k, part in enumerate(split(step)):
         text += constant(f"kStep{k + 1}", part)
     rows = []
     for k in range(steps):

@@ -10,7 +10,6 @@ constexpr int kSineSteps = 128;
 constexpr double kStepsPerRadian = 0x1.45f306dc9c883p+4;
 constexpr double kStep1 = 0x1.921fb54442d18p-5;
 constexpr double kStep2 = 0x1.1a62633145c07p-59;
-constexpr double kStep3 = -0x1.f1976b7ed8fbcp-115;
 
 // Of k steps: the sine, head and tail, and the cosine.
 alignas(64) constexpr double kSines[128][4] = {

@@ -3,9 +3,9 @@
 //     x = k s + r,  s = 2 pi / 128,  |r| <= s / 2        sin x = sin(k s) cos r + cos(k s) sin r
 //
 // Reduction (Cody and Waite 1980; with fused multiply-adds Muller et al., Handbook of Floating-Point Arithmetic, 2nd
-// ed., 11.2): s is three doubles. x - k s1 is exact: it is a multiple of 2^-57, or x itself, and below 2^-5. What s2
-// and s3 take off is kept in two parts. The doubles below 2^26 that lie nearest to a multiple of pi / 2 are some 2^-60
-// away from it, to which this adds an error of 2^-130.
+// ed., 11.2): s is two doubles. x - k s1 is exact: it is a multiple of 2^-57, or x itself, and below 2^-5. What s2
+// takes off, below 2^-27, leaves two parts. They are off by 2^-79, less where r is large beside that: far below what
+// counts, since results that small (kNoZero) are left open where k is not 0.
 //
 // sin(k s) and cos(k s) come from a table. With |r| < 0.02455 all that is not sin(k s) + cos(k s) r is below 2^-11 of
 // the result, so that rounding it costs 2^-64: four terms of each Taylor series are enough (the next are 2^-90 and,
@@ -36,10 +36,8 @@ constexpr double kNoZero = 0x1p-20;
 
 Reduced reduce(Four x) {
     const Nearest k = nearest_of_product(x, all(kStepsPerRadian));
-    const Four r1 = minus_fma(k.integer, all(kStep1), x);
-    const Parts second = product(k.integer, all(kStep2));
-    const Parts r = sum(r1, -second.head);
-    return {k.shifted, {r.head, minus_fma(k.integer, all(kStep3), r.tail - second.tail)}};
+    const Four r1 = minus_fma(k.integer, all(kStep1), x), r = minus_fma(k.integer, all(kStep2), r1);
+    return {k.shifted, {r, minus_fma(k.integer, all(kStep2), r1 - r)}};
 }
 
 // sin r - r over r^3, and cos r - 1 over r^2.
@@ -98,11 +96,13 @@ struct Cosine {
 
 }  // namespace
 
-// glibc since 2.28: "~0.55 ULP" (sysdeps/ieee754/dbl-64/s_sin.c). That has room: it adds a correction below 2^-8 to a
-// number from a table, so that its roundings, of 2^-62, come to 0.024 units of a result above 0.126; below that it sums
-// a series, whose terms are below 2^-8 of the result.
-const ExactFunction kExactSine{"sin", &settle<Sine>, &::sin, 0.55, 0.004, 10.0, 0.0, kTooLarge, true};
-const ExactFunction kExactCosine{"cos", &settle<Cosine>, &::cos, 0.55, 0.004, 10.0, 0.0, kTooLarge, true};
+// glibc since 2.28 (sysdeps/ieee754/dbl-64/s_sin.c) says "~0.55 ULP" of both as a whole, and 0.518 and less of their
+// parts. What can be shown of the latter: to the sine of a multiple of 2^-7, in two parts, it adds a correction below
+// 2^-8, in which without fused multiply-adds three roundings of 2^-62 count, and some of 2^-70. The result is above
+// 0.125, its units are 2^-55 or more: 0.5 + 3/128 + 0.0002. Below 0.126 the correction to x is 2^-8.5 of it, with five
+// roundings: 0.514. A cosine is above 0.7: 0.507. The reduction adds 2^-108, which is nothing beyond kNoZero.
+const ExactFunction kExactSine{"sin", &settle<Sine>, &::sin, 0.525, 0.004, 10.0, 0.0, kTooLarge, true};
+const ExactFunction kExactCosine{"cos", &settle<Cosine>, &::cos, 0.525, 0.004, 10.0, 0.0, kTooLarge, true};
 
 }  // namespace pyop::PYOP_KERNEL_LEVEL
 
