@@ -5,16 +5,19 @@
 #include <utility>  // std::pair
 
 #include "kernels/level.h"
+#include "kernels/sum.h"
 
 namespace pyop {
 
 namespace baseline {
 extern const KernelLevel level;
-}
+Kernel find_sum(int terms, bool less_product, Element e);
+}  // namespace baseline
 #ifdef PYOP_KERNEL_X86
 namespace v3 {
 extern const KernelLevel level;
-}
+Kernel find_sum(int terms, bool less_product, Element e);
+}  // namespace v3
 namespace v4 {
 extern const KernelLevel level;
 }
@@ -140,6 +143,14 @@ Kernel find_fused(Operation outer, Operation left, Operation right, Element e) {
 
 Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e) {
     return best().find_fused_tail(tail, inner_first, outer, left, right, e);
+}
+
+// As fast at v3 as above.
+Kernel find_sum(int terms, bool less_product, Element e) {
+#ifdef PYOP_KERNEL_X86
+    if (kLevels.n > 1) return v3::find_sum(terms, less_product, e);
+#endif
+    return baseline::find_sum(terms, less_product, e);
 }
 
 Kernel find_cast(Element from, Element to) { return best().find_cast(from, to); }

@@ -69,7 +69,7 @@ class Stencil:
         return f"{r.choice(['u', 'v'])}[{target}] {sign}= {text}"
 
     def arguments(self, seed: int):
-        """Arrays of the kind that the seed says: plain, of a view, in Fortran order, sharing memory; with odd values."""
+        """Arrays of a kind by chance: plain, of a view, in Fortran order, sharing memory; with odd values."""
         r = np.random.default_rng(seed)
         arrays = []
         for _ in range(2):
@@ -353,3 +353,38 @@ def test_threads_that_write_into_arrays_of_their_own():
         for thread in threads:
             thread.join()
     assert wrong == [0, 0]
+
+
+SUMS = {f"{n} terms{', less a product' * less}": (n, less) for n in range(3, 10) for less in (False, True)}
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sums_of_several_terms(name, dtype):
+    """In the order in which NumPy adds them, for blocks of any length, with all that numbers may be."""
+    terms, less = SUMS[name]
+    text = " + ".join(f"x[{k}]" for k in range(terms)) + (" - x[0] * y" if less else "")
+    scope: dict = {}
+    exec(f"def f(x, y):\n    return {text}\n\ndef g(x, y):\n    return y * ({text}) + x[1] * 2 - ({text})", scope)
+    random = np.random.default_rng(terms)
+    odd = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1e-310, 1e308, 3e38, 1e-40])
+    for n in (1, 2, 3, 7, 8, 31, 700):
+        x = random.normal(size=(terms, n))
+        x.reshape(-1)[random.integers(0, x.size, n // 4)] = random.choice(odd, n // 4)
+        with np.errstate(over="ignore"):
+            x = x.astype(dtype)
+        y = x[-1] * np.dtype(dtype).type(0.5)
+        for f in (scope["f"], scope["g"]):
+            for errors in ("ignore", "warn"):
+                want, said = run(f, (x, y), {"all": errors})
+                got, heard = run(pyop.compile(f), (x, y), {"all": errors})
+                assert same(got[0], want[0])
+                assert set(heard) == set(said)  # equal calls are one
+
+
+@pytest.mark.parametrize(("f", "kernel"), [(heat, "add+add+add+multiply+subtract"), (in_place, "add+add+add")])
+def test_what_runs(f, kernel):
+    u, out = arrays(40)
+    compiled = pyop.compile(f)
+    compiled(u, out)
+    assert f"kernel {kernel}" in str(compiled.plan_for(u, out).explain())

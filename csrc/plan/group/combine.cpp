@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "kernels/sum.h"
+
 namespace pyop {
 
 namespace {
@@ -14,8 +16,12 @@ class Combiner {
     explicit Combiner(GroupIr& ir) : ir_(ir), gone_(ir.operations.size()), made_(ir.operations.size()) {}
 
     void run() {
+        // The last addition first: it begins the longest sum.
+        for (size_t i = ir_.operations.size(); i-- > 0;)
+            if (!gone_[i]) absorb_sum(ir_.operations[i]);
         for (size_t i = 0; i < ir_.operations.size(); ++i)
-            if (ir_.operations[i].does != Operation::None && ir_.operations[i].n_inputs == 2) absorb(ir_.operations[i]);
+            if (!gone_[i] && ir_.operations[i].does != Operation::None && ir_.operations[i].n_inputs == 2)
+                absorb(ir_.operations[i]);
         std::vector<Op> kept;
         for (size_t i = 0; i < ir_.operations.size(); ++i)
             if (!gone_[i]) kept.push_back(std::move(ir_.operations[i]));
@@ -41,6 +47,48 @@ class Combiner {
     Op* producer(const Op& reader, size_t operand) {
         Op* op = only_read_by(reader, operand);
         return op && op->does != Operation::None && op->n_inputs == 2 ? op : nullptr;
+    }
+
+    // A sum of several terms, perhaps less a product. Terms that are an operation themselves are better off in other
+    // kernels.
+    void absorb_sum(Op& op) {
+        const bool less_product = op.does == Operation::Subtract;
+        if ((!less_product && op.does != Operation::Add) || op.n_inputs != 2) return;
+        Op* const product = less_product ? producer(op, 1) : nullptr;
+        Op* add = less_product ? producer(op, 0) : &op;
+        if (!add || add->does != Operation::Add || (less_product && (!product || product->does != Operation::Multiply)))
+            return;
+        const size_t most = less_product ? 5 : 6;
+        std::vector<uint16_t> terms;  // the last one first
+        std::vector<Op*> adds;
+        for (bool more = true; more; add = more ? producer(*add, 0) : nullptr) {
+            if (producer(*add, 1)) return;
+            adds.push_back(add);
+            terms.push_back(add->operands[1]);
+            const Op* const before = producer(*add, 0);
+            if (before && before->does != Operation::Add) return;
+            more = before && terms.size() + 1 < most;
+            if (!more) terms.push_back(add->operands[0]);
+        }
+        const Kernel kernel = find_sum(static_cast<int>(terms.size()), less_product, op.element);
+        if (!kernel) return;
+        std::vector<uint16_t> operands(terms.rbegin(), terms.rend());
+        std::string text;
+        for (size_t k = adds.size(); k-- > 0;) {
+            text += adds[k]->text + (k > 0 || less_product ? "+" : "");
+            if (adds[k] != &op) gone_[index_of(*adds[k])] = true;
+        }
+        if (product) {
+            operands.insert(operands.end(), product->operands.begin(), product->operands.begin() + 2);
+            gone_[index_of(*product)] = true;
+            text += product->text + "+" + op.text;
+        }
+        op.text = text;
+        op.n_inputs = static_cast<uint16_t>(operands.size());
+        operands.push_back(op.operands[2]);
+        op.operands = std::move(operands);
+        op.kernel = kernel;
+        op.does = Operation::None;
     }
 
     void absorb(Op& op) {
