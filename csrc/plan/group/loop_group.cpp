@@ -54,7 +54,7 @@ class GroupRun : private GroupState {
         if (in_blocks) find_row_targets();
         set_block();
         bool enough_memory;
-        if (layout.size >= group.release_at_ && !context_.in_callers_memory) interrupts_.begin();
+        if (layout.size >= group.release_at_ && !at_once_) interrupts_.begin();
         {
             const DetachScope detached(layout.size >= group.release_at_);
             enough_memory = run_all();
@@ -93,7 +93,13 @@ class GroupRun : private GroupState {
             return reduced_new(group.reductions_[static_cast<size_t>(r)], k);
         PyArray_Descr* dtype = group.code_.streams[group.output_streams_[k]].dtype;
         PyObject* target = context_.targets ? context_.targets[k] : nullptr;
-        if (target && (may_write(target, dtype) || may_write_part(target, dtype, k))) return Py_NewRef(target);
+        // Compiled code from outside may take minutes, and what writes into the caller's memory is not stopped
+        // half-way.
+        if (context_.in_callers_memory && group.release_at_ < kReleaseElements) target = nullptr;
+        if (target && (may_write(target, dtype) || may_write_part(target, dtype, k))) {
+            at_once_ |= context_.in_callers_memory;
+            return Py_NewRef(target);
+        }
         const uint64_t may_hold = layout.by_lines ? 0 : context_.dying & layout.contiguous;
         for (uint64_t rest = may_hold; rest && !group.may_decline_; rest &= rest - 1) {
             const int j = __builtin_ctzll(rest);
@@ -274,11 +280,11 @@ class GroupRun : private GroupState {
         // What has begun to write into the caller's memory must not find out that there is no scratch.
         std::vector<ScratchMemory> scratch(static_cast<size_t>(parts));
         for (ScratchMemory& own : scratch)
-            if (context_.in_callers_memory && !own.reserve(scratch_bytes())) return false;
+            if (at_once_ && !own.reserve(scratch_bytes())) return false;
         run_parts(parts, [&](int part) {
             const npy_intp from = n_grains * part / parts * grain;
             const npy_intp to = std::min(n_grains * (part + 1) / parts * grain, layout.size);
-            ScratchMemory* const own = context_.in_callers_memory ? &scratch[static_cast<size_t>(part)] : nullptr;
+            ScratchMemory* const own = at_once_ ? &scratch[static_cast<size_t>(part)] : nullptr;
             if (!run_range(from, to, own)) done = false;
         });
         return done;
@@ -430,6 +436,7 @@ class GroupRun : private GroupState {
     std::vector<npy_intp> rows_;  // by reduction: elements of each row
     std::vector<StridedTarget> parts_;  // by result that goes into part of an array; empty: none does
     uint64_t reads_parts_ = 0;  // results whose part of an array is read, too
+    bool at_once_ = false;  // some result is computed in the caller's memory, once and for all
     bool in_order_ = false;  // what a block overwrites is read by the blocks before it
     Interrupts interrupts_;
     std::unique_ptr<int[]> flags_;  // by member; null while none was raised
