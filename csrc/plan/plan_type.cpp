@@ -305,7 +305,8 @@ PyMethodDef plan_methods[] = {
     {"into", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plan_into)), METH_FASTCALL,
      "into($self, /, *buffers)\n--\n\n"
      "The plan as a callable that writes its results into these arrays, and returns them.\n\n"
-     "They are looked at once; a call of it is one of the plan with ``out=``, and a loop of calls allocates nothing.\n\n"
+     "They are looked at once; a call of it is one of the plan with ``out=``, and a loop of calls allocates "
+     "nothing.\n\n"
      "Parameters\n----------\n"
      "*buffers : ndarray\n"
      "    A writable array for each result, of its dtype and shape, that share no memory.\n\n"

@@ -71,7 +71,7 @@ def test_results_into_arrays_that_overlap_the_arguments():
     a, b = np.arange(1.0, 11.0), np.linspace(0.0, 1.0, 10)
     compiled = called(f, a, b, out=np.empty(10))
     memory = np.arange(40.0)
-    for start in range(0, 15):
+    for start in range(15):
         for shift in (0, 1, 3):
             memory[:] = np.arange(40.0)
             x, y, out = memory[start : start + 10], memory[start + shift : start + shift + 10], memory[8:18]

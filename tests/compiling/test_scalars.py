@@ -16,7 +16,9 @@ import pytest
 import pyop
 
 SPECIAL = [0.0, -0.0, 1.0, -2.5, 0.1, 3.0, 1e308, -1e308, 5e-324, 1e-200, math.inf, -math.inf, math.nan, 1e16, 0.5]
-UNARY = ["np.sin({})", "np.sqrt({})", "np.exp({})", "-{}", "abs({})", "np.abs({})", "np.log1p({})", "np.floor({})"]
+# With literals: what is computed of these alone is so once, when the function is traced.
+UNARY = ["({} * 1.5)", "({} + 2)", "(0.5 - {})", "({} / np.pi)", "({} ** 2)", "np.where({} > 1, 2.0, 3.0)"]
+UNARY += ["np.sin({})", "np.sqrt({})", "np.exp({})", "-{}", "abs({})", "np.abs({})", "np.log1p({})", "np.floor({})"]
 BINARY = [
     *("({} + {})", "({} - {})", "({} * {})", "({} / {})", "({} ** 2 + {})", "({} < {})", "({} >= {})"),
     *("np.maximum({}, {})", "np.add({}, {})", "np.hypot({}, {})", "np.where({} > 0, {}, 1.5)"),
@@ -27,7 +29,6 @@ MAKE: list[Any] = [
     lambda x: np.float32(x if not 1e38 < abs(x) < math.inf else 1e30),
     lambda x: np.array(x),
     lambda x: np.array(x if not 1e38 < abs(x) < math.inf else -1e30, "f4"),
-    lambda x: int(x) if abs(x) < 1e9 else 7,
     lambda x: np.int64(int(x) if abs(x) < 1e9 else -3),
     lambda x: np.array(int(x) if abs(x) < 1e9 else 2),
 ]
@@ -35,8 +36,8 @@ MAKE: list[Any] = [
 
 def expression(rng: random.Random, names: list[str], depth: int) -> str:
     if depth == 0 or rng.random() < 0.1:
-        return rng.choice(names) if rng.random() < 0.8 else rng.choice(["2", "0.5", "1.5", "np.pi"])
-    if rng.random() < 0.3:
+        return rng.choice(names)
+    if rng.random() < 0.4:
         return rng.choice(UNARY).format(expression(rng, names, depth - 1))
     return rng.choice(BINARY).format(expression(rng, names, depth - 1), expression(rng, names, depth - 1))
 
@@ -57,10 +58,9 @@ def told(f: Any, args: tuple[Any, ...], how: str) -> Any:
         with np.errstate(all=how, under="ignore"):  # type: ignore[call-overload]
             try:
                 got = bits(f(*args))
-            except (ArithmeticError, ValueError, TypeError, LookupError) as error:
-                got = type(error)
-    texts = sorted(str(w.message) for w in caught if w.category is RuntimeWarning)
-    return got, texts if not isinstance(got, type) else None
+            except (ArithmeticError, ValueError, TypeError, LookupError):
+                return "raises", None  # which of two errors comes first is not promised
+    return got, sorted(str(w.message) for w in caught if w.category is RuntimeWarning)
 
 
 def compare(seed: int) -> None:
@@ -142,7 +142,18 @@ def test_numbers_of_other_types_take_their_own_way():
 
     f = lambda a, b: a * b + 1.0
     compiled = called(f, 2.0, 3.0)
-    for a in (3, True, np.float64(2), np.float32(2), np.array(2.0), 2**70, Mine(2), 1j, np.bool_(True), np.longdouble(2)):
+    for a in (
+        3,
+        True,
+        np.float64(2),
+        np.float32(2),
+        np.array(2.0),
+        2**70,
+        Mine(2),
+        1j,
+        np.bool_(True),
+        np.longdouble(2),
+    ):
         try:
             want = f(a, 3.0)
         except TypeError:

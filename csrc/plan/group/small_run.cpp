@@ -9,7 +9,8 @@ std::unique_ptr<SmallRun> SmallRun::make(const LoopGroup& group, int ndim, const
                                          const std::vector<bool>& repeated) {
     const LoopGroup::Code& code = group.code_;
     if (group.may_fail_ || group.may_decline_ || !group.reductions_.empty()) return nullptr;
-    if (code.streams.size() > kMostStreams || repeated.size() != group.n_externals_) return nullptr;
+    if (code.operations.empty() || code.streams.size() > kMostStreams || repeated.size() != group.n_externals_)
+        return nullptr;
     auto made = std::make_unique<SmallRun>();
     made->n_externals_ = group.n_externals_;
     for (int d = 0; d < ndim; ++d)
@@ -59,8 +60,13 @@ std::unique_ptr<SmallRun> SmallRun::make(const LoopGroup& group, int ndim, const
         }
         if (op.loop && op.loop->is_foreign()) return nullptr;
     }
-    made->only_ = made->operations_.size() == 1 && made->operations_[0].kernel && made->repeated_.empty() &&
-                  made->numbers_.empty() && made->scratch_.empty();
+    const LoopGroup::Operation& first = code.operations.front();
+    made->only_ = code.operations.size() == 1 && first.kernel;
+    for (size_t k = 0; k < first.n_operands; ++k) {
+        const uint16_t at = first.streams[k];
+        const LoopGroup::Stream::Kind kind = code.streams[at].kind;
+        made->only_ &= kind == LoopGroup::Stream::Output || (kind == LoopGroup::Stream::External && !repeated[at]);
+    }
     return made;
 }
 

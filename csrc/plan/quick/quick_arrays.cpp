@@ -41,8 +41,10 @@ bool QuickArrays::read_shape(const std::vector<QuickArgument>& given) {
     for (const QuickArgument& g : given_) {
         const bool array = g.type == &PyArray_Type;
         if (!array && g.type_num == NPY_NOTYPE) return false;
-        arguments_.push_back({g.type, reinterpret_cast<PyArray_Descr*>(g.dtype.get()), g.type_num, g.ndim, 0, -1,
-                              g.ndim ? g.dims[0] : 0, g.dims.data()});
+        auto* const dtype = reinterpret_cast<PyArray_Descr*>(g.dtype.get());
+        npy_intp bytes = array ? PyDataType_ELSIZE(dtype) : 0;
+        for (const npy_intp size : g.dims) bytes *= size;
+        arguments_.push_back({g.type, dtype, g.type_num, g.ndim, 0, -1, g.ndim ? g.dims[0] : 0, bytes, g.dims.data()});
     }
     return arguments_.size() <= kMost;
 }
@@ -106,8 +108,7 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
         return nullptr;
     auto made = std::make_shared<QuickArrays>();
     if (!made->read_shape(given) || !made->read_externals(plan, *group, given)) return nullptr;
-    made->run_ =
-        SmallRun::make(*group, static_cast<int>(made->shape_.size()), made->shape_.data(), made->repeated_);
+    made->run_ = SmallRun::make(*group, static_cast<int>(made->shape_.size()), made->shape_.data(), made->repeated_);
     if (!made->run_) return nullptr;
     for (size_t k = 0; k < made->run_->n_results(); ++k)
         if (made->run_->bytes(k) > ResultRecycler::kMostBytes) return nullptr;
@@ -132,6 +133,7 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
         for (size_t k = 0; k < leaves.size(); ++k)
             if (leaves[k] != static_cast<int32_t>(k)) return nullptr;  // one result in two places
     }
+    made->plan_ = p.plan;
     made->graph_ = &graph_of(plan.graph);
     made->recyclers_.resize(made->run_->n_results());
     return made;
@@ -166,9 +168,14 @@ PYOP_INLINE bool QuickArrays::read(PyObject* const* args, char** streams, QuickN
 }
 
 PYOP_INLINE bool QuickArrays::overlaps(char* const* streams, const char* low, npy_intp bytes) const {
-    for (size_t k = 0; k < externals_.size(); ++k)
-        if (low < streams[k] + externals_[k].bytes && streams[k] < low + bytes) return true;
-    return false;
+    // Two stretches overlap where one begins in [low - its bytes + 1, low + bytes): one comparison, and no branch.
+    bool any = false;
+    for (size_t k = 0; k < externals_.size(); ++k) {
+        const auto before = static_cast<uintptr_t>(externals_[k].bytes - 1);
+        any |= reinterpret_cast<uintptr_t>(streams[k]) - reinterpret_cast<uintptr_t>(low) + before <
+               static_cast<uintptr_t>(bytes) + before;
+    }
+    return any;
 }
 
 // An argument that shares memory with a written one has the function itself run.
@@ -180,9 +187,7 @@ bool QuickArrays::written_is_apart(PyObject* const* args) const {
         const Argument& a = arguments_[i];
         if (a.type != &PyArray_Type || i == static_cast<size_t>(written_)) continue;
         const char* const other = PyArray_BYTES(as_array(args[i]));
-        npy_intp extent = PyDataType_ELSIZE(a.dtype);
-        for (int d = 0; d < a.ndim; ++d) extent *= a.dims[d];
-        if (low < other + extent && other < low + bytes) return false;
+        if (low < other + a.bytes && other < low + bytes) return false;
     }
     return true;
 }
@@ -248,6 +253,7 @@ PyObject* QuickArrays::call_anew(PyObject* const* args, char** streams, QuickNum
 
 PyObject* QuickArrays::call_holding(PyObject* const* args, char** streams, QuickNumber* numbers) const {
     const auto alive = shared_from_this();
+    const Ref plan = Ref::borrow(plan_);
     return call_anew(args, streams, numbers);
 }
 
@@ -262,8 +268,7 @@ PyObject* QuickArrays::call(PyObject* const* args, PyObject* out) const {
     if (out) return !tuple_ && is_target(out) ? call_into(streams, out) : nullptr;
     // The commonest: one array, which is there.
     if (PYOP_UNLIKELY(tuple_) || PYOP_UNLIKELY(recyclers_.size() != 1)) return call_holding(args, streams, numbers);
-    PyObject* const result =
-        recyclers_[0].again(run_->dtype(0), static_cast<int>(shape_.size()), shape_.data());
+    PyObject* const result = recyclers_[0].again(run_->dtype(0), static_cast<int>(shape_.size()), shape_.data());
     if (PYOP_UNLIKELY(!result)) return call_holding(args, streams, numbers);
     streams[run_->stream(0)] = PyArray_BYTES(as_array(result));
     if (PYOP_LIKELY(run_->run(streams))) return result;

@@ -41,7 +41,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
         int ndim;
         int flags;  // that an array must have
         int16_t external;  // the first that it is; -1: none, or a number
-        npy_intp first_dim;
+        npy_intp first_dim, bytes;
         const npy_intp* dims;
     };
     struct External {
@@ -49,7 +49,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
         char* constant;
         npy_intp bytes;
     };
-    using Streams = char* [SmallRun::kMostStreams];
+    using Streams = char * [SmallRun::kMostStreams];
 
     bool read_shape(const std::vector<QuickArgument>& given);
     bool read_externals(const PlanObject& plan, const LoopGroup& group, const std::vector<QuickArgument>& given);
@@ -72,6 +72,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     int32_t written_ = -1;  // the argument that is written into, by a plan that returns None
     bool tuple_ = false;
     std::vector<uint16_t> others_;  // externals that are constants, numbers, or arguments that another one is
+    PyObject* plan_ = nullptr;  // borrowed
     const Graph* graph_ = nullptr;
     mutable std::vector<ResultRecycler> recyclers_;
 };

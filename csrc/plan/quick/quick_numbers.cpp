@@ -119,10 +119,14 @@ bool QuickNumbers::again(PyObject* const* args, TapeCell* cells) const {
     return came_through(end) && (flags == 0 || errstate_ignores(flags));
 }
 
-PyObject* QuickNumbers::array_anew(size_t k) const {
+PyObject* QuickNumbers::array_anew(size_t k, const TapeCell* cells) const {
     // An array that goes for another one may run anything, which may forget this plan.
     const auto alive = shared_from_this();
-    return recyclers_[k].take(results_[k].dtype, 0, nullptr);
+    PyObject* array = recyclers_[k].take(results_[k].dtype, 0, nullptr);
+    if (array)
+        std::memcpy(PyArray_DATA(as_array(array)), cells + results_[k].cell,
+                    static_cast<size_t>(PyDataType_ELSIZE(results_[k].dtype)));
+    return array;
 }
 
 PYOP_INLINE PyObject* QuickNumbers::result_new(size_t k, const TapeCell* cells) const {
@@ -140,16 +144,14 @@ PYOP_INLINE PyObject* QuickNumbers::result_new(size_t k, const TapeCell* cells) 
     }
     if (form_ == NumberForm::Scalar) return scalar_new(result.dtype, cell);
     PyObject* array = recyclers_[k].again(result.dtype, 0, nullptr);
-    if (PYOP_UNLIKELY(!array)) array = array_anew(k);
-    if (array)
-        std::memcpy(PyArray_DATA(as_array(array)), cell, static_cast<size_t>(PyDataType_ELSIZE(result.dtype)));
+    if (PYOP_UNLIKELY(!array)) return array_anew(k, cells);
+    std::memcpy(PyArray_DATA(as_array(array)), cell, static_cast<size_t>(PyDataType_ELSIZE(result.dtype)));
     return array;
 }
 
 PyObject* QuickNumbers::call(PyObject* const* args) const {
     alignas(16) TapeCell cells[kMostCells + 1];
-    if (!load(args, cells) || (PYOP_UNLIKELY(decides_) && runs_quietly()) || graph_->check_usable() < 0)
-        return nullptr;
+    if (!load(args, cells) || (PYOP_UNLIKELY(decides_) && runs_quietly()) || graph_->check_usable() < 0) return nullptr;
     TapeJournal journal;
     unsigned until_look = kUntilLook;
     const TapeEnd end = interpret(tape_.code.data(), cells, journal, until_look);

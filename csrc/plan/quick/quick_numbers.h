@@ -50,7 +50,7 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
     PYOP_INLINE bool load(PyObject* const* args, TapeCell* cells) const;
     PYOP_COLD bool again(PyObject* const* args, TapeCell* cells) const;
     PYOP_INLINE PyObject* result_new(size_t k, const TapeCell* cells) const;
-    PYOP_COLD PyObject* array_anew(size_t k) const;
+    PYOP_COLD PyObject* array_anew(size_t k, const TapeCell* cells) const;
 
     std::vector<QuickArgument> given_;  // owns dtypes
     std::vector<Argument> arguments_;
