@@ -19,7 +19,7 @@ SUITES = {
     "chain": "B2: a plan of 1000 chained nodes against the hand-written loop",
     "wide": "B3: a plan of 1000 independent nodes; one call of a one-node plan",
     "graph": "B8: building a node, its memory, compile and run at 10^6 nodes",
-    "gradients": "B14: a compiled value and gradient against autograd and PyTensor",
+    "gradients": "B14, B30: a compiled value and gradient against autograd, PyTensor, JAX, and the value alone",
     "expressions": "B4, B5: NumPy expressions as plans against NumPy",
     "peers": "B6: NumPy expressions as plans against numexpr, numba, PyTensor and JAX",
     "edges": "stencils, single numbers, sine and gradients against numexpr, numba, PyTensor, JAX, DaCe and autograd",

@@ -1,4 +1,7 @@
 // plan/group/combine.cpp: lets one kernel do what several operations of a group did.
+//
+// What two operations read is computed in the kernels of both where that costs a rounding, and saves a pass that stores
+// it: gradients read what the function has computed again.
 #include "plan/group/group_ir.h"
 
 #include <array>
@@ -10,6 +13,97 @@ namespace pyop {
 namespace {
 
 using Op = GroupIr::Operation;
+
+bool is_cheap(Operation op) { return op == Operation::Add || op == Operation::Subtract || op == Operation::Multiply; }
+
+// Makes two of a cheap operation that two others read, if both will take it into their kernels.
+class Duplicator {
+  public:
+    explicit Duplicator(GroupIr& ir) : ir_(ir), readers_(ir.values.size()) {
+        for (uint32_t i = 0; i < ir_.operations.size(); ++i) note(i);
+    }
+
+    void run() {
+        std::vector<std::pair<uint32_t, Op>> copies;
+        for (uint32_t i = 0; i < ir_.operations.size(); ++i)
+            if (wanted(i)) copies.emplace_back(i, copy(i));
+        if (copies.empty()) return;
+        std::vector<Op> all;
+        size_t next = 0;
+        for (uint32_t i = 0; i < ir_.operations.size(); ++i) {
+            all.push_back(std::move(ir_.operations[i]));
+            if (next < copies.size() && copies[next].first == i) all.push_back(std::move(copies[next++].second));
+        }
+        ir_.operations = std::move(all);
+        for (size_t i = 0; i < ir_.operations.size(); ++i) {
+            const Op& op = ir_.operations[i];
+            for (size_t k = op.n_inputs; k < op.operands.size(); ++k)
+                ir_.values[op.operands[k]].producer = static_cast<int>(i);
+        }
+    }
+
+  private:
+    struct Read {
+        uint32_t operation;
+        uint16_t operand;
+    };
+
+    void note(uint32_t i) {
+        const Op& op = ir_.operations[i];
+        for (uint16_t k = 0; k < op.n_inputs; ++k) readers_[op.operands[k]].push_back({i, k});
+    }
+
+    static bool is_binary(const Op& op) { return op.n_inputs == 2 && op.does != Operation::None; }
+
+    // Whether the only reader of a value may take the operation that computes it into its kernel.
+    bool may_be_taken(uint16_t value) const {
+        const GroupIr::Value& v = ir_.values[value];
+        if (v.reads != 1 || v.output != GroupIr::kNoOutput || v.producer < 0 || readers_[value].size() != 1)
+            return false;
+        const Op& op = ir_.operations[static_cast<size_t>(v.producer)];
+        const Op& reader = ir_.operations[readers_[value][0].operation];
+        return is_binary(op) && is_binary(reader) && op.element == reader.element;
+    }
+
+    bool wanted(uint32_t i) const {
+        const Op& op = ir_.operations[i];
+        if (!is_binary(op) || !is_cheap(op.does) || may_be_taken(op.operands[0]) || may_be_taken(op.operands[1]))
+            return false;
+        const uint16_t result = op.operands[2];
+        const GroupIr::Value& value = ir_.values[result];
+        if (value.output != GroupIr::kNoOutput || value.reads != 2 || readers_[result].size() != 2) return false;
+        for (const Read& read : readers_[result]) {
+            const Op& reader = ir_.operations[read.operation];
+            // One that has another producer to take, or is itself taken, would leave that alone.
+            if (!is_binary(reader) || reader.element != op.element || may_be_taken(reader.operands[2]) ||
+                !find_fused(reader.does, op.does, Operation::None, op.element))
+                return false;
+        }
+        return true;
+    }
+
+    Op copy(uint32_t i) {
+        Op made = ir_.operations[i];
+        const uint16_t result = made.operands[2];
+        GroupIr::Value value = ir_.values[result];
+        value.reads = ir_.values[result].reads = 1;
+        const auto added = static_cast<uint16_t>(ir_.values.size());
+        ir_.values.push_back(value);
+        const Read second = readers_[result].back();
+        readers_[result].pop_back();
+        readers_.push_back({second});
+        ir_.operations[second.operation].operands[second.operand] = added;
+        made.operands[2] = added;
+        for (uint16_t k = 0; k < 2; ++k) {
+            ++ir_.values[made.operands[k]].reads;
+            readers_[made.operands[k]].push_back({i, k});  // as often as it is read
+        }
+        return made;
+    }
+
+    GroupIr& ir_;
+    std::vector<std::vector<Read>> readers_;  // by value
+};
 
 class Combiner {
   public:
@@ -153,6 +247,9 @@ class Combiner {
 
 }  // namespace
 
-void combine(GroupIr& ir) { Combiner(ir).run(); }
+void combine(GroupIr& ir) {
+    Duplicator(ir).run();
+    Combiner(ir).run();
+}
 
 }  // namespace pyop

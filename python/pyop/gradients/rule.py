@@ -73,6 +73,8 @@ class Elementwise(Rule):
         def one(ct: Any, k: int) -> Any:
             derivative = _known(self.func, self.derivatives, k)
             found = None if derivative is None else _adjoint(derivative, ct, ans, given)
+            if found is not None and _has_shape_of_result(args, k, ans) and shape_of(found):
+                return fit_dtype(found, args[k])
             return unbroadcast_loosely(found, args[k], ans)
 
         return lambda ct: tuple([one(ct, k) for k in argnums])
@@ -83,8 +85,7 @@ class Elementwise(Rule):
         def one(k: int) -> Any:
             derivative = _known(self.func, self.derivatives, k)
             found = None if derivative is None else _times(derivative, ct, ans, args)
-            want = shape_of(args[k])
-            if found is None or want is None or None in want or want != shape_of(ans):
+            if found is None or not _has_shape_of_result(args, k, ans):
                 return unbroadcast_loosely(plain(found), args[k], ans)
             return Signed(fit_dtype(found.value, args[k]), found.negated)
 
@@ -101,6 +102,15 @@ class Elementwise(Rule):
                 part = _times(d, tangent, ans, args)
                 total = part if total is None else total + part
         return None if total is None else unbroadcast(total, ans, ans)
+
+
+def _has_shape_of_result(args: tuple[Any, ...], k: int, ans: Any) -> bool:
+    """Whether argument `k` of a ufunc is as large as the result: what is smaller broadcasts to it. Where sizes are not
+    known, that is so if the other arguments are numbers."""
+    want = shape_of(args[k])
+    if want is None or want != shape_of(ans):
+        return False
+    return None not in want or all(shape_of(x) == () for i, x in enumerate(args) if i != k)
 
 
 def _times(derivative: Derivative, t: Any, ans: Any, args: tuple[Any, ...]) -> Any:
