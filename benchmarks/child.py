@@ -46,6 +46,7 @@ def call(
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     environment |= STATES[state]
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its modules compiled
     if one_core:
         environment |= ONE_THREAD
     with tempfile.TemporaryDirectory() as folder:

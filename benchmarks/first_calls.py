@@ -26,8 +26,9 @@ def run(harness: Harness) -> list[Row]:
     rounds = 2 if harness.quick else harness.rounds
     first = [
         *_imports(rounds),
-        _reported("first call of a 4-operation expression", "expression", rounds, 1),
+        *_expressions(rounds),
         _reported("first compile of a process: an ODE's right-hand side", "right_hand_side", rounds, 3),
+        *_nodes(rounds),
     ]
     try:
         import scipy.integrate  # noqa: F401
@@ -60,10 +61,44 @@ SYSTEMS: dict[str, tuple[Any, list[float], float]] = {
 }
 
 
-def expression() -> float:
-    """Seconds from the function to its first result."""
+def expression(first: bool) -> float:
+    """Seconds from the function to its first result, as the first of the process or after another one."""
     given = [np.full(10, float(k)) for k in range(4)]
+    if not first:
+        pyop.compile(lambda a, b: a + b)(*given[:2])
     return _seconds(lambda: pyop.compile(_expression)(*given))
+
+
+def expression_by_numexpr() -> float | None:
+    """The same of numexpr, after another expression; None if it is not installed."""
+    try:
+        import numexpr
+    except ImportError:
+        return None
+    given = {name: np.full(10, float(k)) for k, name in enumerate("abcd")}
+    numexpr.evaluate("a + b", given)
+    return _seconds(lambda: numexpr.evaluate("a*b + c*d - a", given))
+
+
+def nodes(kind: str) -> tuple[float, float]:
+    """Seconds to write some 10,000 nodes down, and to compile them: calls of one op, or NumPy's operations."""
+    op = pyop.op("float64[n] -> float64[n]")(lambda x: x)
+
+    def of_ops(x: Any) -> Any:
+        for _ in range(10_000):
+            x = op(x)
+        return x
+
+    def of_numpy(x: Any) -> Any:
+        y = x
+        for _ in range(2_500):
+            x = x * y + y
+            y = y - x * 0.5
+        return x
+
+    found: list[Any] = []
+    written = _seconds(lambda: found.append(pyop.trace(of_ops if kind == "ops" else of_numpy, "float64[8]")))
+    return written, _seconds(lambda: found.append(found[0].compile()))
 
 
 def right_hand_side() -> float:
@@ -90,8 +125,35 @@ def _seconds(do: Any) -> float:
     return time.process_time() - start
 
 
-def _reported(what: str, name: str, rounds: int, goal: float) -> Row:
-    seconds = [child.call(f"first_calls:{name}", {}) for _ in range(rounds)]
+def _expressions(rounds: int) -> list[Row]:
+    what = "first call of a 4-operation expression"
+    rows = [
+        _reported(f"{what}, the second function of a process", "expression", rounds, 0.15, {"first": False}),
+        _reported(f"{what}, the first of a process", "expression", rounds, 3, {"first": True}),
+    ]
+    theirs = [child.call("first_calls:expression_by_numexpr", {}) for _ in range(rounds + 1)][1:]
+    if None in theirs:
+        return [*rows, Row("B29", f"{what}, over numexpr's", "≤ 1/3", None, 1 / 3, detail="numexpr is not installed")]
+    middle = statistics.median(theirs) * 1e3
+    detail = f"numexpr {middle * 1e3:,.0f} µs"
+    return [
+        *rows,
+        Row("B29", f"{what}, over numexpr's", "≤ 1/3", (rows[0].value or math.nan) / middle, 1 / 3, detail=detail),
+    ]
+
+
+def _nodes(rounds: int) -> list[Row]:
+    rows = []
+    for kind, what in (("ops", "calls of one op"), ("numpy", "operations of NumPy")):
+        found = [child.call("first_calls:nodes", {"kind": kind}) for _ in range(rounds + 1)][1:]
+        written, compiled = (statistics.median(column) * 1e3 for column in zip(*found, strict=True))
+        detail = f"writing them down {written:.1f} ms"
+        rows.append(Row("B29", f"compiling 10⁴ nodes, {what}", "≤ 15 ms", compiled, 15, unit="ms", detail=detail))
+    return rows
+
+
+def _reported(what: str, name: str, rounds: int, goal: float, given: dict[str, Any] | None = None) -> Row:
+    seconds = [child.call(f"first_calls:{name}", given or {}) for _ in range(rounds + 1)][1:]  # the first writes *.pyc
     middle = statistics.median(seconds)
     detail = f"{middle * 1e6:,.0f} µs; least {min(seconds) * 1e6:,.0f} µs"
     return Row("B29", what, f"≤ {goal:g} ms", middle * 1e3, goal, unit="ms", detail=detail)

@@ -79,6 +79,13 @@ def test_import_loads_few_modules(tmp_path):
     assert [name for name in loaded - before if name.startswith("numpy")] == []
 
 
+@pytest.mark.parametrize("state", ["enable", "disable"])
+def test_the_collector_is_afterwards_as_it_was(state):
+    assert fresh(f"import gc; gc.{state}(); import pyop; print(gc.isenabled())") == f"{state == 'enable'}\n"
+    broken = "import gc, sys; sys.modules['pyop._core'] = None\ntry: import pyop\nexcept ImportError: "
+    assert fresh(f"{broken}print(gc.isenabled())") == "True\n"
+
+
 def declared_imports():
     """The names that type checkers see, and the modules they see them in."""
     (block,) = [node for node in ast.parse(Path(pyop.__file__).read_text()).body if isinstance(node, ast.If)]

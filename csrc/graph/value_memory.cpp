@@ -49,6 +49,13 @@ PyObject* root(PyObject* self, PyObject*) {
     return value_new(as_value(self)->graph, storage ? storage->root : as_value(self)->edge, kFixed);
 }
 
+PyObject* is_written(PyObject* self, PyObject*) {
+    ValueObject* value = as_value(self);
+    if (value->storage && catch_up(value->graph, value->storage) < 0) return nullptr;
+    const Edge root = value->storage ? value->storage->root : value->edge;
+    return PyBool_FromLong(graph_of(value->graph).node(root.node).kind() != NodeKind::Input);
+}
+
 PyObject* shares_memory(PyObject* self, PyObject* other) {
     return PyBool_FromLong(is_value(other) && as_value(self)->storage &&
                            as_value(self)->storage == as_value(other)->storage);
@@ -137,6 +144,7 @@ constexpr PyMethodDef memory_methods[] = {
     {"_shares_memory", shares_memory, METH_O, "Whether another Value shows the same memory, or a part of it."},
     {"_apart", apart, METH_NOARGS, "Another handle of what this one is now, of memory of its own."},
     {"_root", root, METH_NOARGS, "What the whole memory that it shows holds now."},
+    {"_is_written", is_written, METH_NOARGS, "Of an input that is lent: whether its memory holds something else now."},
     {"_is_alone", is_alone, METH_NOARGS,
      "Whether it shows memory that the function has made and no other Value shows."},
     {"_views", views, METH_NOARGS, "How it shows that: of each view the node, which output, and of what."},

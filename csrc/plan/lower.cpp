@@ -212,7 +212,7 @@ class Lowering {
             if (!o.constant()) ++reads[o.index()];
         for (const Operand o : p_.outputs)
             if (!o.constant()) ++reads[o.index()];
-        std::vector<bool> shared(p_.n_slots);
+        Flags shared(p_.n_slots);
         for (Feed& feed : p_.feeds) {
             if (feed.lent_slot == kNoSlot) continue;
             feed.lent_anew = reads[feed.lent_slot] > 1;
@@ -351,7 +351,7 @@ class Lowering {
     // Backwards over the program: the first read met is the last one executed. Then slots are renumbered so
     // that a frame is as large as what is alive at once, not as the graph.
     void mark_last_uses() {
-        std::vector<bool> read_later(p_.n_slots);
+        Flags read_later(p_.n_slots);
         for (const Operand o : p_.outputs)
             if (!o.constant()) read_later[o.index()] = true;
         for (size_t i = p_.instructions.size(); i-- > 0;) {

@@ -63,7 +63,7 @@ class Facts {
     };
 
     int decide() {
-        const std::vector<bool> needed = needed_before_folding();
+        const Flags needed = needed_before_folding();
         prune(r_);
         if (r_.request.passes.has(Pass::Merge) && merge(r_) < 0) return -1;
         if (r_.request.passes.has(Pass::Casts)) leave_out_casts(r_);
@@ -89,7 +89,7 @@ class Facts {
     }
 
     // What was folded once does without its inputs ever after: they were needed for that.
-    std::vector<bool> needed_before_folding() const {
+    Flags needed_before_folding() const {
         Request request = r_.request;
         request.passes.remove(Pass::Fold);
         Rewrite r(plan_.graph, request);

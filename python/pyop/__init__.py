@@ -16,21 +16,30 @@ array(0.)
 
 from __future__ import annotations
 
+import gc
 import importlib
 from typing import TYPE_CHECKING
 
-from . import config  # noqa: F401  what is missing is told before anything needs it
+# What is imported stays: looking for cycles in it again and again would take a tenth of the time.
+_collects = gc.isenabled()
+gc.disable()
+try:
+    from . import config  # noqa: F401  what is missing is told before anything needs it
 
-# isort: split
-from . import _core, saving, up_calls
-from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Value, __version__
-from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
-from .declare.dims import Dim
-from .declare.spec import Spec
-from .deferred import methods_of
-from .graph.graph import Graph
-from .graph.value_methods import install as install_value
-from .saving import load
+    # isort: split
+    from . import _core, saving, up_calls
+    from ._core import GraphError, InputError, Node, OutputError, Plan, PyopError, Value, __version__
+    from .compiling import CompiledFunction, RetraceWarning, compile  # noqa: A004
+    from .declare.dims import Dim
+    from .declare.spec import Spec
+    from .deferred import methods_of
+    from .graph.graph import Graph
+    from .graph.value_methods import install as install_value
+    from .saving import load
+finally:
+    if _collects:
+        gc.enable()
+del _collects
 
 if TYPE_CHECKING:
     from . import autograd, contrib, debug

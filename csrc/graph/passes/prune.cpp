@@ -17,7 +17,7 @@ Rewrite::Rewrite(PyObject* graph_object, const Request& r)
     std::iota(same_as.begin(), same_as.end(), 0u);
     for (const Edge e : r.feeds) {
         fed.insert(key(e));
-        node_is_fed[e.node] = true;
+        node_is_fed[e.node] = g.node(e.node).n_outputs() == 1 ? kAll : kSome;
     }
     const auto is_input = [&](Edge e) { return g.node(e.node).kind() == NodeKind::Input; };
     if (std::all_of(r.feeds.begin(), r.feeds.end(), is_input)) return;
@@ -35,7 +35,7 @@ PyObject* Rewrite::known(Edge e) const {
 }
 
 void prune(Rewrite& r) {
-    std::vector<bool> live(r.n_nodes);
+    Flags live(r.n_nodes);
     std::vector<uint32_t> pending;
     const auto need = [&](Edge e) {
         e = r.resolve(e);

@@ -24,6 +24,9 @@ struct Request {
     bool fast = false;                // results may differ in the last bits (precision="fast")
 };
 
+// A byte each: passes ask these at every edge, and bits would have to be shifted out.
+using Flags = std::vector<uint8_t>;
+
 struct Rewrite {
     Rewrite(PyObject* graph_object, const Request& r);
 
@@ -31,16 +34,20 @@ struct Rewrite {
     Graph& g;
     const Request& request;
     const uint32_t n_nodes;             // when it began: folding runs user functions, which may add nodes
-    std::vector<bool> live;             // is computed, or known
+    Flags live;                         // is computed, or known
     std::vector<uint32_t> same_as;      // the node that computes the same; itself if not merged
-    std::vector<bool> node_is_fed;      // some output of the node is given by the caller: in `fed`
+    Flags node_is_fed;                  // some output of the node is given by the caller: kAll, or those in `fed`
     std::unordered_set<uint64_t> fed;
-    std::vector<bool> after_feed;       // reads a fed edge other than an input; empty if none is fed
+    Flags after_feed;                   // reads a fed edge other than an input; empty if none is fed
     std::unordered_set<uint32_t> left_out;  // conversions that change nothing: `same_as` what they convert
     size_t pruned = 0, merged = 0, folded = 0;
 
     static constexpr uint64_t key(Edge e) { return static_cast<uint64_t>(e.node) << 32 | e.output; }
-    bool is_fed(Edge e) const { return node_is_fed[e.node] && fed.count(key(e)); }
+    static constexpr uint8_t kSome = 1, kAll = 2;
+    bool is_fed(Edge e) const {
+        const uint8_t how = node_is_fed[e.node];
+        return how && (how == kAll || fed.count(key(e)));
+    }
     // The edge that stands for `e` after merging. Fed edges stand for themselves.
     Edge resolve(Edge e) const { return is_fed(e) ? e : Edge{same_as[e.node], e.output}; }
     // What folding computed, where it holds for this plan too; borrowed, null if it does not.

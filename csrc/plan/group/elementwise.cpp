@@ -168,6 +168,16 @@ bool same_for_scalars(std::string_view ufunc, PyArray_Descr* computed_in) {
                        [&](const Row& row) { return row.ufunc == ufunc && (row.kinds & kind); });
 }
 
+// Whether it is the ufunc that NumPy has under this name. One that was is kept, so that its address stays its own.
+bool is_numpys(PyObject* ufunc, const std::string& name) {
+    static constinit Memo<PyObject*, Ref> known;
+    if (known.find(ufunc)) return true;
+    Ref own = Ref::steal(find_below_numpy(name.c_str()));
+    if (own.get() != ufunc) return false;
+    known.keep(ufunc, std::move(own));
+    return true;
+}
+
 class Look {
   public:
     Look(const Rewrite& r, uint32_t i)
@@ -335,8 +345,7 @@ class Look {
     // The ufuncs of this name that users make are not NumPy's, so it is the object that counts.
     void find_own_kernel(PyObject* ufunc) {
         const Element e = element_of(call_->dtypes[0]);
-        Ref own = Ref::steal(find_below_numpy(call_->name.c_str()));
-        if (own.get() != ufunc && ufunc != elementwise_functions().clip_ufunc) return;
+        if (!is_numpys(ufunc, call_->name) && ufunc != elementwise_functions().clip_ufunc) return;
         call_->safe = PyTypeNum_ISFLOAT(call_->dtypes[0]->type_num) || PyTypeNum_ISCOMPLEX(call_->dtypes[0]->type_num);
         for (size_t k = 1; k < call_->n_inputs; ++k)
             if (call_->dtypes[k] != call_->dtypes[0]) return;

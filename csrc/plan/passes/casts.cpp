@@ -38,8 +38,8 @@ bool executed(const Rewrite& r, uint32_t i) {
 }
 
 // Whether the memory of a node's results may be seen by the caller or by a function of his. By node.
-std::vector<bool> seen(const Rewrite& r) {
-    std::vector<bool> seen(r.n_nodes);
+Flags seen(const Rewrite& r) {
+    Flags seen(r.n_nodes);
     for (const Edge e : r.request.fetches) seen[r.resolve(e).node] = true;
     for (uint32_t i = r.n_nodes; i-- > 0;) {
         if (!executed(r, i) || makes_fresh(r.g.node_as<PyNode>(i))) continue;
@@ -138,7 +138,7 @@ void leave_out_casts(Rewrite& r) {
     for (uint32_t i = 0; i < r.n_nodes; ++i)
         if (executed(r, i) && function_table<kCopies>().find(r.g.node_as<PyNode>(i).fn())) copies_found.push_back(i);
     if (copies_found.empty()) return;
-    const std::vector<bool> is_seen = seen(r);
+    const Flags is_seen = seen(r);
     for (const uint32_t i : copies_found) {
         Edge source;
         if (is_seen[i] || !find_source(r, i, source)) continue;
@@ -156,7 +156,7 @@ void SameArrays::find(const Rewrite& r, const std::vector<uint32_t>& schedule) {
         if (read_copy(r, i, call) && builtin_dtype(r.g, call.source) == call.dtype) found.push_back(i);
     }
     if (found.empty()) return;
-    const std::vector<bool> is_seen = seen(r);
+    const Flags is_seen = seen(r);
     for (const uint32_t i : found)
         if (!is_seen[i]) nodes_.insert(i);
 }

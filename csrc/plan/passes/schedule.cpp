@@ -96,7 +96,7 @@ class Scheduler {
     }
 
     void weigh() {
-        std::vector<bool> counted(r_.n_nodes);
+        Flags counted(r_.n_nodes);
         const auto count = [&](uint32_t node) {
             if (counted[node]) return;
             counted[node] = true;

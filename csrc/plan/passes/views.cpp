@@ -18,7 +18,7 @@ void ViewChains::find(const Rewrite& r, const std::vector<uint32_t>& schedule) {
     for (const uint32_t i : schedule)
         for (const Edge e : r.g.node(i).inputs()) ++reads[r.resolve(e).node];
     for (const Edge e : r.request.fetches) reads[r.resolve(e).node] += 2;
-    std::vector<bool> scheduled(r.n_nodes);
+    Flags scheduled(r.n_nodes);
     for (const uint32_t i : schedule) {
         scheduled[i] = true;
         const Node& node = r.g.node(i);

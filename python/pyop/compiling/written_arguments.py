@@ -21,13 +21,14 @@ from .arguments import Place, root
 __all__ = ["any_written", "call_and_note", "check_container", "declare_writes"]
 
 
+_is_written = operator.methodcaller("_is_written")
 # By their places among the inputs of the graph, the Values that the function is traced with.
 Lent = dict[int, Any]
 
 
 def any_written(lent: Lent) -> bool:
     """Whether one of them holds something else by now."""
-    return any(value._root().node.kind != "input" for value in lent.values())
+    return any(map(_is_written, lent.values()))
 
 
 def call_and_note(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], lent: Lent) -> Any:

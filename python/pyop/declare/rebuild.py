@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import MethodType
 from typing import Any
 
-from .._core import CallOnTree
+import numpy as np
+
+from .._core import CallOnTree, Value
 from .._tree import TreeDef
 from .dim import Dim
 
 __all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes", "replaced", "unflatten_each"]
-__all__ += ["MergedByValue", "getitem_with_bounds", "layers", "spelled_index", "unwrapped", "walk"]
+__all__ += ["MergedByValue", "getitem_with_bounds", "holds", "layers", "spelled_index", "unwrapped", "walk"]
 
 
 def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
@@ -46,6 +48,32 @@ def walk(x: Any) -> Iterator[Any]:
         return
     for item in items:
         yield from walk(item)
+
+
+def holds(x: Any, kind: type) -> bool:
+    """Whether something of this type lies inside nested tuples, lists, dicts and slices."""
+    found = type(x)
+    if found is kind:
+        return True
+    items: Any = ()
+    if found in _LEAVES:
+        return False
+    if found is tuple or found is list or isinstance(x, (tuple, list)):
+        items = x
+    elif isinstance(x, dict):
+        items = x.values()
+    elif found is slice:
+        items = (x.start, x.stop, x.step)
+    else:
+        return isinstance(x, kind)
+    for item in items:  # noqa: SIM110 (any() of a generator costs more)
+        if holds(item, kind):
+            return True
+    return False
+
+
+# What most arguments are: of no other type, and nothing lies inside them.
+_LEAVES = frozenset((Value, np.ndarray, int, float, bool, str, type(None)))
 
 
 def spelled_index(key: tuple[Any, ...]) -> tuple[Any, ...]:

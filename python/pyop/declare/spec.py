@@ -205,6 +205,12 @@ def dim_text(dim: DimLike) -> str:
 def _as_shape(shape: Iterable[Any]) -> tuple[DimLike, ...]:
     if isinstance(shape, str):
         raise TypeError(f"a shape is a sequence of sizes, got the text {shape[:80]!r}; use Spec.parse for text")
+    if type(shape) is tuple:  # that of an array: graphs make Specs by the thousand
+        for dim in shape:
+            if type(dim) is not int or not 0 <= dim <= MAX_SIZE:
+                break
+        else:
+            return shape
     try:
         entries = tuple(shape)
     except TypeError:
@@ -212,7 +218,6 @@ def _as_shape(shape: Iterable[Any]) -> tuple[DimLike, ...]:
     dims: list[DimLike] = []
     n_open = 0
     for dim in entries:
-        # The common entries first: graphs make Specs by the thousand.
         if dim is not None and type(dim) is not Dim and not (type(dim) is int and 0 <= dim <= MAX_SIZE):
             dim = _as_dim(dim)
             n_open += is_open(dim)

@@ -19,14 +19,14 @@ from .._core import Value, watching
 from .._tree import flatten
 from ..containers import check_operands
 from ..declare.dims import Dim, prod
-from ..declare.rebuild import replaced
+from ..declare.rebuild import holds, replaced
 from ..declare.spec import Spec
 from ..functions import surface
 from ..refusals import may_run_itself, refusal
 from .composed import COMPOSED
 from .counter import has_counters, with_sizes
 from .forms import is_scalar
-from .sizes import apply, holds
+from .sizes import apply
 from .unknown import unknown_attribute
 from .views import share
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..declare.dim import Dim, DimTooLarge
-from ..declare.rebuild import replaced, walk
+from ..declare.rebuild import holds, replaced, walk
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -100,7 +100,7 @@ def size_of(x: Any) -> Any:
 
 def has_counters(*arguments: Any) -> bool:
     """Whether a Counter is among the arguments of a call, in containers and slices too."""
-    return any(type(x) is Counter for x in walk(arguments))
+    return holds(arguments, Counter)
 
 
 def with_sizes(func: Callable[..., Any], *arguments: Any) -> Any:

@@ -11,11 +11,11 @@ from typing import Any
 
 from .._core import GraphBase, Value, graph_being_built
 from ..declare.dims import Dim
-from ..declare.rebuild import call_with_sizes, replaced, walk
+from ..declare.rebuild import call_with_sizes, holds, replaced, walk
 from . import calls
 from .counter import Counter, size_of
 
-__all__ = ["apply", "holds"]
+__all__ = ["apply"]
 
 
 def apply(
@@ -45,26 +45,6 @@ def apply(
     names = sorted({name for dim in dims for name in dim.names})
     carriers = {size: _carrier(size, args, kwargs, name, graph) for size in names}
     return calls.apply(call_with_sizes, (func, args, kwargs, carriers), {}, specs, name=name, scalar=scalar)
-
-
-def holds(x: Any, kind: type) -> bool:
-    """Whether something of this type lies inside nested tuples, lists, dicts and slices."""
-    found = type(x)
-    if found is kind:
-        return True
-    items: Any = ()
-    if found is tuple or found is list or isinstance(x, (tuple, list)):
-        items = x
-    elif isinstance(x, dict):
-        items = x.values()
-    elif found is slice:
-        items = (x.start, x.stop, x.step)
-    else:
-        return isinstance(x, kind)
-    for item in items:  # noqa: SIM110 (any() of a generator costs more)
-        if holds(item, kind):
-            return True
-    return False
 
 
 def _carrier(size: str, args: Any, kwargs: Any, name: str, graph: Any) -> tuple[Any, int]:

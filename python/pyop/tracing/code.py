@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import CodeType
 
-__all__ = ["Facts", "Instruction", "codes", "facts", "has_instruction", "instructions", "jumps_back", "variables"]
+__all__ = ["Facts", "Instruction", "codes", "facts", "instructions", "jumps_back", "variables"]
 
 Instruction = dis.Instruction
 
@@ -31,6 +31,8 @@ def _opcodes(*names: str) -> frozenset[int]:
 _READS = _opcodes("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _WRITES = _opcodes("STORE_GLOBAL", "DELETE_GLOBAL")
 _MATCHES = _opcodes("MATCH_CLASS")
+_CATCHES = _opcodes("PUSH_EXC_INFO")
+_ASKS_IS = _opcodes("IS_OP")
 _LOCALS = frozenset(opcode.haslocal)
 _BACK = frozenset(op for name, op in opcode.opmap.items() if "JUMP_BACKWARD" in name)
 # Newer releases put two variables into one instruction.
@@ -40,14 +42,25 @@ _PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST"
 class Facts:
     """Of a code object and those in it."""
 
-    __slots__ = ("dynamic", "globals_read", "names", "texts", "writes_globals")
+    __slots__ = ("asks_is", "catches", "dynamic", "globals_read", "names", "texts", "writes_globals")
 
-    def __init__(self, names: set[str], read: set[str], writes: bool, texts: set[str], dynamic: bool) -> None:
+    def __init__(
+        self,
+        names: set[str],
+        read: set[str],
+        writes: bool,
+        texts: set[str],
+        dynamic: bool,
+        catches: bool,
+        asks_is: bool,
+    ) -> None:
         self.names = frozenset(names)  # of globals and attributes
         self.globals_read = frozenset(read)  # an attribute may have the name of a global that the code does not read
         self.writes_globals = writes
         self.texts = frozenset(texts)  # among its constants, keywords of calls included
         self.dynamic = dynamic  # it may read attributes whose names do not stand in it
+        self.catches = catches  # exceptions: by `except`, or by a `with` that swallows them
+        self.asks_is = asks_is
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -74,12 +87,14 @@ def facts(code: CodeType) -> Facts:
     (['abs', 'parts', 'real'], ['abs'], frozenset({'all'}))
     """
     names, read, texts = set[str](), set[str](), set[str]()
-    writes = matches = False
+    writes = matches = catches = asks_is = False
     for part in codes(code):
         names.update(part.co_names)
+        raw = part.co_code
+        used = set(raw[::2])
+        catches = catches or not _CATCHES.isdisjoint(used)
+        asks_is = asks_is or not _ASKS_IS.isdisjoint(used)
         if part.co_names:
-            raw = part.co_code
-            used = set(raw[::2])
             writes = writes or not _WRITES.isdisjoint(used)
             matches = matches or not _MATCHES.isdisjoint(used)
             read.update(_globals_read(part.co_names, raw, _EXTENDED in used))
@@ -87,7 +102,7 @@ def facts(code: CodeType) -> Facts:
             found = constant if isinstance(constant, tuple) else (constant,)
             texts.update(x for x in found if isinstance(x, str))
     dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
-    return Facts(names, read, writes, texts, dynamic)
+    return Facts(names, read, writes, texts, dynamic, catches, asks_is)
 
 
 def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterator[str]:
@@ -104,11 +119,6 @@ def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterato
             # The last bit of this one says what else is pushed.
             yield names[(high | k) >> 1 if op == _LOAD_GLOBAL else high | k]
         high = 0
-
-
-def has_instruction(code: CodeType, name: str) -> bool:
-    """Whether an instruction of that name is in this code alone."""
-    return name in opcode.opmap and opcode.opmap[name] in code.co_code[::2]
 
 
 def jumps_back(code: CodeType) -> bool:

@@ -13,7 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ..refusals import may_run_itself
-from .code import codes, facts, has_instruction
+from .code import facts
 from .functions import functions_of
 
 __all__ = [
@@ -65,7 +65,7 @@ def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
     >>> catches_exceptions([f]), catches_exceptions([catches_exceptions])
     (True, False)
     """
-    return any(has_instruction(part, "PUSH_EXC_INFO") for f in functions for part in codes(f.__code__))
+    return any(facts(f.__code__).catches for f in functions)
 
 
 ERRORS_RAISE = 2

@@ -11,7 +11,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from .code import Instruction, codes, facts, has_instruction, instructions
+from .code import Instruction, codes, facts, instructions
 from .names import value_of
 
 __all__ = ["compares_objects"]
@@ -38,9 +38,7 @@ def compares_objects(functions: Iterable[FunctionType]) -> bool:
 def _asks(function: FunctionType) -> bool:
     names = facts(function.__code__)
     found = "id" in names.globals_read or not _OPERATORS.isdisjoint(names.names)
-    for code in codes(function.__code__):
-        if not has_instruction(code, "IS_OP"):
-            continue
+    for code in codes(function.__code__) if names.asks_is else ():
         ops = instructions(code)
         for k, op in enumerate(ops):
             if op.opname == "IS_OP" and k > 0:

@@ -16,13 +16,13 @@ import numpy as np
 
 from .._core import Value
 from ..declare.dims import Dim
-from ..declare.rebuild import replaced, walk
+from ..declare.rebuild import holds, replaced, walk
 from ..declare.spec import Spec
 from ..gradients.fresh import fresh
 from ..graph.array_protocol import ANSWERED
 from ..graph.counter import has_counters, size_of
 from ..graph.graph import Graph
-from ..graph.sizes import apply, holds
+from ..graph.sizes import apply
 from .twins import graph_under_twins, stand_in
 
 __all__ = ["made_of", "made_value"]
