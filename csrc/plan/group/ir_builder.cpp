@@ -10,6 +10,7 @@ namespace pyop {
 
 OutsideReads::OutsideReads(const Rewrite& r, const std::vector<uint32_t>& schedule, const Fusion& fusion) {
     if (fusion.group_of.empty()) return;
+    edges_.reserve(schedule.size());
     const auto note = [&](Edge e, int32_t reader_group) {
         e = r.resolve(e);
         const int32_t group = fusion.group_of[e.node];
@@ -23,6 +24,10 @@ OutsideReads::OutsideReads(const Rewrite& r, const std::vector<uint32_t>& schedu
 IrBuilder::IrBuilder(const Rewrite& r, const Fusion& fusion, const std::vector<uint32_t>& members,
                      const OutsideReads& outside)
     : r_(r), fusion_(fusion) {
+    ir_.operations.reserve(members.size());
+    ir_.values.reserve(3 * members.size());
+    fallback_.nodes.reserve(members.size());
+    fallback_.sources.reserve(members.size());
     for (const uint32_t node : members) {
         member_of_[node] = static_cast<uint32_t>(fallback_.nodes.size());
         if (fusion.reductions[node])
@@ -48,6 +53,7 @@ bool IrBuilder::add_member(uint32_t i, const OutsideReads& outside) {
     op.member = static_cast<uint16_t>(fallback_.nodes.size());
     op.safe = call.safe;
     op.name = op.text = call.name;
+    op.operands.reserve(call.n_inputs + node.n_outputs());
     for (size_t k = 0; k < call.n_inputs; ++k)
         if (!add_operand(node, call, k, op)) return false;
 
@@ -55,8 +61,9 @@ bool IrBuilder::add_member(uint32_t i, const OutsideReads& outside) {
     for (uint32_t k = 0; k < node.n_outputs(); ++k) {
         const uint16_t v = new_value({GroupIr::Value::Result, 0, call.dtypes[call.n_inputs + k]});
         ir_.values[v].producer = static_cast<int>(ir_.operations.size());
-        value_of_[Rewrite::key({i, k})] = v;
         op.operands.push_back(v);
+        if (r_.is_fed({i, k})) continue;  // computed beside the others, but who reads it gets what is fed
+        value_of_[Rewrite::key({i, k})] = v;
         if (outside.contains({i, k})) add_output({i, k}, ir_.values[v].output);
     }
     ir_.operations.push_back(std::move(op));
@@ -78,6 +85,7 @@ void IrBuilder::add_reduction(uint32_t i, const OutsideReads& outside) {
 // Where the plain way finds the arguments of the member that is being added.
 void IrBuilder::note_sources(const PyNode& node) {
     std::vector<Fallback::Source>& sources = fallback_.sources.emplace_back();
+    sources.reserve(node.inputs().size());
     for (Edge e : node.inputs()) {
         e = r_.resolve(e);
         const auto strict = strict_value_of_.find(Rewrite::key(e));
