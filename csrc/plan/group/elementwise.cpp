@@ -233,6 +233,7 @@ class Look {
     // The call of a ufunc with its arguments in order.
     int look_at_call() {
         if (!is_elementwise_ufunc(node_.fn()) || (node_.form() && node_.form()->n_keywords())) return 0;
+        call_->arguments.reserve(n_arguments(node_));
         for (size_t k = 0; k < n_arguments(node_); ++k) call_->arguments.push_back(argument_of(node_, k));
         const int found = look_at_ufunc(node_.fn());
         if (found != 1 || !node_.of_scalars()) return found;
@@ -333,6 +334,7 @@ class Look {
         if (find_loop(key, static_cast<int>(n), call_->loop) < 0) return -1;
         if (!call_->loop) return 0;
         call_->n_inputs = n;
+        call_->dtypes.reserve(static_cast<size_t>(call_->loop->n_inputs() + call_->loop->n_outputs()));
         for (int k = 0; k < call_->loop->n_inputs() + call_->loop->n_outputs(); ++k)
             call_->dtypes.push_back(call_->loop->dtype(k));
         if (!can_convert()) return 0;

@@ -114,8 +114,10 @@ class Watch:
                 break
             label, x = self._pending.popleft()
             self._here = id(x)
-            with contextlib.suppress(Exception):  # of an object that does not like to be looked at
+            try:  # noqa: SIM105 (a `with` costs more, and this is done for each object)
                 self._visit(label, x)
+            except Exception:  # of an object that does not like to be looked at
+                pass
 
     @functools.cached_property
     def _buffers(self) -> tuple[type, ...]:
@@ -460,9 +462,12 @@ class Watch:
             if at in self._functions:
                 yield from _globals(self._functions[at], own)
             for place in self._at.get(at, ()):
-                with contextlib.suppress(Exception):  # as above
-                    if type(place) is not Cell or not is_fixed(place.now()):
-                        yield from [*own.readings(place, names)]
+                try:
+                    fixed = type(place) is Cell and is_fixed(place.now())
+                    rows = [] if fixed else [*own.readings(place, names)]
+                except Exception:  # as above
+                    continue
+                yield from rows
 
 
 def _globals(fn: FunctionType, own: Own) -> Iterator[Reading]:

@@ -151,6 +151,8 @@ def _may_ask(code: CodeType, function: FunctionType) -> bool:
     """Whether it is worth the time to read its instructions, going by names; of functions in it, yes."""
     if code.co_freevars or "type" in code.co_names or any(isinstance(part, CodeType) for part in code.co_consts):
         return True
+    if not code.co_names:
+        return False
     named = (function.__globals__.get(name, getattr(builtins, name, None)) for name in code.co_names)
     return any(x is isinstance or x is issubclass for x in named)
 
