@@ -67,8 +67,8 @@ def test_round(dtype):
         check(f, x)
         check(f, x.T)
     if dtype != "?":
-        assert ("python" in fates(lambda x: x.round(), x)) == (dtype[0] != "f")
-        assert "python" in fates(lambda x: np.round(x, 1), x)
+        assert "python" not in fates(lambda x: x.round(), x)
+        assert "python" not in fates(lambda x: np.round(x, 1), x)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
