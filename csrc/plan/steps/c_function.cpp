@@ -227,7 +227,8 @@ int make_c_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeSte
     }
     if (made->tree) {
         const TreeCallObject::Layout& layout = *made->tree->layout;
-        if (behind.copies || is_refused(layout.kwnames.get())) return 0;
+        // A key of sizes makes views, whose arrays stand there for their sizes alone.
+        if (behind.copies || is_refused(layout.kwnames.get()) || (is_item && !layout.sizes.empty())) return 0;
         if (of_method && (layout.positional.empty() || layout.positional[0].kind != TreeItem::Array)) return 0;
         for (const auto* items : {&layout.positional, &layout.keywords})
             for (const TreeItem& item : *items)
