@@ -53,7 +53,7 @@
     X(fresh, "graph/passes/fold.cpp graph/passes/merge.cpp plan/steps/fresh.cpp", "(item, shape): an array of nothing, made anew each time; a step knows it") \
     X(loop_class, "plan/unread.cpp plan/steps/loop.cpp", "type: Loop, what a loop in a graph calls; a step knows it")                      \
     X(branch_class, "plan/steps/branch.cpp", "type: Branch, what a branch in a graph calls; a step knows it")              \
-    X(loop_parts, "plan/steps/part.cpp", "(Loop or Branch, passes, fast) -> tuple of plans and numbers")                   \
+    X(loop_parts, "plan/steps/part.cpp", "(Loop, Branch or (graph, node), passes, fast) -> tuple of plans and numbers")      \
     X(number_call, "plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; a step knows it")         \
     X(call_for_one, "plan/steps/c_function.cpp", "type: CallForOne, a function that returns one in a container")         \
     X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
