@@ -33,7 +33,7 @@ class Stencil:
         self.around = tuple(int(r.choice([0, 1, 1])) for _ in range(self.ndim))
         lines = [self.write() for _ in range(int(r.integers(1, 4)))]
         if r.random() < 0.3:
-            swap = "    u, v = v, u" if r.random() < 0.5 else "    w = u + v"
+            swap = "    u, v = v, u" if r.random() < 0.5 else "    u[0] = v[-1]"
             lines = [f"for _ in range({int(r.integers(1, 4))}):", *(f"    {line}" for line in lines), swap]
         own = r.random() < 0.3
         if own:
