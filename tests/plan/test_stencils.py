@@ -147,6 +147,8 @@ def check(seed: int) -> None:
     exec(made.text, scope)
     f = scope["f"]
     errors = {"all": str(made.random.choice(["ignore", "warn", "warn", "raise"]))}
+    if made.dtype.kind == "c":  # which flags NumPy's product raises goes by how its operands lie
+        errors = {"all": "ignore"}
     ways = [{}, {"threads": 2}] if made.random.random() < 0.3 else [{}]
     for way in ways:
         compiled = pyop.compile(f, **way)
