@@ -88,8 +88,8 @@ struct DirectCall {
 // An argument that the function writes into: the output behind its results that it holds in the end.
 struct WriteBack {
     uint32_t feed, output;
-    // A write by slices, of a node, that is made into the argument itself then (plan/passes/last_stores.h): `output` is what
-    // it writes, and its inputs are the feed, that, and constants.
+    // A write by slices, of a node, that is made into the argument itself then (plan/passes/last_stores.h): `output` is
+    // what it writes, and its inputs are the feed, that, and constants.
     const NativeStep* store = nullptr;
     uint32_t node = 0;
     std::vector<Operand> inputs;

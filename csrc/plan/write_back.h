@@ -2,8 +2,8 @@
 // when all of it is computed, copies that into the caller's arrays: until then they are as they were, so that a plan
 // that fails can be left for the function itself, which writes as far as it gets.
 //
-// The last writes by slices go into these arrays directly (plan/passes/last_stores.h). The last group may even compute them
-// there, if nothing can fail any more once it has begun: an error of floating-point numbers would have to end in a
+// The last writes by slices go into these arrays directly (plan/passes/last_stores.h). The last group may even compute
+// them there, if nothing can fail any more once it has begun: an error of floating-point numbers would have to end in a
 // warning at most, whoever listens to it (array/loop/error_policy.h).
 //
 // A plan has the function's order of reads and writes in its values. Where the caller's arrays share memory with each
