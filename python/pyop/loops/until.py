@@ -50,7 +50,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     ...         return 0.5 * (y + x / y), y
     ...     return pyop.while_loop(lambda s: np.abs(s[0] - s[1]) > 1e-12, halve, start)[0]
     >>> root(np.float64(2.0))
-    array(1.41421356)
+    np.float64(1.414213562373095)
     """
     graph = graph_of(init)
     leaves, tree = flatten(init)
