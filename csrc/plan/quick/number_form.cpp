@@ -11,7 +11,9 @@ namespace pyop {
 namespace {
 
 PyObject* item_method() {
-    static PyObject* method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "item");
+    static constinit Lazy item;
+    PyObject* method =
+        item.get([] { return PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "item"); });
     if (!method) PyErr_Clear();
     return method;
 }
