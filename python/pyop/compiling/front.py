@@ -102,7 +102,7 @@ def compile(
     Notes
     -----
     Arguments may be tuples, lists, dicts, named tuples and dataclasses of arrays, nested as you like, and so may the
-    result. What NumPy returns as a scalar is one, and arrays of no dimension are arrays; into ``out=`` go arrays always.
+    result. What NumPy returns as a scalar is one, and arrays of no dimension are arrays; ``out=`` takes arrays always.
 
     A Python number is an input of the plan, whatever its value, and weak as in NumPy: a float32 array times 2.0 is
     float32. If the function needs it to go on (``if t > 1``, ``range(n)``, ``math.sin(t)``), there is a plan for each
