@@ -24,7 +24,6 @@ SUITES = {
     "peers": "B6: NumPy expressions as plans against numexpr, numba, PyTensor and JAX",
     "edges": "stencils, single numbers, sine and gradients against numexpr, numba, PyTensor, JAX, DaCe and autograd",
     "compile": "B7: a compiled function against its plan; precision='fast' against NumPy",
-    "first_calls": "B20, B29, P4: the import and first calls in fresh processes; a solve of 300 calls with its tracing",
     "scalars": "B27: compiled functions on ten numbers and on one, over an empty builtin call",
     "first_calls": "B20, B29, P4: the import, first calls, 10^4 nodes compiled; a solve of 300 calls with its tracing",
     "programs": "B18: three programs, compiled, against NumPy: an ODE, a Kalman filter, edges in images",

@@ -48,7 +48,7 @@ def roots():
     return pyop.native_op(c_function("roots", ctypes.c_int, *POINTERS), "roots", "float64[*s] -> float64[*s]")
 
 
-@pytest.mark.parametrize("given, taken", [("no", ""), ("safe", "?bhilfd"), ("same_kind", "?bhilfdg")])
+@pytest.mark.parametrize(("given", "taken"), [("no", ""), ("safe", "?bhilfd"), ("same_kind", "?bhilfdg")])
 def test_other_dtypes_are_cast_as_far_as_declared(given, taken):
     f = pyop.native_op(c_function("plus", D, D, D), "plus", cast=given)
     compiled = pyop.compile(lambda x, y: f(x, y) * 2)
