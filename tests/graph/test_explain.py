@@ -43,7 +43,7 @@ def test_every_node_is_told_under_its_line():
         "multiply_1": "merged",
         "subtract": "native",
         "exp": "pruned",
-        "sort": "python",
+        "sort": "native",
         "logged": "python",
         "add_1": "native",
     }
