@@ -4,8 +4,17 @@ include(CheckCXXCompilerFlag)
 
 function(pyop_kernels target folder)
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/exact/*.cpp")
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno"
-                                                    SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  # A wheel has all levels. Those for processors without AVX2, before 2013 for the most part, are small; in newer ones what is
+  # left over behind the vectors is not unrolled where that would be most of the code, or the level gains little.
+  set(loops -O3)
+  set(short -O2 -ftree-vectorize -fvect-cost-model=dynamic)
+  set_source_files_properties(
+    ${sources} PROPERTIES COMPILE_OPTIONS "$<TARGET_PROPERTY:PYOP_LOOPS>;-ffp-contract=off;-fno-math-errno"
+                          SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  set(simple ${sources})
+  list(FILTER simple INCLUDE REGEX "/(bits|cast|comparison|fast)[.]cpp$")
+  set_property(SOURCE ${simple} PROPERTY COMPILE_OPTIONS "$<TARGET_PROPERTY:PYOP_SIMPLE_LOOPS>;-ffp-contract=off;-fno-math-errno")
+  set_target_properties(${target} PROPERTIES PYOP_LOOPS "${loops}" PYOP_SIMPLE_LOOPS "${loops}")
   set_property(SOURCE "${folder}/rounding.cpp" "${folder}/fast.cpp" APPEND PROPERTY COMPILE_OPTIONS "-fno-trapping-math")
   target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})  # fast.cpp asks for libmvec at run time
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" OR CMAKE_OSX_ARCHITECTURES)
@@ -16,6 +25,7 @@ function(pyop_kernels target folder)
     return()
   endif()
   target_compile_definitions(${target} PRIVATE PYOP_KERNEL_X86)
+  set_target_properties(${target} PROPERTIES PYOP_LOOPS -O2 PYOP_SIMPLE_LOOPS -O2)
   list(REMOVE_ITEM sources "${folder}/kernel.cpp")
   # Vectors of 256 bits also where there are wider ones: as fast on blocks in the first cache, and short blocks have
   # less left over at their end.
@@ -29,7 +39,9 @@ function(pyop_kernels target folder)
     target_compile_definitions(${target}_${level} PRIVATE PYOP_KERNEL_LEVEL=${level})
     if(level STREQUAL v4)
       target_compile_definitions(${target}_${level} PRIVATE PYOP_KERNEL_BELOW=v3)
+      set(loops ${short})
     endif()
+    set_target_properties(${target}_${level} PROPERTIES PYOP_LOOPS "${loops}" PYOP_SIMPLE_LOOPS "${short}")
     target_compile_options(${target}_${level} PRIVATE -march=x86-64-${level} -mprefer-vector-width=256)
     pyop_warnings(${target}_${level})
     pyop_sanitize(${target}_${level})
