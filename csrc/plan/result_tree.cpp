@@ -2,6 +2,7 @@
 #include "plan/result_tree.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace pyop {
 
@@ -19,6 +20,8 @@ bool all_strings(PyObject* keys) {
 }  // namespace
 
 std::unique_ptr<const ResultTree> ResultTree::make(PyObject* tree) {
+    // What stands in the place of one (python/pyop/onnx/boxes.py) has an `unflatten` of its own.
+    if (std::string_view(Py_TYPE(tree)->tp_name) != "pyop._tree.TreeDef") return nullptr;
     const Ref pickled = Ref::steal(PyObject_CallMethod(tree, "__reduce__", nullptr));
     PyObject* steps;
     if (!pickled || !PyArg_ParseTuple(pickled.get(), "O(O!)", &steps, &PyList_Type, &steps)) return nullptr;
