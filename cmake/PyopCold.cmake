@@ -1,6 +1,6 @@
 # pyop_cold(target list_of_sources): takes the sources that run while a function is traced and compiled, or when something went
 # wrong, out of the list, and compiles them for size: half the code, in three quarters of the time. What a call of an op or a plan
-# runs is not among them, but for integrators, which wait for the plans that they call; nor are the passes that every node goes
+# runs is not among them, but for integrators and steps that wait for what they call; nor are the passes that every node goes
 # through (graph/passes/, plan/lower.cpp, plan/group/fuse.cpp and ir_builder.cpp), which are most of what a graph of 10⁴ nodes
 # waits for. A file that is in none of these places is compiled for speed, which is never wrong.
 set(PYOP_COLD_PLACES
@@ -11,18 +11,21 @@ set(PYOP_COLD_PLACES
     array/contract/describe.cpp
     array/foreign/arrow.cpp
     array/foreign/device.cpp
+    array/loop/error_policy.cpp
     array/native/native_code.cpp
     array/native/native_kernel.cpp
     array/native/native_ufunc.cpp
     array/native/python_code.cpp
     array/reduction/reduction_loop.cpp
     autograd/function_class.cpp
+    autograd/hooks.cpp
     autograd/suspended_modes.cpp
     autograd/transformations.cpp
     entry/entry.cpp
     entry/entry_type.cpp
     entry/failure.cpp
     graph/graph_type.cpp
+    graph/infer.cpp
     graph/node_handle.cpp
     graph/storage.cpp
     graph/value_attributes.cpp
@@ -37,10 +40,14 @@ set(PYOP_COLD_PLACES
     plan/disabled.cpp
     plan/group/combine.cpp
     plan/group/compile.cpp
+    plan/group/elementwise.cpp
     plan/native_call.cpp
     plan/node_facts.cpp
     plan/passes/
     plan/plan_type.cpp
+    plan/steps/c_function.cpp
+    plan/steps/composed_step.cpp
+    plan/steps/fourier.cpp
     plan/steps/view_reading.cpp
     plan/tape/find_straight.cpp
     plan/tape/record_group.cpp
