@@ -22,7 +22,7 @@ SUITES = {
     "gradients": "B14, B30: a compiled value and gradient against autograd, PyTensor, JAX, and the value alone",
     "expressions": "B4, B5: NumPy expressions as plans against NumPy",
     "peers": "B6: NumPy expressions as plans against numexpr, numba, PyTensor and JAX",
-    "edges": "stencils, single numbers, sine and gradients against numexpr, numba, PyTensor, JAX, DaCe and autograd",
+    "edges": "P6: stencils, single numbers, sine, gradients against numexpr, numba, PyTensor, JAX, DaCe and autograd",
     "compile": "B7: a compiled function against its plan; precision='fast' against NumPy",
     "scalars": "B27: compiled functions on ten numbers and on one, over an empty builtin call",
     "first_calls": "B20, B29, P4: the import, first calls, 10^4 nodes compiled; a solve of 300 calls with its tracing",

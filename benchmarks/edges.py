@@ -28,7 +28,7 @@ def run(harness: Harness) -> list[Row]:
         over = f"; {best} {ns[best]:,.0f} ns: {1 / one['over_best']:.2f} times as fast" if best else ""
         what = f"{task.title}, {one['size']:,}, over {task.base}"
         detail = f"{ns[PYOP]:,.0f} ns, {task.base} {ns[task.base]:,.0f} ns{over}"
-        table.append(Row("peers", what, "reported", 1 / one["faster"][PYOP], float("inf"), detail=detail))
+        table.append(Row("P6", what, "reported", 1 / one["faster"][PYOP], float("inf"), detail=detail))
     return table
 
 

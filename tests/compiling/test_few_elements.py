@@ -146,7 +146,9 @@ def test_results_are_arrays_of_their_own():
     compiled(np.zeros(10), np.zeros(10))
     np.testing.assert_array_equal(view, f(np.ones(3), np.ones(3)))
     result = compiled(np.ones(10), np.ones(10))
-    result.shape = (2, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from NumPy 2.5 on
+        result.shape = (2, 5)
     assert compiled(np.ones(10), np.ones(10)).shape == (10,)
 
 

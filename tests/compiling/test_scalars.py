@@ -46,6 +46,8 @@ def bits(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(bits, x))
     if isinstance(x, np.ndarray | np.generic):
+        if x.dtype.char in "gG":  # there are bytes in it that mean nothing
+            return type(x), x.dtype, x.shape, repr(x)
         return type(x), x.dtype, x.shape, x.tobytes() if not (x.dtype.kind in "fc" and np.isnan(x).any()) else "nan"
     return type(x), repr(x)
 

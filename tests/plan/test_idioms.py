@@ -8,7 +8,7 @@ import pyop
 from benchmarks.idioms import EXPRESSIONS, arguments, function_of, inputs
 
 GIVEN = inputs(200)
-AT_LEAST = 145
+AT_LEAST = 140
 
 
 def leaves(result):

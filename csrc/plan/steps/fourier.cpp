@@ -178,6 +178,8 @@ int make_fourier_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>&
     made->dtype = dtype;
     made->ndim = ndim;
     if (!read_axes(given[2], transform, ndim, made->axes) || !read_norm(given[3], made->norm)) return 0;
+    // In which order the other axes come is another matter in other versions of NumPy.
+    if (transform.kind == Kind::FromReal && made->axes.size() > 2) return 0;
     if (!given[1].absent_or(Py_None)) {
         if (transform.n_axes != 1 || !given[1].fixed || !PyLong_CheckExact(given[1].fixed)) return 0;
         made->size = PyLong_AsSsize_t(given[1].fixed);
