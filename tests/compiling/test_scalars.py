@@ -262,3 +262,17 @@ def test_results_are_objects_of_their_own():
     assert [float(x) for x in kept] == got
     kept[0][...] = 5.0
     assert arrays(0.0) == 0.0
+
+
+def test_answers_are_bools_of_pythons():
+    x = np.linspace(0, 1, 5)
+    for f in (
+        lambda x: np.allclose(x, x),
+        lambda x: np.array_equal(x, x + 1),
+        lambda x: np.array_equiv(x, x[:1]),
+        lambda x: (np.allclose(x, x), x.sum(), {"same": np.array_equal(x, x)}),
+    ):
+        compiled = pyop.compile(f)
+        for _ in range(3):
+            assert repr(compiled(x)) == repr(f(x))
+    assert json.dumps(pyop.compile(lambda x: np.allclose(x, x))(x)) == "true"

@@ -64,6 +64,12 @@ _ONE_MEMORY = (
 _STAND_INS = r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)'"
 # What cannot be changed by whoever gets it.
 _ATOMS = (*STATIC_TYPES, *NUMBERS, np.generic, np.dtype, type, Enum, range, slice)
+# What NumPy answers with a bool of Python's.
+_ANSWERS = (np.allclose, np.array_equal, np.array_equiv)
+
+
+def _is_answer(leaf: Any) -> bool:
+    return isinstance(leaf, Value) and leaf.node.kind == "py" and leaf.node.function in _ANSWERS
 
 
 def _first(x: Any, leaves: list[Any]) -> int:
@@ -106,7 +112,8 @@ def declare_outputs(
         _make_fresh(leaves)
     if not scalars and _part_scalars(leaves):
         result = structure.unflatten(leaves)
-    if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
+    answers = scalars and any(map(_is_answer, leaves))
+    if leaves and not answers and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
         if not scalars or not any(leaf._is_scalar for leaf in leaves):
             graph.output(result)
             return None
@@ -134,6 +141,9 @@ def declare_outputs(
                 template.append(("as it is", scalar_of(known)) if scalars else ("copy", known))
             else:
                 template.append(("copy", known) if first == k else ("again", first))
+        elif scalars and _is_answer(leaf):
+            template.append(("number", None))
+            values.append(leaf)
         elif isinstance(leaf, Value):
             template.append(("scalar" if scalars and leaf._is_scalar else "array", None))
             values.append(leaf)
