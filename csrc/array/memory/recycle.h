@@ -47,7 +47,8 @@ class ResultRecycler {
     }
 
     // An array that is kept and free, or null, which is no error: nothing is made, and nothing goes.
-    PYOP_INLINE PyObject* again(PyArray_Descr* dtype /* borrowed */, int ndim, const npy_intp* dims) {
+    PYOP_INLINE PyObject* again([[maybe_unused]] PyArray_Descr* dtype /* borrowed */, [[maybe_unused]] int ndim,
+                                [[maybe_unused]] const npy_intp* dims) {
 #ifdef Py_GIL_DISABLED
         return nullptr;
 #else
