@@ -72,29 +72,26 @@ def _edges(found: dict[str, Any]) -> list[str]:
             f"| n | {task.base} takes | {' | '.join(heads)} | pyop over the best peer |",
             "|---" * (len(names) + 3) + "|",
         ]
-        for one in measured:
-            top = max(one["faster"].values())
-            cells = [f"**{x:.2f}×**" if (x := one["faster"][name]) == top else f"{x:.2f}×" for name in names]
-            over = f"{1 / one['over_best']:.2f}× as fast as {one['best']}" if one["best"] else "-"
-            lines.append(
-                "| " + " | ".join([f"{one['size']:,}", duration(one["ns"][task.base] / 1e9), *cells, over]) + " |"
-            )
+        lines += [_row(one, names, [task.base]) for one in measured]
     return [*lines, ""]
+
+
+def _row(one: dict[str, Any], names: Sequence[str], timed: Sequence[str]) -> str:
+    """A size: the times of some, the speeds of all, and pyop's over the best peer's."""
+    top = max(one["faster"].values())
+    cells = [f"**{x:.2f}×**" if (x := one["faster"][name]) == top else f"{x:.2f}×" for name in names]
+    over = f"{1 / one['over_best']:.2f}× as fast as {one['best']}" if one["best"] else "-"
+    times = [duration(one["ns"][name] / 1e9) for name in timed]
+    return "| " + " | ".join([f"{one['size']:,}", *times, *cells, over]) + " |"
 
 
 def _table(measured: list[dict[str, Any]]) -> list[str]:
     names = [name for name in CANDIDATES if name in measured[0]["ns"] and name != NUMPY]
-    lines = [
+    return [
         f"| elements | NumPy takes | pyop takes | {' | '.join(names)} | pyop over the best peer |",
         "|---" * (len(names) + 4) + "|",
+        *[_row(one, names, (NUMPY, PYOP)) for one in measured],
     ]
-    for one in measured:
-        top = max(one["faster"].values())
-        cells = [f"**{x:.2f}×**" if (x := one["faster"][name]) == top else f"{x:.2f}×" for name in names]
-        over = f"{1 / one['over_best']:.2f}× as fast as {one['best']}" if one["best"] else "-"
-        times = [duration(one["ns"][name] / 1e9) for name in (NUMPY, PYOP)]
-        lines.append("| " + " | ".join([f"{one['size']:,}", *times, *cells, over]) + " |")
-    return lines
 
 
 def _first(first: list[dict[str, Any]]) -> list[str]:

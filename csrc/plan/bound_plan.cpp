@@ -2,6 +2,7 @@
 #include "plan/bound_plan.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -105,8 +106,11 @@ int check_buffer(const ValueSpec& spec, PyObject* buffer, size_t k) {
     const Ref object = Ref::steal(spec_new(spec)), text = object ? Ref::steal(PyObject_Str(object.get())) : Ref();
     if (!text) return -1;
     const bool read_only = is_exact_array(buffer) && !PyArray_ISWRITEABLE(as_array(buffer));
-    PyErr_Format(errors.input, "plan.into() takes for output %zu a writable ndarray %s, but got %s%s", k,
-                 printable(text.get()).c_str(), array_text(buffer).c_str(), read_only ? " (read-only)" : "");
+    const std::string of_class =
+        PyArray_Check(buffer) && !is_exact_array(buffer) ? std::string(" of class ") + Py_TYPE(buffer)->tp_name : "";
+    PyErr_Format(errors.input, "plan.into() takes for output %zu a writable ndarray %s, but got %s%s%s", k,
+                 printable(text.get()).c_str(), array_text(buffer).c_str(), of_class.c_str(),
+                 read_only ? " (read-only)" : "");
     return -1;
 }
 
@@ -114,7 +118,12 @@ int check_buffers(const PlanObject& plan, PyObject* const* buffers, size_t n) {
     const Program& p = *plan.program;
     const Graph& g = graph_of(plan.graph);
     if (g.check_usable() < 0) return -1;
-    if (p.n_results() == 0 || n != p.n_results()) {
+    if (p.n_results() == 0) {
+        PyErr_SetString(errors.input,
+                        "plan.into() binds a plan to arrays for its results, and this one has none: call it");
+        return -1;
+    }
+    if (n != p.n_results()) {
         PyErr_Format(errors.input, "plan.into() takes one array for each of the plan's %zu outputs, but got %zu",
                      p.n_results(), n);
         return -1;

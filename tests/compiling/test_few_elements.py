@@ -207,6 +207,10 @@ def test_into_buffers():
             plan.into(wrong)
     with pytest.raises(pyop.InputError, match="one array for each"):
         plan.into()
+    with pytest.raises(pyop.InputError, match=r"of class .*matrix"):
+        plan.into(np.empty(10).view(np.matrix))
+    with pytest.raises(pyop.InputError, match="has none: call it"):
+        pyop.compile(lambda u: u.__setitem__(0, 5.0)).plan_for(np.zeros(3)).into()
 
 
 def test_into_several_buffers_and_large_ones():

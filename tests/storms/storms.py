@@ -176,6 +176,18 @@ def _builders() -> list[Work]:
     return [partial(work, k) for k in range(THREADS)]
 
 
+@_storm("parts of many sizes")
+def _parts() -> list[Work]:
+    median = pyop.compile(lambda x: np.median(x) + 1.0, max_plans=8)
+    sizes = iter(range(1, 10**9))
+
+    def work() -> None:
+        x = np.arange(next(sizes) % 5_000 + 1.0)
+        _same(median(x), np.asarray(np.median(x) + 1.0))
+
+    return [work] * THREADS
+
+
 @_storm("many graphs, many functions")
 def _everything() -> list[Work]:
     def work(k: int) -> None:

@@ -12,8 +12,9 @@ def test_what_threads_share_is_right(name):
     assert well, said
 
 
-def test_builders_of_one_graph_that_take_turns_all_the_time():
-    well, said = ends("several builders of one graph", 2, switch=1e-6)
+@pytest.mark.parametrize("name", STORMS)
+def test_threads_that_take_turns_all_the_time(name):
+    well, said = ends(name, 2, switch=1e-6)
     assert well, said
 
 

@@ -20,7 +20,10 @@ class RetraceWarning(UserWarning):
 
 
 class History:
-    """The varieties in which each argument of the function of this name has come, as long as they are few."""
+    """The varieties in which each argument of the function of this name has come, as long as they are few.
+
+    Several threads may add some at once: what one goes through is a copy.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -42,8 +45,8 @@ class History:
             return None
         self.warn_at = 2 * self.traces
         varied = [
-            _advice(self.name, path, [(kind, str(what)) for kind, what in known])
-            for path, known in self.seen.items()
+            _advice(self.name, path, [(kind, str(what)) for kind, what in [*known]])
+            for path, known in [*self.seen.items()]
             if len(known) > 1
         ]
         if not varied:
@@ -56,12 +59,12 @@ class History:
         )
 
     def _sort(self) -> None:
-        for entries in self._new:
+        new, self._new = self._new, []
+        for entries in new:
             for path, entry in entries.items():
                 known = self.seen.setdefault(path, {})
                 if len(known) < _KEPT:
                     known[entry] = None
-        self._new.clear()
 
 
 def _advice(name: str, path: str, entries: list[tuple[str, str]]) -> str:

@@ -46,7 +46,7 @@ def composed_part(graph: Any, index: int, disable: tuple[str, ...], fast: bool) 
         if key is not None:
             _plans[key] = found
             if len(_plans) > _KEPT:
-                _plans.pop(next(iter(_plans)), None)
+                _plans.popitem(last=False)  # in one step: other threads add some meanwhile
     return found
 
 
