@@ -27,14 +27,21 @@ run_stage() {
 }
 
 run_lane() {
-    local name
+    local name own=" $* "
     for name in $*; do run_stage "$name"; done
+}
+
+# await_other_lane STAGE: until it has ended, if another lane than this one has it.
+await_other_lane() {
+    [[ "$own" != *" $1 "* ]] && grep -qw "$1" "$work/stages" || return 0
+    until grep -q "^$1 " "$work/verdicts"; do sleep 5; done
 }
 
 # run_lanes LANE…: each a list of stages. The first prints as it goes, the others when it has ended. Exit 1 if any stage failed.
 run_lanes() {
     local first=$1 lane=0 names failed
     : >"$work/verdicts"
+    echo "$*" >"$work/stages"
     shift
     set -m # without job control a shell's background processes ignore SIGINT, which the tests of interrupts send
     for names in "$@"; do
