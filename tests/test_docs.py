@@ -26,8 +26,10 @@ from pyop.gradients import table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-if not importlib.util.find_spec("onnx"):
-    DOCUMENTS.remove(ROOT / "docs" / "saving.md")
+NEED = {"saving.md": ("onnx",), "labels_and_chunks.md": ("dask", "pandas", "xarray")}
+for _page, _modules in NEED.items():
+    if not all(map(importlib.util.find_spec, _modules)):
+        DOCUMENTS.remove(ROOT / "docs" / _page)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -89,7 +91,9 @@ def docstrings() -> list[object]:
     def module_names() -> list[str]:
         packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
         left_out = ("__main__", "_ctests")
-        for needed, modules in {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}.items():
+        needing = {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}
+        needing |= {name: (f".interop.{name}",) for name in ("dask", "pandas", "xarray")}
+        for needed, modules in needing.items():
             left_out += () if importlib.util.find_spec(needed) else modules
         return ["pyop", *(info.name for info in packages if not info.name.endswith(left_out))]
 
