@@ -125,9 +125,11 @@ install_value()
 saving.install()
 methods_of(_core.Op, "pyop.native.as_ufunc", "ufunc")
 methods_of(Plan, "pyop.interop.numba_type", "_numba_type_", "cfunc")
+for _kind in (Plan, CompiledFunction, _core.Op):
+    methods_of(_kind, "pyop.machines.mapping", "map")
 for _stand_in in (Value, _core.Tensor):
     _core.match_as_array(_stand_in)
-del _stand_in
+del _kind, _stand_in
 
 # Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
 for _public in (

@@ -1,0 +1,48 @@
+"""How many items travel together.
+
+So many that a task takes far longer than sending it does, and so few that all workers have some.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Chunks"]
+
+WORTH = 0.01  # seconds of a task: some ten times what sending it takes on one machine
+PARTS = 4  # tasks that a worker should get of what is left, so that none waits long for the last
+
+
+class Chunks:
+    """Cuts ``range(total)`` into pieces, in order."""
+
+    def __init__(self, chunk: Any, total: int, workers: int) -> None:
+        if chunk != "auto" and (not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1):
+            raise ValueError(f'chunk= takes "auto" or a number of calls, at least 1, got {chunk!r}')
+        self._chunk = chunk
+        self._total = total
+        self._workers = workers
+        self._at = 0
+        self._calls = 0
+        self._seconds = 0.0
+
+    def took(self, calls: int, seconds: float) -> None:
+        """Say how long a task has taken on its worker."""
+        self._calls += calls
+        self._seconds += seconds
+
+    def next(self) -> tuple[int, int] | None:
+        """The next piece, as start and stop; None: there is none."""
+        left = self._total - self._at
+        if left <= 0:
+            return None
+        size = min(left, self._chunk if self._chunk != "auto" else self._auto(left))
+        start, self._at = self._at, self._at + size
+        return start, self._at
+
+    def _auto(self, left: int) -> int:
+        if self._calls == 0:
+            return 1
+        worth = WORTH / max(self._seconds / self._calls, 1e-7)
+        fair = left / (PARTS * self._workers)
+        return max(1, int(min(worth, fair)))

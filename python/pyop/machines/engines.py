@@ -1,0 +1,153 @@
+"""Executors of all kinds, made alike: an `Engine` submits a task and gives a future, and says how many run at once."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from typing import Any, Protocol
+
+from .failures import WorkerDied
+from .own_workers import end_workers, own_workers
+from .tasks import Task, run_task
+
+__all__ = ["Engine", "engine_of"]
+
+
+class Engine(Protocol):
+    """What runs tasks elsewhere."""
+
+    capacity: int
+    repeats: bool  # it may run a task twice without being asked
+
+    def submit(self, task: Task) -> Any:
+        """A future: `add_done_callback`, `result`, `cancel`."""
+
+    def lost(self, error: BaseException) -> bool:
+        """Whether an exception of a future says that the worker has died, and a new one takes its place."""
+
+    def interrupted(self) -> None:
+        """The user has interrupted the client: what runs is for nobody."""
+
+
+def engine_of(executor: Any) -> Engine | ThreadPoolExecutor:
+    """The engine for what was given as ``executor=``; a pool of threads is used as it is."""
+    if isinstance(executor, bool):
+        raise TypeError(f"executor= takes a number of processes, got {executor!r}")
+    if isinstance(executor, int):
+        if executor < 1:
+            raise ValueError(f"executor= is a number of processes, at least 1, got {executor}")
+        return _Own(executor)
+    if isinstance(executor, ThreadPoolExecutor):
+        return executor
+    if isinstance(executor, str):
+        if executor != "ray":
+            raise ValueError(f'executor= knows the name "ray", got {executor!r}')
+        return _Ray()
+    if _is_dask(executor):
+        return _Dask(executor)
+    if isinstance(executor, Executor) or (hasattr(executor, "submit") and hasattr(executor, "shutdown")):
+        return _Executor(executor)
+    raise TypeError(
+        f"executor= takes an executor of concurrent.futures, a Client of dask.distributed, "
+        f'"ray", a number of processes or None, got {type(executor).__name__} {executor!r:.80}'
+    )
+
+
+class _Others:
+    """What it does where it cannot stop its workers."""
+
+    def interrupted(self) -> None:
+        """They end what they have begun."""
+
+
+class _Own:
+    repeats = False
+
+    def __init__(self, n: int) -> None:
+        self.capacity = n
+        self._workers = own_workers(n)
+
+    def interrupted(self) -> None:
+        end_workers(self.capacity)
+
+    def submit(self, task: Task) -> Future[Any]:
+        return self._workers.submit(task)
+
+    def lost(self, error: BaseException) -> bool:
+        return isinstance(error, WorkerDied)
+
+
+class _Executor(_Others):
+    """Of concurrent.futures, and what looks like them: loky, mpi4py.futures."""
+
+    repeats = False
+
+    def __init__(self, executor: Any) -> None:
+        self._executor = executor
+        known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
+        self.capacity = known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
+
+    def submit(self, task: Task) -> Any:
+        return self._executor.submit(run_task, task)
+
+    def lost(self, error: BaseException) -> bool:
+        if isinstance(error, BrokenExecutor):
+            raise WorkerDied(
+                f"a worker of {self._executor!r:.80} died, and that executor runs nothing more; a number of processes, "
+                "executor=4, replaces workers that die"
+            ) from error
+        return False
+
+
+def _is_dask(executor: Any) -> bool:
+    return type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "scheduler_info")
+
+
+class _Dask(_Others):
+    """A Client of dask.distributed. Workers that die have their tasks run again by Dask itself."""
+
+    repeats = True
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        if client.asynchronous:
+            raise TypeError(
+                "map waits for its results, and this Client is asynchronous; make one without asynchronous=True"
+            )
+        self.capacity = max(1, sum(client.nthreads().values()))
+
+    def submit(self, task: Task) -> Any:
+        return self._client.submit(run_task, task, pure=False)
+
+    def lost(self, error: BaseException) -> bool:
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            raise WorkerDied(f"workers of Dask die of this task: {error}") from error
+        return False
+
+
+class _Ray(_Others):
+    """Ray, initialised by the caller or here for this machine."""
+
+    repeats = True
+
+    def __init__(self) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise ModuleNotFoundError('executor="ray" needs the package ray: pip install ray') from None
+        if not ray.is_initialized():
+            ray.init(include_dashboard=False, log_to_driver=False)
+        self.capacity = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._run = ray.remote(run_task)
+
+    def submit(self, task: Task) -> Any:
+        return self._run.remote(task).future()
+
+    def lost(self, error: BaseException) -> bool:
+        import ray
+
+        if isinstance(error, ray.exceptions.WorkerCrashedError):
+            raise WorkerDied(f"workers of Ray die of this task: {error}") from error
+        return False

@@ -1,0 +1,276 @@
+"""`map_calls`: calls of one function for many inputs, as tasks for the workers of an engine, results in order.
+
+Threads: futures end on threads of their engines, which put them into one queue; all else is done by the caller's.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .._core import CompiledFunction, Op, Plan
+from .callee import Callee, purity_of
+from .chunks import Chunks
+from .engines import Engine, engine_of
+from .failures import WorkerDied
+from .memory import Memory, pack, unpack
+from .progress import progress_of
+from .tasks import Done, Failed, Lacking, Task
+
+__all__ = ["map_calls"]
+
+ATTEMPTS = 3  # of a task whose worker dies
+AHEAD = 2  # tasks for each worker that are on their way at once
+
+
+def map_calls(
+    callee: Plan | CompiledFunction | Op,
+    inputs: Iterable[Any],
+    /,
+    *,
+    executor: Any = None,
+    chunk: int | Literal["auto"] = "auto",
+    progress: bool | Callable[[int, int | None], Any] = True,
+    stateful: Literal["here", "workers"] = "here",
+) -> list[Any]:
+    """Call it for each of many inputs, on other processes or machines.
+
+    Parameters
+    ----------
+    inputs : iterable
+        A tuple is the arguments of one call; anything else is its only argument.
+    executor : optional
+        A number of processes, which are started by the first call and kept; an executor of `concurrent.futures`
+        (loky's and mpi4py's too); a ``Client`` of dask.distributed; ``"ray"``. None, the default, calls here.
+    chunk : int or "auto"
+        Calls that travel together. "auto": as many as are worth it, by how long the first ones take.
+    progress : bool or callable
+        True: a bar on a terminal, where rich is installed. A function is called with the number of items that are
+        done, and of all or None.
+    stateful : "here" or "workers"
+        What is stateful is called here, in order, whatever the executor, unless this says "workers". It is never
+        called twice for one input: a worker that dies is an error, and Dask and Ray, which run tasks again on their
+        own, are refused.
+
+    Returns
+    -------
+    list
+        The results in the order of the inputs. Arrays are writable.
+
+    Raises
+    ------
+    Exception
+        What a call has raised, of its own type, with a note of the item and the worker. ``err.rerun()`` calls the same
+        here. Of several, the one of the first input.
+    pyop.machines.WorkerDied
+        A worker ended while it was computing; for what is stateless, three times for the same inputs.
+
+    Notes
+    -----
+    The function is sent once to a worker, by its content; those of ``__main__``, lambdas and closures need cloudpickle.
+    On one machine arrays go through shared memory, which goes with the processes that have it.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> norm = pyop.trace(lambda x: np.sqrt(np.sum(x * x)), "float64[n]").compile()
+    >>> norm.map([np.ones(4), np.ones(9)])
+    [array(2.), array(3.)]
+    >>> norm.map([np.ones(4), np.ones(9)], executor=1)
+    [array(2.), array(3.)]
+    """
+    if stateful not in ("here", "workers"):
+        raise ValueError(f'stateful= takes "here" or "workers", got {stateful!r}')
+    pure = purity_of(callee)
+    items = [each if type(each) is tuple else (each,) for each in inputs]
+    engine = None if executor is None else engine_of(executor)
+    if pure is False and stateful == "here":
+        engine = None
+    with progress_of(progress, getattr(callee, "__name__", type(callee).__name__)) as told:
+        if engine is None:
+            return list(_counted((callee(*each) for each in items), len(items), told))
+        if isinstance(engine, ThreadPoolExecutor):
+            return list(_counted(engine.map(lambda each: callee(*each), items), len(items), told))
+        if engine.repeats and not pure:
+            raise WorkerDied(
+                f"{type(callee).__name__} {callee!r:.80} is not known to be stateless, and this engine runs tasks of "
+                "workers that die again: use a number of processes, or a plan without stateful ops"
+            )
+        return _Map(Callee(callee), items, engine, Chunks(chunk, len(items), engine.capacity), bool(pure), told).run()
+
+
+def _counted(results: Iterable[Any], total: int, told: Callable[[int, int | None], Any]) -> Iterator[Any]:
+    for done, each in enumerate(results, 1):
+        told(done, total)
+        yield each
+
+
+@dataclass(eq=False)
+class _Piece:
+    """Some of the items, on their way."""
+
+    start: int
+    stop: int
+    sent_whole: bool = False
+    attempts: int = 0
+    arguments: Memory | None = None
+    results: Memory | None = None
+    future: Any = None
+
+    def close(self) -> None:
+        for memory in (self.arguments, self.results):
+            if memory is not None:
+                memory.close()
+        self.arguments = self.results = None
+
+
+class _Map:
+    """One call of `map_calls`."""
+
+    def __init__(
+        self,
+        callee: Callee,
+        items: list[tuple[Any, ...]],
+        engine: Engine,
+        chunks: Chunks,
+        pure: bool,
+        told: Callable[[int, int | None], Any],
+    ) -> None:
+        self.callee = callee
+        self.items = items
+        self.engine = engine
+        self.chunks = chunks
+        self.pure = pure
+        self.told = told
+        self.results: list[Any] = [None] * len(items)
+        self.ended: queue.SimpleQueue[_Piece] = queue.SimpleQueue()
+        self.running: set[_Piece] = set()
+        self.whole = False  # some worker does not see the memory of this process
+        self.failure: tuple[int, BaseException] | None = None
+
+    def run(self) -> list[Any]:
+        """All results, or the exception of the first item that has one."""
+        done = 0
+        try:
+            while True:
+                while self.failure is None and len(self.running) < AHEAD * self.engine.capacity:
+                    cut = self.chunks.next()
+                    if cut is None:
+                        break
+                    self._send(_Piece(*cut))
+                if not self.running:
+                    break
+                piece = self.ended.get()
+                if piece in self.running:  # else nobody waits for it any more
+                    self.running.discard(piece)
+                    done += self._take(piece)
+                    self.told(done, len(self.items))
+        except KeyboardInterrupt:
+            self.engine.interrupted()
+            raise
+        finally:
+            for piece in self.running:
+                piece.future.cancel()
+                piece.close()
+            self.callee.close()
+        if self.failure is not None:
+            raise self.failure[1]
+        return self.results
+
+    def _send(self, piece: _Piece) -> None:
+        piece.close()
+        piece.sent_whole = self.whole
+        if not self.whole:
+            piece.arguments, piece.results = Memory(), Memory()
+        try:
+            arguments = _packed(self.items[piece.start : piece.stop], piece.arguments)
+            task = Task(
+                self.callee.digest,
+                self.callee.whole() if self.whole else self.callee.shared(),
+                arguments,
+                piece.results.address if piece.results else None,
+            )
+            piece.future = self.engine.submit(task)
+        except BaseException:
+            piece.close()
+            raise
+        self.running.add(piece)
+        piece.future.add_done_callback(lambda _: self.ended.put(piece))
+
+    def _take(self, piece: _Piece) -> int:
+        """What became of a piece: the number of items that it adds to those done."""
+        try:
+            answer = piece.future.result()
+        except Exception as error:
+            if not self.engine.lost(error):
+                raise
+            return self._died(piece, error)
+        if isinstance(answer, Lacking):
+            if piece.sent_whole:
+                raise WorkerDied("a worker does not find what was sent with its task")
+            self.whole = True
+            self._send(piece)
+            return 0
+        if isinstance(answer, Failed):
+            self._failed(piece, answer)
+            piece.close()
+            return 0
+        assert isinstance(answer, Done)
+        fd = piece.results.fd if piece.results is not None and answer.results.address is not None else None
+        self.results[piece.start : piece.stop] = unpack(answer.results, writable=True, fd=fd)
+        self.chunks.took(piece.stop - piece.start, answer.seconds)
+        piece.close()
+        return piece.stop - piece.start
+
+    def _failed(self, piece: _Piece, answer: Failed) -> None:
+        item = piece.start + answer.index
+        if self.failure is None or item < self.failure[0]:
+            function, arguments = self.callee.function, self.items[item]
+            self.failure = item, answer.report.raise_here(item, lambda: function(*arguments))
+        self._leave_behind(item)
+
+    def _died(self, piece: _Piece, error: BaseException) -> int:
+        piece.attempts += 1
+        if self.pure and piece.attempts < ATTEMPTS:
+            self._send(piece)
+            return 0
+        which = f"item {piece.start}" if piece.stop - piece.start == 1 else f"items {piece.start} to {piece.stop - 1}"
+        times = f", {piece.attempts} times" if self.pure else "; what is stateful, or may be, is not called twice"
+        error.add_note(f"  for {which} of map of {self.callee.function!r:.80}{times}")
+        if self.failure is None or piece.start < self.failure[0]:
+            self.failure = piece.start, error
+        self._leave_behind(piece.start)
+        piece.close()
+        return 0
+
+    def _leave_behind(self, item: int) -> None:
+        """Nobody waits for what comes after an item that failed."""
+        for piece in [each for each in self.running if each.start > item]:
+            self.running.discard(piece)
+            piece.future.cancel()
+            piece.close()
+
+
+def _packed(items: list[tuple[Any, ...]], memory: Memory | None) -> Any:
+    into, address = (memory.fd, memory.address) if memory is not None else (None, None)
+    try:
+        return pack(items, into, address)
+    except Exception as refused:
+        try:
+            import cloudpickle
+        except ImportError:
+            raise refused from None
+        return pack(items, into, address, cloudpickle.dumps)
+
+
+def _map(self: Any, inputs: Iterable[Any], /, **options: Any) -> list[Any]:
+    return map_calls(self, inputs, **options)
+
+
+_map.__doc__ = map_calls.__doc__
+_map.__name__ = _map.__qualname__ = "map"
+for _kind in (Plan, CompiledFunction, Op):
+    setattr(_kind, "map", _map)  # noqa: B010

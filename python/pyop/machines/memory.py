@@ -1,0 +1,127 @@
+"""Objects with arrays, passed between processes of one machine through memory that both map.
+
+The memory is a file without a name (`memfd_create`), which the other process opens as ``/proc/PID/fd/N``. So nothing is
+left behind when either is killed: it goes with the last process that has it mapped. A process on another machine, or
+one that may not look there, finds no such file, or another one, and says so (`NotHere`).
+
+Lifetime: arrays that are read from a `Memory` keep its mapping; the file is closed by whoever made it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["SHARED_FROM", "Address", "Memory", "NotHere", "Packed", "pack", "unpack"]
+
+ALIGNMENT = 64
+SHARED_FROM = 1 << 16  # bytes of arrays from which a copy into shared memory is cheaper than one through a pipe
+
+
+class NotHere(Exception):
+    """The memory is that of a process which cannot be seen from here."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where another process finds the memory; the inode tells it from what else might be there."""
+
+    pid: int
+    fd: int
+    inode: tuple[int, int]
+
+    def open(self, flags: int) -> int:
+        try:
+            fd = os.open(f"/proc/{self.pid}/fd/{self.fd}", flags | os.O_CLOEXEC)
+        except OSError:
+            raise NotHere from None
+        if _inode(fd) != self.inode:
+            os.close(fd)
+            raise NotHere
+        return fd
+
+
+class Memory:
+    """Memory of this process that others may map, for as long as it is open."""
+
+    __slots__ = ("address", "fd")
+
+    def __init__(self) -> None:
+        self.fd = os.memfd_create("pyop", os.MFD_CLOEXEC)
+        self.address = Address(os.getpid(), self.fd, _inode(self.fd))
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An object as a pickle, and the buffers of its arrays: at `address` one behind the other, or else inline."""
+
+    pickled: bytes
+    sizes: tuple[int, ...] = ()
+    address: Address | None = None
+    inline: tuple[bytes, ...] = ()
+
+
+def pack(thing: Any, into: int | None = None, address: Address | None = None, dumps: Any = None) -> Packed:
+    """Pickle an object, its arrays into the file `into` (at `address`) if they are large, else beside it.
+
+    `dumps` is another pickler's, for what this one refuses.
+    """
+    found: list[pickle.PickleBuffer] = []
+    pickled = (dumps or pickle.dumps)(thing, protocol=5, buffer_callback=found.append)
+    views = [each.raw() for each in found]
+    if into is None or sum(view.nbytes for view in views) < SHARED_FROM:
+        return Packed(pickled, inline=tuple(map(bytes, views)))
+    sizes = tuple(view.nbytes for view in views)
+    os.ftruncate(into, _places(sizes)[-1])
+    for view, start in zip(views, _places(sizes), strict=False):
+        # Not through a mapping: that would fault at each page, and have it filled with zeros before.
+        done = 0
+        while done < view.nbytes:
+            done += os.pwrite(into, view[done:], start + done)
+    return Packed(pickled, sizes, address)
+
+
+def unpack(packed: Packed, *, writable: bool = False, fd: int | None = None) -> Any:
+    """The object again; its arrays show the memory they came in. Raises NotHere.
+
+    `fd` is the file, where it is this process's own.
+    """
+    if not packed.sizes:
+        buffers: list[Any] = [bytearray(each) if writable else each for each in packed.inline]
+        return pickle.loads(packed.pickled, buffers=buffers)
+    assert packed.address is not None
+    own = packed.address.open(os.O_RDWR if writable else os.O_RDONLY) if fd is None else fd
+    try:
+        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+        mapped = mmap.mmap(own, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE, protection)
+    finally:
+        if fd is None:
+            os.close(own)
+    whole = memoryview(mapped)
+    places = zip(_places(packed.sizes), packed.sizes, strict=False)
+    return pickle.loads(packed.pickled, buffers=[whole[start : start + size] for start, size in places])
+
+
+def _places(sizes: tuple[int, ...]) -> list[int]:
+    """Where each begins, and the end of all of them."""
+    places = [0]
+    for size in sizes:
+        places.append(places[-1] + -(-size // ALIGNMENT) * ALIGNMENT)
+    places[-1] = max(places[-1], 1)
+    return places
+
+
+def _inode(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino

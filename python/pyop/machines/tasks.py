@@ -1,0 +1,141 @@
+"""What travels to a worker, and what it does there.
+
+A callable is sent once a worker: a task names it by the digest of its pickle, and a worker that does not have it finds
+it in memory of the client's, or says that it is `Lacking`, whereupon the task is sent again with all in it. Nothing is
+asked of an engine but that it calls `run_task` with one argument and gives back what that returns.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from .failures import Report, report_of
+from .memory import Address, NotHere, Packed, pack, unpack
+
+__all__ = ["Done", "Failed", "Lacking", "Task", "run_task"]
+
+KEPT = 32  # callables that a worker remembers
+
+
+@dataclass(frozen=True)
+class Task:
+    """Calls of one callable.
+
+    Parameters
+    ----------
+    digest : str
+        Of the pickle of the callable.
+    callee : Packed or None
+        The callable itself, for workers that do not have it.
+    arguments : Packed
+        A list of tuples: the arguments of each call.
+    results : Address or None
+        Where large results go.
+    """
+
+    digest: str
+    callee: Packed | None
+    arguments: Packed
+    results: Address | None
+
+
+@dataclass(frozen=True)
+class Done:
+    """A list of results, and how long the calls took."""
+
+    results: Packed
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The results before it are lost: they are computed again, if anybody wants them."""
+
+    index: int
+    report: Report
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """The worker sees nothing of the client's memory: send all in the task."""
+
+
+_lock = threading.Lock()
+_callees: OrderedDict[str, Callable[..., Any]] = OrderedDict()
+
+
+def run_task(task: Task) -> Done | Failed | Lacking:
+    """On the worker."""
+    try:
+        callee = _callee(task)
+        arguments = unpack(task.arguments)
+    except NotHere:
+        return Lacking()
+    except Exception as error:
+        error.add_note("  while a task was unpickled on the worker")
+        return Failed(0, report_of(error))
+    results = []
+    begin = perf_counter()
+    with _single_threaded():
+        for index, each in enumerate(arguments):
+            try:
+                results.append(callee(*each))
+            except Exception as error:
+                return Failed(index, report_of(error))
+    return _packed(task, results, perf_counter() - begin)
+
+
+def _packed(task: Task, results: list[Any], seconds: float) -> Done | Failed:
+    into = None
+    try:
+        if task.results is not None:
+            into = task.results.open(os.O_RDWR)
+        return Done(pack(results, into, task.results), seconds)
+    except NotHere:
+        return Done(pack(results), seconds)
+    except Exception as error:
+        error.add_note("  while results were pickled on the worker")
+        return Failed(0, report_of(error))
+    finally:
+        if into is not None:
+            os.close(into)
+
+
+def _callee(task: Task) -> Callable[..., Any]:
+    with _lock:
+        found = _callees.get(task.digest)
+        if found is not None:
+            _callees.move_to_end(task.digest)
+            return found
+    if task.callee is None:
+        raise NotHere
+    made: Callable[..., Any] = unpack(task.callee)
+    with _lock:
+        _callees[task.digest] = made
+        while len(_callees) > KEPT:
+            _callees.popitem(last=False)
+    return made
+
+
+@functools.cache
+def _thread_pools() -> Any:
+    """Of BLAS and OpenMP, found once: that takes milliseconds."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController()
+
+
+def _single_threaded() -> Any:
+    """There is a worker for each core: a BLAS that starts as many threads in each of them is in its own way."""
+    pools = _thread_pools()
+    return nullcontext() if pools is None else pools.limit(limits=1)
