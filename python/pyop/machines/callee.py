@@ -1,4 +1,4 @@
-"""What is called on the workers: its pickle, which travels once a worker; whether a call may be repeated."""
+"""What is called on the workers: its pickle, which travels once a worker; whether calls of it may travel."""
 
 from __future__ import annotations
 
@@ -6,21 +6,48 @@ import hashlib
 import pickle
 from typing import Any
 
+import numpy as np
+
 from .._core import CompiledFunction, Op, Plan
 from .memory import Memory, Packed, pack
 
-__all__ = ["Callee", "purity_of"]
+__all__ = ["Call", "Callee", "may_travel"]
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments by place and by name
 
 
-def purity_of(function: Any) -> bool | None:
-    """Whether a call may be made twice; None: nobody has said so (a compiled function is whatever Python it is)."""
-    if isinstance(function, Plan):
-        return not any(node.stateful for node in function.nodes)
+def may_travel(function: Any, calls: list[Call]) -> bool:
+    """Whether all calls may be made by other processes, and again if one of these dies.
+
+    Not what is stateful, what writes into the arguments, and what cannot be traced, of which nobody knows.
+    """
     if isinstance(function, Op):
         return not function.stateful
-    if isinstance(function, CompiledFunction):
-        return None
-    raise TypeError(f"map is of plans, compiled functions and ops, got {type(function).__name__} {function!r:.80}")
+    if isinstance(function, Plan):
+        return _is_pure(function)
+    if not isinstance(function, CompiledFunction):
+        raise TypeError(f"map is of plans, compiled functions and ops, got {type(function).__name__} {function!r:.80}")
+    seen = set()
+    for args, named in calls:
+        # It is another plan for other dtypes and shapes, and may be for other values.
+        key = tuple([(name, *_known(x)) for name, x in (*enumerate(args), *named.items())])
+        if None in [part for each in key for part in each] or key not in seen:
+            try:
+                plan = function.plan_for(*args, **named)
+            except Exception:
+                return False  # the call itself says what is wrong
+            if not _is_pure(plan):
+                return False
+            seen.add(key)
+    return True
+
+
+def _is_pure(plan: Any) -> bool:
+    return isinstance(plan, Plan) and not plan._writes and not any(node.stateful for node in plan.nodes)
+
+
+def _known(x: Any) -> tuple[Any, ...]:
+    return (x.dtype, x.shape) if type(x) is np.ndarray else (None,)
 
 
 class Callee:

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from .callee import Call
+
 __all__ = ["Chunks"]
 
 WORTH = 0.01  # seconds of a task: some ten times what sending it takes on one machine
+HEAVY = 1 << 26  # bytes of arguments
 PARTS = 4  # tasks that a worker should get of what is left, so that none waits long for the last
 
 
 class Chunks:
     """Cuts ``range(total)`` into pieces, in order."""
 
-    def __init__(self, chunk: Any, total: int, workers: int) -> None:
+    def __init__(self, chunk: Any, calls: list[Call], workers: int) -> None:
         if chunk != "auto" and (not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1):
             raise ValueError(f'chunk= takes "auto" or a number of calls, at least 1, got {chunk!r}')
         self._chunk = chunk
-        self._total = total
+        self._calls_to_make = calls
+        self._total = len(calls)
         self._workers = workers
         self._at = 0
         self._calls = 0
@@ -36,9 +40,18 @@ class Chunks:
         left = self._total - self._at
         if left <= 0:
             return None
-        size = min(left, self._chunk if self._chunk != "auto" else self._auto(left))
+        size = min(left, self._chunk if self._chunk != "auto" else self._light(self._auto(left)))
         start, self._at = self._at, self._at + size
         return start, self._at
+
+    def _light(self, size: int) -> int:
+        """Not more than what a task may carry."""
+        carried = 0
+        for k, (args, named) in enumerate(self._calls_to_make[self._at : self._at + size]):
+            carried += sum(getattr(x, "nbytes", 0) for x in (*args, *named.values()))
+            if carried > HEAVY:
+                return max(1, k)
+        return size
 
     def _auto(self, left: int) -> int:
         if self._calls == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, Protocol
 
 from .failures import WorkerDied
@@ -29,16 +29,14 @@ class Engine(Protocol):
         """The user has interrupted the client: what runs is for nobody."""
 
 
-def engine_of(executor: Any) -> Engine | ThreadPoolExecutor:
-    """The engine for what was given as ``executor=``; a pool of threads is used as it is."""
+def engine_of(executor: Any) -> Engine:
+    """The engine for what was given as ``executor=``."""
     if isinstance(executor, bool):
         raise TypeError(f"executor= takes a number of processes, got {executor!r}")
     if isinstance(executor, int):
         if executor < 1:
             raise ValueError(f"executor= is a number of processes, at least 1, got {executor}")
         return _Own(executor)
-    if isinstance(executor, ThreadPoolExecutor):
-        return executor
     if isinstance(executor, str):
         if executor != "ray":
             raise ValueError(f'executor= knows the name "ray", got {executor!r}')

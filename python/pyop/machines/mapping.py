@@ -6,19 +6,23 @@ Threads: futures end on threads of their engines, which put them into one queue;
 from __future__ import annotations
 
 import queue
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from .._core import CompiledFunction, Op, Plan
-from .callee import Callee, purity_of
+from .callee import Call, Callee, may_travel
 from .chunks import Chunks
 from .engines import Engine, engine_of
 from .failures import WorkerDied
 from .memory import Memory, pack, unpack
 from .progress import progress_of
-from .tasks import Done, Failed, Lacking, Task
+from .tasks import Done, Failed, Lacking, Task, Warned
 
 __all__ = ["map_calls"]
 
@@ -41,7 +45,7 @@ def map_calls(
     Parameters
     ----------
     inputs : iterable
-        A tuple is the arguments of one call; anything else is its only argument.
+        A tuple is the arguments of one call, a dict its arguments by name; anything else is its only argument.
     executor : optional
         A number of processes, which are started by the first call and kept; an executor of `concurrent.futures`
         (loky's and mpi4py's too); a ``Client`` of dask.distributed; ``"ray"``. None, the default, calls here.
@@ -51,9 +55,9 @@ def map_calls(
         True: a bar on a terminal, where rich is installed. A function is called with the number of items that are
         done, and of all or None.
     stateful : "here" or "workers"
-        What is stateful is called here, in order, whatever the executor, unless this says "workers". It is never
-        called twice for one input: a worker that dies is an error, and Dask and Ray, which run tasks again on their
-        own, are refused.
+        What is stateful, writes into its arguments or cannot be traced is called here, in order, whatever the
+        executor. "workers" sends it away all the same. It is never called twice for one input then: a worker that dies
+        is an error, and Dask and Ray, which run tasks again on their own, are refused. Arguments are read-only there.
 
     Returns
     -------
@@ -71,7 +75,8 @@ def map_calls(
     Notes
     -----
     The function is sent once to a worker, by its content; those of ``__main__``, lambdas and closures need cloudpickle.
-    On one machine arrays go through shared memory, which goes with the processes that have it.
+    On one machine arrays go through shared memory, which goes with the processes that have it. `numpy.errstate` holds
+    on the workers, and what they warn of is warned of here.
 
     Examples
     --------
@@ -84,22 +89,41 @@ def map_calls(
     """
     if stateful not in ("here", "workers"):
         raise ValueError(f'stateful= takes "here" or "workers", got {stateful!r}')
-    pure = purity_of(callee)
-    items = [each if type(each) is tuple else (each,) for each in inputs]
+    calls = [_call_of(each) for each in inputs]
     engine = None if executor is None else engine_of(executor)
-    if pure is False and stateful == "here":
-        engine = None
+    chunks = Chunks(chunk, calls, 1 if engine is None else engine.capacity)
+    pure = engine is None or may_travel(callee, calls)
+    if not (pure or stateful == "workers") or not {"call", "log"}.isdisjoint(np.geterr().values()):
+        engine = None  # np.seterrcall is of this process, too
     with progress_of(progress, getattr(callee, "__name__", type(callee).__name__)) as told:
         if engine is None:
-            return list(_counted((callee(*each) for each in items), len(items), told))
-        if isinstance(engine, ThreadPoolExecutor):
-            return list(_counted(engine.map(lambda each: callee(*each), items), len(items), told))
+            return list(_counted((callee(*args, **named) for args, named in calls), len(calls), told))
+        if isinstance(executor, ThreadPoolExecutor):
+            return list(_counted(_by_threads(callee, calls, executor), len(calls), told))
         if engine.repeats and not pure:
-            raise WorkerDied(
-                f"{type(callee).__name__} {callee!r:.80} is not known to be stateless, and this engine runs tasks of "
-                "workers that die again: use a number of processes, or a plan without stateful ops"
+            raise TypeError(
+                f"{callee!r:.80} is stateful, and this engine runs tasks again if workers die, unasked: give a number "
+                'of processes, or leave stateful="here"'
             )
-        return _Map(Callee(callee), items, engine, Chunks(chunk, len(items), engine.capacity), bool(pure), told).run()
+        return _Map(Callee(callee), calls, engine, chunks, pure, told).run()
+
+
+def _call_of(given: Any) -> Call:
+    if type(given) is tuple:
+        return given, {}
+    return ((), given) if type(given) is dict else ((given,), {})
+
+
+def _by_threads(callee: Any, calls: list[Call], executor: ThreadPoolExecutor) -> Iterator[Any]:
+    """Threads of this process need nothing sent to them but the state of np.errstate, which is a thread's own."""
+
+    state = copy_context()
+
+    def call(each: Call) -> Any:
+        args, named = each
+        return state.copy().run(callee, *args, **named)
+
+    return executor.map(call, calls)
 
 
 def _counted(results: Iterable[Any], total: int, told: Callable[[int, int | None], Any]) -> Iterator[Any]:
@@ -133,7 +157,7 @@ class _Map:
     def __init__(
         self,
         callee: Callee,
-        items: list[tuple[Any, ...]],
+        items: list[Call],
         engine: Engine,
         chunks: Chunks,
         pure: bool,
@@ -149,6 +173,7 @@ class _Map:
         self.ended: queue.SimpleQueue[_Piece] = queue.SimpleQueue()
         self.running: set[_Piece] = set()
         self.whole = False  # some worker does not see the memory of this process
+        self.registry: dict[Any, Any] = {}
         self.failure: tuple[int, BaseException] | None = None
 
     def run(self) -> list[Any]:
@@ -192,6 +217,7 @@ class _Map:
                 self.callee.whole() if self.whole else self.callee.shared(),
                 arguments,
                 piece.results.address if piece.results else None,
+                np.geterr(),
             )
             piece.future = self.engine.submit(task)
         except BaseException:
@@ -215,21 +241,28 @@ class _Map:
             self._send(piece)
             return 0
         if isinstance(answer, Failed):
+            self._warn(answer.warned)
             self._failed(piece, answer)
             piece.close()
             return 0
         assert isinstance(answer, Done)
         fd = piece.results.fd if piece.results is not None and answer.results.address is not None else None
+        self._warn(answer.warned)
         self.results[piece.start : piece.stop] = unpack(answer.results, writable=True, fd=fd)
         self.chunks.took(piece.stop - piece.start, answer.seconds)
         piece.close()
         return piece.stop - piece.start
 
+    def _warn(self, warned: tuple[Warned, ...]) -> None:
+        """What workers have warned of, by the filters of this process; of one place once, where these say so."""
+        for message, category, filename, line in warned:
+            warnings.warn_explicit(message, category, filename, line, registry=self.registry)
+
     def _failed(self, piece: _Piece, answer: Failed) -> None:
         item = piece.start + answer.index
         if self.failure is None or item < self.failure[0]:
-            function, arguments = self.callee.function, self.items[item]
-            self.failure = item, answer.report.raise_here(item, lambda: function(*arguments))
+            function, (args, named) = self.callee.function, self.items[item]
+            self.failure = item, answer.report.raise_here(item, lambda: function(*args, **named))
         self._leave_behind(item)
 
     def _died(self, piece: _Piece, error: BaseException) -> int:
@@ -254,7 +287,7 @@ class _Map:
             piece.close()
 
 
-def _packed(items: list[tuple[Any, ...]], memory: Memory | None) -> Any:
+def _packed(items: list[Call], memory: Memory | None) -> Any:
     into, address = (memory.fd, memory.address) if memory is not None else (None, None)
     try:
         return pack(items, into, address)

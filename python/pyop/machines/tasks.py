@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -17,12 +18,17 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from .failures import Report, report_of
 from .memory import Address, NotHere, Packed, pack, unpack
 
 __all__ = ["Done", "Failed", "Lacking", "Task", "run_task"]
 
 KEPT = 32  # callables that a worker remembers
+
+
+Warned = tuple[str, type[Warning], str, int]  # message, category, file, line
 
 
 @dataclass(frozen=True)
@@ -36,23 +42,27 @@ class Task:
     callee : Packed or None
         The callable itself, for workers that do not have it.
     arguments : Packed
-        A list of tuples: the arguments of each call.
+        A list of the arguments of each call, by place and by name.
     results : Address or None
         Where large results go.
+    errstate : dict
+        As `numpy.geterr` gives it, of whoever asked.
     """
 
     digest: str
     callee: Packed | None
     arguments: Packed
     results: Address | None
+    errstate: Any
 
 
 @dataclass(frozen=True)
 class Done:
-    """A list of results, and how long the calls took."""
+    """A list of results, how long the calls took, and what they have warned of."""
 
     results: Packed
     seconds: float
+    warned: tuple[Warned, ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,7 @@ class Failed:
 
     index: int
     report: Report
+    warned: tuple[Warned, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,8 @@ def run_task(task: Task) -> Done | Failed | Lacking:
     """On the worker."""
     try:
         callee = _callee(task)
-        arguments = unpack(task.arguments)
+        calls = unpack(task.arguments)
+        lend(calls)
     except NotHere:
         return Lacking()
     except Exception as error:
@@ -84,23 +96,39 @@ def run_task(task: Task) -> Done | Failed | Lacking:
         return Failed(0, report_of(error))
     results = []
     begin = perf_counter()
-    with _single_threaded():
-        for index, each in enumerate(arguments):
+    with _single_threaded(), np.errstate(**task.errstate), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for index, (args, named) in enumerate(calls):
             try:
-                results.append(callee(*each))
+                results.append(callee(*args, **named))
             except Exception as error:
-                return Failed(index, report_of(error))
-    return _packed(task, results, perf_counter() - begin)
+                return Failed(index, report_of(error), _warned(caught))
+    return _packed(task, results, perf_counter() - begin, _warned(caught))
 
 
-def _packed(task: Task, results: list[Any], seconds: float) -> Done | Failed:
+def lend(thing: Any) -> None:
+    """Make the arrays in it read-only: what is written into them would be lost."""
+    if isinstance(thing, np.ndarray):
+        thing.flags.writeable = False
+    elif type(thing) in (list, tuple):
+        for each in thing:
+            lend(each)
+    elif type(thing) is dict:
+        lend(list(thing.values()))
+
+
+def _warned(caught: list[warnings.WarningMessage]) -> tuple[Warned, ...]:
+    return tuple([(str(each.message), each.category, each.filename, each.lineno) for each in caught])
+
+
+def _packed(task: Task, results: list[Any], seconds: float, warned: tuple[Warned, ...]) -> Done | Failed:
     into = None
     try:
         if task.results is not None:
             into = task.results.open(os.O_RDWR)
-        return Done(pack(results, into, task.results), seconds)
+        return Done(pack(results, into, task.results), seconds, warned)
     except NotHere:
-        return Done(pack(results), seconds)
+        return Done(pack(results), seconds, warned)
     except Exception as error:
         error.add_note("  while results were pickled on the worker")
         return Failed(0, report_of(error))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from operator import attrgetter
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from .. import _core
@@ -60,12 +60,21 @@ def _reduce_graph(graph: Graph) -> Any:
     replaced: dict[str, Any] = {"fn": lambda record: _Function(record.fn), "contract": _Declared}
     ways = [replaced.get(field.name, attrgetter(field.name)) for field in dataclasses.fields(Record)]
     records = tuple(tuple(way(record) for way in ways) for record in parts.records)
-    rest = (parts.writes, parts.absorbed)
-    return _graph, (parts.name, records, parts.outputs, *(rest if any(rest) else ()))
+    # Where the nodes were created, once a place: errors name it, also in another process.
+    origins: dict[str, list[int]] = {}
+    for node in graph.nodes:
+        origins.setdefault(node.origin, []).append(node.index)
+    return _graph, (parts.name, records, parts.outputs, parts.writes, parts.absorbed, origins)
 
 
-def _graph(name: str, records: Any, outputs: Any, writes: Any = (), absorbed: Any = ()) -> Graph:
-    return put_together(Parts(name, tuple(Record(*record) for record in records), outputs, writes, absorbed))
+def _graph(
+    name: str, records: Any, outputs: Any, writes: Any = (), absorbed: Any = (), origins: Any = MappingProxyType({})
+) -> Graph:
+    graph = put_together(Parts(name, tuple(Record(*record) for record in records), outputs, writes, absorbed))
+    for origin, nodes in origins.items():
+        for node in nodes:
+            graph._set_origin(node, origin)
+    return graph
 
 
 def _copied(graph: Graph) -> Graph:
