@@ -25,7 +25,12 @@ struct GroupState {
     bool in_blocks = false;    // results are computed in scratch, and go from there to where they lie
     Lines rows;  // along which results go straight into `row_targets`: those of the layout, or of the result
     std::vector<RowTarget> row_targets;  // by result; empty: all go from their blocks
+    bool by_rows = false;  // kernels alone, and all results have such targets: a row is computed to its end, then the next
     npy_intp block = 0, block_bytes = 0, period = 1;
+
+    const LoopGroup::Code& code() const {
+        return PYOP_LIKELY((group.single_ & ~layout.scalar) == 0) ? group.code_ : group.plain_;
+    }
     mutable std::atomic<bool> failed = false;
 
     // Among others of one element NumPy gives an array the stride it has, if it has one: what does not move is a number
@@ -193,11 +198,44 @@ class GroupCursors {
         return 0;
     }
 
+    // All operations on a row, or on parts of it as long as each other where it is longer than a block, then the next:
+    // nothing is computed between rows. Returns the flags that are up.
+    int execute_rows(npy_intp start, npy_intp count) {
+        struct Moving {
+            Cursor* cursor;
+            const RowTarget* target;  // null: an array that is read
+        };
+        StackArray<Moving, 16> moving(streams_.size());
+        size_t n_moving = 0;
+        for (size_t k = 0; k < streams_.size(); ++k) {
+            const LoopGroup::Stream& stream = code_.streams[k];
+            if (stream.kind == LoopGroup::Stream::Output)
+                moving[n_moving++] = {&streams_[k], run_.row_target(stream.index)};
+            else if (streams_[k].advance)
+                moving[n_moving++] = {&streams_[k], nullptr};
+        }
+        run_.rows.each_at(start, count, [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within) {
+            const npy_intp parts = n <= run_.block ? 1 : (n + run_.block - 1) / run_.block;
+            const npy_intp most = parts == 1 ? n : (n + parts - 1) / parts;
+            for (npy_intp done = 0; done < n; done += most) {
+                for (size_t k = 0; k < n_moving; ++k) {
+                    Cursor& c = *moving[k].cursor;
+                    c.data = moving[k].target ? moving[k].target->at(at, within + done)
+                                              : c.base + (place + done) * c.advance;
+                }
+                for (const LoopGroup::Operation& op : code_.operations) run_one(op, std::min(most, n - done));
+            }
+        });
+        return fp_errors();
+    }
+
     void run_one(const LoopGroup::Operation& op, npy_intp count) {
         char* data[LoopGroup::kMaxOperands];
         // All places, used or not: a loop of known length costs less than one that stops in time.
 #pragma GCC unroll 8
-        for (size_t k = 0; k < LoopGroup::kMaxOperands; ++k) data[k] = streams_[op.streams[k]].data;
+        for (size_t k = 0; k < LoopGroup::kUsualOperands; ++k) data[k] = streams_[op.streams[k]].data;
+        for (size_t k = LoopGroup::kUsualOperands; PYOP_UNLIKELY(k < op.n_operands); ++k)
+            data[k] = streams_[op.streams[k]].data;
         if (op.kernel) {
             op.kernel(data, count);
             return;

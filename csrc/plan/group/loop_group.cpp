@@ -222,7 +222,7 @@ class GroupRun : private GroupState {
         }
         constexpr npy_intp kShortest = 8;  // elements of a row that are worth a call
         if (rows.shape[rows.ndim - 1] < kShortest) return;
-        for (const LoopGroup::Operation& op : group.code_.operations) {
+        for (const LoopGroup::Operation& op : code().operations) {
             if (op.leaves < 0) continue;
             const auto k = static_cast<size_t>(op.leaves);
             if (!layout.by_lines && (k >= parts_.size() || !parts_[k].found())) continue;
@@ -232,6 +232,8 @@ class GroupRun : private GroupState {
             if (row_targets.empty()) row_targets.resize(group.depends_.size());
             row_targets[k] = target;
         }
+        by_rows = !row_targets.empty() && group.loops_.empty() && layout.gathered.empty() && overwritten == 0;
+        for (size_t k = 0; k < row_targets.size(); ++k) by_rows &= row_targets[k].found();
     }
 
     void drop(size_t n) {
@@ -304,7 +306,7 @@ class GroupRun : private GroupState {
         }
         // Flags that were raised before make the first block look as if it had failed: it is diagnosed, which clears
         // them.
-        GroupCursors cursors(*this, group.code_, scratch);
+        GroupCursors cursors(*this, code(), scratch);
         cursors.prepare(from, std::min(block, to - from));
         std::vector<RowReduction> reductions;
         reductions.reserve(rows_.size());
@@ -317,10 +319,22 @@ class GroupRun : private GroupState {
         // too.
         if (!reductions.empty() && all_fp_errors()) clear_all_fp_errors();
         unsigned blocks = 0;
+        npy_intp dirty = from;  // up to here rows have raised a flag
         for (npy_intp start = from; start < to; start += block) {
+            if (by_rows && start >= dirty) {
+                constexpr npy_intp kAtOnce = 16;  // blocks
+                if (interrupted()) return true;
+                const npy_intp rest = std::min(kAtOnce * block, to - start);
+                if (PYOP_LIKELY(cursors.execute_rows(start, rest) == 0)) {
+                    start += rest - block;
+                    continue;
+                }
+                clear_all_fp_errors();
+                dirty = start + rest;
+            }
             if (PYOP_UNLIKELY(++blocks % 16 == 0) && interrupted()) return true;
             const npy_intp count = std::min(block, to - start);
-            if (start != from || cursors.gathers()) cursors.move(start, count);
+            if (start != from || by_rows || cursors.gathers()) cursors.move(start, count);
             if (!group.loops_.empty() && to - from > block) cursors.fetch(count);
             const bool clean = cursors.execute(start, count) == 0;
             if (PYOP_LIKELY(clean)) {
