@@ -187,7 +187,7 @@ class Combiner {
         replace_sum(op, op, sum, kernel, std::move(operands));
     }
 
-    // A number times a sum, and perhaps that added to something.
+    // A number times a sum, and perhaps that added to what the product in it is of.
     bool absorb_scaled(Op& op) {
         if (op.n_inputs != 2) return false;
         if (op.does == Operation::Multiply) return absorb_scaled(op, op, nullptr);
@@ -212,14 +212,14 @@ class Combiner {
             if (sum.product) {
                 const bool first = ir_.values[sum.product->operands[0]].single;
                 const uint16_t factor = sum.product->operands[first ? 0 : 1];
-                if (!ir_.values[factor].single) continue;
+                const uint16_t z = sum.product->operands[first ? 1 : 0];
+                if (!ir_.values[factor].single || (added && *added != z)) continue;
                 numbers = static_cast<uint16_t>(1 << operands.size());
                 operands.push_back(factor);
-                operands.push_back(sum.product->operands[first ? 1 : 0]);
+                operands.push_back(z);
             }
             numbers = static_cast<uint16_t>(numbers | 1 << operands.size());
             operands.push_back(scale);
-            if (added) operands.push_back(*added);
             op.numbers = numbers;
             replace_sum(op, *last, sum, kernel, std::move(operands));
             if (added) {

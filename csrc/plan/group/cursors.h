@@ -202,28 +202,37 @@ class GroupCursors {
     // nothing is computed between rows. Returns the flags that are up.
     int execute_rows(npy_intp start, npy_intp count) {
         struct Moving {
-            Cursor* cursor;
+            char** operand;
+            char* base;
+            npy_intp advance;
             const RowTarget* target;  // null: an array that is read
         };
-        StackArray<Moving, 16> moving(streams_.size());
+        constexpr size_t kMost = LoopGroup::kMaxOperands;
+        StackArray<char*, 4 * kMost> operands(code_.operations.size() * kMost);
+        StackArray<Moving, 4 * kMost> moving(operands.size());
         size_t n_moving = 0;
-        for (size_t k = 0; k < streams_.size(); ++k) {
-            const LoopGroup::Stream& stream = code_.streams[k];
-            if (stream.kind == LoopGroup::Stream::Output)
-                moving[n_moving++] = {&streams_[k], run_.row_target(stream.index)};
-            else if (streams_[k].advance)
-                moving[n_moving++] = {&streams_[k], nullptr};
+        for (size_t i = 0; i < code_.operations.size(); ++i) {
+            const LoopGroup::Operation& op = code_.operations[i];
+            for (size_t k = 0; k < op.n_operands; ++k) {
+                const Cursor& c = streams_[op.streams[k]];
+                const LoopGroup::Stream& stream = code_.streams[op.streams[k]];
+                const bool result = stream.kind == LoopGroup::Stream::Output;
+                char** const operand = &operands[i * kMost + k];
+                *operand = c.data;
+                if (result || c.advance)
+                    moving[n_moving++] = {operand, c.base, c.advance, result ? run_.row_target(stream.index) : nullptr};
+            }
         }
+        const npy_intp block = run_.block;
         run_.rows.each_at(start, count, [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within) {
-            const npy_intp parts = n <= run_.block ? 1 : (n + run_.block - 1) / run_.block;
-            const npy_intp most = parts == 1 ? n : (n + parts - 1) / parts;
+            const npy_intp most = n <= block ? n : (n - 1) / ((n - 1) / block + 1) + 1;
             for (npy_intp done = 0; done < n; done += most) {
                 for (size_t k = 0; k < n_moving; ++k) {
-                    Cursor& c = *moving[k].cursor;
-                    c.data = moving[k].target ? moving[k].target->at(at, within + done)
-                                              : c.base + (place + done) * c.advance;
+                    const Moving& m = moving[k];
+                    *m.operand = m.target ? m.target->at(at, within + done) : m.base + (place + done) * m.advance;
                 }
-                for (const LoopGroup::Operation& op : code_.operations) run_one(op, std::min(most, n - done));
+                for (size_t i = 0; i < code_.operations.size(); ++i)
+                    code_.operations[i].kernel(&operands[i * kMost], std::min(most, n - done));
             }
         });
         return fp_errors();

@@ -53,7 +53,7 @@ class LoopGroup final : public NativeStep {
     friend class GroupCompiler;
     friend class SmallRun;
 
-    static constexpr size_t kMaxOperands = 11, kUsualOperands = 8;
+    static constexpr size_t kMaxOperands = 10, kUsualOperands = 8;
 
     bool record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const;
 
