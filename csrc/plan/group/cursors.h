@@ -206,7 +206,10 @@ class GroupCursors {
             char* base;
             npy_intp advance;
             const RowTarget* target;  // null: an array that is read
+            npy_intp next;            // to the next row
         };
+        const int inner = run_.rows.ndim - 2;  // the axis along which rows follow each other
+        const npy_intp pitch = inner < 0 ? 0 : run_.rows.pitch[inner], last = inner < 0 ? 0 : run_.rows.shape[inner] - 1;
         constexpr size_t kMost = LoopGroup::kMaxOperands;
         StackArray<char*, 4 * kMost> operands(code_.operations.size() * kMost);
         StackArray<Moving, 4 * kMost> moving(operands.size());
@@ -219,12 +222,21 @@ class GroupCursors {
                 const bool result = stream.kind == LoopGroup::Stream::Output;
                 char** const operand = &operands[i * kMost + k];
                 *operand = c.data;
-                if (result || c.advance)
-                    moving[n_moving++] = {operand, c.base, c.advance, result ? run_.row_target(stream.index) : nullptr};
+                if (!result && !c.advance) continue;
+                const RowTarget* const target = result ? run_.row_target(stream.index) : nullptr;
+                moving[n_moving++] = {operand, c.base, c.advance, target, target ? target->pitch() : pitch * c.advance};
             }
         }
         const npy_intp block = run_.block;
+        npy_intp expected = -1;  // the place of the row behind the last one, if operands need only move on
         run_.rows.each_at(start, count, [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within) {
+            if (PYOP_LIKELY(place == expected)) {
+                for (size_t k = 0; k < n_moving; ++k) *moving[k].operand += moving[k].next;
+                for (size_t i = 0; i < code_.operations.size(); ++i)
+                    code_.operations[i].kernel(&operands[i * kMost], n);
+                expected = at[inner] < last ? place + pitch : -1;
+                return;
+            }
             const npy_intp most = n <= block ? n : (n - 1) / ((n - 1) / block + 1) + 1;
             for (npy_intp done = 0; done < n; done += most) {
                 for (size_t k = 0; k < n_moving; ++k) {
@@ -234,6 +246,8 @@ class GroupCursors {
                 for (size_t i = 0; i < code_.operations.size(); ++i)
                     code_.operations[i].kernel(&operands[i * kMost], std::min(most, n - done));
             }
+            const bool whole = within == 0 && n <= block && inner >= 0 && at[inner] < last;
+            expected = whole ? place + pitch : -1;
         });
         return fp_errors();
     }

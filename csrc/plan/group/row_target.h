@@ -42,6 +42,9 @@ class RowTarget {
 
     bool found() const { return data_ != nullptr; }
 
+    // From a row to the next one.
+    npy_intp pitch() const { return inner_ > 0 ? strides_[inner_ - 1] : 0; }
+
     char* at(const npy_intp* index, npy_intp within) const {
         char* to = data_ + within * itemsize_;
         for (int axis = 0; axis < inner_; ++axis) to += index[axis] * strides_[axis];
