@@ -106,6 +106,33 @@ class Stencil:
         return [*arrays, self.dtype.type(1)]
 
 
+class Diffusion(Stencil):
+    """Sums of shifted parts, less a product, times a number, added to the middle: as programs have them, or nearly."""
+
+    def write(self) -> str:
+        r = self.random
+        if self.dtype.kind == "b" or r.random() < 0.2:
+            return super().write()
+        read, middle = r.choice(["u", "v"]), self.part(centre=True)
+        centre = f"{read}[{middle}]"
+
+        def times(what: str) -> str:
+            number = r.choice(["one", "4", "0.1", "-2.5", "one", self.operand()])
+            return f"{number} * {what}" if r.random() < 0.7 else f"{what} * {number}"
+
+        text = " + ".join(f"{read}[{self.part()}]" for _ in range(int(r.integers(3, 8))))
+        if r.random() < 0.7:
+            text += f" - {times(centre if r.random() < 0.9 else self.operand())}"
+        text = times(f"({text})")
+        if r.random() < 0.7:
+            other = centre if r.random() < 0.8 else self.operand()
+            text = f"{other} + {text}" if r.random() < 0.7 else f"{text} + {other}"
+        target = middle if r.random() < 0.8 else self.part(centre=True)
+        if self.dtype.kind == "i":
+            text = f"({text}).astype({self.dtype.name!r})"
+        return f"{r.choice(['u', 'v'])}[{target}] {r.choice(['', '', '', '+', '*'])}= {text}"
+
+
 @contextlib.contextmanager
 def plain_warnings():
     """As a program has it that has changed nothing, but that warnings are kept."""
@@ -141,8 +168,8 @@ def same(got, want):
     return want.dtype.kind not in "fc" or np.array_equal(np.isnan(got), np.isnan(want))
 
 
-def check(seed: int) -> None:
-    made = Stencil(seed)
+def check(seed: int, kind: type[Stencil] = Stencil) -> None:
+    made = kind(seed)
     scope: dict = {"np": np}
     exec(made.text, scope)
     f = scope["f"]
@@ -165,17 +192,19 @@ def check(seed: int) -> None:
 
 @pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")
 @pytest.mark.parametrize("start", range(0, 240, 40))
-def test_by_chance(start):
+@pytest.mark.parametrize("kind", [Stencil, Diffusion])
+def test_by_chance(start, kind):
     for seed in range(start, start + 40):
-        check(seed)
+        check(seed, kind)
 
 
 @pytest.mark.campaign
 @pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")
 @pytest.mark.parametrize("start", range(1000, 21000, 500))
-def test_by_chance_for_long(start):
+@pytest.mark.parametrize("kind", [Stencil, Diffusion])
+def test_by_chance_for_long(start, kind):
     for seed in range(start, start + 500):
-        check(seed)
+        check(seed, kind)
 
 
 def heat(u, out):
@@ -390,3 +419,147 @@ def test_what_runs(f, kernel):
     compiled = pyop.compile(f)
     compiled(u, out)
     assert f"kernel {kernel}" in str(compiled.plan_for(u, out).explain())
+
+
+def diffused(u, out, q, k):
+    c = u[1:-1, 1:-1]
+    out[1:-1, 1:-1] = c + q * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - k * c)
+
+
+SCALED = {
+    f"{n} terms{', less a product' * less}{', added' * added}": (n, less, added)
+    for n in range(3, 9)
+    for less in (False, True)
+    for added in (False, True)
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_number_times_a_sum(name, dtype):
+    """Rows of any length, with all that numbers may be, numbers that are written down and such as are given."""
+    terms, less, added = SCALED[name]
+    text = " + ".join(f"x[{k}]" for k in range(terms)) + " - {k} * x[1]" * less
+    kinds = [("q", "k"), ("0.1", "4"), ("y", "k"), ("q", "y")]
+    random = np.random.default_rng(terms)
+    odd = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1e-310, 1e308, 3e38, 1e-40])
+    for q, k in kinds:
+        scope: dict = {}
+        made = f"{q} * ({text.format(k=k)})"
+        exec(f"def f(x, y, q, k):\n    return {'x[1] + ' * added}{made}\n", scope)
+        exec(f"def g(x, y, q, k):\n    y[1:-1] = ({made}{' + x[1]' * added})[1:-1]\n    return y", scope)
+        for n in (1, 3, 4, 9, 33, 700):
+            x = random.normal(size=(terms, n))
+            x.reshape(-1)[random.integers(0, x.size, n // 4)] = random.choice(odd, n // 4)
+            with np.errstate(all="ignore"):
+                x = x.astype(dtype)
+                y = x[-1] * x[0]
+            numbers = [np.dtype(dtype).type(v) for v in (0.3, random.choice([2.0, np.inf, -0.0]))]
+            for f in (scope["f"], scope["g"]):
+                for errors in ("ignore", "warn"):
+                    want, said = run(f, (x, y.copy(), *numbers), {"all": errors})
+                    got, heard = run(pyop.compile(f), (x, y.copy(), *numbers), {"all": errors})
+                    assert same(got[0], want[0])
+                    assert set(heard) == set(said)
+
+
+def misaligned(value):
+    memory = np.zeros(value.nbytes + 1, np.uint8)[1:].view(value.dtype).reshape(value.shape)
+    memory[...] = value
+    return memory
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_numbers_that_are_arrays(dtype):
+    """Of no dimension, of one element, misaligned, of the whole part; in one function, and in one for each."""
+    shared = pyop.compile(diffused)
+    u, out = (x.astype(dtype) for x in arrays(50))
+    q, k = np.array(0.1, dtype), np.array(4, dtype)
+    whole = u[1:-1, 1:-1].copy()
+    with plain_warnings():
+        for numbers in ((q, k), (misaligned(q), k), (q, misaligned(k)), (q.reshape(1, 1), k), (whole, k), (q, whole)):
+            want = out.copy()
+            diffused(u, want, *numbers)
+            for compiled in (shared, pyop.compile(diffused)):
+                got = out.copy()
+                compiled(u, got, *numbers)
+                np.testing.assert_array_equal(got, want)
+
+
+def jacobi(u):
+    u[1:-1, 1:-1] = 0.25 * (u[2:, 1:-1] + u[1:-1, 2:] + u[:-2, 1:-1] + u[1:-1, :-2])
+
+
+def far_before(u):
+    u[3:, 2:] = u[:-3, :-2] + u[1:-2, 1:-1]
+
+
+def next_to_it(u):
+    u[1:, 1:] = u[:-1, :-1] * 2.0 + u[1:, :-1]
+
+
+def from_all_sides(u):
+    u[1:-1, 1:-1, 1:-1] = u[:-2, :-2, :-2] - u[2:, 2:, 2:] * u[1:-1, :-2, 2:]
+
+
+def along(u):
+    u[2:-1] = u[:-3] + u[3:] - u[1:-2]
+
+
+def half_before(u):
+    n = u.shape[0] // 2
+    u[n:] = u[:n] + 1.0
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes"),
+    [
+        (jacobi, [(9, 10), (40, 700), (200, 33), (30, 2100), (300, 301)]),
+        (far_before, [(11, 12), (90, 91), (200, 600)]),
+        (next_to_it, [(10, 10), (90, 513), (400, 20)]),
+        (from_all_sides, [(5, 10, 11), (12, 30, 31), (20, 40, 60)]),
+        (along, [(12,), (1500,), (5000,)]),
+        (half_before, [(20,), (4000,), (30, 40), (600, 30)]),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+@pytest.mark.parametrize("way", [{}, {"threads": 2}])
+@pytest.mark.parametrize("errors", ["warn", "ignore", "raise"])
+def test_what_is_read_is_written(f, shapes, way, errors):
+    for shape in shapes:
+        compiled = pyop.compile(f, **way)
+        u = np.random.default_rng(3).random(shape)
+        for dtype in (np.float64, np.float32):
+            for value in (1.0, np.inf, np.finfo(dtype).max):
+                given = u.astype(dtype)
+                given.reshape(-1)[given.size // 2] = value
+                mine = given.copy()
+                for _ in range(2):
+                    _, said = run(f, (given,), {"all": errors})
+                    _, heard = run(compiled, (mine,), {"all": errors})
+                    assert set(heard) == set(said)
+                    np.testing.assert_array_equal(mine, given)
+
+
+def test_no_array_of_what_is_written_is_made():
+    import tracemalloc
+
+    u, _ = arrays(900)
+    compiled = pyop.compile(jacobi)
+    with plain_warnings():
+        compiled(u)
+        tracemalloc.start()
+        try:
+            compiled(u)
+            assert tracemalloc.get_traced_memory()[1] < u.nbytes / 10
+        finally:
+            tracemalloc.stop()
+
+
+def test_a_step_of_diffusion_is_one_kernel():
+    u, out = arrays(40)
+    for numbers in ((0.1, 4.0), (np.float64(0.1), np.float64(4.0))):
+        compiled = pyop.compile(diffused)
+        compiled(u, out, *numbers)
+        text = str(compiled.plan_for(u, out, *numbers).explain())
+        assert text.count(": kernel ") == 1 or "avx2" not in str(np.show_config("dicts")["SIMD Extensions"]).lower()
