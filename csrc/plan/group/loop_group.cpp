@@ -222,29 +222,29 @@ class GroupRun : private GroupState {
         return true;
     }
 
-    // Results that nothing reads in the group need no blocks, where they lie by rows and are apart from what is read.
+    // Where kernels alone compute, of what lies where it is read, and nothing reads the results in the group, these
+    // need no blocks: row after row is computed to its end, and left where it belongs.
     void find_row_targets() {
-        if (layout.by_lines) {
-            rows = layout.lines;
-        } else if (layout.fortran) {
+        if (layout.fortran || !group.loops_.empty() || !layout.gathered.empty() || overwritten != 0 ||
+            reads_parts_ != 0)
             return;
-        } else {
+        if (layout.by_lines)
+            rows = layout.lines;
+        else
             rows.of_shape(layout.ndim, layout.shape);
-        }
         constexpr npy_intp kShortest = 8;  // elements of a row that are worth a call
         if (rows.shape[rows.ndim - 1] < kShortest) return;
+        std::vector<RowTarget> targets(group.depends_.size());
         for (const LoopGroup::Operation& op : code().operations) {
             if (op.leaves < 0) continue;
             const auto k = static_cast<size_t>(op.leaves);
-            if (!layout.by_lines && (k >= parts_.size() || !parts_[k].found())) continue;
-            if (reads_parts_ >> k & 1) continue;
-            RowTarget target;
-            if (!target.find(rows, as_array(results[k]))) continue;
-            if (row_targets.empty()) row_targets.resize(group.depends_.size());
-            row_targets[k] = target;
+            if ((layout.by_lines || (k < parts_.size() && parts_[k].found())) &&
+                !targets[k].find(rows, as_array(results[k])))
+                return;
         }
-        by_rows = !row_targets.empty() && group.loops_.empty() && layout.gathered.empty() && overwritten == 0;
-        for (size_t k = 0; k < row_targets.size(); ++k) by_rows &= row_targets[k].found();
+        for (const RowTarget& target : targets)
+            if (!target.found()) return;
+        row_targets = std::move(targets);
     }
 
     void drop(size_t n) {
@@ -334,7 +334,7 @@ class GroupRun : private GroupState {
         unsigned blocks = 0;
         npy_intp dirty = from;  // up to here rows have raised a flag
         for (npy_intp start = from; start < to; start += block) {
-            if (by_rows && start >= dirty) {
+            if (!row_targets.empty() && start >= dirty) {
                 constexpr npy_intp kAtOnce = 16;  // blocks
                 if (interrupted()) return true;
                 const npy_intp rest = std::min(kAtOnce * block, to - start);
@@ -347,9 +347,9 @@ class GroupRun : private GroupState {
             }
             if (PYOP_UNLIKELY(++blocks % 16 == 0) && interrupted()) return true;
             const npy_intp count = std::min(block, to - start);
-            if (start != from || by_rows || cursors.gathers()) cursors.move(start, count);
+            if (start != from || cursors.gathers()) cursors.move(start, count);
             if (!group.loops_.empty() && to - from > block) cursors.fetch(count);
-            const bool clean = cursors.execute(start, count) == 0;
+            const bool clean = cursors.execute(count) == 0;
             if (PYOP_LIKELY(clean)) {
                 reduce(cursors, count, reductions);
             } else {
@@ -360,7 +360,7 @@ class GroupRun : private GroupState {
             if (before_ > 0)
                 store_later(scratch, start / block, count);
             else if (in_blocks)
-                store_block(scratch, start, count, !clean);
+                store_block(scratch, start, count);
         }
         if (before_ > 0)
             for (npy_intp i = 0, n = (to + block - 1) / block; i < waiting_; ++i) store_later(scratch, n + i, 0);
@@ -387,8 +387,8 @@ class GroupRun : private GroupState {
         return interrupts_.raised();
     }
 
-    // Keeps the result of the i-th block, and writes that of the block before which nothing is read any more. The whole of a
-    // run, in order.
+    // Keeps the result of the i-th block, and writes that of the block before which nothing is read any more. The whole
+    // of a run, in order.
     void store_later(char* scratch, npy_intp i, npy_intp count) const {
         char* const kept = block_of_result(scratch, 1);
         const auto place_of = [&](npy_intp i) { return kept + i % (waiting_ + 1) * block_bytes; };
@@ -399,12 +399,12 @@ class GroupRun : private GroupState {
         if (due >= 0) store_result(0, place_of(due), due * block, std::min(block, layout.size - due * block));
     }
 
-    // The elements of a block go to the results, and what lies between lines nowhere. `all`: also those results whose
-    // kernels write them, since other operations have computed them.
-    void store_block(char* scratch, npy_intp start, npy_intp count, bool all) const {
+    // The elements of a block go to the results, and what lies between lines nowhere.
+    void store_block(char* scratch, npy_intp start, npy_intp count) const {
         for (size_t k = 0; k < group.depends_.size(); ++k) {
-            if (group.reduction_of_output_[k] >= 0 || (!all && row_target(static_cast<int>(k)))) continue;
-            store_result(k, block_of_result(scratch, group.code_.streams[group.output_streams_[k]].index), start, count);
+            if (group.reduction_of_output_[k] >= 0) continue;
+            store_result(k, block_of_result(scratch, group.code_.streams[group.output_streams_[k]].index), start,
+                         count);
         }
     }
 

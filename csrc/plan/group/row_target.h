@@ -1,10 +1,9 @@
-// plan/group/row_target.h: RowTarget, where the rows of a result go that its last kernel writes straight into an array.
+// plan/group/row_target.h: RowTarget, where the rows of a result go that is computed row by row.
 //
-//     scratch:   place 0 … count         a row  gap  a row  gap  a row
-//     result:                            row --> its memory
+//     what is read:   a row  gap  a row  gap  a row
+//     result:         row --> its memory
 //
-// The operations before the last work on a block as one stretch, gaps included; the last one is called for each row of
-// the block, so a result is neither computed between rows nor copied out of the block.
+// Nothing is computed between rows, and nothing copied out of a block.
 #pragma once
 
 #include "array/numpy.h"
