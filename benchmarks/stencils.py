@@ -1,6 +1,7 @@
 """B26: steps of stencils, compiled, against numba's explicit loops of the same bits, and against NumPy.
 
-Into an array that is an argument, and into a copy that the function makes.
+Into an array that is an argument, into a copy that the function makes, and into the array that is read. With two
+threads, against one.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,7 +28,8 @@ def run(harness: Harness) -> list[Row]:
     # The bar of the command line has its own stderr, which might raise for all that a plan knows: it would not compute
     # where an argument lies (csrc/array/loop/error_policy.h).
     with contextlib.redirect_stderr(sys.__stderr__):
-        return [_row(harness, *case) for case in _cases(harness.quick)]
+        rows = [_row(harness, *case) for case in _cases(harness.quick)]
+        return [*rows, *(_in_place(harness, n) for n in ((20,) if harness.quick else (150, 700))), _threads(harness)]
 
 
 def _cases(quick: bool) -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Array, ...]]]:
@@ -63,6 +66,61 @@ def _row(
     found = harness.compare(statements)
     detail = f"numba {found.ns('numba') / 1e3:.1f} µs; NumPy takes {found.ratio('NumPy', 'pyop'):.1f} times pyop's time"
     return Row("B26", what, budget, found.ratio("pyop", "numba"), LIMIT, detail=detail)
+
+
+def _in_place(harness: Harness, n: int) -> Row:
+    step, loops = _plane(0.1, 4.0)
+    what, budget = f"float64 {n}², in place", f"≤ {LIMIT}× numba's loops, which keep a copy"
+    a = np.random.default_rng(26).random((n, n))
+    work = a.copy()
+    once = pyop.compile(lambda u: step(u, u))
+    given, want = a.copy(), a.copy()
+    once(given)
+    step(want, want)
+    assert (given == want).all()
+    names = {"f": step, "c": once, "x": a.copy(), "y": a.copy(), "w": work}
+    statements = {"NumPy": Statement("f(x, x)", names, 1), "pyop": Statement("c(y)", names, 1)}
+    if not importlib.util.find_spec("numba"):
+        found = harness.compare(statements)
+        return Row("B26", what, budget, None, LIMIT, detail=f"needs numba; NumPy {found.ratio('NumPy', 'pyop'):.1f}×")
+    names |= {"n": _jitted_in_place(loops), "z": a.copy()}
+    names["n"](names["z"], work)
+    assert (names["z"] == want).all()
+    statements["numba"] = Statement("n(z, w)", names, 1)
+    found = harness.compare(statements)
+    detail = f"numba {found.ns('numba') / 1e3:.1f} µs; NumPy takes {found.ratio('NumPy', 'pyop'):.1f} times pyop's time"
+    return Row("B26", what, budget, found.ratio("pyop", "numba"), LIMIT, detail=detail)
+
+
+def _jitted_in_place(loops: Callable[..., Any]) -> Callable[..., Any]:
+    import numba
+
+    step = numba.njit(loops)
+
+    def in_place(u: Array, work: Array) -> None:
+        step(u, work)
+        u[1:-1, 1:-1] = work[1:-1, 1:-1]
+
+    return numba.njit(in_place)  # type: ignore[no-any-return]
+
+
+def _threads(harness: Harness) -> Row:
+    limit = 0.7
+    n = 40 if harness.quick else 700
+    step, _ = _plane(0.1, 4.0)
+    a = np.random.default_rng(26).random((n, n))
+    names = {"one": pyop.compile(step), "two": pyop.compile(step, threads=2), "a": a, "out": np.zeros_like(a)}
+    statements = {which: Statement(f"{which}(a, out)", names, 1) for which in ("one", "two")}
+    found = harness.compare(statements, clock=time.perf_counter_ns)
+    detail = f"one thread {found.ns('one') / 1e3:.1f} µs"
+    return Row(
+        "B26",
+        f"float64 {n}², into an argument, two threads",
+        f"≤ {limit}× one",
+        found.ratio("two", "one"),
+        limit,
+        detail=detail,
+    )
 
 
 def _jitted(loops: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,12 +11,12 @@ namespace pyop {
 
 namespace baseline {
 extern const KernelLevel level;
-Kernel find_sum(int terms, bool less_product, Element e);
+Kernel find_sum(int terms, bool less_product, SumTail tail, Element e);
 }  // namespace baseline
 #ifdef PYOP_KERNEL_X86
 namespace v3 {
 extern const KernelLevel level;
-Kernel find_sum(int terms, bool less_product, Element e);
+Kernel find_sum(int terms, bool less_product, SumTail tail, Element e);
 }  // namespace v3
 namespace v4 {
 extern const KernelLevel level;
@@ -146,11 +146,11 @@ Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operat
 }
 
 // As fast at v3 as above.
-Kernel find_sum(int terms, bool less_product, Element e) {
+Kernel find_sum(int terms, bool less_product, SumTail tail, Element e) {
 #ifdef PYOP_KERNEL_X86
-    if (kLevels.n > 1) return v3::find_sum(terms, less_product, e);
+    if (kLevels.n > 1) return v3::find_sum(terms, less_product, tail, e);
 #endif
-    return baseline::find_sum(terms, less_product, e);
+    return baseline::find_sum(terms, less_product, tail, e);
 }
 
 Kernel find_cast(Element from, Element to) { return best().find_cast(from, to); }

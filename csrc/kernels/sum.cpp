@@ -5,50 +5,126 @@
 
 namespace pyop::PYOP_KERNEL_LEVEL {
 
-Kernel find_sum(int terms, bool less_product, Element e);
+Kernel find_sum(int terms, bool less_product, SumTail tail, Element e);
 
 namespace {
 
-template <int terms, bool less_product, class T>
+#if defined(__AVX2__)
+typedef double Doubles __attribute__((vector_size(32)));
+typedef float Floats __attribute__((vector_size(32)));
+
+// Whether a result is not written over an input.
+__attribute__((noinline)) bool is_apart(char* const* data, int result) {
+    for (int k = 0; k < result; ++k)
+        if (data[k] == data[result]) return false;
+    return true;
+}
+#endif
+
+template <int terms, bool less_product, SumTail tail, class T>
 void sum(char* const* data, std::ptrdiff_t n) {
-    constexpr int last = less_product ? terms + 2 : terms;
+    constexpr int inner = less_product ? terms + 2 : terms;  // operands of the sum
+    constexpr bool scaled = tail != SumTail::None, added = tail == SumTail::ScaledAdded;
+    constexpr int result = inner + scaled;
     const T *x0 = in<T>(data, 0), *x1 = in<T>(data, 1), *x2 = in<T>(data, 2);
     const T *x3 = in<T>(data, terms > 3 ? 3 : 0), *x4 = in<T>(data, terms > 4 ? 4 : 0);
     const T* x5 = in<T>(data, terms > 5 ? 5 : 0);
     const T *y = in<T>(data, less_product ? terms : 0), *z = in<T>(data, less_product ? terms + 1 : 0);
-    T* to = out<T>(data, last);
-    PYOP_INDEPENDENT
-    for (std::ptrdiff_t i = 0; i < n; ++i) {
-        T s = (x0[i] + x1[i]) + x2[i];
-        if constexpr (terms > 3) s = s + x3[i];
-        if constexpr (terms > 4) s = s + x4[i];
-        if constexpr (terms > 5) s = s + x5[i];
-        if constexpr (less_product) s = s - y[i] * z[i];
-        to[i] = s;
+    const T* q = in<T>(data, scaled ? inner : 0);
+    T* const to = out<T>(data, result);
+    if (n <= 0) return;
+    const T factor = scaled && less_product ? *y : T{}, scale = scaled ? *q : T{};
+    // Several elements, or one.
+    const auto compute = [&](auto one, std::ptrdiff_t i) __attribute__((always_inline)) {
+        using V = decltype(one);
+        const auto of = [&](const T* x) __attribute__((always_inline)) {
+            V value;
+            __builtin_memcpy(&value, x + i, sizeof value);
+            return value;
+        };
+        V s = (of(x0) + of(x1)) + of(x2);
+        if constexpr (terms > 3) s = s + of(x3);
+        if constexpr (terms > 4) s = s + of(x4);
+        if constexpr (terms > 5) s = s + of(x5);
+        V last{};
+        if constexpr (less_product) last = of(z);
+#if defined(__AVX2__)
+        if constexpr (added) asm("" : "+x"(last));  // read once
+#endif
+        if constexpr (less_product && scaled) s = s - factor * last;
+        if constexpr (less_product && !scaled) s = s - of(y) * last;
+        if constexpr (scaled) s = scale * s;
+        if constexpr (added) s = last + s;
+        __builtin_memcpy(to + i, &s, sizeof s);
+    };
+#if defined(__AVX2__)
+    // By hand: rows are short, and what the compiler makes of their ends is twice as much code, and slower.
+    using Vector = std::conditional_t<sizeof(T) == 8, Doubles, Floats>;
+    constexpr auto lanes = static_cast<std::ptrdiff_t>(sizeof(Vector) / sizeof(T));
+    std::ptrdiff_t i = 0;
+    if (n >= lanes) {
+        const std::ptrdiff_t last = n - lanes;
+        const bool may_repeat = n % lanes != 0 && is_apart(data, result);
+        do {
+            compute(Vector{}, i);
+            i += lanes;
+            // What is left, with elements before it once more.
+            if (i > last && i < n && may_repeat) i = last;
+        } while (i <= last);
     }
+    for (; i < n; ++i) {
+        compute(T{}, i);
+        asm volatile("");  // no vectors of what does not fill one
+    }
+#else
+    PYOP_INDEPENDENT
+    for (std::ptrdiff_t i = 0; i < n; ++i) compute(T{}, i);
+#endif
 }
 
 template <class T>
 Kernel find(int terms, bool less_product) {
+    constexpr SumTail tail = SumTail::None;
     switch (terms) {
         case 3:
-            return less_product ? &sum<3, true, T> : nullptr;
+            return less_product ? &sum<3, true, tail, T> : nullptr;
         case 4:
-            return less_product ? &sum<4, true, T> : &sum<4, false, T>;
+            return less_product ? &sum<4, true, tail, T> : &sum<4, false, tail, T>;
         case 5:
-            return less_product ? &sum<5, true, T> : &sum<5, false, T>;
+            return less_product ? &sum<5, true, tail, T> : &sum<5, false, tail, T>;
         case 6:
-            return less_product ? nullptr : &sum<6, false, T>;
+            return less_product ? nullptr : &sum<6, false, tail, T>;
         default:
             return nullptr;
     }
 }
 
+#if defined(__AVX2__) || !defined(PYOP_KERNEL_X86)
+template <class T>
+Kernel find(int terms, bool less_product, SumTail tail) {
+    if (tail == SumTail::None) return find<T>(terms, less_product);
+    if (tail == SumTail::Scaled && !less_product)
+        return terms == 4   ? &sum<4, false, SumTail::Scaled, T>
+               : terms == 5 ? &sum<5, false, SumTail::Scaled, T>
+                            : nullptr;
+    if (tail == SumTail::ScaledAdded && less_product)
+        return terms == 4   ? &sum<4, true, SumTail::ScaledAdded, T>
+               : terms == 6 ? &sum<6, true, SumTail::ScaledAdded, T>
+                            : nullptr;
+    return nullptr;
+}
+#else
+template <class T>
+Kernel find(int terms, bool less_product, SumTail tail) {
+    return tail == SumTail::None ? find<T>(terms, less_product) : nullptr;
+}
+#endif
+
 }  // namespace
 
-Kernel find_sum(int terms, bool less_product, Element e) {
-    if (e == Element::F32) return find<float>(terms, less_product);
-    if (e == Element::F64) return find<double>(terms, less_product);
+Kernel find_sum(int terms, bool less_product, SumTail tail, Element e) {
+    if (e == Element::F32) return find<float>(terms, less_product, tail);
+    if (e == Element::F64) return find<double>(terms, less_product, tail);
     return nullptr;
 }
 

@@ -1,6 +1,7 @@
 // array/loop/error_policy.cpp: reads np.errstate and the filters of warnings, in some 200 ns where both are as usual.
 #include "array/loop/error_policy.h"
 
+#include "runtime/attribute.h"
 #include "runtime/items.h"
 #include "runtime/lazy.h"
 #include "runtime/ref.h"
@@ -84,14 +85,17 @@ bool is_harmless(PyObject* filter) {
 }
 
 bool stderr_is_its_own() {
-    PyObject* now = PySys_GetObject("stderr");  // borrowed
-    if (!now || now == Py_None) return true;
+    static constinit Lazy sys_dict;
+    PyObject* const names = sys_dict.attribute("sys", "__dict__");
+    if (!names || !PyDict_CheckExact(names)) return false;
+    const Ref now = item_of_dict(names, interned<"stderr">());
+    if (!now || now.get() == Py_None) return true;
     static constinit Lazy wrapper;
     PyObject* text = wrapper.attribute("io", "TextIOWrapper");
-    if (!text || reinterpret_cast<PyObject*>(Py_TYPE(now)) != text || now != PySys_GetObject("__stderr__"))
+    if (!text || reinterpret_cast<PyObject*>(Py_TYPE(now.get())) != text ||
+        now.get() != item_of_dict(names, interned<"__stderr__">()).get())
         return false;
-    const Ref alive = Ref::borrow(now);
-    const Ref closed = Ref::steal(PyObject_GetAttrString(alive.get(), "closed"));
+    const Ref closed = Ref::steal(PyObject_GetAttr(now.get(), interned<"closed">()));
     return closed.get() == Py_False;
 }
 
@@ -111,12 +115,15 @@ bool warnings_cannot_raise() {
         return Py_NewRef(Py_False);
     });
     if (!contexts || PyObject_IsTrue(contexts) != 0) return false;
-    const auto same = [&](const char* one, const char* other) {
-        const Ref x = item_of_dict(names, one), y = item_of_dict(names, other);
+    const auto same = [&](PyObject* one, PyObject* other) {
+        const Ref x = one ? item_of_dict(names, one) : Ref(), y = other ? item_of_dict(names, other) : Ref();
         return x && x.get() == y.get();
     };
-    if (!same("showwarning", "_showwarning_orig") || !same("formatwarning", "_formatwarning_orig")) return false;
-    const Ref usual = item_of_dict(names, "defaultaction"), filters = item_of_dict(names, "filters");
+    if (!same(interned<"showwarning">(), interned<"_showwarning_orig">()) ||
+        !same(interned<"formatwarning">(), interned<"_formatwarning_orig">()))
+        return false;
+    const Ref usual = item_of_dict(names, interned<"defaultaction">());
+    const Ref filters = item_of_dict(names, interned<"filters">());
     if (!shows_or_ignores(usual.get()) || !filters || !PyList_CheckExact(filters.get())) return false;
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(filters.get()); ++k) {
         const Ref filter = item_of(filters.get(), k);

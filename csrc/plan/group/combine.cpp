@@ -4,6 +4,7 @@
 // it: gradients read what the function has computed again.
 #include "plan/group/group_ir.h"
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/sum.h"
@@ -112,7 +113,7 @@ class Combiner {
     void run() {
         // The last addition first: it begins the longest sum.
         for (size_t i = ir_.operations.size(); i-- > 0;)
-            if (!gone_[i]) absorb_sum(ir_.operations[i]);
+            if (!gone_[i] && !absorb_scaled(ir_.operations[i])) absorb_sum(ir_.operations[i]);
         for (size_t i = 0; i < ir_.operations.size(); ++i)
             if (!gone_[i] && ir_.operations[i].does != Operation::None && ir_.operations[i].n_inputs == 2)
                 absorb(ir_.operations[i]);
@@ -143,41 +144,105 @@ class Combiner {
         return op && op->does != Operation::None && op->n_inputs == 2 ? op : nullptr;
     }
 
-    // A sum of several terms, perhaps less a product. Terms that are an operation themselves are better off in other
+    // A sum of several terms, perhaps less a product, that one kernel may compute.
+    struct Sum {
+        std::vector<Op*> adds;  // the last one first
+        Op* product = nullptr;
+        std::vector<uint16_t> terms;
+        int n_terms() const { return static_cast<int>(terms.size()); }
+    };
+
+    // Whether `op` is the last operation of one. Terms that are an operation themselves are better off in other
     // kernels.
-    void absorb_sum(Op& op) {
+    bool is_sum(Op& op, size_t most, Sum& sum) {
         const bool less_product = op.does == Operation::Subtract;
-        if ((!less_product && op.does != Operation::Add) || op.n_inputs != 2) return;
-        Op* const product = less_product ? producer(op, 1) : nullptr;
+        if ((!less_product && op.does != Operation::Add) || op.n_inputs != 2) return false;
+        sum.product = less_product ? producer(op, 1) : nullptr;
         Op* add = less_product ? producer(op, 0) : &op;
-        if (!add || add->does != Operation::Add || (less_product && (!product || product->does != Operation::Multiply)))
-            return;
-        const size_t most = less_product ? 5 : 6;
-        std::vector<uint16_t> terms;  // the last one first
-        std::vector<Op*> adds;
+        if (!add || add->does != Operation::Add ||
+            (less_product && (!sum.product || sum.product->does != Operation::Multiply)))
+            return false;
         for (bool more = true; more; add = more ? producer(*add, 0) : nullptr) {
-            if (producer(*add, 1)) return;
-            adds.push_back(add);
-            terms.push_back(add->operands[1]);
+            if (producer(*add, 1)) return false;
+            sum.adds.push_back(add);
+            sum.terms.push_back(add->operands[1]);
             const Op* const before = producer(*add, 0);
-            if (before && before->does != Operation::Add) return;
-            more = before && terms.size() + 1 < most;
-            if (!more) terms.push_back(add->operands[0]);
+            if (before && before->does != Operation::Add) return false;
+            more = before && sum.terms.size() + 1 < most;
+            if (!more) sum.terms.push_back(add->operands[0]);
         }
-        const Kernel kernel = find_sum(static_cast<int>(terms.size()), less_product, op.element);
+        std::reverse(sum.terms.begin(), sum.terms.end());
+        return true;
+    }
+
+    void absorb_sum(Op& op) {
+        const size_t most = op.does == Operation::Subtract ? 5 : 6;
+        Sum sum;
+        if (!is_sum(op, most, sum)) return;
+        const Kernel kernel = find_sum(sum.n_terms(), sum.product != nullptr, SumTail::None, op.element);
         if (!kernel) return;
-        std::vector<uint16_t> operands(terms.rbegin(), terms.rend());
+        std::vector<uint16_t> operands = sum.terms;
+        if (sum.product)
+            operands.insert(operands.end(), sum.product->operands.begin(), sum.product->operands.begin() + 2);
+        replace_sum(op, op, sum, kernel, std::move(operands));
+    }
+
+    // A number times a sum, and perhaps that added to what the product in it is of.
+    bool absorb_scaled(Op& op) {
+        if (op.n_inputs != 2) return false;
+        if (op.does == Operation::Multiply) return absorb_scaled(op, op, nullptr);
+        if (op.does != Operation::Add) return false;
+        for (const size_t side : {1, 0})
+            if (Op* scaled = producer(op, side); scaled && scaled->does == Operation::Multiply)
+                if (absorb_scaled(op, *scaled, &op.operands[1 - side])) return true;
+        return false;
+    }
+
+    bool absorb_scaled(Op& op, Op& scaled, const uint16_t* added) {
+        for (const size_t side : {0, 1}) {
+            Op* last = producer(scaled, side);
+            const uint16_t scale = scaled.operands[1 - side];
+            Sum sum;
+            if (!last || !ir_.values[scale].single || !is_sum(*last, 6, sum)) continue;
+            const Kernel kernel = find_sum(sum.n_terms(), sum.product != nullptr,
+                                           added ? SumTail::ScaledAdded : SumTail::Scaled, op.element);
+            if (!kernel) continue;
+            std::vector<uint16_t> operands = sum.terms;
+            uint16_t numbers = 0;
+            if (sum.product) {
+                const bool first = ir_.values[sum.product->operands[0]].single;
+                const uint16_t factor = sum.product->operands[first ? 0 : 1];
+                const uint16_t z = sum.product->operands[first ? 1 : 0];
+                if (!ir_.values[factor].single || (added && *added != z)) continue;
+                numbers = static_cast<uint16_t>(1 << operands.size());
+                operands.push_back(factor);
+                operands.push_back(z);
+            }
+            numbers = static_cast<uint16_t>(numbers | 1 << operands.size());
+            operands.push_back(scale);
+            op.numbers = numbers;
+            replace_sum(op, *last, sum, kernel, std::move(operands));
+            if (added) {
+                op.text.insert(op.text.rfind('+'), "+" + scaled.text);
+                gone_[index_of(scaled)] = true;
+            }
+            return true;
+        }
+        return false;
+    }
+
+    // Makes of `op` the kernel of a sum, whose last operation is `last`, and of what is done with it.
+    void replace_sum(Op& op, Op& last, const Sum& sum, Kernel kernel, std::vector<uint16_t> operands) {
         std::string text;
-        for (size_t k = adds.size(); k-- > 0;) {
-            text += adds[k]->text + (k > 0 || less_product ? "+" : "");
-            if (adds[k] != &op) gone_[index_of(*adds[k])] = true;
-        }
-        if (product) {
-            operands.insert(operands.end(), product->operands.begin(), product->operands.begin() + 2);
-            gone_[index_of(*product)] = true;
-            text += product->text + "+" + op.text;
-        }
-        op.text = text;
+        const auto take = [&](Op& inner) {
+            text += inner.text + "+";
+            if (&inner != &op) gone_[index_of(inner)] = true;
+        };
+        for (size_t k = sum.adds.size(); k-- > 0;)
+            if (sum.adds[k] != &op) take(*sum.adds[k]);
+        if (sum.product) take(*sum.product);
+        if (&last != &op && sum.product) take(last);
+        op.text = text + op.text;
         op.n_inputs = static_cast<uint16_t>(operands.size());
         operands.push_back(op.operands[2]);
         op.operands = std::move(operands);

@@ -77,6 +77,8 @@ class GroupCompiler {
         for (size_t k = 0; k < from.operands.size(); ++k) {
             LoopGroup::Stream& stream = code_.streams[op.streams[k] = stream_of_[from.operands[k]]];
             if (k >= from.n_inputs && stream.kind == LoopGroup::Stream::Scratch) stream.block = take_block();
+            if ((from.numbers >> k & 1) && stream.kind == LoopGroup::Stream::External)
+                group_.single_ |= uint64_t{1} << op.streams[k];
         }
         for (size_t k = 0; k < from.operands.size(); ++k) {
             const LoopGroup::Stream& stream = code_.streams[op.streams[k]];

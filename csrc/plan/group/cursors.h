@@ -24,8 +24,12 @@ struct GroupState {
     uint64_t overwritten = 0;  // externals that a result is written over: read into scratch first
     bool in_blocks = false;    // results are computed in scratch, and go from there to where they lie
     Lines rows;  // along which results go straight into `row_targets`: those of the layout, or of the result
-    std::vector<RowTarget> row_targets;  // by result; empty: all go from their blocks
+    std::vector<RowTarget> row_targets;  // by result; empty: they go from their blocks, which are not rows
     npy_intp block = 0, block_bytes = 0, period = 1;
+
+    const LoopGroup::Code& code() const {
+        return PYOP_LIKELY((group.single_ & ~layout.scalar) == 0) ? group.code_ : group.plain_;
+    }
     mutable std::atomic<bool> failed = false;
 
     // Among others of one element NumPy gives an array the stride it has, if it has one: what does not move is a number
@@ -33,12 +37,6 @@ struct GroupState {
     npy_intp stride_of_single(PyArrayObject* a) const {
         if (layout.size != 1 || PyArray_NDIM(a) == 0) return 0;
         return PyArray_NDIM(a) == 1 ? PyArray_STRIDE(a, 0) : PyArray_ITEMSIZE(a);
-    }
-
-    const RowTarget* row_target(int k) const {
-        if (PYOP_LIKELY(row_targets.empty()) || k < 0) return nullptr;
-        const RowTarget& target = row_targets[static_cast<size_t>(k)];
-        return target.found() ? &target : nullptr;
     }
 
     bool repeats(const StridedWalk& walk) const {
@@ -178,12 +176,9 @@ class GroupCursors {
     }
 
     // Stops at the first flag that means something, and returns it.
-    int execute(npy_intp start, npy_intp count) {
+    int execute(npy_intp count) {
         for (const LoopGroup::Operation& op : code_.operations) {
-            if (const RowTarget* target = run_.row_target(op.leaves); PYOP_UNLIKELY(target != nullptr))
-                run_by_rows(op, *target, start, count);
-            else
-                run_one(op, count);
+            run_one(op, count);
             if (!op.test_flags) continue;
             const int flags = op.loop ? all_fp_errors() : fp_errors();
             if (PYOP_LIKELY(flags == 0)) continue;
@@ -193,11 +188,68 @@ class GroupCursors {
         return 0;
     }
 
+    // All operations on a row, or on parts of it as long as each other where it is longer than a block, then the next:
+    // nothing is computed between rows. Returns the flags that are up.
+    int execute_rows(npy_intp start, npy_intp count) {
+        struct Moving {
+            char** operand;
+            char* base;
+            npy_intp advance;
+            const RowTarget* target;  // null: an array that is read
+            npy_intp next;  // to the next row
+        };
+        const int inner = run_.rows.ndim - 2;  // the axis along which rows follow each other
+        const npy_intp pitch = inner < 0 ? 0 : run_.rows.pitch[inner],
+                       last = inner < 0 ? 0 : run_.rows.shape[inner] - 1;
+        constexpr size_t kMost = LoopGroup::kMaxOperands;
+        StackArray<char*, 4 * kMost> operands(code_.operations.size() * kMost);
+        StackArray<Moving, 4 * kMost> moving(operands.size());
+        size_t n_moving = 0;
+        for (size_t i = 0; i < code_.operations.size(); ++i) {
+            const LoopGroup::Operation& op = code_.operations[i];
+            for (size_t k = 0; k < op.n_operands; ++k) {
+                const Cursor& c = streams_[op.streams[k]];
+                const LoopGroup::Stream& stream = code_.streams[op.streams[k]];
+                const bool result = stream.kind == LoopGroup::Stream::Output;
+                char** const operand = &operands[i * kMost + k];
+                *operand = c.data;
+                if (!result && !c.advance) continue;
+                const RowTarget* const target = result ? &run_.row_targets[stream.index] : nullptr;
+                moving[n_moving++] = {operand, c.base, c.advance, target, target ? target->pitch() : pitch * c.advance};
+            }
+        }
+        const npy_intp block = run_.block;
+        npy_intp expected = -1;  // the place of the row behind the last one, if operands need only move on
+        run_.rows.each_at(start, count, [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within) {
+            if (PYOP_LIKELY(place == expected)) {
+                for (size_t k = 0; k < n_moving; ++k) *moving[k].operand += moving[k].next;
+                for (size_t i = 0; i < code_.operations.size(); ++i)
+                    code_.operations[i].kernel(&operands[i * kMost], n);
+                expected = at[inner] < last ? place + pitch : -1;
+                return;
+            }
+            const npy_intp most = n <= block ? n : (n - 1) / ((n - 1) / block + 1) + 1;
+            for (npy_intp done = 0; done < n; done += most) {
+                for (size_t k = 0; k < n_moving; ++k) {
+                    const Moving& m = moving[k];
+                    *m.operand = m.target ? m.target->at(at, within + done) : m.base + (place + done) * m.advance;
+                }
+                for (size_t i = 0; i < code_.operations.size(); ++i)
+                    code_.operations[i].kernel(&operands[i * kMost], std::min(most, n - done));
+            }
+            const bool whole = within == 0 && n <= block && inner >= 0 && at[inner] < last;
+            expected = whole ? place + pitch : -1;
+        });
+        return fp_errors();
+    }
+
     void run_one(const LoopGroup::Operation& op, npy_intp count) {
         char* data[LoopGroup::kMaxOperands];
         // All places, used or not: a loop of known length costs less than one that stops in time.
 #pragma GCC unroll 8
-        for (size_t k = 0; k < LoopGroup::kMaxOperands; ++k) data[k] = streams_[op.streams[k]].data;
+        for (size_t k = 0; k < LoopGroup::kUsualOperands; ++k) data[k] = streams_[op.streams[k]].data;
+        for (size_t k = LoopGroup::kUsualOperands; PYOP_UNLIKELY(k < op.n_operands); ++k)
+            data[k] = streams_[op.streams[k]].data;
         if (op.kernel) {
             op.kernel(data, count);
             return;
@@ -207,27 +259,6 @@ class GroupCursors {
         // To NumPy a result of no dimension is a number, which does not move.
         if (PYOP_UNLIKELY(run_.layout.ndim == 0)) std::fill_n(strides, op.loop->n_inputs(), 0);
         if ((*op.loop)(data, count, strides) < 0) run_.failed = true;
-    }
-
-    // A kernel that leaves its result where that is to lie, row by row.
-    void run_by_rows(const LoopGroup::Operation& op, const RowTarget& target, npy_intp start, npy_intp count) {
-        const size_t result = op.n_operands - 1u;
-        char* from[LoopGroup::kMaxOperands];
-        npy_intp step[LoopGroup::kMaxOperands];
-        for (size_t k = 0; k < result; ++k) {
-            const uint16_t s = op.streams[k];
-            const LoopGroup::Stream& stream = code_.streams[s];
-            const bool one = stream.kind == LoopGroup::Stream::Number ||
-                             (stream.kind == LoopGroup::Stream::External && (run_.layout.scalar >> s & 1));
-            step[k] = one ? 0 : stream.itemsize;  // a number stands all over its block
-            from[k] = streams_[s].data - start * step[k];
-        }
-        run_.rows.each_at(start, count, [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within) {
-            char* data[LoopGroup::kMaxOperands];
-            for (size_t k = 0; k < result; ++k) data[k] = from[k] + place * step[k];
-            data[result] = target.at(at, within);
-            op.kernel(data, n);
-        });
     }
 
     const char* reduced(size_t k) const { return streams_[code_.reduced[k]].data; }

@@ -24,6 +24,7 @@ struct GroupIr {
         uint32_t reads = 0;           // by operations of the group
         int output = kNoOutput;       // which result of the step it is
         int producer = -1;            // operation
+        bool single = false;          // a number, or an external of no dimension
     };
     struct Operation {
         Kernel kernel = nullptr;      // own kernel, or
@@ -32,6 +33,7 @@ struct GroupIr {
         Element element = Element::None;
         std::vector<uint16_t> operands;                // inputs, then outputs
         uint16_t n_inputs = 0;
+        uint16_t numbers = 0;                          // operands, by bit, of which the kernel reads one element
         uint16_t member = 0;
         bool safe = false;                             // cannot fail with a Python error
         std::string name;                              // as warnings have it

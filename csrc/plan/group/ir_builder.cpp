@@ -183,7 +183,9 @@ uint16_t IrBuilder::number(PyObject* object, PyArray_Descr* want) {
         return UINT16_MAX;
     }
     numbers_.push_back(std::move(array));
-    return new_value({GroupIr::Value::Number, static_cast<uint16_t>(numbers_.size() - 1), want});
+    const uint16_t made = new_value({GroupIr::Value::Number, static_cast<uint16_t>(numbers_.size() - 1), want});
+    ir_.values[made].single = true;
+    return made;
 }
 
 // An external that both kernels and NumPy's loops read is two: kernels want its elements side by side.
@@ -195,6 +197,7 @@ uint16_t IrBuilder::value_of(Edge e, bool strict) {
     if (added) {
         it->second = new_value(
             {GroupIr::Value::External, static_cast<uint16_t>(externals_.size()), r_.g.spec(e).descr(), strict});
+        ir_.values[it->second].single = r_.g.spec(e).ndim == 0;
         externals_.push_back(e);
     }
     return it->second;

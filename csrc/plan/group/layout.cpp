@@ -174,7 +174,7 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
         const npy_intp* s = strides.data() + k * static_cast<size_t>(ndim);
         if (scalar >> k & 1) continue;
         const bool side_by_side = fortran ? PyArray_IS_F_CONTIGUOUS(a) : PyArray_IS_C_CONTIGUOUS(a);
-        if (by_lines ? lines.same(ndim, shape, s, PyArray_ITEMSIZE(a)) && PyArray_ISALIGNED(a)
+        if (by_lines ? lies_by_lines(s, PyArray_ITEMSIZE(a)) && PyArray_ISALIGNED(a)
                      : side_by_side && PyArray_SIZE(a) == size && PyArray_ISALIGNED(a)) {
             contiguous |= uint64_t{1} << k;
             continue;
@@ -197,6 +197,11 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
     return true;
 }
 
+bool GroupLayout::lies_by_lines(const npy_intp* strides, npy_intp itemsize) const {
+    return (itemsize == itemsize_of_lines_ && std::equal(strides, strides + ndim, strides_of_lines_)) ||
+           lines.same(ndim, shape, strides, itemsize);
+}
+
 // Whether it pays to read a stretch with gaps: what lies so need not be gathered, but the others are, and results.
 bool GroupLayout::find_lines(const LoopGroup& group, PyObject* const* externals, const npy_intp* strides) {
     constexpr npy_intp kShortest = 8;  // elements of a line
@@ -211,10 +216,16 @@ bool GroupLayout::find_lines(const LoopGroup& group, PyObject* const* externals,
         size_t read = 0, moved = group.depends_.size();
         for (size_t k = 0; k < n; ++k) {
             if (scalar >> k & 1) continue;
-            const bool fits = k == first || lines.same(ndim, shape, of(k), PyArray_ITEMSIZE(as_array(externals[k])));
+            const bool alike = PyArray_ITEMSIZE(as_array(externals[k])) == PyArray_ITEMSIZE(a) &&
+                               std::equal(of(k), of(k) + ndim, of(first));
+            const bool fits = alike || lines.same(ndim, shape, of(k), PyArray_ITEMSIZE(as_array(externals[k])));
             ++(fits ? read : moved);
         }
-        if (read > moved) return true;
+        if (read > moved) {
+            strides_of_lines_ = of(first);
+            itemsize_of_lines_ = PyArray_ITEMSIZE(a);
+            return true;
+        }
     }
     return false;
 }

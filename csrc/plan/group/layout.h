@@ -28,7 +28,10 @@ struct GroupLayout {
     bool find_lines(const LoopGroup& group, PyObject* const* externals, const npy_intp* strides);
     bool find_simple(const LoopGroup& group, PyObject* const* externals);
     bool find_general(const LoopGroup& group, PyObject* const* externals);
+    bool lies_by_lines(const npy_intp* strides, npy_intp itemsize) const;
     npy_intp shape_[NPY_MAXDIMS];
+    const npy_intp* strides_of_lines_ = nullptr;  // of the first that lies so; while find_general runs
+    npy_intp itemsize_of_lines_ = 0;
 };
 
 }  // namespace pyop

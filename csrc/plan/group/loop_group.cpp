@@ -181,7 +181,8 @@ class GroupRun : private GroupState {
     }
 
     // As may_write, for part of an array. What is read there is read block by block, before a block is written: the
-    // same elements, or such as lie behind them.
+    // same elements, or such as lie behind them. Where elements before them are read too, as in a step of Jacobi, a
+    // block waits to be written until they have been.
     bool may_write_part(PyObject* target, PyArray_Descr* dtype, size_t k) {
         if (!is_exact_array(target) || group.may_decline_ || layout.fortran) return false;
         PyArrayObject* a = as_array(target);
@@ -190,15 +191,24 @@ class GroupRun : private GroupState {
             !PyArray_CompareLists(PyArray_DIMS(a), layout.shape, layout.ndim) || !part.find(a))
             return false;
         bool behind = false, read_there = false;
+        npy_intp farthest = 0;
         for (size_t j = 0; j < group.n_externals_; ++j) {
             PyArrayObject* read = as_array(inputs[j]);
             if (!may_overlap(a, read)) continue;
             if (PyArray_NDIM(read) != layout.ndim || PyArray_ITEMSIZE(read) != PyArray_ITEMSIZE(a) ||
                 (layout.scalar >> j & 1) || (overwritten >> j & 1) ||
                 !PyArray_CompareLists(PyArray_DIMS(read), layout.shape, layout.ndim) ||
-                !PyArray_CompareLists(PyArray_STRIDES(read), PyArray_STRIDES(a), layout.ndim) ||
-                PyArray_BYTES(read) < PyArray_BYTES(a))
+                !PyArray_CompareLists(PyArray_STRIDES(read), PyArray_STRIDES(a), layout.ndim))
                 return false;
+            if (const npy_intp before = PyArray_BYTES(a) - PyArray_BYTES(read); before > 0) {
+                const npy_intp itemsize = PyArray_ITEMSIZE(a);
+                constexpr npy_intp kFarthest = 1 << 17;  // elements
+                if (!(layout.contiguous >> j & 1) || !(layout.by_lines || layout.ndim == 1) ||
+                    group.depends_.size() != 1 || !group.reductions_.empty() || before % itemsize != 0 ||
+                    before / itemsize > std::min(layout.size / 4, kFarthest))
+                    return false;
+                farthest = std::max(farthest, before / itemsize);
+            }
             behind |= PyArray_BYTES(read) > PyArray_BYTES(a);
             read_there = true;
         }
@@ -207,31 +217,34 @@ class GroupRun : private GroupState {
         if (parts_.empty()) parts_.resize(group.depends_.size());
         parts_[k] = part;
         if (read_there) reads_parts_ |= uint64_t{1} << k;
-        in_order_ |= behind;
+        if (farthest > 0) before_ = farthest;
+        in_order_ |= behind || farthest > 0;
         return true;
     }
 
-    // Results that nothing reads in the group need no blocks, where they lie by rows and are apart from what is read.
+    // Where kernels alone compute, of what lies where it is read, and nothing reads the results in the group, these
+    // need no blocks: row after row is computed to its end, and left where it belongs.
     void find_row_targets() {
-        if (layout.by_lines) {
-            rows = layout.lines;
-        } else if (layout.fortran) {
+        if (layout.fortran || !group.loops_.empty() || !layout.gathered.empty() || overwritten != 0 ||
+            reads_parts_ != 0)
             return;
-        } else {
+        if (layout.by_lines)
+            rows = layout.lines;
+        else
             rows.of_shape(layout.ndim, layout.shape);
-        }
         constexpr npy_intp kShortest = 8;  // elements of a row that are worth a call
         if (rows.shape[rows.ndim - 1] < kShortest) return;
-        for (const LoopGroup::Operation& op : group.code_.operations) {
+        std::vector<RowTarget> targets(group.depends_.size());
+        for (const LoopGroup::Operation& op : code().operations) {
             if (op.leaves < 0) continue;
             const auto k = static_cast<size_t>(op.leaves);
-            if (!layout.by_lines && (k >= parts_.size() || !parts_[k].found())) continue;
-            if (reads_parts_ >> k & 1) continue;
-            RowTarget target;
-            if (!target.find(rows, as_array(results[k]))) continue;
-            if (row_targets.empty()) row_targets.resize(group.depends_.size());
-            row_targets[k] = target;
+            if ((layout.by_lines || (k < parts_.size() && parts_[k].found())) &&
+                !targets[k].find(rows, as_array(results[k])))
+                return;
         }
+        for (const RowTarget& target : targets)
+            if (!target.found()) return;
+        row_targets = std::move(targets);
     }
 
     void drop(size_t n) {
@@ -249,6 +262,7 @@ class GroupRun : private GroupState {
                 period = walk.period();
         if (layout.by_lines) block = block_of_lines();
         block -= block % period;
+        if (before_ > 0) waiting_ = (before_ + block - 1) / block;
         block_bytes = group.block_bytes_;
         if (layout.size < block) block_bytes = (layout.size * group.widest_ + 63) & ~npy_intp{63};
     }
@@ -291,7 +305,8 @@ class GroupRun : private GroupState {
     }
 
     size_t scratch_bytes() const {
-        return static_cast<size_t>(block_bytes) * (group.n_blocks_ + (in_blocks ? group.depends_.size() : 0));
+        const size_t waiting = before_ > 0 ? static_cast<size_t>(waiting_) + 1 : 0;
+        return static_cast<size_t>(block_bytes) * (group.n_blocks_ + (in_blocks ? group.depends_.size() : 0) + waiting);
     }
 
     // False if there is no memory.
@@ -304,7 +319,7 @@ class GroupRun : private GroupState {
         }
         // Flags that were raised before make the first block look as if it had failed: it is diagnosed, which clears
         // them.
-        GroupCursors cursors(*this, group.code_, scratch);
+        GroupCursors cursors(*this, code(), scratch);
         cursors.prepare(from, std::min(block, to - from));
         std::vector<RowReduction> reductions;
         reductions.reserve(rows_.size());
@@ -317,12 +332,24 @@ class GroupRun : private GroupState {
         // too.
         if (!reductions.empty() && all_fp_errors()) clear_all_fp_errors();
         unsigned blocks = 0;
+        npy_intp dirty = from;  // up to here rows have raised a flag
         for (npy_intp start = from; start < to; start += block) {
+            if (!row_targets.empty() && start >= dirty) {
+                constexpr npy_intp kAtOnce = 16;  // blocks
+                if (interrupted()) return true;
+                const npy_intp rest = std::min(kAtOnce * block, to - start);
+                if (PYOP_LIKELY(cursors.execute_rows(start, rest) == 0)) {
+                    start += rest - block;
+                    continue;
+                }
+                clear_all_fp_errors();
+                dirty = start + rest;
+            }
             if (PYOP_UNLIKELY(++blocks % 16 == 0) && interrupted()) return true;
             const npy_intp count = std::min(block, to - start);
             if (start != from || cursors.gathers()) cursors.move(start, count);
             if (!group.loops_.empty() && to - from > block) cursors.fetch(count);
-            const bool clean = cursors.execute(start, count) == 0;
+            const bool clean = cursors.execute(count) == 0;
             if (PYOP_LIKELY(clean)) {
                 reduce(cursors, count, reductions);
             } else {
@@ -330,8 +357,13 @@ class GroupRun : private GroupState {
                 diagnose(plain, start, count);
                 reduce(plain, count, reductions);
             }
-            if (in_blocks) store_block(scratch, start, count, !clean);
+            if (before_ > 0)
+                store_later(scratch, start / block, count);
+            else if (in_blocks)
+                store_block(scratch, start, count);
         }
+        if (before_ > 0)
+            for (npy_intp i = 0, n = (to + block - 1) / block; i < waiting_; ++i) store_later(scratch, n + i, 0);
         for (size_t k = 0; k < rows_.size(); ++k) {
             const RowsReduced& what = *group.reductions_[k].what;
             char* const sums = reduced(k, from);
@@ -355,27 +387,42 @@ class GroupRun : private GroupState {
         return interrupts_.raised();
     }
 
-    // The elements of a block go to the results, and what lies between lines nowhere. `all`: also those results whose
-    // kernels write them, since other operations have computed them.
-    void store_block(char* scratch, npy_intp start, npy_intp count, bool all) const {
+    // Keeps the result of the i-th block, and writes that of the block before which nothing is read any more. The whole
+    // of a run, in order.
+    void store_later(char* scratch, npy_intp i, npy_intp count) const {
+        char* const kept = block_of_result(scratch, 1);
+        const auto place_of = [&](npy_intp i) { return kept + i % (waiting_ + 1) * block_bytes; };
+        if (count > 0)
+            std::memcpy(place_of(i), block_of_result(scratch, 0),
+                        static_cast<size_t>(count * PyArray_ITEMSIZE(as_array(results[0]))));
+        const npy_intp due = i - waiting_;
+        if (due >= 0) store_result(0, place_of(due), due * block, std::min(block, layout.size - due * block));
+    }
+
+    // The elements of a block go to the results, and what lies between lines nowhere.
+    void store_block(char* scratch, npy_intp start, npy_intp count) const {
         for (size_t k = 0; k < group.depends_.size(); ++k) {
-            if (group.reduction_of_output_[k] >= 0 || (!all && row_target(static_cast<int>(k)))) continue;
-            const npy_intp itemsize = PyArray_ITEMSIZE(as_array(results[k]));
-            const char* from = block_of_result(scratch, group.code_.streams[group.output_streams_[k]].index);
-            char* const whole = PyArray_BYTES(as_array(results[k]));
-            const StridedTarget* const part = k < parts_.size() && parts_[k].found() ? &parts_[k] : nullptr;
-            const auto store = [&](npy_intp place, npy_intp element, npy_intp n) {
-                const char* const here = from + (place - start) * itemsize;
-                if (part)
-                    part->write(element, n, here);
-                else
-                    std::memcpy(whole + element * itemsize, here, static_cast<size_t>(n * itemsize));
-            };
-            if (layout.by_lines)
-                layout.lines.each(start, count, store);
-            else
-                store(start, start, count);
+            if (group.reduction_of_output_[k] >= 0) continue;
+            store_result(k, block_of_result(scratch, group.code_.streams[group.output_streams_[k]].index), start,
+                         count);
         }
+    }
+
+    void store_result(size_t k, const char* from, npy_intp start, npy_intp count) const {
+        const npy_intp itemsize = PyArray_ITEMSIZE(as_array(results[k]));
+        char* const whole = PyArray_BYTES(as_array(results[k]));
+        const StridedTarget* const part = k < parts_.size() && parts_[k].found() ? &parts_[k] : nullptr;
+        const auto store = [&](npy_intp place, npy_intp element, npy_intp n) {
+            const char* const here = from + (place - start) * itemsize;
+            if (part)
+                part->write(element, n, here);
+            else
+                std::memcpy(whole + element * itemsize, here, static_cast<size_t>(n * itemsize));
+        };
+        if (layout.by_lines)
+            layout.lines.each(start, count, store);
+        else
+            store(start, start, count);
     }
 
     // Runs a block again, one operation a call, and notes which ones raise which flags. Threads may do it at once.
@@ -438,6 +485,8 @@ class GroupRun : private GroupState {
     uint64_t reads_parts_ = 0;  // results whose part of an array is read, too
     bool at_once_ = false;  // some result is computed in the caller's memory, once and for all
     bool in_order_ = false;  // what a block overwrites is read by the blocks before it
+    npy_intp before_ = 0;    // how far before what is written the one result reads, in places
+    npy_intp waiting_ = 0;   // blocks that wait for that to be written
     Interrupts interrupts_;
     std::unique_ptr<int[]> flags_;  // by member; null while none was raised
 };

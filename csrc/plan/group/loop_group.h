@@ -53,7 +53,7 @@ class LoopGroup final : public NativeStep {
     friend class GroupCompiler;
     friend class SmallRun;
 
-    static constexpr size_t kMaxOperands = 8;
+    static constexpr size_t kMaxOperands = 10, kUsualOperands = 8;
 
     bool record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const;
 
@@ -102,6 +102,7 @@ class LoopGroup final : public NativeStep {
     uint64_t strict_ = 0;  // externals that NumPy's loops read
     uint64_t cast_ = 0;  // those they read beside another operand, brought to another dtype
     uint64_t copied_ = 0;  // those that are brought to another dtype, as astype does
+    uint64_t single_ = 0;  // those of which kernels of code_ read one element: plain_ is run if one has more
     npy_intp release_at_ = kReleaseElements;  // elements from which on it does without the GIL
     bool may_fail_ = false;  // some loop may set a Python error
     bool may_decline_ = false;  // when it has begun: results must not lie where it reads

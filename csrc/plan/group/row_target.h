@@ -1,10 +1,9 @@
-// plan/group/row_target.h: RowTarget, where the rows of a result go that its last kernel writes straight into an array.
+// plan/group/row_target.h: RowTarget, where the rows of a result go that is computed row by row.
 //
-//     scratch:   place 0 … count         a row  gap  a row  gap  a row
-//     result:                            row --> its memory
+//     what is read:   a row  gap  a row  gap  a row
+//     result:         row --> its memory
 //
-// The operations before the last work on a block as one stretch, gaps included; the last one is called for each row of
-// the block, so a result is neither computed between rows nor copied out of the block.
+// Nothing is computed between rows, and nothing copied out of a block.
 #pragma once
 
 #include "array/numpy.h"
@@ -41,6 +40,9 @@ class RowTarget {
     }
 
     bool found() const { return data_ != nullptr; }
+
+    // From a row to the next one.
+    npy_intp pitch() const { return inner_ > 0 ? strides_[inner_ - 1] : 0; }
 
     char* at(const npy_intp* index, npy_intp within) const {
         char* to = data_ + within * itemsize_;

@@ -28,6 +28,7 @@ std::unique_ptr<SmallRun> SmallRun::make(const LoopGroup& group, int ndim, const
         strides.push_back(stream.itemsize);
         switch (stream.kind) {
             case LoopGroup::Stream::External:
+                if (!repeated[k] && (group.single_ >> k & 1)) return nullptr;
                 if (!repeated[k]) break;
                 if (group.cast_ >> k & 1) return nullptr;
                 strides.back() = 0;
@@ -58,7 +59,7 @@ std::unique_ptr<SmallRun> SmallRun::make(const LoopGroup& group, int ndim, const
             own.streams[k] = op.streams[k];
             own.strides[k] = strides[op.streams[k]];
         }
-        if (op.loop && op.loop->is_foreign()) return nullptr;
+        if ((op.loop && op.loop->is_foreign()) || op.n_operands > kMostOperands) return nullptr;
     }
     const LoopGroup::Operation& first = code.operations.front();
     made->only_ = code.operations.size() == 1 && first.kernel;

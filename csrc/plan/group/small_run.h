@@ -41,7 +41,7 @@ class SmallRun {
 
   private:
     static constexpr size_t kScratch = 4096;  // bytes
-    static constexpr size_t kMostOperands = LoopGroup::kMaxOperands;
+    static constexpr size_t kMostOperands = LoopGroup::kUsualOperands;
 
     struct Operation {
         Kernel kernel;

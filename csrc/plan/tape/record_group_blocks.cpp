@@ -68,7 +68,8 @@ bool LoopGroup::record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeVa
         return false;
     }
     GroupLayout layout;
-    if (!layout.find(*this, externals.data()) || layout.fortran || layout.by_lines || layout.size > block_)
+    if (!layout.find(*this, externals.data()) || layout.fortran || layout.by_lines || layout.size > block_ ||
+        (single_ & ~layout.scalar))
         return false;
     // Where each stream lies, and how far its elements are apart.
     std::vector<TapePlace> places;
