@@ -29,10 +29,11 @@ class Duplicator {
             if (wanted(i)) copies.emplace_back(i, copy(i));
         if (copies.empty()) return;
         std::vector<Op> all;
+        all.reserve(ir_.operations.size() + copies.size());
         size_t next = 0;
         for (uint32_t i = 0; i < ir_.operations.size(); ++i) {
-            all.push_back(std::move(ir_.operations[i]));
-            if (next < copies.size() && copies[next].first == i) all.push_back(std::move(copies[next++].second));
+            all.push_back(ir_.operations[i]);
+            if (next < copies.size() && copies[next].first == i) all.push_back(copies[next++].second);
         }
         ir_.operations = std::move(all);
         for (size_t i = 0; i < ir_.operations.size(); ++i) {
@@ -47,6 +48,15 @@ class Duplicator {
         uint32_t operation;
         uint16_t operand;
     };
+    // Who reads a value: the first two, for of more it is only asked how many they are.
+    struct Reads {
+        Read first[2];
+        uint32_t n = 0;
+        void push_back(Read read) {
+            if (n < 2) first[n] = read;
+            ++n;
+        }
+    };
 
     void note(uint32_t i) {
         const Op& op = ir_.operations[i];
@@ -58,10 +68,9 @@ class Duplicator {
     // Whether the only reader of a value may take the operation that computes it into its kernel.
     bool may_be_taken(uint16_t value) const {
         const GroupIr::Value& v = ir_.values[value];
-        if (v.reads != 1 || v.output != GroupIr::kNoOutput || v.producer < 0 || readers_[value].size() != 1)
-            return false;
+        if (v.reads != 1 || v.output != GroupIr::kNoOutput || v.producer < 0 || readers_[value].n != 1) return false;
         const Op& op = ir_.operations[static_cast<size_t>(v.producer)];
-        const Op& reader = ir_.operations[readers_[value][0].operation];
+        const Op& reader = ir_.operations[readers_[value].first[0].operation];
         return is_binary(op) && is_binary(reader) && op.element == reader.element;
     }
 
@@ -71,8 +80,8 @@ class Duplicator {
             return false;
         const uint16_t result = op.operands[2];
         const GroupIr::Value& value = ir_.values[result];
-        if (value.output != GroupIr::kNoOutput || value.reads != 2 || readers_[result].size() != 2) return false;
-        for (const Read& read : readers_[result]) {
+        if (value.output != GroupIr::kNoOutput || value.reads != 2 || readers_[result].n != 2) return false;
+        for (const Read& read : readers_[result].first) {
             const Op& reader = ir_.operations[read.operation];
             // One that has another producer to take, or is itself taken, would leave that alone.
             if (!is_binary(reader) || reader.element != op.element || may_be_taken(reader.operands[2]) ||
@@ -89,9 +98,9 @@ class Duplicator {
         value.reads = ir_.values[result].reads = 1;
         const auto added = static_cast<uint16_t>(ir_.values.size());
         ir_.values.push_back(value);
-        const Read second = readers_[result].back();
-        readers_[result].pop_back();
-        readers_.push_back({second});
+        const Read second = readers_[result].first[1];
+        readers_[result].n = 1;
+        readers_.emplace_back().push_back(second);
         ir_.operations[second.operation].operands[second.operand] = added;
         made.operands[2] = added;
         for (uint16_t k = 0; k < 2; ++k) {
@@ -102,7 +111,7 @@ class Duplicator {
     }
 
     GroupIr& ir_;
-    std::vector<std::vector<Read>> readers_;  // by value
+    std::vector<Reads> readers_;  // by value
 };
 
 class Combiner {
@@ -116,10 +125,10 @@ class Combiner {
         for (size_t i = 0; i < ir_.operations.size(); ++i)
             if (!gone_[i] && ir_.operations[i].does != Operation::None && ir_.operations[i].n_inputs == 2)
                 absorb(ir_.operations[i]);
-        std::vector<Op> kept;
+        size_t n = 0;
         for (size_t i = 0; i < ir_.operations.size(); ++i)
-            if (!gone_[i]) kept.push_back(std::move(ir_.operations[i]));
-        ir_.operations = std::move(kept);
+            if (!gone_[i]) ir_.operations[n++] = ir_.operations[i];
+        ir_.operations.resize(n);
     }
 
   private:
@@ -153,8 +162,8 @@ class Combiner {
         if (!add || add->does != Operation::Add || (less_product && (!product || product->does != Operation::Multiply)))
             return;
         const size_t most = less_product ? 5 : 6;
-        std::vector<uint16_t> terms;  // the last one first
-        std::vector<Op*> adds;
+        GroupIr::Indices terms;  // the last one first
+        FixedVector<Op*, GroupIr::kMaxOperands> adds;
         for (bool more = true; more; add = more ? producer(*add, 0) : nullptr) {
             if (producer(*add, 1)) return;
             adds.push_back(add);
@@ -166,23 +175,32 @@ class Combiner {
         }
         const Kernel kernel = find_sum(static_cast<int>(terms.size()), less_product, op.element);
         if (!kernel) return;
-        std::vector<uint16_t> operands(terms.rbegin(), terms.rend());
-        std::string text;
+        GroupIr::Indices operands, members;
+        for (size_t k = terms.size(); k-- > 0;) operands.push_back(terms[k]);
         for (size_t k = adds.size(); k-- > 0;) {
-            text += adds[k]->text + (k > 0 || less_product ? "+" : "");
-            if (adds[k] != &op) gone_[index_of(*adds[k])] = true;
+            if (adds[k] != &op) take_members(*adds[k], members);
         }
         if (product) {
-            operands.insert(operands.end(), product->operands.begin(), product->operands.begin() + 2);
-            gone_[index_of(*product)] = true;
-            text += product->text + "+" + op.text;
+            operands.append(product->operands.begin(), product->operands.begin() + 2);
+            take_members(*product, members);
         }
-        op.text = text;
+        take_own(op, members);
         op.n_inputs = static_cast<uint16_t>(operands.size());
         operands.push_back(op.operands[2]);
-        op.operands = std::move(operands);
+        op.operands = operands;
         op.kernel = kernel;
         op.does = Operation::None;
+    }
+
+    // What `op` computed is computed by another operation, behind `members`.
+    void take_members(const Op& op, GroupIr::Indices& members) {
+        members.append(op.does_members.begin(), op.does_members.end());
+        gone_[index_of(op)] = true;
+    }
+
+    static void take_own(Op& op, GroupIr::Indices& members) {
+        members.append(op.does_members.begin(), op.does_members.end());
+        op.does_members = members;
     }
 
     void absorb(Op& op) {
@@ -219,29 +237,27 @@ class Combiner {
     }
 
     void replace(Op& op, Kernel kernel, Op* left, Op* right) {
-        std::vector<uint16_t> operands;
-        std::string text;
+        GroupIr::Indices operands, members;
         const auto take = [&](Op* inner, uint16_t plain) {
             if (!inner) {
                 operands.push_back(plain);
                 return;
             }
-            operands.insert(operands.end(), inner->operands.begin(), inner->operands.begin() + inner->n_inputs);
-            text += inner->text + "+";
-            gone_[index_of(*inner)] = true;
+            operands.append(inner->operands.begin(), inner->operands.begin() + inner->n_inputs);
+            take_members(*inner, members);
         };
         take(left, op.operands[0]);
         take(right, op.operands[1]);
-        op.text = text + op.text;
+        take_own(op, members);
         op.n_inputs = static_cast<uint16_t>(operands.size());
         operands.push_back(op.operands[2]);
-        op.operands = std::move(operands);
+        op.operands = operands;
         op.kernel = kernel;
         op.does = Operation::None;
     }
 
     GroupIr& ir_;
-    std::vector<bool> gone_;
+    Flags gone_;
     std::vector<Made> made_;  // by operation
 };
 
