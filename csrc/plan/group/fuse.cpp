@@ -181,10 +181,8 @@ class Fuser {
     const Candidate& candidate(int32_t g) const { return candidates_[static_cast<size_t>(g)]; }
 
     // Of a resolved edge: the group in the making that computes it, -1 if none does.
-    int32_t group_of(Edge e) const {
-        const int32_t group = f_.group_of[e.node];
-        return group < 0 || r_.is_fed(e) || r_.known(e) ? -1 : group;
-    }
+    // (What is known before the run is no node of the schedule.)
+    int32_t group_of(Edge e) const { return r_.is_fed(e) ? -1 : f_.group_of[e.node]; }
 
     // Else it is alone in its group: how many elements there are is known when it runs.
     bool shape_is_known(uint32_t i) const {
