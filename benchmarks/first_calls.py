@@ -83,13 +83,16 @@ class _Recorder:
         return _Recorder(self.calls, len(self.calls) - 1)
 
     def __mul__(self, other: Any) -> Any:
-        return np.multiply(self, other)
+        me: Any = self
+        return np.multiply(me, other)
 
     def __add__(self, other: Any) -> Any:
-        return np.add(self, other)
+        me: Any = self
+        return np.add(me, other)
 
     def __sub__(self, other: Any) -> Any:
-        return np.subtract(self, other)
+        me: Any = self
+        return np.subtract(me, other)
 
 
 def bare_trace() -> float:
