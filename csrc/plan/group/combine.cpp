@@ -4,7 +4,6 @@
 // it: gradients read what the function has computed again.
 #include "plan/group/group_ir.h"
 
-#include <algorithm>
 #include <array>
 
 #include "kernels/sum.h"
@@ -30,10 +29,11 @@ class Duplicator {
             if (wanted(i)) copies.emplace_back(i, copy(i));
         if (copies.empty()) return;
         std::vector<Op> all;
+        all.reserve(ir_.operations.size() + copies.size());
         size_t next = 0;
         for (uint32_t i = 0; i < ir_.operations.size(); ++i) {
-            all.push_back(std::move(ir_.operations[i]));
-            if (next < copies.size() && copies[next].first == i) all.push_back(std::move(copies[next++].second));
+            all.push_back(ir_.operations[i]);
+            if (next < copies.size() && copies[next].first == i) all.push_back(copies[next++].second);
         }
         ir_.operations = std::move(all);
         for (size_t i = 0; i < ir_.operations.size(); ++i) {
@@ -48,6 +48,15 @@ class Duplicator {
         uint32_t operation;
         uint16_t operand;
     };
+    // Who reads a value: the first two, for of more it is only asked how many they are.
+    struct Reads {
+        Read first[2];
+        uint32_t n = 0;
+        void push_back(Read read) {
+            if (n < 2) first[n] = read;
+            ++n;
+        }
+    };
 
     void note(uint32_t i) {
         const Op& op = ir_.operations[i];
@@ -59,10 +68,9 @@ class Duplicator {
     // Whether the only reader of a value may take the operation that computes it into its kernel.
     bool may_be_taken(uint16_t value) const {
         const GroupIr::Value& v = ir_.values[value];
-        if (v.reads != 1 || v.output != GroupIr::kNoOutput || v.producer < 0 || readers_[value].size() != 1)
-            return false;
+        if (v.reads != 1 || v.output != GroupIr::kNoOutput || v.producer < 0 || readers_[value].n != 1) return false;
         const Op& op = ir_.operations[static_cast<size_t>(v.producer)];
-        const Op& reader = ir_.operations[readers_[value][0].operation];
+        const Op& reader = ir_.operations[readers_[value].first[0].operation];
         return is_binary(op) && is_binary(reader) && op.element == reader.element;
     }
 
@@ -72,8 +80,8 @@ class Duplicator {
             return false;
         const uint16_t result = op.operands[2];
         const GroupIr::Value& value = ir_.values[result];
-        if (value.output != GroupIr::kNoOutput || value.reads != 2 || readers_[result].size() != 2) return false;
-        for (const Read& read : readers_[result]) {
+        if (value.output != GroupIr::kNoOutput || value.reads != 2 || readers_[result].n != 2) return false;
+        for (const Read& read : readers_[result].first) {
             const Op& reader = ir_.operations[read.operation];
             // One that has another producer to take, or is itself taken, would leave that alone.
             if (!is_binary(reader) || reader.element != op.element || may_be_taken(reader.operands[2]) ||
@@ -90,9 +98,9 @@ class Duplicator {
         value.reads = ir_.values[result].reads = 1;
         const auto added = static_cast<uint16_t>(ir_.values.size());
         ir_.values.push_back(value);
-        const Read second = readers_[result].back();
-        readers_[result].pop_back();
-        readers_.push_back({second});
+        const Read second = readers_[result].first[1];
+        readers_[result].n = 1;
+        readers_.emplace_back().push_back(second);
         ir_.operations[second.operation].operands[second.operand] = added;
         made.operands[2] = added;
         for (uint16_t k = 0; k < 2; ++k) {
@@ -103,7 +111,7 @@ class Duplicator {
     }
 
     GroupIr& ir_;
-    std::vector<std::vector<Read>> readers_;  // by value
+    std::vector<Reads> readers_;  // by value
 };
 
 class Combiner {
@@ -117,10 +125,10 @@ class Combiner {
         for (size_t i = 0; i < ir_.operations.size(); ++i)
             if (!gone_[i] && ir_.operations[i].does != Operation::None && ir_.operations[i].n_inputs == 2)
                 absorb(ir_.operations[i]);
-        std::vector<Op> kept;
+        size_t n = 0;
         for (size_t i = 0; i < ir_.operations.size(); ++i)
-            if (!gone_[i]) kept.push_back(std::move(ir_.operations[i]));
-        ir_.operations = std::move(kept);
+            if (!gone_[i]) ir_.operations[n++] = ir_.operations[i];
+        ir_.operations.resize(n);
     }
 
   private:
@@ -146,9 +154,9 @@ class Combiner {
 
     // A sum of several terms, perhaps less a product, that one kernel may compute.
     struct Sum {
-        std::vector<Op*> adds;  // the last one first
+        FixedVector<Op*, GroupIr::kMaxOperands> adds;  // the last one first
         Op* product = nullptr;
-        std::vector<uint16_t> terms;
+        GroupIr::Indices terms;
         int n_terms() const { return static_cast<int>(terms.size()); }
     };
 
@@ -162,16 +170,17 @@ class Combiner {
         if (!add || add->does != Operation::Add ||
             (less_product && (!sum.product || sum.product->does != Operation::Multiply)))
             return false;
+        GroupIr::Indices terms;  // the last one first
         for (bool more = true; more; add = more ? producer(*add, 0) : nullptr) {
             if (producer(*add, 1)) return false;
             sum.adds.push_back(add);
-            sum.terms.push_back(add->operands[1]);
+            terms.push_back(add->operands[1]);
             const Op* const before = producer(*add, 0);
             if (before && before->does != Operation::Add) return false;
-            more = before && sum.terms.size() + 1 < most;
-            if (!more) sum.terms.push_back(add->operands[0]);
+            more = before && terms.size() + 1 < most;
+            if (!more) terms.push_back(add->operands[0]);
         }
-        std::reverse(sum.terms.begin(), sum.terms.end());
+        for (size_t k = terms.size(); k-- > 0;) sum.terms.push_back(terms[k]);
         return true;
     }
 
@@ -181,10 +190,9 @@ class Combiner {
         if (!is_sum(op, most, sum)) return;
         const Kernel kernel = find_sum(sum.n_terms(), sum.product != nullptr, SumTail::None, op.element);
         if (!kernel) return;
-        std::vector<uint16_t> operands = sum.terms;
-        if (sum.product)
-            operands.insert(operands.end(), sum.product->operands.begin(), sum.product->operands.begin() + 2);
-        replace_sum(op, op, sum, kernel, std::move(operands));
+        GroupIr::Indices operands = sum.terms;
+        if (sum.product) operands.append(sum.product->operands.begin(), sum.product->operands.begin() + 2);
+        replace_sum(op, op, nullptr, sum, kernel, operands);
     }
 
     // A number times a sum, and perhaps that added to what the product in it is of.
@@ -207,7 +215,7 @@ class Combiner {
             const Kernel kernel = find_sum(sum.n_terms(), sum.product != nullptr,
                                            added ? SumTail::ScaledAdded : SumTail::Scaled, op.element);
             if (!kernel) continue;
-            std::vector<uint16_t> operands = sum.terms;
+            GroupIr::Indices operands = sum.terms;
             uint16_t numbers = 0;
             if (sum.product) {
                 const bool first = ir_.values[sum.product->operands[0]].single;
@@ -221,33 +229,38 @@ class Combiner {
             numbers = static_cast<uint16_t>(numbers | 1 << operands.size());
             operands.push_back(scale);
             op.numbers = numbers;
-            replace_sum(op, *last, sum, kernel, std::move(operands));
-            if (added) {
-                op.text.insert(op.text.rfind('+'), "+" + scaled.text);
-                gone_[index_of(scaled)] = true;
-            }
+            replace_sum(op, *last, added ? &scaled : nullptr, sum, kernel, operands);
             return true;
         }
         return false;
     }
 
-    // Makes of `op` the kernel of a sum, whose last operation is `last`, and of what is done with it.
-    void replace_sum(Op& op, Op& last, const Sum& sum, Kernel kernel, std::vector<uint16_t> operands) {
-        std::string text;
-        const auto take = [&](Op& inner) {
-            text += inner.text + "+";
-            if (&inner != &op) gone_[index_of(inner)] = true;
-        };
+    // Makes of `op` the kernel of a sum, whose last operation is `last`, and of what is done with it: `scaled`, if that
+    // is another operation than `op`, and `op`.
+    void replace_sum(Op& op, Op& last, Op* scaled, const Sum& sum, Kernel kernel, GroupIr::Indices operands) {
+        GroupIr::Indices members;
         for (size_t k = sum.adds.size(); k-- > 0;)
-            if (sum.adds[k] != &op) take(*sum.adds[k]);
-        if (sum.product) take(*sum.product);
-        if (&last != &op && sum.product) take(last);
-        op.text = text + op.text;
+            if (sum.adds[k] != &op) take_members(*sum.adds[k], members);
+        if (sum.product) take_members(*sum.product, members);
+        if (&last != &op && sum.product) take_members(last, members);
+        if (scaled) take_members(*scaled, members);
+        take_own(op, members);
         op.n_inputs = static_cast<uint16_t>(operands.size());
         operands.push_back(op.operands[2]);
-        op.operands = std::move(operands);
+        op.operands = operands;
         op.kernel = kernel;
         op.does = Operation::None;
+    }
+
+    // What `op` computed is computed by another operation, behind `members`.
+    void take_members(const Op& op, GroupIr::Indices& members) {
+        members.append(op.does_members.begin(), op.does_members.end());
+        gone_[index_of(op)] = true;
+    }
+
+    static void take_own(Op& op, GroupIr::Indices& members) {
+        members.append(op.does_members.begin(), op.does_members.end());
+        op.does_members = members;
     }
 
     void absorb(Op& op) {
@@ -284,29 +297,27 @@ class Combiner {
     }
 
     void replace(Op& op, Kernel kernel, Op* left, Op* right) {
-        std::vector<uint16_t> operands;
-        std::string text;
+        GroupIr::Indices operands, members;
         const auto take = [&](Op* inner, uint16_t plain) {
             if (!inner) {
                 operands.push_back(plain);
                 return;
             }
-            operands.insert(operands.end(), inner->operands.begin(), inner->operands.begin() + inner->n_inputs);
-            text += inner->text + "+";
-            gone_[index_of(*inner)] = true;
+            operands.append(inner->operands.begin(), inner->operands.begin() + inner->n_inputs);
+            take_members(*inner, members);
         };
         take(left, op.operands[0]);
         take(right, op.operands[1]);
-        op.text = text + op.text;
+        take_own(op, members);
         op.n_inputs = static_cast<uint16_t>(operands.size());
         operands.push_back(op.operands[2]);
-        op.operands = std::move(operands);
+        op.operands = operands;
         op.kernel = kernel;
         op.does = Operation::None;
     }
 
     GroupIr& ir_;
-    std::vector<bool> gone_;
+    Flags gone_;
     std::vector<Made> made_;  // by operation
 };
 

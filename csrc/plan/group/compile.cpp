@@ -64,8 +64,8 @@ class GroupCompiler {
   private:
     void add(const GroupIr::Operation& from, std::vector<uint32_t>& reads) {
         LoopGroup::Operation op{from.kernel,
-                                from.kernel ? nullptr : from.loop.get(),
-                                from.kernel && is_exact_kernel(from.kernel) ? from.loop.get() : nullptr,
+                                from.kernel ? nullptr : from.loop(),
+                                from.kernel && is_exact_kernel(from.kernel) ? from.loop() : nullptr,
                                 from.member,
                                 static_cast<uint8_t>(from.operands.size()),
                                 true,
@@ -117,19 +117,15 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
     compiler.run();
 
     names_.resize(fallback_.nodes.size());
-    texts_.resize(fallback_.nodes.size());
     for (const GroupIr::Operation& op : plain.operations) {
-        names_[op.member] = op.name;
-        if (!op.kernel) loops_.push_back(op.loop);
-        if (!op.kernel && op.loop->is_foreign()) release_at_ = kReleaseForeign;
-        may_fail_ |= !op.kernel && !op.safe;
+        if (op.call) names_[op.member] = op.call->name;
+        if (op.kernel) continue;
+        loops_.push_back(op.call->loop);
+        if (op.loop()->is_foreign()) release_at_ = kReleaseForeign;
+        may_fail_ |= !op.call->safe;
     }
-    for (const GroupIr::Operation& op : combined.operations)
-        texts_[op.member] = (op.kernel && is_exact_kernel(op.kernel) ? "exact kernel "
-                             : op.kernel                             ? "kernel "
-                             : op.loop->is_foreign()                 ? "native code "
-                                                                     : "NumPy's loop ") +
-                            op.text;
+    does_members_.reserve(combined.operations.size());
+    for (const GroupIr::Operation& op : combined.operations) does_members_.push_back(op.does_members);
 
     // What each result depends on, through the operations in order.
     std::vector<uint64_t> depends(plain.values.size());
@@ -145,9 +141,9 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
         uint64_t mask = 0;
         for (size_t k = 0; !op.kernel && op.n_inputs > 1 && k < op.n_inputs; ++k)
             if (const int from = plain.values[op.operands[k]].producer;
-                from >= 0 && plain.operations[static_cast<size_t>(from)].name == "cast")
+                from >= 0 && plain.operations[static_cast<size_t>(from)].is_cast())
                 cast_ |= depends[op.operands[k]];
-        if (op.name == "cast" && plain.values[op.operands[0]].producer < 0) copied_ |= depends[op.operands[0]];
+        if (op.is_cast() && plain.values[op.operands[0]].producer < 0) copied_ |= depends[op.operands[0]];
         for (size_t k = 0; k < op.operands.size(); ++k)
             if (k < op.n_inputs)
                 mask |= depends[op.operands[k]];
@@ -164,8 +160,6 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
     reduction_of_output_.assign(plain.n_outputs, -1);
     for (const GroupIr::Reduction& reduction : plain.reductions) {
         names_[reduction.member] = "reduce";
-        texts_[reduction.member] = reduction.what->call.ufunc + " of each block, NumPy's loop";
-        if (reduction.what->mean) texts_[reduction.member] = "mean, " + texts_[reduction.member];
         may_decline_ |= reduction.what->mean;  // for errors in the division
         if (reduction.output != GroupIr::kNoOutput) {
             reduction_of_output_[static_cast<size_t>(reduction.output)] = static_cast<int16_t>(reductions_.size());
@@ -189,6 +183,22 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
     }
 }
 
-std::string LoopGroup::describe(size_t member) const { return texts_[member]; }
+std::string LoopGroup::describe(size_t member) const {
+    for (const Reduction& reduction : reductions_)
+        if (reduction.member == member)
+            return (reduction.what->mean ? "mean, " : "") + reduction.what->call.ufunc + " of each block, NumPy's loop";
+    for (size_t k = code_.operations.size(); k-- > 0;) {
+        const Operation& op = code_.operations[k];
+        if (op.member != member) continue;
+        std::string text = op.of_number            ? "exact kernel "
+                           : op.kernel             ? "kernel "
+                           : op.loop->is_foreign() ? "native code "
+                                                   : "NumPy's loop ";
+        if (does_members_[k].empty()) text += "cast";
+        for (size_t m = 0; m < does_members_[k].size(); ++m) text += (m ? "+" : "") + names_[does_members_[k][m]];
+        return text;
+    }
+    return "";
+}
 
 }  // namespace pyop

@@ -35,21 +35,59 @@ struct LoopKeyHash {
 };
 struct Known {
     Ref ufunc;  // keeps the key valid; the kinds are NumPy's own dtypes and builtin types
-    std::shared_ptr<const StridedLoop> loop;  // null: not available
+    ElementwiseCall call;  // but for the arguments; without a loop: not available
+    bool own = false;  // it is NumPy's, and its operands are of one type that kernels may know
 };
 
-int find_loop(const LoopKey& key, int n, std::shared_ptr<const StridedLoop>& loop) {
-    static constinit Memo<LoopKey, Known, LoopKeyHash> loops;
-    if (const Known* known = loops.find(key)) {
-        loop = known->loop;
-        return 0;
+// Whether it is the ufunc that NumPy has under this name. One that was is kept, so that its address stays its own.
+bool is_numpys(PyObject* ufunc, const std::string& name) {
+    static constinit Memo<PyObject*, Ref> known;
+    if (known.find(ufunc)) return true;
+    Ref own = Ref::steal(find_below_numpy(name.c_str()));
+    if (own.get() != ufunc) return false;
+    known.keep(ufunc, std::move(own));
+    return true;
+}
+
+bool is_clip(PyObject* ufunc);
+
+// The ufuncs of this name that users make are not NumPy's, so it is the object that counts.
+void find_own_kernel(PyObject* ufunc, Known& known) {
+    ElementwiseCall& call = known.call;
+    const Element e = element_of(call.dtypes[0]);
+    if (!is_numpys(ufunc, call.name) && !is_clip(ufunc)) return;
+    call.safe = PyTypeNum_ISFLOAT(call.dtypes[0]->type_num) || PyTypeNum_ISCOMPLEX(call.dtypes[0]->type_num);
+    for (size_t k = 1; k < call.n_inputs; ++k)
+        if (call.dtypes[k] != call.dtypes[0]) return;
+    if (e == Element::None) return;
+    known.own = true;
+    if (e == Element::F64) call.kernel = find_exact_kernel(call.name, *call.loop);
+    if (call.kernel) return;
+    const Operation operation = operation_of(call.name);
+    call.kernel = find_kernel(operation, e);
+    if (!call.kernel) return;
+    call.operation = operation;
+    call.element = e;
+}
+
+// Null with an error set.
+const Known* find_call(const LoopKey& key, size_t n) {
+    static constinit Memo<LoopKey, Known, LoopKeyHash> calls;
+    if (const Known* known = calls.find(key)) return known;
+    Known found{Ref::borrow(key.ufunc), {}};
+    auto loop = std::make_shared<StridedLoop>();
+    const int status = loop->resolve(key.ufunc, key.kinds.data(), static_cast<int>(n));
+    if (status < 0) return nullptr;
+    if (status == 1) {
+        ElementwiseCall& call = found.call;
+        call.n_inputs = n;
+        for (int k = 0; k < loop->n_inputs() + loop->n_outputs(); ++k) call.dtypes.push_back(loop->dtype(k));
+        call.loop = std::move(loop);
+        const char* name = reinterpret_cast<PyUFuncObject*>(key.ufunc)->name;
+        call.name = name ? name : "ufunc";
+        find_own_kernel(key.ufunc, found);
     }
-    auto fresh = std::make_shared<StridedLoop>();
-    const int status = fresh->resolve(key.ufunc, key.kinds.data(), n);
-    if (status < 0) return -1;
-    if (status == 1) loop = std::move(fresh);
-    loops.keep(key, {Ref::borrow(key.ufunc), loop});
-    return 0;
+    return &calls.keep(key, std::move(found));
 }
 
 bool is_builtin_dtype(PyArray_Descr* d) {
@@ -89,6 +127,8 @@ const ElementwiseFunctions& elementwise_functions() {
     }
     return *known;
 }
+
+bool is_clip(PyObject* ufunc) { return ufunc == elementwise_functions().clip_ufunc; }
 
 bool is_in_place(PyObject* fn) { return reinterpret_cast<PyObject*>(Py_TYPE(fn)) == up_calls.in_place_call; }
 
@@ -168,16 +208,6 @@ bool same_for_scalars(std::string_view ufunc, PyArray_Descr* computed_in) {
                        [&](const Row& row) { return row.ufunc == ufunc && (row.kinds & kind); });
 }
 
-// Whether it is the ufunc that NumPy has under this name. One that was is kept, so that its address stays its own.
-bool is_numpys(PyObject* ufunc, const std::string& name) {
-    static constinit Memo<PyObject*, Ref> known;
-    if (known.find(ufunc)) return true;
-    Ref own = Ref::steal(find_below_numpy(name.c_str()));
-    if (own.get() != ufunc) return false;
-    known.keep(ufunc, std::move(own));
-    return true;
-}
-
 class Look {
   public:
     Look(const Rewrite& r, uint32_t i)
@@ -233,7 +263,7 @@ class Look {
     // The call of a ufunc with its arguments in order.
     int look_at_call() {
         if (!is_elementwise_ufunc(node_.fn()) || (node_.form() && node_.form()->n_keywords())) return 0;
-        call_->arguments.reserve(n_arguments(node_));
+        if (n_arguments(node_) > StridedLoop::kMaxOperands) return 0;
         for (size_t k = 0; k < n_arguments(node_); ++k) call_->arguments.push_back(argument_of(node_, k));
         const int found = look_at_ufunc(node_.fn());
         if (found != 1 || !node_.of_scalars()) return found;
@@ -331,36 +361,21 @@ class Look {
                 key.kinds[k] = reinterpret_cast<PyObject*>(a.constant ? scalar_dtype(a.constant) : dtype_of(a));
             if (!key.kinds[k]) return 0;
         }
-        if (find_loop(key, static_cast<int>(n), call_->loop) < 0) return -1;
-        if (!call_->loop) return 0;
-        call_->n_inputs = n;
-        call_->dtypes.reserve(static_cast<size_t>(call_->loop->n_inputs() + call_->loop->n_outputs()));
-        for (int k = 0; k < call_->loop->n_inputs() + call_->loop->n_outputs(); ++k)
-            call_->dtypes.push_back(call_->loop->dtype(k));
+        const Known* known = find_call(key, n);
+        if (!known) return -1;
+        if (!known->call.loop) return 0;
+        const auto arguments = call_->arguments;
+        *call_ = known->call;
+        call_->arguments = arguments;
         if (!can_convert()) return 0;
-        auto* u = reinterpret_cast<PyUFuncObject*>(ufunc);
-        call_->name = u->name ? u->name : "ufunc";
-        find_own_kernel(ufunc);
+        const Kernel fast =
+            known->own && r_.request.fast ? find_fast(call_->name, element_of(call_->dtypes[0])) : nullptr;
+        if (fast) {
+            call_->kernel = fast;
+            call_->operation = Operation::None;
+            call_->element = Element::None;
+        }
         return 1;
-    }
-
-    // The ufuncs of this name that users make are not NumPy's, so it is the object that counts.
-    void find_own_kernel(PyObject* ufunc) {
-        const Element e = element_of(call_->dtypes[0]);
-        if (!is_numpys(ufunc, call_->name) && ufunc != elementwise_functions().clip_ufunc) return;
-        call_->safe = PyTypeNum_ISFLOAT(call_->dtypes[0]->type_num) || PyTypeNum_ISCOMPLEX(call_->dtypes[0]->type_num);
-        for (size_t k = 1; k < call_->n_inputs; ++k)
-            if (call_->dtypes[k] != call_->dtypes[0]) return;
-        if (e == Element::None) return;
-        if (r_.request.fast) call_->kernel = find_fast(call_->name, e);
-        if (!call_->kernel && e == Element::F64 && call_->loop)
-            call_->kernel = find_exact_kernel(call_->name, *call_->loop);
-        if (call_->kernel) return;
-        const Operation operation = operation_of(call_->name);
-        call_->kernel = find_kernel(operation, e);
-        if (!call_->kernel) return;
-        call_->operation = operation;
-        call_->element = e;
     }
 
     int look_at_where() {

@@ -8,6 +8,7 @@
 #include "graph/argument.h"
 #include "graph/passes/rewrite.h"
 #include "kernels/kernel.h"
+#include "runtime/fixed_vector.h"
 
 namespace pyop {
 
@@ -19,9 +20,9 @@ struct ElementwiseCall {
     // NumPy's loop; null for np.where and astype, which have none.
     std::shared_ptr<const StridedLoop> loop;
     // What the operands are computed in, inputs first: NumPy's own dtypes, which live for ever.
-    std::vector<PyArray_Descr*> dtypes;
+    FixedVector<PyArray_Descr*, StridedLoop::kMaxOperands> dtypes;
     size_t n_inputs = 0;
-    std::vector<Argument> arguments;  // by input
+    FixedVector<Argument, StridedLoop::kMaxOperands> arguments;  // by input
     bool safe = false;  // a loop that cannot fail with a Python error
     std::string name;  // as NumPy's warnings have it
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "array/reduction/reduction_blocks.h"
 #include "plan/steps/guard_step.h"
@@ -43,6 +44,9 @@ class Fuser {
     }
 
   private:
+    // Those of the producers of one node, each once.
+    using Groups = FixedVector<int32_t, StridedLoop::kMaxOperands>;
+
     // A group in the making. It runs where its last member stands, so it may take another member only while nobody
     // outside has read one, and while all it reads could be computed before its first member: then it depends on
     // nothing that depends on it.
@@ -66,7 +70,7 @@ class Fuser {
 
     // Puts a native node into the groups of its producers, joined, if that may be; or into one of its own.
     void place(uint32_t i) {
-        std::vector<int32_t> producers;
+        Groups producers;
         if (!r_.request.passes.has(Pass::Fuse) || !shape_is_known(i)) {
             join(producers, i);
             return;
@@ -76,7 +80,7 @@ class Fuser {
             if (g >= 0 && std::find(producers.begin(), producers.end(), g) == producers.end()) producers.push_back(g);
         }
         // All of them if that works, else one by one: alone, one producer may stand in the way of another.
-        std::vector<int32_t> joined;
+        Groups joined;
         if (may_join(producers, i)) joined = producers;
         for (const int32_t g : producers) {
             if (joined.size() == producers.size()) break;
@@ -108,13 +112,13 @@ class Fuser {
         reduction->n_axes = std::popcount(axes);
         if (axes >> (ndim - reduction->n_axes) != (1u << reduction->n_axes) - 1) return 0;
         const int available = BlockReduction::available(*reduction->call.reduction.loop);
-        if (available <= 0 || !may_join({g}, i, false)) return available < 0 ? -1 : 0;
+        if (available <= 0 || !may_join({&g, 1}, i, false)) return available < 0 ? -1 : 0;
         f_.reductions[i] = std::move(reduction);
-        join({g}, i);
+        join({&g, 1}, i);
         return 0;
     }
 
-    bool may_join(const std::vector<int32_t>& groups, uint32_t i, bool elementwise = true) const {
+    bool may_join(std::span<const int32_t> groups, uint32_t i, bool elementwise = true) const {
         size_t n_members = 1, n_externals = 0, first = position_[i];
         for (const int32_t g : groups) {
             const Candidate& c = candidate(g);
@@ -130,7 +134,7 @@ class Fuser {
         const auto reads_early = [&](Edge e) {
             if (inside(group_of(e))) return !f_.reductions[e.node];  // that is known when the last block is done
             ++n_externals;
-            return r_.is_fed(e) || r_.known(e) || since_[e.node] < first;
+            return since_[e.node] < first || r_.is_fed(e) || r_.known(e);  // the cheap question first
         };
         for (const int32_t g : groups) {
             const Candidate& c = candidate(g);
@@ -143,7 +147,7 @@ class Fuser {
         return n_externals <= kMaxExternals;
     }
 
-    void join(const std::vector<int32_t>& groups, uint32_t i) {
+    void join(std::span<const int32_t> groups, uint32_t i) {
         if (groups.empty()) candidates_.push_back({{}, position_[i], {}, {}, segment_});
         const int32_t target = groups.empty() ? static_cast<int32_t>(candidates_.size()) - 1 : groups.front();
         Candidate& into = candidate(target);
@@ -177,7 +181,8 @@ class Fuser {
     const Candidate& candidate(int32_t g) const { return candidates_[static_cast<size_t>(g)]; }
 
     // Of a resolved edge: the group in the making that computes it, -1 if none does.
-    int32_t group_of(Edge e) const { return r_.is_fed(e) || r_.known(e) ? -1 : f_.group_of[e.node]; }
+    // (What is known before the run is no node of the schedule.)
+    int32_t group_of(Edge e) const { return r_.is_fed(e) ? -1 : f_.group_of[e.node]; }
 
     // Else it is alone in its group: how many elements there are is known when it runs.
     bool shape_is_known(uint32_t i) const {

@@ -26,19 +26,25 @@ struct GroupIr {
         int producer = -1;            // operation
         bool single = false;          // a number, or an external of no dimension
     };
+    static constexpr size_t kMaxOperands = 10;
+    using Indices = FixedVector<uint16_t, kMaxOperands>;
+
+    // May be copied as bytes, for that is done several times to each.
     struct Operation {
-        Kernel kernel = nullptr;      // own kernel, or
-        std::shared_ptr<const StridedLoop> loop;
+        Kernel kernel = nullptr;      // own kernel, or the loop of
+        const ElementwiseCall* call = nullptr;  // borrowed from Fusion; null: a conversion that a member needs
         pyop::Operation does = pyop::Operation::None;  // if it may be part of a superinstruction
         Element element = Element::None;
-        std::vector<uint16_t> operands;                // inputs, then outputs
+        Indices operands;                              // inputs, then outputs
         uint16_t n_inputs = 0;
         uint16_t numbers = 0;                          // operands, by bit, of which the kernel reads one element
         uint16_t member = 0;
-        bool safe = false;                             // cannot fail with a Python error
-        std::string name;                              // as warnings have it
-        std::string text;                              // as explain() has it
+        Indices does_members;                          // what it computes; empty: that conversion
+
+        const StridedLoop* loop() const { return call ? call->loop.get() : nullptr; }
+        bool is_cast() const { return !call || call->name == "cast"; }
     };
+    static_assert(std::is_trivially_copyable_v<Operation>);
 
     // The rows of a value reduced to an element each, block by block.
     struct Reduction {

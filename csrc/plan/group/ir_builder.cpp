@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cfloat>  // FLT_MIN
 #include <cmath>  // std::isfinite
+#include <cstring>  // std::memcmp
 #include <numeric>
+#include <unordered_map>
 
 namespace pyop {
 
@@ -23,13 +25,12 @@ OutsideReads::OutsideReads(const Rewrite& r, const std::vector<uint32_t>& schedu
 
 IrBuilder::IrBuilder(const Rewrite& r, const Fusion& fusion, const std::vector<uint32_t>& members,
                      const OutsideReads& outside)
-    : r_(r), fusion_(fusion) {
+    : r_(r), fusion_(fusion), values_of_(members.size() + 4) {
     ir_.operations.reserve(members.size());
     ir_.values.reserve(3 * members.size());
     fallback_.nodes.reserve(members.size());
     fallback_.sources.reserve(members.size());
     for (const uint32_t node : members) {
-        member_of_[node] = static_cast<uint32_t>(fallback_.nodes.size());
         if (fusion.reductions[node])
             add_reduction(node, outside);
         else
@@ -46,14 +47,12 @@ bool IrBuilder::add_member(uint32_t i, const OutsideReads& outside) {
     const ElementwiseCall& call = *fusion_.calls[i];
     GroupIr::Operation op;
     op.kernel = call.kernel;
-    op.loop = call.loop;
+    op.call = &call;
     op.does = call.operation;
     op.element = call.element;
     op.n_inputs = static_cast<uint16_t>(call.n_inputs);
     op.member = static_cast<uint16_t>(fallback_.nodes.size());
-    op.safe = call.safe;
-    op.name = op.text = call.name;
-    op.operands.reserve(call.n_inputs + node.n_outputs());
+    op.does_members.push_back(op.member);
     for (size_t k = 0; k < call.n_inputs; ++k)
         if (!add_operand(node, call, k, op)) return false;
 
@@ -63,10 +62,10 @@ bool IrBuilder::add_member(uint32_t i, const OutsideReads& outside) {
         ir_.values[v].producer = static_cast<int>(ir_.operations.size());
         op.operands.push_back(v);
         if (r_.is_fed({i, k})) continue;  // computed beside the others, but who reads it gets what is fed
-        value_of_[Rewrite::key({i, k})] = v;
+        values_of_[{i, k}].plain = v;
         if (outside.contains({i, k})) add_output({i, k}, ir_.values[v].output);
     }
-    ir_.operations.push_back(std::move(op));
+    ir_.operations.push_back(op);
     fallback_.nodes.push_back(i);
     return true;
 }
@@ -88,12 +87,12 @@ void IrBuilder::note_sources(const PyNode& node) {
     sources.reserve(node.inputs().size());
     for (Edge e : node.inputs()) {
         e = r_.resolve(e);
-        const auto strict = strict_value_of_.find(Rewrite::key(e));
-        const GroupIr::Value& value = ir_.values[strict != strict_value_of_.end() ? strict->second : value_of(e)];
+        const uint16_t strict = values_of_[e].strict;
+        const GroupIr::Value& value = ir_.values[strict != EdgeValues::kNone ? strict : value_of(e)];
         if (value.kind == GroupIr::Value::External)
             sources.push_back({true, value.index});
         else
-            sources.push_back({false, member_of_.at(e.node), e.output});
+            sources.push_back({false, ir_.operations[static_cast<size_t>(value.producer)].member, e.output});
     }
 }
 
@@ -174,7 +173,15 @@ bool is_noticed(PyObject* number, int type) {
 
 }  // namespace
 
+// One that several operations read is one value: it will be repeated over a block.
 uint16_t IrBuilder::number(PyObject* object, PyArray_Descr* want) {
+    const auto find = [&](auto is_it) {
+        for (size_t k = 0; k < number_values_.size(); ++k)
+            if (ir_.values[number_values_[k].value].dtype == want && is_it(k)) return number_values_[k].value;
+        return EdgeValues::kNone;
+    };
+    uint16_t same = find([&](size_t k) { return number_values_[k].object == object; });
+    if (same != EdgeValues::kNone) return same;
     if (is_noticed(object, want->type_num)) return UINT16_MAX;
     Py_INCREF(want);
     Ref array = Ref::steal(PyArray_FromAny(object, want, 0, 0, NPY_ARRAY_CARRAY_RO, nullptr));
@@ -182,25 +189,29 @@ uint16_t IrBuilder::number(PyObject* object, PyArray_Descr* want) {
         PyErr_Clear();
         return UINT16_MAX;
     }
+    const auto bits = [](const Ref& of) { return PyArray_DATA(as_array(of.get())); };
+    const auto itemsize = static_cast<size_t>(PyDataType_ELSIZE(want));
+    same = find([&](size_t k) { return std::memcmp(bits(numbers_[k]), bits(array), itemsize) == 0; });
+    if (same != EdgeValues::kNone) return same;
     numbers_.push_back(std::move(array));
-    const uint16_t made = new_value({GroupIr::Value::Number, static_cast<uint16_t>(numbers_.size() - 1), want});
-    ir_.values[made].single = true;
-    return made;
+    const uint16_t value = new_value({GroupIr::Value::Number, static_cast<uint16_t>(numbers_.size() - 1), want});
+    ir_.values[value].single = true;
+    number_values_.push_back({object, value});
+    return value;
 }
 
 // An external that both kernels and NumPy's loops read is two: kernels want its elements side by side.
 uint16_t IrBuilder::value_of(Edge e, bool strict) {
-    const auto known = value_of_.find(Rewrite::key(e));
-    const bool inside = known != value_of_.end() && ir_.values[known->second].kind == GroupIr::Value::Result;
-    strict &= !inside;
-    const auto [it, added] = (strict ? strict_value_of_ : value_of_).emplace(Rewrite::key(e), uint16_t{0});
-    if (added) {
-        it->second = new_value(
+    EdgeValues::Entry& known = values_of_[e];
+    if (known.plain != EdgeValues::kNone && ir_.values[known.plain].kind == GroupIr::Value::Result) return known.plain;
+    uint16_t& value = strict ? known.strict : known.plain;
+    if (value == EdgeValues::kNone) {
+        value = new_value(
             {GroupIr::Value::External, static_cast<uint16_t>(externals_.size()), r_.g.spec(e).descr(), strict});
-        ir_.values[it->second].single = r_.g.spec(e).ndim == 0;
+        ir_.values[value].single = r_.g.spec(e).ndim == 0;
         externals_.push_back(e);
     }
-    return it->second;
+    return value;
 }
 
 // A value in the dtype that an operation wants. One conversion serves all who want it.
@@ -216,9 +227,8 @@ uint16_t IrBuilder::converted(uint16_t value, PyArray_Descr* want) {
     op.operands = {value, it->second};
     op.n_inputs = 1;
     op.member = static_cast<uint16_t>(fallback_.nodes.size());
-    op.name = op.text = "cast";
     ++ir_.values[value].reads;
-    ir_.operations.push_back(std::move(op));
+    ir_.operations.push_back(op);
     return it->second;
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <map>
-#include <unordered_map>
 #include <unordered_set>
 
+#include "plan/group/edge_values.h"
 #include "plan/group/fuse.h"
 #include "plan/group/group_ir.h"
 #include "plan/native_step.h"
@@ -53,8 +53,12 @@ class IrBuilder {
     Fallback fallback_;
     std::vector<Ref> numbers_;
     std::vector<Edge> externals_, outputs_;
-    std::unordered_map<uint64_t, uint16_t> value_of_, strict_value_of_;
-    std::unordered_map<uint32_t, uint32_t> member_of_;
+    struct NumberValue {
+        PyObject* object;  // what the number was made of; borrowed from a node
+        uint16_t value;
+    };
+    std::vector<NumberValue> number_values_;  // by number
+    EdgeValues values_of_;
     std::map<std::pair<uint16_t, PyArray_Descr*>, uint16_t> converted_;
 };
 

@@ -53,7 +53,7 @@ class LoopGroup final : public NativeStep {
     friend class GroupCompiler;
     friend class SmallRun;
 
-    static constexpr size_t kMaxOperands = 10, kUsualOperands = 8;
+    static constexpr size_t kMaxOperands = GroupIr::kMaxOperands, kUsualOperands = 8;
 
     bool record_blocks(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const;
 
@@ -93,7 +93,7 @@ class LoopGroup final : public NativeStep {
     std::vector<int16_t> reduction_of_output_;  // -1: elements
     std::vector<std::shared_ptr<const StridedLoop>> loops_;
     std::vector<std::string> names_;  // by member: as warnings have it
-    std::vector<std::string> texts_;  // by member: for describe
+    std::vector<GroupIr::Indices> does_members_;  // by operation of code_: what it computes, for describe
     std::vector<Ref> numbers_;  // keep number_blocks_' dtypes alive
     std::vector<std::unique_ptr<char[]>> number_blocks_;  // each number, repeated over a block
     size_t n_externals_ = 0;
