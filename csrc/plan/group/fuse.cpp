@@ -179,8 +179,8 @@ class Fuser {
     // Of a resolved edge: the group in the making that computes it, -1 if none does.
     int32_t group_of(Edge e) const { return r_.is_fed(e) || r_.known(e) ? -1 : f_.group_of[e.node]; }
 
-    // Sizes that are not known are taken to be the same: at run the layout of a group looks whether all that its results
-    // depend on has one shape, and else its nodes run one by one.
+    // Sizes that are not known are taken to be the same: at run the layout of a group looks whether all that its
+    // results depend on has one shape, and else its nodes run one by one.
     bool same_shape(uint32_t a, uint32_t b) const {
         const uint32_t x = r_.g.node(a).output_specs()[0], y = r_.g.node(b).output_specs()[0];
         const ValueSpec &p = r_.g.spec({a, 0}), &q = r_.g.spec({b, 0});

@@ -1,13 +1,15 @@
-// plan/steps/put_sum.cpp: the sum of several arrays, each in a part of zeros: what the gradients of several slices of one
-// array come to. It is computed block by block of the result, each read and written once.
+// plan/steps/put_sum.cpp: the sum of several arrays, each in a part of zeros: what the gradients of several slices of
+// one array come to. It is computed block by block, so that the result is written once.
 //
 // A sum with zeros is a sum: what one array does not cover becomes x + 0.0, which is not x for -0.0.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "array/loop/fp_flags.h"
 #include "array/memory/pool.h"
 #include "array/memory/recycle.h"
+#include "kernels/kernel.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
 #include "plan/steps/put_sum.h"
@@ -19,55 +21,78 @@ namespace pyop {
 namespace {
 
 constexpr npy_intp kBlockBytes = 1 << 14;
-constexpr size_t kMostAxes = 8, kMostParts = 16;
+constexpr size_t kMostAxes = 8, kMostParts = 8;
 
 // Along one axis of the result: which positions an array has a line for, and how far its lines are apart.
 struct Reach {
     npy_intp start, step, count, stride;
 };
 
+// out[i * out_step] += in[i * in_step]
+using AddLine = void(char* out, npy_intp out_step, const char* in, npy_intp in_step, npy_intp n);
+
 template <typename T>
+void add_line(char* out, npy_intp out_step, const char* in, npy_intp in_step, npy_intp n) {
+    for (; n > 0; --n, out += out_step, in += in_step) *reinterpret_cast<T*>(out) += *reinterpret_cast<const T*>(in);
+}
+
+constexpr double kNothing = 0.0;  // the zero of float32, too
+
 struct Sum {
     int ndim;
-    npy_intp dims[kMostAxes], strides[kMostAxes];  // of the result, in elements
+    npy_intp dims[kMostAxes], strides[kMostAxes];  // of the result
+    AddLine* add_line;
+    Kernel kernel;  // for what lies side by side
 
-    // Adds elements to positions [low, high) of an axis; `set` is for the first array, which is added to nothing.
-    template <bool set>
-    void add(const Reach* reach, int axis, T* out, const char* in, npy_intp low, npy_intp high) const {
+    // Adds an array to positions [low, high) of an axis; `set` is for the first, which is added to nothing.
+    void add(const Reach* reach, int axis, char* out, const char* in, npy_intp low, npy_intp high, bool set) const {
         const Reach& r = reach[axis];
         const npy_intp size = strides[axis];
-        const npy_intp first = low > r.start ? (low - r.start + r.step - 1) / r.step : 0;
-        npy_intp k = first, at = r.start + first * r.step, done = low;
-        if (axis == ndim - 1 && r.step == 1 && r.stride == sizeof(T)) {
-            const npy_intp n = std::max<npy_intp>(std::min(r.count - first, high - at), 0);
-            if (n) {
-                nothing<set>(out, at - low);
-                const T* from = reinterpret_cast<const T*>(in + first * r.stride);
-                T* to = out + (at - low);
-                for (npy_intp i = 0; i < n; ++i) to[i] = set ? from[i] : to[i] + from[i];
-                done = at + n;
-            }
-        } else {
+        npy_intp k = low > r.start ? (low - r.start + r.step - 1) / r.step : 0;
+        npy_intp at = r.start + k * r.step, done = low;
+        char* const origin = out - low * size;
+        if (axis < ndim - 1) {
             for (; k < r.count && at < high; ++k, at += r.step) {
-                T* to = out + (at - low) * size;
-                nothing<set>(out + (done - low) * size, (at - done) * size);
-                const char* from = in + k * r.stride;
-                if (axis < ndim - 1)
-                    add<set>(reach, axis + 1, to, from, 0, dims[axis + 1]);
-                else
-                    *to = set ? *reinterpret_cast<const T*>(from) : *to + *reinterpret_cast<const T*>(from);
+                nothing(origin + done * size, (at - done) * size, set);
+                add(reach, axis + 1, origin + at * size, in + k * r.stride, 0, dims[axis + 1], set);
                 done = at + 1;
             }
+        } else if (const npy_intp n = at < high ? std::min(r.count - k, (high - at - 1) / r.step + 1) : 0; n > 0) {
+            nothing(origin + done * size, (at - done) * size, set);
+            char* const to = origin + at * size;
+            done = at + (n - 1) * r.step + 1;
+            if (set) std::memset(to, 0, static_cast<size_t>((done - at) * size));
+            for (npy_intp gap = 1; gap < r.step && !set; ++gap) line(to + gap * size, r.step, &kNothing, 0, n - 1);
+            if (set)
+                copy(to, r.step * size, in + k * r.stride, r.stride, n);
+            else
+                line(to, r.step, in + k * r.stride, r.stride, n);
         }
-        nothing<set>(out + (done - low) * size, (high - done) * size);
+        nothing(origin + done * size, (high - done) * size, set);
     }
 
-    template <bool set>
-    static void nothing(T* out, npy_intp n) {
+  private:
+    // What the array does not cover.
+    void nothing(char* out, npy_intp bytes, bool set) const {
         if (set)
-            std::memset(out, 0, static_cast<size_t>(n) * sizeof(T));
+            std::memset(out, 0, static_cast<size_t>(bytes));
         else
-            for (npy_intp i = 0; i < n; ++i) out[i] += T{0};
+            line(out, 1, &kNothing, 0, bytes / strides[ndim - 1]);
+    }
+    void line(char* out, npy_intp step, const void* in, npy_intp in_step, npy_intp n) const {
+        const npy_intp itemsize = strides[ndim - 1];
+        char* const from = static_cast<char*>(const_cast<void*>(in));
+        if (char* const data[] = {out, from, out}; step == 1 && in_step == itemsize)
+            kernel(data, std::max<npy_intp>(n, 0));
+        else
+            add_line(out, step * itemsize, from, in_step, n);
+    }
+    void copy(char* out, npy_intp out_step, const char* in, npy_intp in_step, npy_intp n) const {
+        const auto itemsize = static_cast<size_t>(strides[ndim - 1]);
+        if (out_step == in_step && static_cast<size_t>(in_step) == itemsize)
+            std::memcpy(out, in, static_cast<size_t>(n) * itemsize);
+        else
+            for (npy_intp i = 0; i < n; ++i) std::memcpy(out + i * out_step, in + i * in_step, itemsize);
     }
 };
 
@@ -99,10 +124,7 @@ class PutSumStep final : public NativeStep {
         clear_all_fp_errors();
         {
             const DetachScope detached(bytes >= kReleaseBytes);
-            if (dtype->type_num == NPY_DOUBLE)
-                compute<double>(as_array(result.get()), reach, data);
-            else
-                compute<float>(as_array(result.get()), reach, data);
+            compute(as_array(result.get()), reach, data);
         }
         if (fp_errors()) return clear_all_fp_errors(), 0;  // NumPy has the words for it
         results[0] = result.release();
@@ -112,6 +134,7 @@ class PutSumStep final : public NativeStep {
 
     size_t like = 0;
     PyArray_Descr* dtype = nullptr;  // float64 or float32, which live for ever
+    Kernel kernel = nullptr;  // that adds
     std::vector<Part> parts;
 
   private:
@@ -135,8 +158,10 @@ class PutSumStep final : public NativeStep {
             const npy_intp count = PySlice_AdjustIndices(size, &start, &stop, key.step);
             if (axis >= PyArray_NDIM(a) || PyArray_DIM(a, axis) != count) return false;
             const npy_intp stride = PyArray_STRIDE(a, axis++);
-            if (key.step > 0 || count == 0) {
-                reach[d] = {start, std::abs(key.step), count, stride};
+            if (count < 2) {
+                reach[d] = {start, 1, count, stride};  // the step may be any number
+            } else if (key.step > 0) {
+                reach[d] = {start, key.step, count, stride};
             } else {  // from the lowest position on
                 reach[d] = {start + (count - 1) * key.step, -key.step, count, -stride};
                 data += (count - 1) * stride;
@@ -145,24 +170,19 @@ class PutSumStep final : public NativeStep {
         return axis == PyArray_NDIM(a);
     }
 
-    template <typename T>
     void compute(PyArrayObject* result, const Reach (*reach)[kMostAxes], const char* const* data) const {
-        Sum<T> sum;
+        Sum sum;
         sum.ndim = PyArray_NDIM(result);
-        npy_intp size = 1;
-        for (int d = sum.ndim; d-- > 0; size *= sum.dims[d]) {
-            sum.dims[d] = PyArray_DIM(result, d);
-            sum.strides[d] = size;
-        }
-        T* out = static_cast<T*>(PyArray_DATA(result));
-        const npy_intp line = sum.strides[0], n = sum.dims[0];
-        const npy_intp lines = std::max<npy_intp>(kBlockBytes / (line * static_cast<npy_intp>(sizeof(T))), 1);
-        for (npy_intp low = 0; low < n; low += lines) {
-            const npy_intp high = std::min(low + lines, n);
-            sum.template add<true>(reach[0], 0, out + low * line, data[0], low, high);
-            for (size_t k = 1; k < parts.size(); ++k)
-                sum.template add<false>(reach[k], 0, out + low * line, data[k], low, high);
-        }
+        sum.add_line = dtype->type_num == NPY_DOUBLE ? add_line<double> : add_line<float>;
+        sum.kernel = kernel;
+        std::copy_n(PyArray_DIMS(result), sum.ndim, sum.dims);
+        npy_intp size = PyDataType_ELSIZE(dtype);  // the strides of an array of no elements, or of one, may be others
+        for (int d = sum.ndim; d-- > 0; size *= sum.dims[d]) sum.strides[d] = size;
+        char* out = PyArray_BYTES(result);
+        const npy_intp line = sum.strides[0], n = sum.dims[0], lines = std::max<npy_intp>(kBlockBytes / line, 1);
+        for (npy_intp low = 0; low < n; low += lines)
+            for (size_t k = 0; k < parts.size(); ++k)
+                sum.add(reach[k], 0, out + low * line, data[k], low, std::min(low + lines, n), k == 0);
     }
 
     mutable ResultRecycler recycler_;  // the GIL guards it
@@ -200,9 +220,8 @@ bool read_keys(PyObject* key, int ndim, std::vector<PutSumStep::Key>& keys) {
 
 void make_put_sum(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& step) {
     const PyNode& node = r.g.node_as<PyNode>(i);
-    static constexpr std::string_view kNames[] = {"ct",    "like",  "key",   "ct_1",  "key_1", "ct_2",  "key_2", "ct_3",
-                                                  "key_3", "ct_4",  "key_4", "ct_5",  "key_5", "ct_6",  "key_6", "ct_7",
-                                                  "key_7", "ct_8",  "key_8", "ct_9",  "key_9", "ct_10", "key_10"};
+    // Three, and two for each of as many arrays as there may be more; they are given by position.
+    static constexpr std::array<std::string_view, 2 * kMostParts + 1> kNames{"ct", "like", "key"};
     std::vector<NodeArgument> given;
     if (!NodeCall(node).bind(kNames, given) || !given[3].given() || given[1].input < 0) return;
     auto made = std::make_unique<PutSumStep>(Fallback::of_node(r.g, i));
@@ -220,7 +239,8 @@ void make_put_sum(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& ste
         made->dtype = dtype;
         made->parts.push_back(std::move(part));
     }
-    step = std::move(made);
+    made->kernel = find_kernel(Operation::Add, made->dtype->type_num == NPY_DOUBLE ? Element::F64 : Element::F32);
+    if (made->kernel) step = std::move(made);
 }
 
 }  // namespace pyop
