@@ -10,6 +10,7 @@ from typing import Any
 
 from .._core import Value
 from ..gradients.adjoints import MOST_PARTS, is_basic, put
+from ..gradients.extents import extents_of, same_shape
 from ..gradients.signed import Signed, plain, total
 from ..graph.node_call import NodeCall
 
@@ -92,7 +93,7 @@ def _same_item(a: Any, b: Any) -> bool:
 
 def _fills(whole: Value, like: Value) -> bool:
     """Whether a cotangent is not smaller than what it belongs to."""
-    return whole.shape is not None and None not in whole.shape and whole.shape == like.shape
+    return same_shape(extents_of(whole), extents_of(like))
 
 
 def in_sum(a: Any, b: Any) -> Any:
