@@ -144,7 +144,7 @@ def _is_integer(x: Any) -> bool:
     return isinstance(x, int | np.integer) and not isinstance(x, bool)
 
 
-def _part(size: Described, item: slice) -> Described:
+def _part(size: Any, item: slice) -> Described:
     bounds = (item.start, item.stop, item.step)
     if not all(bound is None or _is_integer(bound) for bound in bounds):
         return None

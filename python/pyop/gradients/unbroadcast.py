@@ -140,11 +140,11 @@ def may_stay(ct: Any, like: Any, ans: Any) -> bool:
         return False
     if None not in want:
         return True
-    want = extents_of(like)
-    if not same_shape(want, extents_of(ans)):
+    described = extents_of(like)
+    if not same_shape(described, extents_of(ans)):
         return False
     have = shape_of(ct)
-    return have is not None and (None not in have or same_shape(extents_of(ct), want))
+    return have is not None and (None not in have or same_shape(extents_of(ct), described))
 
 
 def _fit_shape(ct: Any, have: Shape, like: Any, want: Shape, ans: Any, full: Shape) -> Any:

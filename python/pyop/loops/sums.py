@@ -67,7 +67,7 @@ def added(whole: Value, part: Value) -> Value:
 
 def _plus(whole: Value, term: Value | _Part) -> Value:
     if not isinstance(term, tuple):
-        return whole + term  # type: ignore[no-any-return]
+        return whole + term
     ct, _, key = term
     now = whole[key] + ct
     scalar = bool(now._is_scalar)
