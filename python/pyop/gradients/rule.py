@@ -380,7 +380,7 @@ def _define(func: Any, functions: Sequence[Any], kind: str) -> None:
         if not (f is None or callable(f) or (f == "same" and kind == "jvps")):
             raise TypeError(f"def{kind[:-1]}: a rule is a function or None, got {type(f).__name__} {f!r:.80}")
     found = table.lookup(func)
-    if type(found) is PerArgument or type(found) is Part:
+    if isinstance(found, PerArgument) and type(found) in (PerArgument, Part):
         rule = PerArgument(func, found.vjps, found.jvps, found.names, found.fits)
     else:
         rule = PerArgument(func, None, None, (), unbroadcast)

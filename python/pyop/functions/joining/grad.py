@@ -96,7 +96,8 @@ def _concatenated(ct: Any, k: int, arrays: list[Any], axis: Any = 0, **kw: Any) 
     if axis is None:
         arrays, axis = [np.ravel(a) for a in arrays], 0
     sizes = [(shape_of(a) or (None,))[axis] for a in arrays[: k + 1]]
-    bounds: list[Any] = list(itertools.accumulate(sizes, add, initial=0))
+    start: Any = 0
+    bounds = list(itertools.accumulate(sizes, add, initial=start))
     if bounds[-1] is not None:
         return ct[along(axis, slice(*bounds[k:]))]
     return part_of(ct, arrays, axis, k)
