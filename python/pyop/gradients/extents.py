@@ -155,5 +155,5 @@ def _part(size: Any, item: slice) -> Described:
             size, less = size[1], less + size[2]
         return ("less", size, less) if less else size  # max(size - less, 0)
     if step == -1 and start in (None, -1) and stop is None:
-        return size
+        return size  # type: ignore[no-any-return]
     return "part", size, start, stop, 1 if step is None else step

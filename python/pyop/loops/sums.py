@@ -71,4 +71,4 @@ def _plus(whole: Value, term: Value | _Part) -> Value:
     ct, _, key = term
     now = whole[key] + ct
     scalar = bool(now._is_scalar)
-    return apply(store, (whole, now, key, (), scalar), {}, whole.spec, name="store", scalar=False)
+    return apply(store, (whole, now, key, (), scalar), {}, whole.spec, name="store", scalar=False)  # type: ignore[no-any-return]
