@@ -48,6 +48,7 @@ set(PYOP_COLD_PLACES
     plan/steps/c_function.cpp
     plan/steps/composed_step.cpp
     plan/steps/fourier.cpp
+    plan/steps/put_sum.cpp
     plan/steps/view_reading.cpp
     plan/tape/find_straight.cpp
     plan/tape/record_group.cpp

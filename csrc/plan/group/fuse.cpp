@@ -71,7 +71,7 @@ class Fuser {
     // Puts a native node into the groups of its producers, joined, if that may be; or into one of its own.
     void place(uint32_t i) {
         Groups producers;
-        if (!r_.request.passes.has(Pass::Fuse) || !shape_is_known(i)) {
+        if (!r_.request.passes.has(Pass::Fuse)) {
             join(producers, i);
             return;
         }
@@ -184,14 +184,9 @@ class Fuser {
     // (What is known before the run is no node of the schedule.)
     int32_t group_of(Edge e) const { return r_.is_fed(e) ? -1 : f_.group_of[e.node]; }
 
-    // Else it is alone in its group: how many elements there are is known when it runs.
-    bool shape_is_known(uint32_t i) const {
-        const ValueSpec& spec = r_.g.spec({i, 0});
-        return std::find(spec.dims.begin(), spec.dims.end(), kUnknownSize) == spec.dims.end();
-    }
-
+    // Sizes that are not known are taken to be the same: at run the layout of a group looks whether all that its
+    // results depend on has one shape, and else its nodes run one by one.
     bool same_shape(uint32_t a, uint32_t b) const {
-        if (!shape_is_known(a) || !shape_is_known(b)) return false;
         const uint32_t x = r_.g.node(a).output_specs()[0], y = r_.g.node(b).output_specs()[0];
         const ValueSpec &p = r_.g.spec({a, 0}), &q = r_.g.spec({b, 0});
         return x == y || (p.ndim == q.ndim && p.dims == q.dims);

@@ -50,8 +50,9 @@ class ReshapeStep final : public NativeStep {
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
         if (!is_exact_array(inputs[0]) || !is_exact_array(inputs[1])) return 0;
         PyArrayObject *x = as_array(inputs[0]), *like = as_array(inputs[1]);
-        if (!PyArray_IS_C_CONTIGUOUS(x) || PyArray_SIZE(x) != PyArray_SIZE(like)) return 0;
-        results[0] = view_new(x, PyArray_NDIM(like), PyArray_DIMS(like), nullptr,
+        const bool same = PyArray_SAMESHAPE(x, like);
+        if (!same && (!PyArray_IS_C_CONTIGUOUS(x) || PyArray_SIZE(x) != PyArray_SIZE(like))) return 0;
+        results[0] = view_new(x, PyArray_NDIM(like), PyArray_DIMS(like), same ? PyArray_STRIDES(x) : nullptr,
                               PyArray_FLAGS(x) & (NPY_ARRAY_WRITEABLE | NPY_ARRAY_ALIGNED));
         return results[0] ? 1 : -1;
     }

@@ -9,6 +9,7 @@
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/copy_into.h"
 #include "plan/steps/node_call.h"
+#include "plan/steps/put_sum.h"
 #include "plan/steps/steps.h"
 #include "plan/steps/view_reading.h"
 #include "runtime/attach.h"
@@ -67,7 +68,8 @@ int make_put_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& ste
     if (!is_plain_call(node) || node.n_outputs() != 1) return 0;
     const NodeCall call(node);
     std::vector<NodeArgument> given;
-    if (call.fn() != up_calls.put || !call.bind({"ct", "like", "key"}, given)) return 0;
+    if (call.fn() != up_calls.put) return 0;
+    if (!call.bind({"ct", "like", "key"}, given)) return make_put_sum(r, i, step), 0;
     if (given[0].input < 0 || given[1].input < 0 || given[2].computed() || !given[2].value) return 0;
     auto made = std::make_unique<PutStep>(Fallback::of_node(r.g, i));
     made->source = static_cast<size_t>(given[0].input);

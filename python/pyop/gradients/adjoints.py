@@ -16,11 +16,14 @@ from ..declare.rebuild import getitem_with_bounds, spelled_index
 from ..declare.spec import Spec
 from ..functions.shape import axes_of
 from . import table
+from .extents import has_shape_of
 from .rule import PerArgument, structural
 from .unbroadcast import conj, dtype_of, primitive, shape_of
 
 __all__ = [
+    "MOST_PARTS",
     "count",
+    "is_basic",
     "move_back",
     "movement",
     "part_of",
@@ -48,6 +51,7 @@ structural(
     _reshape_like, (lambda ct, ans, x, like, order="C": reshape_like(ct, x, order), None), ("same", None), ("x", "like")
 )
 fill_up_call("reshape_like", _reshape_like)
+has_shape_of(_reshape_like, 1)
 
 
 def reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
@@ -61,7 +65,7 @@ def reshape_like(x: Any, like: Any, order: Any = "C") -> Any:
 # --- indexing
 
 
-def _is_basic(key: Any) -> bool:
+def is_basic(key: Any) -> bool:
     items = key if isinstance(key, tuple) else (key,)
     return all(
         item is None
@@ -71,22 +75,52 @@ def _is_basic(key: Any) -> bool:
     )
 
 
-@primitive(lambda ct, like, key: _like(ct, like))
-def put(ct: Any, like: Any, key: Any) -> Any:
-    """Return zeros in the shape of `like`, with `ct` added at ``[key]``: the adjoint of indexing."""
+@primitive(lambda ct, like, key, *more: _like(ct, like))
+def put(ct: Any, like: Any, key: Any, *more: Any) -> Any:
+    """Return zeros in the shape of `like`, with `ct` added at ``[key]``: the adjoint of indexing.
+
+    `more` are arrays and keys in turn: what the same gives for each of these is added, one after the other.
+    """
     ct = np.asarray(ct)
     out = np.zeros(np.shape(like), ct.dtype)
-    if _is_basic(key):
+    if is_basic(key):
         out[key] = ct
     elif issubclass(type(key), np.ndarray) and key.dtype == bool:
         out[key] = ct  # a mask picks no element twice
     else:
         np.add.at(out, key, ct)
+    for other, where in zip(more[::2], more[1::2], strict=True):
+        out = out + put(other, like, where)
     return out
 
 
-structural(put, (lambda ct, ans, x, like, key: ct[key], None, None), ("same", None, None), ("ct", "like", "key"))
+MOST_PARTS = 8  # arrays that `put` is given
+
+
+def _put_back(place: int) -> Any:
+    """Return the adjoint of `put` in the array at this place of its arguments."""
+
+    def vjp(ct: Any, ans: Any, *args: Any) -> Any:
+        return ct[args[place + 1 if place else 2]]
+
+    return vjp
+
+
+def _put_alone(place: int) -> Any:
+    """Return what `put` makes of a tangent of one array."""
+    return lambda t, ans, *args: put(t, args[1], args[place + 1 if place else 2])
+
+
+_PLACES = (0, *range(3, 2 * MOST_PARTS + 1, 2))  # where arrays stand, with keys behind them
+_EACH = range(2 * MOST_PARTS + 1)
+structural(
+    put,
+    [_put_back(k) if k in _PLACES else None for k in _EACH],
+    [_put_alone(k) if k in _PLACES else None for k in _EACH],
+    ("ct", "like", "key"),
+)
 fill_up_call("put", put)
+has_shape_of(put, 1)
 
 
 @primitive(lambda ct, like, key: _like(ct, like))

@@ -11,9 +11,19 @@ from . import table
 from .options import OPTIONS, check_options, computed_with
 from .signed import Signed, plain
 from .table import NoRule, Place, Pullback, Rule, name_of
-from .unbroadcast import conj, fit_dtype, is_complex, shape_of, unbroadcast, unbroadcast_loosely
+from .unbroadcast import conj, fit_dtype, is_complex, may_stay, shape_of, unbroadcast, unbroadcast_loosely
 
-__all__ = ["PerArgument", "defjvp", "defvjp", "elementwise", "linear", "nondifferentiable", "structural", "unknown"]
+__all__ = [
+    "Part",
+    "PerArgument",
+    "defjvp",
+    "defvjp",
+    "elementwise",
+    "linear",
+    "nondifferentiable",
+    "structural",
+    "unknown",
+]
 
 _REMEDY = ": keep it constant, or give the function a rule of your own with pyop.defvjp"
 Derivative = Any  # None, a number, or a callable of (t, ans, *args)
@@ -73,7 +83,7 @@ class Elementwise(Rule):
         def one(ct: Any, k: int) -> Any:
             derivative = _known(self.func, self.derivatives, k)
             found = None if derivative is None else _adjoint(derivative, ct, ans, given)
-            if found is not None and _has_shape_of_result(args, k, ans) and shape_of(found):
+            if found is not None and shape_of(found) and _has_shape_of_result(found, args, k, ans):
                 return fit_dtype(found, args[k])
             return unbroadcast_loosely(found, args[k], ans)
 
@@ -85,7 +95,7 @@ class Elementwise(Rule):
         def one(k: int) -> Any:
             derivative = _known(self.func, self.derivatives, k)
             found = None if derivative is None else _times(derivative, ct, ans, args)
-            if found is None or not _has_shape_of_result(args, k, ans):
+            if found is None or not _has_shape_of_result(found.value, args, k, ans):
                 return unbroadcast_loosely(plain(found), args[k], ans)
             return Signed(fit_dtype(found.value, args[k]), found.negated)
 
@@ -104,13 +114,13 @@ class Elementwise(Rule):
         return None if total is None else unbroadcast(total, ans, ans)
 
 
-def _has_shape_of_result(args: tuple[Any, ...], k: int, ans: Any) -> bool:
+def _has_shape_of_result(found: Any, args: tuple[Any, ...], k: int, ans: Any) -> bool:
     """Whether argument `k` of a ufunc is as large as the result: what is smaller broadcasts to it. Where sizes are not
     known, that is so if the other arguments are numbers."""
     want = shape_of(args[k])
     if want is None or want != shape_of(ans):
         return False
-    return None not in want or all(shape_of(x) == () for i, x in enumerate(args) if i != k)
+    return all(shape_of(x) == () for i, x in enumerate(args) if i != k) or may_stay(found, args[k], ans)
 
 
 def _times(derivative: Derivative, t: Any, ans: Any, args: tuple[Any, ...]) -> Any:
@@ -206,6 +216,12 @@ class PerArgument(Rule):
                 part = _asked(self.func, f, tangent, ans, args, self._options(args, kwargs))
             total = part if total is None else _sum(total, part)
         return total
+
+
+class Part(PerArgument):
+    """Indexing, whose cotangents are sums of parts of zeros (`transforms/parts.py`)."""
+
+    of_parts = True
 
 
 def _asked(func: Any, f: Any, ct: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -364,7 +380,7 @@ def _define(func: Any, functions: Sequence[Any], kind: str) -> None:
         if not (f is None or callable(f) or (f == "same" and kind == "jvps")):
             raise TypeError(f"def{kind[:-1]}: a rule is a function or None, got {type(f).__name__} {f!r:.80}")
     found = table.lookup(func)
-    if type(found) is PerArgument:
+    if isinstance(found, PerArgument) and type(found) in (PerArgument, Part):
         rule = PerArgument(func, found.vjps, found.jvps, found.names, found.fits)
     else:
         rule = PerArgument(func, None, None, (), unbroadcast)

@@ -144,6 +144,7 @@ class Rule:
     """The function is elementwise: cotangents that broadcast to the result will do."""
 
     narrows = False
+    of_parts = False  # indexing
     sign_symmetric = False  # has `signed` (gradients/rule.py)
     narrow: Rule | None = None
     """The same rule for graphs: takes and returns cotangents that broadcast to what they belong to."""

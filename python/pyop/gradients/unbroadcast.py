@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._core import Value, fill_up_call
-from ..declare.dims import Extent, same
+from ..declare.dims import Extent
 from ..declare.spec import Spec
 from ..functions import rule as spec_rule
+from .extents import Described, alike, extents_of, has_shape_of, same_shape
 from .scalar import Scalar
 
-__all__ = ["broadcast_like", "conj", "dtype_of", "fit_dtype", "is_complex", "number_of", "primitive"]
+__all__ = ["broadcast_like", "conj", "dtype_of", "fit_dtype", "is_complex", "may_stay", "number_of", "primitive"]
 __all__ += ["protocol_of", "shape_of", "unbroadcast", "unbroadcast_loosely"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -126,14 +127,33 @@ def unbroadcast_loosely(ct: Any, like: Any, ans: Any) -> Any:
     it."""
     if ct is None:
         return None
-    want, full = shape_of(like), shape_of(ans)
-    if want is not None and want == full and None not in want:
+    if may_stay(ct, like, ans):
         return fit_dtype(ct, like)
     return unbroadcast(ct.array() if isinstance(ct, Scalar) else ct, like, ans)
 
 
+def may_stay(ct: Any, like: Any, ans: Any) -> bool:
+    """Whether an argument is as large as the result, and a cotangent that broadcasts to it is seen to be smaller by its
+    shape, if it is."""
+    want = shape_of(like)
+    if want is None or want != shape_of(ans):
+        return False
+    if None not in want:
+        return True
+    described = extents_of(like)
+    if not same_shape(described, extents_of(ans)):
+        return False
+    have = shape_of(ct)
+    return have is not None and (None not in have or same_shape(extents_of(ct), described))
+
+
 def _fit_shape(ct: Any, have: Shape, like: Any, want: Shape, ans: Any, full: Shape) -> Any:
-    plan = None if have is None or want is None or full is None else _plan(have, want, full)
+    plan = None
+    if have is not None and want is not None and full is not None:
+        sizes = (have, want, full)
+        if any(None in shape for shape in sizes):
+            sizes = tuple(map(extents_of, (ct, like, ans)))  # type: ignore[assignment]
+        plan = _plan(*sizes)
     if plan is None:
         return _fit_like(ct, ans, like)
     lead, kept, grows = plan
@@ -147,7 +167,7 @@ def _fit_shape(ct: Any, have: Shape, like: Any, want: Shape, ans: Any, full: Sha
 
 
 def _plan(
-    have: tuple[Extent, ...], want: tuple[Extent, ...], full: tuple[Extent, ...]
+    have: tuple[Described, ...], want: tuple[Described, ...], full: tuple[Described, ...]
 ) -> tuple[int, tuple[int, ...], bool] | None:
     """Tell how many leading axes to sum, which others, and whether to broadcast first; None if that is not known."""
     lead = len(full) - len(want)
@@ -159,11 +179,11 @@ def _plan(
     for axis, size in enumerate(full):
         h = have[axis - missing] if axis >= missing else 1
         w = want[axis - lead] if axis >= lead else size
-        if same(h, size) is not True:
+        if not alike(h, size):
             if h != 1:
                 return None
             grows = True
-        if axis >= lead and same(w, size) is not True:
+        if axis >= lead and not alike(w, size):
             if w != 1:
                 return None
             kept.append(axis)
@@ -187,6 +207,7 @@ def broadcast_like(x: Any, like: Any) -> Any:
 
 
 fill_up_call("broadcast_like", broadcast_like)
+has_shape_of(broadcast_like, 1)
 
 
 @primitive(lambda ct, ans, like: _spec_like(ct, like))
@@ -201,6 +222,9 @@ def _fit_like(ct: Any, ans: Any, like: Any) -> Any:
     return ct.sum(axis=kept, keepdims=True) if kept else ct
 
 
+has_shape_of(_fit_like, 2)
+
+
 def _dtype_like(ct: Any, like: Any) -> Spec:
     known = like.dtype if isinstance(like, Spec) else np.asarray(like).dtype
     known = known if isinstance(known, np.dtype) and known.kind in "fc" else None
@@ -211,3 +235,6 @@ def _dtype_like(ct: Any, like: Any) -> Spec:
 def _cast_like(ct: Any, like: Any) -> Any:
     """Return `ct` in the dtype of `like`, if that is one of real or complex numbers."""
     return fit_dtype(np.asarray(ct), np.asarray(like))
+
+
+has_shape_of(_cast_like, 0)

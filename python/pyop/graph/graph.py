@@ -51,6 +51,7 @@ class Graph(GraphBase):
         "_absorbed",
         "_counters",
         "_deciding",
+        "_extents",
         "_kept",
         "_known",
         "_name",
@@ -76,6 +77,8 @@ class Graph(GraphBase):
     _kept: list[Any]
     # Of `pyop.graph.known`, by the number of the node.
     _known: dict[int, bool]
+    # Of `pyop.gradients.extents`: what is known of sizes that are not, by the key of the Value.
+    _extents: dict[int, Any]
     # The `pyop.tracing.twins.Twins` that are called to build it, if any.
     _twins: Any
     # The nodes that have become bodies of loops, which run them: pairs of the first and the one behind.
@@ -101,6 +104,7 @@ class Graph(GraphBase):
         self._plans = {}
         self._kept = []
         self._known = {}
+        self._extents = {}
         self._twins = None
         self._counters = {}
         self._absorbed = ()

@@ -18,6 +18,7 @@ from ..gradients.table import Rule
 from ..gradients.unbroadcast import broadcast_like, dtype_of, fit_dtype, shape_of
 from ..graph import node_call
 from ..graph.node_call import NodeCall
+from .parts import Parts, in_sum, part_of_sum
 
 __all__ = ["active_subgraph", "backward", "call_of", "carries", "refuse"]
 
@@ -79,7 +80,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             active.update(carrying)
     for node, call, rule in reversed(ways):
         results = node.outputs
-        found = [pending.get(value._key) for value in results]
+        found = [_made(pending.get(value._key)) for value in results]
         if all(ct is None for ct in found):
             continue
         if rule is None:
@@ -103,11 +104,17 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             ct = tuple([_laid_out(c, y) for c, y in zip(cts, results, strict=True)])
         if isinstance(ct, Scalar) and any(isinstance(arg, Dim) for arg in call.args):
             ct = ans.graph.constant(ct.array())  # sizes are numbers only beside Values
+        part = part_of_sum(call, ct) if rule.of_parts else None
+        if part is not None:
+            _accumulate(pending, part.like, part)
+            continue
         parts = pull(rule, argnums, ans, call.args, call.kwargs)(_lent(ct))
         for k, part in zip(argnums, parts, strict=True):
             if part is not None:
                 _accumulate(pending, leaves[k], part)
-    return [_laid_out(plain(pending.get(value._key)), value) if value._key in wanted else None for value in inputs]
+    return [
+        _laid_out(plain(_made(pending.get(value._key))), value) if value._key in wanted else None for value in inputs
+    ]
 
 
 def refuse(node: Node, call: NodeCall) -> NoReturn:
@@ -129,7 +136,14 @@ def in_graph(x: Any, like: Value) -> Any:
 
 def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:
     before = pending.get(value._key)
-    pending[value._key] = ct if before is None else total(before, ct)
+    if before is not None:
+        ct = in_sum(before, ct) if type(before) is Parts or type(ct) is Parts else total(before, ct)
+    pending[value._key] = ct
+
+
+def _made(ct: Any) -> Any:
+    """A cotangent whose sum may not have been made yet."""
+    return ct.made() if type(ct) is Parts else ct
 
 
 def _signed(rule: Rule, argnums: tuple[int, ...], ans: Any, call: NodeCall, found: list[Any]) -> Any:

@@ -78,8 +78,13 @@ def _added(e: Emitter, ct: Operand, places: Operand, size: Operand) -> Operand:
 
 
 @standard(put)
-def _put(e: Emitter, ct: Any, like: Any, key: Any) -> Operand:
+def _put(e: Emitter, ct: Any, like: Any, key: Any, *more: Any) -> Operand:
     """Add at the places that the index picks of the numbers of all elements."""
+    if more:
+        whole = _put(e, ct, like, key)
+        for other, where in zip(more[::2], more[1::2], strict=True):
+            whole = e.add("Add", whole, _put(e, other, like, where))
+        return whole
     ct, like = e.of_kind(ct, "fiu", "an array"), e.operand(like)
     picked = getitem(e, numbers(e, like, 0), key)
     given = e.add("Expand", ct, e.shape(picked))

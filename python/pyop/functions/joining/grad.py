@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._tree import flatten
+from ...declare.dims import add
 from ...gradients import table
 from ...gradients.adjoints import along, part_of, reshape_like
 from ...gradients.table import NoRule, Place, Pullback, Rule, name_of
@@ -94,9 +96,10 @@ def _concatenated(ct: Any, k: int, arrays: list[Any], axis: Any = 0, **kw: Any) 
     if axis is None:
         arrays, axis = [np.ravel(a) for a in arrays], 0
     sizes = [(shape_of(a) or (None,))[axis] for a in arrays[: k + 1]]
-    if all(isinstance(size, int) for size in sizes):
-        start = sum(sizes[:k])
-        return ct[along(axis, slice(start, start + sizes[k]))]
+    start: Any = 0
+    bounds = list(itertools.accumulate(sizes, add, initial=start))
+    if bounds[-1] is not None:
+        return ct[along(axis, slice(*bounds[k:]))]
     return part_of(ct, arrays, axis, k)
 
 
