@@ -73,7 +73,7 @@ class Declaration:
             paths = [path or "result" for path in self.out_tree.leaf_paths()]
             self.outputs = tuple(Declared(path, spec) for path, spec in zip(paths, specs, strict=True))
         self.statics: dict[str, Any] = _statics(op)
-        self._flat = all(isinstance(each, Spec) for each in arguments)
+        self.is_flat = all(isinstance(each, Spec) for each in arguments)
 
     @property
     def gradient(self) -> Any:

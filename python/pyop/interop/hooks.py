@@ -130,7 +130,7 @@ class Hooks(Declaration):
         >>> Hooks(pyop.op(lambda x, *, k: x * k, "int64[n] -> int64[n]")).call([np.arange(3)], {"k": 2})
         (array([0, 2, 4]),)
         """
-        result = self.op(*(arrays if self._flat else self.in_tree.unflatten(arrays)), **statics)
+        result = self.op(*(arrays if self.is_flat else self.in_tree.unflatten(arrays)), **statics)
         return (result,) if type(result) is np.ndarray else tuple(flatten(result)[0])
 
     def forward(self, *arrays: Any, **statics: Any) -> tuple[tuple[Any, ...], Residuals]:
