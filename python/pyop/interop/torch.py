@@ -149,7 +149,7 @@ def _make(hooks: Hooks, options: dict[str, Any]) -> TorchOp:
     parameters = hooks.op.parameters
     if hooks.op.spec.inputs is not None:
         parameters = (*parameters, *(f"x{k}" for k in range(len(parameters), len(hooks.op.spec.inputs))))
-    several = hooks.saves or (hooks.outputs is not None and len(hooks.outputs) > 1)
+    several = definition.n_results + definition.saves > 1
     call = callable_of(definition.overload, parameters, statics, hooks.in_tree, hooks.out_tree, several)
     made: TorchOp = object.__new__(type("TorchOp", (TorchOp,), {"__call__": call, "__module__": __name__}))
     for key, value in {

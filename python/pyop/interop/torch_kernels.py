@@ -24,22 +24,20 @@ from .torch_arrays import as_array, as_tensor, as_tensors
 __all__ = ["kernel_of", "refusing"]
 
 
-def kernel_of(
-    hooks: Hooks, bound: dict[str, Any], written: Sequence[bool], n_results: int | None
-) -> Callable[..., Any]:
+def kernel_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> Callable[..., Any]:
     """The kernel: of flat tensors, and static arguments by keyword."""
     if any(written):
-        return _in_place(hooks, bound, written, n_results)
+        return _in_place(hooks, bound, written)
     if hooks.saves:
         return _saving(hooks, bound)
     if "context" in _parameters(hooks):
-        return _reading_context(hooks, bound, n_results)
+        return _reading_context(hooks, bound)
     leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
     if leaf and hooks.is_flat and not hooks.statics and len(hooks.inputs) in (1, 2):
         return (_of_one if len(hooks.inputs) == 1 else _of_two)(hooks.op)
 
     def kernel(*tensors: Any, **statics: Any) -> Any:
-        return _packed(as_tensors(hooks.call([as_array(x) for x in tensors], bound | statics)), n_results)
+        return _packed(as_tensors(hooks.call([as_array(x) for x in tensors], bound | statics)))
 
     return kernel
 
@@ -56,8 +54,8 @@ def refusing(name: str, key: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-def _packed(tensors: tuple[Any, ...], n_results: int | None) -> Any:
-    return list(tensors) if n_results is None else tensors[0] if n_results == 1 else tensors
+def _packed(tensors: tuple[Any, ...]) -> Any:
+    return tensors[0] if len(tensors) == 1 else tensors
 
 
 # The commonest calls, without lists: together with torch's own steps these are most of what a small call takes.
@@ -133,7 +131,7 @@ def _parameters(hooks: Hooks) -> tuple[str, ...]:
     return tuple(hooks.op.parameters) if isinstance(pull, Hooks) else ()
 
 
-def _reading_context(hooks: Hooks, bound: dict[str, Any], n_results: int | None) -> Callable[..., Any]:
+def _reading_context(hooks: Hooks, bound: dict[str, Any]) -> Callable[..., Any]:
     """The pullback of an op that saves. Where torch has copied the context, the function runs once more."""
     pull = hooks.op.__wrapped__
     forward: Hooks = pull.hooks
@@ -143,14 +141,12 @@ def _reading_context(hooks: Hooks, bound: dict[str, Any], n_results: int | None)
         given = bound | statics
         held = _held.get(tensors[-1].data_ptr())
         arrays[-1] = held.context if held else forward.context(-1, arrays[pull.n_out :][: pull.n_in], given)
-        return _packed(as_tensors(hooks.call(arrays, given)), n_results)
+        return _packed(as_tensors(hooks.call(arrays, given)))
 
     return kernel
 
 
-def _in_place(
-    hooks: Hooks, bound: dict[str, Any], written: Sequence[bool], n_results: int | None
-) -> Callable[..., Any]:
+def _in_place(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> Callable[..., Any]:
     """The function is called with the memory of the tensors where it writes.
 
     What it is declared to write into is lent as a copy in pyop. So the call goes by an op that declares no writes: the
@@ -200,6 +196,6 @@ def _in_place(
             y.copy() if any(a is not None and np.may_share_memory(y, a) for a in mine) else y
             for y in flatten(result)[0]
         ]
-        return _packed(as_tensors(tuple(results)), n_results)
+        return _packed(as_tensors(tuple(results)))
 
     return kernel

@@ -17,6 +17,8 @@ from typing import Any
 
 import torch
 from torch import _C
+from torch._functorch.autograd_function import custom_function_call_vmap_helper
+from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch._functorch.utils import enable_single_level_autograd_function, unwrap_dead_wrappers
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
@@ -39,14 +41,19 @@ class Definition:
     """One op of torch.
 
     `bound` are static arguments that are fixed; `in_place` says that the function writes into tensors where it has
-    declared that it writes; `label` is a name as torch has them. `n_results` is None where the results are a list.
+    declared that it writes; `label` is a name as torch has them.
     """
 
     def __init__(self, hooks: Hooks, bound: dict[str, Any], in_place: bool, label: str | None = None) -> None:
         self.hooks = hooks
         self.bound = bound
         self.written = tuple(each.written and in_place for each in hooks.inputs)
-        self.n_results = None if hooks.outputs is None else len(hooks.outputs)
+        if hooks.outputs is None:
+            raise TypeError(
+                f"torch asks how many results op {hooks.name!r} has before it calls, and its abstract rule tells "
+                "only for the arguments of a call: declare the inputs' numbers of dimensions, or the outputs"
+            )
+        self.n_results = len(hooks.outputs)
         self.saves = hooks.saves
         self._derived: dict[Any, Definition] = {}
         if label is None:
@@ -63,14 +70,14 @@ class Definition:
             tags.append(torch.Tag.nondeterministic_seeded)
         library.define(f"{name}{schema} -> {returns_of(self.n_results, self.saves)}", tags=tuple(tags))
         self.overload: Any = getattr(getattr(torch.ops, namespace), name).default
-        self.kernel = kernel_of(hooks, bound, self.written, self.n_results)
+        self.kernel = kernel_of(hooks, bound, self.written)
         library.impl(name, self.kernel, "CPU")
         for key in _ELSEWHERE:
             library.impl(name, refusing(hooks.name, key), key)
         me = weakref.ref(self)
         torch.library.register_fake(self.name, lambda *a, **k: _alive(me).fake(*a, **k), lib=library)
         library.impl(name, _autograd_kernel(me, self.kernel, any(self.written)), "Autograd", with_keyset=True)
-        torch.library.register_vmap(self.name, lambda *a, **k: _alive(me).on_batch(*a, **k), lib=library)
+        library.impl(name, _batch_kernel(me), "FuncTorchBatched", with_keyset=True)
         self.overload._pyop_definition = self
         self._library = library
         _forget(namespace, name)
@@ -104,8 +111,6 @@ class Definition:
 
     def _packed(self, parts: Sequence[Any]) -> Any:
         """As kernels return results."""
-        if self.n_results is None and not self.saves:
-            return list(parts)
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     # --- derivatives
@@ -142,7 +147,7 @@ class Definition:
     def on_batch(self, info: Any, in_dims: tuple[Any, ...], *tensors: Any, **statics: Any) -> Any:
         """The call on the examples of a batch: at once if the declaration loops, else one after the other."""
         hooks = self.hooks
-        if hooks.gufunc and not self.saves and self.n_results is not None:
+        if hooks.gufunc and not self.saves:
             ranks = [None if each.spec.shape is None else len(each.spec.shape) for each in hooks.inputs]
             if None not in ranks and not any("?" in str(each.spec) for each in hooks.inputs):
                 found = self.overload(*_aligned(tensors, in_dims, ranks), **statics)
@@ -243,7 +248,7 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
                     found = apply(definition, keyset, statics, *tensors)
             else:
                 found = apply(definition, keyset, statics, *unwrap_dead_wrappers(tensors))
-            return list(found) if definition.n_results is None and not definition.saves else found
+            return found
         if writes:
             definition = _alive(me)
             for x, written in zip(tensors, definition.written, strict=True):
@@ -254,6 +259,17 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
         return _alive(me).run_below(keyset, tensors, statics)
 
     return autograd
+
+
+def _batch_kernel(me: Any) -> Callable[..., Any]:
+    """As `torch.library.register_vmap` makes it, which would hold the op."""
+
+    def batched(keyset: Any, *tensors: Any, **statics: Any) -> Any:
+        definition = _alive(me)
+        level = retrieve_current_functorch_interpreter()
+        return custom_function_call_vmap_helper(level, definition.on_batch, definition.overload, *tensors, **statics)
+
+    return batched
 
 
 def _alive(me: Any) -> Definition:

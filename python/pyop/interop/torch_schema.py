@@ -50,10 +50,8 @@ def schema_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> s
     return f"({', '.join(parts)})"
 
 
-def returns_of(n_results: int | None, saves: bool) -> str:
+def returns_of(n_results: int, saves: bool) -> str:
     """What is returned, the context of the gradient last."""
-    if n_results is None:
-        return "Tensor[]"
     count = n_results + saves
     return "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
 
