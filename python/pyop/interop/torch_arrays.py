@@ -82,10 +82,13 @@ def as_tensor(y: Any) -> torch.Tensor:
     return torch.from_numpy(y.view(_INTEGERS[y.dtype.itemsize][1])).view(theirs)
 
 
-def as_tensors(results: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
-    """Results as tensors, none of which shows the memory of another."""
+def as_tensors(results: tuple[Any, ...], arguments: list[Any]) -> tuple[torch.Tensor, ...]:
+    """Results as tensors, none of which shows the memory of another, or of an argument.
+
+    A function that returns its argument returns the very array that was passed; other views of it are read-only.
+    """
     made: list[Any] = []
     for y in results:
-        shared = any(np.may_share_memory(y, other) for other in made)
+        shared = any(y is x for x in arguments) or any(np.may_share_memory(y, other) for other in made)
         made.append(y.copy() if shared else y)
     return tuple([as_tensor(y) for y in made])

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from .._tree import flatten
 from ..declare.signature import Signature
@@ -21,7 +22,7 @@ from .derived import signature_of
 from .hooks import Hooks
 from .torch_arrays import as_array, as_tensor, as_tensors
 
-__all__ = ["kernel_of", "refusing"]
+__all__ = ["kernel_of", "refusing", "shortcut_of"]
 
 
 def kernel_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> Callable[..., Any]:
@@ -32,12 +33,10 @@ def kernel_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> C
         return _saving(hooks, bound)
     if "context" in _parameters(hooks):
         return _reading_context(hooks, bound)
-    leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
-    if leaf and hooks.is_flat and not hooks.statics and len(hooks.inputs) in (1, 2):
-        return (_of_one if len(hooks.inputs) == 1 else _of_two)(hooks.op)
 
     def kernel(*tensors: Any, **statics: Any) -> Any:
-        return _packed(as_tensors(hooks.call([as_array(x) for x in tensors], bound | statics)))
+        arrays = [as_array(x) for x in tensors]
+        return _packed(as_tensors(hooks.call(arrays, bound | statics), arrays))
 
     return kernel
 
@@ -58,18 +57,29 @@ def _packed(tensors: tuple[Any, ...]) -> Any:
     return tensors[0] if len(tensors) == 1 else tensors
 
 
-# The commonest calls, without lists: together with torch's own steps these are most of what a small call takes.
+def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callable[..., Any] | None:
+    """The kernel of Autograd for the commonest ops, of one or two arrays: the call itself where there is no more to it.
 
+    The core takes the tensors, faster than by `Tensor.numpy`. `plain` is the set of keys that a call dispatches
+    on where there are only tensors of the CPU.
+    """
+    spec = hooks.op.spec
+    leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
+    if (
+        not leaf
+        or not hooks.is_flat
+        or hooks.statics
+        or hooks.saves
+        or spec.inputs is None
+        or "context" in _parameters(hooks)
+    ):
+        return None
+    op, from_numpy = hooks.op, torch.from_numpy
 
-def _of_one(op: Any) -> Callable[..., Any]:
-    from_numpy = torch.from_numpy
-
-    def kernel(x: Any) -> Any:
-        try:
-            a = x.numpy()
-        except (TypeError, RuntimeError):
-            a = as_array(x)
-        y = op(a)
+    def of_one(keyset: Any, x: Any) -> Any:
+        if x.requires_grad or forward_ad._current_level >= 0 or keyset.raw_repr() != plain:
+            return general(keyset, x)
+        y = op(x)
         if y.flags.carray:
             try:
                 return from_numpy(y)
@@ -77,18 +87,10 @@ def _of_one(op: Any) -> Callable[..., Any]:
                 pass
         return as_tensor(y)
 
-    return kernel
-
-
-def _of_two(op: Any) -> Callable[..., Any]:
-    from_numpy = torch.from_numpy
-
-    def kernel(x1: Any, x2: Any) -> Any:
-        try:
-            a1, a2 = x1.numpy(), x2.numpy()
-        except (TypeError, RuntimeError):
-            a1, a2 = as_array(x1), as_array(x2)
-        y = op(a1, a2)
+    def of_two(keyset: Any, x1: Any, x2: Any) -> Any:
+        if x1.requires_grad or x2.requires_grad or forward_ad._current_level >= 0 or keyset.raw_repr() != plain:
+            return general(keyset, x1, x2)
+        y = op(x1, x2)
         if y.flags.carray:
             try:
                 return from_numpy(y)
@@ -96,7 +98,7 @@ def _of_two(op: Any) -> Callable[..., Any]:
                 pass
         return as_tensor(y)
 
-    return kernel
+    return {1: of_one, 2: of_two}.get(len(hooks.inputs))
 
 
 class _Held:
@@ -120,8 +122,9 @@ def _saving(hooks: Hooks, bound: dict[str, Any]) -> Callable[..., Any]:
     """The context goes along as one tensor more, which lives as long as torch keeps it for the gradient."""
 
     def kernel(*tensors: Any, **statics: Any) -> Any:
-        results, kept = hooks.forward(*[as_array(x) for x in tensors], **(bound | statics))
-        return (*as_tensors(results), torch.from_numpy(np.asarray(_Held(kept.context))))
+        arrays = [as_array(x) for x in tensors]
+        results, kept = hooks.forward(*arrays, **(bound | statics))
+        return (*as_tensors(results, arrays), torch.from_numpy(np.asarray(_Held(kept.context))))
 
     return kernel
 
@@ -141,7 +144,7 @@ def _reading_context(hooks: Hooks, bound: dict[str, Any]) -> Callable[..., Any]:
         given = bound | statics
         held = _held.get(tensors[-1].data_ptr())
         arrays[-1] = held.context if held else forward.context(-1, arrays[pull.n_out :][: pull.n_in], given)
-        return _packed(as_tensors(hooks.call(arrays, given)))
+        return _packed(as_tensors(hooks.call(arrays, given), arrays))
 
     return kernel
 
@@ -196,6 +199,6 @@ def _in_place(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> C
             y.copy() if any(a is not None and np.may_share_memory(y, a) for a in mine) else y
             for y in flatten(result)[0]
         ]
-        return _packed(as_tensors(tuple(results)))
+        return _packed(as_tensors(tuple(results), arrays))
 
     return kernel

@@ -5,7 +5,8 @@ where a gradient may be asked for, and otherwise calls that of the CPU itself, i
 of FuncTorchBatched is for `torch.vmap`. The fake one infers specs in torch's symbolic sizes.
 
 Lifetime: the `OpOverload` holds the `Library`, so whoever holds the one, a compiled graph as well as a wrapper, keeps
-the op defined. Kernels are held by torch's dispatcher, and so hold neither: they find the op by a weak reference.
+the op defined. Kernels are held by torch's dispatcher, for ever, and so hold neither: they find the op by a weak
+reference, and are emptied when it is gone.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from torch.autograd.function import _SingleLevelFunction
 
 from .hooks import Hooks
 from .torch_arrays import dtype_of, torch_dtype
-from .torch_kernels import kernel_of, refusing
+from .torch_kernels import kernel_of, refusing, shortcut_of
 from .torch_schema import free_name, returns_of, schema_of
 
 __all__ = ["Definition"]
@@ -33,7 +34,8 @@ __all__ = ["Definition"]
 NAMESPACE = "pyop"
 _ELSEWHERE = ("CUDA", "XPU", "MPS")
 _lock = threading.RLock()
-_CPU = _C.DispatchKey.CPU
+# What a call dispatches on where there are only tensors of the CPU: no mode, no subclass, no transformation.
+_PLAIN = (_C.DispatchKeySet(_C.DispatchKey.CPU) | _C.DispatchKeySet(_C.DispatchKey.AutogradCPU)).raw_repr()
 _BELOW = _C._after_autograd_keyset
 
 
@@ -76,10 +78,14 @@ class Definition:
             library.impl(name, refusing(hooks.name, key), key)
         me = weakref.ref(self)
         torch.library.register_fake(self.name, lambda *a, **k: _alive(me).fake(*a, **k), lib=library)
-        library.impl(name, _autograd_kernel(me, self.kernel, any(self.written)), "Autograd", with_keyset=True)
+        general = _autograd_kernel(me, self.kernel, any(self.written))
+        autograd = None if any(self.written) else shortcut_of(hooks, general, _PLAIN)
+        autograd = general if autograd is None else autograd
+        library.impl(name, autograd, "Autograd", with_keyset=True)
         library.impl(name, _batch_kernel(me), "FuncTorchBatched", with_keyset=True)
         self.overload._pyop_definition = self
         self._library = library
+        weakref.finalize(self, _empty, self.kernel, general, autograd).atexit = False
         _forget(namespace, name)
 
     # --- without numbers
@@ -91,7 +97,9 @@ class Definition:
             [(dtype_of(x.dtype), tuple(x.shape)) for x in tensors],
             self.bound | statics,
             key=_key,
-            equal=lambda a, b: torch._check(a == b),
+            equal=lambda a, b: torch._check(
+                a == b, lambda: f"op {hooks.name!r} ({hooks.op.spec}): two sizes of one name are {a} and {b}"
+            ),
             broadcast=torch.broadcast_shapes,
         )
         late: dict[str, Any] = {}
@@ -136,11 +144,10 @@ class Definition:
 
     def run_below(self, keyset: Any, tensors: tuple[Any, ...], statics: dict[str, Any]) -> Any:
         """The call, without Autograd."""
-        below = keyset & _BELOW
-        if below.highestPriorityTypeId() is _CPU:
+        if keyset.raw_repr() == _PLAIN:
             return self.kernel(*tensors, **statics)
         with _C._AutoDispatchBelowAutograd():
-            return self.overload.redispatch(below, *tensors, **statics)
+            return self.overload.redispatch(keyset & _BELOW, *tensors, **statics)
 
     # --- batches
 
@@ -232,7 +239,7 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
             return (*found, *extra)
 
     apply, any_requires_grad, enabled = Recorded.apply, _C._any_requires_grad, torch.is_grad_enabled
-    transforms = _C._are_functorch_transforms_active
+    transforms, plain = _C._are_functorch_transforms_active, _PLAIN
 
     def autograd(keyset: Any, *tensors: Any, **statics: Any) -> Any:
         if (enabled() and any_requires_grad(*tensors)) or forward_ad._current_level >= 0:
@@ -254,7 +261,7 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
             for x, written in zip(tensors, definition.written, strict=True):
                 if written and not x.is_inference():
                     torch.autograd.graph.increment_version(x)
-        if (keyset & _BELOW).highestPriorityTypeId() is _CPU:
+        if keyset.raw_repr() == plain:
             return kernel(*tensors, **statics)
         return _alive(me).run_below(keyset, tensors, statics)
 
@@ -270,6 +277,13 @@ def _batch_kernel(me: Any) -> Callable[..., Any]:
         return custom_function_call_vmap_helper(level, definition.on_batch, definition.overload, *tensors, **statics)
 
     return batched
+
+
+def _empty(*kernels: Any) -> None:
+    """Let go of what kernels hold: torch never lets go of the kernels."""
+    for kernel in kernels:
+        for cell in kernel.__closure__:
+            cell.cell_contents = None
 
 
 def _alive(me: Any) -> Definition:
