@@ -89,7 +89,12 @@ def docstrings() -> list[object]:
     def module_names() -> list[str]:
         packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
         left_out = ("__main__", "_ctests")
-        for needed, modules in {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}.items():
+        of_torch = [f".interop.torch{part}" for part in ("", "_arrays", "_function", "_kernels", "_library", "_source")]
+        for needed, modules in {
+            "onnx": (".onnx",),
+            "numba": (".interop.numba", ".interop.numba_cfunc"),
+            "torch": tuple(of_torch),
+        }.items():
             left_out += () if importlib.util.find_spec(needed) else modules
         return ["pyop", *(info.name for info in packages if not info.name.endswith(left_out))]
 

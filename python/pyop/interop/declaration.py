@@ -143,7 +143,8 @@ class Declaration:
         """The gradient rule; a `NoRule` that says what to do if there is none."""
         gradient = self.gradient
         if gradient is not None:
-            return gradient.rule
+            own: Rule = gradient.rule
+            return own
         rule = table.lookup(self.op.__wrapped__)
         if rule is None:
             table.missing_of_op(self.name, self.op.contract)

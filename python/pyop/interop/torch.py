@@ -1,7 +1,7 @@
 """Ops in torch, and torch in ops: declared once, called from both.
 
 `wrap` makes a torch op of a pyop op: schema, kernel, fake implementation, gradient, batches and writes come from the
-declaration. `torch_op` makes a pyop op of a function of tensors, a Module or an op of torch. Nothing is copied either
+declaration. `op_of` makes a pyop op of a function of tensors, a Module or an op of torch. Nothing is copied either
 way. The parts are `torch_library.py`, which lists what is registered, and `torch_function.py`.
 
 Importing this imports torch, and no other framework.
@@ -10,15 +10,21 @@ Importing this imports torch, and no other framework.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
 from .._core import Op
+from ..declare.parameters import default_name
+from ..declare.signature import Signature
+from ..ops.op import op as declare
+from .derived import signature_of
 from .hooks import Hooks
+from .torch_function import TorchFunction
 from .torch_library import Definition
 from .torch_source import callable_of
 
-__all__ = ["TorchOp", "wrap"]
+__all__ = ["TorchOp", "op_of", "wrap"]
 
 _lock = threading.Lock()
 _wrapped: WeakValueDictionary[Any, TorchOp] = WeakValueDictionary()
@@ -37,9 +43,9 @@ class TorchOp:
 
     Examples
     --------
-    >>> import pyop, torch  # doctest: +SKIP
-    >>> from pyop.interop.torch import wrap  # doctest: +SKIP
-    >>> wrap(pyop.op(lambda x: x * 2, "float64[n] -> float64[n]", name="twice"))  # doctest: +SKIP
+    >>> import pyop, torch
+    >>> from pyop.interop.torch import wrap
+    >>> wrap(pyop.op(lambda x: x * 2, "float64[n] -> float64[n]", name="twice"))
     <TorchOp pyop::twice(Tensor x) -> Tensor>
     """
 
@@ -105,17 +111,17 @@ def wrap(
 
     Examples
     --------
-    >>> import numpy as np, pyop, torch  # doctest: +SKIP
-    >>> from pyop.interop.torch import wrap  # doctest: +SKIP
+    >>> import numpy as np, pyop, torch
+    >>> from pyop.interop.torch import wrap
     >>> @pyop.op("float64[n], float64[n] -> float64[]")
     ... def dot(x, y):
     ...     return np.dot(x, y)
     >>> @dot.vjp
     ... def _(ct, x, y):
     ...     return ct * y, ct * x
-    >>> f = wrap(dot)  # doctest: +SKIP
-    >>> x = torch.arange(3.0, dtype=torch.float64, requires_grad=True)  # doctest: +SKIP
-    >>> f(x, x.detach()).backward(); x.grad  # doctest: +SKIP
+    >>> f = wrap(dot)
+    >>> x = torch.arange(3.0, dtype=torch.float64, requires_grad=True)
+    >>> f(x, x.detach()).backward(); x.grad
     tensor([0., 1., 2.], dtype=torch.float64)
     """
     hooks = Hooks(op)
@@ -168,3 +174,63 @@ def _make(hooks: Hooks, options: dict[str, Any]) -> TorchOp:
 
 def _rewrapped(op: Op, options: dict[str, Any]) -> TorchOp:
     return wrap(op, **options)
+
+
+def op_of(
+    function: Callable[..., Any],
+    text: str | None = None,
+    /,
+    *,
+    inputs: Any = None,
+    outputs: Any = None,
+    name: str | None = None,
+    stateful: bool = False,
+) -> Op:
+    """An op of pyop that calls a function of torch: of tensors, a Module, or an op of torch.
+
+    Its arguments are tensors over the memory of the arrays, its results arrays over that of the tensors. It has a
+    gradient, which torch computes of what it has recorded of the call.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and returns tensors of the CPU. Keyword-only parameters are static. It must not write into its arguments.
+        Other tensors that it computes with are constants: if they require a gradient, the call is an error.
+    text, inputs, outputs
+        The declaration, as of `pyop.op`, with all inputs and outputs.
+    name : str, optional
+        The function's own by default.
+    stateful : bool
+        As of `pyop.op`: for dropout, and other things that differ from call to call.
+
+    Returns
+    -------
+    Op
+
+    Raises
+    ------
+    TypeError
+        The declaration does not say what goes in and what comes out.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop, torch
+    >>> from pyop.interop.torch import op_of
+    >>> softplus = op_of(torch.nn.functional.softplus, "float64[n] -> float64[n]")
+    >>> pyop.grad(lambda x: np.sum(softplus(x)))(np.zeros(2))
+    array([0.5, 0.5])
+    """
+    if not callable(function):
+        raise TypeError(f"op_of takes a callable, got {type(function).__name__} {function!r:.80}")
+    signature = Signature.make(text, inputs=inputs, outputs=outputs)
+    if signature.inputs is None or signature.outputs is None or signature.gufunc:
+        raise TypeError(
+            "op_of asks for all inputs and outputs, with their dtypes: op_of(f, 'float64[n] -> float64[n]')"
+        )
+    label = name or default_name(function)
+    called = TorchFunction(function, label)
+    if not hasattr(called, "__signature__"):
+        called.__signature__ = signature_of([f"x{k}" for k in range(len(signature.inputs))], {})
+    made = declare(called, signature, name=label, stateful=stateful)
+    made.vjp(called.pull)
+    return made

@@ -98,7 +98,8 @@ def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callab
                 pass
         return as_tensor(y)
 
-    return {1: of_one, 2: of_two}.get(len(hooks.inputs))
+    by_arity: dict[int, Callable[..., Any]] = {1: of_one, 2: of_two}
+    return by_arity.get(len(hooks.inputs))
 
 
 class _Held:
