@@ -28,7 +28,7 @@ _INTEGERS = {1: (torch.uint8, np.uint8), 2: (torch.uint16, np.uint16)}
 
 def dtype_of(dtype: torch.dtype) -> np.dtype[Any]:
     """NumPy's dtype for one of torch's."""
-    known = _BY_TORCH.get(dtype)
+    known: np.dtype[Any] | None = _BY_TORCH.get(dtype)
     if known is not None:
         return known
     name = str(dtype).removeprefix("torch.")

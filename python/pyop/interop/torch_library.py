@@ -199,7 +199,7 @@ def _aligned(tensors: Sequence[Any], in_dims: Sequence[Any], ranks: Sequence[Any
 def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Callable[..., Any]:
     """What runs first; see the top of the file."""
 
-    class Recorded(_SingleLevelFunction):  # type: ignore[misc]
+    class Recorded(_SingleLevelFunction):
         @staticmethod
         def forward(ctx: Any, definition: Definition, keyset: Any, statics: dict[str, Any], *tensors: Any) -> Any:
             found = definition.run_below(keyset, tensors, statics)
