@@ -58,23 +58,16 @@ def _packed(tensors: tuple[Any, ...]) -> Any:
 
 
 def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callable[..., Any] | None:
-    """The kernel of Autograd for the commonest ops, of one or two arrays: the call itself where there is no more to it.
+    """The kernel of Autograd for ops of one result: the call itself where there is no more to it.
 
     The core takes the tensors, faster than by `Tensor.numpy`. `plain` is the set of keys that a call dispatches
     on where there are only tensors of the CPU.
     """
     spec = hooks.op.spec
     leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
-    if (
-        not leaf
-        or not hooks.is_flat
-        or hooks.statics
-        or hooks.saves
-        or spec.inputs is None
-        or "context" in _parameters(hooks)
-    ):
+    if not leaf or not hooks.is_flat or hooks.statics or hooks.saves or "context" in _parameters(hooks):
         return None
-    op, from_numpy = hooks.op, torch.from_numpy
+    op, from_numpy, any_requires_grad = hooks.op, torch.from_numpy, torch._C._any_requires_grad
 
     def of_one(keyset: Any, x: Any) -> Any:
         if x.requires_grad or forward_ad._current_level >= 0 or keyset.raw_repr() != plain:
@@ -98,8 +91,21 @@ def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callab
                 pass
         return as_tensor(y)
 
-    by_arity: dict[int, Callable[..., Any]] = {1: of_one, 2: of_two}
-    return by_arity.get(len(hooks.inputs))
+    def of_several(keyset: Any, *tensors: Any) -> Any:
+        if any_requires_grad(*tensors) or forward_ad._current_level >= 0 or keyset.raw_repr() != plain:
+            return general(keyset, *tensors)
+        arrays = [as_array(x) for x in tensors]  # what is not declared is not converted by the core
+        y = op(*arrays)
+        if y.flags.carray and not any(y is x for x in arrays):
+            try:
+                return from_numpy(y)
+            except TypeError:
+                pass
+        return as_tensor(y.copy())
+
+    if spec.inputs is None or len(hooks.inputs) > 2:
+        return of_several
+    return of_one if len(hooks.inputs) == 1 else of_two
 
 
 class _Held:

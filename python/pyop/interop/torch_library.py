@@ -125,8 +125,13 @@ class Definition:
 
     def pullback(self, needs: tuple[bool, ...], n_out: int) -> Definition:
         """The op that computes these gradients."""
-        key = ("vjp", needs, n_out, self.hooks.gradient)
-        return self._derive(key, lambda: self.hooks.vjp_op(needs, n_out))
+        gradient = self.hooks.gradient
+        known = self._derived.get((needs, n_out, gradient))
+        if known is not None:
+            return known
+        if not self.hooks.differentiable:
+            self.hooks.rule().refuse("reverse mode", "defvjp")
+        return self._derive((needs, n_out, gradient), lambda: self.hooks.vjp_op(needs, n_out))
 
     def push_forward(self, argnums: tuple[int, ...], n_out: int) -> Definition:
         """The op that computes the tangents of the results from those of these arguments."""
@@ -216,8 +221,6 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
         @staticmethod
         def backward(ctx: Any, *cts: Any) -> Any:
             definition: Definition = ctx.definition
-            if not definition.hooks.differentiable:
-                definition.hooks.rule().refuse("reverse mode", "defvjp")
             needs = ctx.needs_input_grad[3:]
             pull = definition.pullback(needs, ctx.count)
             found = pull.overload(*cts[: ctx.count], *ctx.saved_tensors, **ctx.statics)
