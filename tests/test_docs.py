@@ -28,6 +28,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 if not importlib.util.find_spec("onnx"):
     DOCUMENTS.remove(ROOT / "docs" / "saving.md")
+FRAMEWORKS = re.compile(r"^(?:import|from) (torch|jax|tensorflow|pytensor)\b", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -56,7 +57,9 @@ def programs() -> list[object]:
             adjacent = not text[block.end() : after.start()].strip()
             if block[1] == "python" and after[1] == "text" and adjacent:
                 line = text.count("\n", 0, block.start()) + 2
-                found.append(pytest.param(block[2], after[2], id=f"{path.name}:{line}"))
+                absent = [name for name in FRAMEWORKS.findall(block[2]) if not importlib.util.find_spec(name)]
+                marks = [pytest.mark.skip(reason=f"{name} is not installed") for name in absent]
+                found.append(pytest.param(block[2], after[2], id=f"{path.name}:{line}", marks=marks))
     return found
 
 

@@ -67,7 +67,8 @@ def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callab
     leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
     if not leaf or not hooks.is_flat or hooks.statics or hooks.saves or "context" in _parameters(hooks):
         return None
-    op, from_numpy, any_requires_grad = hooks.op, torch.from_numpy, torch._C._any_requires_grad
+    op, from_numpy = hooks.op, torch.from_numpy
+    any_requires_grad, enabled = torch._C._any_requires_grad, torch.is_grad_enabled
 
     def of_one(keyset: Any, x: Any) -> Any:
         if x.requires_grad or forward_ad._current_level >= 0 or keyset.raw_repr() != plain:
@@ -92,7 +93,7 @@ def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callab
         return as_tensor(y)
 
     def of_several(keyset: Any, *tensors: Any) -> Any:
-        if any_requires_grad(*tensors) or forward_ad._current_level >= 0 or keyset.raw_repr() != plain:
+        if keyset.raw_repr() != plain or forward_ad._current_level >= 0 or (enabled() and any_requires_grad(*tensors)):
             return general(keyset, *tensors)
         arrays = [as_array(x) for x in tensors]  # what is not declared is not converted by the core
         y = op(*arrays)
