@@ -45,8 +45,8 @@ class TorchOp:
     --------
     >>> import pyop, torch
     >>> from pyop.interop.torch import wrap
-    >>> wrap(pyop.op(lambda x: x * 2, "float64[n] -> float64[n]", name="twice"))
-    <TorchOp pyop::twice(Tensor x) -> Tensor>
+    >>> wrap(pyop.op(lambda x: x * 2, "float64[n] -> float64[n]"), name="mylib::twice")
+    <TorchOp mylib::twice(Tensor x) -> Tensor>
     """
 
     op: Op
