@@ -243,6 +243,36 @@ def test_errors():
         wrap(softsign, name="softsign")
 
 
+def test_rules_that_come_after_the_wrapper():
+    op = pyop.op(lambda x: x * 2, "float64[n] -> float64[n]", name="early")
+    f = wrap(op)
+    op.vjp(lambda ct, x: ct * 2)
+    x = X.clone().requires_grad_()
+    f(x).sum().backward()
+    assert x.grad.tolist() == [2] * 3
+
+    def keeps(x):
+        return pyop.saved(x * 2, 2.0)
+
+    op = pyop.op(keeps, "float64[n] -> float64[n]")
+    f = wrap(op)
+    op.vjp(lambda ct, x, *, saved: ct * saved)
+    with pytest.raises(RuntimeError, match="wrap it again"):
+        f(x).sum().backward()
+    x.grad = None
+    wrap(op)(x).sum().backward()
+    assert x.grad.tolist() == [2] * 3
+
+
+def test_ufuncs_and_differences():
+    f = wrap(pyop.op(np.sin, "float64[n] -> float64[n]", grad="fd", name="sine"))
+    assert torch.autograd.gradcheck(f, (X.clone().requires_grad_(),))
+    square = pyop.op(lambda z: z * z, "complex128[n] -> complex128[n]", name="square")
+    square.vjp(lambda ct, z: ct * 2 * np.conj(z))
+    z = torch.tensor([1 + 2j, 3j], dtype=torch.complex128, requires_grad=True)
+    assert torch.autograd.gradcheck(wrap(square), (z,))
+
+
 def test_a_rule_that_fails():
     @pyop.op("float64[n] -> float64[n]")
     def f(x):

@@ -227,6 +227,8 @@ def _name(path: str, parameters: Sequence[str]) -> str:
 
 
 def _statics(op: Op) -> dict[str, Any]:
+    if isinstance(op.__wrapped__, np.ufunc):
+        return {}  # where=, casting= and their kin are NumPy's, which no framework has types for
     try:
         parameters = inspect.signature(op.__wrapped__).parameters
     except (TypeError, ValueError):

@@ -129,6 +129,10 @@ class Definition:
         known = self._derived.get((needs, n_out, gradient))
         if known is not None:
             return known
+        if self.hooks.saves != self.saves:
+            raise RuntimeError(
+                f"op {self.hooks.name!r} was wrapped before its gradient rule, which takes saved=: wrap it again"
+            )
         if not self.hooks.differentiable:
             self.hooks.rule().refuse("reverse mode", "defvjp")
         return self._derive((needs, n_out, gradient), lambda: self.hooks.vjp_op(needs, n_out))
