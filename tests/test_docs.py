@@ -26,10 +26,12 @@ from pyop.gradients import table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-NEED = {"saving.md": ("onnx",), "labels_and_chunks.md": ("dask", "pandas", "xarray")}
-for _page, _modules in NEED.items():
-    if not all(map(importlib.util.find_spec, _modules)):
-        DOCUMENTS.remove(ROOT / "docs" / _page)
+# What a document or a module may import that need not be there.
+OPTIONAL = ("onnx", "numba", "torch", "jax", "tensorflow", "pytensor", "dask", "pandas", "xarray")
+ABSENT = [name for name in OPTIONAL if not importlib.util.find_spec(name)]
+if "onnx" in ABSENT:
+    DOCUMENTS.remove(ROOT / "docs" / "saving.md")
+IMPORTED = re.compile(rf"^(?:>>> )?(?:import|from) (?:.*, )?({'|'.join(OPTIONAL)})\b", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -48,6 +50,11 @@ def run_doctest(text: str, name: str, names: dict[str, object]) -> None:
     assert result.failed == 0, report.getvalue()
 
 
+def absent(program: str) -> list[pytest.MarkDecorator]:
+    """What skips an example that imports what is not installed."""
+    return [pytest.mark.skip(reason=f"{name} is not installed") for name in IMPORTED.findall(program) if name in ABSENT]
+
+
 def programs() -> list[object]:
     """Every (program, output) of the documents."""
     found = []
@@ -58,7 +65,7 @@ def programs() -> list[object]:
             adjacent = not text[block.end() : after.start()].strip()
             if block[1] == "python" and after[1] == "text" and adjacent:
                 line = text.count("\n", 0, block.start()) + 2
-                found.append(pytest.param(block[2], after[2], id=f"{path.name}:{line}"))
+                found.append(pytest.param(block[2], after[2], id=f"{path.name}:{line}", marks=absent(block[2])))
     return found
 
 
@@ -69,11 +76,18 @@ def sessions() -> list[object]:
             block[2],
             {"np": np, "pyop": pyop},
             id=f"{path.name}:{path.read_text().count(chr(10), 0, block.start()) + 2}",
+            marks=absent(block[2]),
         )
         for path in DOCUMENTS
         for block in BLOCK.finditer(path.read_text())
         if block[1] == "pycon"
     ]
+
+
+def _needed(module: str) -> str:
+    """The package that a module is named for, if it is: `interop.torch_library` for torch."""
+    last = module.rpartition(".")[2]
+    return last if last.startswith("_") else last.partition("_")[0]
 
 
 def docstrings() -> list[object]:
@@ -90,12 +104,9 @@ def docstrings() -> list[object]:
 
     def module_names() -> list[str]:
         packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
-        left_out = ("__main__", "_ctests")
-        needing = {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}
-        needing |= {name: (f".interop.{name}",) for name in ("dask", "pandas", "xarray")}
-        for needed, modules in needing.items():
-            left_out += () if importlib.util.find_spec(needed) else modules
-        return ["pyop", *(info.name for info in packages if not info.name.endswith(left_out))]
+        # TensorFlow has threads of its own, which tests that fork are better off without.
+        left_out = {*ABSENT, "tensorflow", "__main__", "_ctests"}
+        return ["pyop", *(info.name for info in packages if _needed(info.name) not in left_out)]
 
     for name in module_names():
         module = importlib.import_module(name)

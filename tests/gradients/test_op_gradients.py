@@ -106,6 +106,32 @@ def test_rule_of_a_rule():
     np.testing.assert_allclose(pyop.grad(gradient)(X), 6 * X * np.arange(3.0))
 
 
+def test_rule_of_a_rule_with_several_cotangents():
+    @pyop.op("float64[n], float64[n] -> float64[n]")
+    def f(x, y):
+        return np.array([a * b for a, b in zip(x.tolist(), y.tolist(), strict=True)])
+
+    @f.vjp
+    def rule(ct, x, y):
+        return np.array((ct * y).tolist()), np.array((ct * x).tolist())
+
+    @rule.vjp
+    def _(cts, ct, x, y):
+        assert type(cts) is tuple
+        return cts[0] * y + cts[1] * x, cts[1] * ct, cts[0] * ct
+
+    ct, t = np.array([1.0, 10.0, 2.0]), np.array([3.0, 4.0, 5.0])
+
+    def gradient(x, y, k):
+        return np.sum(pyop.grad(lambda x, y: np.sum(f(x, y) * ct), k)(x, y) * t)
+
+    for k, want in ((0, (0 * X, ct * t)), (1, (ct * t, 0 * X))):
+        found = pyop.grad(lambda x, y, k=k: gradient(x, y, k), (0, 1))(X, Y)
+        assert all(np.array_equal(g, w) for g, w in zip(found, want, strict=True))
+        plan = pyop.trace(pyop.grad(lambda x, y, k=k: gradient(x, y, k), (0, 1)), "float64[3]", "float64[3]").compile()
+        assert all(np.array_equal(g, w) for g, w in zip(plan(X, Y), want, strict=True))
+
+
 def test_residuals_travel_through_a_context_output():
     calls = []
 

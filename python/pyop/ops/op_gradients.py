@@ -62,6 +62,8 @@ def vjp(self: Op, rule: Callable[..., Any]) -> Op:
 
     of_arrays.__doc__ = rule.__doc__
     gradient.vjp = op(of_arrays, name=f"{self.name}_vjp")
+    # Its own rule, if it gets one, is handed so many cotangents.
+    vars(gradient.vjp)["_n_results"] = len(self.parameters if self.spec.inputs is None else self.spec.inputs)
     made: Op = gradient.vjp
     return made
 

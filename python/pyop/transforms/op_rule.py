@@ -45,6 +45,9 @@ class OpGradient:
         if inputs is not None and not all(isinstance(part, Spec) for part in inputs):
             self.in_trees = tuple(flatten(part)[1] for part in inputs)
         self.out_tree: TreeDef | None = None if outputs is None or isinstance(outputs, Spec) else flatten(outputs)[1]
+        n_results = vars(op).get("_n_results", 1)
+        if outputs is None and n_results > 1:
+            self.out_tree = flatten((None,) * n_results)[1]
         self.out_specs: list[Any] | None = None if outputs is None else flatten(outputs)[0]
         self.in_specs: list[Any] | None = None if inputs is None else flatten(inputs)[0]
         self.cast: str = op.spec.cast
