@@ -22,6 +22,8 @@ from pyop.interop.pytensor import PyopOp, as_op, wrap  # noqa: E402
 
 # All rewrites, and no compiler of C.
 PLAIN = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run")
+# Of PyTensor's, of what it has found on this machine.
+pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")
 IDS = [case.name for case in CASES]
 
 
@@ -41,7 +43,7 @@ def nodes_of(function):
 @pytest.mark.parametrize("sized", [False, True])
 @pytest.mark.parametrize("n", [4, 1, 0])
 def test_values_and_shapes(case, sized, n):
-    if n == 0 and case.name in ("two results", "writes", "residuals, float64", "residuals, float32"):
+    if n == 0 and case.name in ("reduction", "two results", "writes", "residuals, float64", "residuals, float32"):
         pytest.skip("this op is not defined on nothing")
     arrays = case.made(n)
     inputs = variables(arrays, sized)
@@ -110,10 +112,8 @@ def test_a_gufunc_loops_by_itself():
     shape = compiled([a, b], wrap(dot)(a, b).shape)
     assert shape(np.ones((1, 3)), np.ones((5, 3))) == [5]
     assert shape(np.ones((5, 3)), np.ones((1, 3))) == [5]
-    tangent = pytensor.grad(wrap(dot)(a, y).sum(), [a, y])
-    for g, expected in zip(
-        compiled([a, y], tangent)(data, np.ones(3)), (np.ones((2, 3)), data.sum(0)), strict=True
-    ):
+    gradients = compiled([a, b], pytensor.grad(wrap(dot)(a, b).sum(), [a, b]))(data, 2 * data)
+    for g, expected in zip(gradients, (2 * data, data), strict=True):
         np.testing.assert_array_equal(g, expected)
 
 
@@ -370,7 +370,7 @@ def test_a_graph_as_an_op():
     slope = 1 - np.tanh(a @ b) ** 2
     np.testing.assert_allclose(g[0], np.outer(slope, b), rtol=1e-12)
     np.testing.assert_allclose(g[1], slope @ a, rtol=1e-12)
-    again = pickle.loads(pickle.dumps(op))
+    again = pickle.loads(pickle.dumps(op.__wrapped__))
     np.testing.assert_array_equal(again(a, b)[0], y)
 
 
