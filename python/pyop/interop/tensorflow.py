@@ -35,17 +35,26 @@ class TensorFlowOp:
     """What `wrap` makes."""
 
     def __init__(self, op: Op, statics: dict[str, Any]) -> None:
-        self.op = op
-        self.statics = statics
-        self._hooks = Hooks(op)
-        unknown = set(statics) - set(self._hooks.statics)
+        hooks = Hooks(op)
+        unknown = set(statics) - set(hooks.statics)
         if unknown:
             raise TypeError(
-                f"op {op.name!r} has no static parameter {', '.join(sorted(unknown))}; it has {list(self._hooks.statics)}"
+                f"op {op.name!r} has no static parameter {', '.join(sorted(unknown))}; it has {list(hooks.statics)}"
             )
-        self._call = Call(self._hooks, statics)
+        # `tf.function` copies the attributes of what it wraps over its own.
+        self._pyop_call = Call(hooks, statics)
         self.__name__ = op.name
         self.__doc__ = op.__doc__
+
+    @property
+    def op(self) -> Op:
+        """The op that it calls."""
+        return self._pyop_call.hooks.op
+
+    @property
+    def statics(self) -> dict[str, Any]:
+        """The static arguments that are fixed."""
+        return self._pyop_call.statics
 
     def __reduce__(self) -> Any:
         return TensorFlowOp, (self.op, self.statics)
@@ -65,12 +74,12 @@ class TensorFlowOp:
         """
         if statics:
             return TensorFlowOp(self.op, self.statics | statics)(*inputs)
-        hooks = self._hooks
+        hooks = self._pyop_call.hooks
         tree = hooks.in_tree
         plain = len(inputs) == tree.num_leaves and all([isinstance(x, tf.Tensor) for x in inputs])
         flat = list(inputs) if plain else tree.flatten_up_to(inputs)
         tensors = flat if plain else [_tensor(x, each.spec) for x, each in zip(flat, hooks.inputs, strict=True)]
-        results = self._call(tensors)
+        results = self._pyop_call(tensors)
         if hooks.out_tree is not None:
             return hooks.out_tree.unflatten(results)
         return results[0] if len(results) == 1 else tuple(results)

@@ -21,16 +21,26 @@ from .derived import one_or_tuple
 __all__ = ["as_op"]
 
 
-def as_op(function: Callable[..., Any], spec: Any, *, name: str | None = None, stateful: bool = True) -> Op:
+def as_op(
+    function: Callable[..., Any],
+    spec: str | None = None,
+    *,
+    inputs: Any = None,
+    outputs: Any = None,
+    name: str | None = None,
+    stateful: bool = True,
+) -> Op:
     """Return an op that calls a function of TensorFlow's tensors.
 
     Parameters
     ----------
     function : callable
         A `tf.function`, a Keras model, or any function of tensors. It returns tensors, in any containers.
-    spec : str
+    spec : str, optional
         What the op declares, such as ``"float64[n] -> float64[]"``. TensorFlow casts nothing: the dtypes are those that
         the function takes and returns.
+    inputs, outputs : optional
+        Instead, as for `pyop.op`: for results in containers.
     name : str, optional
     stateful : bool, optional
         Whether it may return something else in another call: because it reads variables that are trained, or draws random
@@ -85,9 +95,8 @@ def as_op(function: Callable[..., Any], spec: Any, *, name: str | None = None, s
                 gradients[k] = _array(tf.convert_to_tensor(g))  # which may be of IndexedSlices
         return one_or_tuple(gradients)
 
-    label = name or getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__
-    run.__name__ = run.__qualname__ = label
-    made = declare(run, spec, stateful=stateful, name=label)
+    run.__name__ = getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__
+    made = declare(run, spec, inputs=inputs, outputs=outputs, stateful=stateful, name=name)
     n = len(made.spec.inputs) if made.spec.inputs is not None else 1
     names = [f"x{k}" for k in range(n)]
     kinds = inspect.Parameter
