@@ -89,7 +89,11 @@ def docstrings() -> list[object]:
     def module_names() -> list[str]:
         packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
         left_out = ("__main__", "_ctests")
-        for needed, modules in {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}.items():
+        needs = {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}
+        needs["pytensor"] = tuple(f".interop.pytensor{part}" for part in ("", "_op", "_graph", "_rewrites"))
+        # TensorFlow has threads of its own, which tests that fork are better off without.
+        left_out += tuple(f".interop.tensorflow{part}" for part in ("", "_call", "_graph"))
+        for needed, modules in needs.items():
             left_out += () if importlib.util.find_spec(needed) else modules
         return ["pyop", *(info.name for info in packages if not info.name.endswith(left_out))]
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 import pyop
 from pyop._tree import flatten
-from pyop.interop.tensorflow import as_op, wrap
+from pyop.interop.tensorflow import op_of, wrap
 
 from .ten_ops import CASES, centre, dot, jitter, power, product, softsign, sort_in_place, take_sines
 
@@ -321,7 +321,7 @@ def test_pickling_and_imports():
 
 
 def test_a_function_as_an_op():
-    op = as_op(tf.function(lambda w, x: tf.tanh(tf.linalg.matvec(w, x))), "float64[m,n], float64[n] -> float64[m]")
+    op = op_of(tf.function(lambda w, x: tf.tanh(tf.linalg.matvec(w, x))), "float64[m,n], float64[n] -> float64[m]")
     random = np.random.default_rng(0)
     w, x = random.normal(size=(3, 4)), random.normal(size=4)
     np.testing.assert_allclose(op(w, x), np.tanh(w @ x), rtol=1e-12)
@@ -336,18 +336,18 @@ def test_a_function_as_an_op():
 def test_the_gradient_is_that_of_the_call():
     rate = tf.Variable(2.0, dtype=tf.float64)
     generator = tf.random.Generator.from_seed(1)
-    op = as_op(lambda x: x * rate * generator.uniform([3], dtype=tf.float64), "float64[n] -> float64[n]")
+    op = op_of(lambda x: x * rate * generator.uniform([3], dtype=tf.float64), "float64[n] -> float64[n]")
     assert op.stateful
     value, g = pyop.value_and_grad(lambda x: np.sum(op(x)))(np.ones(3))
     np.testing.assert_allclose(value, g.sum(), rtol=1e-12)
     with pytest.raises(TypeError, match="returns tensors"):
-        as_op(lambda x: 3, "float64[n] -> float64[]")(np.ones(3))
+        op_of(lambda x: 3, "float64[n] -> float64[]")(np.ones(3))
     with pytest.raises(TypeError, match="expected a function"):
-        as_op(3, "float64[n] -> float64[]")
+        op_of(3, "float64[n] -> float64[]")
 
 
 def test_containers_and_several_results():
-    op = as_op(
+    op = op_of(
         tf.function(lambda x: {"a": tf.reduce_sum(x * x), "n": tf.size(x, tf.int64)}),
         inputs=["float64[n]"],
         outputs={"a": "float64[]", "n": "int64[]"},
@@ -359,7 +359,7 @@ def test_containers_and_several_results():
 
 
 def test_both_ways():
-    inner = as_op(tf.function(tf.exp), "float64[n] -> float64[n]", stateful=False)
+    inner = op_of(tf.function(tf.exp), "float64[n] -> float64[n]", stateful=False)
     for mode in ("eager", "graph"):
         x = tf.constant(np.arange(3.0))
         with tf.GradientTape() as tape:

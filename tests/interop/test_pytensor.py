@@ -18,7 +18,7 @@ from .ten_ops import CASES, centre, dot, jitter, power, product, softsign, sort_
 pytensor = pytest.importorskip("pytensor", reason="PyTensor is not installed: pip install pyop-core[pytensor]")
 pt = pytest.importorskip("pytensor.tensor")
 from pyop.interop.own_arrays import own  # noqa: E402
-from pyop.interop.pytensor import PyopOp, as_op, wrap  # noqa: E402
+from pyop.interop.pytensor import PyopOp, op_of, wrap  # noqa: E402
 
 # All rewrites, and no compiler of C.
 PLAIN = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run")
@@ -88,7 +88,7 @@ def test_batches(case):
     if not case.exact or case.gradient is None:
         pytest.skip("random numbers, or writes, of which the order is told by no reference")
     inputs = variables(arrays)
-    results, tree = flatten(wrap(case.op)(*inputs, **case.statics))
+    results, _tree = flatten(wrap(case.op)(*inputs, **case.statics))
     batches = [np.stack([x, x[::-1], x]) for x in arrays]
     given = variables(batches)
     mapped = pytensor.graph.replace.vectorize_graph(results, replace=dict(zip(inputs, given, strict=True)))
@@ -357,11 +357,11 @@ def test_the_import_touches_pytensor_alone():
 
 def test_a_graph_as_an_op():
     x, w = pt.dvector("x"), pt.dmatrix("w")
-    op = as_op([w, x], [pt.tanh(w @ x), x.sum()], mode=PLAIN)
+    op = op_of([w, x], [pt.tanh(w @ x), x.sum()], mode=PLAIN)
     assert not op.stateful
     random = np.random.default_rng(0)
     a, b = random.normal(size=(3, 4)), random.normal(size=4)
-    y, total = op(a, b)
+    y, _total = op(a, b)
     np.testing.assert_allclose(y, np.tanh(a @ b), rtol=1e-14)
     kept = y.copy()
     op(a + 1, b)
@@ -376,7 +376,7 @@ def test_a_graph_as_an_op():
 
 def test_a_graph_in_a_compiled_function_and_twice_differentiated():
     x = pt.dvector("x")
-    op = as_op(x, (x**4).sum(), mode=PLAIN)
+    op = op_of(x, (x**4).sum(), mode=PLAIN)
     data = np.arange(3.0)
     np.testing.assert_allclose(pyop.compile(lambda x: op(x * 2))(data), np.sum((2 * data) ** 4))
     np.testing.assert_allclose(pyop.hessian(op)(data), np.diag(12 * data**2))
@@ -385,20 +385,20 @@ def test_a_graph_in_a_compiled_function_and_twice_differentiated():
 def test_a_graph_that_reads_shared_variables_is_stateful():
     x = pt.dvector("x")
     rate = pytensor.shared(2.0)
-    op = as_op(x, x * rate, mode=PLAIN)
+    op = op_of(x, x * rate, mode=PLAIN)
     assert op.stateful
     np.testing.assert_array_equal(op(np.ones(2)), [2, 2])
     rate.set_value(3.0)
     np.testing.assert_array_equal(op(np.ones(2)), [3, 3])
     with pytest.raises(ValueError, match="the graph reads y"):
-        as_op(x, x + pt.dvector("y"))
+        op_of(x, x + pt.dvector("y"))
     with pytest.raises(TypeError, match="takes and returns arrays"):
-        as_op([x], [3])
+        op_of([x], [3])
 
 
 def test_both_ways_in_one_graph():
     x = pt.dvector("x")
-    inner = as_op(x, pt.exp(x), mode=PLAIN)
+    inner = op_of(x, pt.exp(x), mode=PLAIN)
     y = pt.dvector("y")
     out = wrap(inner)(y).sum()
     f = compiled([y], [out, pytensor.grad(out, y)])

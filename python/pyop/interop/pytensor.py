@@ -1,4 +1,4 @@
-"""Ops in PyTensor, and so in PyMC: `wrap` makes an Op of PyTensor of an op, and `as_op` the reverse.
+"""Ops in PyTensor, and so in PyMC: `wrap` makes an Op of PyTensor of an op, and `op_of` the reverse.
 
 >>> import numpy as np, pyop, pytensor
 >>> import pytensor.tensor as pt
@@ -20,11 +20,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Op
-from . import pytensor_rewrites as _  # registered with PyTensor
-from .pytensor_graph import as_op
+from .pytensor_graph import op_of
 from .pytensor_op import PyopOp
 
-__all__ = ["PyopOp", "as_op", "wrap"]
+__all__ = ["PyopOp", "op_of", "wrap"]
 
 
 def wrap(op: Op, **statics: Any) -> PyopOp:

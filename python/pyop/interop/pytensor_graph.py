@@ -28,7 +28,7 @@ try:
 except ImportError:  # PyTensor before 2.33
     from pytensor.graph.basic import explicit_graph_inputs, graph_inputs
 
-__all__ = ["as_op"]
+__all__ = ["op_of"]
 
 
 class GraphFunction:
@@ -78,7 +78,7 @@ class GraphFunction:
                     g if g.type.dtype == x.type.dtype else pt.cast(g, x.type.dtype)
                     for g, x in zip(found, varying, strict=True)
                 ]
-                self._gradient = as_op(
+                self._gradient = op_of(
                     [*cts, *self.inputs], found, name=f"{self.__name__}_vjp", mode=self.mode, stateful=False
                 )
             return self._gradient
@@ -104,7 +104,7 @@ class _Rule:
         return one_or_tuple([next(parts) if _is_float(x) else None for x in function.inputs])
 
 
-def as_op(
+def op_of(
     inputs: Any, outputs: Any, *, name: str = "pytensor_graph", mode: Any = None, stateful: bool | None = None
 ) -> Op:
     """Return an op that computes a graph of PyTensor.
@@ -138,9 +138,9 @@ def as_op(
     --------
     >>> import numpy as np, pyop
     >>> import pytensor.tensor as pt
-    >>> from pyop.interop.pytensor import as_op
+    >>> from pyop.interop.pytensor import op_of
     >>> x = pt.dvector("x")
-    >>> energy = as_op(x, (x**2).sum(), mode="FAST_COMPILE")
+    >>> energy = op_of(x, (x**2).sum(), mode="FAST_COMPILE")
     >>> energy.spec
     Signature('float64[_] -> float64[]')
     >>> pyop.grad(energy)(np.arange(3.0))

@@ -165,12 +165,8 @@ class PyopOp(Op):
             for declared, x in zip(self.hooks.inputs, variables, strict=True)
         )
         text = f"PyTensor calls op {self.hooks.name!r} with {told}"
-        if any(
-            d.spec.shape == () and x.type.shape == (1,) for d, x in zip(self.hooks.inputs, variables, strict=True)
-        ):
-            text += (
-                "\nPyMC hands numbers to a distribution as vectors of length 1: pass x[0], or declare the size, float64[_]"
-            )
+        if any(d.spec.shape == () and x.type.shape == (1,) for d, x in zip(self.hooks.inputs, variables, strict=True)):
+            text += "\nPyMC hands numbers to a distribution as vectors of length 1: pass x[0], or declare the size, float64[_]"
         return text
 
     def _result(self, k: int, dtype: Any, shape: Any) -> Variable:
@@ -252,7 +248,7 @@ class PyopOp(Op):
             return "PyTensor and pyop have other conventions for gradients of complex numbers"
         return None
 
-    def L_op(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:  # noqa: N802
+    def L_op(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:
         """`pullback`, as PyTensor before 3 calls it."""
         return self.pullback(inputs, outputs, output_grads)
 
@@ -271,7 +267,7 @@ class PyopOp(Op):
         found = op.make_node(*[_as(tangents[k], inputs[k]) for k in which], *inputs, *results).outputs
         return [*found, disconnected_type()] if self._saves else list(found)
 
-    def R_op(self, inputs: Sequence[Any], eval_points: Any) -> list[Any]:  # noqa: N802
+    def R_op(self, inputs: Sequence[Any], eval_points: Any) -> list[Any]:
         """`pushforward`, as PyTensor before 3 calls it."""
         if self.hooks.stateful:
             raise NotImplementedError(f"op {self.hooks.name!r} is stateful: for its tangents it would run once more")

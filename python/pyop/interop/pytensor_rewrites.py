@@ -55,9 +55,7 @@ def _pyop_needs(fgraph: Any, node: Apply) -> Any:
 def _batched(op: PyopOp, node: Apply, *inputs: Any) -> Any:
     """Ops declared as gufuncs loop by themselves, the others in a Blockwise."""
     if op.hooks.gufunc and not op.path:
-        front = {
-            x.type.ndim - len(each.spec.shape or ()) for x, each in zip(node.inputs, op.hooks.inputs, strict=True)
-        }
+        front = {x.type.ndim - len(each.spec.shape or ()) for x, each in zip(node.inputs, op.hooks.inputs, strict=True)}
         # Else new dimensions would come to stand over loops of another argument.
         if len(front) == 1:
             return op.make_node(*inputs)
@@ -86,8 +84,7 @@ def _register_with_numba() -> None:
         @numba_njit
         def perform(*inputs: Any) -> Any:
             with numba.objmode(ret=kind):
-                ret = call(inputs)
-            return ret
+                return call(inputs)
 
         return perform
 

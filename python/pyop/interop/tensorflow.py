@@ -1,4 +1,4 @@
-"""Ops in TensorFlow: `wrap` makes a function of tensors of an op, and `as_op` the reverse.
+"""Ops in TensorFlow: `wrap` makes a function of tensors of an op, and `op_of` the reverse.
 
 >>> import numpy as np, pyop  # doctest: +SKIP
 >>> import tensorflow as tf  # doctest: +SKIP
@@ -26,9 +26,9 @@ import tensorflow as tf
 from .._core import Op
 from .hooks import Hooks
 from .tensorflow_call import Call
-from .tensorflow_graph import as_op
+from .tensorflow_graph import op_of
 
-__all__ = ["TensorFlowOp", "as_op", "wrap"]
+__all__ = ["TensorFlowOp", "op_of", "wrap"]
 
 
 class TensorFlowOp:
@@ -76,7 +76,7 @@ class TensorFlowOp:
             return TensorFlowOp(self.op, self.statics | statics)(*inputs)
         hooks = self._pyop_call.hooks
         tree = hooks.in_tree
-        plain = len(inputs) == tree.num_leaves and all([isinstance(x, tf.Tensor) for x in inputs])
+        plain = len(inputs) == tree.num_leaves and all(isinstance(x, tf.Tensor) for x in inputs)
         flat = list(inputs) if plain else tree.flatten_up_to(inputs)
         tensors = flat if plain else [_tensor(x, each.spec) for x, each in zip(flat, hooks.inputs, strict=True)]
         results = self._pyop_call(tensors)

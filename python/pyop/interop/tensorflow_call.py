@@ -48,7 +48,7 @@ class Call:
 
     def __call__(self, tensors: list[Any]) -> list[Any]:
         """The results, whose gradients are known to TensorFlow."""
-        eager = tf.executing_eagerly() and all([hasattr(x, "numpy") for x in tensors])
+        eager = tf.executing_eagerly() and all(hasattr(x, "numpy") for x in tensors)
         varying = [k for k, x in enumerate(tensors) if _is_float(x)]
         call = self._eager if eager else self._node
         if not varying:
@@ -84,7 +84,9 @@ class Call:
         call = self._pulls.get(key)
         if call is None:
             call = self._pulls[key] = Call(Hooks(hooks.vjp_op(needs, len(results))), self.statics)
-        seeds = [tf.zeros_like(y) if ct is None else tf.convert_to_tensor(ct) for ct, y in zip(cts, results, strict=True)]
+        seeds = [
+            tf.zeros_like(y) if ct is None else tf.convert_to_tensor(ct) for ct, y in zip(cts, results, strict=True)
+        ]
         extra = [*(results if hooks.reads_results else ()), *(() if context is None else (context,))]
         return call([*seeds, *tensors, *extra])
 

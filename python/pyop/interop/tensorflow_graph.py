@@ -18,10 +18,10 @@ from ..gradients import saved
 from ..ops.op import op as declare
 from .derived import one_or_tuple
 
-__all__ = ["as_op"]
+__all__ = ["op_of"]
 
 
-def as_op(
+def op_of(
     function: Callable[..., Any],
     spec: str | None = None,
     *,
@@ -59,8 +59,8 @@ def as_op(
     Examples
     --------
     >>> import numpy as np, pyop, tensorflow as tf  # doctest: +SKIP
-    >>> from pyop.interop.tensorflow import as_op  # doctest: +SKIP
-    >>> energy = as_op(tf.function(lambda x: tf.reduce_sum(x**2)), "float64[n] -> float64[]")  # doctest: +SKIP
+    >>> from pyop.interop.tensorflow import op_of  # doctest: +SKIP
+    >>> energy = op_of(tf.function(lambda x: tf.reduce_sum(x**2)), "float64[n] -> float64[]")  # doctest: +SKIP
     >>> pyop.grad(energy)(np.arange(3.0))  # doctest: +SKIP
     array([0., 2., 4.])
     """
