@@ -1,4 +1,4 @@
-"""`pyop.interop.pytensor`: the ten ops in PyTensor's graphs, its gradients and rewrites, a model of PyMC, and the reverse."""
+"""`pyop.interop.pytensor`: the ten ops in PyTensor's graphs, its rewrites, a model of PyMC, and the reverse."""
 
 from __future__ import annotations
 

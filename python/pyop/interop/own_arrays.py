@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["own", "writable_copy"]
+__all__ = ["own", "unshared", "writable_copy"]
 
 
 def own(parts: Sequence[Any]) -> list[Any]:
@@ -34,7 +34,7 @@ def own(parts: Sequence[Any]) -> list[Any]:
     >>> np.shares_memory(found[0], x), np.shares_memory(found[1], x)
     (False, False)
     """
-    return [parts[k] if _unshared(parts, k) else writable_copy(parts[k]) for k in range(len(parts))]
+    return [parts[k] if unshared(parts, k) else writable_copy(parts[k]) for k in range(len(parts))]
 
 
 def writable_copy(x: Any) -> Any:
@@ -55,7 +55,8 @@ def _of_nobody_else() -> tuple[int, int]:
 _ALONE, _BASE_ALONE = _of_nobody_else()
 
 
-def _unshared(parts: Sequence[Any], k: int) -> bool:
+def unshared(parts: Sequence[Any], k: int) -> bool:
+    """Whether nobody but `parts` holds this one, and a framework may write into it."""
     flags = parts[k].flags
     if not (flags.forc and flags.writeable and flags.aligned) or type(parts[k]) is not np.ndarray:
         return False

@@ -81,7 +81,8 @@ class GraphFunction:
                 self._gradient = op_of(
                     [*cts, *self.inputs], found, name=f"{self.__name__}_vjp", mode=self.mode, stateful=False
                 )
-            return self._gradient
+            made: Op = self._gradient
+            return made
 
 
 class _Rule:

@@ -3,8 +3,8 @@
 An Op is told from others by the pyop op, the static arguments and the derivative that it computes, so PyTensor merges
 equal calls of stateless ops. An Op of a stateful one is equal to itself alone, and every node has one of its own.
 
-Static shapes and `infer_shape` come of the declaration, which pyop checks at every call: what has another shape or dtype
-than the graph says never reaches PyTensor. Results never share memory with arguments, or with anything that the
+Static shapes and `infer_shape` come of the declaration, which pyop checks at every call: what has another shape or
+dtype than the graph says never reaches PyTensor. Results never share memory with arguments, or with anything that the
 function keeps, since PyTensor writes into what it has been given.
 """
 
@@ -24,14 +24,14 @@ from pytensor.tensor.variable import TensorVariable
 
 from .derived import PullBack
 from .hooks import Hooks
-from .own_arrays import own, writable_copy
+from .own_arrays import own, unshared, writable_copy
 
 __all__ = ["PyopOp"]
 
 _CONTEXT = TensorType("int64", shape=(1,))
 
 
-class PyopOp(Op):
+class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
     """What `wrap` makes.
 
     Parameters
@@ -64,6 +64,9 @@ class PyopOp(Op):
         pull = hooks.op.__wrapped__
         self._pull = pull if isinstance(pull, PullBack) and pull.hooks.saves else None
         self._plain = not (self._written and not in_place) and not self._saves and self._pull is None
+        leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
+        # The commonest calls, without lists: they are most of what a small call takes.
+        self._direct = hooks.op if self._plain and leaf and hooks._flat and not statics else None
         self.in_place = in_place
         if in_place:
             # Of the first result: PyTensor asks which nodes destroy an input, and never what of it a result shows.
@@ -166,7 +169,10 @@ class PyopOp(Op):
         )
         text = f"PyTensor calls op {self.hooks.name!r} with {told}"
         if any(d.spec.shape == () and x.type.shape == (1,) for d, x in zip(self.hooks.inputs, variables, strict=True)):
-            text += "\nPyMC hands numbers to a distribution as vectors of length 1: pass x[0], or declare the size, float64[_]"
+            text += (
+                "\nPyMC hands numbers to a distribution as vectors of length 1: pass x[0], or declare the size, "
+                "float64[_]"
+            )
         return text
 
     def _result(self, k: int, dtype: Any, shape: Any) -> Variable:
@@ -192,6 +198,10 @@ class PyopOp(Op):
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         """A call of the op; what its function raises is raised as it is."""
+        if self._direct is not None:
+            parts = (self._direct(*inputs),)
+            output_storage[0][0] = parts[0] if unshared(parts, 0) else writable_copy(parts[0])
+            return
         hooks = self.hooks
         if self._plain:
             found = own(hooks.call(inputs, self.statics))

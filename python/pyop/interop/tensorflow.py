@@ -62,7 +62,7 @@ class TensorFlowOp:
     def __repr__(self) -> str:
         return f"<TensorFlowOp {self.op.name!r}: {self.op.spec}>"
 
-    @tf.autograph.experimental.do_not_convert
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def __call__(self, *inputs: Any, **statics: Any) -> Any:
         """The results on tensors, in the containers that the op declares.
 
@@ -113,8 +113,8 @@ def wrap(op: Op, **statics: Any) -> TensorFlowOp:
     -------
     TensorFlowOp
         Called with tensors, variables, arrays and numbers, in the containers that the op takes. A call with values runs
-        at once, and raises what the function raises; in a graph it is a `tf.numpy_function`, stateful as the op is, with
-        the shapes that are declared. Gradients are by the op's rules; without one, to ask for a gradient is an error.
+        at once, and raises what the function raises; in a graph it is a `tf.numpy_function`, stateful as the op is,
+        with the shapes that are declared. Gradients are by the op's rules; without one, to ask for a gradient is an error.
         Arguments of ``mutates=`` are copied.
 
     Raises

@@ -54,7 +54,7 @@ class Call:
         if not varying:
             return call(tensors)[0]
 
-        @tf.custom_gradient
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
         def differentiable(*parts: Any) -> Any:
             full = list(tensors)
             for k, x in zip(varying, parts, strict=True):
@@ -98,7 +98,7 @@ class Call:
 
     def _eager(self, tensors: list[Any]) -> tuple[list[Any], Any, Any]:
         found, context = self._run([_array(x) for x in tensors])
-        results = [tf.convert_to_tensor(y) for y in found]
+        results = [tf.constant(y) for y in found]
         return results, None if context is None else tf.constant(context), context
 
     def _run(self, arrays: list[Any]) -> tuple[list[Any], Any]:
@@ -146,8 +146,8 @@ class Call:
         for k, (dtype, _) in enumerate(specs):
             if dtype is None:
                 raise TypeError(
-                    f"result {k} of op {self.hooks.name!r} is declared without a dtype, which a graph of TensorFlow asks "
-                    "for: declare it, 'float64[n] -> float64[n]'"
+                    f"result {k} of op {self.hooks.name!r} is declared without a dtype, which a graph of TensorFlow "
+                    "asks for: declare it, 'float64[n] -> float64[n]'"
                 )
         return [(tf.as_dtype(dtype), None if shape is None else list(shape)) for dtype, shape in specs]
 

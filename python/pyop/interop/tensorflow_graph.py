@@ -43,8 +43,8 @@ def op_of(
         Instead, as for `pyop.op`: for results in containers.
     name : str, optional
     stateful : bool, optional
-        Whether it may return something else in another call: because it reads variables that are trained, or draws random
-        numbers. Calls of what is not stateful are merged.
+        Whether it may return something else in another call: because it reads variables that are trained, or draws
+        random numbers. Calls of what is not stateful are merged.
 
     Returns
     -------
