@@ -26,6 +26,7 @@ SUITES = {
     "compile": "B7: a compiled function against its plan; precision='fast' against NumPy",
     "scalars": "B27: compiled functions on ten numbers and on one, over an empty builtin call",
     "first_calls": "B20, B29, P4: the import, first calls, 10^4 nodes compiled; a solve of 300 calls with its tracing",
+    "frameworks": "B21, B35: an op wrapped for a framework against what is written for it by hand",
     "programs": "B18: three programs, compiled, against NumPy: an ODE, a Kalman filter, edges in images",
     "handoff": "B9: 64 MiB through an op and through a plan of ten",
     "destroy": "B10: the last reference on a detached thread; destroying 10^6 nodes",

@@ -28,6 +28,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 if not importlib.util.find_spec("onnx"):
     DOCUMENTS.remove(ROOT / "docs" / "saving.md")
+FRAMEWORKS = re.compile(r"^(?:import|from) (torch|jax|tensorflow|pytensor)\b", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -56,7 +57,9 @@ def programs() -> list[object]:
             adjacent = not text[block.end() : after.start()].strip()
             if block[1] == "python" and after[1] == "text" and adjacent:
                 line = text.count("\n", 0, block.start()) + 2
-                found.append(pytest.param(block[2], after[2], id=f"{path.name}:{line}"))
+                absent = [name for name in FRAMEWORKS.findall(block[2]) if not importlib.util.find_spec(name)]
+                marks = [pytest.mark.skip(reason=f"{name} is not installed") for name in absent]
+                found.append(pytest.param(block[2], after[2], id=f"{path.name}:{line}", marks=marks))
     return found
 
 
@@ -89,11 +92,16 @@ def docstrings() -> list[object]:
     def module_names() -> list[str]:
         packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
         left_out = ("__main__", "_ctests")
-        needs = {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}
-        needs["pytensor"] = tuple(f".interop.pytensor{part}" for part in ("", "_op", "_graph", "_rewrites"))
+        of_torch = [f".interop.torch{part}" for part in ("", "_arrays", "_function", "_kernels", "_library", "_source")]
+        of_pytensor = [f".interop.pytensor{part}" for part in ("", "_graph", "_op", "_rewrites")]
         # TensorFlow has threads of its own, which tests that fork are better off without.
         left_out += tuple(f".interop.tensorflow{part}" for part in ("", "_call", "_graph"))
-        for needed, modules in needs.items():
+        for needed, modules in {
+            "onnx": (".onnx",),
+            "numba": (".interop.numba", ".interop.numba_cfunc"),
+            "pytensor": tuple(of_pytensor),
+            "torch": tuple(of_torch),
+        }.items():
             left_out += () if importlib.util.find_spec(needed) else modules
         return ["pyop", *(info.name for info in packages if not info.name.endswith(left_out))]
 

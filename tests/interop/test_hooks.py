@@ -193,13 +193,40 @@ def test_specs_that_a_function_computes():
         return pyop.Spec(x.dtype, (x.shape[0] - width + 1, width))
 
     hooks = Hooks(pairs)
-    assert hooks.outputs is None
+    assert len(hooks.outputs) == 1
+    assert hooks.out_tree.is_leaf
     ((_, shape),) = hooks.infer([(np.dtype(float), (Size("m"),))], {"width": 3}, key=by_text)
     assert eval(str(shape[0]), {"m": 9}) == 7
     assert shape[1] == 3
     assert hooks.infer([(np.dtype(float), (9,))]) == [(np.dtype(float), (8, 2))]
-    with pytest.raises(TypeError, match="does not say what it returns"):
-        Hooks(pyop.op(lambda x: x)).infer([(np.dtype(float), (3,))])
+    assert Hooks(pyop.op(lambda x: x)).infer([(np.dtype(float), (3,))]) == [(None, None)]
+
+
+def test_containers_that_a_function_tells():
+    @pyop.op
+    def both(x, *, swapped=False):
+        return {"sum": x.sum(), "x": x * 1} if not swapped else {"x": x * 1}
+
+    @both.abstract
+    def _(x, *, swapped=False):
+        found = {"sum": pyop.Spec(x.dtype, ()), "x": pyop.Spec(x.dtype, x.shape)}
+        return {"x": found["x"]} if swapped else found
+
+    hooks = Hooks(both)
+    assert [each.name for each in hooks.outputs] == ["['sum']", "['x']"]
+    assert len(hooks.call([np.ones(3)], {})) == 2
+    with pytest.raises(TypeError, match="returned 1 arrays in another container"):
+        hooks.call([np.ones(3)], {"swapped": True})
+
+    @pyop.op
+    def unruly(x):
+        return x
+
+    @unruly.abstract
+    def _(x):
+        raise RuntimeError
+
+    assert Hooks(unruly).outputs is None
 
 
 def test_unknown_sizes():

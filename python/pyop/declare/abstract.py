@@ -28,13 +28,13 @@ class AbstractRule:
     def __init__(self, rule: Callable[..., Any], name: str) -> None:
         if not callable(rule):
             raise TypeError(f"the abstract rule of op {name!r} must be callable, got {type(rule).__name__}")
-        self._rule = rule
+        self.rule = rule
         self._name = name
         self._statics = _keywords(rule)
         self._known: dict[Any, Contract] = {}
 
     def __reduce__(self) -> Any:
-        return AbstractRule, (self._rule, self._name)
+        return AbstractRule, (self.rule, self._name)
 
     def __call__(self, kinds: tuple[tuple[Any, tuple[int, ...]], ...], statics: dict[str, Any]) -> Contract:
         """The contract for arrays of these dtypes and shapes."""
@@ -71,7 +71,7 @@ class AbstractRule:
         return {name: value for name, value in statics.items() if name in self._statics}
 
     def _ask(self, specs: list[Spec], statics: dict[str, Any]) -> Signature:
-        answer = self._rule(*specs, **statics)
+        answer = self.rule(*specs, **statics)
         try:
             contained = isinstance(answer, tuple | list | dict) or hasattr(type(answer), "__dataclass_fields__")
             outputs = map_leaves(Spec.make, answer) if contained else Spec.make(answer)

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _core
 
-__all__ = ["Context", "collect", "residuals_of", "saved"]
+__all__ = ["Context", "collect", "collecting", "residuals_of", "saved"]
 
 _numbers = itertools.count(1)
 
@@ -70,6 +70,7 @@ def saved(result: Any, /, *residuals: Any, **named: Any) -> Any:
 
 class _Box:
     def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
         self.code = getattr(getattr(fn, "__func__", fn), "__code__", None)
         self.found: Any = _NOTHING
 
@@ -93,6 +94,12 @@ def collect_if_any(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any,
     box = _Box(fn)
     result = _core.call_with_attribute(_boxes, "innermost", box, fn, tuple(args), kwargs)
     return result, None if box.found is _NOTHING else box.found
+
+
+def collecting(fn: Callable[..., Any]) -> bool:
+    """Whether what the call of this function saves is kept: it need make nothing for that otherwise."""
+    box = _boxes.innermost
+    return box is not None and box.fn is fn
 
 
 class Context:

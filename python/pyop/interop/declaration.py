@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import Op
 from .._tree import TreeDef, flatten
+from ..declare.dim import Dim
 from ..declare.signature import Signature
 from ..declare.spec import Spec
 from ..gradients import table
@@ -66,14 +67,42 @@ class Declaration:
             Declared(name, spec, bool(mutates >> k & 1))
             for k, (name, spec) in enumerate(zip(names, leaves, strict=True))
         )
+        self.statics: dict[str, Any] = _statics(op)
         self.outputs: tuple[Declared, ...] | None = None
         self.out_tree: TreeDef | None = None
-        if signature.outputs is not None:
-            specs, self.out_tree = flatten(signature.outputs)
+        self._abstract = vars(op).get("_abstract_rule")
+        declared: Any = Spec() if signature.outputs is None else signature.outputs
+        if self._abstract is not None:
+            declared = self._form_of_results()
+        if declared is not None:
+            specs, self.out_tree = flatten(declared)
             paths = [path or "result" for path in self.out_tree.leaf_paths()]
             self.outputs = tuple(Declared(path, spec) for path, spec in zip(paths, specs, strict=True))
-        self.statics: dict[str, Any] = _statics(op)
-        self._flat = all(isinstance(each, Spec) for each in arguments)
+        self.is_flat = all(isinstance(each, Spec) for each in arguments)
+
+    def _given(self, statics: dict[str, Any]) -> dict[str, Any]:
+        known = {name: value for name, value in self.statics.items() if value is not inspect.Parameter.empty}
+        return known | statics
+
+    def _form_of_results(self) -> Any:
+        """The containers that a function of specs returns, with nothing known in them: by asking it about arrays of
+        some number of dimensions. None if it has no answer to any."""
+        assert self._abstract is not None
+        for rank in (1, 2, 3, 4, 0):
+            sizes = [Dim(f"size_{k}") for k in range(rank)]
+            specs = [
+                Spec(
+                    each.spec.dtype if isinstance(each.spec.dtype, np.dtype) else np.float64,
+                    each.spec.shape if each.spec.ndim is not None else sizes,
+                )
+                for each in self.inputs
+            ]
+            try:
+                tree = self._abstract.structure(specs, self._given({}))
+            except Exception:  # the user's function, about arrays that nobody has: it may do anything
+                continue
+            return tree.unflatten([Spec()] * tree.num_leaves)
+        return None
 
     @property
     def gradient(self) -> Any:
@@ -114,7 +143,8 @@ class Declaration:
         """The gradient rule; a `NoRule` that says what to do if there is none."""
         gradient = self.gradient
         if gradient is not None:
-            return gradient.rule
+            own: Rule = gradient.rule
+            return own
         rule = table.lookup(self.op.__wrapped__)
         if rule is None:
             table.missing_of_op(self.name, self.op.contract)
@@ -175,15 +205,8 @@ class Declaration:
             front, shapes = tuple(broadcast(*split[0])), split[1]
         dtypes = [dtype if dtype is None else op.spec.cast_to(k, dtype) or dtype for k, (dtype, _) in enumerate(kinds)]
         specs = [Spec(dtype, names.of(shape)) for dtype, shape in zip(dtypes, shapes, strict=True)]
-        abstract = vars(op).get("_abstract_rule")
-        if abstract is not None:
-            given = {name: value for name, value in self.statics.items() if value is not inspect.Parameter.empty}
-            found = abstract.infer(specs, given | (statics or {}))[0]
-        elif self.outputs is None:
-            raise TypeError(
-                f"op {self.name!r} does not say what it returns: declare its outputs, 'float64[n] -> float64[n]', or "
-                f"give it a function that computes their specs with @{self.name}.abstract"
-            )
+        if self._abstract is not None:
+            found = self._abstract.infer(specs, self._given(statics or {}))[0]
         else:
             found = op.spec.infer(specs)
         return [

@@ -51,10 +51,17 @@ class PullBack:
         names = [f"ct{k}" for k in range(n_out)] + [f"x{k}" for k in range(self.n_in)]
         names += [f"y{k}" for k in range(n_out)] * hooks.reads_results + ["context"] * hooks.saves
         self.__name__ = f"{hooks.name}_vjp"
+        gradient = hooks.gradient
+        # The commonest: one result, and a rule that takes nothing but arrays.
+        self._of_arrays: Any = None
+        if gradient is not None and gradient.of_arrays and n_out == 1:
+            self._of_arrays = gradient.backward(argnums, 1, self.n_in, {})
         self.__signature__ = signature_of(names, hooks.statics)
 
     def __call__(self, *arrays: Any, **statics: Any) -> Any:
         gradient = self.hooks.gradient
+        if self._of_arrays is not None and gradient.of_arrays and not statics:
+            return self._of_arrays(*arrays)
         if gradient is not None and gradient.vjp_fn is not None:
             which = self._differentiated(arrays)
             found = gradient.backward(which, self.n_out, self.n_in, statics)(*arrays)

@@ -21,6 +21,7 @@ from .._tree import flatten
 from ..declare.spec import Spec
 from ..gradients import saved
 from ..ops.op import op as declare
+from ..ops.op import remade
 from .declaration import Declaration, Declared
 from .derived import OnBatch, PullBack, PushForward
 
@@ -64,7 +65,8 @@ class Hooks(Declaration):
     name : str
     inputs : tuple of Declared
     outputs : tuple of Declared or None
-        None where a function computes the specs (``@op.abstract``), or nothing is declared; see `infer`.
+        Nothing is known of those that a function computes the specs of (``@op.abstract``): see `infer`. None where that
+        function answers for the arguments of a call only.
     in_tree : TreeDef
         Of the tuple of arguments.
     out_tree : TreeDef or None
@@ -130,8 +132,16 @@ class Hooks(Declaration):
         >>> Hooks(pyop.op(lambda x, *, k: x * k, "int64[n] -> int64[n]")).call([np.arange(3)], {"k": 2})
         (array([0, 2, 4]),)
         """
-        result = self.op(*(arrays if self._flat else self.in_tree.unflatten(arrays)), **statics)
-        return (result,) if type(result) is np.ndarray else tuple(flatten(result)[0])
+        result = self.op(*(arrays if self.is_flat else self.in_tree.unflatten(arrays)), **statics)
+        if type(result) is np.ndarray and self._abstract is None:
+            return (result,)
+        leaves, form = flatten(result)
+        if form != self.out_tree and self.out_tree is not None and self._abstract is not None:
+            raise TypeError(
+                f"op {self.name!r} returned {len(leaves)} arrays in another container than its abstract rule has "
+                f"told of for other arguments: an adapter needs one for all"
+            )
+        return tuple(leaves)
 
     def forward(self, *arrays: Any, **statics: Any) -> tuple[tuple[Any, ...], Residuals]:
         """A call, and what its gradient needs.
@@ -414,7 +424,12 @@ class Hooks(Declaration):
 
     def _made(self, key: Any, make: Callable[[], Op]) -> Op:
         found = self._ops.get(key)
-        return self._ops.setdefault(key, make()) if found is None else found
+        if found is None:
+            made = make()
+            # In errors it is found where the op itself was made.
+            made = remade(made.__wrapped__, made.contract, made.spec, made.name, made.stateful, {}, self.op.origin)
+            found = self._ops.setdefault(key, made)
+        return found
 
 
 def _one(parts: Sequence[Any]) -> Any:

@@ -40,8 +40,8 @@ def wrap(op: Op, **statics: Any) -> PyopOp:
     -------
     PyopOp
         Called with variables, arrays and numbers, in the containers that the op takes. It has static shapes and
-        `infer_shape` by the declaration and gradients by the op's rules, in the spelling of PyTensor 2 and 3. Calls of a
-        stateless op with equal inputs are merged, those of a stateful one never. Arguments of ``mutates=`` are
+        `infer_shape` by the declaration and gradients by the op's rules, in the spelling of PyTensor 2 and 3. Calls
+        of a stateless op with equal inputs are merged, those of a stateful one never. Arguments of ``mutates=`` are
         copied, unless nobody reads them later.
 
     Raises

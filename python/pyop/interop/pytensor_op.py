@@ -66,7 +66,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         self._plain = not (self._written and not in_place) and not self._saves and self._pull is None
         leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
         # The commonest calls, without lists: they are most of what a small call takes.
-        self._direct = hooks.op if self._plain and leaf and hooks._flat and not statics else None
+        self._direct = hooks.op if self._plain and leaf and hooks.is_flat and not statics else None
         self.in_place = in_place
         if in_place:
             # Of the first result: PyTensor asks which nodes destroy an input, and never what of it a result shows.

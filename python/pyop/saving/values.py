@@ -55,7 +55,7 @@ class Writer:
             return {form.name: self.path(parts)}
         if form.name == "contract":
             *plain, abstract, gradient = parts
-            rule = None if abstract is None else [self.write(abstract._rule), abstract._name]
+            rule = None if abstract is None else [self.write(abstract.rule), abstract._name]
             return {form.name: [*map(self.write, plain), rule, None if gradient is None else self.path(gradient)]}
         return {form.name: self.write(parts)}
 
