@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Op
+from . import pytensor_rewrites  # noqa: F401  # registered with PyTensor
 from .pytensor_graph import op_of
 from .pytensor_op import PyopOp
 
