@@ -114,8 +114,8 @@ def wrap(op: Op, **statics: Any) -> TensorFlowOp:
     TensorFlowOp
         Called with tensors, variables, arrays and numbers, in the containers that the op takes. A call with values runs
         at once, and raises what the function raises; in a graph it is a `tf.numpy_function`, stateful as the op is,
-        with the shapes that are declared. Gradients are by the op's rules; without one, to ask for a gradient is an error.
-        Arguments of ``mutates=`` are copied.
+        with the shapes that are declared. Gradients are by the op's rules; without one, to ask for a gradient is an
+        error. Arguments of ``mutates=`` are copied.
 
     Raises
     ------
