@@ -67,6 +67,9 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
         # The commonest calls, without lists: they are most of what a small call takes.
         self._direct = hooks.op if self._plain and leaf and hooks.is_flat and not statics else None
+        # The rule itself, which lends read-only and checks shapes as the op of the pullback does.
+        self._rule = pull._of_arrays if self._direct is not None and isinstance(pull, PullBack) else None
+        self._like = pull.n_out + pull.argnums[0] if self._rule is not None else 0
         self.in_place = in_place
         if in_place:
             # Of the first result: PyTensor asks which nodes destroy an input, and never what of it a result shows.
@@ -198,6 +201,11 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         """A call of the op; what its function raises is raised as it is."""
+        if self._rule is not None:
+            parts = (self._rule(*inputs),)
+            if type(parts[0]) is np.ndarray and parts[0].dtype is inputs[self._like].dtype:
+                output_storage[0][0] = parts[0] if unshared(parts, 0) else writable_copy(parts[0])
+                return
         if self._direct is not None:
             parts = (self._direct(*inputs),)
             output_storage[0][0] = parts[0] if unshared(parts, 0) else writable_copy(parts[0])
