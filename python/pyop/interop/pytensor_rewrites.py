@@ -84,7 +84,8 @@ def _register_with_numba() -> None:
         @numba_njit
         def perform(*inputs: Any) -> Any:
             with numba.objmode(ret=kind):
-                return call(inputs)
+                ret = call(inputs)
+            return ret  # noqa: RET504  # numba hands it out of the block by its name
 
         return perform
 
