@@ -41,6 +41,7 @@ SUITES = {
     "entry": "B16, B31: SciPy's quad through a plan's C entry; a plan called from 8 threads of C, and in each way",
     "sine": "B28: sin, cos, exp, log and others of float64, compiled, against NumPy's, with the same bits",
     "ode": "B31: whole integrations of solve_ivp, explicit and stiff, against SciPy's",
+    "frameworks_tfpt": "B21: a wrapped op in PyTensor and TensorFlow against bindings written by hand",
     "free_threads": "B33: without a GIL: a plan of Python nodes from two threads, an op on one",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
