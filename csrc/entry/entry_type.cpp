@@ -111,6 +111,7 @@ PyGetSetDef entry_attributes[] = {
 PyMethodDef entry_functions[] = {
     {"_take_failure", take_kept, METH_NOARGS,
      "_take_failure(): the exception that a call by C on this thread has kept; None if there is none."},
+    {"_xla_target", xla_target, METH_VARARGS, "_xla_target(process, words): the handler of XLA's, as a capsule."},
     {},
 };
 
