@@ -7,9 +7,15 @@
 //     a tape          run where the numbers lie, without Python and its lock
 //     else            the GIL, arrays over the buffers, the plan with out= of the buffers of the results: no copy
 //
+// Functions of Python are called in the same way, by the attribute `function`: the address of a tuple of it, the dtypes
+// of the arguments and those of the results, which is kept, too. JAX's own callbacks put their arguments on a device
+// first, and wait for that on the threads that are to do it: several at once wait for ever. These are given copies.
+//
 // XLA calls on threads of its own or on that which has called JAX, which has given up the GIL before. So to take it
 // waits for nobody who waits for XLA with the GIL held. Only plans without a step of Python come here, which keep none
 // of what they are given: the memory is XLA's again when the call returns. That is looked at, all the same.
+#include <cstring>
+
 #include "entry/blas_calls.h"
 #include "entry/entry.h"
 #include "entry/xla_c_api.h"
@@ -141,12 +147,57 @@ XLA_FFI_Error* call_on_buffers(const XlaCall& call) {
     return PyErr_Occurred() ? xla_raised(call.frame, arrays) : nullptr;
 }
 
+// A buffer as an array: a copy of an argument, the memory itself of a result. Null with the error set.
+PyObject* array_of_buffer(const void* given, PyObject* dtype, bool result) {
+    const auto& b = *static_cast<const XLA_FFI_Buffer*>(given);
+    StackArray<npy_intp, 8> dims(static_cast<size_t>(b.rank));
+    std::copy_n(b.dims, b.rank, dims.data());
+    Py_INCREF(dtype);
+    PyObject* made = PyArray_NewFromDescr(&PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype),
+                                          static_cast<int>(b.rank), dims.data(), nullptr, result ? b.data : nullptr,
+                                          result ? NPY_ARRAY_WRITEABLE : 0, nullptr);
+    if (made && !result && PyArray_NBYTES(as_array(made)) > 0)
+        std::memcpy(PyArray_DATA(as_array(made)), b.data, static_cast<size_t>(PyArray_NBYTES(as_array(made))));
+    return made;
+}
+
+// function(arguments, results), which writes into the results. Attached threads.
+XLA_FFI_Error* call_function(XLA_FFI_CallFrame* frame, PyObject* told) {
+    PyObject *in = PyTuple_GET_ITEM(told, 1), *out = PyTuple_GET_ITEM(told, 2);
+    const Py_ssize_t n_in = PyTuple_GET_SIZE(in), n_out = PyTuple_GET_SIZE(out);
+    if (n_in != frame->args.size || n_out != frame->rets.size)
+        return xla_error(frame, "XLA hands a function of another number of arrays", XLA_FFI_Error_Code_INTERNAL);
+    StackRefs<16> results(static_cast<size_t>(n_out));
+    Ref arguments = Ref::steal(PyTuple_New(n_in)), targets = Ref::steal(PyTuple_New(n_out));
+    bool made = arguments && targets;
+    for (Py_ssize_t k = 0; made && k < n_in; ++k) {
+        PyObject* array = array_of_buffer(frame->args.args[k], PyTuple_GET_ITEM(in, k), false);
+        made = array != nullptr;
+        PyTuple_SET_ITEM(arguments.get(), k, array);
+    }
+    for (Py_ssize_t k = 0; made && k < n_out; ++k) {
+        PyObject* array = array_of_buffer(frame->rets.rets[k], PyTuple_GET_ITEM(out, k), true);
+        made = array != nullptr;
+        PyTuple_SET_ITEM(targets.get(), k, array);
+        results[static_cast<size_t>(k)] = Py_XNewRef(array);
+    }
+    if (made)
+        Ref::steal(PyObject_CallFunctionObjArgs(PyTuple_GET_ITEM(told, 0), arguments.get(), targets.get(), nullptr));
+    targets = Ref();
+    return PyErr_Occurred() ? xla_raised(frame, results) : nullptr;
+}
+
 XLA_FFI_Error* xla_run(XLA_FFI_CallFrame* frame) {
     if (number_of(frame->attrs, "process") != xla_process)
         return xla_error(
             frame,
             "this program calls a plan of pyop's in the process that compiled it, which is another: compile it anew",
             XLA_FFI_Error_Code_FAILED_PRECONDITION);
+    if (const int64_t function = number_of(frame->attrs, "function")) {
+        const AttachScope scope;
+        if (!scope) return xla_error(frame, "Python is shutting down", XLA_FFI_Error_Code_UNAVAILABLE);
+        return call_function(frame, reinterpret_cast<PyObject*>(static_cast<uintptr_t>(function)));
+    }
     const Entry& e = *reinterpret_cast<const Entry*>(static_cast<uintptr_t>(number_of(frame->attrs, "plan")));
     const size_t n_in = e.inputs.size(), n_out = e.outputs.size();
     bool fits = static_cast<size_t>(frame->args.size) == n_in && static_cast<size_t>(frame->rets.size) == n_out;

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .jax_errors import CallFailed, words
+from .jax_errors import exception_of
 
 __all__ = ["arrays_of", "checked", "is_array", "is_traced", "real", "results_like", "run_eagerly"]
 
@@ -71,18 +71,11 @@ def arrays_of(owner: str, found: Sequence[Any], results: Sequence[Any]) -> list[
     return arrays
 
 
-def failed(exception: BaseException) -> CallFailed:
-    """What a callback raises instead."""
-    return CallFailed(words(exception))
-
-
 def run_eagerly(function: Any, arrays: Sequence[Any]) -> Any:
     """A call without a trace: what is raised has the exception behind it as its cause."""
     try:
         return function(*arrays)
     except jax.errors.JaxRuntimeError as error:
-        from .jax_errors import exception_of
-
         cause = exception_of(error)
         if cause is None:
             raise

@@ -17,8 +17,8 @@ from .._core import CompiledFunction, Plan
 from ..declare.spec import Spec
 from ..tracing.trace import trace
 from ..transforms.transforms import vjp
-from .jax_arrays import arrays_of, checked, failed, is_array, is_traced, real, results_like, run_eagerly
-from .jax_native import calls_python, native_call
+from .jax_arrays import arrays_of, checked, is_array, is_traced, real, results_like, run_eagerly
+from .jax_native import calls_python, native_call, on_cpu, ordered_call, python_call
 
 __all__ = ["JaxFunction", "JaxPlan"]
 
@@ -84,7 +84,7 @@ class JaxFunction:
                 f"{self!r} writes into its argument {plan._writes[0]}, and JAX's arrays are read only: return what the "
                 "array holds in the end instead"
             )
-        call = _called(repr(self), plan, results_like(repr(self), _kinds(plan)))
+        call = _called(repr(self), plan, [x.dtype for x in arrays], results_like(repr(self), _kinds(plan)))
         return _differentiable(self.__name__, flat, call, arrays), out[0]
 
 
@@ -105,7 +105,7 @@ class JaxPlan(JaxFunction):
             raise TypeError(f"{self!r} takes {told} and returns an array or a tuple; it was called with {given}")
         results = results_like(repr(self), [(np.dtype(dtype), shape) for _, dtype, shape in outputs])
         treedef = jax.tree_util.tree_structure(0 if form == "single" else tuple(range(len(outputs))))
-        return jax.jit(_called(repr(self), plan, results)), treedef
+        return jax.jit(_called(repr(self), plan, [x.dtype for x in arrays], results)), treedef
 
 
 def _with_paths(arguments: Any, named: Any) -> list[tuple[Any, Any]]:
@@ -125,25 +125,21 @@ def _sizes(shape: Any) -> tuple[Any, ...]:
     return tuple(size if isinstance(size, int) else None for size in shape)
 
 
-def _called(owner: str, plan: Plan, results: list[Any]) -> Callable[..., Any]:
+def _called(owner: str, plan: Plan, dtypes: Sequence[Any], results: list[Any]) -> Callable[..., Any]:
     """The plan on flat arrays of JAX, the better way."""
-    if not calls_python(plan):
+    if on_cpu() and not calls_python(plan):
         try:
             return native_call(plan, results)
         except TypeError:
             pass  # a dtype that C has not, such as bfloat16
-    stateful = any(node.stateful for node in plan.nodes)
 
-    def call(*arrays: Any) -> Any:
-        try:
-            found = plan(*[np.asarray(x) for x in arrays])
-            return arrays_of(owner, found if isinstance(found, (tuple, list)) else (found,), results)
-        except BaseException as error:
-            raise failed(error) from error
+    def call(arrays: Sequence[Any]) -> Any:
+        found = plan(*arrays)
+        return arrays_of(owner, found if isinstance(found, (tuple, list)) else (found,), results)
 
-    if stateful:
-        return lambda *arrays: jax.experimental.io_callback(call, results, *arrays, ordered=True)
-    return lambda *arrays: jax.pure_callback(call, results, *arrays, vmap_method="sequential")
+    if any(node.stateful for node in plan.nodes):
+        return ordered_call(call, results)
+    return python_call(call, dtypes, results, "sequential")
 
 
 def _differentiable(name: str, flat: Callable[..., Any], call: Callable[..., Any], arrays: Sequence[Any]) -> Any:

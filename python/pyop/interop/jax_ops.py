@@ -1,7 +1,7 @@
 """Ops as functions of JAX: a callback, with specs, gradient and batches from the declaration.
 
 Two parts, since JAX lets no callback with effects into what has a gradient of its own: the call, of arguments that are
-cut off, and a function that returns the results as they are and has the gradient. JAX differentiates through the second.
+cut off, and a function that returns the results as they are and has the gradient, through which JAX differentiates.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.experimental import io_callback
 
 from .._core import Op
 from .._tree import flatten
 from .hooks import Hooks, Residuals
-from .jax_arrays import arrays_of, checked, failed, is_traced, real, results_like, run_eagerly
+from .jax_arrays import arrays_of, checked, is_traced, real, results_like, run_eagerly
+from .jax_native import ordered_call, python_call
 from .sizes import broadcast_sizes
 
 __all__ = ["JaxOp"]
@@ -73,9 +73,7 @@ class JaxOp:
         hooks, parameters = self._hooks, self.op.parameters
         statics = {name: value for name, value in named.items() if name in hooks.statics}
         positional = list(arguments)
-        for name in parameters[len(positional) :]:
-            if name in named:
-                positional.append(named[name])
+        positional += [named[name] for name in parameters[len(positional) :] if name in named]
         if len(positional) + len(statics) != len(arguments) + len(named):
             raise TypeError(f"{self!r} takes {', '.join([*parameters, *hooks.statics])}; got {sorted(named)} by name")
         for name, default in hooks.statics.items():
@@ -123,35 +121,31 @@ class _Call:
         if differentiable and (hooks.differentiable if mode == "vjp" else hooks.has_jvp):
             gradient = self._reverse() if mode == "vjp" else self._forward()
 
+        bound = (
+            ordered_call(self._run, self.results)
+            if hooks.stateful
+            else python_call(self._run, [x.dtype for x in arrays], self.results, "expand_dims")
+        )
+
         def call(*given: Any) -> Any:
             if gradient is None:
-                return self._bound(given)
-            found = self._bound([jax.lax.stop_gradient(x) for x in given])
+                return bound(*given)
+            found = bound(*map(jax.lax.stop_gradient, given))
             return list(gradient(tuple(given), tuple(found)))[: self.n_out + len(self.written)]
 
         self.function = jax.jit(call)
 
-    def _bound(self, given: Sequence[Any]) -> Any:
-        if self.hooks.stateful:
-            return io_callback(self._run, self.results, *given, ordered=True)
-        return jax.pure_callback(self._run, self.results, *given, vmap_method="expand_dims")
-
-    def _run(self, *given: Any) -> Any:
-        try:
-            arrays = [np.asarray(x) for x in given]
-            if self.loops and arrays[0].ndim > self.ranks[0]:
-                return self._once(arrays)
-            return _batched(self.owner, self._once, arrays, self.ranks, self.results)
-        except BaseException as error:
-            raise failed(error) from error
+    def _run(self, arrays: Sequence[Any]) -> Any:
+        if self.loops and arrays[0].ndim > self.ranks[0]:
+            return self._once(list(arrays))
+        return _batched(self.owner, self._once, list(arrays), self.ranks, self.results)
 
     def _once(self, arrays: list[Any]) -> Sequence[Any]:
         for k in self.written:
             arrays[k] = np.array(arrays[k])
         if not self.saves:
             return (*self.hooks.call(arrays, self.statics), *[arrays[k] for k in self.written])
-        # What the function keeps may show the memory of JAX's, which ends with the call.
-        results, kept = self.hooks.forward(*[np.array(x) for x in arrays], **self.statics)
+        results, kept = self.hooks.forward(*arrays, **self.statics)
         return (*results, _remember(kept.context))
 
     def _reverse(self) -> Callable[..., Any]:
@@ -203,18 +197,16 @@ class _Call:
             if self.saves:
                 context = _remembered(int(arrays[-1]))
                 if context is None:
-                    context = hooks.context(-1, [np.array(x) for x in inputs], self.statics)
+                    context = hooks.context(-1, inputs, self.statics)
             needs = [k in self.moving for k in range(n)]
             pulled = hooks.backward(Residuals(inputs, outputs, context, self.statics), each, needs)
             return [np.zeros_like(inputs[k]) if pulled[k] is None else pulled[k] for k in self.moving]
 
-        def run(*arrays: Any) -> Any:
-            try:
-                return _batched(self.owner, once, [np.asarray(x) for x in arrays], ranks, wanted)
-            except BaseException as error:
-                raise failed(error) from error
+        def run(arrays: Sequence[Any]) -> Any:
+            return _batched(self.owner, once, list(arrays), ranks, wanted)
 
-        return [_conj(g) for g in jax.pure_callback(run, wanted, *parts, vmap_method="expand_dims")]
+        dtypes = [x.dtype for x in parts]
+        return [_conj(g) for g in python_call(run, dtypes, wanted, "expand_dims")(*parts)]
 
     def _forward(self) -> Callable[..., Any]:
         hooks, statics = self.hooks, self.statics

@@ -1,4 +1,4 @@
-"""Functions of JAX as ops: called on NumPy's arrays without a copy where JAX takes their memory, with their gradient."""
+"""Functions of JAX as ops, with their gradient: called on the memory of NumPy's arrays where JAX takes it."""
 
 from __future__ import annotations
 
