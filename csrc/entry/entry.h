@@ -72,6 +72,9 @@ PyObject* low_level_new(PyObject* plan, PyObject* name);
 // exception; both as they were at the first call.
 PyObject* xla_target(PyObject*, PyObject* arguments);
 
+// function(argument), on a thread of XLA's, which takes subnormal numbers for zero: not meanwhile.
+PyObject* call_with_subnormals(PyObject*, PyObject* const* arguments, Py_ssize_t n);
+
 // Adds `address`, `capsule` and what they need to Plan.
 int entry_init(PyObject* module);
 

@@ -14,6 +14,7 @@
 // XLA calls on threads of its own or on that which has called JAX, which has given up the GIL before. So to take it
 // waits for nobody who waits for XLA with the GIL held. Only plans without a step of Python come here, which keep none
 // of what they are given: the memory is XLA's again when the call returns. That is looked at, all the same.
+#include <cfenv>
 #include <cstring>
 
 #include "entry/blas_calls.h"
@@ -27,6 +28,21 @@
 namespace pyop {
 
 namespace {
+
+// XLA's threads take subnormal numbers for zero; NumPy's bits are made without that.
+class DefaultFloats {
+  public:
+    DefaultFloats() {
+        std::fegetenv(&before_);
+        std::fesetenv(FE_DFL_ENV);
+    }
+    ~DefaultFloats() { std::fesetenv(&before_); }
+    DefaultFloats(const DefaultFloats&) = delete;
+    DefaultFloats& operator=(const DefaultFloats&) = delete;
+
+  private:
+    std::fenv_t before_;
+};
 
 // Set once, before the handler is handed to XLA. The function takes an exception and whether it may be kept, and
 // returns the words for XLA. It is never dropped: calls may go on while Python ends.
@@ -243,6 +259,7 @@ XLA_FFI_Error* xla_handler(XLA_FFI_CallFrame* frame) {
         return nullptr;
     }
     if (frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return nullptr;
+    const DefaultFloats floats;
     try {
         return xla_run(frame);
     } catch (const std::bad_alloc&) {
@@ -252,6 +269,12 @@ XLA_FFI_Error* xla_handler(XLA_FFI_CallFrame* frame) {
 }
 
 }  // namespace
+
+PyObject* call_with_subnormals(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
+    if (n != 2) return PyErr_Format(PyExc_TypeError, "_with_subnormals(function, argument) takes two arguments");
+    const DefaultFloats floats;
+    return PyObject_CallOneArg(arguments[0], arguments[1]);
+}
 
 PyObject* xla_target(PyObject*, PyObject* arguments) {
     long long process;

@@ -37,7 +37,7 @@ def wrap(function: Any, *, derivatives: str | None = None) -> Any:
     Returns
     -------
     callable
-        Of an op with ``mutates=`` it returns the result and, behind it, the arrays as they are in the end.
+        What an op with ``mutates=`` writes into is a copy, as in pyop: it returns what the caller is to see of it.
 
     Raises
     ------
@@ -67,5 +67,5 @@ def wrap(function: Any, *, derivatives: str | None = None) -> Any:
     if isinstance(function, Plan):
         return JaxPlan(function, repr(function))
     if isinstance(function, CompiledFunction):
-        return JaxFunction(function, "lambda" if function.__name__ == "<lambda>" else function.__name__)
+        return JaxFunction(function, function.__name__.strip("<>"))
     raise TypeError(f"expected an op, a plan or a compiled function, got {type(function).__name__} {function!r:.80}")

@@ -20,7 +20,7 @@ import jax
 import numpy as np
 from jax.experimental import io_callback
 
-from .._core import Plan, _xla_target
+from .._core import Plan, _with_subnormals, _xla_target
 from .jax_errors import CallFailed, words
 
 __all__ = ["calls_python", "native_call", "on_cpu", "ordered_call", "python_call"]
@@ -104,11 +104,11 @@ def ordered_call(function: Callable[..., Any], results: Sequence[Any]) -> Callab
 
 
 def raising(function: Callable[..., Any]) -> Callable[..., Any]:
-    """For callbacks of JAX's own: the exception is kept."""
+    """For callbacks of JAX's own: the exception is kept, and subnormal numbers are no zeros."""
 
     def run(*arrays: Any) -> Any:
         try:
-            return list(function([np.asarray(x) for x in arrays]))
+            return list(_with_subnormals(function, [np.asarray(x) for x in arrays]))
         except BaseException as error:
             raise CallFailed(words(error)) from error
 

@@ -64,10 +64,8 @@ class JaxOp:
             checked(repr(self), [each.name for each in hooks.inputs], arrays)
             made = self._made.setdefault(key, _Call(hooks, statics, arrays, self._derivatives).function)
         found = made(*arrays) if is_traced(arrays) else run_eagerly(made, arrays)
-        n = len(found) - sum(each.written for each in hooks.inputs)
         tree = hooks.out_tree
-        result = found[0] if tree is None else tree.unflatten(found[:n])
-        return (result, *found[n:]) if n < len(found) else result
+        return found[0] if tree is None else tree.unflatten(found)
 
     def _sorted(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         hooks, parameters = self._hooks, self.op.parameters
@@ -105,12 +103,10 @@ class _Call:
         self.loops = hooks.gufunc and all(
             x.ndim == each.spec.ndim for x, each in zip(arrays, hooks.inputs, strict=True)
         )
-        self.written = [k for k, each in enumerate(hooks.inputs) if each.written]
         kinds = hooks.infer([(np.dtype(x.dtype), tuple(x.shape)) for x in arrays], statics)
         self.n_out = len(kinds)
-        self.results = results_like(self.owner, [*kinds, *[(arrays[k].dtype, arrays[k].shape) for k in self.written]])
+        self.results = results_like(self.owner, kinds)
         self.moving = [k for k, x in enumerate(arrays) if real(x.dtype)]
-        differentiable = not self.written and bool(self.moving)
         mode = derivatives
         if mode is None:
             mode = "vjp" if hooks.differentiable or not hooks.has_jvp else "jvp"
@@ -118,7 +114,7 @@ class _Call:
         if self.saves:
             self.results.append(jax.ShapeDtypeStruct((), np.int32))
         gradient = None
-        if differentiable and (hooks.differentiable if mode == "vjp" else hooks.has_jvp):
+        if self.moving and (hooks.differentiable if mode == "vjp" else hooks.has_jvp):
             gradient = self._reverse() if mode == "vjp" else self._forward()
 
         bound = (
@@ -129,9 +125,9 @@ class _Call:
 
         def call(*given: Any) -> Any:
             if gradient is None:
-                return bound(*given)
+                return bound(*given)[: self.n_out]
             found = bound(*map(jax.lax.stop_gradient, given))
-            return list(gradient(tuple(given), tuple(found)))[: self.n_out + len(self.written)]
+            return list(gradient(tuple(given), tuple(found)))[: self.n_out]
 
         self.function = jax.jit(call)
 
@@ -141,10 +137,8 @@ class _Call:
         return _batched(self.owner, self._once, list(arrays), self.ranks, self.results)
 
     def _once(self, arrays: list[Any]) -> Sequence[Any]:
-        for k in self.written:
-            arrays[k] = np.array(arrays[k])
         if not self.saves:
-            return (*self.hooks.call(arrays, self.statics), *[arrays[k] for k in self.written])
+            return self.hooks.call(arrays, self.statics)
         results, kept = self.hooks.forward(*arrays, **self.statics)
         return (*results, _remember(kept.context))
 
@@ -155,7 +149,7 @@ class _Call:
         moved = [j for j, y in enumerate(results) if real(y.dtype)]
 
         def backward(given: Any, found: Any, cotangents: Any) -> Any:
-            if not hooks.saves and len(moved) == self.n_out and hooks.gradient is not None:
+            if not hooks.saves and len(moved) == self.n_out:
                 needs = [k in self.moving for k in range(len(given))]
                 own = getattr(self, "_pull", None)
                 if own is None:

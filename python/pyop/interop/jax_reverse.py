@@ -47,7 +47,7 @@ def jax_op(function: Callable[..., Any], declaration: Any = None, **options: Any
     """
     if not callable(function):
         raise TypeError(f"expected a function of JAX's arrays, got {type(function).__name__} {function!r:.80}")
-    name = options.pop("name", None) or getattr(function, "__name__", type(function).__name__)
+    name = options.pop("name", None) or getattr(function, "__name__", type(function).__name__).strip("<>")
     jitted = jax.jit(function)
 
     @functools.wraps(function)
