@@ -89,7 +89,10 @@ def docstrings() -> list[object]:
     def module_names() -> list[str]:
         packages = pkgutil.walk_packages(pyop.__path__, "pyop.")
         left_out = ("__main__", "_ctests")
-        for needed, modules in {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}.items():
+        parts = ("", "_arrays", "_functions", "_native", "_ops", "_reverse")
+        optional = {"onnx": (".onnx",), "numba": (".interop.numba", ".interop.numba_cfunc")}
+        optional["jax"] = tuple(f".interop.jax{part}" for part in parts)
+        for needed, modules in optional.items():
             left_out += () if importlib.util.find_spec(needed) else modules
         return ["pyop", *(info.name for info in packages if not info.name.endswith(left_out))]
 

@@ -229,7 +229,11 @@ def test_forward_mode_by_choice():
 
 
 def test_the_derivative_of_a_gradient():
-    op = pyop.op(np.exp, "float64[n] -> float64[n]")
+    op = pyop.op(lambda x: np.exp(x), "float64[n] -> float64[n]", name="own_exp")
+    plain = wrap(op)
+    with pytest.raises(pyop.NoRule, match="own_exp"):
+        jax.grad(lambda x: plain(x).sum())(jnp.ones(3))
+    op.vjp(lambda ct, x: ct * np.exp(x))
     for f in (wrap(op), wrap(pyop.compile(lambda x: np.exp(x)))):
         g = jax.grad(lambda x, f=f: f(x).sum())
         close(jax.jit(jax.grad(lambda x, g=g: g(x).sum()))(jnp.arange(3.0)), np.exp(np.arange(3.0)))
@@ -272,7 +276,7 @@ def test_xla_calls_plans_on_its_own_memory():
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (4, 5), (70, 80)])
 @pytest.mark.parametrize(
     "dtype",
-    (
+    [
         "bool",
         "int8",
         "uint8",
@@ -287,7 +291,7 @@ def test_xla_calls_plans_on_its_own_memory():
         "float64",
         "complex64",
         "complex128",
-    ),
+    ],
 )
 def test_every_dtype_has_numpys_bits(dtype, shape):
     def f(x):

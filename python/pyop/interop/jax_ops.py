@@ -114,9 +114,8 @@ class _Call:
         if self.saves:
             self.results.append(jax.ShapeDtypeStruct((), np.int32))
         gradient = None
-        if self.moving and (hooks.differentiable if mode == "vjp" else hooks.has_jvp):
+        if self.moving:
             gradient = self._reverse() if mode == "vjp" else self._forward()
-
         bound = (
             ordered_call(self._run, self.results)
             if hooks.stateful
@@ -149,6 +148,8 @@ class _Call:
         moved = [j for j, y in enumerate(results) if real(y.dtype)]
 
         def backward(given: Any, found: Any, cotangents: Any) -> Any:
+            if not hooks.differentiable:
+                hooks.rule()  # says which rule there is none of
             if not hooks.saves and len(moved) == self.n_out:
                 needs = [k in self.moving for k in range(len(given))]
                 own = getattr(self, "_pull", None)
