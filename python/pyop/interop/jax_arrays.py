@@ -28,7 +28,7 @@ def real(dtype: Any) -> bool:
 
 
 def _has(dtype: Any) -> bool:
-    return bool(jax.config.jax_enable_x64 or jax.dtypes.canonicalize_dtype(dtype) == dtype)  # type: ignore[no-untyped-call]
+    return bool(jax.config.jax_enable_x64 or jax.dtypes.canonicalize_dtype(dtype) == dtype)
 
 
 def checked(owner: str, names: Sequence[str], arrays: Sequence[Any]) -> None:
