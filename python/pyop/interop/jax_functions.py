@@ -109,7 +109,8 @@ class JaxPlan(JaxFunction):
 
 
 def _with_paths(arguments: Any, named: Any) -> list[tuple[Any, Any]]:
-    return jax.tree_util.tree_flatten_with_path((arguments, named))[0]
+    found: list[tuple[Any, Any]] = jax.tree_util.tree_flatten_with_path((arguments, named))[0]
+    return found
 
 
 def _kinds(plan: Plan) -> list[tuple[Any, Any]]:

@@ -48,7 +48,7 @@ def _target() -> None:
 
 def on_cpu() -> bool:
     """Whether what is traced now is for the CPU, which alone has the handler."""
-    return jax.default_backend() == "cpu"
+    return bool(jax.default_backend() == "cpu")
 
 
 def native_call(plan: Plan, results: Sequence[Any]) -> Callable[..., Any]:

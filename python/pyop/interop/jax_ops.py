@@ -143,7 +143,7 @@ class _Call:
 
     def _reverse(self) -> Callable[..., Any]:
         hooks, statics = self.hooks, self.statics
-        attach = jax.custom_vjp(lambda given, found: found)
+        attach: Any = jax.custom_vjp(lambda given, found: found)
         results = self.results[: self.n_out]
         moved = [j for j, y in enumerate(results) if real(y.dtype)]
 
@@ -205,7 +205,7 @@ class _Call:
 
     def _forward(self) -> Callable[..., Any]:
         hooks, statics = self.hooks, self.statics
-        attach = jax.custom_jvp(lambda given, found: found)
+        attach: Any = jax.custom_jvp(lambda given, found: found)
         push = JaxOp(hooks.jvp_op(self.moving, self.n_out))
 
         def rule(primals: Any, tangents: Any) -> Any:
