@@ -1,3 +1,5 @@
+// entry/xla_c_api.h: of XLA's C API for typed handlers (0.3) what calls on the CPU need. From XLA, without its comments
+// and what is not needed; see LICENSES/xla.txt.
 /* Copyright 2023 The OpenXLA Authors.
 
 Licensed under the Apache License, Version 2.0 (the "License");
@@ -13,7 +15,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 ==============================================================================*/
 
-// Changed: of XLA's xla/ffi/api/c_api.h (API 0.3) what a handler of calls on the CPU needs, without its comments.
 #ifndef PYOP_ENTRY_XLA_C_API_H
 #define PYOP_ENTRY_XLA_C_API_H
 

@@ -2,7 +2,7 @@
 //
 // One handler serves all plans. A call names its plan by the attributes `plan`, the address of an Entry, and `process`,
 // a number that this process has chosen: an executable that was kept in a file has another, and is refused.
-// `interop/jax_native.py` keeps every plan that it has named so, since nobody tells when XLA drops an executable.
+// pyop.interop.jax_native keeps every plan that it has named so, since nobody tells when XLA drops an executable.
 //
 //     a tape          run where the numbers lie, without Python and its lock
 //     else            the GIL, arrays over the buffers, the plan with out= of the buffers of the results: no copy

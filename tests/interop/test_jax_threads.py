@@ -18,7 +18,6 @@ from pyop.interop.jax import wrap  # noqa: E402
 
 from .test_jax import same, x64  # noqa: E402, F401
 
-
 # --- threads, and what may hang: in a process of its own
 
 
