@@ -68,6 +68,13 @@ extern const pyop_table entry_table;
 // entry; it owns the plan.
 PyObject* low_level_new(PyObject* plan, PyObject* name);
 
+// The handler of XLA's (xla_call.cpp) as a capsule. Takes the number of this process, and what makes words of an
+// exception; both as they were at the first call.
+PyObject* xla_target(PyObject*, PyObject* arguments);
+
+// function(argument), on a thread of XLA's, which takes subnormal numbers for zero: not meanwhile.
+PyObject* call_with_subnormals(PyObject*, PyObject* const* arguments, Py_ssize_t n);
+
 // Adds `address`, `capsule` and what they need to Plan.
 int entry_init(PyObject* module);
 

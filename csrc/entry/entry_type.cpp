@@ -111,6 +111,9 @@ PyGetSetDef entry_attributes[] = {
 PyMethodDef entry_functions[] = {
     {"_take_failure", take_kept, METH_NOARGS,
      "_take_failure(): the exception that a call by C on this thread has kept; None if there is none."},
+    {"_with_subnormals", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_with_subnormals)),
+     METH_FASTCALL, "_with_subnormals(function, argument): a call for which subnormal numbers are no zeros."},
+    {"_xla_target", xla_target, METH_VARARGS, "_xla_target(process, words): the handler of XLA's, as a capsule."},
     {},
 };
 

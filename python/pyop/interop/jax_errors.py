@@ -1,0 +1,62 @@
+"""Exceptions of calls that JAX makes: XLA hands on words alone, so the exception itself is kept, and found by them.
+
+The last 32 are kept, with what their tracebacks hold. Any thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+import traceback
+from collections import OrderedDict
+
+__all__ = ["CallFailed", "exception_of", "words"]
+
+_MOST = 32
+_lock = threading.Lock()
+_kept: OrderedDict[int, BaseException] = OrderedDict()
+_numbers = itertools.count(1)
+
+
+class CallFailed(RuntimeError):
+    """What a callback raises to JAX; its cause is what the function has raised."""
+
+
+def words(exception: BaseException, keep: bool = True) -> str:
+    """The text of an exception for XLA, by which `exception_of` finds it."""
+    text = "".join(traceback.format_exception_only(exception)).strip()
+    if not keep:
+        return text
+    number = next(_numbers)
+    with _lock:
+        _kept[number] = exception
+        while len(_kept) > _MOST:
+            _kept.popitem(last=False)
+    return f"{text}\n  [pyop exception {number}]"
+
+
+def exception_of(error: BaseException) -> BaseException | None:
+    """The exception behind an error that JAX raised.
+
+    Parameters
+    ----------
+    error : BaseException
+        A ``JaxRuntimeError``, also one of `jax.block_until_ready`.
+
+    Returns
+    -------
+    BaseException or None
+        What the function of the op, or the plan, has raised; None if `error` is none of pyop's, or too many came after.
+
+    Examples
+    --------
+    >>> from pyop.interop.jax import exception_of  # doctest: +SKIP
+    >>> try:  # doctest: +SKIP
+    ...     jax.jit(wrap(op))(x).block_until_ready()
+    ... except jax.errors.JaxRuntimeError as error:
+    ...     raise exception_of(error) from None
+    """
+    found = re.findall(r"\[pyop exception (\d+)\]", str(error))
+    with _lock:
+        return _kept.get(int(found[-1])) if found else None
