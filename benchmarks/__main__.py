@@ -44,6 +44,7 @@ SUITES = {
     "ode": "B31: whole integrations of solve_ivp, explicit and stiff, against SciPy's",
     "frameworks_tfpt": "B21: a wrapped op in PyTensor and TensorFlow against bindings written by hand",
     "free_threads": "B33: without a GIL: a plan of Python nodes from two threads, an op on one",
+    "machines": "B22: plan.map over local processes against ProcessPoolExecutor",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
 

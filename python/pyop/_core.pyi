@@ -1,7 +1,7 @@
 # The C++ core, for type checkers. Private but for the classes that `pyop` re-exports.
 # Kept by hand; tests/test_stubs.py compares it with the extension. Two long classes have stubs of their own.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, TypeVar, final, type_check_only
@@ -124,6 +124,16 @@ class Op:
     @property
     def statics(self) -> tuple[str, ...]: ...
     def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+    def map(
+        self,
+        inputs: Iterable[Any],
+        /,
+        *,
+        executor: Any = None,
+        chunk: int | Literal["auto"] = "auto",
+        progress: bool | Callable[[int, int | None], Any] = True,
+        stateful: Literal["here", "workers"] = "here",
+    ) -> list[Any]: ...
     def __get__(self, instance: Any, owner: type | None = None, /) -> Op: ...
     def __copy__(self) -> Op: ...
     def __deepcopy__(self, memo: dict[int, Any]) -> Op: ...
@@ -293,6 +303,16 @@ class Plan:
     def explain(self) -> Explanation: ...
     def _facts(self) -> tuple[list[tuple[str, int, str | None]], list[tuple[bool, int, int]], list[str]]: ...
     def into(self, *buffers: npt.NDArray[Any]) -> BoundPlan: ...
+    def map(
+        self,
+        inputs: Iterable[Any],
+        /,
+        *,
+        executor: Any = None,
+        chunk: int | Literal["auto"] = "auto",
+        progress: bool | Callable[[int, int | None], Any] = True,
+        stateful: Literal["here", "workers"] = "here",
+    ) -> list[Any]: ...
     def __call__(self, *arrays: Any, **named: Any) -> Any: ...
 
 @final
@@ -334,6 +354,16 @@ class CompiledFunction:
     def __reduce__(self) -> Any: ...
     def plan_for(self, *args: Any, **kwargs: Any) -> Plan: ...
     def graph(self, *args: Any, **kwargs: Any) -> Graph: ...
+    def map(
+        self,
+        inputs: Iterable[Any],
+        /,
+        *,
+        executor: Any = None,
+        chunk: int | Literal["auto"] = "auto",
+        progress: bool | Callable[[int, int | None], Any] = True,
+        stateful: Literal["here", "workers"] = "here",
+    ) -> list[Any]: ...
     def cache_info(self) -> CacheInfo: ...
     def clear_cache(self) -> None: ...
     def _counts(self) -> tuple[int, int, int, int]: ...

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -145,6 +146,15 @@ def test_errors_have_their_type_site_and_call(pool):
         info.value.rerun()
 
 
+def test_pickles_keep_where_nodes_were_created():
+    plan = plan_of(lambda x: positive(x) + np.sin(x))
+    once = pickle.loads(pickle.dumps(plan))
+    twice = pickle.loads(pickle.dumps(once))
+    origins = [node.origin for node in plan.graph.nodes]
+    assert any(Path(__file__).name in origin for origin in origins)
+    assert [node.origin for node in once.graph.nodes] == [node.origin for node in twice.graph.nodes] == origins
+
+
 def test_errstate_and_warnings(pool):
     plan = plan_of(lambda x: 1 / x)
     with pytest.warns(RuntimeWarning, match="divide by zero"):
@@ -216,9 +226,11 @@ SLOW = """
     import os, sys, time
     import numpy as np, pyop
 
+    HERE = sys.argv[0]
+
     @pyop.op("float64[n] -> float64[n]")
     def slow(x):
-        open(f"{sys.argv[0]}.{os.getpid()}", "w").close()
+        open(f"{HERE}.{os.getpid()}", "w").close()
         time.sleep(0.02)
         return x + 1
 

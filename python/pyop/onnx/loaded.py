@@ -14,7 +14,7 @@ from .._core import Value
 from .._tree import TreeDef
 from ..graph.graph import Graph
 from ..graph.node_call import Record
-from ..saving.parts import Parts, parts_of, put_into
+from ..saving.parts import Parts, parts_of, put_into, set_origins
 from .boxes import Unboxing
 
 __all__ = ["LoadedGraph", "ModelFacts", "facts_of"]
@@ -111,7 +111,7 @@ class LoadedGraph(Graph):
 
     def __reduce__(self) -> Any:
         parts: Any = super().__reduce__()
-        return _unpickled, (*parts[1], self._facts)
+        return _remade, (self._facts, *parts[1])
 
     def __copy__(self) -> LoadedGraph:
         return _put_together(parts_of(self), self._facts)
@@ -133,5 +133,13 @@ def _put_together(parts: Parts, facts: ModelFacts) -> LoadedGraph:
     return made
 
 
+def _remade(
+    facts: ModelFacts, name: str, records: Any, outputs: Any, writes: Any, absorbed: Any, origins: Mapping[str, Any]
+) -> Graph:
+    parts = Parts(name, tuple(Record(*record) for record in records), outputs, writes, absorbed)
+    return set_origins(_put_together(parts, facts), origins)
+
+
+# In pickles of earlier versions.
 def _unpickled(name: str, records: Any, outputs: Any, facts: ModelFacts) -> Graph:
     return _put_together(Parts(name, tuple(Record(*record) for record in records), outputs), facts)

@@ -7,6 +7,7 @@ objects (functions, contracts, arrays). How they are written down is the busines
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from .._tree import TreeDef
 from ..graph.graph import Graph
 from ..graph.node_call import Record, add, record_of
 
-__all__ = ["Parts", "parts_of", "put_into", "put_together"]
+__all__ = ["Parts", "parts_of", "put_into", "put_together", "set_origins"]
 
 G = TypeVar("G", bound=Graph)
 
@@ -55,4 +56,12 @@ def put_into(graph: G, parts: Parts) -> G:
         graph._outputs = (list(parts.outputs[0]), parts.outputs[1])
     graph._writes = parts.writes
     graph._absorbed = parts.absorbed
+    return graph
+
+
+def set_origins(graph: G, origins: Mapping[str, Iterable[int]]) -> G:
+    """Say where nodes were created: for each place, which."""
+    for origin, nodes in origins.items():
+        for node in nodes:
+            graph._set_origin(node, origin)
     return graph

@@ -21,7 +21,7 @@ from ..graph.node_call import Record
 from ..transforms.op_rule import op_gradient_of
 from .kinds import BY_NAME, PICKLED, Leaf, contract_of_parts, forms_of
 from .kinds import itself as _same
-from .parts import Parts, parts_of, put_together
+from .parts import Parts, parts_of, put_together, set_origins
 
 
 class _Function:
@@ -71,10 +71,7 @@ def _graph(
     name: str, records: Any, outputs: Any, writes: Any = (), absorbed: Any = (), origins: Any = MappingProxyType({})
 ) -> Graph:
     graph = put_together(Parts(name, tuple(Record(*record) for record in records), outputs, writes, absorbed))
-    for origin, nodes in origins.items():
-        for node in nodes:
-            graph._set_origin(node, origin)
-    return graph
+    return set_origins(graph, origins)
 
 
 def _copied(graph: Graph) -> Graph:

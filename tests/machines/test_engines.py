@@ -1,0 +1,67 @@
+"""Plan.map on other people's engines: each runs in a process of its own, which ends by itself."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+BODY = """
+import os
+import numpy as np, pyop
+
+@pyop.op("float64[n] -> float64[n]")
+def positive(x):
+    if x[0] < 0:
+        raise ValueError("negative")
+    return np.sqrt(x) + os.getpid() * 0
+
+def checked(executor):
+    by = 3.0
+    plan = pyop.trace(lambda x: positive(x) * by, "float64[n]").compile()
+    inputs = [np.random.default_rng(n).random(n) for n in range(1, 200)] + [np.arange(100_000.0)]
+    found = plan.map(inputs, executor=executor, progress=False)
+    assert [x.tobytes() for x in found] == [plan(x).tobytes() for x in inputs]
+    try:
+        plan.map([np.ones(1), -np.ones(1)], executor=executor, progress=False)
+    except ValueError as error:
+        notes = "\\n".join(error.__notes__)
+        assert "on process" in notes and f"on process {os.getpid()} " not in notes and __file__ in notes, notes
+    else:
+        raise AssertionError("no error")
+    lam = pyop.compile(lambda x: x.sum() * by)
+    sums = lam.map(inputs[:5], executor=executor, progress=False)
+    assert [float(x) for x in sums] == [float(lam(x)) for x in inputs[:5]]
+    print("right")
+"""
+
+ENGINES = {
+    "distributed": """
+        from distributed import Client, LocalCluster
+        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+            with Client(cluster) as client:
+                checked(client)
+    """,
+    "ray": """
+        import ray
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+        checked("ray")
+        ray.shutdown()
+    """,
+    "loky": """
+        import loky
+        with loky.ProcessPoolExecutor(2) as executor:
+            checked(executor)
+    """,
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_gives_the_bits_of_this_process(engine, tmp_path):
+    pytest.importorskip(engine)
+    pytest.importorskip("cloudpickle")
+    path = tmp_path / "script.py"
+    path.write_text(BODY + "if __name__ == '__main__':\n" + textwrap.indent(textwrap.dedent(ENGINES[engine]), "    "))
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "right" in done.stdout
