@@ -12,6 +12,7 @@ set(PYOP_COLD_PLACES
     array/foreign/arrow.cpp
     array/foreign/device.cpp
     array/loop/error_policy.cpp
+    array/memory/mapped.cpp
     array/native/native_code.cpp
     array/native/native_kernel.cpp
     array/native/native_ufunc.cpp

@@ -5,6 +5,7 @@
 #include "array/foreign/device.h"
 #include "array/foreign/dlpack.h"
 #include "array/foreign/foreign.h"
+#include "array/memory/mapped.h"
 #include "array/numpy.h"
 #include "array/protocol/containers.h"
 #include "graph/build.h"
@@ -122,6 +123,15 @@ void register_hooks(py::module_& m) {
         },
         py::arg("capsule"), py::arg("size"),
         "The state of a bit generator of NumPy, of `size` bytes: only for as long as the generator is alive.");
+    m.def(
+        "mapped_file",
+        [](int fd, bool writable) {
+            PyObject* array = pyop::mapped_file_new(fd, writable);
+            if (!array) throw py::error_already_set();
+            return py::reinterpret_steal<py::object>(array);
+        },
+        py::arg("fd"), py::arg("writable"),
+        "The bytes of an open file as an array, in memory that is shared with all who have it mapped.");
     m.def(
         "elements",
         [](py::object array) {

@@ -299,8 +299,17 @@ def _packed(items: list[Call], memory: Memory | None) -> Any:
         return pack(items, into, address, cloudpickle.dumps)
 
 
-def _map(self: Any, inputs: Iterable[Any], /, **options: Any) -> list[Any]:
-    return map_calls(self, inputs, **options)
+def _map(
+    self: Any,
+    inputs: Iterable[Any],
+    /,
+    *,
+    executor: Any = None,
+    chunk: int | Literal["auto"] = "auto",
+    progress: bool | Callable[[int, int | None], Any] = True,
+    stateful: Literal["here", "workers"] = "here",
+) -> list[Any]:
+    return map_calls(self, inputs, executor=executor, chunk=chunk, progress=progress, stateful=stateful)
 
 
 _map.__doc__ = map_calls.__doc__

@@ -9,11 +9,15 @@ Lifetime: arrays that are read from a `Memory` keep its mapping; the file is clo
 
 from __future__ import annotations
 
-import mmap
+import io
 import os
 import pickle
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+from .._core import mapped_file
 
 __all__ = ["SHARED_FROM", "Address", "Memory", "NotHere", "Packed", "pack", "unpack"]
 
@@ -78,7 +82,7 @@ def pack(thing: Any, into: int | None = None, address: Address | None = None, du
     `dumps` is another pickler's, for what this one refuses.
     """
     found: list[pickle.PickleBuffer] = []
-    pickled = (dumps or pickle.dumps)(thing, protocol=5, buffer_callback=found.append)
+    pickled = (dumps or _dumps)(thing, protocol=5, buffer_callback=found.append)
     views = [each.raw() for each in found]
     if into is None or sum(view.nbytes for view in views) < SHARED_FROM:
         return Packed(pickled, inline=tuple(map(bytes, views)))
@@ -103,14 +107,34 @@ def unpack(packed: Packed, *, writable: bool = False, fd: int | None = None) -> 
     assert packed.address is not None
     own = packed.address.open(os.O_RDWR if writable else os.O_RDONLY) if fd is None else fd
     try:
-        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        mapped = mmap.mmap(own, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE, protection)
+        mapped = mapped_file(own, writable)
     finally:
         if fd is None:
             os.close(own)
     whole = memoryview(mapped)
     places = zip(_places(packed.sizes), packed.sizes, strict=False)
     return pickle.loads(packed.pickled, buffers=[whole[start : start + size] for start, size in places])
+
+
+class _Pickler(pickle.Pickler):
+    """NumPy's own pickles of arrays that are contiguous in no order copy them twice, and may lose the order of bytes."""
+
+    def reducer_override(self, thing: Any) -> Any:
+        if type(thing) is not np.ndarray or thing.dtype.hasobject or thing.flags.forc:
+            return NotImplemented
+        slowest_first = sorted(range(thing.ndim), key=lambda axis: (-abs(thing.strides[axis]), axis))
+        dense = np.ascontiguousarray(thing.transpose(slowest_first))
+        return _in_order, (dense, tuple(np.argsort(slowest_first).tolist()))
+
+
+def _in_order(dense: Any, axes: tuple[int, ...]) -> Any:
+    return dense.transpose(axes)
+
+
+def _dumps(thing: Any, protocol: int, buffer_callback: Any) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, protocol, buffer_callback=buffer_callback).dump(thing)
+    return file.getvalue()
 
 
 def _places(sizes: tuple[int, ...]) -> list[int]:
