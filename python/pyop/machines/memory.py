@@ -117,7 +117,7 @@ def unpack(packed: Packed, *, writable: bool = False, fd: int | None = None) -> 
 
 
 class _Pickler(pickle.Pickler):
-    """NumPy's own pickles of arrays that are contiguous in no order copy them twice, and may lose the order of bytes."""
+    """NumPy's pickles of arrays that are contiguous in no order copy twice, and may lose the order of bytes."""
 
     def reducer_override(self, thing: Any) -> Any:
         if type(thing) is not np.ndarray or thing.dtype.hasobject or thing.flags.forc:
