@@ -172,7 +172,8 @@ class _Call:
             return tuple(gradients), tuple([None] * len(found))
 
         attach.defvjp(forward, reverse)
-        return attach
+        made: Callable[..., Any] = attach
+        return made
 
     def _pulled(self, given: Any, found: Any, cotangents: Any, moved: list[int]) -> Any:
         """The gradient by a callback of its own, for what has no op of its pullback."""
@@ -217,7 +218,8 @@ class _Call:
             return found, (*moved, *zeros[self.n_out :])
 
         attach.defjvp(rule)
-        return attach
+        made: Callable[..., Any] = attach
+        return made
 
 
 def _conj(x: Any) -> Any:

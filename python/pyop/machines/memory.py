@@ -111,9 +111,8 @@ def unpack(packed: Packed, *, writable: bool = False, fd: int | None = None) -> 
     finally:
         if fd is None:
             os.close(own)
-    whole = memoryview(mapped)
     places = zip(_places(packed.sizes), packed.sizes, strict=False)
-    return pickle.loads(packed.pickled, buffers=[whole[start : start + size] for start, size in places])
+    return pickle.loads(packed.pickled, buffers=[mapped[start : start + size] for start, size in places])
 
 
 class _Pickler(pickle.Pickler):
