@@ -125,7 +125,7 @@ class FourierStep final : public NativeStep {
 };
 
 // An axis of `ndim` counted from the front; -1 if it is none.
-int read_axis(PyObject* given, int ndim) {
+int read_transform_axis(PyObject* given, int ndim) {
     if (!given || !PyLong_CheckExact(given)) return -1;
     int overflow;
     const long axis = PyLong_AsLongAndOverflow(given, &overflow);
@@ -133,16 +133,17 @@ int read_axis(PyObject* given, int ndim) {
     return static_cast<int>(axis < 0 ? axis + ndim : axis);
 }
 
-bool read_axes(const CallArguments::Item& item, const Transform& transform, int ndim, std::vector<int>& axes) {
+bool read_transform_axes(const CallArguments::Item& item, const Transform& transform, int ndim,
+                         std::vector<int>& axes) {
     if (transform.n_axes == 1) {
-        axes.push_back(item.given() ? read_axis(item.fixed, ndim) : ndim - 1);
+        axes.push_back(item.given() ? read_transform_axis(item.fixed, ndim) : ndim - 1);
     } else if (!item.given() || item.fixed == Py_None) {
         const int n = transform.n_axes ? transform.n_axes : ndim;
         if (item.fixed == Py_None && transform.n_axes) return false;
         for (int k = ndim - n; k < ndim; ++k) axes.push_back(k);
     } else if (item.fixed && PyTuple_CheckExact(item.fixed)) {
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(item.fixed); ++k)
-            axes.push_back(read_axis(PyTuple_GET_ITEM(item.fixed, k), ndim));
+            axes.push_back(read_transform_axis(PyTuple_GET_ITEM(item.fixed, k), ndim));
     }
     for (const int axis : axes)
         if (axis < 0) return false;
@@ -177,7 +178,7 @@ int make_fourier_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>&
     made->transform = transform;
     made->dtype = dtype;
     made->ndim = ndim;
-    if (!read_axes(given[2], transform, ndim, made->axes) || !read_norm(given[3], made->norm)) return 0;
+    if (!read_transform_axes(given[2], transform, ndim, made->axes) || !read_norm(given[3], made->norm)) return 0;
     // In which order the other axes come is another matter in other versions of NumPy.
     if (transform.kind == Kind::FromReal && made->axes.size() > 2) return 0;
     if (!given[1].absent_or(Py_None)) {
