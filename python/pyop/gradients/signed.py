@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from .._core import Value
+from .scalar import Scalar
 
 __all__ = ["Signed", "plain", "total"]
 
@@ -59,7 +60,8 @@ def plain(ct: Any) -> Any:
 def total(a: Any, b: Any) -> Any:
     """Return the sum of two cotangents."""
     if (type(a) is not Signed and type(b) is not Signed) or not {type(a), type(b)} <= {Signed, Value}:
-        return plain(a) + plain(b)
+        a, b = plain(a), plain(b)
+        return b + a if type(b) is Scalar else a + b  # a number knows its dtype when it is the first operand
     x, a_negated = (a.value, a.negated) if type(a) is Signed else (a, False)
     y, b_negated = (b.value, b.negated) if type(b) is Signed else (b, False)
     if a_negated and not b_negated:
