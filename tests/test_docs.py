@@ -27,7 +27,7 @@ from pyop.gradients import table
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # What a document or a module may import that need not be there.
-OPTIONAL = ("onnx", "numba", "torch", "jax", "tensorflow", "pytensor", "dask", "pandas", "xarray")
+OPTIONAL = ("onnx", "numba", "torch", "jax", "tensorflow", "pytensor", "pymc", "dask", "pandas", "xarray")
 ABSENT = [name for name in OPTIONAL if not importlib.util.find_spec(name)]
 if "onnx" in ABSENT:
     DOCUMENTS.remove(ROOT / "docs" / "saving.md")
