@@ -22,10 +22,21 @@ def op(f, spec): return pyop.op(spec)(f)
 def chain(fs, x):
     for f in fs: x = f(x)
     return x
+expression = lambda a, b, c, d: a * b + c * d - a
+def written(a, b, c, d, out): np.subtract(a * b + c * d, a, out=out)
+def compiled(function, *arguments):
+    made = pyop.compile(function)
+    for _ in range(3): made(*arguments)
+    return made
+a = b = c = d = out = None
 """
 UNROLL = 20
 ONE, TWO = "float64[n] -> float64[n]", "float64[n], float64[n] -> float64[n]"
 FUNCTIONS = "fs = [lambda x: x for _ in range(100)]"
+
+ARRAYS = "a, b, c, d, out = np.random.default_rng(0).random((5, 10))"
+FLOATS = "a, b, c, d = 0.5, 0.25, 1.5, 3.0"
+EXPRESSION = "f = compiled(expression, a, b, c, d)"
 
 # Name: what to prepare, the statement, how many nodes it runs, and the case to compare it with.
 CASES: dict[str, tuple[str, str, int, str | None]] = {
@@ -42,6 +53,15 @@ CASES: dict[str, tuple[str, str, int, str | None]] = {
         "loop",
     ),
     "smallest": (f"o = op(one, {ONE!r}); f = pyop.trace(lambda x: o(x), 'float64[n]').compile()", "f(x)", 1, "bare"),
+    "empty": ("f, x = len, ()", "f(x)", 1, None),
+    "new": (f"{ARRAYS}; {EXPRESSION}", "f(a, b, c, d)", 1, "empty"),
+    "out": (f"{ARRAYS}; {EXPRESSION}", "f(a, b, c, d, out=out)", 1, "empty"),
+    "into": (f"{ARRAYS}; {EXPRESSION}.plan_for(a, b, c, d).into(out)", "f(a, b, c, d)", 1, "empty"),
+    "written": (f"{ARRAYS}; f = compiled(written, a, b, c, d, out)", "f(a, b, c, d, out)", 1, "empty"),
+    "float": (f"{FLOATS}; f = compiled(lambda a: a * a + a - 1.0, a)", "f(a)", 1, "empty"),
+    "floats": (f"{FLOATS}; {EXPRESSION}", "f(a, b, c, d)", 1, "empty"),
+    "scalars": (f"{FLOATS}; a, b, c, d = map(np.float64, (a, b, c, d)); {EXPRESSION}", "f(a, b, c, d)", 1, "empty"),
+    "singles": (f"{FLOATS}; a, b, c, d = map(np.array, (a, b, c, d)); {EXPRESSION}", "f(a, b, c, d)", 1, "empty"),
 }
 
 
@@ -62,14 +82,15 @@ def per_node(case: str, calls: int) -> float:
     prepare, statement, nodes, _ = CASES[case]
     # In a function and unrolled: globals and the loop itself would take more than the call.
     unrolled = "; ".join([statement] * UNROLL)
-    program = f"{PREPARE}\n{prepare}\ndef run(n, f=f, x=x):\n for _ in range(n): {unrolled}\nrun({{}})\n"
+    names = "f=f, x=x, a=a, b=b, c=c, d=d, out=out"
+    program = f"{PREPARE}\n{prepare}\ndef run(n, {names}):\n for _ in range(n): {unrolled}\nrun({{}})\n"
     turns = max(1, calls // nodes // UNROLL)
     once, twice = (instructions(program.format(count)) for count in (turns, 2 * turns))
     return (twice - once) / (turns * UNROLL) / nodes
 
 
 def main() -> int:
-    """Print instructions a node, and the ratio to the bare call or the loop."""
+    """Print instructions a node, and the ratio to the bare call, the loop, or an empty builtin call."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.callgrind", description=__doc__.partition("\n")[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)} (default: all)")
     parser.add_argument("--calls", type=int, default=20_000, help="nodes to run in a case (default: 20000)")
