@@ -4,6 +4,7 @@
 # through (graph/passes/, plan/lower.cpp, plan/group/fuse.cpp and ir_builder.cpp), which are most of what a graph of 10⁴ nodes
 # waits for. A file that is in none of these places is compiled for speed, which is never wrong.
 set(PYOP_COLD_PLACES
+    array/call/gufunc_call.cpp
     array/call/remedy.cpp
     array/call/text.cpp
     array/call/tree_layout.cpp
@@ -17,10 +18,12 @@ set(PYOP_COLD_PLACES
     array/native/native_kernel.cpp
     array/native/native_ufunc.cpp
     array/native/python_code.cpp
+    array/protocol/containers.cpp
     array/reduction/reduction_loop.cpp
     autograd/function_class.cpp
     autograd/hooks.cpp
     autograd/suspended_modes.cpp
+    autograd/tensor_type.cpp
     autograd/transformations.cpp
     entry/entry.cpp
     entry/entry_type.cpp
@@ -37,6 +40,7 @@ set(PYOP_COLD_PLACES
     graph/value_sequence.cpp
     graph/value_spec.cpp
     ode/
+    op/op_type.cpp
     plan/beside.cpp
     plan/compiled_function_type.cpp
     plan/disabled.cpp
@@ -47,13 +51,23 @@ set(PYOP_COLD_PLACES
     plan/node_facts.cpp
     plan/passes/
     plan/plan_type.cpp
+    plan/steps/accumulate.cpp
     plan/steps/c_function.cpp
+    plan/steps/composed_reduction.cpp
     plan/steps/composed_step.cpp
+    plan/steps/computed_key.cpp
+    plan/steps/computed_part.cpp
     plan/steps/fourier.cpp
+    plan/steps/fresh.cpp
+    plan/steps/gufunc_products.cpp
+    plan/steps/join.cpp
+    plan/steps/mean.cpp
     plan/steps/put_sum.cpp
     plan/steps/view_reading.cpp
     plan/tape/find_straight.cpp
     plan/tape/record_group.cpp
+    plan/tape/record_group_blocks.cpp
+    plan/tape/tape_blocks.cpp
     plan/tape/tape_builder.cpp
     plan/tape/tape_parts.cpp
     plan/unread.cpp
