@@ -101,7 +101,7 @@ def taken(x):
         return [type(x), id(x)]
     if form.name == "contract":  # rules are made anew
         signature, *parts, rule, gradient = form.parts(x)
-        return [Contract, taken(signature), parts, rule and (rule._rule, rule._name), gradient]
+        return [Contract, taken(signature), parts, rule and (rule.rule, rule._name), gradient]
     return [form.name, taken(form.parts(x))]
 
 
