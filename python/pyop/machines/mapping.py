@@ -62,7 +62,8 @@ def map_calls(
     Returns
     -------
     list
-        The results in the order of the inputs. Arrays are writable.
+        The results in the order of the inputs. Arrays are writable, but for those that show an argument, which is
+        read-only on the worker; they are copies of it here, and of each other.
 
     Raises
     ------
