@@ -325,6 +325,18 @@ def test_an_exception_that_cannot_be_pickled_arrives_in_words():
         fails.map([np.ones(1)], executor=1, progress=False)
 
 
+def test_an_exit_is_an_exception_as_it_is_here():
+    pytest.importorskip("cloudpickle")
+
+    @pyop.op("float64[n] -> float64[n]")
+    def leaves(x):
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit) as info:
+        leaves.map([np.ones(1)], executor=1, progress=False)
+    assert info.value.code == 3
+
+
 def test_an_interrupt_ends_the_workers(tmp_path):
     pytest.importorskip("cloudpickle")
     running = subprocess.Popen(

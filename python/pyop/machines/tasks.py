@@ -101,7 +101,7 @@ def run_task(task: Task) -> Done | Failed | Lacking:
         for index, (args, named) in enumerate(calls):
             try:
                 results.append(callee(*args, **named))
-            except Exception as error:
+            except BaseException as error:  # sys.exit() too: it is the caller's to end, not the worker
                 return Failed(index, report_of(error), _warned(caught))
     return _packed(task, results, perf_counter() - begin, _warned(caught))
 
