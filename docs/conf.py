@@ -1,6 +1,7 @@
 """The site: MyST pages as they lie here, and a reference made of the docstrings.
 
-Build it with `pip install --group docs` and `python -m sphinx -W --keep-going docs docs/_build`. Nothing is fetched while it is built.
+Built by `python -m sphinx -W --keep-going docs docs/_build`, where pyop and the dependency group `docs` are installed.
+Nothing is fetched while it is built.
 """
 
 import os
