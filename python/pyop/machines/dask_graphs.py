@@ -19,6 +19,7 @@ from .._tree import flatten
 from ..graph.graph import Graph
 from .layout import laid, plain
 from .partition import Partition, Piece, partition
+from .tokens import tokenize
 
 __all__ = ["submit", "to_dask"]
 
@@ -72,7 +73,7 @@ def to_dask(graph: Graph, *, profile: Any = None, **inputs: Any) -> Any:
         arrays = list(given.values())
         made = []
         for leaf in leaves:
-            plan = delayed(_plan_of(graph, [leaf], graph.inputs), pure=True)
+            plan = _named_plan(delayed, graph, [leaf], graph.inputs)
             meta = np.empty((0,) * arrays[0].ndim, leaf.dtype)
             made.append(
                 da.map_blocks(_of_block, *arrays, plan=plan, state=np.geterr(), dtype=leaf.dtype, meta=meta, name=None)
@@ -83,7 +84,7 @@ def to_dask(graph: Graph, *, profile: Any = None, **inputs: Any) -> Any:
     pick, result = delayed(_pick, pure=True), delayed(_result, pure=True)
     results: dict[int, Any] = {}
     for piece in cut.pieces:
-        plan = delayed(_plan_of(graph, piece.gives, piece.reads), pure=True)
+        plan = _named_plan(delayed, graph, piece.gives, piece.reads)
         answer = task(plan, np.geterr(), *[values[value._key] for value in piece.reads])
         for k, value in enumerate(piece.gives):
             values[value._key], results[value._key] = pick(answer, k), result(answer, k)
@@ -267,6 +268,24 @@ def _plan_of(graph: Graph, gives: Any, reads: Any, piece: Piece | None = None) -
     silent = [n for n in piece.nodes if n.stateful] if piece is not None else []
     leaves, structure = flatten((*gives, *silent))
     return graph._compile(leaves, structure, reads, whole=False, threads=1)
+
+
+def _named_plan(delayed: Any, graph: Graph, gives: Any, reads: Any) -> Any:
+    """The plan, by its content; of nodes that are there they stay the same, and so do plan and name."""
+    key = ("dask", *(tuple([value._key for value in values]) for values in (gives, reads)))
+    plan = graph._plans.get(key)
+    if plan is None:
+        plan = graph._plans[key] = _plan_of(graph, gives, reads)
+    name = _names.get(id(plan))
+    if name is None or name[0] is not plan:
+        while len(_names) >= 64:
+            _names.pop(next(iter(_names)), None)
+        name = _names[id(plan)] = (plan, "plan-" + tokenize(plan)[1])
+    return delayed(plan, name=name[1])
+
+
+# The names of plans that were made last, which take long to find; they are held, so that no other has the same id.
+_names: dict[int, tuple[Plan, str]] = {}
 
 
 def _sent(client: Any, x: Any) -> Any:
