@@ -1,4 +1,8 @@
-"""B22: calls by two processes of this machine, `plan.map` against `ProcessPoolExecutor.map`, in turns."""
+"""B22: calls by two processes of this machine, `plan.map` against `ProcessPoolExecutor.map`, in turns.
+
+B23, B32 (where dask and distributed are installed): a graph of a thousand nodes by `to_dask` against one task a node;
+calls by two workers of Dask against this process, and an array of 64 MiB from one of them to the other.
+"""
 
 from __future__ import annotations
 
@@ -44,4 +48,81 @@ def run(harness: Harness) -> list[Row]:
             each = [1e6 * min(times) / len(given) for times in zip(*pairs, strict=True)]
             detail = f"{each[0]:.0f} µs a call, {each[1]:.0f} µs"
             rows.append(Row("B22", what, budget, ratio, limit, detail=detail))
+    return rows + _dask(harness)
+
+
+def _dask(harness: Harness) -> list[Row]:
+    try:
+        from dask import delayed
+        from distributed import Client, LocalCluster
+    except ImportError:
+        return []
+    graph = pyop.trace(_thousand, "float64[n]")
+    x = np.arange(100.0)
+
+    def a_task_a_node() -> Any:
+        y = delayed(x)
+        for _ in range(500):
+            y = delayed(np.sqrt)(delayed(np.add)(y, 1.0))
+        return y.compute(scheduler="threads")
+
+    pairs = []
+    first = _timed(lambda: graph.to_dask(x=x).compute(scheduler="threads"))
+    for _ in range(min(harness.rounds, 3)):
+        ours = _timed(lambda: graph.to_dask(x=x).compute(scheduler="threads"))
+        pairs.append((ours, _timed(a_task_a_node)))
+    tasks = len(graph.partition().pieces)
+    ratio = statistics.median(a / b for a, b in pairs)
+    what = f"to_dask of 1,000 native nodes ({tasks} tasks) over one task a node"
+    detail = f"{1e3 * pairs[-1][0]:.1f} ms, {1e3 * pairs[-1][1]:.0f} ms; {1e3 * first:.0f} ms the first time"
+    limit = 0.05 if tasks <= 10 else 0.0
+    rows = [Row("B23", what, "≤ 0.05× (20 times faster), ≤ 10 tasks", ratio, limit, detail=detail)]
+    plan = pyop.trace(lambda x: _hundred_us(x), "float64[n]").compile()
+    inputs = [np.full(3, float(k)) for k in range(500 if harness.quick else 10_000)]
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        plan.map(inputs[:100], executor=client, progress=False)
+        pairs = []
+        for _ in range(min(harness.rounds, 3)):
+            here = _timed(lambda: [plan(x) for x in inputs])
+            pairs.append((_timed(lambda: plan.map(inputs, executor=client, progress=False)), here))
+        ratio = statistics.median(a / b for a, b in pairs)
+        what = "10⁴ ops of 100 µs by two workers of Dask over this process"
+        detail = f"{pairs[-1][0]:.2f} s, {pairs[-1][1]:.2f} s"
+        rows.append(Row("B32", what, "≤ 0.59× (1.7 times faster)", ratio, 1 / 1.7, detail=detail))
+        rows.append(_between_workers(client, harness))
     return rows
+
+
+def _between_workers(client: Any, harness: Harness) -> Row:
+    from distributed import wait
+
+    first, second = client.nthreads()
+    times = []
+    for _ in range(min(harness.rounds, 5)):
+        made = client.submit(np.zeros, (64 << 20) // 8, workers=first, pure=False)
+        wait(made)
+        times.append(_timed(lambda: client.submit(_first, made, workers=second, pure=False).result()))  # noqa: B023
+    ms = 1e3 * statistics.median(times)
+    return Row("B32", "64 MiB between local workers of Dask", "≤ 20 ms", ms, 20.0, "ms", "by Dask's own transport")
+
+
+def _first(x: Any) -> Any:
+    return x[0]
+
+
+def _thousand(x: Any) -> Any:
+    for _ in range(500):
+        x = np.sqrt(x + 1.0)
+    return x
+
+
+@pyop.op("float64[n] -> float64[n]")
+def _hundred_us(x: Any) -> Any:
+    """Compute for a tenth of a millisecond."""
+    until = time.perf_counter() + 1e-4
+    while time.perf_counter() < until:
+        pass
+    return x + 1

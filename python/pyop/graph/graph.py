@@ -290,6 +290,18 @@ class Graph(GraphBase):
 
         def save(self, path: Any, *, embed: bool = False) -> None: ...
 
+        # `machines`, by the first call
+        def partition(self, *, profile: Any = None) -> Any: ...
+        def to_dask(self, *, profile: Any = None, **inputs: Any) -> Any: ...
+        def submit(
+            self,
+            client: Any,
+            *args: Any,
+            profile: Any = None,
+            stateful: Literal["here", "workers"] = "here",
+            **named: Any,
+        ) -> Any: ...
+
     def compile(
         self,
         threads: int = 1,

@@ -12,6 +12,7 @@ from .callee import Call
 __all__ = ["Chunks"]
 
 WORTH = 0.01  # seconds of a task: some ten times what sending it takes on one machine
+DASK_WORTH = 0.1  # the same through a scheduler, which answers in milliseconds
 HEAVY = 1 << 26  # bytes of arguments
 PARTS = 4  # tasks that a worker should get of what is left, so that none waits long for the last
 
@@ -19,13 +20,14 @@ PARTS = 4  # tasks that a worker should get of what is left, so that none waits 
 class Chunks:
     """Cuts ``range(total)`` into pieces, in order."""
 
-    def __init__(self, chunk: Any, calls: list[Call], workers: int) -> None:
+    def __init__(self, chunk: Any, calls: list[Call], workers: int, worth: float = WORTH) -> None:
         if chunk != "auto" and (not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1):
             raise ValueError(f'chunk= takes "auto" or a number of calls, at least 1, got {chunk!r}')
         self._chunk = chunk
         self._calls_to_make = calls
         self._total = len(calls)
         self._workers = workers
+        self._worth = worth
         self._at = 0
         self._calls = 0
         self._seconds = 0.0
@@ -56,6 +58,6 @@ class Chunks:
     def _auto(self, left: int) -> int:
         if self._calls == 0:
             return 1
-        worth = WORTH / max(self._seconds / self._calls, 1e-7)
+        worth = self._worth / max(self._seconds / self._calls, 1e-7)
         fair = left / (PARTS * self._workers)
         return max(1, int(min(worth, fair)))

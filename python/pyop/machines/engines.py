@@ -6,6 +6,7 @@ import os
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, Protocol
 
+from .chunks import DASK_WORTH
 from .failures import WorkerDied
 from .own_workers import end_workers, own_workers
 from .tasks import Task, run_task
@@ -105,6 +106,7 @@ class _Dask(_Others):
     """A Client of dask.distributed. Workers that die have their tasks run again by Dask itself."""
 
     repeats = True
+    worth = DASK_WORTH
 
     def __init__(self, client: Any) -> None:
         self._client = client

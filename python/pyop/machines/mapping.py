@@ -17,7 +17,7 @@ import numpy as np
 
 from .._core import CompiledFunction, Op, Plan
 from .callee import Call, Callee, may_travel
-from .chunks import Chunks
+from .chunks import WORTH, Chunks
 from .engines import Engine, engine_of
 from .failures import WorkerDied
 from .memory import Memory, pack, unpack
@@ -92,7 +92,7 @@ def map_calls(
         raise ValueError(f'stateful= takes "here" or "workers", got {stateful!r}')
     calls = [_call_of(each) for each in inputs]
     engine = None if executor is None else engine_of(executor)
-    chunks = Chunks(chunk, calls, 1 if engine is None else engine.capacity)
+    chunks = Chunks(chunk, calls, 1 if engine is None else engine.capacity, getattr(engine, "worth", WORTH))
     pure = engine is None or may_travel(callee, calls)
     if not (pure or stateful == "workers") or not {"call", "log"}.isdisjoint(np.geterr().values()):
         engine = None  # np.seterrcall is of this process, too

@@ -1,0 +1,45 @@
+"""Arrays that travel between pieces as they lie in memory: NumPy's reductions go along it, and their bits tell.
+
+Pickles keep the order of the axes only of arrays that are contiguous in C's or Fortran's order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Laid", "laid", "plain"]
+
+
+class Laid:
+    """An array whose pickle keeps the order of its axes, their directions, and what is repeated."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __reduce__(self) -> Any:
+        array = self.array
+        repeated = tuple(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True))
+        backwards = tuple(slice(None, None, -1 if step < 0 else 1) for step in array.strides)
+        once = array[tuple(slice(0, 1) if each else slice(None) for each in repeated)][backwards]
+        axes = sorted(range(array.ndim), key=lambda axis: (-abs(array.strides[axis]), axis))
+        dense = np.ascontiguousarray(once.transpose(axes))
+        return _laid, (dense, tuple(np.argsort(axes).tolist()), backwards, array.shape)
+
+
+def _laid(dense: Any, axes: Any, backwards: Any, shape: Any) -> Laid:
+    array = dense.transpose(axes)[backwards]
+    return Laid(array if array.shape == shape else np.broadcast_to(array, shape))
+
+
+def laid(x: Any) -> Any:
+    """To be sent."""
+    return Laid(x) if type(x) is np.ndarray and not x.dtype.hasobject and not x.flags.forc else x
+
+
+def plain(x: Any) -> Any:
+    """What was sent."""
+    return x.array if type(x) is Laid else x
