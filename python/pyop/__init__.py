@@ -129,11 +129,11 @@ for _kind in (Plan, CompiledFunction, _core.Op):
     methods_of(_kind, "pyop.machines.mapping", "map")
 methods_of(Graph, "pyop.machines.partition", "partition")
 methods_of(Graph, "pyop.machines.dask_graphs", "to_dask", "submit")
-for _kind in (Graph, Plan, CompiledFunction, _core.Op):
-    methods_of(_kind, "pyop.machines.tokens", "__dask_tokenize__")
+for _named in (Graph, Plan, CompiledFunction, _core.Op):
+    methods_of(_named, "pyop.machines.tokens", "__dask_tokenize__")
 for _stand_in in (Value, _core.Tensor):
     _core.match_as_array(_stand_in)
-del _kind, _stand_in
+del _kind, _named, _stand_in
 
 # Public names live here, wherever they are defined: for reprs, tracebacks and pickles.
 for _public in (

@@ -364,4 +364,4 @@ def _collection(da: Any, delayed: Any, values: dict[int, Any], leaf: Value, size
 
 
 to_dask.__qualname__, submit.__qualname__ = "Graph.to_dask", "Graph.submit"
-Graph.to_dask, Graph.submit = to_dask, submit  # type: ignore[method-assign]
+Graph.to_dask, Graph.submit = to_dask, submit  # type: ignore[method-assign, assignment]

@@ -8,6 +8,7 @@ they need, are one piece, in the order they were written.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ def partition(graph: Graph, *, profile: Any = None) -> Partition:
     --------
     >>> import numpy as np, pyop
     >>> print(pyop.trace(lambda x: np.sum(x * x), "float64[n]").partition())
-    <lambda>: 1 tasks, by estimated cost
+    lambda: 1 tasks, by estimated cost
       0: 2 nodes (multiply, sum), 0.004 ms: all that is left
     """
     graph._check_no_writes("its pieces would write into copies; compile() it")
@@ -147,8 +148,10 @@ def _estimate(node: Node) -> float:
         return PER_CALL
     size = 0
     for value in node._results:
-        if value.shape is not None and all(isinstance(n, int) for n in value.shape):
-            size += 8 * int(np.prod(value.shape))
+        shape = () if value.shape is None else value.shape
+        known = [n for n in shape if isinstance(n, int)]
+        if len(known) == len(shape):
+            size += 8 * math.prod(known)
     return PER_STEP + PER_BYTE * size
 
 
@@ -214,4 +217,4 @@ def _joined(cuts: list[tuple[list[Node], bool, str]], leaves: list[Any], cost: d
 
 
 partition.__qualname__ = "Graph.partition"
-Graph.partition = partition  # type: ignore[method-assign]
+Graph.partition = partition  # type: ignore[method-assign, assignment]
