@@ -101,7 +101,8 @@ def _live_bytes(p: Profile, calls: list[int]) -> list[tuple[float, int]]:
             end = float(ends[k])
             steps += [(end, bytes_out), (until if until > end else float(ends[call]), -bytes_out)]
     live, out = 0, []
-    for ns, change in sorted(steps, key=lambda step: step[0]):
+    # What is made is there before what it was made of is gone.
+    for ns, change in sorted(steps, key=lambda step: (step[0], -step[1])):
         live += change
         out.append((ns, live))
     return out
