@@ -1,8 +1,10 @@
 """build_config, get_include and the command line around them."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +34,9 @@ def test_info_prints_the_same_as_build_config(capsys):
     assert main(["info", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     paths = {"include": pyop.get_include(), "cmake": pyop.get_cmake_dir()}
+    optional = printed.pop("optional")
     assert printed == {**pyop.build_config(), "paths": paths}
+    assert optional["rich"] == importlib.metadata.version("rich") if find_spec("rich") else optional["rich"] == ""
     assert main(["info"]) == 0
     text = capsys.readouterr().out
     assert text.startswith(f"pyop {pyop.__version__}\n")

@@ -7,6 +7,7 @@
 #include "array/loop/ufunc_errors.h"
 #include "plan/lent.h"
 #include "plan/profiled.h"
+#include "plan/tape/tape.h"
 #include "plan/tape/straight_tape.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
@@ -206,7 +207,7 @@ int run_instructions(const Program& p, const Graph& g, PyObject* const* targets,
         // Python functions look at signals themselves, builtins do not.
         if (PYOP_UNLIKELY(--until_signals == 0)) {
             until_signals = kUntilSignals;
-            if (PyErr_CheckSignals() < 0) return -1;
+            if (look_around() < 0) return -1;  // a loop of short steps would keep other threads waiting
         }
         if (PYOP_LIKELY(ins.plain)) {
             const Operand* operands = all_operands + ins.first_operand;

@@ -27,7 +27,7 @@ struct SourceId {
 
 inline constexpr uint32_t kWholeCall = UINT32_MAX;
 
-// Read by python/pyop/profiling.py as an array of this layout.
+// Read by python/pyop/profiling/session.py as an array of this layout.
 struct Event {
     uint64_t start, end;  // ticks
     uint32_t source;

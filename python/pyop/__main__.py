@@ -1,9 +1,8 @@
-"""The command line: ``python -m pyop {info, config, show, demo, check}``, and ``pyop-config``."""
+"""The command line: ``python -m pyop COMMAND``, and ``pyop-config``."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import shlex
@@ -19,7 +18,7 @@ def info(args: argparse.Namespace) -> int:
     """Print how pyop was built and what it runs on."""
     from .config import build_config, get_cmake_dir, get_include
 
-    config = build_config() | {"paths": {"include": get_include(), "cmake": get_cmake_dir()}}
+    config = build_config() | {"paths": {"include": get_include(), "cmake": get_cmake_dir()}, "optional": _optional()}
     if args.json:
         json.dump(config, sys.stdout, indent=2)
         print()
@@ -30,6 +29,24 @@ def info(args: argparse.Namespace) -> int:
         for key, value in entries.items():
             print(f"  {key:<12} {value or '-'}")
     return 0
+
+
+# Packages that parts of pyop use where they are: the name on the index.
+_OPTIONAL = (
+    "rich onnx scipy numba torch jax tensorflow pytensor dask ray pandas xarray cloudpickle threadpoolctl matplotlib"
+)
+
+
+def _optional() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for name in _OPTIONAL.split():
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = ""
+    return found
 
 
 def config(args: argparse.Namespace) -> int:
@@ -132,38 +149,37 @@ def show(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Check ops, and print a report of each."""
-    import numpy as np
-
+    """Check ops and functions, and print a report of each."""
     from . import Op
     from .checking import check as check_op
+    from .commands.targets import UnusableTarget, arguments_for, find
 
     ok = True
     for target in args.targets:
-        module, colon, path = target.partition(":")
-        try:
-            found: object = importlib.import_module(module)
-            for name in path.split(".") if colon else ():
-                found = getattr(found, name)
-        except (ImportError, AttributeError, ValueError) as error:
-            print(f"{target}: {error}", file=sys.stderr)
-            return 2
-        ops = (
-            [found] if colon else [op for op in vars(found).values() if isinstance(op, Op) and op.__module__ == module]
-        )
-        example = tuple(eval(text, {"np": np, "numpy": np}) for text in args.example or ())
+        found = find(target)
+        module, colon, _ = target.partition(":")
+        ops = [found] if colon else [x for x in vars(found).values() if isinstance(x, Op) and x.__module__ == module]
         if not ops:
-            print(f"{target} has no ops", file=sys.stderr)
-            return 2
+            raise UnusableTarget(f"{target} has no ops: name a function of it, {target}:FUNCTION")
         for op in ops:
+            example = () if isinstance(op, Op) and not args.example else arguments_for(target, op, args.example)
             try:
-                report = check_op(op, *example, seed=args.seed)  # type: ignore[arg-type]
+                report = check_op(op, *example, seed=args.seed, progress=sys.stderr.isatty())
             except TypeError as error:
-                print(f"{target}: {error}", file=sys.stderr)
-                return 2
+                raise UnusableTarget(f"{target}: {error}") from error
             print(report)
             ok = ok and report.passed
     return 0 if ok else 1
+
+
+def _deferred(name: str) -> Callable[[argparse.Namespace], int]:
+    def call(args: argparse.Namespace) -> int:
+        from .commands import programs
+
+        status: int = getattr(programs, name)(args)
+        return status
+
+    return call
 
 
 def positive(text: str) -> int:
@@ -201,18 +217,42 @@ def build_parser() -> argparse.ArgumentParser:
     command.set_defaults(run=demo)
 
     command = commands.add_parser(
-        "check", help="call ops and report whether they keep their promises; the exit status says whether all do"
+        "check",
+        help="call ops and functions and report whether they keep their promises; the exit status says whether all do",
     )
-    command.add_argument("targets", nargs="+", metavar="MODULE[:OP]", help="an op, or all ops of a module")
     command.add_argument(
-        "--example",
-        action="append",
-        metavar="EXPR",
-        help='an argument as a Python expression over np ("np.ones(3)"); once for each argument',
+        "targets", nargs="+", metavar="MODULE[:NAME]", help="an op, a function, or all ops of a module"
     )
+    _add_example(command)
     command.add_argument("--seed", type=int, default=0, help="of random arguments and directions (default: 0)")
     command.set_defaults(run=check)
+
+    command = commands.add_parser("profile", help="run a script, and print where the time of ops and plans went")
+    command.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
+    command.add_argument("--by", choices=("node", "function", "line"), default="function", help="what a row is of")
+    command.add_argument(
+        "-o", dest="output", metavar="FILE", help="write every call: a trace, .speedscope.json or .pstats"
+    )
+    command.add_argument("script")
+    command.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    command.set_defaults(run=_deferred("profile"))
+
+    command = commands.add_parser("explain", help="compile a function, and print what became of its lines")
+    command.add_argument("target", metavar="MODULE:FUNCTION")
+    _add_example(command)
+    command.set_defaults(run=_deferred("explain"))
+
+    command = commands.add_parser("bench", help="time a function, plain and compiled")
+    command.add_argument("target", metavar="MODULE:FUNCTION")
+    _add_example(command)
+    command.add_argument("--rounds", type=positive, default=15, help="rounds of the timing (default: 15)")
+    command.set_defaults(run=_deferred("bench"))
     return parser
+
+
+def _add_example(command: argparse.ArgumentParser) -> None:
+    text = 'an argument as a Python expression over np ("np.ones(3)"); once for each argument'
+    command.add_argument("--example", action="append", metavar="EXPR", help=text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -227,7 +267,13 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
         if args.run is None:
             parser.print_help()
             return 0
-        status: int = args.run(args)
+        from .commands.targets import UnusableTarget
+
+        try:
+            status: int = args.run(args)
+        except UnusableTarget as error:
+            print(error, file=sys.stderr)
+            return 2
         sys.stdout.flush()
     except BrokenPipeError:  # who reads has seen enough: `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

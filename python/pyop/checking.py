@@ -18,11 +18,13 @@ from ._core import Op
 from ._tree import flatten, map_leaves
 from .declare.dim import Dim
 from .declare.spec import Spec
+from .machines.progress import progress_of
 
 __all__ = ["Finding", "Report", "check", "example_of"]
 
 SIZES = (3, 4, 5, 2, 6, 7)  # of named sizes, in the order of their names in the declaration
 STEP = 1e-6
+_REMARKS = ("writes", "globals")  # what is said there is no reason not to have looked
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,14 @@ class Report:
     Attributes
     ----------
     name : str
-        Of the op.
+        Of the op or function.
     findings : tuple of Finding
+    kind : {"op", "function"}
     """
 
     name: str
     findings: tuple[Finding, ...]
+    kind: str = "op"
 
     @property
     def passed(self) -> bool:
@@ -66,7 +70,7 @@ class Report:
         return self.passed
 
     def __str__(self) -> str:
-        lines = [f"op {self.name!r}: {'passed' if self.passed else 'FAILED'}"]
+        lines = [f"{self.kind} {self.name!r}: {'passed' if self.passed else 'FAILED'}"]
         lines += [f"  {f.what:<14}{f.verdict:<9}{f.text}".rstrip() for f in self.findings]
         return "\n".join(lines)
 
@@ -77,8 +81,19 @@ class _Failed(Exception):
     """What was found, in words."""
 
 
-def check(op: Op, *example: Any, seed: int = 0, rtol: float = 1e-4, **statics: Any) -> Report:
+def check(
+    op: Callable[..., Any],
+    *example: Any,
+    seed: int = 0,
+    rtol: float = 1e-4,
+    progress: bool | Callable[[int, int | None], Any] = False,
+    **statics: Any,
+) -> Report:
     """Whether an op keeps its promises, by calling it: one report.
+
+    Of a plain function, given an example, whether it can be compiled and differentiated as it is: *purity*, *writes*
+    (into which arguments), *numbers* (whether one leaves the record, which `pyop.trace` refuses), *compiled* (the same
+    bits), *globals* (which of them a trace freezes) and *gradient*.
 
     contract
         It takes the example and returns what it declares.
@@ -95,13 +110,15 @@ def check(op: Op, *example: Any, seed: int = 0, rtol: float = 1e-4, **statics: A
 
     Parameters
     ----------
-    op : Op
+    op : Op or callable
     *example : array_like
         Arguments to call it with. Default: random arrays as the op declares them, named sizes 3, 4, 5 and so on.
     seed : int
         Of the random directions, and of default arguments.
     rtol : float
         How far derivatives may be from differences, relative to their size.
+    progress : bool or callable
+        True for a bar in a terminal, by rich; or a function of how many promises were looked at, and of how many.
     **statics : object
         Static arguments of the op.
 
@@ -127,10 +144,13 @@ def check(op: Op, *example: Any, seed: int = 0, rtol: float = 1e-4, **statics: A
     >>> [finding.what for finding in report.findings if finding.verdict == "FAIL"]
     ['gradient', 'pickling']
     """
-    if not isinstance(op, Op):
-        raise TypeError(f"pyop.check takes an op, got {type(op).__name__} {op!r:.80}: decorate it with @pyop.op")
+    if not isinstance(op, Op) and not (callable(op) and example and not statics):
+        raise TypeError(
+            f"pyop.check takes an op, got {type(op).__name__} {op!r:.80}: decorate it with @pyop.op, or give an "
+            "example of its arguments to have a plain function checked"
+        )
     rng = np.random.default_rng(seed)
-    arguments = tuple(example) if example else example_of(op, rng)
+    arguments = tuple(example) if example or not isinstance(op, Op) else example_of(op, rng)
     arguments = tuple([map_leaves(_as_array, argument) for argument in arguments])
     findings: list[Finding] = []
 
@@ -145,15 +165,31 @@ def check(op: Op, *example: Any, seed: int = 0, rtol: float = 1e-4, **statics: A
             except Exception as error:
                 findings.append(Finding(what, "FAIL", f"{type(error).__name__}: {error}"))
                 return False
-        findings.append(Finding(what, "skipped", text) if text else Finding(what, "pass"))
+        findings.append(
+            Finding(what, "pass" if what in _REMARKS else "skipped", text) if text else Finding(what, "pass")
+        )
         return True
 
-    checked = _Checks(op, arguments, statics, rng, rtol)
-    if look("contract", checked.contract):
-        for what in ("purity", "aliasing", "graph", "gradient"):
-            look(what, getattr(checked, what))
-    look("pickling", checked.pickling)
-    return Report(op.name, tuple(findings))
+    name = op.name if isinstance(op, Op) else getattr(op, "__qualname__", repr(op))
+    with progress_of(progress, f"check {name}") as told:
+        if not isinstance(op, Op):
+            from .commands.plain import PlainChecks
+
+            plain = PlainChecks(op, arguments, _Failed)
+            for k, what in enumerate(plain.WHAT):
+                told(k, len(plain.WHAT))
+                if not look(what, getattr(plain, what)) and what == "purity":
+                    break
+            told(len(plain.WHAT), len(plain.WHAT))
+            return Report(name, tuple(findings), "function")
+        checked = _Checks(op, arguments, statics, rng, rtol)
+        promises = ("contract", "purity", "aliasing", "graph", "gradient", "pickling")
+        for k, what in enumerate(promises):
+            told(k, len(promises))
+            if what in ("contract", "pickling") or findings[0].verdict != "FAIL":
+                look(what, getattr(checked, what))
+        told(len(promises), len(promises))
+    return Report(name, tuple(findings))
 
 
 def _as_array(x: Any) -> Any:

@@ -195,7 +195,7 @@ class LoopStep final : public NativeStep {
         for (size_t j = 0; j < n_carried; ++j) Py_XSETREF(feeds[1 + j], std::exchange(next[j], nullptr));
         if (body.program->instructions.empty() && --until_signals == 0) {
             until_signals = kUntilSignals;
-            if (PyErr_CheckSignals() < 0) return -1;
+            if (look_around() < 0) return -1;
         }
         return 0;
     }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 from ..declare.spec import Spec
 
-__all__ = ["History", "RetraceWarning"]
+__all__ = ["History", "RetraceWarning", "log"]
 
 # Not before so many traces, and only while there are fewer than so many calls a trace.
 _TRACES = 12
@@ -17,6 +19,12 @@ _KEPT = 100
 
 class RetraceWarning(UserWarning):
     """A compiled function is traced again and again: most of its time goes into making plans."""
+
+
+def log(text: str, *values: Any) -> None:
+    """Tell the logger "pyop". Who has not imported logging does not listen, and import pyop does not load it."""
+    if (logging := sys.modules.get("logging")) is not None:
+        logging.getLogger("pyop").info(text, *values)
 
 
 class History:
@@ -38,6 +46,8 @@ class History:
         The entries say of each argument what it is (array, static, …) and which one of these it was: text, or a Spec.
         """
         self.traces += 1
+        if "logging" in sys.modules:
+            self._log(entries, calls, max_plans)
         self._new.append(entries)
         if self.traces >= _TRACES:
             self._sort()
@@ -57,6 +67,16 @@ class History:
             f"{self.name} was traced {self.traces} times in {calls} calls, and tracing costs far more than a call:\n"
             + "\n".join(f"  - {line}" for line in varied)
         )
+
+    def _log(self, entries: Mapping[str, tuple[str, str | Spec]], calls: int, max_plans: int) -> None:
+        """What was traced, and what was another in all calls before."""
+        before = [*self._new, *({path: entry} for path, known in self.seen.items() for entry in known)]
+        new = [f"{path or 'the call'} is {what}" for path, (kind, what) in entries.items() if kind != "captured"
+               and not any(known.get(path) == (kind, what) for known in before)]  # fmt: skip
+        why = (
+            "the first call" if self.traces == 1 else ", ".join(new) or "no plan was left, or what it read has changed"
+        )
+        log("traced %s, call %d, trace %d: %s", self.name, calls, self.traces, why)
 
     def _sort(self) -> None:
         new, self._new = self._new, []

@@ -33,7 +33,7 @@ from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, r
 from .options import Options, compiled
 from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_error_state, check_paths, is_to_run_itself
 from .results import Apart, Both, declare_outputs
-from .retrace import History, RetraceWarning, tell
+from .retrace import History, RetraceWarning, log, tell
 from .unused_arguments import signature, unread
 from .written_arguments import any_written, call_and_note, check_container, declare_writes
 
@@ -123,6 +123,7 @@ class Tracer:
 
     def _tell(self, reason: RunItself) -> None:
         """Say once that the function runs as it is."""
+        log("%s runs as it is, %s", self.name, reason.why)
         if self.told:
             return
         self.told = True
@@ -457,7 +458,9 @@ class Tracer:
         for tree, found in arguments:
             if not tree.is_leaf:
                 entries[root(found[0].path) if found else ""] = ("structure", repr(tree))
-        hits, misses, _, most = function._counts()
+        hits, misses, plans, most = function._counts()
+        if plans >= most:
+            log("evicted the plan of %s that was used longest ago: max_plans is %d", self.name, most)
         message = self.history.add(entries, hits + misses + 1, most)
         if message:
             warnings.warn(message, RetraceWarning, stacklevel=4)

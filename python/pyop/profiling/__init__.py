@@ -1,0 +1,6 @@
+"""Where the time of ops and plans goes: `profile` records every call, in C++, on every thread."""
+
+from .rows import ProfileRow
+from .session import Profile, profile
+
+__all__ = ["Profile", "ProfileRow", "profile"]

@@ -1,0 +1,80 @@
+"""Ctrl-C within one call of a native plan: a long group, compiled loops, threads; and other threads get their turns."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROLOGUE = """
+import os, sys, threading, time
+import numpy as np, pyop
+
+def call(f, *args):
+    print("ready", flush=True)
+    try:
+        f(*args)
+        print("finished", flush=True)
+    except KeyboardInterrupt:
+        print(time.monotonic(), flush=True)
+    assert pyop.compile(lambda x: x + 1)(1.0) == 2.0
+
+def counted(n, x):
+    return pyop.fori_loop(0, n, lambda i, c: c * 0.999 + i, x)
+"""
+LONG = {
+    "group": "f = pyop.compile(lambda x: np.sin(np.exp(np.cos(x))) * np.tan(x)); call(f, np.ones(10**8))",
+    "group with threads": "f = pyop.trace(lambda x: np.sin(np.exp(np.cos(x))) * np.tan(x), 'float64[n]')"
+    ".compile(threads=2); call(f, np.ones(10**8))",
+    "loop": "f = pyop.compile(counted); f(10, np.float64(1)); call(f, 10**9, np.float64(1))",
+    "loop over short arrays": "f = pyop.compile(counted); f(10, np.ones(100)); call(f, 10**9, np.ones(100))",
+    "while": "f = pyop.compile(lambda c, x: pyop.while_loop(lambda y: y < c, lambda y: y + 1.0, x))\n"
+    "f(np.float64(5), np.float64(0)); call(f, np.float64(1e10), np.float64(0))",
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_is_heard_soon(kind):
+    """Within 100 ms on an idle machine; ten times that here, where others may be at work."""
+    with subprocess.Popen([sys.executable, "-c", PROLOGUE + LONG[kind]], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "ready\n"
+            time.sleep(0.3)
+            begin = time.monotonic()
+            os.kill(child.pid, signal.SIGINT)
+            said = child.stdout.readline().strip()
+            assert said != "finished", "the call ended before the signal came: make it longer"
+            print(f"{kind}: heard after {(float(said) - begin) * 1e3:.1f} ms")
+            assert float(said) - begin < 1.0
+            assert child.wait(20) == 0
+        finally:
+            child.kill()
+
+
+STARVED = """
+turns = 0
+over = threading.Event()
+def other():
+    global turns
+    while not over.is_set():
+        turns += 1
+        time.sleep(0.001)
+f = pyop.compile(counted)
+f(10, np.ones(100))
+thread = threading.Thread(target=other)
+thread.start()
+before = turns
+f(400_000, np.ones(100))
+print(turns - before)
+over.set()
+thread.join()
+"""
+
+
+def test_other_threads_run_during_a_loop_of_short_steps():
+    done = subprocess.run([sys.executable, "-c", PROLOGUE + STARVED], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 3
