@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import weakref
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -11,6 +13,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import Node, Op, Plan
+from .graph.cells import shown_place
 from .interrupts import entered_as_a_whole
 
 __all__ = ["Profile", "ProfileRow", "profile"]
@@ -107,6 +110,7 @@ class Profile(_core.ProfileSession):
         super().__init__(events)
         self._over = False
         self._rows: list[ProfileRow] = []
+        self._sources: list[Any] = []  # of each row: a weak reference to its plan, or None
         self._events = np.empty(0, _RECORD)
         self._threads: list[tuple[str, int]] = []
         self._wall_ns = 0.0
@@ -226,6 +230,19 @@ class Profile(_core.ProfileSession):
             return f"<pyop.Profile {'running' if self._entered else 'not begun'}>"
         return f"<pyop.Profile of {len(self._events)} calls in {len(self._rows)} rows, {text_of_ns(self._wall_ns)}>"
 
+    def _repr_html_(self) -> str:
+        from .graph.html import clean, table
+
+        if not self._over:
+            return clean(repr(self))
+        head = ("name", "kind", "calls", "total", "self", "share", "in", "out", "where")
+        rows = []
+        for r in self._rows[:100]:
+            times = (text_of_ns(r.total_ns), text_of_ns(r.self_ns), f"{100 * r.share:.1f}%")
+            rows.append((r.name, r.kind, str(r.calls), *times, *map(text_of_bytes, (r.bytes_in, r.bytes_out)), r.where))
+        more = f", {len(self._rows) - 100} rows more" if len(self._rows) > 100 else ""
+        return table(repr(self).strip("<>") + more, head, rows)
+
     def _done(self) -> Self:
         if not self._over:
             raise RuntimeError("the profile is not over: look at it after the `with` block")
@@ -260,10 +277,11 @@ class Profile(_core.ProfileSession):
             parts.append(out)
         if parts:
             self._events = np.concatenate(parts)
-        self._count([described(recorded["sources"][source], part) for source, part in keys])
+        sources = [(recorded["sources"][source], part) for source, part in keys]
+        self._count([described(*what) for what in sources], [_plan_of(source) for source, _ in sources])
 
-    def _count(self, names: list[tuple[str, str, str]]) -> None:
-        """Make the rows; `names` holds name, kind and place of each."""
+    def _count(self, names: list[tuple[str, str, str]], sources: Sequence[Any] = ()) -> None:
+        """Make the rows; `names` holds name, kind and place of each, `sources` the plans."""
         events, rows = self._events, []
         whole = float(events["self_ns"].sum()) or 1.0
         groups = np.split(np.argsort(events["row"], kind="stable"), np.cumsum(np.bincount(events["row"]))[:-1])
@@ -279,6 +297,7 @@ class Profile(_core.ProfileSession):
             rows.append(ProfileRow(*what, *spent, bytes_in, bytes_out, copied, held, released, waited))
         order = sorted(range(len(rows)), key=lambda i: -rows[i].self_ns)
         self._rows = [rows[i] for i in order]
+        self._sources = [sources[i] for i in order] if sources else []
         place = np.empty(len(rows), "i4")
         place[order] = np.arange(len(rows))
         if len(rows):
@@ -335,6 +354,11 @@ def nesting(starts: list[int], ends: list[int]) -> tuple[list[int], list[int]]:
     return depths, inner
 
 
+def _plan_of(source: Any) -> weakref.ref[Plan] | None:
+    """What the profile keeps of a plan: not the plan."""
+    return weakref.ref(source) if isinstance(source, Plan) else None
+
+
 def described(source: Any, part: int) -> tuple[str, str, str]:
     """Name, kind and place of what was called."""
     if isinstance(source, Plan):
@@ -343,9 +367,9 @@ def described(source: Any, part: int) -> tuple[str, str, str]:
         native, nodes, text = source._instruction(part)
         # A group is one line of the table: where its last node was written is where its results are.
         kind = ("group" if len(nodes) > 1 else "view" if text == "view" else "native") if native else "node"
-        return name_of(nodes), kind, nodes[-1].origin
+        return name_of(nodes), kind, shown_place(nodes[-1].origin)
     if isinstance(source, Op):
-        return source.name, "op", source.origin
+        return source.name, "op", shown_place(source.origin)
     return repr(source), "?", ""
 
 
