@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .native.native_op import native_op
     from .ops.op import Op, op
     from .ops.py_func import numpy_function, py_func
+    from .pictures.explorer import explore
     from .profiling import Profile, profile
     from .tracing.trace import trace
     from .transforms.stop import stop_gradient
@@ -68,7 +69,17 @@ if TYPE_CHECKING:
 __all__ = ["CompiledFunction", "Dim", "Explanation", "Function", "Graph", "GraphError", "InputError", "NoRule"]
 __all__ += ["Node", "Op", "OutputError", "Plan", "Profile", "PyopError", "RetraceWarning", "Signature", "Spec"]
 __all__ += ["Tensor", "Value", "__version__", "autograd", "build_config", "check", "compile", "cond", "contrib"]
-__all__ += ["debug", "defjvp", "defvjp", "disable", "enable_grad", "fori_loop", "from_dlpack", "get_cmake_dir"]
+__all__ += [
+    "debug",
+    "defjvp",
+    "defvjp",
+    "disable",
+    "enable_grad",
+    "explore",
+    "fori_loop",
+    "from_dlpack",
+    "get_cmake_dir",
+]
 __all__ += ["get_include", "grad", "hessian", "hvp", "jacobian", "jvp", "load", "native_op", "no_grad"]
 __all__ += ["numpy_function", "op", "profile", "py_func", "saved", "scan", "stop_gradient", "trace", "value_and_grad"]
 __all__ += ["vjp", "vmap", "while_loop"]
@@ -92,6 +103,7 @@ _BY_MODULE = {
     "native.native_op": "native_op",
     "ops.op": "Op op",
     "ops.py_func": "numpy_function py_func",
+    "pictures.explorer": "explore",
     "profiling": "Profile profile",
     "tracing.trace": "trace",
     "transforms.stop": "stop_gradient",
@@ -125,6 +137,10 @@ install_value()
 saving.install()
 methods_of(_core.Op, "pyop.native.as_ufunc", "ufunc")
 methods_of(Plan, "pyop.interop.numba_type", "_numba_type_", "cfunc")
+_DRAWN = ("show", "to_dot", "to_mermaid", "to_html", "_repr_svg_", "_repr_html_")
+methods_of(Graph, "pyop.pictures.methods", *_DRAWN)
+methods_of(Plan, "pyop.pictures.methods", *_DRAWN)
+methods_of(Value, "pyop.pictures.methods", "_repr_svg_", "_repr_html_")
 for _kind in (Plan, CompiledFunction, _core.Op):
     methods_of(_kind, "pyop.machines.mapping", "map")
 methods_of(Graph, "pyop.machines.partition", "partition")

@@ -76,6 +76,12 @@ class Report:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from .graph.html import table
+
+        rows = [(f.what, f.verdict, f.text) for f in self.findings]
+        return table(str(self).partition("\n")[0], ("what", "verdict", "why"), rows)
+
 
 class _Failed(Exception):
     """What was found, in words."""

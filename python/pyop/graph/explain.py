@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core import Node, Plan
 from ..declare.parameters import default_name
+from .cells import shown_file
 from .node_call import unwrapped
 from .symbolic_number import OnNumbers
 
@@ -108,12 +109,23 @@ class Explanation:
         for line in self.lines:
             if line.file != file:
                 file = line.file
-                text += ["", file or "(no source)"]
+                text += ["", shown_file(file) or "(no source)"]
             text.append(f"{line.number or '':>5}  {line.source}".rstrip())
             text += [f"         {node.name:{names}}  {node.spec:{specs}}  {node.text}".rstrip() for node in line.nodes]
         return "\n".join(text)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from .html import table
+
+        rows = []
+        for line in self.lines:
+            place = f"{shown_file(line.file)}:{line.number}" if line.number else ""
+            for k, node in enumerate(line.nodes):
+                where = ("", "") if k else (place, line.source)
+                rows.append((*where, node.name, node.spec, node.text))
+        return table(self.summary, ("where", "source", "node", "spec", "what became of it"), rows)
 
 
 def explain(self: Plan) -> Explanation:

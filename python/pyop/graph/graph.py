@@ -132,6 +132,13 @@ class Graph(GraphBase):
         leaves, structure = self._output_leaves()
         return structure.unflatten(leaves)
 
+    def __getitem__(self, index: int | str, /) -> Node:
+        if isinstance(index, str):
+            from .names import node_by_name  # on first use: `import pyop` stays light
+
+            return node_by_name(self, index)
+        return super().__getitem__(index)
+
     def _keep(self, owner: Any) -> None:
         if not any(item is owner for item in self._kept):
             self._kept.append(owner)
@@ -234,8 +241,9 @@ class Graph(GraphBase):
 
         Parameters
         ----------
-        fetches : tree of Value or Node, optional
-            The outputs of the graph by default. A Node runs and gives None.
+        fetches : tree of Value, Node or str, optional
+            The outputs of the graph by default. A Node runs and gives None; a name is that of an output (a key of what
+            the graph returns) or of a Value.
         feeds : mapping of Value (or name of an input) to array, optional
             Any Value can be fed; what computes it then does not run.
         threads : int
@@ -254,6 +262,8 @@ class Graph(GraphBase):
         >>> y = x + 1.0
         >>> g.run([y, y * y], {x: [1.0, 2.0]})
         [array([2., 3.]), array([4., 9.])]
+        >>> g.run("add", {"input": [1.0, 2.0]})
+        array([2., 3.])
         """
         if fetches is None:
             self._check_no_writes("compile() it: a plan writes into its arguments")
@@ -286,9 +296,15 @@ class Graph(GraphBase):
         """
         return _core.passes()
 
-    if TYPE_CHECKING:  # which `saving` gives the class
+    if TYPE_CHECKING:  # which `saving` and `pictures` give the class
 
         def save(self, path: Any, *, embed: bool = False) -> None: ...
+        def show(self, profile: Any = None) -> None: ...
+        def to_dot(self) -> str: ...
+        def to_mermaid(self) -> str: ...
+        def to_html(self, path: Any, profile: Any = None) -> None: ...
+        def _repr_svg_(self) -> str: ...
+        def _repr_html_(self) -> str: ...
 
         # `machines`, by the first call
         def partition(self, *, profile: Any = None) -> Any: ...
@@ -409,10 +425,14 @@ class Graph(GraphBase):
                 raise GraphError(f"graph {self._name!r} has no outputs: say what to fetch, g.run(fetches, feeds)")
             return self._output_leaves()
         leaves, structure = flatten(fetches)
-        for leaf in leaves:
-            if not isinstance(leaf, Value | Node):
+        for k, leaf in enumerate(leaves):
+            if isinstance(leaf, str):
+                from .names import fetched_by_name  # on first use: `import pyop` stays light
+
+                leaves[k] = fetched_by_name(self, leaf)
+            elif not isinstance(leaf, Value | Node):
                 raise TypeError(
-                    f"a fetch must be a Value or a Node of the graph, got {type(leaf).__name__} {leaf!r:.80}"
+                    f"a fetch must be a Value or a Node of the graph, or a name, got {type(leaf).__name__} {leaf!r:.80}"
                 )
         return leaves, structure
 
@@ -437,6 +457,11 @@ class Graph(GraphBase):
 
     def __repr__(self) -> str:
         return f"<pyop.Graph {self._name!r} of {len(self)} nodes>"
+
+    def __str__(self) -> str:
+        from .names import listing  # on first use: `import pyop` stays light
+
+        return listing(self)
 
 
 def twinned(fn: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Node, Op, Plan
+from ..graph.cells import shown_place
 
 __all__ = ["ProfileRow", "Source", "counted", "nesting", "numbered", "parents_of", "source_of"]
 
@@ -81,20 +83,21 @@ class Source:
     owner: int  # the number of the op or plan
     function: Hashable  # the same for calls of one function
     nodes: tuple[Node, ...] = ()
+    plan: weakref.ref[Plan] | None = None  # a profile keeps no plan alive
 
 
 def source_of(source: Any, owner: int, part: int) -> Source:
     """Name, kind, place and function of what was called."""
     if isinstance(source, Plan):
         if part == _WHOLE_CALL:
-            return Source(source.graph.name, "plan", "", owner, owner)
+            return Source(source.graph.name, "plan", "", owner, owner, (), weakref.ref(source))
         native, nodes, text = source._instruction(part)
         # A group is one line of the table: where its last node was written is where its results are.
         kind = ("group" if len(nodes) > 1 else "view" if text == "view" else "native") if native else "node"
         function = tuple(id(node.function) for node in nodes)
-        return Source(name_of(nodes), kind, nodes[-1].origin, owner, function, nodes)
+        return Source(name_of(nodes), kind, shown_place(nodes[-1].origin), owner, function, nodes, weakref.ref(source))
     if isinstance(source, Op):
-        return Source(source.name, "op", source.origin, owner, owner)
+        return Source(source.name, "op", shown_place(source.origin), owner, owner)
     if isinstance(source, str):
         return Source(source, "backward", "", owner, source)
     return Source(repr(source), "?", "", owner, owner)

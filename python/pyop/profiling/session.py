@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..graph.html import clean
 from ..interrupts import entered_as_a_whole
 from .rows import ProfileRow, Source, counted, nesting, numbered, source_of
-from .table import table, text_of_ns
+from .table import html, table, text_of_ns
 
 if TYPE_CHECKING:
     from .compare import Comparison
@@ -307,6 +308,9 @@ class Profile(_core.ProfileSession):
         if not self._over:
             return f"<pyop.Profile {'running' if self._entered else 'not begun'}>"
         return f"<pyop.Profile of {len(self._events)} calls in {len(self._rows)} rows, {text_of_ns(self._wall_ns)}>"
+
+    def _repr_html_(self) -> str:
+        return html(self) if self._over else clean(repr(self))
 
     def _done(self) -> Self:
         if not self._over:

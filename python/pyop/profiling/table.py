@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..graph.html import table as html_table
 from .rows import ProfileRow
 
 if TYPE_CHECKING:
     from .session import Profile
 
-__all__ = ["columns", "footer", "table", "text_of_bytes", "text_of_ns"]
+__all__ = ["columns", "footer", "html", "table", "text_of_bytes", "text_of_ns"]
 
 _COLUMNS = (
     "name", "kind", "calls", "total", "self", "min", "p50", "share", "in", "out", "copied", "held", "released", "wait",
@@ -84,3 +85,14 @@ def table(p: Profile, by: str) -> str:
         title += f"; {p.lost} more were lost, the oldest: profile(events=…) keeps more"
     texts = columns(_COLUMNS, lines, left=(0, 1, len(_COLUMNS) - 1))
     return "\n".join([title, *texts, footer(p.spent)])
+
+
+def html(profile: Profile) -> str:
+    """The rows with most time of their own, for a notebook."""
+    head = ("name", "kind", "calls", "total", "self", "share", "in", "out", "where")
+    rows = []
+    for r in profile.rows[:100]:
+        times = (text_of_ns(r.total_ns), text_of_ns(r.self_ns), f"{100 * r.share:.1f}%")
+        rows.append((r.name, r.kind, str(r.calls), *times, *map(text_of_bytes, (r.bytes_in, r.bytes_out)), r.where))
+    more = f", {len(profile.rows) - 100} rows more" if len(profile.rows) > 100 else ""
+    return html_table(repr(profile).strip("<>") + more, head, rows)

@@ -1,0 +1,33 @@
+"""Places as readers know them: a cell of a notebook by its number, not by the temporary file that it is compiled as."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["shown_file", "shown_place"]
+
+
+def shown_file(file: str) -> str:
+    """``In [3]`` for the file of a cell, other files as they are.
+
+    >>> from pyop.graph.cells import shown_file
+    >>> shown_file("model.py")
+    'model.py'
+    """
+    ipython = sys.modules.get("IPython")  # where it is not loaded, nobody runs cells
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    cells = getattr(getattr(shell, "compile", None), "_filename_map", None)
+    if not isinstance(cells, dict) or file not in cells:
+        return file
+    return f"In [{cells[file]}]"
+
+
+def shown_place(origin: str) -> str:
+    """The same for ``file:line``.
+
+    >>> from pyop.graph.cells import shown_place
+    >>> shown_place("model.py:12")
+    'model.py:12'
+    """
+    file, colon, line = origin.rpartition(":")
+    return shown_file(file) + colon + line if colon and line.isdecimal() else origin

@@ -1,0 +1,254 @@
+"""Where boxes and edges of a picture are: layers from top to bottom, and edges between them that run through no box.
+
+Sugiyama's scheme: longest paths give layers; an edge over several layers gets points in those between; sweeps of
+barycentres order each layer; then each layer is moved towards its neighbours by isotonic regression, which keeps order
+and distances. An edge bends in the free space between two layers only, and passes a layer straight, at a point that has
+room there as a box has. What would pass more layers than `_reach` allows goes along a lane beside all boxes instead,
+one for each source at a time: so the work stays proportional to the picture, however long edges are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .model import Box, Picture
+
+__all__ = ["Layout", "Placed", "place"]
+
+_GAP_X, _GAP_Y, _PAD = 18.0, 46.0, 12.0
+_POINT = 6.0  # the room of an edge that passes a layer
+_CHARACTER, _LINE, _TITLE = 6.6, 14.0, 18.0
+
+
+@dataclass
+class Placed:
+    """A box and its rectangle; `inside` are the layouts of what it holds, each with where it begins."""
+
+    box: Box
+    x: float = 0.0
+    y: float = 0.0
+    w: float = 0.0
+    h: float = 0.0
+    lines: list[str] = field(default_factory=list)
+    inside: list[tuple[str, float, float, Layout]] = field(default_factory=list)
+
+
+@dataclass
+class Layout:
+    """Boxes as in the picture; for each edge its points, between which it goes straight down or bends between layers,
+    and in `ends` its boxes.
+    """
+
+    width: float
+    height: float
+    boxes: list[Placed]
+    edges: list[list[tuple[float, float]]]
+    ends: list[tuple[int, int]]
+
+
+def place(picture: Picture, folded: bool = False) -> Layout:
+    """The layout of a picture; `folded`: without members of groups and bodies of loops.
+
+    >>> from pyop.pictures.layout import place
+    >>> from pyop.pictures.model import Box, Edge, Picture
+    >>> layout = place(Picture("p", [Box("a"), Box("b")], [Edge(0, 1)]))
+    >>> layout.boxes[0].y < layout.boxes[1].y, len(layout.edges[0])
+    (True, 2)
+    """
+    boxes = [_sized(box, folded) for box in picture.boxes]
+    return _Layers(boxes, [(edge.source, edge.target) for edge in picture.edges]).layout()
+
+
+def _sized(box: Box, folded: bool) -> Placed:
+    """A box with its lines and size, which are those of what it holds."""
+    lines = [] if folded else [x if len(x) <= 48 else x[:47] + "…" for x in box.members[:12]]
+    if len(box.members) > 12 and lines:
+        lines.append(f"… {len(box.members) - 12} more")
+    label = box.label if len(box.label) <= 32 else box.label[:31] + "…"
+    spec = box.spec if len(box.spec) <= 40 else box.spec[:39] + "…"
+    placed = Placed(box, lines=[label, *([spec] if spec else []), *lines])
+    placed.w = max(44.0, 16 + _CHARACTER * max(map(len, placed.lines)))
+    placed.h = 10 + _LINE * len(placed.lines)
+    if box.inside and not folded:
+        x = _PAD
+        tallest = 0.0
+        for title, part in box.inside:
+            inner = place(part)
+            placed.inside.append((title, x, placed.h + _TITLE, inner))
+            x += max(inner.width, _CHARACTER * len(title)) + _PAD
+            tallest = max(tallest, inner.height)
+        placed.w, placed.h = max(placed.w, x), placed.h + _TITLE + tallest + _PAD
+    return placed
+
+
+class _Layers:
+    """The layers of one picture while it is laid out: numbers of boxes, and of points of edges behind them."""
+
+    def __init__(self, boxes: list[Placed], edges: list[tuple[int, int]]) -> None:
+        self.boxes = boxes
+        self.edges = edges
+        self.layer = self._layers()
+        self.width = [box.w for box in boxes]
+        self.up: list[list[int]] = [[] for _ in boxes]
+        self.down: list[list[int]] = [[] for _ in boxes]
+        self.rows: list[list[int]] = [[] for _ in range(max(self.layer, default=-1) + 1)]
+        for k, layer in enumerate(self.layer):
+            self.rows[layer].append(k)
+        self.x = [0.0] * len(boxes)
+        self.chains = self._chains()
+
+    def _layers(self) -> list[int]:
+        """Below all that a box reads; what reads nothing is just above what reads it."""
+        layer = [0] * len(self.boxes)
+        fed, first = [False] * len(self.boxes), dict[int, int]()
+        for a, b in sorted(self.edges, key=lambda edge: edge[1]):
+            layer[b] = max(layer[b], layer[a] + 1)
+            fed[b] = True
+        for a, b in self.edges:
+            first[a] = min(first.get(a, layer[b]), layer[b])
+        for k, below in first.items():
+            if not fed[k]:
+                layer[k] = below - 1
+        return layer
+
+    def _reach(self) -> int:
+        """How many layers an edge may pass by points of its own: as many as make three points a box, sixty at least."""
+        spans = sorted(self.layer[b] - self.layer[a] - 1 for a, b in self.edges)
+        room, total = 3 * len(self.boxes) + 60, 0
+        for span in spans:
+            total += span
+            if total > room:
+                return max(span - 1, 1)
+        return spans[-1] if spans else 0
+
+    def _chains(self) -> list[list[int] | None]:
+        """For each edge its points, those of one source shared; None for one that takes a lane."""
+        reach, shared = self._reach(), dict[tuple[int, int], int]()
+        chains: list[list[int] | None] = []
+        for a, b in self.edges:
+            if self.layer[b] - self.layer[a] - 1 > reach:
+                chains.append(None)
+                continue
+            chain, last = [a], a
+            for layer in range(self.layer[a] + 1, self.layer[b]):
+                point = shared.get((a, layer))
+                if point is None:
+                    point = shared[a, layer] = len(self.layer)
+                    self.layer.append(layer)
+                    self.width.append(_POINT)
+                    self.x.append(0.0)
+                    self.up.append([last])
+                    self.down.append([])
+                    self.down[last].append(point)
+                    self.rows[layer].append(point)
+                chain.append(point)
+                last = point
+            self.down[last].append(b)
+            self.up[b].append(last)
+            chains.append([*chain, b])
+        return chains
+
+    def _order(self) -> None:
+        place = [0.0] * len(self.layer)
+        for row in self.rows:
+            for k, node in enumerate(row):
+                place[node] = float(k)
+        for sweep in range(6):
+            beside = self.down if sweep % 2 else self.up
+            for row in reversed(self.rows) if sweep % 2 else self.rows:
+                for node in row:
+                    near = beside[node]
+                    if near:
+                        place[node] = sum([place[m] for m in near]) / len(near)
+                row.sort(key=place.__getitem__)
+                for k, node in enumerate(row):
+                    place[node] = float(k)
+
+    def _align(self) -> None:
+        for row in self.rows:
+            x = 0.0
+            for node in row:
+                self.x[node] = x + self.width[node] / 2
+                x += self.width[node] + _GAP_X
+        if not self.rows:
+            return
+        middle = max(self.x[row[-1]] for row in self.rows) / 2
+        for row in self.rows:
+            shift = middle - self.x[row[-1]] / 2
+            for node in row:
+                self.x[node] += shift
+        for sweep in range(8):
+            beside = self.up if sweep % 2 == 0 else self.down
+            for row in self.rows if sweep % 2 == 0 else reversed(self.rows):
+                self._align_row(row, [self.up, self.down] if sweep >= 6 else [beside])
+
+    def _align_row(self, row: list[int], beside: list[list[list[int]]]) -> None:
+        """The places nearest to the wished ones, by squares, in order and without overlap: pools of adjacent boxes."""
+        pools: list[tuple[float, float, int]] = []  # of wished places less offsets: their mean, weight, how many
+        offsets, offset = [], 0.0
+        for k, node in enumerate(row):
+            if k:
+                offset += (self.width[row[k - 1]] + self.width[node]) / 2 + _GAP_X
+            offsets.append(offset)
+            near = [self.x[m] for lists in beside for m in lists[node]]
+            weight = 1.0 if near else 0.1
+            if near and self.width[node] == _POINT:
+                weight = 4.0  # long edges are straight
+            mean = (sum(near) / len(near) if near else self.x[node]) - offset
+            count = 1
+            while pools and pools[-1][0] >= mean:
+                other, heavy, n = pools.pop()
+                mean = (mean * weight + other * heavy) / (weight + heavy)
+                weight += heavy
+                count += n
+            pools.append((mean, weight, count))
+        k = 0
+        for mean, _, count in pools:
+            for node in row[k : k + count]:
+                self.x[node] = mean + offsets[k]
+                k += 1
+
+    def layout(self) -> Layout:
+        self._order()
+        self._align()
+        n = len(self.boxes)
+        left = min((self.x[k] - self.width[k] / 2 for k in range(len(self.x))), default=0.0) - _PAD
+        right = max((self.x[k] + self.width[k] / 2 for k in range(len(self.x))), default=0.0) + _PAD - left
+        top, bottom, y = list[float](), list[float](), _PAD
+        for row in self.rows:
+            tall = max((self.boxes[k].h for k in row if k < n), default=0.0)
+            top.append(y)
+            bottom.append(y + tall)
+            y += tall + _GAP_Y
+        for k, box in enumerate(self.boxes):
+            box.x, box.y = self.x[k] - left - box.w / 2, top[self.layer[k]]
+        lanes = self._lanes(right + _GAP_X)
+        edges = []
+        for (a, b), chain in zip(self.edges, self.chains, strict=True):
+            start = self.boxes[a]
+            points = [(self.x[a] - left, start.y + start.h)]
+            if start.y + start.h < bottom[self.layer[a]]:
+                points.append((points[0][0], bottom[self.layer[a]]))
+            for k in chain[1:-1] if chain else ():
+                points += [(self.x[k] - left, top[self.layer[k]]), (self.x[k] - left, bottom[self.layer[k]])]
+            if chain is None:
+                lane = lanes[a]
+                points += [(lane, top[self.layer[a] + 1]), (lane, bottom[self.layer[b] - 1])]
+            points.append((self.x[b] - left, top[self.layer[b]]))
+            edges.append(points)
+        width = max([right, *(x + _GAP_X for x in lanes.values())])
+        return Layout(width, y - (_GAP_Y - _PAD if self.rows else 0), self.boxes, edges, self.edges)
+
+    def _lanes(self, first: float) -> dict[int, float]:
+        """By source of long edges: where its lane is, which others use above and below."""
+        until = dict[int, int]()
+        for (a, b), chain in zip(self.edges, self.chains, strict=True):
+            if chain is None:
+                until[a] = max(until.get(a, 0), self.layer[b])
+        ends: list[int] = []
+        lanes = {}
+        for a in sorted(until, key=lambda k: self.layer[k]):
+            lane = next((k for k, end in enumerate(ends) if end <= self.layer[a]), len(ends))
+            ends[lane : lane + 1] = [until[a]]
+            lanes[a] = first + 7.0 * lane
+        return lanes
