@@ -87,6 +87,9 @@ def test_command_line_shows_the_comparison():
         "merged",
         "folded",
         "pruned",
+        "def recognise(",
+        "What it became",
+        "how each pixel would change its lean",
     ):
         assert text in done.stdout
     assert "All 20 results are equal bit for bit." in done.stdout
@@ -99,3 +102,24 @@ def test_missing_extra_is_named(missing):
     assert done.returncode == 2
     assert missing in done.stderr
     assert "pyop-core[demo]" in done.stderr
+
+
+def test_the_gradient_that_is_shown(digits):
+    from pyop.demo.pipeline import moments
+    from pyop.demo.shown import gradient_of_lean, picture
+
+    image = np.asarray(digits.images[0], np.float64)
+    slope = gradient_of_lean(image)
+    step = np.zeros_like(image)
+    step[2, 3] = 1e-4
+    difference = (moments(image + step).slant - moments(image - step).slant) / 2e-4
+    assert slope[2, 3] == pytest.approx(float(difference), rel=1e-5)
+    assert len(picture(image, slope).splitlines()) == 8
+
+
+def test_the_tree_has_every_instruction(digits):
+    from pyop.demo.shown import tree_of
+
+    plan = compiled(digits)
+    tree = tree_of(plan)
+    assert sum(len(branch.children) for branch in tree.children) == plan.report()["instructions"]

@@ -162,3 +162,61 @@ def test_graph_run_and_compiled_functions_are_plans():
         g.run(feeds={g.inputs[0]: x})
         fast(x)
     assert sorted(row.kind for row in p.rows) == ["group", "group", "plan", "plan"]
+
+
+# --- backward runs
+
+
+def test_backward_steps_are_rows():
+    class Double(pyop.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            add(np.ones(3))
+            return g * 2
+
+    def run(create_graph=False):
+        x = pyop.Tensor(np.ones(100), requires_grad=True)
+        return pyop.autograd.grad(np.sum(np.sin(Double.apply(x)) * x), x, create_graph=create_graph)
+
+    with pyop.profile() as p:
+        for _ in range(3):
+            run()
+    steps = {row.name: row for row in p.rows if row.kind == "backward"}
+    assert "DoubleBackward" in steps
+    assert len(steps) >= 4
+    assert steps["DoubleBackward"].calls == 3
+    assert steps["DoubleBackward"].bytes_in == steps["DoubleBackward"].bytes_out == 3 * 800
+    assert rows(p)["add"].calls == 3
+    depths = {p.rows[e["row"]].name: int(e["depth"]) for e in p.events}
+    assert (depths["DoubleBackward"], depths["add"]) == (0, 1)
+    with pyop.profile() as p:
+        run(create_graph=True)
+    assert rows(p)["DoubleBackward"].bytes_in == 800
+
+
+def test_a_backward_step_that_fails_is_closed_and_keeps_nothing():
+    class Wrong(pyop.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise RuntimeError("no")
+
+    for _ in range(2):
+        x = pyop.Tensor(np.ones(3), requires_grad=True)
+        with pyop.profile() as p:
+            y = Wrong.apply(x)
+            with pytest.raises(RuntimeError, match="no"):
+                y.sum().backward()
+        (row,) = (row for row in p.rows if row.name == "WrongBackward")
+        assert (row.calls, row.failed, row.bytes_out) == (1, 1, 0)
+    dead = weakref.ref(Wrong)
+    del Wrong, x, y, p
+    gc.collect()
+    assert dead() is None

@@ -3,9 +3,11 @@
 
 #include <algorithm>  // std::push_heap
 
+#include "array/memory/array_bytes.h"
 #include "autograd/function.h"
 #include "autograd/hooks.h"
 #include "autograd/state.h"
+#include "profile/scope.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
 #include "runtime/stack_limit.h"
@@ -47,6 +49,25 @@ class RecursionGuard {
   private:
     bool entered_;
 };
+
+uint64_t bytes_in_values(PyObject* const* values, size_t n) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; ++i) {
+        PyObject* const value = values[i];
+        if (value) bytes += bytes_in_arrays(is_tensor(value) ? as_object(as_tensor(value)->data) : value);
+    }
+    return bytes;
+}
+
+template <typename Step>
+PYOP_COLD int step_profiled(const GradNode* node, StackRefs<4>& arrived, StackRefs<8>& gradients, const Step& step) {
+    FunctionClass* const function = as_function_class(node->owner);
+    Scope scope(function->profile_id, function->name, kWholeCall);
+    scope.bytes_in = bytes_in_values(arrived.data(), arrived.size());
+    if (step() < 0) return -1;
+    scope.succeeded(bytes_in_values(gradients.data(), gradients.size()));
+    return 0;
+}
 
 }  // namespace
 
@@ -305,7 +326,8 @@ int Run::run_node(GradNode* node) {
     if (node->extra && run_prehooks(node, arrived.data(), tensors) < 0) return -1;
     StackRefs<8> gradients(static_cast<size_t>(edge_count(node)));
     const bool shown = node->extra && node->extra->posthooks;
-    if (function_backward(node, arrived.data(), gradients.data(), tensors, shown) < 0) return -1;
+    const auto step = [&] { return function_backward(node, arrived.data(), gradients.data(), tensors, shown); };
+    if ((PYOP_LIKELY(!profiling()) ? step() : step_profiled(node, arrived, gradients, step)) < 0) return -1;
     if (shown) {
         Ref given = Ref::steal(PyTuple_New(node->output_count));
         if (!given) return -1;

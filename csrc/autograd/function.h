@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "autograd/grad_node.h"
+#include "profile/events.h"
 #include "runtime/ref.h"
 
 namespace pyop {
@@ -41,6 +42,7 @@ struct FunctionClass {
     bool ambiguous;           // both backward and vjp are defined
     uint8_t builtin;          // which operation of builtin.h, if `is_builtin`
     bool is_builtin;
+    SourceId profile_id;      // of its backward steps
 };
 
 extern PyTypeObject* function_class_type;

@@ -7,8 +7,8 @@
 #include "array/loop/ufunc_errors.h"
 #include "plan/lent.h"
 #include "plan/profiled.h"
-#include "plan/tape/tape.h"
 #include "plan/tape/straight_tape.h"
+#include "plan/tape/tape.h"
 #include "runtime/errors.h"
 #include "runtime/stack_array.h"
 

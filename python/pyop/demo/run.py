@@ -16,6 +16,7 @@ import pyop
 
 from .data import SOURCE, Digits, load
 from .pipeline import OPS, PLAIN, Array, Stages, recognise, with_kernels
+from .shown import gradient_of_lean, picture, show_program
 from .timing import interleaved, overhead
 
 Result = dict[str, Any]
@@ -99,6 +100,8 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
         f"Class means learnt from {digits.learnt_from} images; {len(digits.images)} others are read.\n", highlight=False
     )
 
+    show_program(console, plan)
+
     equal = dict.fromkeys(ways, True)
     plain: list[Result] = []
     for image in slow(digits.images, len(digits.images), "reading every image four ways", console):
@@ -136,7 +139,12 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
         style="dim",
     )
 
-    console.print(what_was_done(plan))
+    console.print(what_was_done(plan), "")
+    image = digits.images[0]
+    console.print(
+        "An image, and how each pixel would change its lean: pyop.grad of the same functions.", highlight=False
+    )
+    console.print(picture(image, gradient_of_lean(image)), "", highlight=False, markup=False)
     if not all(equal.values()):
         console.print("[bold red]The results differ.[/]")
         return 1

@@ -99,7 +99,7 @@ def source_of(source: Any, owner: int, part: int) -> Source:
     if isinstance(source, Op):
         return Source(source.name, "op", shown_place(source.origin), owner, owner)
     if isinstance(source, str):
-        return Source(source, "backward", "", owner, source)
+        return Source(f"{source}Backward", "backward", "", owner, source)
     return Source(repr(source), "?", "", owner, owner)
 
 
