@@ -4,7 +4,10 @@ Built by `python -m sphinx -W --keep-going docs docs/_build`, where pyop and the
 Nothing is fetched while it is built.
 """
 
+import importlib.util
 import os
+import re
+from pathlib import Path
 
 import pyop
 
@@ -35,13 +38,14 @@ myst_heading_anchors = 4
 highlight_language = "python"
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 
+templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_imported_members = False
+# Adapters to libraries that want a NumPy of their own choice are read without them.
+autodoc_mock_imports = [name for name in ("pytensor", "tensorflow") if importlib.util.find_spec(name) is None]
 autodoc_typehints = "none"  # the docstrings say types and shapes, in words
 autodoc_member_order = "groupwise"
-numpydoc_show_class_members = True
-numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = False
+numpydoc_show_class_members = False  # the template of classes has each member with its whole docstring
 numpydoc_xref_param_type = False
 
 plot_html_show_source_link = False
@@ -68,3 +72,15 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 html_sidebars = {"index": [], "performance": []}
+
+
+def without_empty_globs(app, docname, source):
+    """Patterns of a table of contents that match no page yet, of which Sphinx warns."""
+    if ":glob:" in source[0]:
+        folder = Path(app.srcdir, docname).parent
+        kept = [line for line in source[0].split("\n") if not re.fullmatch(r"\S+\*", line) or any(folder.glob(line))]
+        source[0] = "\n".join(kept)
+
+
+def setup(app):
+    app.connect("source-read", without_empty_globs)

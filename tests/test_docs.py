@@ -25,7 +25,9 @@ import pyop
 from pyop.gradients import table
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [path for path in DOCUMENTS if not {"_build", "made"} & {*path.parts}]  # what the site's build makes
+CONTINUED = ("tutorial.md",)  # where a program goes on with the names of the one before it
 # What a document or a module may import that need not be there.
 OPTIONAL = ("onnx", "numba", "torch", "jax", "tensorflow", "pytensor", "pymc", "dask", "pandas", "xarray")
 ABSENT = [name for name in OPTIONAL if not importlib.util.find_spec(name)]
@@ -61,11 +63,16 @@ def programs() -> list[object]:
     for path in DOCUMENTS:
         text = path.read_text()
         blocks = list(BLOCK.finditer(text))
-        for block, after in itertools.pairwise(blocks):
-            adjacent = not text[block.end() : after.start()].strip()
-            if block[1] == "python" and after[1] == "text" and adjacent:
-                line = text.count("\n", 0, block.start()) + 2
-                found.append(pytest.param(block[2], after[2], id=f"{path.name}:{line}", marks=absent(block[2])))
+        pairs = [
+            (block[2], after[2], text.count("\n", 0, block.start()) + 2)
+            for block, after in itertools.pairwise(blocks)
+            if block[1] == "python" and after[1] == "text" and not text[block.end() : after.start()].strip()
+        ]
+        if path.name in CONTINUED:
+            bodies, outputs, lines = zip(*pairs, strict=True)
+            pairs = [("\n".join(bodies), "".join(outputs), lines[0])]
+        for program, output, line in pairs:
+            found.append(pytest.param(program, output, id=f"{path.name}:{line}", marks=absent(program)))
     return found
 
 
