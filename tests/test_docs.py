@@ -26,7 +26,7 @@ from pyop.gradients import table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-DOCUMENTS = [path for path in DOCUMENTS if not {"_build", "made"} & {*path.parts}]  # what the site's build makes
+DOCUMENTS = [path for path in DOCUMENTS if not {"_build", "_made", "made"} & {*path.parts}]  # what the site's build makes
 CONTINUED = ("tutorial.md",)  # where a program goes on with the names of the one before it
 # What a document or a module may import that need not be there.
 OPTIONAL = ("onnx", "numba", "torch", "jax", "tensorflow", "pytensor", "pymc", "dask", "pandas", "xarray")
@@ -150,6 +150,19 @@ def test_readme_shows_an_example_and_two_commands():
     assert "python -m pyop demo" in commands[0]
     assert "pytest" in commands[1]
     assert all(command.strip() in readme for command in commands)
+
+
+def test_every_class_of_errors_is_in_the_catalogue():
+    catalogue = (ROOT / "docs" / "errors.md").read_text()
+    homes = {"pyop": pyop, "pyop.autograd": pyop.autograd, "pyop.debug": pyop.debug}
+    kinds = [
+        f"{home}.{name}"
+        for home, module in homes.items()
+        for name in module.__all__
+        if inspect.isclass(found := getattr(module, name)) and issubclass(found, Exception)
+    ]
+    assert len(kinds) >= 7
+    assert [kind for kind in kinds if f"`{kind}`" not in catalogue] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
