@@ -28,6 +28,7 @@ set(PYOP_COLD_PLACES
     entry/entry.cpp
     entry/entry_type.cpp
     entry/failure.cpp
+    entry/ort_call.cpp
     entry/xla_call.cpp
     graph/graph_type.cpp
     graph/infer.cpp

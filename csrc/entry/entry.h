@@ -75,6 +75,11 @@ PyObject* xla_target(PyObject*, PyObject* arguments);
 // function(argument), on a thread of XLA's, which takes subnormal numbers for zero: not meanwhile.
 PyObject* call_with_subnormals(PyObject*, PyObject* const* arguments, Py_ssize_t n);
 
+// For pyop.interop.onnxruntime (ort_call.cpp): what RegisterCustomOps is to add when it is called next on this thread;
+// and an output of a running call as an array.
+PyObject* ort_declare(PyObject*, PyObject* arguments);
+PyObject* ort_output(PyObject*, PyObject* arguments);
+
 // Adds `address`, `capsule` and what they need to Plan.
 int entry_init(PyObject* module);
 

@@ -113,6 +113,10 @@ PyMethodDef entry_functions[] = {
      "_take_failure(): the exception that a call by C on this thread has kept; None if there is none."},
     {"_with_subnormals", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_with_subnormals)),
      METH_FASTCALL, "_with_subnormals(function, argument): a call for which subnormal numbers are no zeros."},
+    {"_ort_declare", ort_declare, METH_VARARGS,
+     "_ort_declare(domain, operators, words): what RegisterCustomOps adds next; None for nothing."},
+    {"_ort_output", ort_output, METH_VARARGS,
+     "_ort_output(call, index, dtype, shape): ONNX Runtime's memory, to write."},
     {"_xla_target", xla_target, METH_VARARGS, "_xla_target(process, words): the handler of XLA's, as a capsule."},
     {},
 };

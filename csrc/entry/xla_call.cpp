@@ -14,10 +14,10 @@
 // XLA calls on threads of its own or on that which has called JAX, which has given up the GIL before. So to take it
 // waits for nobody who waits for XLA with the GIL held. Only plans without a step of Python come here, which keep none
 // of what they are given: the memory is XLA's again when the call returns. That is looked at, all the same.
-#include <cfenv>
 #include <cstring>
 
 #include "entry/blas_calls.h"
+#include "entry/default_floats.h"
 #include "entry/entry.h"
 #include "entry/xla_c_api.h"
 #include "profile/scope.h"
@@ -28,21 +28,6 @@
 namespace pyop {
 
 namespace {
-
-// XLA's threads take subnormal numbers for zero; NumPy's bits are made without that.
-class DefaultFloats {
-  public:
-    DefaultFloats() {
-        std::fegetenv(&before_);
-        std::fesetenv(FE_DFL_ENV);
-    }
-    ~DefaultFloats() { std::fesetenv(&before_); }
-    DefaultFloats(const DefaultFloats&) = delete;
-    DefaultFloats& operator=(const DefaultFloats&) = delete;
-
-  private:
-    std::fenv_t before_;
-};
 
 // Set once, before the handler is handed to XLA. The function takes an exception and whether it may be kept, and
 // returns the words for XLA. It is never dropped: calls may go on while Python ends.

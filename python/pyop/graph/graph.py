@@ -242,8 +242,7 @@ class Graph(GraphBase):
         Parameters
         ----------
         fetches : tree of Value, Node or str, optional
-            The outputs of the graph by default. A Node runs and gives None; a name is that of an output (a key of what
-            the graph returns) or of a Value.
+            The outputs of the graph by default. A Node runs and gives None; a name is that of an output or a Value.
         feeds : mapping of Value (or name of an input) to array, optional
             Any Value can be fed; what computes it then does not run.
         threads : int
@@ -296,27 +295,16 @@ class Graph(GraphBase):
         """
         return _core.passes()
 
-    if TYPE_CHECKING:  # which `saving` and `pictures` give the class
+    if TYPE_CHECKING:  # which `saving`, `pictures` and `machines` give the class
 
         def save(self, path: Any, *, embed: bool = False) -> None: ...
         def show(self, profile: Any = None) -> None: ...
         def to_dot(self) -> str: ...
         def to_mermaid(self) -> str: ...
         def to_html(self, path: Any, profile: Any = None) -> None: ...
-        def _repr_svg_(self) -> str: ...
-        def _repr_html_(self) -> str: ...
-
-        # `machines`, by the first call
         def partition(self, *, profile: Any = None) -> Any: ...
         def to_dask(self, *, profile: Any = None, **inputs: Any) -> Any: ...
-        def submit(
-            self,
-            client: Any,
-            *args: Any,
-            profile: Any = None,
-            stateful: Literal["here", "workers"] = "here",
-            **named: Any,
-        ) -> Any: ...
+        def submit(self, client: Any, *args: Any, profile: Any = None, stateful: str = "here", **named: Any) -> Any: ...
 
     def compile(
         self,

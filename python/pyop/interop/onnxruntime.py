@@ -1,0 +1,294 @@
+"""Ops and plans as operators of ONNX Runtime, on the memory of its tensors: ``pyop.interop.onnxruntime.register``.
+
+Needs onnxruntime, the extra ``onnxruntime``. ONNX Runtime calls `csrc/entry/ort_call.cpp` by its C API.
+
+What was registered is kept as long as the process: nobody tells when the last session that knows it is gone. Sessions
+may call from any number of threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import itertools
+import threading
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from .. import _core
+from .._core import Op, Plan
+from .._tree import flatten
+from ..declare.signature import Signature
+from ..declare.spec import Spec
+from ..graph.graph import Graph
+from .hooks import Hooks
+
+__all__ = ["register"]
+
+# The numbers of ONNX's element types.
+_CODES = {
+    np.dtype(name): code
+    for name, code in [
+        *(("float32", 1), ("uint8", 2), ("int8", 3), ("uint16", 4), ("int16", 5), ("int32", 6), ("int64", 7)),
+        *(("bool", 9), ("float16", 10), ("float64", 11), ("uint32", 12), ("uint64", 13)),
+    ]
+}
+_MOST_OVERLOADS = 144
+_lock = threading.Lock()
+
+
+def register(
+    ops: Op | Plan | Graph | Iterable[Any] | Mapping[str, Any],
+    options: onnxruntime.SessionOptions | None = None,
+    *,
+    domain: str = "pyop",
+    copy: bool = False,
+) -> onnxruntime.SessionOptions:
+    """Ops, graphs and plans as operators that an InferenceSession calls.
+
+    A node ``domain.name`` takes the flat arrays of the declaration, and has static arguments as attributes. The function
+    is handed the memory of ONNX Runtime's tensors, read-only; a plan writes its results into memory of ONNX Runtime's.
+
+    Parameters
+    ----------
+    ops : Op, Plan, Graph, iterable of these, or mapping
+        By the names of the operators; an op has its own name otherwise.
+    options : onnxruntime.SessionOptions, optional
+        For the sessions; new ones by default.
+    domain : str
+        Of the nodes. One that `options` have no operators of yet.
+    copy : bool
+        Hand the functions copies, which they may keep. Otherwise a call that keeps an argument is an error, and what it
+        has kept must not be looked at.
+
+    Returns
+    -------
+    onnxruntime.SessionOptions
+        `options`. What is registered is kept as long as the process.
+
+    Raises
+    ------
+    TypeError
+        A declaration leaves a dtype open, has one that is not passed to operators (text, complex numbers, objects), or
+        the function writes into its arguments.
+    ValueError
+        Two operators of one name.
+
+    Notes
+    -----
+    An exception in a call is an exception of ``InferenceSession.run`` with its type and words, and the session may be
+    used again. A KeyboardInterrupt arrives as one. Attributes of ONNX are int64, float32, text and lists of numbers.
+
+    Examples
+    --------
+    >>> import onnxruntime, pyop  # doctest: +SKIP
+    >>> from pyop.interop.onnxruntime import register  # doctest: +SKIP
+    >>> @pyop.op("float64[n] -> float64[n]")  # doctest: +SKIP
+    ... def double(x):
+    ...     return x * 2
+    >>> session = onnxruntime.InferenceSession("model.onnx", register(double))  # doctest: +SKIP
+    """
+    if tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 17):
+        raise RuntimeError(f"onnxruntime {onnxruntime.__version__} is here, and operators of pyop's need 1.17 or later")
+    if isinstance(ops, Op | Plan | Graph):
+        ops = [ops]
+    named = list(ops.items()) if isinstance(ops, Mapping) else [(_name(each), each) for each in ops]
+    twice = {name for name, _ in named if [name for name, _ in named].count(name) > 1}
+    if twice:
+        raise ValueError(f"several operators have the name {min(twice)!r}: hand over a dict of names")
+    declared = [(name, *types) for name, each in named for types in _overloads(name, each, copy)]
+    options = onnxruntime.SessionOptions() if options is None else options
+    with _lock:
+        _core._ort_declare(domain, declared, _words)
+        try:
+            options.register_custom_ops_library(_core.__file__)
+        finally:
+            _core._ort_declare(domain, None, None)
+    return options
+
+
+def _name(each: Any) -> str:
+    if isinstance(each, Op):
+        return str(each.name)
+    if isinstance(each, Plan | Graph):
+        return str((each.graph if isinstance(each, Plan) else each).name)
+    raise TypeError(f"expected an op, a plan or a graph, got {type(each).__name__} {each!r:.80}")
+
+
+def _words(exception: BaseException) -> str:
+    return "".join(traceback.format_exception_only(exception)).strip()
+
+
+def _overloads(name: str, each: Any, copy: bool) -> Iterator[tuple[bytes, bytes, Any]]:
+    """The element types of inputs and outputs, and what makes kernels of an operator, for all dtypes that it takes."""
+    if isinstance(each, Graph):
+        each = each.compile()
+    if isinstance(each, Op):
+        target: _OfOp | _OfPlan = _OfOp(Hooks(each), copy)
+    elif isinstance(each, Plan):
+        target = _OfPlan(each)
+    else:
+        raise TypeError(f"operator {name!r}: expected an op, a plan or a graph, got {type(each).__name__} {each!r:.80}")
+    specs = target.inputs
+    if not specs:
+        raise TypeError(f"operator {name!r} takes no arrays, and a node of ONNX Runtime has an input at least")
+    kinds = list(dict.fromkeys(_variable(k, spec) for k, spec in enumerate(specs)))
+    choices = [[kind] if isinstance(kind, np.dtype) else list(_CODES) for kind in kinds]
+    if np.prod([len(choice) for choice in choices]) > _MOST_OVERLOADS:
+        raise TypeError(f"operator {name!r} leaves the dtypes of more than two inputs open: declare them")
+    found = False
+    problem: Exception | None = None
+    for chosen in itertools.product(*choices):
+        of = dict(zip(kinds, chosen, strict=True))
+        dtypes = [of[_variable(k, spec)] for k, spec in enumerate(specs)]
+        try:
+            results = target.results(dtypes)
+        except (ValueError, TypeError) as error:  # not a dtype that the variable stands for
+            problem = error
+            continue
+        found = True
+        types = (_codes(name, "an input", dtypes), _codes(name, "a result", results))
+        yield *types, target.make
+    if not found:
+        raise TypeError(f"operator {name!r} takes no dtypes that ONNX Runtime has") from problem
+
+
+def _variable(k: int, spec: Spec) -> Any:
+    """A dtype, or what stands for one: the same for inputs of one dtype."""
+    if isinstance(spec.dtype, np.dtype):
+        return spec.dtype
+    return ("input", k) if spec.dtype is None else ("dtype", spec.dtype)
+
+
+def _codes(name: str, what: str, dtypes: Iterable[Any]) -> bytes:
+    for dtype in dtypes:
+        if dtype not in _CODES:
+            raise TypeError(
+                f"operator {name!r} has {what} of "
+                + (f"dtype {dtype}" if dtype is not None else "a dtype that is not declared")
+                + f": ONNX Runtime hands over {', '.join(str(known) for known in _CODES)}"
+            )
+    return bytes(_CODES[dtype] for dtype in dtypes)
+
+
+class _OfOp:
+    """Makes the kernels of an op."""
+
+    def __init__(self, hooks: Hooks, copy: bool) -> None:
+        self.hooks, self.copy = hooks, copy
+        self.inputs = [each.spec for each in hooks.inputs]
+        written = [each.name for each in hooks.inputs if each.written]
+        if written:
+            raise TypeError(
+                f"op {hooks.name!r} writes into {written[0]!r}, and a tensor of ONNX Runtime may be read by others: "
+                "declare an op that returns what it writes"
+            )
+
+    def results(self, dtypes: Iterable[Any]) -> list[Any]:
+        kinds = [(dtype, spec.shape) for dtype, spec in zip(dtypes, self.inputs, strict=True)]
+        return [dtype for dtype, _ in self.hooks.infer(kinds, self.hooks._given({}))]
+
+    def make(self, info: int, api: int) -> Any:
+        statics = {}
+        for name, default in self.hooks.statics.items():
+            value = attribute(info, api, name)
+            if value is not None:
+                statics[name] = value
+            elif default is inspect.Parameter.empty:
+                raise TypeError(f"op {self.hooks.name!r} needs {name!r}: give the node an attribute of that name")
+        call, copy = self.hooks.call, self.copy
+
+        def compute(arrays: tuple[Any, ...], running: int) -> None:
+            results = call([np.array(x) for x in arrays] if copy else arrays, statics)
+            _put(results, running)
+
+        return compute
+
+
+class _OfPlan:
+    """Makes the kernels of a plan, which writes into the outputs itself."""
+
+    def __init__(self, plan: Plan) -> None:
+        graph, fetches, feeds = plan._made_of[:3]
+        feeds = tuple(graph.inputs) if feeds is None else feeds
+        if plan._writes:
+            raise TypeError(
+                f"a plan of {graph.name!r} writes into its inputs, and a tensor of ONNX Runtime may be read by others"
+            )
+        self.plan = plan
+        self.inputs = [value.spec for value in feeds]
+        self.signature = Signature(tuple(self.inputs), tuple(value.spec for value in fetches))
+
+    def results(self, dtypes: Iterable[Any]) -> list[Any]:
+        specs = [Spec(dtype, spec.shape) for dtype, spec in zip(dtypes, self.inputs, strict=True)]
+        return [spec.dtype if isinstance(spec.dtype, np.dtype) else None for spec in self.signature.infer(specs)]
+
+    def make(self, info: int, api: int) -> Any:
+        plan, signature = self.plan, self.signature
+        known: dict[Any, Any] = {}
+
+        def compute(arrays: tuple[Any, ...], running: int) -> None:
+            key = tuple([x.shape for x in arrays])
+            shapes = known.get(key)
+            if shapes is None:
+                found = signature.infer([Spec(x.dtype, x.shape) for x in arrays])
+                if any(y.shape is None or not all(isinstance(n, int) for n in y.shape) for y in found):
+                    return _put(flatten(plan(*arrays))[0], running)
+                if len(known) > 64:
+                    known.clear()
+                shapes = known[key] = [(y.dtype, tuple(y.shape)) for y in found]
+            plan(*arrays, out=tuple([_core._ort_output(running, k, *each) for k, each in enumerate(shapes)]))
+
+        return compute
+
+
+def _put(results: Iterable[Any], running: int) -> None:
+    for k, y in enumerate(map(np.asarray, results)):
+        dtype = y.dtype if y.dtype.isnative else y.dtype.newbyteorder("=")
+        np.copyto(_core._ort_output(running, k, dtype, y.shape), y, casting="equiv")
+
+
+# --- attributes, by the places of ONNX Runtime's functions in its table
+
+_RELEASE_STATUS = 93
+_FLOAT, _INT, _TEXT, _FLOATS, _INTS = 85, 86, 87, 162, 163
+
+
+def attribute(info: int, api: int, name: str) -> Any:
+    """The value of an attribute of a node; None if it has none of this name."""
+    table = ctypes.cast(api, ctypes.POINTER(ctypes.c_void_p))
+    pointer = ctypes.c_void_p
+
+    def asked(place: int, *arguments: Any) -> bool:
+        function = ctypes.CFUNCTYPE(pointer, pointer, ctypes.c_char_p, pointer, *[pointer] * (len(arguments) - 1))
+        status = function(table[place])(info, name.encode(), *map(ctypes.addressof, arguments))
+        if status:
+            ctypes.CFUNCTYPE(None, pointer)(table[_RELEASE_STATUS])(status)
+        return not status
+
+    for place, kind in ((_INT, ctypes.c_int64), (_FLOAT, ctypes.c_float)):
+        number = kind()
+        if asked(place, number):
+            return number.value
+    empty = None
+    # The lists come last: asked for one of another type, ONNX Runtime finds it empty.
+    for place, many in ((_TEXT, ctypes.c_char), (_INTS, ctypes.c_int64), (_FLOATS, ctypes.c_float)):
+        size = ctypes.c_size_t(0)
+        function = ctypes.CFUNCTYPE(pointer, pointer, ctypes.c_char_p, pointer, pointer)
+        status = function(table[place])(info, name.encode(), None, ctypes.addressof(size))
+        if status:
+            ctypes.CFUNCTYPE(None, pointer)(table[_RELEASE_STATUS])(status)
+            continue
+        values = (many * max(size.value, 1))()
+        if not asked(place, values, size):
+            continue
+        if place == _TEXT:
+            return bytes(values).split(b"\0", 1)[0].decode()
+        if size.value:
+            return tuple(values[: size.value])
+        empty = ()
+    return empty
