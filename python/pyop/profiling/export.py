@@ -167,8 +167,8 @@ def save_pstats(p: Profile, path: str) -> None:
             caller = labels[rows[around[k]]]
             callers[caller] = tuple(a + b for a, b in zip(callers.get(caller, (0, 0, 0.0, 0.0)), entry, strict=True))
         stats[labels[row]] = (*(a + b for a, b in zip(counts, entry, strict=True)), callers)
-    with open(path, "wb") as file:
-        marshal.dump(stats, file)
+    with open(path, "wb") as out:
+        marshal.dump(stats, out)
 
 
 EXPORTS: dict[str, Callable[[Profile, str], None]] = {

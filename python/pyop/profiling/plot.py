@@ -19,7 +19,7 @@ def draw(p: Profile, ax: Any = None) -> Any:
         from matplotlib.pyplot import subplots
     except ImportError as error:
         raise ModuleNotFoundError(
-            "Profile.plot needs the package 'matplotlib': pip install matplotlib", name="matplotlib"
+            "Profile.plot needs the package 'matplotlib': pip install 'pyop-core[plot]'", name="matplotlib"
         ) from error
     if ax is None:
         ax = subplots(figsize=(10, 1 + 1.2 * max(1, len(p.threads))), layout="constrained")[1]
