@@ -241,7 +241,7 @@ class _OfPlan:
                     return
                 if len(known) > 64:
                     known.clear()
-                shapes = known[key] = [(y.dtype, tuple(y.shape)) for y in found]
+                shapes = known[key] = [(y.dtype, tuple(y.shape or ())) for y in found]
             plan(*arrays, out=tuple([_core._ort_output(running, k, *each) for k, each in enumerate(shapes)]))
 
         return compute
