@@ -13,7 +13,7 @@ from tests.interop.ten_ops import CASES
 
 ort = pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper  # noqa: E402
+from onnx import helper  # noqa: E402
 
 from pyop.interop.onnxruntime import register  # noqa: E402
 

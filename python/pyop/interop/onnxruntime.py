@@ -50,8 +50,8 @@ def register(
 ) -> onnxruntime.SessionOptions:
     """Ops, graphs and plans as operators that an InferenceSession calls.
 
-    A node ``domain.name`` takes the flat arrays of the declaration, and has static arguments as attributes. The function
-    is handed the memory of ONNX Runtime's tensors, read-only; a plan writes its results into memory of ONNX Runtime's.
+    A node ``domain.name`` takes the flat arrays of the declaration, and has static arguments as attributes. The
+    function is handed the memory of ONNX Runtime's tensors, read-only; a plan writes its results into such memory.
 
     Parameters
     ----------
@@ -237,10 +237,11 @@ class _OfPlan:
             if shapes is None:
                 found = signature.infer([Spec(x.dtype, x.shape) for x in arrays])
                 if any(y.shape is None or not all(isinstance(n, int) for n in y.shape) for y in found):
-                    return _put(flatten(plan(*arrays))[0], running)
+                    _put(flatten(plan(*arrays))[0], running)
+                    return
                 if len(known) > 64:
                     known.clear()
-                shapes = known[key] = [(y.dtype, tuple(y.shape)) for y in found]
+                shapes = known[key] = [(y.dtype, tuple(y.shape or ())) for y in found]
             plan(*arrays, out=tuple([_core._ort_output(running, k, *each) for k, each in enumerate(shapes)]))
 
         return compute

@@ -26,5 +26,9 @@ from .extensions import register_extensions
 from .loading import load
 from .python_op import Context
 from .registry import register, unregister
+from .training_pair import AutogradFunction, as_autograd_function
 
-__all__ = ["Context", "box", "export", "load", "register", "register_extensions", "unregister"]
+__all__ = [
+    "AutogradFunction", "Context", "as_autograd_function", "box", "export", "load", "register", "register_extensions",
+    "unregister",
+]  # fmt: skip

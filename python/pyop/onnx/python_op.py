@@ -23,7 +23,7 @@ from .boxes import box
 from .callee import static_names
 from .registry import Implementation, Table
 
-__all__ = ["Context", "GradientCall", "PythonCall", "call_again"]
+__all__ = ["Context", "GradientCall", "PythonCall", "call_again", "gradient_entries"]
 
 _numbers = itertools.count(1)
 
@@ -324,7 +324,7 @@ class GradientCall(_Node):
             gradients.append(None if array is None else self.accepted(k + 1, array, port))
         found = self.table.find(self.name, self.label)
         try:
-            entries = self._entries(found, context, gradients)
+            entries = gradient_entries(found, context, gradients, len(declared.convention), self.label, self.name)
         finally:
             context.drop()
         return tuple(
@@ -332,26 +332,29 @@ class GradientCall(_Node):
             for k, (entry, port) in enumerate(zip(declared.entry_of, declared.outputs, strict=True))
         )
 
-    def _entries(self, found: Implementation, context: Context, gradients: list[Any]) -> list[Any]:
-        count = len(self.declared.convention)
-        if found.function is not None:
-            result = _function_backward(found.function, context, gradients, self.label)
-        elif found.backward is not None:
-            result = found.backward(context, *gradients)
-        elif found.op is not None:
-            return _op_backward(found.op, context, gradients, count)
-        else:
-            raise LookupError(
-                f"{self.label} needs the gradient of {self.name!r:.200}, and the function was given without one: give "
-                "a pair (forward, backward)"
-            )
-        entries = list(result) if isinstance(result, tuple | list) else [result]
-        if len(entries) != count:
-            raise OutputError(
-                f"backward output count mismatch in {self.label}: {len(entries)} entries came back for {count} "
-                "arguments, constants included"
-            )
-        return entries
+
+def gradient_entries(
+    found: Implementation, context: Context, gradients: list[Any], count: int, label: str, name: str
+) -> list[Any]:
+    """What the backward of a function returns for its `count` arguments, an entry each."""
+    if found.function is not None:
+        result = _function_backward(found.function, context, gradients, label)
+    elif found.backward is not None:
+        result = found.backward(context, *gradients)
+    elif found.op is not None:
+        return _op_backward(found.op, context, gradients, count)
+    else:
+        raise LookupError(
+            f"{label} needs the gradient of {name!r:.200}, and the function was given without one: give "
+            "a pair (forward, backward)"
+        )
+    entries = list(result) if isinstance(result, tuple | list) else [result]
+    if len(entries) != count:
+        raise OutputError(
+            f"backward output count mismatch in {label}: {len(entries)} entries came back for {count} "
+            "arguments, constants included"
+        )
+    return entries
 
 
 def _function_backward(function: Any, context: Context, gradients: list[Any], label: str) -> Any:
