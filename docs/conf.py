@@ -1,6 +1,7 @@
 """The site: MyST pages as they lie here, and a reference made of the docstrings.
 
-Build it with `pip install --group docs` and `python -m sphinx -W --keep-going docs docs/_build`. Nothing is fetched while it is built.
+Build it with `pip install --group docs` and `python -m sphinx -W --keep-going docs docs/_build`. Nothing is fetched
+while it is built.
 """
 
 import importlib.util
@@ -70,7 +71,7 @@ html_theme_options = {
     "footer_end": [],
     "show_toc_level": 2,
 }
-html_sidebars = {"index": [], "performance": []}
+html_sidebars = {"index": [], "performance": [], "tutorial": []}
 
 
 def without_empty_globs(app, docname, source):

@@ -110,7 +110,8 @@ int grad_node_init(PyObject* module) {
          const_cast<char*>(
              "One step of a recorded computation; in a Function's methods, the `ctx`.\n\n"
              "Anything may be kept on it as an attribute. Arguments and outputs go through save_for_backward, which "
-             "notices changes and keeps no cycle.")},
+             "notices changes and keeps no cycle.\n\n"
+             ">>> pyop.Tensor(2.0, requires_grad=True).sum().grad_fn.name()\n'SumBackward'")},
         {Py_tp_repr, reinterpret_cast<void*>(grad_node_repr)},
         {Py_tp_dealloc, reinterpret_cast<void*>(grad_node_dealloc)},
         {Py_tp_traverse, reinterpret_cast<void*>(grad_node_traverse)},

@@ -62,6 +62,16 @@ class ProfileRow:
     gil_held_ns, gil_released_ns, gil_wait_ns : float
         `total_ns` in three: with the GIL, while pyop had given it up, and while it waited to have it back. What
         a Python function does about the GIL is not seen.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> double = pyop.op("float64[n] -> float64[n]", name="double")(lambda x: x + x)
+    >>> with pyop.profile() as p:
+    ...     y = double(double(np.ones(4)))
+    >>> row = p.rows[0]
+    >>> row.name, row.kind, row.calls, row.failed, row.bytes_out
+    ('double', 'op', 2, 0, 64)
     """
 
     name: str
@@ -99,6 +109,15 @@ class Profile(_core.ProfileSession):
     lost : int
         Events that were overwritten by later ones. Zero unless there were more than `events` on a thread; then
         rows tell about the last ones only.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> plan = pyop.trace(np.sin, "float64[n]").compile()
+    >>> with pyop.profile() as p:
+    ...     y = plan(np.ones(4))
+    >>> p.wall_ns > 0, p.lost, len(p.threads), {row.kind for row in p.rows} >= {"plan"}
+    (True, 0, 1, True)
     """
 
     def __init__(self, events: int) -> None:

@@ -18,12 +18,12 @@ __all__ = ["by_factors", "elementwise_spec", "mirrored", "rest_of"]
 
 
 def mirrored(
-    function: Callable[..., Any], module: str, specs: Callable[..., Any], name: str | None = None
+    function: Callable[..., Any], module: str, specs: Callable[..., Any], name: str | None = None, example: str = ""
 ) -> Callable[..., Any]:
     """A function that does what `function` does, and asks Tensors and Values first.
 
     It is found in `module`, by the path `name` if that is not the name of `function`. `specs` tells what it returns, of
-    the arguments with a Spec in the place of each Value.
+    the arguments with a Spec in the place of each Value. `example` is an expression and what it shows.
     """
 
     @functools.wraps(function)
@@ -35,6 +35,8 @@ def mirrored(
     public.__qualname__ = name or function.__name__
     public.__name__ = public.__qualname__.rpartition(".")[2]
     public.__doc__ = f"``{module.removeprefix('pyop.')}.{public.__qualname__}``, for Tensors and Values too."
+    if example:
+        public.__doc__ += f"\n\n>>> import numpy as np, pyop\n>>> from {module} import {public.__name__}\n>>> {example}"
     spec_rule(public)(specs)
     return public
 
