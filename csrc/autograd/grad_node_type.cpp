@@ -78,7 +78,8 @@ PyMethodDef own_methods[] = {
 PyGetSetDef own_getset[] = {
     {"next_functions", next_functions, nullptr,
      "(node, output) for each Tensor argument; (None, 0) where no gradient goes.", nullptr},
-    {"metadata", metadata, nullptr, "A dict for anybody's notes; under detect_anomaly it has ``'traceback_'``.", nullptr},
+    {"metadata", metadata, nullptr, "A dict for anybody's notes; under detect_anomaly it has ``'traceback_'``.",
+     nullptr},
     {"variable", variable, nullptr, "The leaf of an accumulating node, else None.", nullptr},
     {"_tangents", get_tangents, nullptr, "In forward mode the tangent of each output, or None.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
