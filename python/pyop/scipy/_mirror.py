@@ -34,9 +34,9 @@ def mirrored(
     public.__module__ = module
     public.__qualname__ = name or function.__name__
     public.__name__ = public.__qualname__.rpartition(".")[2]
-    public.__doc__ = f"``{module.removeprefix('pyop.')}.{public.__qualname__}``, for Tensors and Values too."
-    if example:
-        public.__doc__ += f"\n\n>>> import numpy as np, pyop\n>>> from {module} import {public.__name__}\n>>> {example}"
+    shown = f"\n\n>>> import numpy as np, pyop\n>>> from {module} import {public.__name__}\n>>> {example}"
+    said = f"``{module.removeprefix('pyop.')}.{public.__qualname__}``, for Tensors and Values too."
+    public.__doc__ = said + shown if example else said
     spec_rule(public)(specs)
     return public
 
