@@ -71,7 +71,7 @@ html_theme_options = {
     "footer_end": [],
     "show_toc_level": 2,
 }
-html_sidebars = {"index": [], "performance": []}
+html_sidebars = {"index": [], "performance": [], "tutorial": []}
 
 
 def without_empty_globs(app, docname, source):

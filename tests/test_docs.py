@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import pyop
+from pyop import functions
 from pyop.gradients import table
 
 ROOT = Path(__file__).parent.parent
@@ -40,9 +41,13 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 @pytest.fixture(autouse=True)
 def shown_rules_go():
-    """docs/gradients.md gives np.i0, which has none, a rule; other tests go by its having none."""
+    """docs/gradients.md gives np.i0 a rule, and pyop.functions its examples; other tests go by their having none."""
+    known = {*functions.names()}
     yield
     table._rules.pop(np.i0, None)
+    for shown in [*functions._rules]:
+        if shown not in known:
+            del functions._rules[shown]
 
 
 def run_doctest(text: str, name: str, names: dict[str, object]) -> None:
@@ -125,6 +130,56 @@ def docstrings() -> list[object]:
             for member, part in vars(thing).items() if inspect.isclass(thing) else ():
                 visit(f"{name}.{attribute}.{member}", part, names)
     return list(found.values())
+
+
+# What users import. Modules below them are nobody's interface.
+PUBLIC = [
+    "pyop",
+    "pyop.autograd",
+    "pyop.checking",
+    "pyop.contrib",
+    "pyop.debug",
+    "pyop.functions",
+    "pyop.machines",
+    "pyop.onnx",
+]
+PUBLIC += ["pyop.profiling", *(f"pyop.scipy.{name}" for name in ("linalg", "signal", "special", "stats"))]
+PUBLIC += [f"pyop.interop.{name}" for name in ("dask", "hooks", "jax", "pandas", "scipy", "torch", "xarray")]
+# Other stages of CI have these, and a NumPy or threads that other tests are better off without.
+PUBLIC_ELSEWHERE = ["pyop.interop.pytensor", "pyop.interop.tensorflow"]
+
+
+def public_names(module: str) -> list[tuple[str, object]]:
+    """What a public module exports, but for modules, which have a page of their own, and the version."""
+    found = importlib.import_module(module)
+    every = [(name, getattr(found, name)) for name in found.__all__ if name != "__version__"]
+    return [(name, thing) for name, thing in every if not inspect.ismodule(thing)]
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_has_an_example(module):
+    if _needed(module) in ABSENT or (module == "pyop.onnx" and "onnx" in ABSENT):
+        pytest.skip("its library is not installed")
+    bare = [name for name, thing in public_names(module) if ">>>" not in (inspect.getdoc(thing) or "")]
+    assert not bare, f"no example that runs in the docstring of {', '.join(bare)}"
+
+
+@pytest.mark.parametrize("module", [*PUBLIC, *PUBLIC_ELSEWHERE])
+def test_every_public_name_is_in_the_reference(module):
+    """Each page lists names below the module that it has named last."""
+    pages = "\n".join(path.read_text() for path in sorted((ROOT / "docs" / "reference").glob("*.md")))
+    listed: dict[str, set[str]] = {}
+    for part in re.split(r"^\.\. currentmodule:: ", pages, flags=re.MULTILINE)[1:]:
+        name, _, rest = part.partition("\n")
+        listed.setdefault(name, set()).update(re.findall(r"^   (\w+)$", rest, re.MULTILINE))
+    source = Path(importlib.util.find_spec(module).origin).read_text()
+    names = {
+        name for line in re.findall(r"^__all__ \+?= (\[.*?\])", source, re.MULTILINE | re.DOTALL) for name in eval(line)
+    }
+    modules = {"__version__", "autograd", "contrib", "debug"} | {"linalg", "signal", "special", "stats"}
+    # A name of pyop itself may stand with the module that it is of.
+    missing = names - modules - listed.get(module, set()) - (listed["pyop"] if module != "pyop" else set())
+    assert not missing
 
 
 @pytest.mark.parametrize(("program", "output"), programs())

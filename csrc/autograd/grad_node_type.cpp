@@ -78,7 +78,8 @@ PyMethodDef own_methods[] = {
 PyGetSetDef own_getset[] = {
     {"next_functions", next_functions, nullptr,
      "(node, output) for each Tensor argument; (None, 0) where no gradient goes.", nullptr},
-    {"metadata", metadata, nullptr, "A dict for anybody's notes; under detect_anomaly it has ``'traceback_'``.", nullptr},
+    {"metadata", metadata, nullptr, "A dict for anybody's notes; under detect_anomaly it has ``'traceback_'``.",
+     nullptr},
     {"variable", variable, nullptr, "The leaf of an accumulating node, else None.", nullptr},
     {"_tangents", get_tangents, nullptr, "In forward mode the tangent of each output, or None.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -110,7 +111,8 @@ int grad_node_init(PyObject* module) {
          const_cast<char*>(
              "One step of a recorded computation; in a Function's methods, the `ctx`.\n\n"
              "Anything may be kept on it as an attribute. Arguments and outputs go through save_for_backward, which "
-             "notices changes and keeps no cycle.")},
+             "notices changes and keeps no cycle.\n\n"
+             ">>> pyop.Tensor(2.0, requires_grad=True).sum().grad_fn.name()\n'SumBackward'")},
         {Py_tp_repr, reinterpret_cast<void*>(grad_node_repr)},
         {Py_tp_dealloc, reinterpret_cast<void*>(grad_node_dealloc)},
         {Py_tp_traverse, reinterpret_cast<void*>(grad_node_traverse)},

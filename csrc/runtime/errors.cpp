@@ -75,20 +75,32 @@ void restore_pending(Ref exception) {
 
 int errors_init(PyObject* module) {
     Ref on_exception = Ref::steal(PyTuple_Pack(1, PyExc_Exception));
-    errors.base =
-        add_class(module, "PyopError", "Base class of the errors that pyop itself raises.", on_exception.get());
+    errors.base = add_class(module, "PyopError",
+                            "Base class of the errors that pyop itself raises.\n\n"
+                            ">>> issubclass(pyop.InputError, pyop.PyopError)\nTrue",
+                            on_exception.get());
     if (!errors.base) return -1;
     Ref both = Ref::steal(PyTuple_Pack(3, errors.base, PyExc_TypeError, PyExc_ValueError));
-    errors.input =
-        add_class(module, "InputError",
-                  "An argument does not fit what the op declares (both a TypeError and a ValueError).", both.get());
+    errors.input = add_class(module, "InputError",
+                             "An argument does not fit what the op declares (both a TypeError and a ValueError).\n\n"
+                             ">>> pyop.op(np.sum, 'float64[n] -> float64[]')(np.ones((1, 2)))\n"
+                             "Traceback (most recent call last):\n    ...\n"
+                             "pyop.InputError: argument 0 ('a') of sum is float64[1,2], but expects float64[n] ...",
+                             both.get());
     errors.output = add_class(module, "OutputError",
                               "A function returned something else than its op declares (both a TypeError and a "
-                              "ValueError).",
+                              "ValueError).\n\n"
+                              ">>> pyop.op(lambda x: x[1:], 'float64[n] -> float64[n]')(np.ones(3))\n"
+                              "Traceback (most recent call last):\n    ...\n"
+                              "pyop.OutputError: ...",
                               both.get());
     Ref on_runtime = Ref::steal(PyTuple_Pack(2, errors.base, PyExc_RuntimeError));
-    errors.graph =
-        add_class(module, "GraphError", "A graph is built or run in a way that cannot work.", on_runtime.get());
+    errors.graph = add_class(module, "GraphError",
+                             "A graph is built or run in a way that cannot work.\n\n"
+                             ">>> pyop.Graph().compile()\n"
+                             "Traceback (most recent call last):\n    ...\n"
+                             "pyop.GraphError: graph 'graph' has no outputs and no stateful nodes: ...",
+                             on_runtime.get());
     return errors.input && errors.output && errors.graph ? 0 : -1;
 }
 

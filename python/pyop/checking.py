@@ -38,6 +38,13 @@ class Finding:
     verdict : {"pass", "FAIL", "skipped"}
     text : str
         Why, in words.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> finding = pyop.check(pyop.op(np.negative, "float64[n] -> float64[n]")).findings[0]
+    >>> finding.what, finding.verdict
+    ('contract', 'pass')
     """
 
     what: str
@@ -55,6 +62,14 @@ class Report:
         Of the op or function.
     findings : tuple of Finding
     kind : {"op", "function"}
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> counter = iter(range(100))
+    >>> report = pyop.check(pyop.op(lambda x: x + next(counter), "float64[n] -> float64[n]", name="counting"))
+    >>> report.passed, [f.what for f in report.findings if f.verdict == "FAIL"][0]
+    (False, 'purity')
     """
 
     name: str
@@ -382,7 +397,16 @@ def _where(tangents: list[Any]) -> str:
 
 
 def example_of(op: Op, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Random arguments as an op declares them; TypeError if it declares none, or what no number array is."""
+    """Random arguments as an op declares them; TypeError if it declares none, or what no number array is.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.checking import example_of
+    >>> op = pyop.op(np.multiply, "float64[n,m], float64[m] -> float64[n,m]")
+    >>> [x.shape for x in example_of(op, np.random.default_rng(0))]
+    [(3, 4), (4,)]
+    """
     inputs = op.spec.inputs
     if inputs is None:
         raise TypeError(f"op {op.name!r} does not declare its inputs: give check an example")

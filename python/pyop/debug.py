@@ -36,6 +36,12 @@ class Stats(TypedDict):
         released: there is no safe moment left. Zero in a program whose threads end before it does.
     closed : bool
         Whether that shutdown has begun.
+
+    Examples
+    --------
+    >>> import pyop.debug
+    >>> sorted(pyop.debug.stats())
+    ['closed', 'deferred', 'drained', 'leaked']
     """
 
     deferred: int
@@ -103,6 +109,12 @@ class PoolStats(TypedDict):
     evicted : int
         How many blocks were given back to the system: the oldest when the limit was reached, and all by
         `pool_trim`.
+
+    Examples
+    --------
+    >>> import pyop.debug
+    >>> pyop.debug.pool_stats()["limit"] > 0
+    True
     """
 
     limit: int

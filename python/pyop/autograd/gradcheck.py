@@ -17,7 +17,20 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
-    """A gradient does not agree with finite differences, or breaks a rule that gradients keep."""
+    """A gradient does not agree with finite differences, or breaks a rule that gradients keep.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.autograd import GradcheckError, gradcheck
+    >>> half = pyop.op(lambda x: x / 2, "float64[n] -> float64[n]", name="half")
+    >>> _ = half.vjp(lambda ct, x: ct)
+    >>> try:
+    ...     gradcheck(half, [pyop.Tensor(np.ones(2), requires_grad=True)])
+    ... except GradcheckError:
+    ...     print("its rule is wrong")
+    its rule is wrong
+    """
 
 
 def _outputs(func: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:

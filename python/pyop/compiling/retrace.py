@@ -18,7 +18,20 @@ _KEPT = 100
 
 
 class RetraceWarning(UserWarning):
-    """A compiled function is traced again and again: most of its time goes into making plans."""
+    """A compiled function is traced again and again: most of its time goes into making plans.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np, pyop
+    >>> scale = pyop.compile(lambda x, *, by: x * by, static=("by",))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     for k in range(20):
+    ...         y = scale(np.ones(2), by=k)
+    >>> caught[0].category is pyop.RetraceWarning
+    True
+    """
 
 
 def log(text: str, *values: Any) -> None:

@@ -56,6 +56,15 @@ def rule(*functions: Any) -> Callable[[R], R]:
 
     A name the installed NumPy does not have is passed over: functions come with its releases. A rule that has a
     parameter ``out`` refuses a call that sets it, whether by keyword or by position.
+
+    >>> from pyop.functions import lookup, rule
+    >>> def twice(x):  # of a library of yours, that NumPy's protocols know
+    ...     return 2 * x
+    >>> @rule(twice)
+    ... def _(x):
+    ...     return x
+    >>> str(lookup(twice)(pyop.Spec("float32", (3,))))
+    'float32[3]'
     """
 
     def of(function: R) -> R:
@@ -66,7 +75,15 @@ def rule(*functions: Any) -> Callable[[R], R]:
 
 
 def register(functions: tuple[Any, ...], function: Rule, with_function: bool = False) -> None:
-    """Do what `rule` does; see `pyop.functions.forms` for the other forms of rules."""
+    """Do what `rule` does; see `pyop.functions.forms` for the other forms of rules.
+
+    >>> from pyop.functions import lookup, register
+    >>> def half(x):
+    ...     return x / 2
+    >>> register((half,), lambda x: x)
+    >>> str(lookup(half)(pyop.Spec("float64", (3,))))
+    'float64[3]'
+    """
     for item in functions:
         target = find(item) if isinstance(item, str) else item
         if target is not None:
@@ -88,7 +105,12 @@ def find(name: str) -> Any:
 
 
 def lookup(function: Any) -> Rule | None:
-    """Return the rule of a NumPy function, or None. Ufuncs have one rule for all, see `pyop.functions.ufuncs`."""
+    """Return the rule of a NumPy function, or None. Ufuncs have one rule for all, see `pyop.functions.ufuncs`.
+
+    >>> from pyop.functions import lookup
+    >>> str(lookup(np.sum)(pyop.Spec.parse("int32[n, 3]"), axis=0))
+    'int64[3]'
+    """
     try:
         found = _rules.get(function)
     except TypeError:
@@ -100,13 +122,23 @@ def lookup(function: Any) -> Rule | None:
 
 
 def infer(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the specs ``function(*args, **kwargs)`` returns; one unknown Spec if there is no rule for the function."""
+    """Return the specs ``function(*args, **kwargs)`` returns; one unknown Spec if there is no rule for the function.
+
+    >>> from pyop.functions import infer
+    >>> str(infer(np.mean, pyop.Spec.parse("float32[n, 3]"), axis=1))
+    'float32[n]'
+    """
     found = lookup(function)
     return Spec() if found is None else found(*args, **kwargs)
 
 
 def names() -> list[Any]:
-    """Return every function that has a rule."""
+    """Return every function that has a rule.
+
+    >>> from pyop.functions import names
+    >>> np.sum in names()
+    True
+    """
     if not _loaded:
         _load()
     return list(_rules)

@@ -34,6 +34,13 @@ class Declared(NamedTuple):
         What is declared of it.
     written : bool
         Whether the function writes into it (``mutates=``).
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.interop.hooks import Hooks
+    >>> Hooks(pyop.op(np.sin, "float64[n] -> float64[n]")).inputs[0].spec
+    Spec('float64[n]')
     """
 
     name: str

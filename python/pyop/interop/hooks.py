@@ -43,6 +43,16 @@ class Residuals(NamedTuple):
         Stands for what the function kept with `pyop.saved`: an int64 of shape ``[1]``; see `Hooks.context`.
     statics : dict
         The static arguments of the call.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.interop.hooks import Hooks
+    >>> double = pyop.op(lambda x: 2 * x, "float64[n] -> float64[n]", name="double")
+    >>> _ = double.vjp(lambda ct, x: 2 * ct)
+    >>> results, kept = Hooks(double).forward(np.ones(2))
+    >>> kept.arrays, kept.context, kept.statics
+    ((array([1., 1.]),), None, {})
     """
 
     arrays: tuple[Any, ...]

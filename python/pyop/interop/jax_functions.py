@@ -29,6 +29,13 @@ class JaxFunction:
     Attributes
     ----------
     __wrapped__ : callable
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.interop.jax import wrap
+    >>> wrap(pyop.compile(np.sin))(np.zeros(2, "float32")).tolist()
+    [0.0, 0.0]
     """
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
@@ -89,7 +96,15 @@ class JaxFunction:
 
 
 class JaxPlan(JaxFunction):
-    """A plan as JAX calls it: of its own dtypes and shapes, without a gradient."""
+    """A plan as JAX calls it: of its own dtypes and shapes, without a gradient.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.interop.jax import wrap
+    >>> wrap(pyop.trace(np.sin, "float32[2]").compile())(np.zeros(2, "float32")).tolist()
+    [0.0, 0.0]
+    """
 
     def _make(self, tree: Any, leaves: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, Any]:
         plan: Plan = self.__wrapped__

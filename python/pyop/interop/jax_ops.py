@@ -34,6 +34,14 @@ class JaxOp:
     Attributes
     ----------
     op : Op
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.interop.jax import wrap
+    >>> double = wrap(pyop.op(lambda x: 2 * x, "float32[n] -> float32[n]", name="double"))
+    >>> double, double(np.ones(2, "float32")).tolist()
+    (<JaxOp double: float32[n] -> float32[n]>, [2.0, 2.0])
     """
 
     def __init__(self, op: Op, derivatives: str | None = None) -> None:

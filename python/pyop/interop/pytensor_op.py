@@ -43,6 +43,13 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         Which derivative of it this computes: steps ``("vjp", needs, n_out)``, ``("jvp", argnums, n_out)``.
     in_place : bool
         The function writes into the arguments of ``mutates=`` themselves, and not into copies.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.interop.pytensor import PyopOp
+    >>> isinstance(PyopOp(pyop.op(np.negative, "float64[n] -> float64[n]"), {}), PyopOp)
+    True
     """
 
     def __init__(self, op: Any, statics: dict[str, Any], path: tuple[Any, ...] = (), in_place: bool = False) -> None:

@@ -96,7 +96,18 @@ class _Differentiated:
 
 
 class Objective(_Differentiated):
-    """What `objective` makes. Its methods take what the function takes."""
+    """What `objective` makes. Its methods take what the function takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyop.interop.scipy import objective
+    >>> fun = objective(lambda x: np.sum(x ** 3))
+    >>> fun([1.0, 2.0])
+    (9.0, array([ 3., 12.]))
+    >>> fun.hessp([1.0, 2.0], [1.0, 1.0])
+    array([ 6., 12.])
+    """
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> tuple[float, Any]:
         """Value and gradient, of one forward pass: for ``jac=True``."""
@@ -133,7 +144,18 @@ class Objective(_Differentiated):
 
 
 class Residuals(_Differentiated):
-    """What `residuals` makes. Its methods take what the function takes."""
+    """What `residuals` makes. Its methods take what the function takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyop.interop.scipy import residuals
+    >>> fun = residuals(lambda p, t: p[0] * t)
+    >>> fun([2.0], np.arange(3.0))
+    array([0., 2., 4.])
+    >>> fun.jac([2.0], np.arange(3.0)).shape
+    (3, 1)
+    """
 
     _fewer_variables: bool | None = None  # than values; known from the first call on
 
@@ -179,7 +201,16 @@ class Residuals(_Differentiated):
 
 
 class RightHandSide(Residuals, KeepsPlans):
-    """What `rhs` makes: as `Residuals`, of ``f(t, y, *args)``, differentiated by ``y``."""
+    """What `rhs` makes: as `Residuals`, of ``f(t, y, *args)``, differentiated by ``y``.
+
+    Examples
+    --------
+    >>> from pyop.interop.scipy import rhs
+    >>> fun = rhs(lambda t, y: [2 * y[0], y[0] + y[1]])
+    >>> fun.jac(0.0, [1.0, 0.0])
+    array([[2., 0.],
+           [1., 1.]])
+    """
 
     _place = 1
     _fewer_variables = True  # as many of one as of the other

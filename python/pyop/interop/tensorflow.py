@@ -32,7 +32,15 @@ __all__ = ["TensorFlowOp", "op_of", "wrap"]
 
 
 class TensorFlowOp:
-    """What `wrap` makes."""
+    """What `wrap` makes.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> from pyop.interop.tensorflow import wrap
+    >>> wrap(pyop.op(np.negative, "float64[n] -> float64[n]"))
+    <TensorFlowOp 'negative': float64[n] -> float64[n]>
+    """
 
     def __init__(self, op: Op, statics: dict[str, Any]) -> None:
         hooks = Hooks(op)

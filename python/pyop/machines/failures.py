@@ -16,7 +16,15 @@ __all__ = ["RemoteTraceback", "Report", "WorkerDied", "report_of"]
 
 
 class WorkerDied(PyopError, RuntimeError):
-    """A worker has ended while it was computing."""
+    """A worker has ended while it was computing.
+
+    Examples
+    --------
+    >>> import pyop
+    >>> from pyop.machines import WorkerDied
+    >>> issubclass(WorkerDied, pyop.PyopError)
+    True
+    """
 
 
 class RemoteTraceback(Exception):

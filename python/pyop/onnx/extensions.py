@@ -96,6 +96,18 @@ def register_extensions(
     ValueError
         The model has no description of its operators, or a malformed one; or this process has an operator of the same
         name and constants already, for another function.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop, pyop.onnx
+    >>> g = pyop.trace(pyop.op(np.unwrap, "float64[n] -> float64[n]"), "float64[n]")
+    >>> model = pyop.onnx.export(g, dialect="extensions")
+    >>> try:
+    ...     library = pyop.onnx.register_extensions(model)
+    ... except ImportError:  # it needs onnxruntime-extensions
+    ...     library = ""
+    >>> isinstance(library, str)
+    True
     """
     from onnxruntime_extensions import PyCustomOpDef, get_library_path, onnx_op
 

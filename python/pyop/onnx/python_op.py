@@ -48,6 +48,14 @@ class Context:
         One for each argument.
     saved : object
         What it kept with `pyop.saved`, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyop.onnx import Context
+    >>> ctx = Context(inputs=(np.ones(2),), needs_input_grad=(True,))
+    >>> ctx.needs_input_grad, ctx.saved
+    ((True,), None)
     """
 
     inputs: tuple[Any, ...] = ()

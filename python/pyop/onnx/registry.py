@@ -93,6 +93,12 @@ def unregister(name: str) -> None:
     ------
     KeyError
         There is none of this name.
+
+    Examples
+    --------
+    >>> import pyop.onnx
+    >>> pyop.onnx.register("example.half", lambda x: x / 2)
+    >>> pyop.onnx.unregister("example.half")
     """
     del _registered[name]
 

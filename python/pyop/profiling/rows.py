@@ -53,6 +53,16 @@ class ProfileRow:
     gil_held_ns, gil_released_ns, gil_wait_ns : float
         `total_ns` in three: with the GIL, while pyop had given it up, and while it waited to have it back. What
         a Python function does about the GIL is not seen.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> double = pyop.op("float64[n] -> float64[n]", name="double")(lambda x: x + x)
+    >>> with pyop.profile() as p:
+    ...     y = double(double(np.ones(4)))
+    >>> row = p.rows[0]
+    >>> row.name, row.kind, row.calls, row.failed, row.bytes_out
+    ('double', 'op', 2, 0, 64)
     """
 
     name: str

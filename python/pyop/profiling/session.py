@@ -55,6 +55,15 @@ class Profile(_core.ProfileSession):
     lost : int
         Events that were overwritten by later ones. Zero unless there were more than `events` on a thread; then
         rows tell about the last ones only.
+
+    Examples
+    --------
+    >>> import numpy as np, pyop
+    >>> plan = pyop.trace(np.sin, "float64[n]").compile()
+    >>> with pyop.profile() as p:
+    ...     y = plan(np.ones(4))
+    >>> p.wall_ns > 0, p.lost, len(p.threads), {row.kind for row in p.rows} >= {"plan"}
+    (True, 0, 1, True)
     """
 
     def __init__(self, events: int) -> None:

@@ -18,12 +18,12 @@ __all__ = ["by_factors", "elementwise_spec", "mirrored", "rest_of"]
 
 
 def mirrored(
-    function: Callable[..., Any], module: str, specs: Callable[..., Any], name: str | None = None
+    function: Callable[..., Any], module: str, specs: Callable[..., Any], name: str | None = None, example: str = ""
 ) -> Callable[..., Any]:
     """A function that does what `function` does, and asks Tensors and Values first.
 
     It is found in `module`, by the path `name` if that is not the name of `function`. `specs` tells what it returns, of
-    the arguments with a Spec in the place of each Value.
+    the arguments with a Spec in the place of each Value. `example` is an expression and what it shows.
     """
 
     @functools.wraps(function)
@@ -34,7 +34,9 @@ def mirrored(
     public.__module__ = module
     public.__qualname__ = name or function.__name__
     public.__name__ = public.__qualname__.rpartition(".")[2]
-    public.__doc__ = f"``{module.removeprefix('pyop.')}.{public.__qualname__}``, for Tensors and Values too."
+    shown = f"\n\n>>> import numpy as np, pyop\n>>> from {module} import {public.__name__}\n>>> {example}"
+    said = f"``{module.removeprefix('pyop.')}.{public.__qualname__}``, for Tensors and Values too."
+    public.__doc__ = said + shown if example else said
     spec_rule(public)(specs)
     return public
 

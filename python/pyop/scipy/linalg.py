@@ -53,11 +53,13 @@ def _expm_tangent(t: Any, ans: Any, a: Any) -> Any:
     return expm(np.concatenate([above, below], axis=-2))[..., :n, n:]
 
 
-expm = mirrored(_linalg.expm, __name__, _square_specs)
+_EXPM = "pyop.jvp(expm, (np.zeros((1, 1)),), (np.ones((1, 1)),))\n(array([[1.]]), array([[1.]]))"
+expm = mirrored(_linalg.expm, __name__, _square_specs, example=_EXPM)
 _rules(expm, (lambda ct, ans, a: _expm_tangent(ct, ans, h(a)),), (_expm_tangent,), ("A",))
 
 # Whether the root of a real matrix is real is seen when it is computed.
-sqrtm = mirrored(_linalg.sqrtm, __name__, lambda a, *rest, **kw: Spec(None, operand(a).shape))
+_SQRTM = "pyop.jvp(sqrtm, (np.full((1, 1), 4.0),), (np.ones((1, 1)),))\n(array([[2.]]), array([[0.25]]))"
+sqrtm = mirrored(_linalg.sqrtm, __name__, lambda a, *rest, **kw: Spec(None, operand(a).shape), example=_SQRTM)
 _rules(
     sqrtm,
     (lambda ct, ans, a: _sylvester(h(ans), h(ans), ct),),
@@ -79,7 +81,8 @@ def _sylvester_specs(a: Any, b: Any, q: Any) -> Spec:
     return Spec(dtype, None if front is None else (*front, *parts[2].shape[-2:]))  # type: ignore[index]
 
 
-solve_sylvester = mirrored(_linalg.solve_sylvester, __name__, _sylvester_specs)
+_SYLVESTER = "pyop.grad(lambda q: solve_sylvester([[1.0]], [[1.0]], q)[0, 0])(np.ones((1, 1)))\narray([[0.5]])"
+solve_sylvester = mirrored(_linalg.solve_sylvester, __name__, _sylvester_specs, example=_SYLVESTER)
 
 
 def _sylvester(a: Any, b: Any, q: Any) -> Any:
@@ -185,7 +188,10 @@ def _triangular_a_tangent(t: Any, ans: Any, a: Any, b: Any, trans: Any = 0, lowe
     return -_solved(lambda x: solve_triangular(a, x, trans, lower, unit_diagonal), _times(moved, ans, b), b)
 
 
-solve_triangular = mirrored(_linalg.solve_triangular, __name__, _solution_specs(_linalg.solve_triangular))
+_TRIANGULAR = "pyop.grad(lambda b: solve_triangular([[2.0]], b)[0])(np.ones(1))\narray([0.5])"
+solve_triangular = mirrored(
+    _linalg.solve_triangular, __name__, _solution_specs(_linalg.solve_triangular), example=_TRIANGULAR
+)
 _rules(solve_triangular, (_triangular_a, _triangular_b), (_triangular_a_tangent, "same"), ("a", "b"))
 
 
@@ -237,7 +243,8 @@ def _banded_ab_tangent(t: Any, ans: Any, l_and_u: Any, ab: Any, b: Any, *rest: A
     return -_solved(lambda x: solve_banded(l_and_u, ab, x), moved, b)
 
 
-solve_banded = mirrored(_linalg.solve_banded, __name__, _banded_specs)
+_BANDED = "pyop.grad(lambda b: solve_banded((0, 0), [[2.0, 4.0]], b).sum())(np.ones(2))\narray([0.5 , 0.25])"
+solve_banded = mirrored(_linalg.solve_banded, __name__, _banded_specs, example=_BANDED)
 _rules(solve_banded, (None, _banded_ab, _banded_b), (None, _banded_ab_tangent, "same"), ("l_and_u", "ab", "b"))
 
 
@@ -300,11 +307,23 @@ def _leaves_other_triangle() -> bool:
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """``scipy.linalg.cho_factor``, for Tensors and Values too."""
+    """``scipy.linalg.cho_factor``, for Tensors and Values too.
+
+    >>> import numpy as np, pyop
+    >>> from pyop.scipy.linalg import cho_factor
+    >>> pyop.grad(lambda a: cho_factor(a)[0][0, 0])(np.full((1, 1), 4.0))
+    array([[0.25]])
+    """
     return factor(a, lower, check_finite), lower
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """``scipy.linalg.cho_solve``, for Tensors and Values too."""
+    """``scipy.linalg.cho_solve``, for Tensors and Values too.
+
+    >>> import numpy as np, pyop
+    >>> from pyop.scipy.linalg import cho_factor, cho_solve
+    >>> pyop.grad(lambda a: cho_solve(cho_factor(a), np.ones(1))[0])(np.full((1, 1), 4.0))
+    array([[-0.0625]])
+    """
     c, lower = c_and_lower
     return by_factor(c, b, lower, overwrite_b, check_finite)

@@ -63,7 +63,8 @@ def _correlated(ct: Any, a: Any, v: Any, other: Any, mode: Any, method: Any) -> 
 
 
 # fmt: off
-convolve = mirrored(_signal.convolve, __name__, _specs)
+_CONVOLVE = "pyop.grad(lambda x: convolve(x, [1.0, 2.0]).sum())(np.ones(2))\narray([3., 3.])"
+convolve = mirrored(_signal.convolve, __name__, _specs, example=_CONVOLVE)
 structural(convolve,
            (lambda ct, ans, in1, in2, mode="full", method="auto": _correlated(ct, in1, in2, in2, mode, method),
             lambda ct, ans, in1, in2, mode="full", method="auto": _correlated(ct, in1, in2, in1, mode, method)),

@@ -70,7 +70,8 @@ def _logsumexp_rules(of_weight: bool) -> tuple[Any, Any]:
     return vjp, jvp
 
 
-logsumexp = mirrored(_special.logsumexp, __name__, _logsumexp_specs)
+_LOGSUMEXP = "pyop.grad(logsumexp)(np.ones(2))\narray([0.5, 0.5])"
+logsumexp = mirrored(_special.logsumexp, __name__, _logsumexp_specs, example=_LOGSUMEXP)
 (_vjp_a, _jvp_a), (_vjp_b, _jvp_b) = _logsumexp_rules(False), _logsumexp_rules(True)
 _rules = (_vjp_a, None, _vjp_b), (_jvp_a, None, _jvp_b), ("a", "axis", "b")
 table.add(PerArgument(logsumexp, *_rules, lambda ct, like, ans: unbroadcast(ct, like)))
@@ -89,8 +90,10 @@ def _softmax_tangent(t: Any, ans: Any, x: Any, axis: Any = None) -> Any:
     return weighted - ans * np.sum(weighted, axis=axis, keepdims=True)
 
 
-softmax = mirrored(_special.softmax, __name__, _softmax_specs)
-log_softmax = mirrored(_special.log_softmax, __name__, _softmax_specs)
+_SOFTMAX = "pyop.grad(lambda x: softmax(x)[0])(np.zeros(2))\narray([ 0.25, -0.25])"
+softmax = mirrored(_special.softmax, __name__, _softmax_specs, example=_SOFTMAX)
+_LOG_SOFTMAX = "pyop.grad(lambda x: log_softmax(x)[0])(np.zeros(2))\narray([ 0.5, -0.5])"
+log_softmax = mirrored(_special.log_softmax, __name__, _softmax_specs, example=_LOG_SOFTMAX)
 # fmt: off
 structural(softmax, (lambda ct, ans, x, axis=None: conj(_softmax_tangent(conj(ct), ans, x, axis)),),
            (_softmax_tangent,), ("x", "axis"))
@@ -102,7 +105,8 @@ structural(log_softmax,
 
 # --- derivatives of the gamma function
 
-polygamma = mirrored(_special.polygamma, __name__, elementwise_spec(_special.polygamma))
+_POLYGAMMA = "pyop.grad(lambda x: polygamma(0, x))(1.0).round(4)\nnp.float64(1.6449)"
+polygamma = mirrored(_special.polygamma, __name__, elementwise_spec(_special.polygamma), example=_POLYGAMMA)
 by_factors(polygamma, ("n", "x"), (None, lambda ans, n, x: polygamma(n + 1, x)))
 
 
@@ -122,5 +126,6 @@ def _multigammaln_slope(ans: Any, a: Any, d: Any) -> Any:
     return found
 
 
-multigammaln = mirrored(_special.multigammaln, __name__, _multigammaln_specs)
+_MULTIGAMMALN = "pyop.grad(lambda a: multigammaln(a, 1))(1.0).round(4)\nnp.float64(-0.5772)"
+multigammaln = mirrored(_special.multigammaln, __name__, _multigammaln_specs, example=_MULTIGAMMALN)
 by_factors(multigammaln, ("a", "d"), (_multigammaln_slope, None))
