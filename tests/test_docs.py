@@ -27,7 +27,9 @@ from pyop.gradients import table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-DOCUMENTS = [path for path in DOCUMENTS if not {"_build", "_made", "made"} & {*path.parts}]  # what the site's build makes
+DOCUMENTS = [
+    path for path in DOCUMENTS if not {"_build", "_made", "made"} & {*path.parts}
+]  # what the site's build makes
 CONTINUED = ("tutorial.md",)  # where a program goes on with the names of the one before it
 # What a document or a module may import that need not be there.
 OPTIONAL = ("onnx", "numba", "torch", "jax", "tensorflow", "pytensor", "pymc", "dask", "pandas", "xarray")
