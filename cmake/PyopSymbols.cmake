@@ -1,6 +1,6 @@
-# pyop_symbols(target): an extension module shows its PyInit function (and the core what ONNX Runtime looks for) and nothing else, not even the templates of the standard
-# library that it has instantiated: another library's of another version must not take their place. What none of these
-# reaches is left out.
+# pyop_symbols(target): an extension module shows its PyInit function, the core also what ONNX Runtime looks for, and nothing
+# else, not even the templates of the standard library that it has instantiated: another library's of another version must not
+# take their place. What none of these reaches is left out.
 function(pyop_symbols target)
   if(APPLE)
     target_link_options(${target} PRIVATE "LINKER:-exported_symbol,_PyInit_*" "LINKER:-exported_symbol,_RegisterCustomOp*")

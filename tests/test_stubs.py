@@ -46,6 +46,7 @@ UNNAMED = {(c, m) for c in ("Value", "Tensor") for m in ("__len__", "__iter__", 
 # What any class has, or only the interpreter asks for.
 MACHINERY = {*dir(object), *dir(BaseException), "__module__", "__weakref__", "__dict__", "__vectorcalloffset__"}
 MACHINERY |= {"__buffer__", "__release_buffer__"}  # what CPython 3.12 calls the slots
+MACHINERY |= {"__dask_tokenize__"}  # only Dask asks for it
 MACHINERY |= {"__slotnames__", "__annotations__"}  # left by an attempt to pickle, by a question of typing.Protocol
 
 

@@ -298,8 +298,7 @@ class Tracer:
                 if id(place.value) in held:
                     raise TypeError(
                         f"{self._place()} compares arrays by `is`, and argument {place.path!r} is an array that it "
-                        "holds, which no symbolic argument is: pass a copy, or what is to be decided as a static "
-                        "argument"
+                        "holds, which no symbolic argument is: pass a copy, or a static argument to be decided by"
                     )
             kinds[:] = repeats(arguments, kinds, keys)
         try:
