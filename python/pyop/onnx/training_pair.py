@@ -38,6 +38,12 @@ class AutogradFunction(NamedTuple):
     backward : callable
         ``backward(context, *gradients)``, with None for an absent gradient; returns an entry for each argument, None
         for constants and where there is no gradient.
+
+    Examples
+    --------
+    >>> from pyop.onnx import AutogradFunction
+    >>> AutogradFunction("double", lambda x: (None, x * 2), lambda context, g: (g * 2,)).backward(None, 3.0)
+    (6.0,)
     """
 
     name: str
