@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,6 @@ def bits(x: Any) -> list[Any]:
     return [(a.dtype.str, a.shape, a.tolist() if a.dtype.hasobject else a.tobytes()) for a in leaves]
 
 
-def inner(xs: list[Any], ys: list[Any]) -> float:
+def inner(xs: Sequence[Any], ys: Sequence[Any]) -> float:
     """The sum of the products of all elements."""
     return sum(float(np.vdot(x, y)) for x, y in zip(xs, ys, strict=True))
