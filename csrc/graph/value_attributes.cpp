@@ -17,11 +17,11 @@ namespace pyop {
 
 namespace {
 
-struct Setting {
+struct MemorySetting {
     std::string_view name;
     const char* remedy;
 };
-constexpr std::array<Setting, 4> kSettings = {{
+constexpr std::array<MemorySetting, 4> kMemorySettings = {{
     {"shape", "write `x = x.reshape(shape)`"},
     {"dtype", "write `x = x.view(dtype)` for other elements of the same bytes, or x.astype(dtype)"},
     {"strides", "use slices, or numpy.lib.stride_tricks in a pyop.op, which is called with arrays"},
@@ -128,7 +128,7 @@ int value_setattro(PyObject* self, PyObject* name, PyObject* value) {
     const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
     if (!text) PyErr_Clear();
     if (text && value && spec_of(self).form != Form::Scalar) {
-        for (const Setting& setting : kSettings) {
+        for (const MemorySetting& setting : kMemorySettings) {
             if (setting.name != text) continue;
             Ref here = origin_text(current_origin());
             if (!here) return -1;

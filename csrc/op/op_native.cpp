@@ -20,7 +20,7 @@ namespace pyop {
 namespace {
 
 // The elements of arrays of one shape, in one run.
-struct Run {
+struct ElementRun {
     int ndim;
     const npy_intp* dims;
     npy_intp n;
@@ -33,7 +33,7 @@ PYOP_INLINE npy_intp step_of(PyArrayObject* a) {
     return PyArray_NDIM(a) == 1 ? PyArray_STRIDE(a, 0) : PyArray_ITEMSIZE(a);
 }
 
-PYOP_INLINE bool has_shape(PyArrayObject* a, const Run& run) {
+PYOP_INLINE bool has_shape(PyArrayObject* a, const ElementRun& run) {
     if (PyArray_NDIM(a) != run.ndim) return false;
     for (int d = 0; d < run.ndim; ++d)
         if (PyArray_DIM(a, d) != run.dims[d]) return false;
@@ -80,7 +80,7 @@ PYOP_INLINE int call_elements(OpObject& op, PyObject* const* args, PyObject* out
     const int n_in = code.n_in;
     if (PYOP_UNLIKELY(code.n_operands != n_in + 1 || !is_operand(args[0], ready.dtypes[0]))) return 1;
     PyArrayObject* first = as_array(args[0]);
-    Run run{PyArray_NDIM(first), PyArray_DIMS(first), 1};
+    ElementRun run{PyArray_NDIM(first), PyArray_DIMS(first), 1};
     for (int d = 0; d < run.ndim; ++d) run.n *= run.dims[d];
     char* data[NativeCode::kMaxOperands];
     npy_intp steps[NativeCode::kMaxOperands];

@@ -30,9 +30,9 @@ namespace {
 constexpr int kHelpersToDepth = 4;
 thread_local int depth_here = 0;
 
-class Run final : public Job, public std::enable_shared_from_this<Run> {
+class ConcurrentRun final : public Job, public std::enable_shared_from_this<ConcurrentRun> {
   public:
-    Run(const Program& p, PyObject* owner, PyObject* graph, int threads)
+    ConcurrentRun(const Program& p, PyObject* owner, PyObject* graph, int threads)
         : p_(p),
           owner_(Ref::borrow(owner)),
           graph_(Ref::borrow(graph)),
@@ -45,7 +45,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
             if (missing_[i] == 0) ready_.push_back(i);
         left_ = missing_.size();
     }
-    ~Run() override {  // attached: the last owner is the caller or a helper at work
+    ~ConcurrentRun() override {  // attached: the last owner is the caller or a helper at work
         for (PyObject* value : slots_) Py_XDECREF(value);
     }
 
@@ -215,7 +215,7 @@ class Run final : public Job, public std::enable_shared_from_this<Run> {
 
 int execute_concurrently(const Program& p, PyObject* owner, PyObject* graph, int threads, PyObject* const* feeds,
                          PyObject* const* targets, PyObject** outputs) {
-    const auto run = std::make_shared<Run>(p, owner, graph, threads);
+    const auto run = std::make_shared<ConcurrentRun>(p, owner, graph, threads);
     return run->run(feeds, targets, outputs);
 }
 

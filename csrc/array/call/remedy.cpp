@@ -2,18 +2,13 @@
 #include "array/call/remedy.h"
 
 #include "array/contract/describe.h"
+#include "runtime/attribute.h"
 #include "runtime/errors.h"
 #include "runtime/ref.h"
 
 namespace pyop {
 
 namespace {
-
-bool has_attribute(PyObject* o, const char* name) {
-    const Ref found = Ref::steal(PyObject_GetAttrString(o, name));
-    if (!found) PyErr_Clear();
-    return static_cast<bool>(found);
-}
 
 // "torch" of torch.Tensor.
 std::string library_of(PyObject* o) {
@@ -43,9 +38,9 @@ std::string cast_remedy(PyObject* given, PyArray_Descr* have, PyArray_Descr* wan
     const std::string library = library_of(given);
     if (library == "torch") return "pass x.to(torch." + dtype + ")";
     if (library == "pyarrow") return "pass x.cast('" + dtype_text(want) + "')";
-    if (has_attribute(given, "to_numpy")) return "pass x.to_numpy(dtype=" + dtype + ")";
+    if (has_attribute<"to_numpy">(given)) return "pass x.to_numpy(dtype=" + dtype + ")";
     // JAX casts to 32 bits where it is not told otherwise.
-    if (library != "jax" && library != "jaxlib" && has_attribute(given, "astype"))
+    if (library != "jax" && library != "jaxlib" && has_attribute<"astype">(given))
         return "pass x.astype(" + dtype + ")";
     return "pass np.asarray(x).astype(" + dtype + ")";
 }

@@ -135,8 +135,8 @@ bool warnings_cannot_raise() {
 }  // namespace
 
 bool fp_errors_cannot_raise() {
-    const Errors errors = errors_now();
-    const bool safe = errors == Errors::Ignored || (errors == Errors::Warned && warnings_cannot_raise());
+    const Errors now = errors_now();
+    const bool safe = now == Errors::Ignored || (now == Errors::Warned && warnings_cannot_raise());
     if (PyErr_Occurred()) PyErr_Clear();
     return safe;
 }

@@ -391,7 +391,7 @@ class GroupRun : private GroupState {
     // of a run, in order.
     void store_later(char* scratch, npy_intp i, npy_intp count) const {
         char* const kept = block_of_result(scratch, 1);
-        const auto place_of = [&](npy_intp i) { return kept + i % (waiting_ + 1) * block_bytes; };
+        const auto place_of = [&](npy_intp n) { return kept + n % (waiting_ + 1) * block_bytes; };
         if (count > 0)
             std::memcpy(place_of(i), block_of_result(scratch, 0),
                         static_cast<size_t>(count * PyArray_ITEMSIZE(as_array(results[0]))));

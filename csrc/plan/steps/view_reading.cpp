@@ -414,15 +414,15 @@ Ref find(const char* path) {
 using ViewFunctions = std::unordered_map<PyObject*, const ViewFunction*>;
 // Found once, and kept for ever: nodes name their functions by identity. Not a static with an initialiser, whose lock
 // would be held while Python runs.
-ViewFunctions* known = nullptr;
+ViewFunctions* views_found = nullptr;
 const ViewFunctions& view_functions() {
-    if (!known) {
+    if (!views_found) {
         auto made = std::make_unique<ViewFunctions>();
         for (const ViewFunction& f : kViewFunctions)
             if (Ref object = find(f.path)) made->emplace(object.release(), &f);
-        if (!known) known = made.release();
+        if (!views_found) views_found = made.release();
     }
-    return *known;
+    return *views_found;
 }
 
 }  // namespace
