@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import pickle
 import re
 import runpy
 import types
@@ -81,6 +82,7 @@ def test_a_class_has_the_members_of_its_stub(name):
     members = set(vars(real)) - MACHINERY - (REFUSALS if name == "Value" else set())
     assert not members - described, "in the extension only"
     bases = {ast.unparse(base) for base in CLASSES[name].bases}
+    bases = {base for base in bases if not base.startswith("Generic[")}  # of type checkers alone
     assert {base.__name__ for base in real.__bases__} - {"object"} == bases
 
 
@@ -215,6 +217,19 @@ def test_functions_return_the_types_of_the_stub():
         assert fits(getattr(_core, name)(), eval(ast.unparse(FUNCTIONS[name].returns), names)), name
     assert isinstance(_core.__version__, str)
     assert isinstance(_core.build_info, dict)
+
+
+def test_classes_that_are_generic_for_checkers_take_brackets():
+    generic = {name for name, node in CLASSES.items() if any(ast.unparse(b).startswith("Generic[") for b in node.bases)}
+    assert generic == {"Op", "CompiledFunction"}
+    for name in generic:
+        kind = getattr(_core, name)
+        alias = kind[[int, str], float]
+        assert (typing.get_origin(alias), typing.get_args(alias)) == (kind, ([int, str], float))
+        P, R = typing.ParamSpec("P"), typing.TypeVar("R")
+        assert kind[P, R].__parameters__ == (P, R)
+        assert typing.get_origin(kind[P, R][[int], float]) is kind
+        assert pickle.loads(pickle.dumps(kind[..., float])) == kind[..., float]
 
 
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "typing").glob("*.py")), ids=lambda path: path.name)

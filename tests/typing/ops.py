@@ -1,6 +1,6 @@
 """Declaring and calling ops, as a user writes it; see public_api.py."""
 
-from typing import Any, assert_type
+from typing import assert_type
 
 import numpy as np
 import numpy.typing as npt
@@ -43,14 +43,14 @@ class Model:
 
 
 for declared in (plain, scaled, in_place, pairs, Model().apply, pyop.op(np.sin), pyop.op(lambda x: x, "(n)->(n)")):
-    assert_type(declared, pyop.Op)
-    declared(np.zeros(3))
+    one: pyop.Op = declared
+    one(np.zeros(3))
 assert_type(scaled.name, str)
 assert_type(scaled.stateful, bool)
 assert_type(scaled.spec, pyop.Signature)
 assert_type(pairs_specs(pyop.Spec.parse("float64[n]")), pyop.Spec)  # a rule stays the function it was
 number: float = float(scaled(np.zeros(3), factor=3.0)[0])
-results: dict[str, Any] = plain(np.zeros(1))
+results: Array = plain(np.zeros(1))
 
 try:
     scaled(np.zeros(3, "f4"))

@@ -15,9 +15,10 @@ def dot(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
     return np.dot(x, y)
 
 
-assert_type(dot, pyop.Op)
+assert_type(dot(np.ones(3), np.ones(3)), Any)
+anything: pyop.Op = dot
 named = pyop.op("float64[n] -> float64[n]", name="same", stateful=True)(lambda x: x)
-assert_type(named, pyop.Op)
+of_unknown: pyop.Op = named
 
 graph = pyop.trace(lambda x, y: dot(np.sin(x), y), "float64[n]", "float64[n]")
 assert_type(graph, pyop.Graph)

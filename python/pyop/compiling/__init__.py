@@ -13,4 +13,5 @@ from .retrace import RetraceWarning
 
 __all__ = ["CompiledFunction", "RetraceWarning", "compile"]
 
-methods_of(CompiledFunction, "pyop.compiling.methods", "cache_info", "graph", "__reduce__", "__copy__", "__deepcopy__")
+_METHODS = ("cache_info", "graph", "__reduce__", "__copy__", "__deepcopy__", "__class_getitem__")
+methods_of(CompiledFunction, "pyop.compiling.methods", *_METHODS)

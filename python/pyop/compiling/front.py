@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from .tracer import Tracer
 
 __all__ = ["compile"]
 
-_Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _Options(TypedDict, total=False):
@@ -32,9 +33,11 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def compile(fn: _Function, /, *specs: Any, **options: Unpack[_Options]) -> CompiledFunction: ...
+def compile(fn: np.ufunc, /, *specs: Any, **options: Unpack[_Options]) -> CompiledFunction: ...
 @overload
-def compile(*specs: Any, **options: Unpack[_Options]) -> Callable[[_Function], CompiledFunction]: ...
+def compile(fn: Callable[P, R], /, *specs: Any, **options: Unpack[_Options]) -> CompiledFunction[P, R]: ...
+@overload
+def compile(*specs: Any, **options: Unpack[_Options]) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 def compile(
     *specs: Any,
     static: str | int | Iterable[str | int] = (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import GenericAlias
 from typing import Any, NamedTuple
 
 from .._core import CompiledFunction
@@ -71,6 +72,7 @@ _METHODS = {
     "__reduce__": _reduce,
     "__copy__": lambda self: self,
     "__deepcopy__": lambda self, memo: self,
+    "__class_getitem__": classmethod(GenericAlias),
 }
 for _attribute, _method in _METHODS.items():
     setattr(CompiledFunction, _attribute, _method)

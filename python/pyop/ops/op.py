@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from types import MethodType
-from typing import Any, TypedDict, Unpack, overload
+from types import GenericAlias, MethodType
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
+
+import numpy as np
 
 from .._core import Op, origin_here
 from .._tree import flatten
@@ -18,6 +20,9 @@ from ..declare.signature import Signature
 from ..declare.spec import Spec
 
 __all__ = ["Op", "op"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _ATTRIBUTES = ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__")
 
@@ -36,11 +41,13 @@ class _Declaration(TypedDict, total=False):
 
 
 @overload
-def op(fn: Callable[..., Any], text: str | Signature | None = None, /, **declaration: Unpack[_Declaration]) -> Op: ...
+def op(fn: np.ufunc, text: str | Signature | None = None, /, **declaration: Unpack[_Declaration]) -> Op: ...
+@overload
+def op(fn: Callable[P, R], text: str | Signature | None = None, /, **declaration: Unpack[_Declaration]) -> Op[P, R]: ...
 @overload
 def op(
     text: str | Signature | None = None, /, **declaration: Unpack[_Declaration]
-) -> Callable[[Callable[..., Any]], Op]: ...
+) -> Callable[[Callable[P, R]], Op[P, R]]: ...
 def op(
     fn: Any = None,
     text: Any = None,
@@ -362,6 +369,7 @@ _METHODS = {
     "__reduce__": _reduce,
     "__copy__": lambda self: self,
     "__deepcopy__": _deepcopy,
+    "__class_getitem__": classmethod(GenericAlias),
 }
 for _attribute, _method in _METHODS.items():
     setattr(Op, _attribute, _method)

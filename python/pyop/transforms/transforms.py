@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar, cast, overload
+
+import numpy as np
 
 from .._core import Op, Value, graph_being_built
 from .._tree import flatten, leaf_types
@@ -20,6 +22,7 @@ from ..containers import plain_array
 from ..graph.graph import Graph
 from ..tracing.trace import trace
 from ..tracing.type_checks import refuse_exact_types
+from ..typing import Pullback, Transformed
 from .eager import Eager, vjp_of_op
 from .inline import Inlined
 from .instead import Instead
@@ -28,8 +31,17 @@ from .symbolic import Symbolic
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
+_Untyped = Graph | np.ufunc  # whose parameters no type checker is told
 
-def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+
+@overload
+def grad(f: _Untyped, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]: ...
+@overload
+def grad(f: Callable[P, Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Transformed[P, Any]: ...
+def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Any:
     """The gradient of a function that returns a single real number.
 
     Parameters
@@ -75,7 +87,13 @@ def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[...
     return gradient
 
 
-def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+@overload
+def value_and_grad(f: _Untyped, argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., tuple[Any, Any]]: ...
+@overload
+def value_and_grad(
+    f: Callable[P, R], argnums: Argnums = 0, *, has_aux: bool = False
+) -> Transformed[P, tuple[R, Any]]: ...
+def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Any:
     """What a function returns, together with its gradient.
 
     Parameters
@@ -105,7 +123,13 @@ def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Ca
     return both
 
 
-def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+@overload
+def vjp(f: _Untyped, *primals: Any, has_aux: Literal[False] = False) -> tuple[Any, Pullback[Any]]: ...
+@overload
+def vjp(f: Callable[..., R], *primals: Any, has_aux: Literal[False] = False) -> tuple[R, Pullback[R]]: ...
+@overload
+def vjp(f: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]) -> tuple[R, Pullback[R], A]: ...
+def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     """What a function returns, and the function that takes cotangents of it to cotangents of the arguments.
 
     Parameters
@@ -147,7 +171,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
         result = f(*primals)
 
         def pulled(ct: Any, *primals: Any) -> Any:
-            return vjp(f, *primals, has_aux=has_aux)[1](ct)
+            return cast(Any, vjp)(f, *primals, has_aux=has_aux)[1](ct)
 
         def pullback(ct: Any) -> Any:
             return _indirectly(pulled, (ct, *primals), {})
@@ -159,7 +183,11 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     return call.out(call.result), call.pullback(call.result)
 
 
-def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+@overload
+def jvp(f: _Untyped, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]: ...
+@overload
+def jvp(f: Callable[..., R], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[R, R]: ...
+def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """What a function returns, and how this changes when the arguments change along tangents.
 
     Parameters
@@ -198,7 +226,15 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     return found
 
 
-def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse") -> Callable[..., Any]:
+@overload
+def jacobian(
+    f: _Untyped, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse"
+) -> Callable[..., Any]: ...
+@overload
+def jacobian(
+    f: Callable[P, Any], argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse"
+) -> Transformed[P, Any]: ...
+def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse") -> Any:
     """All partial derivatives of a function's results by its arguments.
 
     Parameters
@@ -242,7 +278,11 @@ def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"
     return derivatives
 
 
-def hessian(f: Any, argnums: int = 0) -> Callable[..., Any]:
+@overload
+def hessian(f: _Untyped, argnums: int = 0) -> Callable[..., Any]: ...
+@overload
+def hessian(f: Callable[P, Any], argnums: int = 0) -> Transformed[P, Any]: ...
+def hessian(f: Any, argnums: int = 0) -> Any:
     """The second derivatives of a function that returns a single real number.
 
     Forward over reverse: one pass for each element of the argument.
@@ -316,7 +356,11 @@ def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     return vjp(lambda x: gradient(x, *primals[1:]), primals[0])[1](tangents[0])[0]
 
 
-def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+@overload
+def vmap(f: _Untyped, in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]: ...
+@overload
+def vmap(f: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0) -> Transformed[P, R]: ...
+def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Any:
     """A function of batches, from a function of single examples.
 
     Elementwise functions, reductions and matrix products run once on the whole batch, a `Function` by its rule for
