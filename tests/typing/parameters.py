@@ -72,6 +72,7 @@ assert_type(fast.plan_for(x, x), pyop.Plan)
 annotated: pyop.Op[[Array], Array] = plain
 compiled: pyop.CompiledFunction[[Array, Array], Array] = fast
 unspecified: pyop.Op = scaled
+assert_type(plain.map([x, x]), list[Array])
 kinds: list[Any] = [pyop.Op[[int], float], pyop.CompiledFunction[..., Any]]
 as_function: Callable[[Array], Array] = plain
 
@@ -110,6 +111,7 @@ class Double(pyop.Function):
         return a * 2
 
     @staticmethod
+    @pyop.autograd.once_differentiable
     def backward(ctx: Context, ct: Array) -> Array:
         assert_type(ctx.saved_tensors, tuple[Any, ...])
         assert_type(ctx.needs_input_grad, tuple[bool, ...])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from .. import _core
 from .._core import FunctionClass, Tensor
 
 __all__ = ["Function", "once_differentiable"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Once:
@@ -25,7 +27,7 @@ class _Once:
         return _core.call_recording(False, self.__wrapped__, (ctx, *arrays), {})
 
 
-def once_differentiable(backward: Any) -> Any:
+def once_differentiable(backward: F) -> F:
     """Say that a backward works with plain arrays and cannot be differentiated again.
 
     It is then given arrays also under ``create_graph=True``, and differentiating its result is an error that names the
@@ -55,8 +57,8 @@ def once_differentiable(backward: Any) -> Any:
     RuntimeError: backward of Square is marked once_differentiable, and its result is being differentiated again
     """
     if isinstance(backward, staticmethod):
-        return staticmethod(_Once(backward.__func__))
-    return _Once(backward)
+        return cast(F, staticmethod(_Once(backward.__func__)))
+    return cast(F, _Once(backward))
 
 
 class Function:

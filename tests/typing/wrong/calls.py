@@ -101,3 +101,8 @@ pullback: Pullback[str] = pyop.vjp(loss, x)[1]  # type: ignore[assignment]  # py
 def forward(ctx: Context) -> None:
     ctx.save_for_backward(array=x)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     ctx.saved_tensors.append(x)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+names: list[str] = plain.map([x])  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+Model.apply(x)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+plain(x, unknown=1)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
