@@ -75,7 +75,7 @@ pyop.grad(loss)(x, weight="one")  # type: ignore[call-overload]  # pyright: igno
 pyop.value_and_grad(loss)(x, 1.0, 2.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
 pyop.vmap(plain)("text")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
 pyop.jacobian(plain)(x, x)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-pyop.hessian(loss)(x, wieght=1.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+pyop.hessian(loss)(x, factor=1.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 pyop.jacobian(plain, mode="backward")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
 pyop.grad(1)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
 pyop.vjp(loss, x)[1]("text")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
