@@ -402,14 +402,10 @@ PYOP_INLINE PyObject* call_quickly(CompiledFunctionObject& f, PyObject* const* a
     return result;
 }
 
-}  // namespace
-
-PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+// All other calls. Apart, so that the quick ways need few registers.
+[[gnu::noinline]] PyObject* call_by_guard(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
     CompiledFunctionObject& f = compiled_function_of(self);
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    const Ref alive = Ref::borrow(self);
-    reaper_poll();
-    if (PyObject* result = call_quickly(f, args, static_cast<size_t>(n), names)) return result;
     if (PYOP_UNLIKELY(PyErr_Occurred() != nullptr)) return nullptr;
     Guard* guard = disabled_anywhere ? nullptr : f.guards->recent();
     const bool simple = guard && !names && !graphs_being_built;
@@ -432,6 +428,16 @@ PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t narg
     }
     if (stack_is_low()) return no_stack_left(" in a compiled function");
     return guarded([&] { return call_general(self, args, nargsf, names); }, static_cast<PyObject*>(nullptr));
+}
+
+}  // namespace
+
+PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+    const Ref alive = Ref::borrow(self);
+    reaper_poll();
+    const auto n = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+    PyObject* const result = call_quickly(compiled_function_of(self), args, n, names);
+    return PYOP_LIKELY(result != nullptr) ? result : call_by_guard(self, args, nargsf, names);
 }
 
 PyObject* compiled_plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {

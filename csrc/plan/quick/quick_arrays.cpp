@@ -46,7 +46,8 @@ bool QuickArrays::read_shape(const std::vector<QuickArgument>& given) {
         for (const npy_intp size : g.dims) bytes *= size;
         arguments_.push_back({g.type, dtype, g.type_num, g.ndim, 0, -1, g.ndim ? g.dims[0] : 0, bytes, g.dims.data()});
     }
-    return arguments_.size() <= kMost;
+    n_arguments_ = arguments_.size();
+    return n_arguments_ <= kMost;
 }
 
 bool QuickArrays::read_externals(const PlanObject& plan, const LoopGroup& group,
@@ -96,7 +97,11 @@ bool QuickArrays::read_externals(const PlanObject& plan, const LoopGroup& group,
         if (ndim > 0 && !std::equal(dims, dims + ndim, shape_.begin(), shape_.end())) return false;
         repeated_.push_back(ndim == 0);
         externals_.push_back(external);
+        reach_ = std::max(reach_, external.bytes);
     }
+    n_externals_ = externals_.size();
+    for (Argument& a : arguments_)
+        if (a.external < 0 && a.type == &PyArray_Type) a.external = kNowhere;
     return shaped && externals_.size() <= kMost;
 }
 
@@ -133,27 +138,41 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
         for (size_t k = 0; k < leaves.size(); ++k)
             if (leaves[k] != static_cast<int32_t>(k)) return nullptr;  // one result in two places
     }
+    made->target_ = {&PyArray_Type,
+                     made->run_->dtype(0),
+                     NPY_NOTYPE,
+                     static_cast<int>(made->shape_.size()),
+                     kSideBySide | NPY_ARRAY_WRITEABLE,
+                     kNowhere,
+                     made->shape_[0],
+                     made->run_->bytes(0),
+                     made->shape_.data()};
     made->plan_ = p.plan;
     made->graph_ = &graph_of(plan.graph);
     made->recyclers_.resize(made->run_->n_results());
     return made;
 }
 
+PYOP_INLINE bool QuickArrays::fits_array(PyObject* o, const Argument& a) {
+    const auto* array = reinterpret_cast<const PyArrayObject_fields*>(o);
+    if (array->descr != a.dtype || array->nd != a.ndim || (a.flags & ~array->flags) != 0) return false;
+    if (PYOP_LIKELY(a.ndim == 1)) return array->dimensions[0] == a.first_dim;
+    for (int d = 0; d < a.ndim; ++d)
+        if (array->dimensions[d] != a.dims[d]) return false;
+    return true;
+}
+
 PYOP_INLINE bool QuickArrays::read(PyObject* const* args, char** streams, QuickNumber* numbers) const {
+    const PyTypeObject* const array_type = &PyArray_Type;
     for (const Argument& a : arguments_) {
         PyObject* const o = *args++;
-        if (Py_TYPE(o) != a.type) return false;
-        if (PYOP_UNLIKELY(a.type != &PyArray_Type)) {
-            if (a.type == &PyLong_Type && !is_int64(o)) return false;
+        if (PYOP_UNLIKELY(Py_TYPE(o) != array_type)) {
+            if (Py_TYPE(o) != a.type || (a.type == &PyLong_Type && !is_int64(o))) return false;
             store_number(o, a.type_num, numbers + (&a - arguments_.data()));
             continue;
         }
-        const auto* array = reinterpret_cast<const PyArrayObject_fields*>(o);
-        if (array->descr != a.dtype || array->nd != a.ndim || (array->flags & a.flags) != a.flags) return false;
-        if (PYOP_LIKELY(a.ndim > 0) && array->dimensions[0] != a.first_dim) return false;
-        for (int d = 1; d < a.ndim; ++d)
-            if (array->dimensions[d] != a.dims[d]) return false;
-        if (PYOP_LIKELY(a.external >= 0)) streams[a.external] = array->data;
+        if (!fits_array(o, a)) return false;  // where a number belongs, too: that has no dtype
+        streams[a.external] = PyArray_BYTES(as_array(o));
     }
     for (const uint16_t k : others_) {
         const External& e = externals_[k];
@@ -167,15 +186,24 @@ PYOP_INLINE bool QuickArrays::read(PyObject* const* args, char** streams, QuickN
     return true;
 }
 
-PYOP_INLINE bool QuickArrays::overlaps(char* const* streams, const char* low, npy_intp bytes) const {
-    // Two stretches overlap where one begins in [low - its bytes + 1, low + bytes): one comparison, and no branch.
-    bool any = false;
+// By the largest external, so that one comparison each will do.
+PYOP_INLINE bool QuickArrays::may_overlap_some(char* const* streams, const char* low) const {
+    const auto before = static_cast<uintptr_t>(reach_ - 1), from = reinterpret_cast<uintptr_t>(low) - before,
+               length = static_cast<uintptr_t>(target_.bytes) + before;
+    for (char* const* const end = streams + n_externals_; streams != end; ++streams)
+        if (PYOP_UNLIKELY(reinterpret_cast<uintptr_t>(*streams) - from < length)) return true;
+    return false;
+}
+
+// Two stretches overlap where one begins in [low - its bytes + 1, low + bytes).
+bool QuickArrays::overlaps(char* const* streams, const char* low, npy_intp bytes) const {
     for (size_t k = 0; k < externals_.size(); ++k) {
         const auto before = static_cast<uintptr_t>(externals_[k].bytes - 1);
-        any |= reinterpret_cast<uintptr_t>(streams[k]) - reinterpret_cast<uintptr_t>(low) + before <
-               static_cast<uintptr_t>(bytes) + before;
+        if (reinterpret_cast<uintptr_t>(streams[k]) - reinterpret_cast<uintptr_t>(low) + before <
+            static_cast<uintptr_t>(bytes) + before)
+            return true;
     }
-    return any;
+    return false;
 }
 
 // An argument that shares memory with a written one has the function itself run.
@@ -192,30 +220,22 @@ bool QuickArrays::written_is_apart(PyObject* const* args) const {
     return true;
 }
 
-PYOP_INLINE bool QuickArrays::is_target(PyObject* out) const {
-    constexpr int kNeeded = kSideBySide | NPY_ARRAY_WRITEABLE;
-    if (!is_exact_array(out)) return false;
-    const auto* a = reinterpret_cast<const PyArrayObject_fields*>(out);
-    if (a->descr != run_->dtype(0) || a->nd != static_cast<int>(shape_.size()) || (a->flags & kNeeded) != kNeeded)
-        return false;
-    for (size_t d = 0; d < shape_.size(); ++d)
-        if (a->dimensions[d] != shape_[d]) return false;
-    return true;
-}
-
 PYOP_INLINE PyObject* QuickArrays::call_into(char** streams, PyObject* out) const {
     char* const target = PyArray_BYTES(as_array(out));
-    const npy_intp bytes = run_->bytes(0);
-    // What is written into an argument stays as it is where the run comes to nothing, and is read until it ends.
-    if (PYOP_LIKELY(written_ < 0) && PYOP_LIKELY(!overlaps(streams, target, bytes))) {
-        streams[run_->stream(0)] = target;
-        return run_->run(streams) ? Py_NewRef(out) : nullptr;
-    }
+    if (PYOP_UNLIKELY(may_overlap_some(streams, target)) && overlaps(streams, target, target_.bytes))
+        return call_staged(streams, out);
+    streams[run_->stream(0)] = target;
+    return PYOP_LIKELY(run_->run(streams)) ? Py_NewRef(out) : nullptr;
+}
+
+// Where the target is read until the run ends, or stays as it is if that comes to nothing: an argument.
+PyObject* QuickArrays::call_staged(char** streams, PyObject* out) const {
+    const npy_intp bytes = target_.bytes;
     if (bytes > kMostStaged) return nullptr;
     alignas(64) char staged[kMostStaged];
     streams[run_->stream(0)] = staged;
     if (!run_->run(streams)) return nullptr;
-    std::memcpy(target, staged, static_cast<size_t>(bytes));
+    std::memcpy(PyArray_BYTES(as_array(out)), staged, static_cast<size_t>(bytes));
     return Py_NewRef(written_ < 0 ? out : Py_None);
 }
 
@@ -263,9 +283,9 @@ PyObject* QuickArrays::call(PyObject* const* args, PyObject* out) const {
     if (!read(args, streams, numbers) || PYOP_UNLIKELY(graph_->check_usable() < 0)) return nullptr;
     if (PYOP_UNLIKELY(written_ >= 0)) {
         if (out || !written_is_apart(args)) return nullptr;
-        return call_into(streams, args[written_]);
+        return call_staged(streams, args[written_]);
     }
-    if (out) return !tuple_ && is_target(out) ? call_into(streams, out) : nullptr;
+    if (out) return !tuple_ && is_exact_array(out) && fits_array(out, target_) ? call_into(streams, out) : nullptr;
     // The commonest: one array, which is there.
     if (PYOP_UNLIKELY(tuple_) || PYOP_UNLIKELY(recyclers_.size() != 1)) return call_holding(args, streams, numbers);
     PyObject* const result = recyclers_[0].again(run_->dtype(0), static_cast<int>(shape_.size()), shape_.data());

@@ -24,7 +24,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     // Null: not a plan for this.
     static std::shared_ptr<const QuickArrays> make(const PlanObject& plan, const std::vector<QuickArgument>& given);
 
-    size_t n_arguments() const { return arguments_.size(); }
+    size_t n_arguments() const { return n_arguments_; }
     bool writes() const { return written_ >= 0; }
 
     // A call with so many arguments: its result. `out`: an array for the one result, or null. Null with the error set,
@@ -33,6 +33,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
 
   private:
     static constexpr npy_intp kMostStaged = 1024;  // bytes
+    static constexpr int16_t kNowhere = SmallRun::kMostStreams;
 
     struct Argument {
         PyTypeObject* type;
@@ -40,7 +41,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
         int type_num;
         int ndim;
         int flags;  // that an array must have
-        int16_t external;  // the first that it is; -1: none, or a number
+        int16_t external;  // the first that it is; kNowhere of arrays that are none, -1 of numbers
         npy_intp first_dim, bytes;
         const npy_intp* dims;
     };
@@ -49,22 +50,27 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
         char* constant;
         npy_intp bytes;
     };
-    using Streams = char * [SmallRun::kMostStreams];
+    using Streams = char * [SmallRun::kMostStreams + 1];  // the last is kNowhere
 
     bool read_shape(const std::vector<QuickArgument>& given);
     bool read_externals(const PlanObject& plan, const LoopGroup& group, const std::vector<QuickArgument>& given);
     PYOP_INLINE bool read(PyObject* const* args, char** streams, QuickNumber* numbers) const;
-    bool overlaps(char* const* streams, const char* low, npy_intp bytes) const;
+    PYOP_INLINE static bool fits_array(PyObject* array, const Argument& a);
+    PYOP_INLINE bool may_overlap_some(char* const* streams, const char* low) const;
+    [[gnu::noinline]] bool overlaps(char* const* streams, const char* low, npy_intp bytes) const;
     bool written_is_apart(PyObject* const* args) const;
-    PYOP_INLINE bool is_target(PyObject* out) const;
     PYOP_COLD bool take_anew(PyObject** results) const;
-    PyObject* call_into(char** streams, PyObject* out) const;
+    PYOP_INLINE PyObject* call_into(char** streams, PyObject* out) const;
+    [[gnu::noinline]] PyObject* call_staged(char** streams, PyObject* out) const;
     // An array that goes for another one may run anything, which may forget this plan, or change the arguments.
     PyObject* call_holding(PyObject* const* args, char** streams, QuickNumber* numbers) const;
     PyObject* call_anew(PyObject* const* args, char** streams, QuickNumber* numbers) const;
 
     std::vector<QuickArgument> given_;  // owns what `arguments_` points to
     std::vector<Argument> arguments_;
+    size_t n_arguments_ = 0, n_externals_ = 0;  // counted once
+    Argument target_{};  // what `out` must be
+    npy_intp reach_ = 0;  // bytes of the largest external
     std::vector<External> externals_;
     std::vector<npy_intp> shape_;
     std::vector<bool> repeated_;
