@@ -236,6 +236,7 @@ void Captured::watch(std::vector<Owner> owners, const std::vector<Row>& rows) {
             rows_.push_back(row);
         }
     }
+    more_ = !owners_.empty() || !rows_.empty();
 }
 
 bool Captured::holds(const Row& row) {

@@ -44,7 +44,7 @@ class Captured {
     PYOP_INLINE bool unchanged() const {
         for (const Word& word : words_)
             if (PYOP_UNLIKELY(word.now() != word.expected) && !holds(word)) return false;
-        return (owners_.empty() && rows_.empty()) || compare();
+        return PYOP_LIKELY(!more_) || compare();
     }
     // Whether an array is among those whose elements it read.
     bool reads(PyObject* array) const;
@@ -88,6 +88,7 @@ class Captured {
     std::vector<Word> words_;
     std::vector<Owner> owners_;  // classes, and dicts without a version
     std::vector<Row> rows_;  // the others
+    bool more_ = false;  // there are owners or rows
 };
 
 // The elements of an array as they lie, or in C order where they do not lie together. Null with the error set.

@@ -147,6 +147,7 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
                      made->shape_[0],
                      made->run_->bytes(0),
                      made->shape_.data()};
+    made->one_result_ = made->written_ < 0 && !made->tuple_;
     made->plan_ = p.plan;
     made->graph_ = &graph_of(plan.graph);
     made->recyclers_.resize(made->run_->n_results());
@@ -281,13 +282,12 @@ PyObject* QuickArrays::call(PyObject* const* args, PyObject* out) const {
     Streams streams;
     QuickNumber numbers[kMost];
     if (!read(args, streams, numbers) || PYOP_UNLIKELY(graph_->check_usable() < 0)) return nullptr;
-    if (PYOP_UNLIKELY(written_ >= 0)) {
-        if (out || !written_is_apart(args)) return nullptr;
-        return call_staged(streams, args[written_]);
+    if (PYOP_UNLIKELY(!one_result_)) {
+        if (written_ < 0) return out ? nullptr : call_holding(args, streams, numbers);
+        return out || !written_is_apart(args) ? nullptr : call_staged(streams, args[written_]);
     }
-    if (out) return !tuple_ && is_exact_array(out) && fits_array(out, target_) ? call_into(streams, out) : nullptr;
+    if (out) return is_exact_array(out) && fits_array(out, target_) ? call_into(streams, out) : nullptr;
     // The commonest: one array, which is there.
-    if (PYOP_UNLIKELY(tuple_) || PYOP_UNLIKELY(recyclers_.size() != 1)) return call_holding(args, streams, numbers);
     PyObject* const result = recyclers_[0].again(run_->dtype(0), static_cast<int>(shape_.size()), shape_.data());
     if (PYOP_UNLIKELY(!result)) return call_holding(args, streams, numbers);
     streams[run_->stream(0)] = PyArray_BYTES(as_array(result));

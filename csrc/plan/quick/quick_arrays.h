@@ -76,7 +76,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     std::vector<bool> repeated_;
     std::unique_ptr<SmallRun> run_;
     int32_t written_ = -1;  // the argument that is written into, by a plan that returns None
-    bool tuple_ = false;
+    bool tuple_ = false, one_result_ = false;  // the latter: which is returned, and alone
     std::vector<uint16_t> others_;  // externals that are constants, numbers, or arguments that another one is
     PyObject* plan_ = nullptr;  // borrowed
     const Graph* graph_ = nullptr;
