@@ -38,6 +38,8 @@ struct BoundPlanObject {
 
 BoundPlanObject& bound_of(PyObject* self) { return *reinterpret_cast<BoundPlanObject*>(self); }
 
+PyObject* bound_otherwise(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
+
 void look_for_quick_way(BoundPlanObject& b, PyObject* const* args, size_t n) try {
     b.called = true;
     const PlanObject& plan = *reinterpret_cast<const PlanObject*>(b.plan);
@@ -51,7 +53,7 @@ void look_for_quick_way(BoundPlanObject& b, PyObject* const* args, size_t n) try
         g.ndim = PyArray_NDIM(a);
         g.dims.assign(PyArray_DIMS(a), PyArray_DIMS(a) + g.ndim);
     }
-    *b.quick = QuickArrays::make(plan, given);
+    *b.quick = QuickArrays::make(plan, given, bound_otherwise);
     if (*b.quick && (*b.quick)->writes()) b.quick->reset();
 } catch (const std::bad_alloc&) {
     // There are slower ways.
@@ -81,17 +83,24 @@ PyObject* call_generally(BoundPlanObject& b, PyObject* const* args, size_t n_pos
     return result ? out.new_ref() : nullptr;
 }
 
-PyObject* bound_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+// A call by whatever way it takes, and what is left of one that is not quick.
+PyObject* bound_otherwise(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+    if (PyErr_Occurred()) return nullptr;
     BoundPlanObject& b = bound_of(self);
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
     const Ref alive = Ref::borrow(self);
     reaper_poll();
-    if (const QuickArrays* const quick = b.quick->get(); quick && !names && n == quick->n_arguments() && !profiling()) {
-        if (PyObject* result = quick->call(args, b.buffers)) return result;
-        if (PyErr_Occurred()) return nullptr;
-    }
     if (!names && !b.called) look_for_quick_way(b, args, n);
     return guarded([&] { return call_generally(b, args, n, names); }, static_cast<PyObject*>(nullptr));
+}
+
+PyObject* bound_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+    BoundPlanObject& b = bound_of(self);
+    const QuickArrays* const quick = b.quick->get();
+    if (!quick || names || profiling() || static_cast<size_t>(PyVectorcall_NARGS(nargsf)) != quick->n_arguments() ||
+        PYOP_UNLIKELY(reaper::state.graveyard.load(std::memory_order_relaxed) != nullptr))
+        return bound_otherwise(self, args, nargsf, names);
+    return quick->call(args, b.buffers, self, nargsf, nullptr);
 }
 
 // Whether an array takes a result, as far as that is known before it is computed. 0, or -1 with the error set.

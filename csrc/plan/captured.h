@@ -41,6 +41,12 @@ class Captured {
     // `readings`: a tuple of (kind, owner, key, value, label), as python/pyop/tracing/places.py makes them. -1 with
     // the error set if it is none.
     int set(PyObject* readings);
+    // Whether that is so at a glance: nothing has to be looked up.
+    PYOP_INLINE bool plainly_unchanged() const {
+        for (const Word& word : words_)
+            if (PYOP_UNLIKELY(word.now() != word.expected)) return false;
+        return !more_;
+    }
     PYOP_INLINE bool unchanged() const {
         for (const Word& word : words_)
             if (PYOP_UNLIKELY(word.now() != word.expected) && !holds(word)) return false;

@@ -381,32 +381,12 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
     return guard ? run_guarded(self, guard, read, leaves) : answer.release();
 }
 
-// The ways without a frame (plan/quick/). Null with the error set, or without: not this way.
-PYOP_INLINE PyObject* call_quickly(CompiledFunctionObject& f, PyObject* const* args, size_t n, PyObject* names) {
-    const Guard* const guard = f.guards->recent();
-    if (!guard || graphs_being_built || disabled_anywhere || profiling()) return nullptr;
-    PyObject* out = nullptr;
-    if (names && PyTuple_GET_SIZE(names) != 0) {
-        if (!f.takes_out || PyTuple_GET_SIZE(names) != 1 || PyTuple_GET_ITEM(names, 0) != out_name()) return nullptr;
-        out = args[n];
-    }
-    PyObject* result = nullptr;
-    if (const QuickArrays* const arrays = guard->quick.arrays.get()) {
-        if (n != arrays->n_arguments() || !guard->captured.unchanged()) return nullptr;
-        result = arrays->call(args, out);
-    } else if (const QuickNumbers* const numbers = guard->quick.numbers.get()) {
-        if (n != numbers->n_arguments() || out || !guard->captured.unchanged()) return nullptr;
-        result = numbers->call(args);
-    }
-    f.hits += result != nullptr;
-    return result;
-}
-
-// All other calls. Apart, so that the quick ways need few registers.
+// A call by whatever way it takes.
 [[gnu::noinline]] PyObject* call_by_guard(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
     CompiledFunctionObject& f = compiled_function_of(self);
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (PYOP_UNLIKELY(PyErr_Occurred() != nullptr)) return nullptr;
+    const Ref alive = Ref::borrow(self);
+    reaper_poll();
     Guard* guard = disabled_anywhere ? nullptr : f.guards->recent();
     const bool simple = guard && !names && !graphs_being_built;
     const bool plain = simple && n == guard->n_positional && guard->in_form();
@@ -430,14 +410,48 @@ PYOP_INLINE PyObject* call_quickly(CompiledFunctionObject& f, PyObject* const* a
     return guarded([&] { return call_general(self, args, nargsf, names); }, static_cast<PyObject*>(nullptr));
 }
 
+// The ways without a frame (plan/quick/) where that may run Python, or what the function had read has to be looked up.
+[[gnu::noinline]] PyObject* call_quickly(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names,
+                                         PyObject* out) {
+    CompiledFunctionObject& f = compiled_function_of(self);
+    const Guard& guard = *f.guards->recent();
+    if (!guard.captured.unchanged()) return call_by_guard(self, args, nargsf, names);
+    const Ref alive = Ref::borrow(self);
+    ++f.hits;
+    if (guard.quick.arrays) return guard.quick.arrays->call(args, out, self, nargsf, names);
+    return guard.quick.numbers->call(args, self, nargsf, names, compiled_vectorcall_otherwise);
+}
+
 }  // namespace
 
+// Nothing is held, and hardly a register kept: what runs Python is a function apart, which holds `self`.
 PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
-    const Ref alive = Ref::borrow(self);
-    reaper_poll();
+    CompiledFunctionObject& f = compiled_function_of(self);
+    const Guard* const guard = f.guards->recent();
+    if (!guard || graphs_being_built || disabled_anywhere || profiling() ||
+        PYOP_UNLIKELY(reaper::state.graveyard.load(std::memory_order_relaxed) != nullptr))
+        return call_by_guard(self, args, nargsf, names);
+    const QuickArrays* const arrays = guard->quick.arrays.get();
+    const QuickNumbers* const numbers = guard->quick.numbers.get();
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
-    PyObject* const result = call_quickly(compiled_function_of(self), args, n, names);
-    return PYOP_LIKELY(result != nullptr) ? result : call_by_guard(self, args, nargsf, names);
+    if (arrays ? n != arrays->n_arguments() : !numbers || n != numbers->n_arguments())
+        return call_by_guard(self, args, nargsf, names);
+    PyObject* out = nullptr;
+    if (names && PyTuple_GET_SIZE(names) != 0) {
+        if (!arrays || !f.takes_out || PyTuple_GET_SIZE(names) != 1 || PyTuple_GET_ITEM(names, 0) != out_name())
+            return call_by_guard(self, args, nargsf, names);
+        out = args[n];
+    }
+    if (PYOP_UNLIKELY(!guard->captured.plainly_unchanged()) || (!arrays && numbers->may_run_python()))
+        return call_quickly(self, args, nargsf, names, out);
+    ++f.hits;
+    return arrays ? arrays->call(args, out, self, nargsf, names)
+                  : numbers->call(args, self, nargsf, names, compiled_vectorcall_otherwise);
+}
+
+PyObject* compiled_vectorcall_otherwise(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+    --compiled_function_of(self).hits;
+    return PyErr_Occurred() ? nullptr : call_by_guard(self, args, nargsf, names);
 }
 
 PyObject* compiled_plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {

@@ -34,6 +34,8 @@ extern PyTypeObject* compiled_function_type;
 
 // A call; and the plan that one with these arguments runs (compiled_function.cpp).
 PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
+// The same behind a quick way that it was not for, of which it was counted.
+PyObject* compiled_vectorcall_otherwise(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
 PyObject* compiled_plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names);
 
 int compiled_function_init(PyObject* module);

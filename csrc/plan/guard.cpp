@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/value.h"
+#include "plan/compiled_function.h"
 #include "plan/execute.h"
 #include "plan/quick/quick_arrays.h"
 #include "plan/quick/quick_numbers.h"
@@ -276,7 +277,7 @@ void look_for_quick_ways(Guard& guard, PyObject* const* args) try {
     if (single)
         guard.quick.numbers = QuickNumbers::make(plan, given, guard.quick.form, !guard.outcomes.empty());
     else if (guard.quick.form == NumberForm::AsIs)
-        guard.quick.arrays = QuickArrays::make(plan, given);
+        guard.quick.arrays = QuickArrays::make(plan, given, compiled_vectorcall_otherwise);
 } catch (const std::bad_alloc&) {
     // There are slower ways.
 }

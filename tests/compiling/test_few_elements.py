@@ -94,6 +94,84 @@ def test_results_into_arrays_that_overlap_the_arguments():
     np.testing.assert_array_equal(compiled(a, b, out=None), f(a, b))
 
 
+def test_targets_anywhere_beside_arguments_of_other_sizes():
+    """Bounds are first compared by the largest argument: what lies near, but apart, is written at once all the same."""
+
+    def mixed(a, b, s):
+        return a * s + b
+
+    memory, rng = np.zeros(64), random.Random(8)
+    for n in (2, 5, 8):
+        compiled = called(mixed, np.ones(n, "f8"), np.ones(n, "f4"), np.array(2.0), out=np.empty(n))
+        halves = memory.view("f4")
+        for _ in range(120):
+            memory[:] = np.arange(64.0)
+            i, k, p = (rng.randrange(64 - n) for _ in range(3))
+            j = rng.randrange(128 - n)
+            a, b, s, out = memory[i : i + n], halves[j : j + n], memory[p : p + 1].reshape(()), memory[k : k + n]
+            want = mixed(a, b, s)
+            assert compiled(a, b, s, out=out) is out
+            np.testing.assert_array_equal(out, want)
+
+
+def test_what_out_may_not_be_is_said_as_by_the_general_way():
+    def said(function, *args: Any, **kwargs: Any) -> tuple[type, str]:
+        with pytest.raises(Exception) as caught:
+            function(*args, **kwargs)
+        return caught.type, str(caught.value)
+
+    a, b = np.arange(10.0), np.ones(10)
+    quick, general = called(f, a, b, out=np.empty(10)), called(f, a, b, out=np.empty(10))
+    read_only = np.empty(10)
+    read_only.flags.writeable = False
+    wrong = [np.empty(9), np.empty((1, 10)), np.empty(10, "f4"), np.empty(10, "O"), read_only, [0.0] * 10, 5, (b, b)]
+    wrong += [np.empty(10).view(np.matrix), np.empty(())]
+    for out in wrong:
+        before = quick(a, b).tobytes()
+        with pyop.profile():  # the general way
+            want = said(general, a, b, out=out)
+        assert said(quick, a, b, out=out) == want
+        assert quick(a, b).tobytes() == before
+    assert said(quick, a, b, output=b)[0] is TypeError
+    assert said(quick, a, b, out=b, other=b)[0] is TypeError
+    name = "".join(["o", "u", "t"])  # no interned one
+    assert quick(a, b, **{name: read_only.copy()}).tobytes() == f(a, b).tobytes()
+
+
+def test_every_call_is_counted_once():
+    compiled, a = called(f, np.ones(10), np.ones(10)), np.ones(10)
+    number = called(lambda x: x * x - 1.0, 2.0)
+    for function, calls in (
+        (compiled, [(a, a), (a[::-1], a), (np.array([1e300] * 10), np.array([1e300] * 10)), (a, a)]),
+        (number, [(0.5,), (1e300,), (2.5,)]),
+    ):
+        for args in calls:
+            before = function.cache_info()
+            with np.errstate(all="ignore"):
+                kept = [function(*args) for _ in range(5)]
+            after = function.cache_info()
+            assert after.hits - before.hits == 5, args
+            assert after.misses == before.misses
+            del kept
+
+
+def test_a_function_that_goes_while_it_is_called():
+    """A result that is weakly referred to makes room for another one, and takes the last reference to the function."""
+    a = np.arange(10.0)
+    held = [called(f, a, a)]
+    result = held[0](a, a)
+    gone = weakref.ref(result, lambda _: held.clear())
+    del result
+    kept = []
+    for _ in range(20):
+        if held:
+            kept.append(held[0](a, a))
+    assert gone() is None
+    assert not held
+    for result in kept:
+        np.testing.assert_array_equal(result, f(a, a))
+
+
 def test_written_arguments():
     def step(a, b, out):
         np.subtract(a * b, a, out=out)

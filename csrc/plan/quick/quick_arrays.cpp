@@ -105,7 +105,8 @@ bool QuickArrays::read_externals(const PlanObject& plan, const LoopGroup& group,
     return shaped && externals_.size() <= kMost;
 }
 
-std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, const std::vector<QuickArgument>& given) {
+std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, const std::vector<QuickArgument>& given,
+                                                     Otherwise otherwise) {
     const Program& p = *plan.program;
     const LoopGroup* const group = group_of(p);
     if (!group || given.size() != p.feeds.size() || !p.feed_exprs.empty() || !results_are_outputs(p) ||
@@ -148,6 +149,7 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
                      made->run_->bytes(0),
                      made->shape_.data()};
     made->one_result_ = made->written_ < 0 && !made->tuple_;
+    made->otherwise_ = otherwise;
     made->plan_ = p.plan;
     made->graph_ = &graph_of(plan.graph);
     made->recyclers_.resize(made->run_->n_results());
@@ -272,28 +274,38 @@ PyObject* QuickArrays::call_anew(PyObject* const* args, char** streams, QuickNum
     return tuple;
 }
 
-PyObject* QuickArrays::call_holding(PyObject* const* args, char** streams, QuickNumber* numbers) const {
-    const auto alive = shared_from_this();
-    const Ref plan = Ref::borrow(plan_);
-    return call_anew(args, streams, numbers);
+PyObject* QuickArrays::call_holding(PyObject* const* args, char** streams, QuickNumber* numbers, PyObject* self,
+                                    size_t nargsf, PyObject* names) const {
+    const Ref owner = Ref::borrow(self);
+    const Otherwise otherwise = otherwise_;
+    {
+        const auto alive = shared_from_this();
+        const Ref plan = Ref::borrow(plan_);
+        if (PyObject* result = call_anew(args, streams, numbers)) return result;
+    }
+    return otherwise(self, args, nargsf, names);
 }
 
-PyObject* QuickArrays::call(PyObject* const* args, PyObject* out) const {
+PyObject* QuickArrays::call(PyObject* const* args, PyObject* out, PyObject* self, size_t nargsf,
+                            PyObject* names) const {
     Streams streams;
     QuickNumber numbers[kMost];
-    if (!read(args, streams, numbers) || PYOP_UNLIKELY(graph_->check_usable() < 0)) return nullptr;
-    if (PYOP_UNLIKELY(!one_result_)) {
-        if (written_ < 0) return out ? nullptr : call_holding(args, streams, numbers);
-        return out || !written_is_apart(args) ? nullptr : call_staged(streams, args[written_]);
+    PyObject* result = nullptr;
+    if (!read(args, streams, numbers) || PYOP_UNLIKELY(graph_->check_usable() < 0)) {
+    } else if (PYOP_UNLIKELY(!one_result_)) {
+        if (written_ < 0 && !out) return call_holding(args, streams, numbers, self, nargsf, names);
+        if (written_ >= 0 && !out && written_is_apart(args)) result = call_staged(streams, args[written_]);
+    } else if (out) {
+        if (is_exact_array(out) && fits_array(out, target_)) result = call_into(streams, out);
+    } else {
+        // The commonest: one array, which is there.
+        result = recyclers_[0].again(run_->dtype(0), static_cast<int>(shape_.size()), shape_.data());
+        if (PYOP_UNLIKELY(!result)) return call_holding(args, streams, numbers, self, nargsf, names);
+        streams[run_->stream(0)] = PyArray_BYTES(as_array(result));
+        if (PYOP_LIKELY(run_->run(streams))) return result;
+        Py_CLEAR(result);
     }
-    if (out) return is_exact_array(out) && fits_array(out, target_) ? call_into(streams, out) : nullptr;
-    // The commonest: one array, which is there.
-    PyObject* const result = recyclers_[0].again(run_->dtype(0), static_cast<int>(shape_.size()), shape_.data());
-    if (PYOP_UNLIKELY(!result)) return call_holding(args, streams, numbers);
-    streams[run_->stream(0)] = PyArray_BYTES(as_array(result));
-    if (PYOP_LIKELY(run_->run(streams))) return result;
-    Py_DECREF(result);
-    return nullptr;
+    return PYOP_LIKELY(result != nullptr) ? result : otherwise_(self, args, nargsf, names);
 }
 
 }  // namespace pyop

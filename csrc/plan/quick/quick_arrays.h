@@ -4,7 +4,7 @@
 // It may answer "not this way", before anything can be seen of it: arguments that lie otherwise, floating-point flags
 // (which the general way tells of), results that overlap what is read and are too large to be staged.
 //
-// Lifetime: whoever calls keeps the plan alive. Threads: attached only.
+// Lifetime: `self` of a call keeps this and the plan alive, and is held where Python may run. Threads: attached only.
 #pragma once
 
 #include <memory>
@@ -21,15 +21,19 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     static constexpr size_t kMost = 16;  // arguments, and externals
     static constexpr size_t kMostResults = 4;
 
+    // The rest of a vectorcall that is not for this way; it may find the error set.
+    using Otherwise = PyObject* (*)(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
+
     // Null: not a plan for this.
-    static std::shared_ptr<const QuickArrays> make(const PlanObject& plan, const std::vector<QuickArgument>& given);
+    static std::shared_ptr<const QuickArrays> make(const PlanObject& plan, const std::vector<QuickArgument>& given,
+                                                   Otherwise otherwise);
 
     size_t n_arguments() const { return n_arguments_; }
     bool writes() const { return written_ >= 0; }
 
-    // A call with so many arguments: its result. `out`: an array for the one result, or null. Null with the error set,
-    // or without: not this way.
-    PyObject* call(PyObject* const* args, PyObject* out) const;
+    // A vectorcall of `self` with so many arguments, to its end: the caller has nothing to keep meanwhile, and jumps
+    // here. `out`: an array for the one result, or null.
+    PyObject* call(PyObject* const* args, PyObject* out, PyObject* self, size_t nargsf, PyObject* names) const;
 
   private:
     static constexpr npy_intp kMostStaged = 1024;  // bytes
@@ -63,7 +67,8 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     PYOP_INLINE PyObject* call_into(char** streams, PyObject* out) const;
     [[gnu::noinline]] PyObject* call_staged(char** streams, PyObject* out) const;
     // An array that goes for another one may run anything, which may forget this plan, or change the arguments.
-    PyObject* call_holding(PyObject* const* args, char** streams, QuickNumber* numbers) const;
+    PyObject* call_holding(PyObject* const* args, char** streams, QuickNumber* numbers, PyObject* self, size_t nargsf,
+                           PyObject* names) const;
     PyObject* call_anew(PyObject* const* args, char** streams, QuickNumber* numbers) const;
 
     std::vector<QuickArgument> given_;  // owns what `arguments_` points to
@@ -78,6 +83,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     int32_t written_ = -1;  // the argument that is written into, by a plan that returns None
     bool tuple_ = false, one_result_ = false;  // the latter: which is returned, and alone
     std::vector<uint16_t> others_;  // externals that are constants, numbers, or arguments that another one is
+    Otherwise otherwise_ = nullptr;
     PyObject* plan_ = nullptr;  // borrowed
     const Graph* graph_ = nullptr;
     mutable std::vector<ResultRecycler> recyclers_;

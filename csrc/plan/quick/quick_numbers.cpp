@@ -78,6 +78,7 @@ std::shared_ptr<const QuickNumbers> QuickNumbers::make(const PlanObject& plan, c
     made->decides_ = decides;
     made->graph_ = &graph_of(plan.graph);
     made->recyclers_.resize(results.size());
+    made->n_arguments_ = made->arguments_.size();
     return made;
 }
 
@@ -149,7 +150,8 @@ PYOP_INLINE PyObject* QuickNumbers::result_new(size_t k, const TapeCell* cells) 
     return array;
 }
 
-PyObject* QuickNumbers::call(PyObject* const* args) const {
+// What it returns; null with the error set, or without: not this way.
+PYOP_INLINE PyObject* QuickNumbers::run(PyObject* const* args) const {
     alignas(16) TapeCell cells[kMostCells + 1];
     if (!load(args, cells) || (PYOP_UNLIKELY(decides_) && runs_quietly()) || graph_->check_usable() < 0) return nullptr;
     TapeJournal journal;
@@ -169,6 +171,12 @@ PyObject* QuickNumbers::call(PyObject* const* args) const {
         PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(k), made);
     }
     return tuple.release();
+}
+
+PyObject* QuickNumbers::call(PyObject* const* args, PyObject* self, size_t nargsf, PyObject* names,
+                             Otherwise otherwise) const {
+    PyObject* const result = run(args);
+    return PYOP_LIKELY(result != nullptr) ? result : otherwise(self, args, nargsf, names);
 }
 
 }  // namespace pyop

@@ -27,10 +27,15 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
     static std::shared_ptr<const QuickNumbers> make(const PlanObject& plan, const std::vector<QuickArgument>& given,
                                                     NumberForm form, bool decides);
 
-    size_t n_arguments() const { return arguments_.size(); }
+    // The rest of a vectorcall that is not for this way; it may find the error set.
+    using Otherwise = PyObject* (*)(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
 
-    // A call with so many arguments: what it returns. Null with the error set, or without: not this way.
-    PyObject* call(PyObject* const* args) const;
+    size_t n_arguments() const { return n_arguments_; }
+    // Whether a call makes what is looked at by the collector, or lets go of arrays, which may run Python.
+    bool may_run_python() const { return tuple_ || form_ == NumberForm::AsIs; }
+
+    // A vectorcall of `self` with so many arguments, to its end.
+    PyObject* call(PyObject* const* args, PyObject* self, size_t nargsf, PyObject* names, Otherwise otherwise) const;
 
   private:
     static constexpr size_t kMostCells = 255;
@@ -47,6 +52,7 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
         uint16_t cell;
     };
 
+    PYOP_INLINE PyObject* run(PyObject* const* args) const;
     PYOP_INLINE bool load(PyObject* const* args, TapeCell* cells) const;
     PYOP_COLD bool again(PyObject* const* args, TapeCell* cells) const;
     PYOP_INLINE PyObject* result_new(size_t k, const TapeCell* cells) const;
@@ -54,6 +60,7 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
 
     std::vector<QuickArgument> given_;  // owns dtypes
     std::vector<Argument> arguments_;
+    size_t n_arguments_ = 0;
     std::vector<Result> results_;
     Tape tape_;
     std::vector<std::pair<uint16_t, TapeCell>> constants_;
