@@ -1,18 +1,20 @@
 """Instructions instead of time, for where a ratio is too noisy: ``python -m benchmarks.callgrind [CASE …]``.
 
-valgrind counts the same number every time, whatever else the machine does. Each case runs in an interpreter of its own,
-once with some calls and once with twice as many; the difference, divided by the calls, is what one call takes.
+valgrind counts the same number every time, whatever else the machine does. Each case makes some calls, and twice as
+many; the difference, divided by the calls, is what one call takes. All cases run in one interpreter.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 
 PREPARE = """
 import numpy as np, pyop
@@ -28,7 +30,7 @@ def compiled(function, *arguments):
     made = pyop.compile(function)
     for _ in range(3): made(*arguments)
     return made
-a = b = c = d = out = None
+x8, a, b, c, d, out = x, *[None] * 5
 """
 UNROLL = 20
 ONE, TWO = "float64[n] -> float64[n]", "float64[n], float64[n] -> float64[n]"
@@ -65,28 +67,50 @@ CASES: dict[str, tuple[str, str, int, str | None]] = {
 }
 
 
-def instructions(program: str) -> int:
-    """What one run of the interpreter on `program` takes."""
+MARK = "getsid"  # a function of the C library that nothing else calls: the counts begin anew there
+RUN = """
+import os
+x = x8
+{prepare}
+def run(n, f=f, x=x, a=a, b=b, c=c, d=d, out=out):
+ for _ in range(n): {unrolled}
+for n in (2, {turns}, 2 * {turns}):
+ os.getsid(0)
+ run(n)
+os.getsid(0)
+"""
+
+
+def intervals(program: str) -> list[int]:
+    """What an interpreter takes for `program`, from mark to mark."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", sys.executable, "-c", program]
+        counting = ["--tool=callgrind", f"--dump-before={MARK}", f"--callgrind-out-file={folder}/out"]
         environment = os.environ | {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+        command = ["valgrind", *counting, sys.executable, "-c", program]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
-    if done.returncode != 0 or not found:
+        parts = sorted(pathlib.Path(folder).glob("out.*"), key=lambda part: int(part.suffix[1:]))
+        found = [re.search(r"^(?:totals|summary): (\d+)", part.read_text(), re.MULTILINE) for part in parts]
+    if done.returncode != 0 or not found or None in found:
         raise RuntimeError(f"callgrind failed on {program!r}:\n{done.stderr[-2000:]}")
-    return int(found[1])
+    return [int(count[1]) for count in found if count]
 
 
-def per_node(case: str, calls: int) -> float:
-    """Instructions a node."""
-    prepare, statement, nodes, _ = CASES[case]
-    # In a function and unrolled: globals and the loop itself would take more than the call.
-    unrolled = "; ".join([statement] * UNROLL)
-    names = "f=f, x=x, a=a, b=b, c=c, d=d, out=out"
-    program = f"{PREPARE}\n{prepare}\ndef run(n, {names}):\n for _ in range(n): {unrolled}\nrun({{}})\n"
-    turns = max(1, calls // nodes // UNROLL)
-    once, twice = (instructions(program.format(count)) for count in (turns, 2 * turns))
-    return (twice - once) / (turns * UNROLL) / nodes
+def per_node(cases: Sequence[str], calls: int) -> dict[str, float]:
+    """Instructions a node, of each case."""
+    programs, turns = [PREPARE], {}
+    for case in cases:
+        prepare, statement, nodes, _ = CASES[case]
+        turns[case] = max(1, calls // nodes // UNROLL)
+        # In a function and unrolled: globals and the loop itself would take more than the call.
+        unrolled = "; ".join([statement] * UNROLL)
+        programs.append(RUN.format(prepare=prepare, unrolled=unrolled, turns=turns[case]))
+    counted = intervals("".join(programs))
+    # Of each case: what went before, the first calls, some, and twice as many.
+    of_case = zip(counted[2::4], counted[3::4], strict=False)
+    return {
+        case: (twice - once) / (turns[case] * UNROLL) / CASES[case][2]
+        for case, (once, twice) in zip(cases, of_case, strict=False)
+    }
 
 
 def main() -> int:
@@ -99,17 +123,13 @@ def main() -> int:
         parser.error(f"no case is called {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     if not shutil.which("valgrind"):
         parser.error("valgrind is not installed")
-    counts: dict[str, float] = {}
-
-    def count(case: str) -> float:
-        if case not in counts:
-            counts[case] = per_node(case, args.calls)
-        return counts[case]
-
-    for case in args.cases or CASES:
+    wanted = args.cases or list(CASES)
+    needed = dict.fromkeys(name for case in wanted for name in (case, CASES[case][3]) if name)
+    counts = per_node(list(needed), args.calls)
+    for case in wanted:
         base = CASES[case][3]
-        ratio = f"  {count(case) / count(base):.2f}× {base}" if base else ""
-        print(f"{case:<10}{count(case):8.0f} instructions a node{ratio}", flush=True)
+        ratio = f"  {counts[case] / counts[base]:.2f}× {base}" if base else ""
+        print(f"{case:<10}{counts[case]:8.0f} instructions a node{ratio}")
     return 0
 
 
