@@ -303,6 +303,9 @@ class Tracer:
             kinds[:] = repeats(arguments, kinds, keys)
         try:
             graph, result = self._call(arguments, n, names, kinds, keys)
+            if watch.found_generators():
+                watch.restore()
+                graph, result = self._call(arguments, n, names, kinds, keys)
         except (Specialise, RunItself) as error:
             watch.restore()  # there will be another trace, or the function itself runs
             if isinstance(error, RunItself):

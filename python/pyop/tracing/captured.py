@@ -376,6 +376,16 @@ class Watch:
         """What is not as it was, but for random numbers."""
         return [place for place in self.places if place.changed()]
 
+    def found_generators(self) -> bool:
+        """Whether there is one by now that nobody has looked at: NumPy imports `np.random` when it is first asked for,
+        which may have been by the function that was traced.
+        """
+        if self.generators and self.generators[0].label == "np.random":
+            return False
+        late = global_generators()
+        self.generators[:0] = late
+        return bool(late)
+
     def drawn(self) -> list[str]:
         """The generators whose state is not as it was."""
         return [generator.label for generator in self.generators if generator.changed()]

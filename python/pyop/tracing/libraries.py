@@ -24,9 +24,13 @@ _BARE_MODULES = frozenset(("abc", "typing", "enum", "collections.abc", "typing_e
 
 @functools.lru_cache(maxsize=4096)
 def is_installed(root: str) -> bool:
-    """Whether a package was installed: then its functions and objects are not the user's to change."""
+    """Whether a package was installed: then its functions and objects are not the user's to change.
+
+    `__main__` never was, though its file may lie among packages: what runs a program (pytest, a debugger) may be that
+    module.
+    """
     path = getattr(sys.modules.get(root), "__file__", None) or ""
-    return root in _OURS or "site-packages" in path or "dist-packages" in path
+    return root in _OURS or (root != "__main__" and ("site-packages" in path or "dist-packages" in path))
 
 
 def is_library(x: Any) -> bool:
