@@ -414,9 +414,9 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
 [[gnu::noinline]] PyObject* call_quickly(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names,
                                          PyObject* out) {
     CompiledFunctionObject& f = compiled_function_of(self);
+    const Ref alive = Ref::borrow(self);
     const Guard& guard = *f.guards->recent();
     if (!guard.captured.unchanged()) return call_by_guard(self, args, nargsf, names);
-    const Ref alive = Ref::borrow(self);
     ++f.hits;
     if (guard.quick.arrays) return guard.quick.arrays->call(args, out, self, nargsf, names);
     return guard.quick.numbers->call(args, self, nargsf, names, compiled_vectorcall_otherwise);

@@ -1,5 +1,6 @@
-// plan/quick/argument.h: what a call is known to hand over when its plan is prepared to be run without a frame: exact
-// arrays of one dtype and shape, and numbers of one type.
+// plan/quick/argument.h: what the quick ways share. What a call is known to hand over when its plan is prepared to be
+// run without a frame: exact arrays of one dtype and shape, and numbers of one type; and where a call goes that is not
+// for them.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,9 @@ struct QuickArgument {
     int ndim = 0;
     std::vector<npy_intp> dims;
 };
+
+// The rest of a vectorcall that is not for a quick way; it may find the error set.
+using QuickOtherwise = PyObject* (*)(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
 
 // Python integers that an int64 can hold: larger ones are no numbers for a plan.
 PYOP_INLINE bool is_int64(PyObject* o) {

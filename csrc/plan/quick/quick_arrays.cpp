@@ -106,7 +106,7 @@ bool QuickArrays::read_externals(const PlanObject& plan, const LoopGroup& group,
 }
 
 std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, const std::vector<QuickArgument>& given,
-                                                     Otherwise otherwise) {
+                                                     QuickOtherwise otherwise) {
     const Program& p = *plan.program;
     const LoopGroup* const group = group_of(p);
     if (!group || given.size() != p.feeds.size() || !p.feed_exprs.empty() || !results_are_outputs(p) ||
@@ -277,7 +277,7 @@ PyObject* QuickArrays::call_anew(PyObject* const* args, char** streams, QuickNum
 PyObject* QuickArrays::call_holding(PyObject* const* args, char** streams, QuickNumber* numbers, PyObject* self,
                                     size_t nargsf, PyObject* names) const {
     const Ref owner = Ref::borrow(self);
-    const Otherwise otherwise = otherwise_;
+    const QuickOtherwise otherwise = otherwise_;
     {
         const auto alive = shared_from_this();
         const Ref plan = Ref::borrow(plan_);

@@ -21,12 +21,9 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     static constexpr size_t kMost = 16;  // arguments, and externals
     static constexpr size_t kMostResults = 4;
 
-    // The rest of a vectorcall that is not for this way; it may find the error set.
-    using Otherwise = PyObject* (*)(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
-
     // Null: not a plan for this.
     static std::shared_ptr<const QuickArrays> make(const PlanObject& plan, const std::vector<QuickArgument>& given,
-                                                   Otherwise otherwise);
+                                                   QuickOtherwise otherwise);
 
     size_t n_arguments() const { return n_arguments_; }
     bool writes() const { return written_ >= 0; }
@@ -83,7 +80,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     int32_t written_ = -1;  // the argument that is written into, by a plan that returns None
     bool tuple_ = false, one_result_ = false;  // the latter: which is returned, and alone
     std::vector<uint16_t> others_;  // externals that are constants, numbers, or arguments that another one is
-    Otherwise otherwise_ = nullptr;
+    QuickOtherwise otherwise_ = nullptr;
     PyObject* plan_ = nullptr;  // borrowed
     const Graph* graph_ = nullptr;
     mutable std::vector<ResultRecycler> recyclers_;

@@ -174,7 +174,7 @@ PYOP_INLINE PyObject* QuickNumbers::run(PyObject* const* args) const {
 }
 
 PyObject* QuickNumbers::call(PyObject* const* args, PyObject* self, size_t nargsf, PyObject* names,
-                             Otherwise otherwise) const {
+                             QuickOtherwise otherwise) const {
     PyObject* const result = run(args);
     return PYOP_LIKELY(result != nullptr) ? result : otherwise(self, args, nargsf, names);
 }

@@ -27,15 +27,13 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
     static std::shared_ptr<const QuickNumbers> make(const PlanObject& plan, const std::vector<QuickArgument>& given,
                                                     NumberForm form, bool decides);
 
-    // The rest of a vectorcall that is not for this way; it may find the error set.
-    using Otherwise = PyObject* (*)(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
-
     size_t n_arguments() const { return n_arguments_; }
     // Whether a call makes what is looked at by the collector, or lets go of arrays, which may run Python.
     bool may_run_python() const { return tuple_ || form_ == NumberForm::AsIs; }
 
     // A vectorcall of `self` with so many arguments, to its end.
-    PyObject* call(PyObject* const* args, PyObject* self, size_t nargsf, PyObject* names, Otherwise otherwise) const;
+    PyObject* call(PyObject* const* args, PyObject* self, size_t nargsf, PyObject* names,
+                   QuickOtherwise otherwise) const;
 
   private:
     static constexpr size_t kMostCells = 255;
