@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,7 @@ __all__ = ["composed_part"]
 _TUPLE = 1
 _KEPT = 256
 
-_plans: OrderedDict[Any, tuple[Any, ...]] = OrderedDict()
+_plans: dict[Any, tuple[Any, ...]] = {}
 
 
 def composed_part(graph: Any, index: int, disable: tuple[str, ...], fast: bool) -> tuple[Any, ...]:
@@ -45,8 +44,8 @@ def composed_part(graph: Any, index: int, disable: tuple[str, ...], fast: bool) 
         found = _compiled(node, composed, disable, fast)
         if key is not None:
             _plans[key] = found
-            if len(_plans) > _KEPT:
-                _plans.popitem(last=False)  # in one step: other threads add some meanwhile
+            for oldest in [*_plans][:-_KEPT]:  # a copy, since other threads add some, or take the same one, meanwhile
+                _plans.pop(oldest, None)
     return found
 
 
