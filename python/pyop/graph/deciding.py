@@ -29,6 +29,7 @@ __all__ = [
     "RunItself",
     "Taken",
     "check_one_path",
+    "decides",
     "guard_lines",
     "quiet_begin",
     "quiet_end",
@@ -279,6 +280,13 @@ def value_decided(value: Value, asked: str) -> Any:
             return loop.decide(value) if asked == "t" else loop._give_up()
     decisions = getattr(graph, "_deciding", None)
     return NotImplemented if decisions is None else decisions.decide(value, asked)
+
+
+def decides(value: Value) -> bool:
+    """Whether it may be asked for the truth of a Value, in the call that is traced."""
+    graph: Any = value.graph
+    loops = getattr(graph, "_rolling", ())
+    return getattr(graph, "_deciding", None) is not None or any(loop.recording is not None for loop in loops)
 
 
 def size_of(value: Value, axis: int) -> int | None:

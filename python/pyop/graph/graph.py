@@ -414,7 +414,7 @@ class Graph(GraphBase):
             return self._output_leaves()
         leaves, structure = flatten(fetches)
         for k, leaf in enumerate(leaves):
-            if isinstance(leaf, str):
+            if issubclass(type(leaf), str):
                 from .names import fetched_by_name  # on first use: `import pyop` stays light
 
                 leaves[k] = fetched_by_name(self, leaf)
@@ -427,10 +427,10 @@ class Graph(GraphBase):
     def _feeds(self, feeds: Mapping[Any, Any]) -> tuple[list[Value], list[Any]]:
         if not isinstance(feeds, Mapping):
             raise TypeError(f"feeds must map Values (or names of inputs) to arrays, got {type(feeds).__name__}")
-        by_name = {value.name: value for value in self.inputs} if any(isinstance(key, str) for key in feeds) else {}
+        by_name = {value.name: value for value in self.inputs} if any(issubclass(type(key), str) for key in feeds) else {}
         values = []
         for key in feeds:
-            if isinstance(key, str):
+            if issubclass(type(key), str):
                 if key not in by_name:
                     raise GraphError(f"graph {self._name!r} has no input {key!r}; it has {sorted(by_name)}")
                 key = by_name[key]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..refusals import refusal
-from .deciding import size_of
+from .deciding import decides, size_of
 
 __all__ = ["contains", "iterate", "length", "set_rolls"]
 
@@ -52,7 +52,7 @@ def set_rolls(rolls: Callable[[Any, int, Any], Any]) -> None:
 
 
 def contains(value: Any, item: Any) -> bool:
-    """An error: it needs numbers; of a scalar NumPy's own.
+    """Whether an element equals the item, where a function under trace may go by it; else an error.
 
     >>> import pyop
     >>> 1.0 in pyop.Graph().input("float64[3]")
@@ -60,6 +60,8 @@ def contains(value: Any, item: Any) -> bool:
     TypeError: 'in' needs numbers, and a Value has no numbers until its graph runs: use np.any(...
     """
     _check_array(value, "'in'", "argument of type {} is not iterable")
+    if decides(value):
+        return bool((value == item).any())
     raise refusal(
         "'in' needs numbers, and a Value has no numbers until its graph runs: use np.any(value == item), or np.isin, "
         "which give Values"
