@@ -71,7 +71,7 @@ def test_the_graphs_of_an_example(script, tmp_path):
     assert done.returncode == 0, done.stderr
     found, wrong = replayed(tmp_path)
     assert not wrong
-    assert set(found) == {"same"}
+    assert set(found) - {"no arrays"} == {"same"}  # a plan of a loop's body is run by its loop alone
 
 
 def record(folder, *arguments, seconds):
