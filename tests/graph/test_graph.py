@@ -170,7 +170,7 @@ def test_fetch_trees(g: pyop.Graph) -> None:
     assert g.run((), {}) == ()
     assert g.run([y], {x: 1.0}) == [2.0]
     assert g.run(node, {x: 1.0}) is None
-    with pytest.raises(TypeError, match="a fetch must be a Value or a Node of the graph, or a name, got float 1.0"):
+    with pytest.raises(TypeError, match="a fetch must be a Value or a Node of the graph, or a name, got float"):
         g.run(1.0)
     with pytest.raises(pyop.GraphError, match="no outputs: say what to fetch"):
         g.run()

@@ -104,6 +104,18 @@ def test_clocks_iterators_and_fresh_generators(function):
         pyop.compile(function)(X)
 
 
+@pytest.mark.parametrize(
+    "make", [lambda: iter(range(9)), lambda: (2.0**k for k in range(9)), lambda: map(abs, (-3, 4))]
+)
+def test_an_iterator_is_not_used_up_by_a_trace_where_the_function_itself_can_run(make):
+    items = make()
+    compiled = pyop.compile(lambda x: x * next(items), fallback=True)
+    with pytest.warns(pyop.RetraceWarning, match=r"reaches an iterator.*Make the items an argument"):
+        found = [compiled(X) for _ in range(2)]
+    items = make()
+    np.testing.assert_array_equal(found, [X * next(items), X * next(items)])
+
+
 def stateful():
     """Programs that go on from where they were: how to make one, and what shows its state."""
     cell, items, table, memo, seen = 0, [1.0], np.ones(3), {"w": np.ones(3)}, set()

@@ -16,6 +16,7 @@ __all__ = [
     "WRITE_INSTEAD",
     "Plainly",
     "check_error_state",
+    "check_iterators",
     "check_paths",
     "is_to_run_itself",
 ]
@@ -53,6 +54,13 @@ def _is_of_a_derivative(failure: Exception) -> bool:
             return True
         at = at.tb_next
     return False
+
+
+def check_iterators(reached: bool) -> None:
+    """Before a trace takes items that are the function's: nothing would put them back where it has to run itself."""
+    if reached:
+        remedy = "Make the items an argument, or take them in a pyop.op(..., stateful=True)"
+        raise RunItself("reaches an iterator, which goes on from call to call", remedy=remedy)
 
 
 def check_paths(paths: tuple[Any, ...], calls: int) -> None:

@@ -29,9 +29,9 @@ from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
+from . import plainly
 from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
 from .options import Options, compiled
-from .plainly import MOST_NODES, WRITE_INSTEAD, Plainly, check_error_state, check_paths, is_to_run_itself
 from .results import Apart, Both, declare_outputs
 from .retrace import History, RetraceWarning, log, tell
 from .unused_arguments import signature, unread
@@ -97,19 +97,19 @@ class Tracer:
         specialised = self._needed_at_once(places, functions)
         known = None if specialised else known
         specialised |= {k for k, place in enumerate(places) if place.path in self.needed}
-        plainly = Plainly(self.fn, self.name, arguments)
+        itself = plainly.Plainly(self.fn, self.name, arguments)
         if self.calls is not None:
             self._call_others()
         try:
             if paths is not None:
-                check_paths(paths, function._counts()[0])
+                plainly.check_paths(paths, function._counts()[0])
             plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
-            check_error_state(self.alert, plan)
+            plainly.check_error_state(self.alert, plan)
         except RunItself as reason:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             if reason.leaf is None:
                 self._tell(reason)
-            return None, kinds, trees, keys, None, (), False, reason.leaf, plainly, False
+            return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
         if outcomes:
             self.needed.update(places[k].path for k in specialised)
         if paths is None:
@@ -119,7 +119,7 @@ class Tracer:
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
         rerun = self.alert or int((self.catches or self.calls is not None) and not has_effects(plan.graph))
-        return plan, kinds, trees, keys, finish, read, self.identity, outcomes, plainly, rerun
+        return plan, kinds, trees, keys, finish, read, self.identity, outcomes, itself, rerun
 
     def _tell(self, reason: RunItself) -> None:
         """Say once that the function runs as it is."""
@@ -200,8 +200,8 @@ class Tracer:
                 specialised |= needed.places
                 continue
             except Exception as error:
-                if not self.once and not was_refused(error) and is_to_run_itself(self.fn, error):
-                    raise RunItself(f"cannot be compiled ({error})", remedy=WRITE_INSTEAD) from error
+                if not self.once and not was_refused(error) and plainly.is_to_run_itself(self.fn, error):
+                    raise RunItself(f"cannot be compiled ({error})", remedy=plainly.WRITE_INSTEAD) from error
                 if self.calls is not None:
                     refused = was_refused(error)
                     raise RunItself(f"cannot be compiled ({error})", None if refused else ()) from error
@@ -217,11 +217,11 @@ class Tracer:
                 if first is None:
                     first = error
                     continue
-                plainly, by_twins = (error, first) if self.by_twins else (first, error)
-                failure = plainly if str(plainly) == str(by_twins) else by_twins
+                directly, by_twins = (error, first) if self.by_twins else (first, error)
+                failure = directly if str(directly) == str(by_twins) else by_twins
             cause: Any = refusal_of(failure) if self.catches else failure  # which the function may have caught
-            if not self.once and is_to_run_itself(self.fn, cause):
-                raise RunItself(f"cannot be compiled ({cause})", remedy=WRITE_INSTEAD) from failure
+            if not self.once and plainly.is_to_run_itself(self.fn, cause):
+                raise RunItself(f"cannot be compiled ({cause})", remedy=plainly.WRITE_INSTEAD) from failure
             raise failure  # here it keeps its cause, which may have the remedy
 
     def _call_others(self) -> None:
@@ -286,6 +286,7 @@ class Tracer:
                 "many small objects"
             )
         self.once = watch.goes_on
+        plainly.check_iterators(self.once and self.options.fallback)
         functions = [*dict.fromkeys((*named, *watch.functions()))]
         refuse_exact_types(self.fn, functions)
         error_checks.refuse_error_handling(self.fn, functions)
@@ -324,8 +325,7 @@ class Tracer:
         own.first(changed)
         if not (changed or drawn or watch.fleeting):
             return graph, result, watch, tuple(watch.readings(own))
-        # Does it matter? Another call must write down the same, and not draw the same numbers. Where other threads draw
-        # meanwhile, only what is written down can tell.
+        # Does it matter? Another call must write down the same, and not draw the same; others may draw meanwhile.
         state, left = watch.state(), watch.generator_states()
         if drawn:
             watch.restore_generators()
@@ -376,7 +376,7 @@ class Tracer:
     ) -> tuple[Graph, Any]:
         graph = Graph(name=check_name(self.name))
         decisions = graph._deciding = Decisions(graph)
-        graph._limit(MOST_NODES)
+        graph._limit(plainly.MOST_NODES)
         error_checks.watch_error_state(graph)
         if self.by_twins:
             from ..loops import leaving, unrolled  # noqa: F401  # the stand-ins: on first use
@@ -437,7 +437,7 @@ class Tracer:
             self.alert = error_checks.OTHER_STATE if graph._crossed() else error_checks.ERRORS_RAISE
         if decisions.reason is not None:  # the function has caught it
             raise decisions.reason
-        if len(graph) >= MOST_NODES:
+        if len(graph) >= plainly.MOST_NODES:
             graph.constant(0)  # raises once more
         graph._limit(2**31)
         graph._outcomes = tuple(decisions.outcomes) if decisions.branched else None

@@ -427,7 +427,7 @@ class Graph(GraphBase):
     def _feeds(self, feeds: Mapping[Any, Any]) -> tuple[list[Value], list[Any]]:
         if not isinstance(feeds, Mapping):
             raise TypeError(f"feeds must map Values (or names of inputs) to arrays, got {type(feeds).__name__}")
-        by_name = {value.name: value for value in self.inputs} if any(issubclass(type(key), str) for key in feeds) else {}
+        by_name = {value.name: value for value in self.inputs} if any(type(key) is not Value for key in feeds) else {}
         values = []
         for key in feeds:
             if issubclass(type(key), str):
