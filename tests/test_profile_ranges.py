@@ -1,5 +1,6 @@
 """Calls that other tools see while they run: ranges of torch.profiler, NVTX and ITT, openers, and `plan.run`."""
 
+import contextlib
 import gc
 import random
 import signal
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import pyop
+from pyop.profiling import watched
 from pyop.profiling.session import Profile
 
 F8 = "float64[n] -> float64[n]"
@@ -24,13 +26,17 @@ class Log:
 
     def __init__(self):
         self.marks = []
+        self.local = threading.local()  # numbers of threads are used again
+
+    def here(self):
+        return self.local.__dict__.setdefault("thread", object())
 
     def __call__(self, owner, part):
-        thread = threading.get_ident()
+        thread = self.here()
         self.marks.append((thread, "begin", owner, part))
 
         def end():
-            assert threading.get_ident() == thread
+            assert self.here() is thread
             self.marks.append((thread, "end", owner, part))
 
         return end
@@ -60,7 +66,8 @@ def plan_of(function, **options):
 
 def test_nothing_is_imported_unless_asked_for():
     code = "import sys, pyop\nwith pyop.profile() as p: pass\n"
-    code += "print(sorted({'torch', 'nvtx', 'ittapi', 'pyop.profiling.ranges', 'pyop.profiling.watched'} & set(sys.modules)))"
+    code += "late = {'torch', 'nvtx', 'ittapi', 'pyop.profiling.ranges', 'pyop.profiling.watched'}\n"
+    code += "print(sorted(late & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -169,21 +176,15 @@ def test_ranges_are_the_events(seed):
         if rng.random() < 0.5:
             callees.append(pyop.op(F8, name=f"op{k}")(body))
         else:
-            callees.append(
-                plan_of(
-                    lambda x, f=pyop.op(F8, name=f"node{k}")(body): np.exp(-abs(f(x) * 2)),
-                    threads=rng.choice([1, 1, 2]),
-                )
-            )
+            node = pyop.op(F8, name=f"node{k}")(body)
+            callees.append(plan_of(lambda x, f=node: np.exp(-abs(f(x) * 2)), threads=rng.choice([1, 1, 2])))
     log = Log()
     x = np.ones(3) * rng.choice([-9.0, 1.0])
 
     def work(order):
         for f in order:
-            try:
+            with contextlib.suppress(ArithmeticError):
                 f(x)
-            except ArithmeticError:
-                pass
 
     orders = [[rng.choice(callees) for _ in range(6)] for _ in range(2)]
     with Profile(100_000, log) as p:
@@ -213,7 +214,7 @@ def test_a_profile_that_ends_within_a_call_leaves_no_range_open():
     p = Profile(10, log)
     opened.append(p.__enter__())
     plan(np.ones(2))
-    assert [part for _, what, _, part in log.marks if what == "begin"] == [0xFFFFFFFF, 0, 0xFFFFFFFF][:2]
+    assert [part for _, what, _, part in log.marks if what == "begin"] == [0xFFFFFFFF, 0]
     log.nested()
 
 
@@ -247,18 +248,17 @@ def test_what_a_handler_of_signals_raises_in_an_opener_reaches_the_program():
     class Slow(Log):
         def __call__(self, owner, part):
             end = super().__call__(owner, part)
-            if len(raised) < limit:
+            if not raised:
                 signal.raise_signal(signal.SIGUSR1)
                 sum(range(10))
             return end
 
     before = signal.signal(signal.SIGUSR1, handler)
     try:
-        for limit in (1, 2):
-            with pytest.raises(Late) as caught, Profile(10, Slow()):
-                for _ in range(100):
-                    near(np.ones(1))
-            assert caught.value in raised
+        with pytest.raises(Late) as caught, Profile(10, Slow()):
+            for _ in range(100):
+                near(np.ones(1))
+        assert caught.value is raised[0]
     finally:
         signal.signal(signal.SIGUSR1, before)
 
@@ -295,10 +295,9 @@ def test_backward_steps_are_ranges():
     x = pyop.Tensor(np.ones(3), requires_grad=True)
     with Profile(100, log):
         pyop.autograd.grad(np.sum(np.sin(x) * x), x)
-    assert {owner for calls in log.nested().values() for owner, _, _ in calls} >= {"Sin", "Mul"} or all(
-        isinstance(owner, str) for calls in log.nested().values() for owner, _, _ in calls
-    )
-    assert log.marks
+    (calls,) = log.nested().values()
+    assert len(calls) >= 3
+    assert all(isinstance(owner, str) for owner, _, _ in calls)
 
 
 # --- plan.run
@@ -340,8 +339,12 @@ def test_iterations_are_steps():
     plan = plan_of(f)
     result, told = told_by(plan, np.ones(3))
     assert result.tobytes() == plan(np.ones(3)).tobytes()
-    assert told[0] == (0, 2 + 6 * (2 + 2))
+    assert told[0] == (0, 2 + 6 * (3 + 2))  # the body converts its number, and adds it
     assert len(told) >= 8
+    watch = watched._Watch(plan, lambda done, total: None)
+    with watched._Session(1, watch):
+        plan(np.ones(3))
+    assert watch.done == watch.total
 
 
 def test_loops_of_unknown_length_have_no_total_until_the_end():
@@ -361,7 +364,9 @@ def test_loops_on_a_tape_are_one_step():
     plan = pyop.trace(f, "float64[]").compile()
     result, told = told_by(plan, np.ones(()))
     assert result.tobytes() == plan(np.ones(())).tobytes()
-    assert told == [(0, 1), (1, 1)]
+    count = plan.report()["instructions"]
+    assert count < 5
+    assert told == [(0, count), (count, count)]
 
 
 def test_a_watched_call_is_a_call():
