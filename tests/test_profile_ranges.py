@@ -76,7 +76,7 @@ def test_names_that_are_no_tool_and_packages_that_are_not_there(monkeypatch):
     with pytest.raises(ValueError, match="'torch', 'nvtx' or 'itt', not to 'perf'"):
         pyop.profile(ranges="perf")
     monkeypatch.setitem(sys.modules, "nvtx", None)
-    with pytest.raises(ImportError, match=r"needs the package nvtx.*pip install"):
+    with pytest.raises(ImportError, match=r"needs the package 'nvtx'.*pip install 'pyop-core\[nvtx\]'"):
         pyop.profile(ranges=["nvtx"])
     assert pyop.profile(ranges=())._entered is False
 

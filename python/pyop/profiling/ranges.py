@@ -93,8 +93,9 @@ def opener_of(tools: tuple[str, ...]) -> _Opener:
             tool("pyop")
         except ImportError as error:
             raise ImportError(
-                f"ranges={name!r} needs the package {package}, which cannot be imported ({error}): "
-                f"pip install {package}"
+                f"ranges={name!r} needs the package {package!r}, which cannot be imported ({error}): "
+                f"pip install 'pyop-core[{name}]'",
+                name=package,
             ) from error
         found.append(tool)
     return _Opener(found)
