@@ -32,7 +32,10 @@ def info(args: argparse.Namespace) -> int:
 
 
 # Packages that parts of pyop use where they are: the name on the index.
-_OPTIONAL = "rich onnx scipy numba torch jax tensorflow pytensor dask ray pandas xarray cloudpickle threadpoolctl matplotlib nvtx ittapi"
+_OPTIONAL = (
+    "rich onnx scipy numba torch jax tensorflow pytensor dask ray pandas xarray cloudpickle threadpoolctl matplotlib "
+    "nvtx ittapi"
+)
 
 
 def _optional() -> dict[str, str]:

@@ -134,4 +134,5 @@ def run(self: Plan, /, *arrays: Any, progress: bool | Callable[[int, int | None]
     return result
 
 
-Plan.run = run  # type: ignore[method-assign]
+# The type itself comes from the core, without this (`__init__.py`).
+setattr(Plan, "run", run)  # noqa: B010
