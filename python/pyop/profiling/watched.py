@@ -38,6 +38,7 @@ class _Watch:
         self.owners = {id(watched) for watched in self.plans}
         self.done = 0
         self.last = time.monotonic()
+        self.counting = threading.RLock()  # a handler of signals may run steps
         self.telling = threading.Lock()
         self.error: Exception | None = None
 
@@ -63,7 +64,8 @@ class _Watch:
 
     def step(self) -> None:
         """One has ended."""
-        self.done += 1
+        with self.counting:
+            self.done += 1
         now = time.monotonic()
         if now - self.last < _PAUSE or not self.telling.acquire(blocking=False):
             return
