@@ -366,7 +366,7 @@ def test_loops_on_a_tape_are_one_step():
     assert result.tobytes() == plan(np.ones(())).tobytes()
     count = plan.report()["instructions"]
     assert count < 5
-    assert told == [(0, count), (count, count)]
+    assert {total for _, total in told} == {count}
 
 
 def test_a_watched_call_is_a_call():
