@@ -15,6 +15,7 @@ from .rows import source_of
 __all__ = ["opener_of"]
 
 End = Callable[[], Any]
+Tool = Callable[[str], Callable[[], End]]  # of the name of a range, what begins one
 
 
 def _torch(name: str) -> Callable[[], End]:
@@ -62,7 +63,7 @@ _TOOLS = {"torch": (_torch, "torch"), "nvtx": (_nvtx, "nvtx"), "itt": (_itt, "it
 class _Opener:
     """Begins ranges of several tools. Names are made once for each op, plan and instruction."""
 
-    def __init__(self, tools: list[Callable[[str], Callable[[], End]]]) -> None:
+    def __init__(self, tools: list[Tool]) -> None:
         self.tools = tools
         # The owner is kept, so that its id stays its own: for the length of the profile, which keeps it anyway.
         self.known: dict[tuple[int, int], tuple[Any, list[Callable[[], End]]]] = {}
@@ -84,7 +85,7 @@ def _end(ends: list[End]) -> None:
 
 def opener_of(tools: tuple[str, ...]) -> _Opener:
     """What begins ranges in these tools, which are imported here, so that their absence is seen before the profile."""
-    found = []
+    found: list[Tool] = []
     for name in tools:
         if name not in _TOOLS:
             raise ValueError(f"ranges are shown to 'torch', 'nvtx' or 'itt', not to {name!r}: ranges=\"torch\"")
