@@ -73,6 +73,7 @@ set(PYOP_COLD_PLACES
     plan/tape/tape_parts.cpp
     plan/unread.cpp
     plan/updates.cpp
+    profile/events.cpp
     runtime/origin.cpp
     runtime/refusal.cpp
     runtime/up_calls.cpp)

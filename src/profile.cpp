@@ -17,15 +17,19 @@ struct SessionObject {
     size_t events;
     uint64_t number;
     bool entered;
+    PyObject* opener;  // or null
 };
 
 SessionObject& session_of(PyObject* self) { return *reinterpret_cast<SessionObject*>(self); }
 
 int session_init(PyObject* self, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"events", nullptr};
+    static const char* keywords[] = {"events", "opener", nullptr};
     Py_ssize_t events;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n:ProfileSession", const_cast<char**>(keywords), &events))
+    PyObject* opener = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n|O:ProfileSession", const_cast<char**>(keywords), &events,
+                                     &opener))
         return -1;
+    Py_XSETREF(session_of(self).opener, opener == Py_None ? nullptr : Py_NewRef(opener));
     session_of(self).events = static_cast<size_t>(events);
     return 0;
 }
@@ -38,7 +42,7 @@ PyObject* session_enter(PyObject* self, PyObject*) {
     }
     return pyop::guarded(
         [&] {
-            session.number = pyop::profile_start(session.events);
+            session.number = pyop::profile_start(session.events, session.opener);
             session.entered = true;
             return Py_NewRef(self);
         },
@@ -72,6 +76,7 @@ PyObject* session_exit(PyObject* self, PyObject*) {
     return pyop::guarded(
         [&]() -> PyObject* {
             const pyop::RecordedEvents recorded = pyop::profile_stop(session_of(self).number);
+            Py_CLEAR(session_of(self).opener);
             try {
                 py::handle(self).attr(py::handle(pyop::up_attributes._read))(as_dict(recorded));
             } catch (py::error_already_set& error) {
@@ -87,6 +92,7 @@ PyObject* session_entered(PyObject* self, void*) { return PyBool_FromLong(sessio
 
 void session_dealloc(PyObject* self) {
     PyTypeObject* type = Py_TYPE(self);
+    Py_XDECREF(session_of(self).opener);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -101,8 +107,9 @@ PyGetSetDef getset[] = {
     {},
 };
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>("ProfileSession(events): a profile of at least the last `events` events of each "
-                                  "thread, for the length of a `with`.")},
+    {Py_tp_doc, const_cast<char*>("ProfileSession(events, opener=None): a profile of at least the last `events` "
+                                  "events of each thread, for the length of a `with`; opener(owner, part) begins a "
+                                  "range and returns what ends it.")},
     {Py_tp_init, reinterpret_cast<void*>(session_init)},
     {Py_tp_dealloc, reinterpret_cast<void*>(session_dealloc)},
     {Py_tp_methods, methods},

@@ -260,3 +260,39 @@ def test_perf_sees_the_loops_of_a_plan(tmp_path):
     report = [perf, "report", "-i", str(tmp_path / "data"), "--sort", "dso", "--stdio"]
     said = subprocess.run(report, capture_output=True, text=True, timeout=120, check=True).stdout
     assert "_core" in said or "_multiarray_umath" in said
+
+
+def test_the_sums_are_what_the_program_measured():
+    """Each account against clocks of the program itself: two nodes of a plan with threads, a group, a pause."""
+    stamps = {}
+
+    def napping(name, seconds):
+        def nap(x):
+            begin = time.perf_counter_ns()
+            time.sleep(seconds)
+            stamps[name] = threading.get_ident(), begin, time.perf_counter_ns()
+            return x
+
+        return pyop.op(F8, name=name)(nap)
+
+    short, long = napping("short", 0.1), napping("long", 0.3)
+    plan = pyop.trace(lambda x: (short(x), long(x)), "float64[n]").compile(threads=2)
+    group = pyop.trace(lambda x: np.exp(np.sin(x)) * 2, "float64[n]").compile()
+    x, large = np.ones(3), np.ones(300_000)
+    group(large)
+    with pyop.profile() as p:
+        time.sleep(0.1)
+        plan(x)
+        begin = time.perf_counter_ns()
+        for _ in range(4):
+            group(large)
+        in_group = time.perf_counter_ns() - begin
+    spent, whole = p.spent, p.wall_ns * len(p.threads)
+    assert len(p.threads) == 2
+    assert sum(spent.values()) == pytest.approx(whole, rel=0.02)
+    near_enough = 0.05 * whole
+    assert spent["user code"] == pytest.approx(sum(end - begin for _, begin, end in stamps.values()), abs=near_enough)
+    assert spent["native"] + spent["GIL wait"] + spent["overhead"] == pytest.approx(in_group, abs=near_enough)
+    here = next(end for ident, _, end in stamps.values() if ident == threading.get_ident())
+    there = next(end for ident, _, end in stamps.values() if ident != threading.get_ident())
+    assert spent["idle"] == pytest.approx(max(there - here, 0), abs=near_enough)

@@ -9,6 +9,7 @@
 #include <new>        // std::nothrow
 
 #include "runtime/errors.h"
+#include "runtime/forced_exit.h"
 #include "runtime/items.h"
 
 namespace pyop {
@@ -47,6 +48,7 @@ struct Mark {
     uint64_t number;
     uint64_t start, start_ns;
     std::vector<uint64_t> written;  // by buffer; those that came later began empty
+    Ref opener;
 };
 
 struct Recording {
@@ -95,7 +97,44 @@ bool add_buffer() {
     return true;
 }
 
+int raise_pending(void* exception) {
+    restore_pending(Ref::steal(static_cast<PyObject*>(exception)));
+    return -1;
+}
+
+// A handler of signals may have raised this, which must reach the program: a call has no way to fail here.
+void raise_on_main_thread() {
+    PyObject* exception = take_pending().release();
+    if (Py_AddPendingCall(raise_pending, exception) == 0) return;
+    restore_pending(Ref::steal(exception));
+    PyErr_WriteUnraisable(nullptr);
+}
+
 }  // namespace
+
+// The openers may begin and end profiles: each is held while it runs, and the marks are looked at anew behind it.
+PyObject* open_ranges_new(PyObject* owner, uint32_t part) {
+    const SavedError saved;
+    const auto& marks = recording().marks;
+    Ref ranges = Ref::steal(PyList_New(0)), number = Ref::steal(PyLong_FromUnsignedLong(part));
+    bool good = ranges && number;
+    for (size_t k = 0; good && k < marks.size(); ++k) {
+        if (!marks[k].opener) continue;
+        const Ref opener = Ref::borrow(marks[k].opener.get());
+        PyObject* const arguments[] = {owner, number.get()};
+        const Ref end = Ref::steal(vectorcall_new(opener.get(), arguments, 2, nullptr));
+        good = end && PyList_Append(ranges.get(), end.get()) == 0;
+    }
+    if (!good) raise_on_main_thread();
+    return ranges.release();
+}
+
+void close_ranges_steal(PyObject* ranges) {
+    const SavedError saved;
+    const Ref owned = Ref::steal(ranges);
+    for (Py_ssize_t k = PyList_GET_SIZE(ranges); k-- > 0;)
+        if (!Ref::steal(vectorcall_new(PyList_GET_ITEM(ranges, k), nullptr, 0, nullptr))) raise_on_main_thread();
+}
 
 void profile_init() { loaded = {ticks(), clock_ns()}; }
 
@@ -134,7 +173,7 @@ bool number_source(SourceId& id, PyObject* owner) {
     return true;
 }
 
-uint64_t profile_start(size_t events) {
+uint64_t profile_start(size_t events, PyObject* opener) {
     Recording& r = recording();
     if (r.marks.empty()) {
         ++current_recording;
@@ -142,9 +181,10 @@ uint64_t profile_start(size_t events) {
     }
     // One chunk more: the one that is being overwritten does not count.
     r.most_chunks = std::max(r.most_chunks, events / kChunk + 2);
-    Mark mark{++r.last_number, 0, 0, {}};
+    Mark mark{++r.last_number, 0, 0, {}, Ref::borrow(opener)};
     for (const auto& buffer : r.buffers) mark.written.push_back(buffer->written());
     r.marks.push_back(std::move(mark));
+    openers += opener != nullptr;
     profiling_flag.store(true, std::memory_order_relaxed);
     r.marks.back().start_ns = clock_ns();
     r.marks.back().start = ticks();
@@ -171,6 +211,8 @@ RecordedEvents profile_stop(uint64_t number) {
             if (buffer.at(n).start >= mark->start) thread.events.push_back(buffer.at(n));
         if (!thread.events.empty() || thread.lost) out.threads.push_back(std::move(thread));
     }
+    const Ref opener = std::move(mark->opener);  // dropped when all is done, since that may run anything
+    openers -= static_cast<bool>(opener);
     r.marks.erase(mark);
     if (r.marks.empty()) {
         profiling_flag.store(false, std::memory_order_relaxed);

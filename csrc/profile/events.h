@@ -9,6 +9,9 @@
 // Several profiles may run at once, in each other or side by side: there is one recording, from the start of the
 // first to the end of the last, and each profile takes what began after its start and had ended at its stop.
 //
+// A profile may have an *opener*, by which other tools see calls while they run (python/pyop/profiling/ranges.py):
+// `opener(owner, part)` begins a range and returns what is called to end it. Calls pay for a branch if none has one.
+//
 // Threads: everything here needs an attached thread. That is what makes it safe to read the buffers of others.
 #pragma once
 
@@ -59,13 +62,21 @@ PYOP_COLD void next_chunk();
 // Numbers `owner`, which the recording keeps alive; false if there is no memory.
 PYOP_COLD bool number_source(SourceId& id, PyObject* owner);
 
+// How many of the running profiles have an opener.
+inline constinit uint32_t openers = 0;
+// Begins the ranges of a call, and ends them: what is handed from one to the other is null if there are none. Both run
+// Python, and leave a pending error alone. What that raises, by a handler of signals above all, is raised on Python's
+// main thread as soon as it can be.
+PYOP_COLD PyObject* open_ranges_new(PyObject* owner, uint32_t part);
+PYOP_COLD void close_ranges_steal(PyObject* ranges);
+
 // --- for the Python side
 
 // When the module is loaded.
 void profile_init();
 
-// Begins a profile whose threads keep at least the last `events` events each; returns its number.
-uint64_t profile_start(size_t events);
+// Begins a profile whose threads keep at least the last `events` events each; returns its number. `opener` may be null.
+uint64_t profile_start(size_t events, PyObject* opener);
 
 struct ThreadEvents {
     Ref name;

@@ -16,7 +16,9 @@ namespace pyop {
 class Scope {
   public:
     // `owner` (borrowed) has the name; `id` is its to keep.
-    Scope(SourceId& id, PyObject* owner, uint32_t part) : before_(meter) {
+    Scope(SourceId& id, PyObject* owner, uint32_t part)
+        : ranges_(PYOP_UNLIKELY(openers > 0) ? open_ranges_new(owner, part) : nullptr), before_(meter) {
+        if (PYOP_UNLIKELY(!profiling())) return;  // what opened the ranges was Python: the profile may be over
         if (PYOP_UNLIKELY(this_log.recording != current_recording) && !open_log()) return;
         if (PYOP_UNLIKELY(id.recording != current_recording) && !number_source(id, owner)) return;
         recording_ = current_recording;
@@ -25,6 +27,23 @@ class Scope {
         start_ = ticks();
     }
     ~Scope() {
+        record();
+        if (PYOP_UNLIKELY(ranges_ != nullptr)) close_ranges_steal(ranges_);
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+    void succeeded(uint64_t bytes_out) {
+        bytes_out_ = bytes_out;
+        failed_ = 0;
+    }
+    // It was not a call after all.
+    void forget() { recording_ = 0; }
+
+    uint64_t bytes_in = 0;
+
+  private:
+    PYOP_INLINE void record() {
         // If the recording is over, or another has begun, this was no whole call of any.
         if (PYOP_UNLIKELY(recording_ != current_recording)) return;
         const uint64_t end = ticks();
@@ -42,19 +61,8 @@ class Scope {
                      failed_};
         if (PYOP_UNLIKELY(++log.next == log.chunk_end)) next_chunk();
     }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
 
-    void succeeded(uint64_t bytes_out) {
-        bytes_out_ = bytes_out;
-        failed_ = 0;
-    }
-    // It was not a call after all.
-    void forget() { recording_ = 0; }
-
-    uint64_t bytes_in = 0;
-
-  private:
+    PyObject* const ranges_;
     const Meter before_;
     uint64_t bytes_out_ = 0, failed_ = 1, start_ = 0;
     uint32_t recording_ = 0, source_ = 0, part_ = 0;

@@ -33,7 +33,8 @@ def info(args: argparse.Namespace) -> int:
 
 # Packages that parts of pyop use where they are: the name on the index.
 _OPTIONAL = (
-    "rich onnx scipy numba torch jax tensorflow pytensor dask ray pandas xarray cloudpickle threadpoolctl matplotlib"
+    "rich onnx scipy numba torch jax tensorflow pytensor dask ray pandas xarray cloudpickle threadpoolctl matplotlib "
+    "nvtx ittapi"
 )
 
 

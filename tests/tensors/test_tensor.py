@@ -298,3 +298,27 @@ def test_a_tensor_in_a_graph_is_a_constant():
 def test_what_is_no_array_makes_no_tensor(given):
     with pytest.raises(TypeError, match=r"made of an array.* and not of"):
         pyop.Tensor(given)
+
+
+def test_gradcheck_tells_how_far_it_is():
+    def told_by(check, *args, **options):
+        told = []
+        assert check(*args, progress=lambda done, total: told.append((done, total)), **options)
+        return told
+
+    x, z = leaf(1.5, 2.0), autograd.Tensor(np.array([1j, 2.0]), requires_grad=True)
+    assert told_by(autograd.gradcheck, lambda x: x * x, (x,)) == [(k, 4) for k in range(5)]
+    # A complex element has two directions, as input and as output.
+    assert told_by(autograd.gradcheck, lambda x, z: (x * 2, x * z), (x, z)) == [(k, 12) for k in range(13)]
+    told = told_by(autograd.gradcheck, lambda x: x * x, (x,), check_forward_ad=True)
+    assert told == [(k, 8) for k in range(9)]
+    assert told_by(autograd.gradgradcheck, lambda x: x * x, (x,))[-1] == (6, 6)
+    told = []
+    wrong = pyop.op("float64[n] -> float64[n]", name="wrong")(lambda x: x * x)
+    wrong.vjp(lambda ct, x: ct * x)
+    with pytest.raises(autograd.GradcheckError):
+        autograd.gradcheck(wrong, (x,), progress=lambda *at: told.append(at))
+    assert told[0] == (0, 4)
+    assert told[-1][0] <= 4
+    with pytest.raises(TypeError, match="progress= takes"):
+        autograd.gradcheck(lambda x: x, (x,), progress=3)

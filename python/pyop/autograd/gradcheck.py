@@ -55,7 +55,24 @@ def _steps(array: Any, eps: float) -> Any:
             yield index, step
 
 
-def _numeric(func: Callable[..., Any], inputs: Sequence[Any], k: int, eps: float) -> list[Any]:
+class _Steps:
+    """How far a check is, in directions that were gone along."""
+
+    def __init__(self, told: Callable[[int, int | None], Any], total: int) -> None:
+        self.told, self.done, self.total = told, 0, total
+        told(0, total)
+
+    def step(self) -> None:
+        self.done += 1
+        self.told(self.done, self.total)
+
+
+def _count(x: Any) -> int:
+    """The real directions of an array."""
+    return int(x.size) * (2 if x.dtype.kind == "c" else 1)
+
+
+def _numeric(func: Callable[..., Any], inputs: Sequence[Any], k: int, eps: float, at: _Steps) -> list[Any]:
     """For each output the derivatives by input `k`: a row for each real direction of it."""
     base = inputs[k].numpy()
     rows = []
@@ -65,6 +82,7 @@ def _numeric(func: Callable[..., Any], inputs: Sequence[Any], k: int, eps: float
         down[index] -= step
         plus, minus = _numbers(func, inputs, k, up), _numbers(func, inputs, k, down)
         rows.append([(p - m).ravel() / (2 * eps) for p, m in zip(plus, minus, strict=True)])
+        at.step()
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 
@@ -89,12 +107,19 @@ def _gradients(y: Tensor, wrt: list[Tensor], seed: Any) -> list[Any]:
 
 
 def _check_reverse(
-    func: Callable[..., Any], inputs: Sequence[Any], wrt: list[int], eps: float, atol: float, rtol: float, nondet: float
+    func: Callable[..., Any],
+    inputs: Sequence[Any],
+    wrt: list[int],
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet: float,
+    at: _Steps,
 ) -> None:
     with enable_grad():
         outputs = _outputs(func, inputs)
     variables = [inputs[k] for k in wrt]
-    numeric = [_numeric(func, inputs, k, eps) for k in wrt]
+    numeric = [_numeric(func, inputs, k, eps, at) for k in wrt]
     for j, y in enumerate(outputs):
         if not y.requires_grad:
             for n, k in enumerate(wrt):
@@ -111,6 +136,7 @@ def _check_reverse(
                     raise GradcheckError(
                         f"backward is not reproducible: run twice on output {j}, it gave gradients that differ"
                     )
+            at.step()
         rows = [_gradients(y, variables, seed) for seed in seeds]
         for n, k in enumerate(wrt):
             # Row by seed and column by direction of the input: Re(conj(seed) * dy/direction).
@@ -129,10 +155,10 @@ def _check_reverse(
 
 
 def _check_forward(
-    func: Callable[..., Any], inputs: Sequence[Any], wrt: list[int], eps: float, atol: float, rtol: float
+    func: Callable[..., Any], inputs: Sequence[Any], wrt: list[int], eps: float, atol: float, rtol: float, at: _Steps
 ) -> None:
     for k in wrt:
-        numeric = _numeric(func, inputs, k, eps)
+        numeric = _numeric(func, inputs, k, eps, at)
         base = inputs[k].numpy()
         for row, (index, step) in enumerate(_steps(base, eps)):
             tangent = np.zeros(base.shape, base.dtype)
@@ -148,6 +174,7 @@ def _check_forward(
                         f"the tangent of output {j} along element {index} of input {k} is {t.numpy().ravel()}, and by "
                         f"finite differences {numeric[j][row]}"
                     )
+            at.step()
 
 
 def gradcheck(
@@ -160,6 +187,7 @@ def gradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_forward_ad: bool = False,
+    progress: bool | Callable[[int, int | None], Any] = False,
 ) -> bool:
     """Whether the gradients of a function are those of its numbers.
 
@@ -181,6 +209,8 @@ def gradcheck(
         How much two runs may differ.
     check_forward_ad : bool
         Check `jvp` too.
+    progress : bool or callable
+        True for a bar in a terminal, by rich; or a function of how many directions were gone along, and of how many.
 
     Returns
     -------
@@ -204,16 +234,22 @@ def gradcheck(
     wrt = [k for k, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not wrt:
         raise ValueError("at least one input has to require a gradient: there is nothing to check")
-    try:
-        if not any(y.requires_grad for y in _outputs(func, inputs)):
-            raise GradcheckError("no output requires a gradient: nothing was recorded")
-        _check_reverse(func, inputs, wrt, eps, atol, rtol, nondet_tol)
-        if check_forward_ad:
-            _check_forward(func, inputs, wrt, eps, atol, rtol)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
+    from ..machines.progress import progress_of
+
+    with progress_of(progress, "gradcheck") as told:
+        try:
+            recorded = [y for y in _outputs(func, inputs) if y.requires_grad]
+            if not recorded:
+                raise GradcheckError("no output requires a gradient: nothing was recorded")
+            by_input = sum(_count(inputs[k]) for k in wrt)
+            at = _Steps(told, by_input * (3 if check_forward_ad else 1) + sum(map(_count, recorded)))
+            _check_reverse(func, inputs, wrt, eps, atol, rtol, nondet_tol, at)
+            if check_forward_ad:
+                _check_forward(func, inputs, wrt, eps, atol, rtol, at)
+        except GradcheckError:
+            if raise_exception:
+                raise
+            return False
     return True
 
 
@@ -227,6 +263,7 @@ def gradgradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    progress: bool | Callable[[int, int | None], Any] = False,
 ) -> bool:
     """Whether the gradients of a function's gradients are right: `gradcheck` of its backward pass.
 
@@ -236,7 +273,7 @@ def gradgradcheck(
         As of `gradcheck`.
     grad_outputs : sequence of array_like, optional
         The gradients to begin with. Default: arbitrary ones, the same in every run.
-    eps, atol, rtol, raise_exception, nondet_tol
+    eps, atol, rtol, raise_exception, nondet_tol, progress
         As of `gradcheck`.
 
     Returns
@@ -282,6 +319,7 @@ def gradgradcheck(
         rtol=rtol,
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
+        progress=progress,
     )
 
 

@@ -1,4 +1,4 @@
-"""How far a map is: a bar of rich in a terminal, or a function that is told."""
+"""How far a long call (a map, a check, a plan) is: a bar of rich in a terminal, or a function that is told."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
@@ -66,10 +67,10 @@ class Profile(_core.ProfileSession):
     (True, 0, 1, True)
     """
 
-    def __init__(self, events: int) -> None:
+    def __init__(self, events: int, opener: Callable[[Any, int], Callable[[], Any]] | None = None) -> None:
         import threading  # noqa: F401, so that threads have their names
 
-        super().__init__(events)
+        super().__init__(events, opener)
         self._over = False
         self._rows: list[ProfileRow] = []
         self._events = np.empty(0, _RECORD)
@@ -373,7 +374,7 @@ class Profile(_core.ProfileSession):
             self._events["row"] = place[self._events["row"]]
 
 
-def profile(events: int = 1_000_000) -> Profile:
+def profile(events: int = 1_000_000, *, ranges: str | Iterable[str] = ()) -> Profile:
     """Record every call of an op or plan, and every node and fused group in plans, on all threads.
 
     It costs about 25 ns a call. Profiles may be nested, and run at the same time on several threads: each sees
@@ -383,6 +384,10 @@ def profile(events: int = 1_000_000) -> Profile:
     ----------
     events : int, optional
         How many calls are kept for each thread, 72 bytes each; beyond that the oldest are lost.
+    ranges : {"torch", "nvtx", "itt"} or several of them, optional
+        Other profilers that are shown each call while it runs, as a range named by kind and name (``"node align"``):
+        ``torch.profiler`` (by ``record_function``), NVIDIA's tools (by the package nvtx) and Intel's (by ittapi).
+        A range costs microseconds.
 
     Returns
     -------
@@ -393,7 +398,9 @@ def profile(events: int = 1_000_000) -> Profile:
     Raises
     ------
     ValueError
-        If `events` is less than one.
+        If `events` is less than one, or a name in `ranges` is none of these.
+    ImportError
+        If a package that `ranges` needs is not there.
 
     Examples
     --------
@@ -407,4 +414,8 @@ def profile(events: int = 1_000_000) -> Profile:
     """
     if events < 1:
         raise ValueError(f"a profile must keep at least one event, not {events}")
-    return Profile(events)
+    if not ranges:
+        return Profile(events)
+    from .ranges import opener_of
+
+    return Profile(events, opener_of((ranges,) if isinstance(ranges, str) else tuple(ranges)))
