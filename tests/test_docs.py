@@ -32,7 +32,19 @@ DOCUMENTS = [
 ]  # what the site's build makes
 CONTINUED = ("tutorial.md",)  # where a program goes on with the names of the one before it
 # What a document or a module may import that need not be there.
-OPTIONAL = ("onnx", "onnxruntime", "numba", "torch", "jax", "tensorflow", "pytensor", "pymc", "dask", "pandas", "xarray")
+OPTIONAL = (
+    "onnx",
+    "onnxruntime",
+    "numba",
+    "torch",
+    "jax",
+    "tensorflow",
+    "pytensor",
+    "pymc",
+    "dask",
+    "pandas",
+    "xarray",
+)
 ABSENT = [name for name in OPTIONAL if not importlib.util.find_spec(name)]
 if "onnx" in ABSENT:
     DOCUMENTS.remove(ROOT / "docs" / "saving.md")
