@@ -44,8 +44,8 @@ def wrap(function: Any, *, derivatives: str | None = None) -> Any:
     Returns
     -------
     callable
-        The same one for the same function, while it is in use. What an op with ``mutates=`` writes into is a copy, since
-        JAX's arrays never change: it returns what the caller is to see of it.
+        The same one for the same function, while it is in use. What an op with ``mutates=`` writes into is a copy,
+        since JAX's arrays never change: it returns what the caller is to see of it.
 
     Raises
     ------

@@ -118,8 +118,8 @@ class _Call:
         written = [each.name for each in hooks.inputs if each.written]
         if written and not kinds and not hooks.stateful:
             raise TypeError(
-                f"{self.owner} writes into {written[0]!r} and returns nothing, and JAX's arrays never change: return what "
-                f"is written, {hooks.name}(...) -> {written[0]}"
+                f"{self.owner} writes into {written[0]!r} and returns nothing, and JAX's arrays never change: return "
+                f"{written[0]!r}, too"
             )
         self.results = results_like(self.owner, kinds)
         self.moving = [k for k, x in enumerate(arrays) if real(x.dtype)]
