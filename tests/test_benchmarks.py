@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("rich", reason="the bench extra is not installed")
 
-from benchmarks import child, framework_costs
+from benchmarks import child, framework_costs, frameworks_tfpt
 from benchmarks.__main__ import SUITES
 from benchmarks.candidates import ARITHMETIC, TRANSCENDENTAL
 from benchmarks.harness import Harness, Row, Statement
@@ -154,10 +154,9 @@ def test_a_child_has_the_allocator_that_it_was_asked_for():
 
 
 def test_the_table_of_frameworks_keeps_what_was_not_measured():
-    def cost(framework, size, ratio, what="forward"):
-        return {
-            "framework": framework, "version": "1.0", "what": what, "size": size, "ours": 8.0, "hand": 10.0, "ratio": ratio
-        }  # fmt: skip
+    def cost(framework, size, ratio):
+        told = {"framework": framework, "version": "1.0", "what": "forward", "size": size}
+        return {**told, "ours": 8.0, "hand": 10.0, "ratio": ratio}
 
     page = f"above\n{framework_costs.BEGIN}\n{framework_costs.END}\nbelow\n"
     first = framework_costs.block(page, [cost("jax", 8, 0.5), cost("jax", 100_000, 0.25)], "here")
@@ -173,3 +172,14 @@ def test_the_table_of_frameworks_keeps_what_was_not_measured():
     with pytest.raises(ValueError, match="no part between"):
         framework_costs.block("nothing", [], "here")
     assert framework_costs.PAGE.read_text().count(framework_costs.BEGIN) == 1
+
+
+def test_the_table_of_frameworks_reads_rows_of_a_suite():
+    def rows(harness):
+        what = "op in PyTensor, value and gradient, 100,000 numbers"
+        return [frameworks_tfpt._row(harness, what, "f(x)", len, sorted, {"x": (1, 2)}, 5)]
+
+    (cost,) = framework_costs._of_rows("pytensor", rows)(Harness(rounds=1, quick=True))
+    assert (cost["framework"], cost["what"], cost["size"]) == ("pytensor", "forward and backward", 100_000)
+    assert cost["ours"] >= 0
+    assert cost["ratio"] > 0
