@@ -43,6 +43,7 @@ SUITES = {
     "sine": "B28: sin, cos, exp, log and others of float64, compiled, against NumPy's, with the same bits",
     "ode": "B31: whole integrations of solve_ivp, explicit and stiff, against SciPy's",
     "frameworks_tfpt": "B21: a wrapped op in PyTensor and TensorFlow against bindings written by hand",
+    "framework_costs": "B21: one op in every framework that is here, against bindings written by hand",
     "free_threads": "B33: without a GIL: a plan of Python nodes from two threads, an op on one",
     "machines": "B22: plan.map over local processes against ProcessPoolExecutor",
     "pictures": "B20: a page of 10^4 nodes in Chromium, until it is drawn",

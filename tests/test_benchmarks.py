@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("rich", reason="the bench extra is not installed")
 
-from benchmarks import child
+from benchmarks import child, framework_costs, frameworks_tfpt
 from benchmarks.__main__ import SUITES
 from benchmarks.candidates import ARITHMETIC, TRANSCENDENTAL
 from benchmarks.harness import Harness, Row, Statement
@@ -151,3 +151,35 @@ def test_plot_is_drawn(found, tmp_path):
 def test_a_child_has_the_allocator_that_it_was_asked_for():
     for state in child.STATES:
         assert child.call("child:allocator", {}, state=state) == dict(child.STATES[state])
+
+
+def test_the_table_of_frameworks_keeps_what_was_not_measured():
+    def cost(framework, size, ratio):
+        told = {"framework": framework, "version": "1.0", "what": "forward", "size": size}
+        return {**told, "ours": 8.0, "hand": 10.0, "ratio": ratio}
+
+    page = f"above\n{framework_costs.BEGIN}\n{framework_costs.END}\nbelow\n"
+    first = framework_costs.block(page, [cost("jax", 8, 0.5), cost("jax", 100_000, 0.25)], "here")
+    assert "| jax 1.0 | forward | 8.0 µs, by hand 10.0 µs: 0.50× | 8.0 µs, by hand 10.0 µs: 0.25× |" in first
+    assert "Measured in one run: jax; here. Not measured: torch, tensorflow, pytensor, onnxruntime." in first
+    second = framework_costs.block(first, [cost("torch", 8, 0.75)], "there")
+    assert "0.50×" in second
+    assert "0.75×" in second
+    assert "Of an earlier run: jax. Not measured: tensorflow, pytensor, onnxruntime." in second
+    assert second.startswith("above\n")
+    assert second.endswith("\nbelow\n")
+    assert "0.50×" not in framework_costs.block(second, [cost("jax", 8, 0.9)], "here")
+    with pytest.raises(ValueError, match="no part between"):
+        framework_costs.block("nothing", [], "here")
+    assert framework_costs.PAGE.read_text().count(framework_costs.BEGIN) == 1
+
+
+def test_the_table_of_frameworks_reads_rows_of_a_suite():
+    def rows(harness):
+        what = "op in PyTensor, value and gradient, 100,000 numbers"
+        return [frameworks_tfpt._row(harness, what, "f(x)", len, sorted, {"x": (1, 2)}, 5)]
+
+    (cost,) = framework_costs._of_rows("pytensor", rows)(Harness(rounds=1, quick=True))
+    assert (cost["framework"], cost["what"], cost["size"]) == ("pytensor", "forward and backward", 100_000)
+    assert cost["ours"] >= 0
+    assert cost["ratio"] > 0

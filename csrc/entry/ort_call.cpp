@@ -2,8 +2,9 @@
 //
 // ONNX Runtime loads a library and calls its RegisterCustomOps, which here adds what pyop.interop.onnxruntime has
 // declared just before on the same thread. An operator and its domain are never dropped: nobody tells when the last
-// session that knows them is gone.
+// session that knows them is gone. Registered again, they are the same.
 //
+//     a model is loaded           infer(context) in Python tells the shapes of outputs that follow from those of inputs
 //     a session makes a kernel    make(info) in Python reads the attributes, and returns what computes
 //     a kernel computes           arrays over the inputs, read-only; compute(arrays, call), which asks ort_output for
 //                                 each output by its shape and writes into it: no copy of what goes in
@@ -30,7 +31,8 @@ namespace {
 struct OrtOp {
     ort::CustomOp head;
     std::string name, in, out;  // a byte a tensor: its type
-    PyObject* make;
+    PyObject *make, *infer;
+    ort::Api api;
 };
 static_assert(offsetof(OrtOp, head) == 0);
 
@@ -46,10 +48,15 @@ struct OrtCall {
     PyObject* outputs;  // list of the arrays that were handed out
 };
 
+struct OrtLibrary {
+    std::string name;
+    std::vector<OrtOp*> ops;
+    ort::Domain* domain = nullptr;  // once it has been registered
+};
+
 PyObject* ort_words = nullptr;
 // Between ort_declare and RegisterCustomOps, which the thread calls with nothing in between.
-thread_local std::vector<OrtOp*>* ort_declared = nullptr;
-thread_local std::string ort_domain;
+thread_local OrtLibrary* ort_declared = nullptr;
 
 const OrtOp& op_of(const ort::CustomOp* op) { return *reinterpret_cast<const OrtOp*>(op); }
 
@@ -157,14 +164,28 @@ ort::Status* ort_compute(void* given, ort::Context* context) {
     }
 }
 
+PyObject* address_of(const void* x) { return PyLong_FromVoidPtr(const_cast<void*>(x)); }
+
 ort::Status* ort_make(const ort::CustomOp* op, ort::Api api, const ort::Info* info, void** kernel) {
     const AttachScope scope;
     if (!scope) return ort_error(api, "Python is shutting down");
-    PyObject* compute = PyObject_CallFunction(op_of(op).make, "NN", PyLong_FromVoidPtr(const_cast<ort::Info*>(info)),
-                                              PyLong_FromVoidPtr(const_cast<void**>(api)));
+    PyObject* compute = PyObject_CallFunction(op_of(op).make, "NN", address_of(info), address_of(api));
     if (!compute) return ort_raised(api);
     *kernel = new (std::nothrow) OrtKernel{api, compute, &op_of(op)};
     return *kernel ? nullptr : ort_error(api, "there is no memory left for a kernel");
+}
+
+// ONNX Runtime reads no status here. What is not told is found out by the call.
+ort::Status* ort_infer(const ort::CustomOp* op, void* context) {
+    const AttachScope scope;
+    if (!scope) return nullptr;
+    const Ref told =
+        Ref::steal(PyObject_CallFunction(op_of(op).infer, "NN", address_of(context), address_of(op_of(op).api)));
+    if (!told) {  // a KeyboardInterrupt, for errors are caught there
+        PyErr_Clear();
+        PyErr_SetInterrupt();
+    }
+    return nullptr;
 }
 
 void ort_destroy(void* given) {
@@ -185,10 +206,10 @@ int zero_at(const ort::CustomOp*, size_t) { return 0; }
 int first_version(const ort::CustomOp*) { return 1; }
 int any_version(const ort::CustomOp*) { return INT32_MAX; }
 
-constexpr ort::CustomOp kHead{ort::kVersion, nullptr,  name_of_op,    any_provider, type_in, size_in,
-                              type_out,      size_out, nullptr,       ort_destroy,  zero_at, zero_at,
-                              zero_at,       zero,     zero,          zero,         zero,    ort_make,
-                              ort_compute,   nullptr,  first_version, any_version};
+constexpr ort::CustomOp kHead{ort::kVersion, nullptr,   name_of_op,    any_provider, type_in, size_in,
+                              type_out,      size_out,  nullptr,       ort_destroy,  zero_at, zero_at,
+                              zero_at,       zero,      zero,          zero,         zero,    ort_make,
+                              ort_compute,   ort_infer, first_version, any_version};
 
 }  // namespace
 
@@ -196,28 +217,32 @@ PyObject* ort_declare(PyObject*, PyObject* arguments) {
     const char* domain;
     PyObject *operators, *words;
     if (!PyArg_ParseTuple(arguments, "sOO:_ort_declare", &domain, &operators, &words)) return nullptr;
-    if (ort_declared) {  // the call before has not been followed by RegisterCustomOps
-        for (OrtOp* op : *ort_declared) {
-            Py_DECREF(op->make);
-            delete op;
-        }
-        delete ort_declared;
-        ort_declared = nullptr;
-    }
+    ort_declared = nullptr;
     if (operators == Py_None) Py_RETURN_NONE;
+    if (PyLong_Check(operators)) {
+        ort_declared = static_cast<OrtLibrary*>(PyLong_AsVoidPtr(operators));
+        return Py_NewRef(operators);
+    }
     if (!ort_words) ort_words = Py_NewRef(words);
-    ort_domain = domain;
-    ort_declared = new std::vector<OrtOp*>;
+    OrtLibrary* library = new OrtLibrary{domain, {}};
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(operators); ++k) {
         const char *name, *in, *out;
         Py_ssize_t n_in, n_out;
-        PyObject* make;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(operators, k), "sy#y#O", &name, &in, &n_in, &out, &n_out, &make))
+        PyObject *make, *infer;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(operators, k), "sy#y#OO", &name, &in, &n_in, &out, &n_out, &make, &infer))
             return nullptr;
-        ort_declared->push_back(new OrtOp{kHead, name, std::string(in, static_cast<size_t>(n_in)),
-                                          std::string(out, static_cast<size_t>(n_out)), Py_NewRef(make)});
+        OrtOp* made = new OrtOp{kHead,
+                                name,
+                                std::string(in, static_cast<size_t>(n_in)),
+                                std::string(out, static_cast<size_t>(n_out)),
+                                Py_NewRef(make),
+                                Py_NewRef(infer),
+                                nullptr};
+        if (infer == Py_None) made->head.infer_shapes = nullptr;
+        library->ops.push_back(made);
     }
-    Py_RETURN_NONE;
+    ort_declared = library;
+    return PyLong_FromVoidPtr(library);
 }
 
 PyObject* ort_output(PyObject*, PyObject* arguments) {
@@ -266,13 +291,19 @@ extern "C" __attribute__((visibility("default"))) pyop::ort::Status* RegisterCus
     ort::Api api = base->get_api(ort::kVersion);
     if (!api) return nullptr;  // earlier than 1.17, which pyop.interop.onnxruntime refuses
     if (!ort_declared) return ort_error(api, "operators of pyop's are registered by pyop.interop.onnxruntime.register");
-    ort::Domain* domain = nullptr;
-    ort::Status* failed = ort::call(api, ort::kCreateCustomOpDomain, ort_domain.c_str(), &domain);
-    for (OrtOp* op : *ort_declared)
-        if (!failed) failed = ort::call(api, ort::kCustomOpDomainAdd, domain, &op->head);
-    if (!failed) failed = ort::call(api, ort::kAddCustomOpDomain, options, domain);
-    // The domain is used by sessions from here on, and what has failed is left.
-    delete ort_declared;
+    OrtLibrary& library = *ort_declared;
+    ort::Status* failed = nullptr;
+    if (!library.domain) {
+        ort::Domain* domain = nullptr;
+        failed = ort::call(api, ort::kCreateCustomOpDomain, library.name.c_str(), &domain);
+        for (OrtOp* op : library.ops) {
+            op->api = api;
+            if (!failed) failed = ort::call(api, ort::kCustomOpDomainAdd, domain, &op->head);
+        }
+        if (!failed) library.domain = domain;
+    }
+    if (!failed) failed = ort::call(api, ort::kAddCustomOpDomain, options, library.domain);
+    // Sessions use it from here on, and what has failed is left.
     ort_declared = nullptr;
     return failed;
 }

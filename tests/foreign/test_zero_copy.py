@@ -256,7 +256,7 @@ def test_from_dlpack_is_writable_where_the_producer_says_so():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: pyop.from_dlpack([1.0]), TypeError, "a list has no __dlpack__: np.asarray"),
+        (lambda: pyop.from_dlpack([1.0]), TypeError, "expected an array with __dlpack__, got list: np.asarray"),
         (lambda: pyop.from_dlpack(np.ones(2), device="cuda"), ValueError, "an ndarray is on the CPU"),
         (lambda: pyop.from_dlpack(np.ones(2), copy="yes"), TypeError, "copy= is True, False or None"),
     ],
@@ -288,7 +288,7 @@ def test_a_tangent_is_not_lost():
         for call in (itself, pyop.from_dlpack, WAYS["plan"], WAYS["compiled, declared"]):
             with pytest.raises((TypeError, BufferError), match=r"has a tangent.*unpack_dual\(x\)\.primal"):
                 call(dual)
-            with pytest.raises((TypeError, BufferError), match=r"has a tangent|no __dlpack__"):
+            with pytest.raises((TypeError, BufferError), match=r"has a tangent|with __dlpack__"):
                 call([dual, dual])
             assert call(forward_ad.unpack_dual(dual).primal) is not None
             assert call(x) is not None

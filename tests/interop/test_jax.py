@@ -132,6 +132,28 @@ def test_errors_have_the_exception_of_the_function():
     assert exception_of(ValueError("another")) is None
 
 
+def test_errors_of_later_calls():
+    """JAX has a shorter way for these, which raises ValueError."""
+    mistake = KeyError("later")
+
+    @pyop.op("float64[n] -> float64[n]")
+    def picky(x):
+        if x[0] < 0:
+            raise mistake
+        return x
+
+    eager, jitted = wrap(picky), jax.jit(wrap(picky))
+    for _ in range(3):
+        same(eager(jnp.ones(2)), np.ones(2))
+        with pytest.raises(jax.errors.JaxRuntimeError, match="later") as error:
+            eager(-jnp.ones(2)).block_until_ready()
+        assert error.value.__cause__ is mistake
+        same(jitted(jnp.ones(2)), np.ones(2))
+        with pytest.raises((jax.errors.JaxRuntimeError, ValueError), match="later") as error:
+            jitted(-jnp.ones(2)).block_until_ready()
+        assert exception_of(error.value) is mistake
+
+
 def test_arguments_that_are_not_declared():
     @pyop.op("float64[n], float64[n] -> float64[n]")
     def add(x, y):

@@ -211,9 +211,10 @@ PyObject* from_dlpack_new(PyObject* value, MayCopy copy, bool to_cpu) {
         else if (offers_dlpack(value))
             array = Ref::steal(dlpack_array_new(value, copy, to_cpu));
         else
-            PyErr_Format(PyExc_TypeError,
-                         "a %s has no __dlpack__: np.asarray(x) makes an array of it, if anything does",
-                         type_name(value).c_str());
+            PyErr_Format(
+                PyExc_TypeError,
+                "expected an array with __dlpack__, got %s: np.asarray(x) makes an array of it, if anything does",
+                type_name(value).c_str());
     }
     if (!array || copy != MayCopy::Always) return array.release();
     return counted(PyArray_NewCopy(as_array(array.get()), NPY_KEEPORDER));

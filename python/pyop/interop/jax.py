@@ -9,7 +9,9 @@ Importing this imports jax, and no other framework.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
+from weakref import WeakValueDictionary
 
 from .._core import CompiledFunction, Op, Plan
 from .jax_errors import exception_of
@@ -18,6 +20,11 @@ from .jax_ops import JaxOp
 from .jax_reverse import jax_op
 
 __all__ = ["JaxFunction", "JaxOp", "JaxPlan", "exception_of", "jax_op", "wrap"]
+
+# What JAX has compiled a call of is kept (`jax_native.py`), and keeps its wrapper. So a program that wraps anew in each
+# trace finds that one, and keeps nothing more. A wrapper holds what it is of: its id is of nothing else.
+_lock = threading.Lock()
+_wrapped: WeakValueDictionary[tuple[int, str | None], Any] = WeakValueDictionary()
 
 
 def wrap(function: Any, *, derivatives: str | None = None) -> Any:
@@ -37,7 +44,8 @@ def wrap(function: Any, *, derivatives: str | None = None) -> Any:
     Returns
     -------
     callable
-        What an op with ``mutates=`` writes into is a copy, as in pyop: it returns what the caller is to see of it.
+        The same one for the same function, while it is in use. What an op with ``mutates=`` writes into is a copy,
+        since JAX's arrays never change: it returns what the caller is to see of it.
 
     Raises
     ------
@@ -60,12 +68,25 @@ def wrap(function: Any, *, derivatives: str | None = None) -> Any:
     """
     if derivatives not in (None, "vjp", "jvp"):
         raise ValueError(f"derivatives={derivatives!r} is neither 'vjp' nor 'jvp'")
+    if not isinstance(function, (Op, Plan, CompiledFunction)):
+        raise TypeError(
+            f"expected an op, a plan or a compiled function, got {type(function).__name__} {function!r:.80}"
+        )
+    if derivatives is not None and not isinstance(function, Op):
+        raise TypeError("derivatives= goes with an op: a compiled function is differentiated backwards")
+    key = (id(function), derivatives)
+    with _lock:
+        found = _wrapped.get(key)
+    if found is None:
+        made = _made(function, derivatives)
+        with _lock:
+            found = _wrapped.setdefault(key, made)
+    return found
+
+
+def _made(function: Any, derivatives: str | None) -> Any:
     if isinstance(function, Op):
         return JaxOp(function, derivatives)
-    if derivatives is not None:
-        raise TypeError("derivatives= goes with an op: a compiled function is differentiated backwards")
     if isinstance(function, Plan):
         return JaxPlan(function, repr(function))
-    if isinstance(function, CompiledFunction):
-        return JaxFunction(function, function.__name__.strip("<>"))
-    raise TypeError(f"expected an op, a plan or a compiled function, got {type(function).__name__} {function!r:.80}")
+    return JaxFunction(function, function.__name__.strip("<>"))

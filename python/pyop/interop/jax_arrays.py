@@ -75,8 +75,10 @@ def run_eagerly(function: Any, arrays: Sequence[Any]) -> Any:
     """A call without a trace: what is raised has the exception behind it as its cause."""
     try:
         return function(*arrays)
-    except jax.errors.JaxRuntimeError as error:
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
         cause = exception_of(error)
         if cause is None:
             raise
-        raise error from cause
+        # The shorter way of JAX's for calls that it has seen before raises a ValueError with the same words.
+        same = error if isinstance(error, jax.errors.JaxRuntimeError) else jax.errors.JaxRuntimeError(str(error))
+        raise same from cause

@@ -42,7 +42,8 @@ def exception_of(error: BaseException) -> BaseException | None:
     Parameters
     ----------
     error : BaseException
-        A ``JaxRuntimeError``, also one of `jax.block_until_ready`.
+        A ``JaxRuntimeError``, also one of `jax.block_until_ready`; or the ``ValueError`` of these words that JAX raises
+        where a function under `jax.jit` is called once more.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def exception_of(error: BaseException) -> BaseException | None:
     >>> from pyop.interop.jax import exception_of  # doctest: +SKIP
     >>> try:  # doctest: +SKIP
     ...     jax.jit(wrap(op))(x).block_until_ready()
-    ... except jax.errors.JaxRuntimeError as error:
+    ... except (jax.errors.JaxRuntimeError, ValueError) as error:
     ...     raise exception_of(error) from None
     """
     found = re.findall(r"\[pyop exception (\d+)\]", str(error))

@@ -91,7 +91,7 @@ class JaxFunction:
                 f"{self!r} writes into its argument {plan._writes[0]}, and JAX's arrays are read only: return what the "
                 "array holds in the end instead"
             )
-        call = _called(repr(self), plan, [x.dtype for x in arrays], results_like(repr(self), _kinds(plan)))
+        call = _called(self, plan, [x.dtype for x in arrays], results_like(repr(self), _kinds(plan)))
         return _differentiable(self.__name__, flat, call, arrays), out[0]
 
 
@@ -120,7 +120,7 @@ class JaxPlan(JaxFunction):
             raise TypeError(f"{self!r} takes {told} and returns an array or a tuple; it was called with {given}")
         results = results_like(repr(self), [(np.dtype(dtype), shape) for _, dtype, shape in outputs])
         treedef = jax.tree_util.tree_structure(0 if form == "single" else tuple(range(len(outputs))))
-        return jax.jit(_called(repr(self), plan, [x.dtype for x in arrays], results)), treedef
+        return jax.jit(_called(self, plan, [x.dtype for x in arrays], results)), treedef
 
 
 def _with_paths(arguments: Any, named: Any) -> list[tuple[Any, Any]]:
@@ -141,17 +141,17 @@ def _sizes(shape: Any) -> tuple[Any, ...]:
     return tuple(size if isinstance(size, int) else None for size in shape)
 
 
-def _called(owner: str, plan: Plan, dtypes: Sequence[Any], results: list[Any]) -> Callable[..., Any]:
+def _called(of: JaxFunction, plan: Plan, dtypes: Sequence[Any], results: list[Any]) -> Callable[..., Any]:
     """The plan on flat arrays of JAX, the better way."""
     if on_cpu() and not calls_python(plan):
         try:
-            return native_call(plan, results)
+            return native_call(plan, results, of)
         except TypeError:
             pass  # a dtype that C has not, such as bfloat16
 
     def call(arrays: Sequence[Any]) -> Any:
         found = plan(*arrays)
-        return arrays_of(owner, found if isinstance(found, (tuple, list)) else (found,), results)
+        return arrays_of(repr(of), found if isinstance(found, (tuple, list)) else (found,), results)
 
     if any(node.stateful for node in plan.nodes):
         return ordered_call(call, results)

@@ -5,7 +5,8 @@ them, on the thread of XLA's: a callback of JAX's own puts its arguments on a de
 do so with large arrays they wait for each other for ever.
 
 An executable of XLA holds the address of a plan, and nobody tells when it is dropped: what was handed to JAX is kept as
-long as the process. The number of the process goes along, so that an executable from a file of JAX's cache is never
+long as the process, with its wrapper: one entry for each op or function, kind of arguments and statics, however often
+it is traced. The number of the process goes along, so that an executable from a file of JAX's cache is never
 taken for one of this process.
 """
 
@@ -51,8 +52,8 @@ def on_cpu() -> bool:
     return bool(jax.default_backend() == "cpu")
 
 
-def native_call(plan: Plan, results: Sequence[Any]) -> Callable[..., Any]:
-    """The plan as a function of JAX's arrays, whose results are `results`: a list.
+def native_call(plan: Plan, results: Sequence[Any], of: Any) -> Callable[..., Any]:
+    """The plan as a function of JAX's arrays, whose results are `results`: a list. `of` is kept with it.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def native_call(plan: Plan, results: Sequence[Any]) -> Callable[..., Any]:
     """
     address = plan.address
     _target()
-    _kept[address] = plan
+    _kept[address] = (plan, of)
     call = jax.ffi.ffi_call(_TARGET, list(results), vmap_method="sequential")
     return lambda *arrays: call(*arrays, plan=np.int64(address), process=_process)
 

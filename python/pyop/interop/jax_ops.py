@@ -70,7 +70,7 @@ class JaxOp:
         made = self._made.get(key)
         if made is None:
             checked(repr(self), [each.name for each in hooks.inputs], arrays)
-            made = self._made.setdefault(key, _Call(hooks, statics, arrays, self._derivatives).function)
+            made = self._made.setdefault(key, _Call(self, statics, arrays, self._derivatives).function)
         found = made(*arrays) if is_traced(arrays) else run_eagerly(made, arrays)
         tree = hooks.out_tree
         return found[0] if tree is None else tree.unflatten(found)
@@ -102,9 +102,11 @@ def _as_array(x: Any) -> Any:
 class _Call:
     """One op for arguments of one kind."""
 
-    def __init__(self, hooks: Hooks, statics: dict[str, Any], arrays: Sequence[Any], derivatives: str | None) -> None:
-        self.hooks = hooks
+    def __init__(self, of: JaxOp, statics: dict[str, Any], arrays: Sequence[Any], derivatives: str | None) -> None:
+        self.of = of  # kept with the call, so that `wrap` finds it again
+        self.hooks = hooks = of._hooks
         self.statics = statics
+        self._pulls: dict[Any, Callable[..., Any]] = {}  # of `_pulled`: JAX keeps each for ever
         self.owner = f"op {hooks.name!r}"
         self.ranks = [x.ndim for x in arrays]
         # A gufunc's own loops, where it has no other ones here, are those of `vmap`.
@@ -113,6 +115,12 @@ class _Call:
         )
         kinds = hooks.infer([(np.dtype(x.dtype), tuple(x.shape)) for x in arrays], statics)
         self.n_out = len(kinds)
+        written = [each.name for each in hooks.inputs if each.written]
+        if written and not kinds and not hooks.stateful:
+            raise TypeError(
+                f"{self.owner} writes into {written[0]!r} and returns nothing, and JAX's arrays never change: return "
+                f"{written[0]!r}, too"
+            )
         self.results = results_like(self.owner, kinds)
         self.moving = [k for k, x in enumerate(arrays) if real(x.dtype)]
         mode = derivatives
@@ -185,11 +193,19 @@ class _Call:
 
     def _pulled(self, given: Any, found: Any, cotangents: Any, moved: list[int]) -> Any:
         """The gradient by a callback of its own, for what has no op of its pullback."""
-        hooks, n = self.hooks, len(given)
+        n = len(given)
         wanted = [jax.ShapeDtypeStruct(given[k].shape, given[k].dtype) for k in self.moving]
         parts = [*given, *found[: self.n_out], *[_conj(cotangents[j]) for j in moved]]
         if self.saves:
             parts.append(found[-1])
+        kinds = tuple([(x.shape, x.dtype) for x in parts])
+        pull = self._pulls.get(kinds)
+        if pull is None:
+            pull = self._pulls.setdefault(kinds, self._pull_of(parts, n, wanted, moved))
+        return [_conj(g) for g in pull(*parts)]
+
+    def _pull_of(self, parts: Sequence[Any], n: int, wanted: Sequence[Any], moved: list[int]) -> Callable[..., Any]:
+        hooks = self.hooks
         ranks = [x.ndim for x in parts]
 
         def once(arrays: list[Any]) -> Sequence[Any]:
@@ -209,8 +225,7 @@ class _Call:
         def run(arrays: Sequence[Any]) -> Any:
             return _batched(self.owner, once, list(arrays), ranks, wanted)
 
-        dtypes = [x.dtype for x in parts]
-        return [_conj(g) for g in python_call(run, dtypes, wanted, "expand_dims")(*parts)]
+        return python_call(run, [x.dtype for x in parts], wanted, "expand_dims")
 
     def _forward(self) -> Callable[..., Any]:
         hooks, statics = self.hooks, self.statics

@@ -9,11 +9,12 @@ may call from any number of threads.
 from __future__ import annotations
 
 import ctypes
+import functools
 import inspect
 import itertools
 import threading
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from ..declare.signature import Signature
 from ..declare.spec import Spec
 from ..graph.graph import Graph
 from .hooks import Hooks
+from .onnxruntime_shapes import shapes_told
+from .sizes import Names
 
 __all__ = ["register"]
 
@@ -39,6 +42,8 @@ _CODES = {
 }
 _MOST_OVERLOADS = 144
 _lock = threading.Lock()
+# What the core has made for ops and plans, which are kept with it, so that their ids are of nothing else.
+_registered: dict[Any, tuple[Any, list[Any]]] = {}
 
 
 def register(
@@ -68,7 +73,8 @@ def register(
     Returns
     -------
     onnxruntime.SessionOptions
-        `options`. What is registered is kept as long as the process.
+        `options`. What is registered is kept as long as the process, ops and plans once: more sessions, and more calls
+        for the same ones, keep nothing more.
 
     Raises
     ------
@@ -100,11 +106,19 @@ def register(
     twice = {name for name, _ in named if [name for name, _ in named].count(name) > 1}
     if twice:
         raise ValueError(f"several operators have the name {min(twice)!r}: hand over a dict of names")
-    declared = [(name, *types) for name, each in named for types in _overloads(name, each, copy)]
     options = onnxruntime.SessionOptions() if options is None else options
+    key = (domain, copy, *[(name, id(each)) for name, each in named])
     with _lock:
-        _core._ort_declare(domain, declared, _words)
+        found = _registered.get(key)
+    # A graph may have grown since.
+    operators = (
+        found[0] if found else [(name, *types) for name, each in named for types in _overloads(name, each, copy)]
+    )
+    with _lock:
         try:
+            library = _core._ort_declare(domain, operators, _words)
+            if not any(isinstance(each, Graph) for _, each in named):
+                _registered.setdefault(key, (library, [each for _, each in named]))
             options.register_custom_ops_library(_core.__file__)
         finally:
             _core._ort_declare(domain, None, None)
@@ -120,11 +134,12 @@ def _name(each: Any) -> str:
 
 
 def _words(exception: BaseException) -> str:
-    return "".join(traceback.format_exception_only(exception)).strip()
+    text = "".join(traceback.format_exception_only(exception)).strip()
+    return text.replace("\0", "\\0").encode(errors="backslashreplace").decode()  # as C can have it
 
 
-def _overloads(name: str, each: Any, copy: bool) -> Iterator[tuple[bytes, bytes, Any]]:
-    """The element types of inputs and outputs, and what makes kernels of an operator, for all dtypes that it takes."""
+def _overloads(name: str, each: Any, copy: bool) -> list[tuple[bytes, bytes, Any, Any]]:
+    """For all dtypes that an operator takes: element types of inputs and outputs, what makes kernels, tells shapes."""
     if isinstance(each, Graph):
         each = each.compile()
     if isinstance(each, Op):
@@ -140,7 +155,8 @@ def _overloads(name: str, each: Any, copy: bool) -> Iterator[tuple[bytes, bytes,
     choices = [[kind] if isinstance(kind, np.dtype) else list(_CODES) for kind in kinds]
     if np.prod([len(choice) for choice in choices]) > _MOST_OVERLOADS:
         raise TypeError(f"operator {name!r} leaves the dtypes of more than two inputs open: declare them")
-    found = False
+    ranked = [None if target.loops or spec.ndim is None else spec.shape for spec in specs]
+    found: list[tuple[bytes, bytes, Any, Any]] = []
     problem: Exception | None = None
     for chosen in itertools.product(*choices):
         of = dict(zip(kinds, chosen, strict=True))
@@ -150,11 +166,12 @@ def _overloads(name: str, each: Any, copy: bool) -> Iterator[tuple[bytes, bytes,
         except (ValueError, TypeError) as error:  # not a dtype that the variable stands for
             problem = error
             continue
-        found = True
         types = (_codes(name, "an input", dtypes), _codes(name, "a result", results))
-        yield *types, target.make
+        found.append((*types, target.make, shapes_told(ranked, functools.partial(target.shapes, dtypes))))
     if not found:
         raise TypeError(f"operator {name!r} takes no dtypes that ONNX Runtime has") from problem
+    # Of an operator of several dtypes ONNX Runtime would ask the first one alone, and for its types, too.
+    return found if len(found) == 1 else [(*each[:3], None) for each in found]
 
 
 def _variable(k: int, spec: Spec) -> Any:
@@ -179,7 +196,7 @@ class _OfOp:
     """Makes the kernels of an op."""
 
     def __init__(self, hooks: Hooks, copy: bool) -> None:
-        self.hooks, self.copy = hooks, copy
+        self.hooks, self.copy, self.loops = hooks, copy, hooks.gufunc
         self.inputs = [each.spec for each in hooks.inputs]
         written = [each.name for each in hooks.inputs if each.written]
         if written:
@@ -191,6 +208,11 @@ class _OfOp:
     def results(self, dtypes: Iterable[Any]) -> list[Any]:
         kinds = [(dtype, spec.shape) for dtype, spec in zip(dtypes, self.inputs, strict=True)]
         return [dtype for dtype, _ in self.hooks.infer(kinds, self.hooks._given({}))]
+
+    def shapes(self, dtypes: Iterable[Any], shapes: Iterable[Any]) -> list[Any]:
+        if self.hooks.statics and self.hooks._abstract is not None:
+            return []  # a rule that may read attributes
+        return [shape for _, shape in self.hooks.infer(list(zip(dtypes, shapes, strict=True)))]
 
     def make(self, info: int, api: int) -> Any:
         statics = {}
@@ -219,13 +241,18 @@ class _OfPlan:
             raise TypeError(
                 f"a plan of {graph.name!r} writes into its inputs, and a tensor of ONNX Runtime may be read by others"
             )
-        self.plan = plan
+        self.plan, self.loops = plan, False
         self.inputs = [value.spec for value in feeds]
         self.signature = Signature(tuple(self.inputs), tuple(value.spec for value in fetches))
 
     def results(self, dtypes: Iterable[Any]) -> list[Any]:
         specs = [Spec(dtype, spec.shape) for dtype, spec in zip(dtypes, self.inputs, strict=True)]
         return [spec.dtype if isinstance(spec.dtype, np.dtype) else None for spec in self.signature.infer(specs)]
+
+    def shapes(self, dtypes: Iterable[Any], shapes: Iterable[Any]) -> list[Any]:
+        names = Names(lambda size: size)
+        specs = [Spec(dtype, names.of(shape)) for dtype, shape in zip(dtypes, shapes, strict=True)]
+        return [names.back(spec.shape) for spec in self.signature.infer(specs)]
 
     def make(self, info: int, api: int) -> Any:
         plan, signature = self.plan, self.signature
