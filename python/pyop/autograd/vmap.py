@@ -13,6 +13,7 @@ from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten, map_leaves
 from ..containers import plain_array
+from ..graph.cells import place_in
 from ..refusals import call_watched, note_call
 from .batch_calls import one_by_one, size_of
 from .batched import Batched, is_batched, level_of
@@ -92,7 +93,7 @@ def _place(func: Any) -> str:
     """The name of a function, and its line."""
     code = getattr(func, "__code__", None)
     name = getattr(func, "__name__", "the function")
-    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else str(name)
+    return f"{name} ({place_in(code)})" if code else str(name)
 
 
 class _Nesting(threading.local):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from types import CodeType
 
-__all__ = ["shown_file", "shown_place"]
+__all__ = ["place_in", "shown_file", "shown_place"]
 
 
 def shown_file(file: str) -> str:
@@ -31,3 +32,13 @@ def shown_place(origin: str) -> str:
     """
     file, colon, line = origin.rpartition(":")
     return shown_file(file) + colon + line if colon and line.isdecimal() else origin
+
+
+def place_in(code: CodeType, line: int | None = None) -> str:
+    """The place of a function, or of a line of it.
+
+    >>> from pyop.graph.cells import place_in
+    >>> place_in(compile("0", "model.py", "eval"), 12)
+    'model.py:12'
+    """
+    return f"{shown_file(code.co_filename)}:{code.co_firstlineno if line is None else line}"

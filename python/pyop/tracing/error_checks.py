@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..graph.cells import place_in
 from ..refusals import may_run_itself
 from .code import facts
 from .functions import functions_of
@@ -43,7 +44,7 @@ def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionTy
         code = function.__code__
         if what := _found(code):
             error = TypeError(
-                f"{function.__name__} ({code.co_filename}:{code.co_firstlineno}) {what}, which acts while the function "
+                f"{function.__name__} ({place_in(code)}) {what}, which acts while the function "
                 "is traced and nothing is computed yet, and not when the plan runs: write it around the call of the "
                 "compiled function, or put this part into a pyop.op"
             )
