@@ -54,7 +54,7 @@ CELLS = {
     "def f(x):\n    return x if type(x) is np.ndarray else 1\npyop.compile(f)(np.ones(3))": "at In [{k}]:2 (or",
     "def f(x):\n    if str(x)[0] == 'a': return x\n    return -x\npyop.trace(f, 'float64[n]')": "In [{k}]:2",
     "import random\ndef f(x):\n    return x * random.random()\npyop.compile(f)(np.ones(3))": "f (In [{k}]:2)",
-    "def f(x):\n    with np.errstate(all='raise'):\n        return 1 / x\npyop.trace(f, 'float64[n]')": "f (In [{k}]:1)",
+    "def f(x):\n    with np.errstate(all='raise'): return 1 / x\npyop.trace(f, 'float64[n]')": "f (In [{k}]:1)",
     "held = []\ndef f(x):\n    held.append(x * 2)\n    return x\npyop.trace(f, 'float64[n]')\nheld[0] + 1": "",
     "graph['sin']": "",
     "print(repr(graph['sin']))": "created at In [1]:3",

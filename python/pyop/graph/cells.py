@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import CodeType
 
-__all__ = ["place_in", "shown_file", "shown_place"]
+__all__ = ["named_place", "place_in", "shown_file", "shown_place"]
 
 
 def shown_file(file: str) -> str:
@@ -42,3 +42,15 @@ def place_in(code: CodeType, line: int | None = None) -> str:
     'model.py:12'
     """
     return f"{shown_file(code.co_filename)}:{code.co_firstlineno if line is None else line}"
+
+
+def named_place(name: str, function: object) -> str:
+    """A function by name and, if it has code, by place.
+
+    >>> import math
+    >>> from pyop.graph.cells import named_place
+    >>> named_place("sin", math.sin), named_place("f", lambda x: x)[:3]
+    ('sin', 'f (')
+    """
+    code = getattr(function, "__code__", None)
+    return f"{name} ({place_in(code)})" if isinstance(code, CodeType) else name
