@@ -39,8 +39,8 @@ class Placed:
 @dataclass
 class Layout:
     """Boxes as in the picture; for each edge its points, between which it goes straight down or bends between layers,
-    and in `ends` its boxes. `rows` has where each layer begins and ends, and `passed` for each edge the stretches that it
-    goes straight: x, the first layer and the last one. From these the page finds the points again when layers grow.
+    and in `ends` its boxes. `rows` has where each layer begins and ends, and `passed` for each edge the stretches that
+    it goes straight: x, the first layer and the last one. From these the page finds the points again when layers grow.
     """
 
     width: float
