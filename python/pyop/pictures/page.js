@@ -204,7 +204,7 @@ function show(root, data) {
     if (!root.dataset.ready) root.dataset.ready = Math.round(performance.now());
   }
   function fit() {
-    const v = flat, w = canvas.clientWidth, h = canvas.clientHeight - (strip ? 120 : 0);
+    const v = flat, w = canvas.clientWidth, h = canvas.clientHeight;
     scale = Math.min(1.25, w / (v.w + 20), h / (v.h + 20));
     ox = (w - v.w * scale) / 2; oy = (h - v.h * scale) / 2;
     later();
@@ -266,7 +266,8 @@ function show(root, data) {
     found = new Set(); hits.textContent = "";
     if (!word) return later();
     data.texts.forEach((t, n) => { if (t.slice(0, 5).flat().join("\n").toLowerCase().includes(word)) found.add(n); });
-    list(hits, "", [...found]);
+    const named = (t) => data.texts[t][0].toLowerCase().includes(word);
+    list(hits, "", [...found].sort((a, b) => named(b) - named(a))); // what is called so before what only says it
     if (!found.size) make("li", hits, "nothing found");
     if (found.size > 2000) found = new Set();
     later();
@@ -305,7 +306,7 @@ function show(root, data) {
   let strip = null;
   if (data.calls.length) { // the timeline: a bar a call, by thread and depth; it chooses the box of its name
     strip = make("canvas", side);
-    strip.className = "time"; strip.style.top = "auto";
+    strip.className = "time"; strip.style.top = "auto"; canvas.style.height = "calc(100% - 120px)";
     strip.setAttribute("role", "img"); strip.setAttribute("aria-label", "timeline of calls");
     const depth = Math.max(...data.calls.map((c) => c[1])) + 1, begin = Math.min(...data.calls.map((c) => c[2]));
     const end = Math.max(...data.calls.map((c) => c[2] + c[3])), rows = (Math.max(...data.calls.map((c) => c[0])) + 1) * depth;
