@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ from .._tree import contains, flatten, map_leaves
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
-from ..graph.cells import named_place
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
 from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_arguments, needed_by_loops
@@ -362,7 +360,9 @@ class Tracer:
         return b"n" in kinds and any(p.kind == b"n" and type(p.value) in NUMBERS for places in read for p in places)
 
     def _place(self) -> str:
-        return named_place(self.name, inspect.unwrap(self.fn))
+        from ..graph.cells import named_place
+
+        return named_place(self.name, self.fn)
 
     def _refusal(self, changed: list[str]) -> TypeError:
         what = f"changes {changed[0]}" if changed else "reads a clock, an iterator or random numbers,"

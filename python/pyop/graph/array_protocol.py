@@ -23,7 +23,6 @@ from ..declare.rebuild import holds, replaced
 from ..declare.spec import Spec
 from ..functions import surface
 from ..refusals import may_run_itself, refusal
-from .cells import shown_place
 from .composed import COMPOSED
 from .counter import has_counters, with_sizes
 from .forms import is_scalar
@@ -202,6 +201,8 @@ def _name(func: Callable[..., Any]) -> str:
 
 
 def _unknown(func: Callable[..., Any], what: str, a: Any) -> NoReturn:
+    from .cells import shown_place
+
     raise refusal(
         f"{_name(func)} of a Value whose {what} is not known when the graph is built (node {a.node.name!r}, created "
         f"at {shown_place(a.node.origin)}): declare it in the spec of the input, or do this inside a pyop.op, which is "

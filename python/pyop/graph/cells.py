@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from types import CodeType
+from typing import Any
 
 __all__ = ["named_place", "place_in", "shown_file", "shown_place"]
 
@@ -44,13 +47,13 @@ def place_in(code: CodeType, line: int | None = None) -> str:
     return f"{shown_file(code.co_filename)}:{code.co_firstlineno if line is None else line}"
 
 
-def named_place(name: str, function: object) -> str:
-    """A function by name and, if it has code, by place.
+def named_place(name: str, function: Callable[..., Any]) -> str:
+    """A function by name and, if it has code, by the place of that, whatever wraps it.
 
     >>> import math
     >>> from pyop.graph.cells import named_place
     >>> named_place("sin", math.sin), named_place("f", lambda x: x)[:3]
     ('sin', 'f (')
     """
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{name} ({place_in(code)})" if isinstance(code, CodeType) else name

@@ -18,7 +18,6 @@ from .._core import Value, shown
 from ..declare.spec import Spec
 from ..refusals import refusal
 from .calls import apply
-from .cells import shown_place
 from .deciding import size_of
 
 __all__ = ["Unknown", "unknown_attribute"]
@@ -65,6 +64,8 @@ class Unknown:
         return self.__repr__() if not spec else self._refuse()
 
     def _refuse(self, *args: Any) -> NoReturn:
+        from .cells import shown_place
+
         error = self._refused = refusal(
             f"{self._what} of {Value.__repr__(self._of)} (node {self._of.node.name!r}, created at "
             f"{shown_place(self._of.node.origin)}) is not known when the graph is built, and the function goes by it: "

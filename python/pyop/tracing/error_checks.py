@@ -12,7 +12,6 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
-from ..graph.cells import place_in
 from ..refusals import may_run_itself
 from .code import facts
 from .functions import functions_of
@@ -43,6 +42,8 @@ def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionTy
     for function in functions_of(fn) if functions is None else functions:
         code = function.__code__
         if what := _found(code):
+            from ..graph.cells import place_in
+
             error = TypeError(
                 f"{function.__name__} ({place_in(code)}) {what}, which acts while the function "
                 "is traced and nothing is computed yet, and not when the plan runs: write it around the call of the "
