@@ -1,5 +1,6 @@
 // graph/node_handle.cpp: pyop.Node, the Python handle of a node, for looking at a graph.
 #include "graph/value.h"
+#include "runtime/shown_place.h"
 
 namespace pyop {
 
@@ -52,7 +53,7 @@ PyObject* node_graph(PyObject* self, void*) { return Py_NewRef(handle(self)->gra
 PyObject* node_stateful(PyObject* self, void*) { return PyBool_FromLong(node_of(self).stateful()); }
 
 PyObject* node_origin(PyObject* self, void*) {
-    return origin_text(graph_of(handle(self)->graph).node_origin(handle(self)->index)).release();
+    return kept_place(graph_of(handle(self)->graph).node_origin(handle(self)->index)).release();
 }
 
 const PyNode* py_node(PyObject* self) {
@@ -95,7 +96,7 @@ PyObject* node_contract(PyObject* self, void*) {
 
 PyObject* node_repr(PyObject* self) {
     Ref name = Ref::steal(node_name(self, nullptr)), kind = Ref::steal(node_kind(self, nullptr)),
-        origin = Ref::steal(node_origin(self, nullptr));
+        origin = shown_place(Ref::steal(node_origin(self, nullptr)));
     if (!name || !kind || !origin) return nullptr;
     return PyUnicode_FromFormat("<pyop.Node %R %U created at %U>", name.get(), kind.get(), origin.get());
 }

@@ -3,6 +3,7 @@
 #include "array/native/native_kernel.h"
 #include "op/op.h"
 #include "runtime/errors.h"
+#include "runtime/shown_place.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -212,7 +213,7 @@ std::string OpCaller::name() const { return text_of(op_.name); }
 
 std::string OpCaller::description() const {
     SavedError keep;
-    return "op '" + text_of(op_.name) + "' (declared at " + text_of(op_.origin) + ")";
+    return "op '" + text_of(op_.name) + "' (declared at " + text_of(shown_place(Ref::borrow(op_.origin)).get()) + ")";
 }
 
 std::string OpCaller::argument_name(int64_t k) const {

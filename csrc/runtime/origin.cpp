@@ -1,9 +1,10 @@
-// runtime/origin.cpp: walks the frames to the first that is not pyop's own.
+// runtime/origin.cpp: walks the frames to the first that is not pyop's own; places in words.
 #include "runtime/origin.h"
 
 #include <frameobject.h>
 
 #include "runtime/lazy.h"
+#include "runtime/shown_place.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -59,11 +60,22 @@ Origin current_origin() {
     return origin;
 }
 
-Ref origin_text(const Origin& origin) {
+Ref kept_place(const Origin& origin) {
     if (origin.text) return Ref::borrow(origin.text);
     if (!origin.code) return Ref::steal(PyUnicode_FromString("an unknown place"));
     const int line = PyCode_Addr2Line(origin.code, origin.instruction);
     return Ref::steal(PyUnicode_FromFormat("%U:%d", origin.code->co_filename, line));
 }
+
+Ref shown_place(Ref text) {
+    // Where IPython is not loaded nobody runs cells, and no Python is called.
+    if (!text || !PyDict_GetItemString(PyImport_GetModuleDict(), "IPython")) return text;
+    Ref shown = Ref::steal(PyObject_CallOneArg(up_calls.shown_place, text.get()));
+    if (shown && PyUnicode_Check(shown.get())) return shown;
+    PyErr_Clear();
+    return text;
+}
+
+Ref origin_text(const Origin& origin) { return shown_place(kept_place(origin)); }
 
 }  // namespace pyop

@@ -18,6 +18,7 @@
 // clang-format off
 #define PYOP_UP_CALLS(X)                                                                                               \
     X(package_directory, "runtime/origin.cpp", "str: the folder whose frames are not the user's, with its last separator") \
+    X(shown_place, "runtime/origin.cpp", "(text) -> str: a place as its reader knows it, of a notebook the number of its cell") \
     X(remedy_of_caller, "runtime/refusal.cpp", "() -> str | None: what to write instead of the library that asks")        \
                                                                                                                           \
     X(spec_class, "graph/value_spec.cpp", "type: Spec")                                                                   \

@@ -373,7 +373,10 @@ class _Checks:
         try:
             data = pickle.dumps(self.op)
         except Exception as error:
-            raise _Failed(f"{error}: an op is pickled by its name, so define it at the top of a module") from error
+            raise _Failed(
+                f"{error}: an op is pickled by its name, so define it at the top of a module, or of a notebook's cell "
+                "(plan.map, Dask and Ray send it by value, with cloudpickle)"
+            ) from error
         again = pickle.loads(data)
         if self.first is not None and self.repeats:
             result = again(*self.fresh(), **self.statics)

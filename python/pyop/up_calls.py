@@ -47,6 +47,7 @@ _BY_MODULE = {
     "compiling.disable": "result_into",
     "containers": "lost_nulls",
     "ops.on_device": "device_call",
+    "graph.cells": "shown_place",
     "graph.in_place": "value_in_place:in_place",
     "graph.known": "numbers_asked",
     "graph.operands": "is_written_as_operator",

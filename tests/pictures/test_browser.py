@@ -1,7 +1,12 @@
-"""The page in a browser, where there is one: it draws, and scripts in names do not run."""
+"""The page in a browser, where there is one: it draws, scripts in names do not run, boxes fold, are found and moved."""
 
 from __future__ import annotations
 
+import html
+import itertools
+import json
+import random
+import re
 import shutil
 import subprocess
 
@@ -10,7 +15,8 @@ import pytest
 
 import pyop
 from pyop.pictures.model import Box, Edge, Picture
-from pyop.pictures.page import page
+from pyop.pictures.page import data_of, page
+from tests.pictures.test_layout import curve
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 SWITCHES = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--window-size=1200,800"]
@@ -41,3 +47,246 @@ def test_scripts_in_names_do_not_run(tmp_path):
     assert 'data-ready="' in text
     assert "<title>broken" not in text
     assert "<img" not in text
+
+
+# What a reader does, done by a script in the page, since --dump-dom shows the end only: `act` has the root's parts.
+ACT = """
+const act = (root) => {
+  const canvas = root.querySelector("canvas"), find = root.querySelector("input");
+  canvas.setPointerCapture = () => {};
+  const at = (x, y) => {
+    const d = root.drawn(), r = canvas.getBoundingClientRect();
+    return { clientX: r.left + x * d.scale + d.ox, clientY: r.top + y * d.scale + d.oy, pointerId: 1, bubbles: true };
+  };
+  const send = (kind, where) => canvas.dispatchEvent(new PointerEvent(kind, where));
+  return {
+    canvas, find, drawn: root.drawn, told: () => root.querySelector("section").innerText,
+    named: (name) => root.drawn().boxes.find((b) => b[6][0] === name),
+    click: (x, y) => { send("pointerdown", at(x, y)); send("pointerup", at(x, y)); },
+    head: (b) => { const p = at(b[0] + 3, b[1] + 5); send("pointerdown", p); send("pointerup", p); },
+    drag: (dx, dy) => {
+      const p = at(0, 0);
+      send("pointerdown", p); send("pointermove", { ...p, clientX: p.clientX + dx, clientY: p.clientY + dy });
+      send("pointerup", { ...p, clientX: p.clientX + dx, clientY: p.clientY + dy });
+    },
+    wheel: (deltaY, x, y) => canvas.dispatchEvent(new WheelEvent("wheel", { ...at(x, y), deltaY })),
+    key: (key, on) => (on || canvas).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })),
+    type: (word) => { find.value = word; find.dispatchEvent(new Event("input")); },
+    press: (words) => [...root.querySelectorAll("button")].find((b) => b.textContent === words).click(),
+    buttons: () => [...root.querySelectorAll("button")].map((b) => b.textContent),
+  };
+};
+const failures = [];
+onerror = (message) => { failures.push(message); };
+"""
+
+
+def done_in(path, scenarios):
+    """What scripts return that run behind those of the page, each on a picture of its own, by names; an error of any of
+    them, or of the page, fails the test. One browser for all: it starts slowly.
+    """
+    parts = [
+        f"""(() => {{
+          const data = {json.dumps(data)}, root = document.createElement("div");
+          root.style.height = "600px"; document.body.append(root); show(root, data);
+          const a = act(root);
+          try {{ results.push((() => {{{script}}})()); }} catch (error) {{ failures.push({name!r} + error.stack); }}
+          root.remove();
+        }})();"""
+        for name, (data, script) in scenarios.items()
+    ]
+    text = page(Picture("p")).removesuffix("</html>") + (
+        f"<script>{ACT}</script><script>const results = []; {' '.join(parts)}"
+        "const out = document.createElement('pre'); out.id = 'result';"
+        "out.textContent = JSON.stringify([results, failures]); document.body.append(out)</script></html>"
+    )
+    path.write_text(text, "utf-8")
+    found = re.search(r'<pre id="result">(.*?)</pre>', dom(path), re.DOTALL)
+    assert found, "the script has thrown"
+    results, failures = json.loads(html.unescape(found[1]))
+    assert failures == []
+    return dict(zip(scenarios, results, strict=True))
+
+
+def nested() -> Picture:
+    deep = Picture("deep", [Box("start", "input"), Box("needle", "native", "float64[n]")], [Edge(0, 1)])
+    body = Picture("body", [Box("i", "input"), Box("again", "loop", inside=[("each iteration", deep)])], [Edge(0, 1)])
+    boxes = [
+        Box("x", "input"),
+        Box("outer", "loop", "float64[n]", inside=[("each iteration", body)]),
+        Box("sin cos", "group", members=["sin(x)", "cos(sin)"]),
+        Box("end", "output"),
+    ]
+    return Picture("p", boxes, [Edge(0, 1), Edge(0, 2), Edge(1, 3), Edge(2, 3)])
+
+
+FOLD = """
+    const steps = [];
+    const note = () => {
+      const d = a.drawn(), b = a.named("outer");
+      steps.push({ names: d.boxes.map((b) => b[6].join("|")), head: [b[0] * d.scale + d.ox, b[1] * d.scale + d.oy],
+                   told: a.told(), h: d.h, labels: d.titles.map((t) => t[2]) });
+    };
+    note();
+    a.head(a.named("again")); note();
+    a.head(a.named("outer")); note();
+    a.head(a.named("outer")); note();
+    a.head(a.named("sin cos")); note();
+    const b = a.named("outer");
+    a.click(b[0] + 20, b[1] + 30); note();
+    a.press("fold this"); note();
+    a.press("fold all"); note();
+    a.head(a.named("outer")); note();
+    a.press("unfold all"); note();
+    return steps;
+"""
+FIND = """
+    const seen = [];
+    a.press("fold all");
+    seen.push(a.drawn().boxes.length);
+    a.type("nEEdle");
+    seen.push(a.buttons().includes("needle float64[n]"), a.drawn().boxes.length);
+    a.key("Enter", a.find);
+    const d = a.drawn(), b = d.boxes[d.chosen], w = a.canvas.clientWidth, h = a.canvas.clientHeight;
+    seen.push(b[6][0], b[0] * d.scale + d.ox > 0, (b[0] + b[2]) * d.scale + d.ox < w, b[1] * d.scale + d.oy > 0,
+              (b[1] + b[3]) * d.scale + d.oy < h, d.boxes.length);
+    a.type("cos(sin)"); a.key("Enter", a.find);  // a member of a folded group
+    seen.push(a.drawn().boxes[a.drawn().chosen][6][0]);
+    a.type("is not there");
+    seen.push(root.querySelector("ul").innerText);
+    return seen;
+"""
+MOVE = """
+    const seen = [];
+    const point = (x, y) => { const d = a.drawn(); return [x * d.scale + d.ox, y * d.scale + d.oy]; };
+    const [x, y] = [40, 60], before = point(x, y), scale = a.drawn().scale;
+    a.wheel(-400, x, y);
+    const after = point(x, y);
+    seen.push(Math.abs(a.drawn().scale / scale - Math.E) < .01 || a.drawn().scale === 4);
+    seen.push(Math.hypot(after[0] - before[0], after[1] - before[1]) < 3);
+    const from = point(0, 0);
+    a.drag(30, -20);
+    const to = point(0, 0);
+    seen.push(Math.round(to[0] - from[0]), Math.round(to[1] - from[1]), a.drawn().chosen);
+    a.key("0");
+    seen.push(Math.abs(a.drawn().scale - scale) < 1e-9);
+    a.key("n"); a.key("n");
+    seen.push(a.drawn().boxes[a.drawn().chosen][6][0]);
+    a.key("Enter");
+    seen.push(a.drawn().boxes.length, a.canvas.getAttribute("aria-label"));
+    a.key("p"); a.key("p");
+    seen.push(a.drawn().boxes[a.drawn().chosen][6][0]);
+    return seen;
+"""
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    scripts = {"fold": FOLD, "find": FIND, "move": MOVE}
+    scenarios = {name: (data_of(nested()), script) for name, script in scripts.items()}
+    return done_in(tmp_path_factory.mktemp("page") / "p.html", scenarios | folded_by_chance(range(12)))
+
+
+def test_one_box_is_folded_by_its_head_and_stays_where_it_was(done):
+    steps = done["fold"]
+    names = [step["names"] for step in steps]
+    everything = ["x", "outer|float64[n]", "sin cos|sin(x)|cos(sin)", "end", "i", "again", "start", "needle|float64[n]"]
+    assert names[0] == everything
+    assert names[1] == everything[:6]
+    assert names[2] == everything[:4]
+    assert names[3] == everything[:6]  # what was folded inside of it still is
+    assert names[4] == ["x", "outer|float64[n]", "sin cos", "end", "i", "again"]
+    assert names[5] == names[4]
+    assert steps[5]["told"].startswith("outer")
+    assert names[6] == ["x", "outer|float64[n]", "sin cos", "end"]
+    assert names[7] == names[6]
+    assert names[8] == ["x", "outer|float64[n]", "sin cos", "end", "i", "again"]
+    assert names[9] == everything
+    for before, after in itertools.pairwise(steps[1:4]):
+        assert after["head"] == pytest.approx(before["head"], abs=0.5)
+    assert steps[2]["h"] < steps[1]["h"] < steps[0]["h"]
+    assert steps[0]["labels"] == ["each iteration", "each iteration"]
+
+
+def test_what_is_folded_away_is_found_and_unfolded(done):
+    found = done["find"]
+    assert found == [4, True, 4, "needle", True, True, True, True, 8, "sin cos", "nothing found"]
+
+
+def test_zoom_pan_and_keys(done):
+    found = done["move"]
+    assert found == [True, True, 30, -20, -1, True, "outer", 4, "p: outer float64[n], folded", "end"]
+
+
+def random_picture(chance: random.Random, depth: int = 0) -> Picture:
+    n = chance.randint(1, 14)
+    boxes = [
+        Box("b" * chance.randint(1, 40), members=["m" * chance.randint(1, 60)] * chance.choice([0, 0, 3]))
+        for _ in range(n)
+    ]
+    for _ in range(chance.randint(0, 3) if depth < 2 else 0):
+        chance.choice(boxes).inside.append(("body", random_picture(chance, depth + 1)))
+    pairs = {tuple(sorted(chance.sample(range(n), 2))) for _ in range(chance.randint(0, 2 * n))} if n > 1 else ()
+    return Picture("p", boxes, [Edge(a, b) for a, b in pairs])
+
+
+def check_drawn(drawn) -> None:
+    """Boxes are apart or inside of one another, and an edge runs through none but those that it is in."""
+    boxes, eps = drawn["boxes"], 0.3  # coordinates are rounded to tenths
+    holds = [
+        [x - eps <= u and y - eps <= v and u + p <= x + w + eps and v + q <= y + h + eps for u, v, p, q, *_ in boxes]
+        for x, y, w, h, *_ in boxes
+    ]
+    for k, (x, y, w, h, *_) in enumerate(boxes):
+        assert -eps <= x
+        assert x + w <= drawn["w"] + eps + 0.5
+        assert y + h <= drawn["h"] + eps + 0.5
+        for m, (u, v, p, q, *_) in enumerate(boxes[:k]):
+            apart = x + w <= u + eps or u + p <= x + eps or y + h <= v + eps or v + q <= y + eps
+            assert apart or (holds[k][m] or holds[m][k])
+    for a, b, *flat in drawn["edges"]:
+        points = list(zip(flat[::2], flat[1::2], strict=True))
+        x, y, w, h, *_ = boxes[a]
+        assert points[0] == pytest.approx((x + w / 2, y + h), abs=eps)
+        x, y, w, h, *_ = boxes[b]
+        assert points[-1] == pytest.approx((x + w / 2, y), abs=eps)
+        drawn_points = [point for pair in itertools.pairwise(points) for point in curve(*pair)]
+        for k, (x, y, w, h, *_) in enumerate(boxes):
+            if k not in (a, b) and holds[k][a] and holds[k][b]:
+                continue
+            assert not any(x + eps < u < x + w - eps and y + eps < v < y + h - eps for u, v in drawn_points)
+
+
+TURNS = """
+    return turns.flatMap((turn, k) => {
+      if (k === 2 && data.views[1]) a.press("fold all");
+      const boxes = a.drawn().boxes.filter((b) => b[8]);
+      if (!boxes.length) return [];
+      a.head(boxes[Math.floor(turn * boxes.length)]);
+      const { boxes: now, edges, w, h } = a.drawn();
+      return [{ boxes: now.map((b) => b.slice(0, 4)), edges, w, h }];
+    });
+"""
+
+
+def folded_by_chance(seeds):
+    found = {}
+    for seed in seeds:
+        chance = random.Random(seed)
+        data = data_of(random_picture(chance))
+        found[f"seed {seed}"] = data, f"const turns = {[chance.random() for _ in range(4)]};{TURNS}"
+    return found
+
+
+def test_however_boxes_are_folded_edges_run_through_none(done):
+    drawn = [each for name, many in done.items() if name.startswith("seed") for each in many]
+    assert len(drawn) > 30
+    for each in drawn:
+        check_drawn(each)
+
+
+@pytest.mark.campaign
+def test_however_boxes_are_folded_edges_run_through_none_in_many_pictures(tmp_path):
+    for many in done_in(tmp_path / "p.html", folded_by_chance(range(1000, 1600))).values():
+        for each in many:
+            check_drawn(each)

@@ -13,6 +13,7 @@ from .. import _core
 from .._core import FunctionClass, Tensor, Value
 from .._tree import flatten, map_leaves
 from ..containers import plain_array
+from ..graph.cells import named_place
 from ..refusals import call_watched, note_call
 from .batch_calls import one_by_one, size_of
 from .batched import Batched, is_batched, level_of
@@ -90,9 +91,7 @@ def _stands_for_array(x: Any) -> bool:
 
 def _place(func: Any) -> str:
     """The name of a function, and its line."""
-    code = getattr(func, "__code__", None)
-    name = getattr(func, "__name__", "the function")
-    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else str(name)
+    return named_place(str(getattr(func, "__name__", "the function")), func)
 
 
 class _Nesting(threading.local):

@@ -14,6 +14,7 @@ import numpy as np
 from .._core import Tensor, Value
 from .._tree import flatten
 from ..functions import surface
+from ..graph.cells import place_in
 from ..refusals import refusal
 from .arrays import to_arrays
 
@@ -60,7 +61,7 @@ def _text(how: str, target: Tensor, other: Any) -> str:
 
 def _line() -> str:
     frame = next(_frames())
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return place_in(frame.f_code, frame.f_lineno)
 
 
 def _names_of(target: Tensor) -> list[tuple[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -361,8 +360,9 @@ class Tracer:
         return b"n" in kinds and any(p.kind == b"n" and type(p.value) in NUMBERS for places in read for p in places)
 
     def _place(self) -> str:
-        code = getattr(inspect.unwrap(self.fn), "__code__", None)
-        return self.name if code is None else f"{self.name} ({code.co_filename}:{code.co_firstlineno})"
+        from ..graph.cells import named_place
+
+        return named_place(self.name, self.fn)
 
     def _refusal(self, changed: list[str]) -> TypeError:
         what = f"changes {changed[0]}" if changed else "reads a clock, an iterator or random numbers,"

@@ -201,9 +201,11 @@ def _name(func: Callable[..., Any]) -> str:
 
 
 def _unknown(func: Callable[..., Any], what: str, a: Any) -> NoReturn:
+    from .cells import shown_place
+
     raise refusal(
         f"{_name(func)} of a Value whose {what} is not known when the graph is built (node {a.node.name!r}, created "
-        f"at {a.node.origin}): declare it in the spec of the input, or do this inside a pyop.op, which is "
+        f"at {shown_place(a.node.origin)}): declare it in the spec of the input, or do this inside a pyop.op, which is "
         "called with arrays"
     )
 

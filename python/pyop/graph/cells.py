@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
 
-__all__ = ["shown_file", "shown_place"]
+__all__ = ["named_place", "place_in", "shown_file", "shown_place"]
 
 
 def shown_file(file: str) -> str:
@@ -31,3 +35,25 @@ def shown_place(origin: str) -> str:
     """
     file, colon, line = origin.rpartition(":")
     return shown_file(file) + colon + line if colon and line.isdecimal() else origin
+
+
+def place_in(code: CodeType, line: int | None = None) -> str:
+    """The place of a function, or of a line of it.
+
+    >>> from pyop.graph.cells import place_in
+    >>> place_in(compile("0", "model.py", "eval"), 12)
+    'model.py:12'
+    """
+    return f"{shown_file(code.co_filename)}:{code.co_firstlineno if line is None else line}"
+
+
+def named_place(name: str, function: Callable[..., Any]) -> str:
+    """A function by name and, if it has code, by the place of that, whatever wraps it.
+
+    >>> import math
+    >>> from pyop.graph.cells import named_place
+    >>> named_place("sin", math.sin), named_place("f", lambda x: x)[:3]
+    ('sin', 'f (')
+    """
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{name} ({place_in(code)})" if isinstance(code, CodeType) else name

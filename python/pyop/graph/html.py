@@ -32,7 +32,11 @@ def table(title: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str
     """
     left = 'style="text-align:left"'
     cells = "".join(f'<th scope="col" {left}>{clean(x)}</th>' for x in head)
-    lines = ["".join(f"<td {left}><code>{clean(x)}</code></td>" for x in row) for row in rows]
+    # No <code>: notebooks give it a ground of its own, in empty cells too. Short text, "In [3]:4", stays on one line.
+    style = 'style="text-align:left;font-family:monospace'
+    lines = [
+        "".join(f'<td {style}{";white-space:nowrap" * (len(x) < 24)}">{clean(x)}</td>' for x in row) for row in rows
+    ]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     caption = f"<caption {left}>{clean(title)}</caption>"
     return f'<div style="overflow-x:auto"><table>{caption}<tr>{cells}</tr>{body}</table></div>'

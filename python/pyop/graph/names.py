@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._core import GraphError, Node, Value
+from .cells import shown_place
 from .node_call import unwrapped
 
 __all__ = ["fetched_by_name", "listing", "node_by_name", "output_names"]
@@ -89,7 +90,7 @@ def fetched_by_name(graph: Any, name: str) -> Value:
             if value.name == name:
                 found[value._key] = value
     if len(found) > 1:
-        texts = ", ".join(f"{value!r} of {value.node.origin}" for value in found.values())
+        texts = ", ".join(f"{value!r} of {shown_place(value.node.origin)}" for value in found.values())
         raise GraphError(f"{name!r} may be any of several in graph {graph.name!r}: {texts}; fetch the Value itself")
     if not found:
         raise GraphError(f"graph {graph.name!r} has nothing named {name!r} to fetch{_near(name, names)}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..gradients import table
 from ..gradients.table import NoRule
+from ..graph.cells import shown_place
 from ..graph.graph import Graph
 from ..transforms.reverse import call_of, carries
 
@@ -20,9 +21,9 @@ def check_no_effects(*parts: Graph) -> None:
         for node in part.nodes:
             if node.stateful:
                 raise NoRule(
-                    f"a loop or branch whose body has effects (node {node.name!r}, created at {node.origin}) has no "
-                    "gradient rule, which runs the body again: compute what has effects before it, and give it as an "
-                    "argument"
+                    f"a loop or branch whose body has effects (node {node.name!r}, created at "
+                    f"{shown_place(node.origin)}) has no gradient rule, which runs the body again: compute what has "
+                    "effects before it, and give it as an argument"
                 )
 
 

@@ -13,6 +13,7 @@ from .. import _core
 from .._core import InputError, Op, OutputError, as_array, is_on_device
 from ..declare.dtype_text import AnyDType, dtype_named
 from ..declare.spec import Spec
+from ..graph.cells import shown_place
 
 __all__ = ["device_call"]
 
@@ -26,19 +27,23 @@ def device_call(op: Op, arrays: tuple[Any, ...], statics: dict[str, Any]) -> Any
     try:
         promised = op.spec.infer(specs)
     except ValueError as error:
-        raise InputError(f"{error}\n  in op {op.name!r} (declared at {op.origin})") from None
+        raise InputError(f"{error}\n  in {_named(op)}") from None
     try:
         result = op.__wrapped__(*map(_lent, given), **statics)
     except Exception as error:
-        error.add_note(f"in op {op.name!r} (declared at {op.origin}), called with {', '.join(map(str, specs))}")
+        error.add_note(f"in {_named(op)}, called with {', '.join(map(str, specs))}")
         raise
     structure = op.spec._output_structure
     try:
         leaves = structure.flatten_up_to(result)
     except (TypeError, ValueError) as error:
-        raise OutputError(f"{error}\n  in the value returned by op {op.name!r} (declared at {op.origin})") from None
+        raise OutputError(f"{error}\n  in the value returned by {_named(op)}") from None
     made = [_checked(op, k, x, spec) for k, (x, spec) in enumerate(zip(leaves, promised, strict=True))]
     return structure.unflatten(made)
+
+
+def _named(op: Op) -> str:
+    return f"op {op.name!r} (declared at {shown_place(op.origin)})"
 
 
 def _lent(x: Any) -> Any:
@@ -67,9 +72,7 @@ def _checked(op: Op, k: int, x: Any, promised: Spec) -> Any:
             not isinstance(want, int) or want == have for want, have in zip(promised.shape, found.shape, strict=True)
         )
     if not fits:
-        raise OutputError(
-            f"the {what} is {found}, but expects {promised}\n  in op {op.name!r} (declared at {op.origin})"
-        )
+        raise OutputError(f"the {what} is {found}, but expects {promised}\n  in {_named(op)}")
     return x
 
 

@@ -18,6 +18,7 @@ from ..declare.rebuild import CallOnTrees
 from ..declare.references import by_path, own_attributes, path_of_op
 from ..declare.signature import Signature
 from ..declare.spec import Spec
+from ..graph.cells import shown_place
 
 __all__ = ["Op", "op"]
 
@@ -286,7 +287,7 @@ def _reduce(self: Op) -> Any:
     if path_of_op(self) is not None and by_path(self) is not None:
         return self.__qualname__
     attributes = {key: value for key in _ATTRIBUTES if (value := getattr(self, key, None)) is not None}
-    parts = (self.__wrapped__, self.contract, self.spec, self.name, self.stateful, attributes, self.origin)
+    parts = (self.__wrapped__, self.contract, self.spec, self.name, self.stateful, attributes, shown_place(self.origin))
     return remade, parts, own_attributes(self)
 
 

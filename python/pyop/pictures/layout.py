@@ -10,8 +10,9 @@ one for each source at a time: so the work stays proportional to the picture, ho
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from unicodedata import east_asian_width
 
-from .model import Box, Picture
+from .model import Box, Picture, shortened
 
 __all__ = ["Layout", "Placed", "place"]
 
@@ -23,13 +24,14 @@ _CHARACTER, _LINE, _TITLE = 6.6, 14.0, 18.0
 
 @dataclass
 class Placed:
-    """A box and its rectangle; `inside` are the layouts of what it holds, each with where it begins."""
+    """A box, its rectangle and its layer; `inside` are the layouts of what it holds, each with where it begins."""
 
     box: Box
     x: float = 0.0
     y: float = 0.0
     w: float = 0.0
     h: float = 0.0
+    row: int = 0
     lines: list[str] = field(default_factory=list)
     inside: list[tuple[str, float, float, Layout]] = field(default_factory=list)
 
@@ -37,7 +39,8 @@ class Placed:
 @dataclass
 class Layout:
     """Boxes as in the picture; for each edge its points, between which it goes straight down or bends between layers,
-    and in `ends` its boxes.
+    and in `ends` its boxes. `rows` has where each layer begins and ends, and `passed` for each edge the stretches that
+    it goes straight: x, the first layer and the last one. From these the page finds the points again when layers grow.
     """
 
     width: float
@@ -45,6 +48,8 @@ class Layout:
     boxes: list[Placed]
     edges: list[list[tuple[float, float]]]
     ends: list[tuple[int, int]]
+    rows: list[tuple[float, float]]
+    passed: list[list[tuple[float, int, int]]]
 
 
 def place(picture: Picture, folded: bool = False) -> Layout:
@@ -60,24 +65,39 @@ def place(picture: Picture, folded: bool = False) -> Layout:
     return _Layers(boxes, [(edge.source, edge.target) for edge in picture.edges]).layout()
 
 
+def head_of(box: Box) -> list[str]:
+    """What a folded box says: its name and its spec."""
+    return [shortened(box.label, 32), *([shortened(box.spec, 40)] if box.spec else [])]
+
+
+def body_of(box: Box) -> list[str]:
+    """The lines below, of one that is not folded."""
+    more = [f"… {len(box.members) - 12} more"] if len(box.members) > 12 else []
+    return [shortened(text, 48) for text in box.members[:12]] + more
+
+
+def width_of(text: str) -> float:
+    """Of a line in a box: characters of East Asia and emoji take two places."""
+    count = len(text) if text.isascii() else sum(1 + (east_asian_width(c) in "WF") for c in text)
+    return _CHARACTER * count
+
+
+def size_of(lines: list[str]) -> tuple[float, float]:
+    """Width and height of a box of these lines."""
+    return max(44.0, 16 + max(map(width_of, lines), default=0.0)), 10 + _LINE * len(lines)
+
+
 def _sized(box: Box, folded: bool) -> Placed:
-    """A box with its lines and size, which are those of what it holds."""
-    lines = [] if folded else [x if len(x) <= 48 else x[:47] + "…" for x in box.members[:12]]
-    if len(box.members) > 12 and lines:
-        lines.append(f"… {len(box.members) - 12} more")
-    label = box.label if len(box.label) <= 32 else box.label[:31] + "…"
-    spec = box.spec if len(box.spec) <= 40 else box.spec[:39] + "…"
-    placed = Placed(box, lines=[label, *([spec] if spec else []), *lines])
-    placed.w = max(44.0, 16 + _CHARACTER * max(map(len, placed.lines)))
-    placed.h = 10 + _LINE * len(placed.lines)
+    """A box with its lines and size, which are those of what it holds; a folded one has that beside its size."""
+    placed = Placed(box, lines=head_of(box) + ([] if folded else body_of(box)))
+    placed.w, placed.h = size_of(placed.lines)
+    x, tallest = _PAD, 0.0
+    for title, part in box.inside:
+        inner = place(part, folded)
+        placed.inside.append((title, x, placed.h + _TITLE, inner))
+        x += max(inner.width, width_of(title)) + _PAD
+        tallest = max(tallest, inner.height)
     if box.inside and not folded:
-        x = _PAD
-        tallest = 0.0
-        for title, part in box.inside:
-            inner = place(part)
-            placed.inside.append((title, x, placed.h + _TITLE, inner))
-            x += max(inner.width, _CHARACTER * len(title)) + _PAD
-            tallest = max(tallest, inner.height)
         placed.w, placed.h = max(placed.w, x), placed.h + _TITLE + tallest + _PAD
     return placed
 
@@ -223,23 +243,27 @@ class _Layers:
             bottom.append(y + tall)
             y += tall + _GAP_Y
         for k, box in enumerate(self.boxes):
-            box.x, box.y = self.x[k] - left - box.w / 2, top[self.layer[k]]
+            box.x, box.y, box.row = self.x[k] - left - box.w / 2, top[self.layer[k]], self.layer[k]
         lanes = self._lanes(right + _GAP_X)
-        edges = []
+        edges, passed = [], []
         for (a, b), chain in zip(self.edges, self.chains, strict=True):
             start = self.boxes[a]
+            if chain is None:
+                straight = [(lanes[a], self.layer[a] + 1, self.layer[b] - 1)]
+            else:
+                straight = [(self.x[k] - left, self.layer[k], self.layer[k]) for k in chain[1:-1]]
             points = [(self.x[a] - left, start.y + start.h)]
             if start.y + start.h < bottom[self.layer[a]]:
                 points.append((points[0][0], bottom[self.layer[a]]))
-            for k in chain[1:-1] if chain else ():
-                points += [(self.x[k] - left, top[self.layer[k]]), (self.x[k] - left, bottom[self.layer[k]])]
-            if chain is None:
-                lane = lanes[a]
-                points += [(lane, top[self.layer[a] + 1]), (lane, bottom[self.layer[b] - 1])]
+            for x, first, last in straight:
+                points += [(x, top[first]), (x, bottom[last])]
             points.append((self.x[b] - left, top[self.layer[b]]))
             edges.append(points)
+            passed.append(straight)
         width = max([right, *(x + _GAP_X for x in lanes.values())])
-        return Layout(width, y - (_GAP_Y - _PAD if self.rows else 0), self.boxes, edges, self.edges)
+        height = y - (_GAP_Y - _PAD if self.rows else 0)
+        rows = list(zip(top, bottom, strict=True))
+        return Layout(width, height, self.boxes, edges, self.edges, rows, passed)
 
     def _lanes(self, first: float) -> dict[int, float]:
         """By source of long edges: where its lane is, which others use above and below."""

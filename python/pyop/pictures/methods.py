@@ -133,9 +133,8 @@ def _repr_html_(self: Any) -> str:
     """The picture below what `repr` says, for notebooks."""
     from .svg import svg
 
-    return (
-        f'<div style="overflow:auto;max-height:40em"><code>{clean(repr(self))}</code><br>{svg(picture_of(self))}</div>'
-    )
+    said = f'<div style="font-family:monospace">{clean(repr(self))}</div>'
+    return f'<div style="overflow:auto;max-height:40em">{said}{svg(picture_of(self))}</div>'
 
 
 # The types come from elsewhere, without these (`__init__.py`).

@@ -18,13 +18,26 @@ function show(root, data) {
   make("h2", legend, "colours");
   const dark = matchMedia("(prefers-color-scheme: dark)");
   let view = 0, scale = 1, ox = 0, oy = 0, chosen = -1, found = new Set(), waiting = false, heat = false;
-  const box = () => data.views[view].boxes, text = (b) => data.texts[b[5]];
+  // A text is a box, whether it is in sight or inside of a folded one; `flat` is what is drawn: boxes by the numbers of
+  // their texts are in `index`, edges are points.
+  let flat, index, bands;
+  const turned = new Set(), parents = new Map(), text = (b) => data.texts[b[5]];
+  const adopt = (picture, parent) => picture.boxes.forEach((b) => {
+    parents.set(b[4], parent);
+    (b[5] || []).forEach((part) => adopt(part[2], b[4]));
+  });
+  adopt(data.views[0], -1);
+  const holding = new Set([...parents.values()]);
+  const foldable = (t) => data.texts[t][8].length > 0 || holding.has(t);
+  const open = (t) => !view !== turned.has(t);
   const fill = (b) => {
     const share = text(b)[6];
     if (heat && share >= 0) return `hsl(${dark.matches ? "12 70%" : "12 90%"} ${dark.matches ? 18 + 30 * share : 95 - 40 * share}%)`;
     return data.kinds[b[4]][dark.matches ? 3 : 2];
   };
-  const used = new Set(data.views[0].boxes.map((b) => b[4]));
+  const used = new Set();
+  const use = (picture) => picture.boxes.forEach((b) => { used.add(b[3]); (b[5] || []).forEach((part) => use(part[2])); });
+  use(data.views[0]);
   const keys = data.kinds.map((k, n) => {
     if (!used.has(n)) return;
     const line = make("div", legend), key = make("i", line);
@@ -33,33 +46,110 @@ function show(root, data) {
   });
   const ms = (ns) => ns < 1e3 ? `${ns.toFixed(0)} ns` : ns < 1e6 ? `${(ns / 1e3).toPrecision(3)} µs` : `${(ns / 1e6).toPrecision(3)} ms`;
   const later = () => { if (!waiting) { waiting = true; requestAnimationFrame(draw); } };
-  // Edges by bands of height: of a large picture only the bands in sight are looked at.
+  // Sizes of a picture as it is folded now. Layers keep their order: a box that is taller than in the layout moves the
+  // layers below, and one that is wider all that is right of its middle, in every layer. So boxes stay apart, and edges
+  // bend between layers only.
+  function measure(picture) {
+    const tall = picture.rows.map(() => 0), wide = [];
+    const boxes = picture.boxes.map((b) => {
+      const t = data.texts[b[4]], opened = open(b[4]), inner = [];
+      let w = t[opened ? 11 : 9], h = t[opened ? 12 : 10];
+      if (opened && b[5]) {
+        let x = 12, most = 0;
+        for (const [title, width, part] of b[5]) {
+          const m = measure(part);
+          inner.push([title, x, h + 18, m]);
+          x += Math.max(m.w, width) + 12; most = Math.max(most, m.h);
+        }
+        w = Math.max(w, x); h += 18 + most + 12;
+      }
+      tall[b[2]] = Math.max(tall[b[2]], h);
+      if (w > b[1] + .2) wide.push([b[0], w - b[1]]);
+      return [w, h, inner];
+    });
+    let more = 0, wider = 0;
+    const rows = picture.rows.map(([top, bottom], r) => {
+      const from = top + more;
+      more += tall[r] - (bottom - top);
+      return [from, from + tall[r]];
+    });
+    wide.sort((a, b) => a[0] - b[0]);
+    const sums = wide.map(([, d]) => (wider += d) - d);
+    const below = (x) => { // how many of `wide` have their middle left of x
+      let a = 0, b = wide.length;
+      while (a < b) { const m = (a + b) >> 1; if (wide[m][0] < x) a = m + 1; else b = m; }
+      return a;
+    };
+    const total = (k) => k < sums.length ? sums[k] : wider;
+    const move = wide.length ? (x) => x + (total(below(x)) + total(below(x + .05))) / 2 : (x) => x;
+    return { picture, boxes, rows, move, w: picture.w + wider, h: picture.h + more };
+  }
   const BAND = 400;
-  const bands = data.views.map((v) => {
-    const found = new Map();
+  function build() {
+    const all = measure(data.views[view]);
+    flat = { w: all.w, h: all.h, boxes: [], edges: [], titles: [] };
+    index = new Map();
+    const add = (m, x, y) => {
+      const first = flat.boxes.length;
+      m.picture.boxes.forEach((b, n) => {
+        const [w, h, inner] = m.boxes[n], t = data.texts[b[4]];
+        index.set(b[4], flat.boxes.length);
+        flat.boxes.push([x + m.move(b[0]) - w / 2, y + m.rows[b[2]][0], w, h, b[3], b[4], open(b[4]) ? [...t[7], ...t[8]] : t[7], inner.length, foldable(b[4])]);
+      });
+      for (const e of m.picture.edges) {
+        const a = m.picture.boxes[e[0]], b = m.picture.boxes[e[1]], from = m.move(a[0]) + x, to = m.move(b[0]) + x;
+        const end = m.rows[a[2]][0] + m.boxes[e[0]][1] + y, bottom = m.rows[a[2]][1] + y;
+        const points = [from, end];
+        if (end < bottom) points.push(from, bottom);
+        for (let k = 2; k < e.length; k += 3) {
+          const at = m.move(e[k]) + x;
+          points.push(at, m.rows[e[k + 1]][0] + y, at, m.rows[e[k + 2]][1] + y);
+        }
+        flat.edges.push([first + e[0], first + e[1], ...points, to, m.rows[b[2]][0] + y]);
+      }
+      m.boxes.forEach(([, , inner], n) => inner.forEach(([title, dx, dy, part]) => {
+        const b = flat.boxes[first + n];
+        flat.titles.push([b[0] + dx, b[1] + dy - 5, title]);
+        add(part, b[0] + dx, b[1] + dy);
+      }));
+    };
+    add(all, 0, 0);
+    // By bands of height: of a large picture only the bands in sight are looked at.
+    bands = new Map();
     const put = (kind, n, a, b) => {
       for (let k = Math.floor(a / BAND); k <= Math.floor(b / BAND); k++) {
-        if (!found.has(k)) found.set(k, [[], []]);
-        found.get(k)[kind].push(n);
+        if (!bands.has(k)) bands.set(k, [[], []]);
+        bands.get(k)[kind].push(n);
       }
     };
-    v.boxes.forEach((b, n) => put(0, n, b[1], b[1] + b[3]));
-    v.edges.forEach((e, n) => put(1, n, e[3], e[e.length - 1]));
-    return found;
-  });
+    flat.boxes.forEach((b, n) => put(0, n, b[1], b[1] + b[3]));
+    flat.edges.forEach((e, n) => put(1, n, e[3], e[e.length - 1]));
+  }
   function seen(kind, top, bottom) {
-    const v = data.views[view], many = kind ? v.edges : v.boxes;
-    if (bottom - top > v.h) return many.keys();
+    const many = kind ? flat.edges : flat.boxes;
+    if (bottom - top > flat.h) return [...many.keys()];
     const set = new Set();
     for (let k = Math.floor(top / BAND); k <= Math.floor(bottom / BAND); k++)
-      for (const n of (bands[view].get(k) || [[], []])[kind]) set.add(n);
+      for (const n of (bands.get(k) || [[], []])[kind]) set.add(n);
     return [...set].sort((a, b) => a - b);
+  }
+  const shown = (t) => { // the number of its box, or of the folded one that it is in
+    while (t >= 0 && !index.has(t)) t = parents.get(t);
+    return t >= 0 ? index.get(t) : -1;
+  };
+  function turn(t) { // fold or unfold it where it stands
+    const before = flat.boxes[shown(t)];
+    turned.has(t) ? turned.delete(t) : turned.add(t);
+    build();
+    const after = flat.boxes[shown(t)];
+    ox += (before[0] - after[0]) * scale; oy += (before[1] - after[1]) * scale;
+    choose(t);
   }
   function draw() {
     waiting = false;
-    const ratio = devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
+    const ratio = devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight, picked = shown(chosen);
     if (canvas.width !== w * ratio || canvas.height !== h * ratio) { canvas.width = w * ratio; canvas.height = h * ratio; }
-    const c = canvas.getContext("2d"), v = data.views[view], style = getComputedStyle(all);
+    const c = canvas.getContext("2d"), v = flat, style = getComputedStyle(all);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, w, h);
     c.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * ox, ratio * oy);
@@ -76,9 +166,15 @@ function show(root, data) {
       c.fillStyle = ink;
       b[6].forEach((t, k) => { c.font = `${k ? "" : "bold "}11px ui-monospace,monospace`; c.fillText(t, b[0] + 8, b[1] + 16 + 14 * k, b[2] - 12); });
       const time = text(b)[5];
+      if (b[8]) {
+        const x = b[0] + 1.5, y = b[1] + 12;
+        c.beginPath();
+        open(b[5]) ? (c.moveTo(x, y - 2), c.lineTo(x + 5, y - 2), c.lineTo(x + 2.5, y + 2)) : (c.moveTo(x, y - 3), c.lineTo(x + 4, y), c.lineTo(x, y + 3));
+        c.fill();
+      }
       if (time >= 0) { c.font = "9px system-ui"; c.textAlign = "right"; c.fillText(ms(time), b[0] + b[2] - 3, b[1] - 3); c.textAlign = "left"; }
     };
-    const boxes = [...seen(0, top, bottom)];
+    const boxes = seen(0, top, bottom);
     const bodies = boxes.filter((n) => v.boxes[n][7]);
     bodies.forEach((n) => rect(v.boxes[n]));
     c.lineWidth = Math.max(1, .6 / scale); c.strokeStyle = line;
@@ -94,48 +190,61 @@ function show(root, data) {
     c.beginPath();
     for (const n of seen(1, top, bottom)) {
       const e = v.edges[n];
-      if (e[0] === chosen || e[1] === chosen) marked.push(e); else path(e);
+      if (e[0] === picked || e[1] === picked) marked.push(e); else path(e);
     }
     c.stroke();
     boxes.forEach((n) => v.boxes[n][7] || rect(v.boxes[n]));
     if (scale >= .3) { c.fillStyle = ink; c.font = "italic 11px system-ui"; v.titles.forEach((t) => t[1] > top && t[1] < bottom && c.fillText(t[2], t[0], t[1])); }
     c.strokeStyle = "#e07b00"; c.lineWidth = Math.max(2, 1.2 / scale);
     c.beginPath(); marked.forEach(path); c.stroke();
-    for (const n of [chosen, ...found]) {
-      const b = v.boxes[n];
+    for (const t of [chosen, ...found]) {
+      const b = v.boxes[shown(t)];
       if (b) c.strokeRect(b[0] - 2, b[1] - 2, b[2] + 4, b[3] + 4);
     }
     if (!root.dataset.ready) root.dataset.ready = Math.round(performance.now());
   }
   function fit() {
-    const v = data.views[view], w = canvas.clientWidth, h = canvas.clientHeight - (strip ? 120 : 0);
+    const v = flat, w = canvas.clientWidth, h = canvas.clientHeight;
     scale = Math.min(1.25, w / (v.w + 20), h / (v.h + 20));
     ox = (w - v.w * scale) / 2; oy = (h - v.h * scale) / 2;
     later();
   }
   function start() { // a picture that would be dust when it is seen as a whole begins where it begins
     fit();
-    if (scale < .3 && data.views[view].boxes.length) {
-      const b = box()[0];
+    if (scale < .6 && flat.boxes.length) {
+      const b = flat.boxes[0];
       scale = .8; ox = canvas.clientWidth / 2 - (b[0] + b[2] / 2) * scale; oy = 20 - b[1] * scale;
     }
   }
-  function choose(n, move) {
-    chosen = n;
+  function choose(t, move) {
+    chosen = t;
     told.textContent = "";
-    const b = box()[n];
-    if (b) {
-      const t = text(b);
-      make("h2", told, t[0]);
-      make("div", told, `${data.kinds[b[4]][1]} ${t[1]}`);
-      t[2].forEach((line) => make("pre", told, line));
-      if (t[5] >= 0) make("div", told, `${ms(t[5])}, ${(100 * t[6]).toFixed(1)} % of all`);
-      if (t[3]) make("div", told, t[3]);
-      if (t[4]) make("pre", told, t[4]);
-      canvas.setAttribute("aria-label", `${data.title}: ${t[0]} ${t[1]}`);
-      if (move) { scale = Math.max(scale, .8); ox = canvas.clientWidth / 2 - (b[0] + b[2] / 2) * scale; oy = canvas.clientHeight / 2 - (b[1] + b[3] / 2) * scale; }
+    if (t < 0) return later();
+    for (let p = move ? parents.get(t) : -1; p >= 0; p = parents.get(p)) if (!open(p)) turned.has(p) ? turned.delete(p) : turned.add(p);
+    if (!index.has(t)) build();
+    const n = shown(t), b = flat.boxes[n], x = data.texts[t];
+    make("h2", told, x[0]);
+    make("div", told, `${data.kinds[b[4]][1]} ${x[1]}`);
+    x[2].forEach((line) => make("pre", told, line));
+    if (x[5] >= 0) make("div", told, `${ms(x[5])}, ${(100 * x[6]).toFixed(1)} % of all`);
+    if (x[3]) make("div", told, x[3]);
+    if (x[4]) make("pre", told, x[4]);
+    if (foldable(t)) {
+      const e = make("button", told, open(t) ? "fold this" : "unfold this");
+      e.type = "button"; e.onclick = () => turn(t);
     }
+    [["reads", 1, 0], ["read by", 0, 1]].forEach(([words, mine, other]) => {
+      const near = flat.edges.filter((e) => e[mine] === n).map((e) => flat.boxes[e[other]][5]);
+      if (near.length) list(make("ul", told), words, near);
+    });
+    canvas.setAttribute("aria-label", `${data.title}: ${x[0]} ${x[1]}${foldable(t) ? open(t) ? ", unfolded" : ", folded" : ""}`);
+    if (move) { scale = Math.max(scale, .8); ox = canvas.clientWidth / 2 - (b[0] + b[2] / 2) * scale; oy = canvas.clientHeight / 2 - (b[1] + Math.min(b[3] / 2, 200)) * scale; }
     later();
+  }
+  function list(ul, words, boxes) { // buttons that choose them
+    if (words) make("li", ul, words);
+    boxes.slice(0, 50).forEach((t) => { make("button", make("li", ul), `${data.texts[t][0].slice(0, 200)} ${data.texts[t][1]}`).onclick = () => choose(t, true); });
+    if (boxes.length > 50) make("li", ul, `${boxes.length - 50} more`);
   }
   const zoom = (factor, x, y) => {
     const next = Math.min(4, Math.max(.005, scale * factor));
@@ -147,8 +256,8 @@ function show(root, data) {
   button("+", () => zoom(1.4, canvas.clientWidth / 2, canvas.clientHeight / 2)).setAttribute("aria-label", "zoom in");
   button("−", () => zoom(1 / 1.4, canvas.clientWidth / 2, canvas.clientHeight / 2)).setAttribute("aria-label", "zoom out");
   if (data.views[1]) {
-    const fold = button("fold", () => {
-      view = 1 - view; fold.textContent = view ? "unfold" : "fold"; chosen = -1; search(); start();
+    const fold = button("fold all", () => {
+      view = 1 - view; fold.textContent = view ? "unfold all" : "fold all"; turned.clear(); build(); choose(-1); start();
     });
   }
   if (data.texts.some((t) => t[5] >= 0)) button("times", () => { heat = !heat; later(); });
@@ -156,9 +265,10 @@ function show(root, data) {
     const word = find.value.trim().toLowerCase();
     found = new Set(); hits.textContent = "";
     if (!word) return later();
-    box().forEach((b, n) => { if (text(b).slice(0, 5).flat().join("\n").toLowerCase().includes(word)) found.add(n); });
-    [...found].slice(0, 50).forEach((n) => { make("button", make("li", hits), `${text(box()[n])[0]} ${text(box()[n])[1]}`).onclick = () => choose(n, true); });
-    if (found.size > 50 || !found.size) make("li", hits, found.size ? `${found.size - 50} more` : "nothing found");
+    data.texts.forEach((t, n) => { if (t.slice(0, 5).flat().join("\n").toLowerCase().includes(word)) found.add(n); });
+    const named = (t) => data.texts[t][0].toLowerCase().includes(word);
+    list(hits, "", [...found].sort((a, b) => named(b) - named(a))); // what is called so before what only says it
+    if (!found.size) make("li", hits, "nothing found");
     if (found.size > 2000) found = new Set();
     later();
   }
@@ -172,25 +282,31 @@ function show(root, data) {
     held = [e.clientX, e.clientY];
     later();
   };
+  canvas.onpointercancel = () => { held = null; };
   canvas.onpointerup = (e) => {
     held = null;
     if (moved > 4) return;
     const at = canvas.getBoundingClientRect(), x = (e.clientX - at.left - ox) / scale, y = (e.clientY - at.top - oy) / scale;
-    let hit = -1;
-    box().forEach((b, n) => { if (x >= b[0] && x <= b[0] + b[2] && y >= b[1] && y <= b[1] + b[3]) hit = n; });
-    choose(hit);
+    const hit = seen(0, y, y).filter((n) => { const b = flat.boxes[n]; return x >= b[0] && x <= b[0] + b[2] && y >= b[1] && y <= b[1] + b[3]; }).pop();
+    const t = hit === undefined ? -1 : flat.boxes[hit][5];
+    if (t >= 0 && foldable(t) && y < flat.boxes[hit][1] + 22) turn(t); else choose(t);
   };
   canvas.addEventListener("wheel", (e) => { e.preventDefault(); const at = canvas.getBoundingClientRect(); zoom(Math.exp(-e.deltaY / 400), e.clientX - at.left, e.clientY - at.top); }, { passive: false });
   canvas.onkeydown = (e) => {
     const step = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }[e.key];
     if (step) { ox += step[0]; oy += step[1]; later(); } else if (e.key === "+" || e.key === "-") zoom(e.key === "+" ? 1.4 : 1 / 1.4, canvas.clientWidth / 2, canvas.clientHeight / 2);
-    else if (e.key === "0") fit(); else return;
+    else if (e.key === "0") fit();
+    else if (e.key === "n" || e.key === "p") { // the next box and the one before, as they were made
+      const many = flat.boxes.length, n = shown(chosen);
+      if (many) choose(flat.boxes[n < 0 ? 0 : (n + (e.key === "n" ? 1 : many - 1)) % many][5], true);
+    } else if ((e.key === "Enter" || e.key === " ") && chosen >= 0 && foldable(chosen)) turn(chosen);
+    else return;
     e.preventDefault();
   };
   let strip = null;
   if (data.calls.length) { // the timeline: a bar a call, by thread and depth; it chooses the box of its name
     strip = make("canvas", side);
-    strip.className = "time"; strip.style.top = "auto";
+    strip.className = "time"; strip.style.top = "auto"; canvas.style.height = "calc(100% - 120px)";
     strip.setAttribute("role", "img"); strip.setAttribute("aria-label", "timeline of calls");
     const depth = Math.max(...data.calls.map((c) => c[1])) + 1, begin = Math.min(...data.calls.map((c) => c[2]));
     const end = Math.max(...data.calls.map((c) => c[2] + c[3])), rows = (Math.max(...data.calls.map((c) => c[0])) + 1) * depth;
@@ -210,7 +326,7 @@ function show(root, data) {
       const at = strip.getBoundingClientRect(), px = e.clientX - at.left, py = e.clientY - at.top;
       const hit = data.calls.filter((c) => { const [x, y, dx, dy] = bar(c, at.width); return px >= x && px <= x + dx && py >= y && py <= y + dy; }).pop();
       if (!hit) return;
-      const n = box().findIndex((b) => text(b)[3] === hit[5] && text(b)[0].split(" ")[0] === hit[4].split(" ")[0]);
+      const n = data.texts.findIndex((t) => t[3] === hit[5] && t[0].split(" ")[0] === hit[4].split(" ")[0]);
       choose(n, true);
       if (n < 0) { make("h2", told, hit[4]); make("div", told, `${ms(hit[3])} ${hit[5]}`); }
     };
@@ -219,8 +335,9 @@ function show(root, data) {
   }
   const tint = () => { keys.forEach((key, n) => { if (key) key.style.background = data.kinds[n][dark.matches ? 3 : 2]; }); later(); };
   dark.addEventListener("change", tint);
-  canvas.setAttribute("aria-label", `${data.title}, ${data.views[0].boxes.length} boxes`);
+  canvas.setAttribute("aria-label", `${data.title}, ${data.texts.length} boxes`);
   new ResizeObserver(later).observe(canvas);
-  tint(); start(); draw();
+  root.drawn = () => ({ ...flat, scale, ox, oy, chosen: shown(chosen) }); // for who tests or embeds the page
+  build(); tint(); start(); draw();
 }
 export default { render: ({ model, el }) => { el.style.height = model.get("height"); const go = () => show(el, model.get("data")); model.on("change:data", go); requestAnimationFrame(go); } };

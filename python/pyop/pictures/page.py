@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..graph.html import clean
-from .layout import Layout, place
+from .layout import Layout, body_of, head_of, place, size_of, width_of
 from .model import KINDS, Picture
 from .svg import COLOURS
 
@@ -41,12 +41,15 @@ def page(picture: Picture, profile: Any = None) -> str:
 
 
 def data_of(picture: Picture, profile: Any = None) -> dict[str, Any]:
-    """What the page's code draws: boxes unfolded and folded, their texts once, and the calls of the profile."""
+    """What the page's code draws: texts and sizes of boxes once, and where all are, unfolded and folded.
+
+    A reader folds single boxes too; the page moves the others then, along the layers that it has here.
+    """
     texts: list[Any] = []
     known: dict[int, int] = {}
-    views = [_flat(place(picture), known, texts)]
+    views = [_tree(place(picture), known, texts)]
     if any(box.inside or box.members for box in picture.boxes):
-        views.append(_flat(place(picture, folded=True), known, texts))
+        views.append(_tree(place(picture, folded=True), known, texts))
     return {
         "title": picture.title,
         "kinds": [[kind, words, *COLOURS[kind]] for kind, words in KINDS.items()],
@@ -56,31 +59,28 @@ def data_of(picture: Picture, profile: Any = None) -> dict[str, Any]:
     }
 
 
-def _flat(layout: Layout, known: dict[int, int], texts: list[Any]) -> dict[str, Any]:
+def _tree(layout: Layout, known: dict[int, int], texts: list[Any]) -> dict[str, Any]:
+    """A layout: of a box its middle, width, layer, kind, text and what it holds; of an edge where it passes layers."""
+    kinds = list(KINDS)
     boxes: list[Any] = []
-    edges: list[Any] = []
-    titles: list[Any] = []
-
-    def add(layout: Layout, x: float, y: float) -> None:
-        first = len(boxes)
-        kinds = list(KINDS)
-        for placed in layout.boxes:
-            box = placed.box
-            if id(box) not in known:
-                known[id(box)] = len(texts)
-                told = [part[:10_000] for part in box.details + (box.members if len(box.members) > 1 else [])]
-                texts.append([box.label[:10_000], box.spec, told, box.where, box.source, box.time, box.share])
-            place = [round(v) for v in (x + placed.x, y + placed.y, placed.w, placed.h)]
-            boxes.append([*place, kinds.index(box.kind), known[id(box)], placed.lines, len(placed.inside)])
-        for points, (a, b) in zip(layout.edges, layout.ends, strict=True):
-            edges.append([first + a, first + b, *(round(v, 1) for px, py in points for v in (px + x, py + y))])
-        for placed in layout.boxes:
-            for title, dx, dy, inner in placed.inside:
-                titles.append([round(x + placed.x + dx), round(y + placed.y + dy - 5), title])
-                add(inner, x + placed.x + dx, y + placed.y + dy)
-
-    add(layout, 0.0, 0.0)
-    return {"w": layout.width, "h": layout.height, "boxes": boxes, "edges": edges, "titles": titles}
+    for placed in layout.boxes:
+        box = placed.box
+        if id(box) not in known:
+            known[id(box)] = len(texts)
+            told = [part[:10_000] for part in box.details + (box.members if len(box.members) > 1 else [])]
+            head, body = head_of(box), body_of(box)
+            sizes = [round(v, 1) for lines in (head, head + body) for v in size_of(lines)]
+            texts.append([box.label[:10_000], box.spec, told, box.where, box.source, box.time, box.share])
+            texts[-1] += [head, body, *sizes]
+        inside = [[title, round(width_of(title)), _tree(inner, known, texts)] for title, _, _, inner in placed.inside]
+        middle, kind = round(placed.x + placed.w / 2, 1), kinds.index(box.kind)
+        boxes.append([middle, round(placed.w, 1), placed.row, kind, known[id(box)], *([inside] if inside else [])])
+    edges = [
+        [a, b, *(value for x, first, last in passed for value in (round(x, 1), first, last))]
+        for passed, (a, b) in zip(layout.passed, layout.ends, strict=True)
+    ]
+    rows = [[round(top, 1), round(bottom, 1)] for top, bottom in layout.rows]
+    return {"w": round(layout.width), "h": round(layout.height), "rows": rows, "boxes": boxes, "edges": edges}
 
 
 def _calls(profile: Any) -> list[Any]:

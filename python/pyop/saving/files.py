@@ -16,6 +16,7 @@ import numpy as np
 
 from .._core import Op, __version__
 from ..declare.references import declared_by_op
+from ..graph.cells import shown_place
 from ..graph.deciding import check_one_path
 from ..graph.graph import Graph
 from ..graph.node_call import Record
@@ -68,11 +69,12 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
             "kind": record.kind,
             "name": record.name,
             "specs": [writer.write(s) for s in record.specs],
-            "origin": record.origin,
+            "origin": shown_place(record.origin),
         }
         if record.scalar is not None:
             entry["scalar"] = record.scalar
-        writer.node = f"node {record.name!r} (created at {graph[k].origin}): "
+        whose = f"node {record.name!r} (created at {shown_place(graph[k].origin)})"
+        writer.node = f"{whose}: "
         try:
             if record.kind == "constant":
                 plain = record.array.dtype.kind in "biufc" and record.array.dtype.isnative
@@ -87,7 +89,7 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
                 if record.of_scalars:
                     entry["of_scalars"] = True
         except ValueError as error:
-            raise ValueError(f"node {record.name!r} (created at {graph[k].origin}) cannot be saved: {error}") from None
+            raise ValueError(f"{whose} cannot be saved: {error}") from None
         nodes.append(entry)
     outputs = (
         None if parts.outputs is None else [[list(place) for place in parts.outputs[0]], writer.write(parts.outputs[1])]

@@ -16,6 +16,7 @@ from typing import Any
 from .. import _core
 from .._core import FunctionClass, Node, Op, Plan, Value
 from ..declare.references import by_path, declared_by_op, found_at, op_of_function
+from ..graph.cells import shown_place
 from ..graph.graph import Graph
 from ..graph.node_call import Record
 from ..transforms.op_rule import op_gradient_of
@@ -63,7 +64,7 @@ def _reduce_graph(graph: Graph) -> Any:
     # Where the nodes were created, once a place: errors name it, also in another process.
     origins: dict[str, list[int]] = {}
     for node in graph.nodes:
-        origins.setdefault(node.origin, []).append(node.index)
+        origins.setdefault(shown_place(node.origin), []).append(node.index)
     return _graph, (parts.name, records, parts.outputs, parts.writes, parts.absorbed, origins)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from types import FrameType
 
+from ..graph.cells import place_in
 from ..refusals import was_refused
 from .libraries import is_installed
 
@@ -35,15 +36,16 @@ def note_others(error: Exception) -> None:
     if mine is None or not (was_refused(error) or isinstance(error, TypeError | AttributeError | ValueError)):
         return
     text = " ".join((str(error), *getattr(error, "__notes__", ())))
-    path = mine.tb_frame.f_code.co_filename
+    code = mine.tb_frame.f_code
+    place = place_in(code, mine.tb_lineno)
     if called is None:
         if "Value" not in text or (was_refused(error) and "no numbers until its graph runs" not in text):
             return
-        line = linecache.getline(path, mine.tb_lineno).strip()
-        what = f"`{line}` ({path}:{mine.tb_lineno})" if line else f"what is called at {path}:{mine.tb_lineno}"
+        line = linecache.getline(code.co_filename, mine.tb_lineno).strip()
+        what = f"`{line}` ({place})" if line else f"what is called at {place}"
     else:
         name = getattr(called.f_code, "co_qualname", called.f_code.co_name)
-        what = f"{called.f_globals.get('__name__')}.{name}, called at {path}:{mine.tb_lineno},"
+        what = f"{called.f_globals.get('__name__')}.{name}, called at {place},"
     error.add_note(
         f"{what} takes no symbolic arrays: pyop.compile(f, fallback=True) makes a call of Python of what is not "
         "NumPy's, and @pyop.op of a function around it one whose results are declared"

@@ -42,8 +42,10 @@ def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionTy
     for function in functions_of(fn) if functions is None else functions:
         code = function.__code__
         if what := _found(code):
+            from ..graph.cells import place_in
+
             error = TypeError(
-                f"{function.__name__} ({code.co_filename}:{code.co_firstlineno}) {what}, which acts while the function "
+                f"{function.__name__} ({place_in(code)}) {what}, which acts while the function "
                 "is traced and nothing is computed yet, and not when the plan runs: write it around the call of the "
                 "compiled function, or put this part into a pyop.op"
             )

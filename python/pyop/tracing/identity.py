@@ -44,8 +44,10 @@ def _asks(function: FunctionType) -> bool:
             if op.opname == "IS_OP" and k > 0:
                 found = _of_arrays(ops[:k], function) or found
     if found and (given := sorted(_ITSELF & names.names)):
+        from ..graph.cells import place_in
+
         raise TypeError(
-            f"{function.__name__} ({function.__code__.co_filename}:{function.__code__.co_firstlineno}) compares arrays "
+            f"{function.__name__} ({place_in(function.__code__)}) compares arrays "
             f"by `is` and calls {given[0]}, which gives the array itself or a new one, as NumPy sees fit, and here "
             "always a new one: compare shapes instead, or pass what is to be decided as a static argument"
         )
@@ -72,8 +74,10 @@ def _is_plain(before: tuple[Instruction, ...], op: Instruction, function: Functi
         owner = value_of(before[-1], function)
         value = getattr(owner, str(op.argval), None) if isinstance(owner, (ModuleType, type)) else None
     if isinstance(value, np.ndarray):
+        from ..graph.cells import place_in
+
         raise TypeError(
-            f"{function.__name__} ({function.__code__.co_filename}:{function.__code__.co_firstlineno}) compares "
+            f"{function.__name__} ({place_in(function.__code__)}) compares "
             f"{op.argval!r}, an array that it holds, by `is`, and no argument is that array while the function is "
             "traced: pass what is to be decided as a static argument, or compare before the call"
         )

@@ -12,6 +12,7 @@ import functools
 import sys
 from types import CodeType, FrameType
 
+from ..graph.cells import place_in
 from ..refusals import refusal
 from .code import facts
 from .libraries import is_installed
@@ -42,7 +43,7 @@ def shown_text(text: str, what: str = "") -> str:
     if frame is None or _is_shown(frame.f_code, frame.f_lasti):
         return text
     raise refusal(
-        f"the text of {what or text} is looked into, or kept, at {frame.f_code.co_filename}:{frame.f_lineno}, while "
+        f"the text of {what or text} is looked into, or kept, at {place_in(frame.f_code, frame.f_lineno)}, while "
         "NumPy's text is of the numbers, which it does not have here, or may not give away: decide by values "
         "(np.where, np.isnan(x).any()), make texts of what the function returns, or use a pyop.op, called with arrays; "
         "print(x), a log and the message of an error may show it"

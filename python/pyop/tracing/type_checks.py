@@ -71,7 +71,7 @@ def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | N
     if any(_asks_kinds(function) for function in functions):
         for function in functions:
             if _names_by_type(function):
-                raise TypeError(_by_type(f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"))
+                raise TypeError(_by_type(_place(function.__code__)))
     compares_objects(functions)  # for what it refuses
     if asked and type(fn) is FunctionType:
         _passed.add(fn)
@@ -172,7 +172,7 @@ def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
         if asked is isinstance or asked is issubclass:
             given = _arguments(ops[k + 1 : k + 1 + _NEAR], function)
             if asked is issubclass and any(value is type for value in given) and any(map(_tells, given)):
-                yield _exact(f"{code.co_filename}:{line}")
+                yield _exact(_place(code, line))
         if op.opname not in ("IS_OP", "CONTAINS_OP") and not (op.opname == "COMPARE_OP" and "=" in str(op.argval)):
             continue
         near = ops[max(start, k - _NEAR) : k]
@@ -180,10 +180,16 @@ def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
         if not _calls_type(near, function):
             continue
         if _compares_names(near) or any(_is_type(_loaded(near, i, function)) for i in range(len(near))):
-            yield _exact(f"{code.co_filename}:{line}")
+            yield _exact(_place(code, line))
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from _found(inner, function)
+
+
+def _place(code: CodeType, line: int | None = None) -> str:
+    from ..graph.cells import place_in  # for errors only: `import pyop` need not load it
+
+    return place_in(code, line)
 
 
 def _line(op: Any) -> int | None:
