@@ -1,9 +1,12 @@
 """Graphs as collections and tasks of Dask: `to_dask`, `submit`, `partition`, and tokens."""
 
+import os
 import pickle
 import subprocess
 import sys
 import textwrap
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,6 +145,62 @@ def test_a_profile_is_what_cuts_go_by():
     assert "measured" in str(graph.partition(profile=p))
 
 
+def test_the_report_says_which_costs_are_measured():
+    def both(x):
+        y = np.sqrt(x * x + 1)  # one pass over the elements: a row of the profile
+        return slow(np.cumsum(y)), np.sort(x)
+
+    graph = pyop.trace(both, "float64[n]")
+    with pyop.profile() as p:
+        graph.compile()(np.arange(100_000.0))
+    cut = graph.partition(profile=p)
+    assert ", by measured cost\n" in str(cut)
+    assert cut.measured == {node for node in graph.nodes if node.kind == "py"}
+    times = sum(row.p50_ns for row in p.rows if row.kind in ("node", "native", "group")) / 1e9
+    assert sum(piece.seconds for piece in cut.pieces) <= times * 1.001
+    with pyop.profile() as p:
+        graph.run(graph.outputs[1], {"x": np.arange(100.0)})
+    assert "by measured cost (estimated for 5 of 6 nodes)" in str(graph.partition(profile=p))
+    with pyop.profile() as p:
+        chain(1).compile()(np.arange(3.0))
+    assert "by estimated cost (the profile has no call of these nodes)" in str(graph.partition(profile=p))
+    assert "by estimated cost (there is no profile)" in str(graph.partition())
+
+
+def test_what_no_piece_has_is_in_the_report():
+    graph = pyop.trace(lambda x: branches(x + 1), "float64[n]")
+    assert "in each that needs them: 2 nodes (add, multiply), which cost less than to be sent" in str(graph.partition())
+
+
+@pyop.op("float64[n] -> float64[n]")
+def fails(x):
+    if x[0] < 0:
+        raise ZeroDivisionError("below")
+    return x
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_errors_name_the_piece_and_are_called_again(scheduler):
+    graph = pyop.trace(lambda x: fails(x.sum(keepdims=True)) + 1, "float64[n]")
+    made = graph.to_dask(x=da.from_array(np.array([1.0, -3.0]), chunks=1))
+    with pytest.raises(ZeroDivisionError, match="below") as info:
+        made.compute(scheduler=scheduler)
+    notes = "\n".join(info.value.__notes__)
+    assert next(node.origin for node in graph.nodes if node.name == "fails") in notes
+    assert "for piece 0 of graph 'lambda', 2 nodes (fails, add), on process" in notes
+    with pytest.raises(ZeroDivisionError, match="below"):
+        info.value.rerun()
+    again = pickle.loads(pickle.dumps(info.value.rerun))
+    with pytest.raises(ZeroDivisionError, match="below"):
+        again()
+
+
+def test_errstate_that_is_of_this_process_is_refused():
+    graph = pyop.trace(lambda x: 1 / x, "float64[n]")
+    with np.errstate(divide="call"), pytest.raises(ValueError, match="use warn, raise or ignore"):
+        graph.to_dask(x=np.ones(2))
+
+
 @pyop.op("float64[n] -> float64[n]", stateful=True)
 def counted(x):
     return x + 1
@@ -276,6 +335,80 @@ STATEFUL = """
         else:
             raise AssertionError("called twice")
 """
+MAPPED = """
+        from pyop.machines import WorkerDied
+        plan = pyop.trace(lambda x: where(x) + 1, "float64[n]").compile()
+        found = plan.map([np.ones(2)] * 5, executor=client, progress=False, stateful="workers", chunk=2)
+        assert {x[0] - 1 for x in found} <= {float(pid) for pid in client.run(os.getpid).values()}
+        queues = lambda dask_scheduler: len(dask_scheduler.extensions["queues"].queues)
+        assert client.run_on_scheduler(queues) == 0  # whoever takes a token lets go of it
+        log = __file__ + ".log"
+        @pyop.op("float64[n] -> float64[n]", stateful=True)
+        def begun(x):
+            with open(log, "a") as file:
+                print(x[0], file=file)
+            os.kill(os.getpid(), signal.SIGKILL)
+            return x
+        try:
+            begun.map([np.full(1, 7.0)], executor=client, progress=False, stateful="workers")
+        except WorkerDied as error:
+            assert "begun: stateful, and begun before on a worker that died" in str(error)
+            assert "for item 0 of map" in error.__notes__[-1] and "not called twice" in error.__notes__[-1]
+        else:
+            raise AssertionError("called twice")
+        assert open(log).read() == "7.0\\n"
+"""
+ERRORS = """
+        import json, threading
+        class Own(Exception):
+            pass
+        sent = np.zeros(3)
+        @pyop.op("float64[n] -> float64[n]")
+        def fails(x):
+            if x[0] == 1:
+                raise Own("own", 3)
+            if x[0] == 2:
+                raise json.JSONDecodeError("bad", "doc", 1)  # its __reduce__ keeps no attributes
+            if x[0] == 3:
+                error = ValueError("unsendable")
+                error.lock = threading.Lock()
+                raise error
+            if x[0] == 4:
+                raise SystemExit(3)
+            return x
+        by = 1.0
+        graph = pyop.trace(lambda x: fails(x * by) + 1, "float64[n]")
+        site = [node.origin for node in graph.nodes if node.name == "fails"][0]
+        kinds = [None, Own, json.JSONDecodeError, pyop.PyopError, pyop.PyopError]
+        here = [None, Own, json.JSONDecodeError, ValueError, SystemExit]
+        for k in (1, 2, 3, 4):
+            x = np.full(3, float(k))
+            for way in (lambda: graph.submit(client, x).result(), lambda: graph.to_dask(x=x).compute()):
+                try:
+                    way()
+                except Exception as error:
+                    found = error
+                assert type(found) is kinds[k], found
+                told = str(found) + "\\n".join(found.__notes__)
+                assert site in told or k == 4, told
+                assert "for piece 0 of graph 'lambda', 2 nodes (fails, add), on process " in told, told
+                assert "Dask's worker" in told and f"on process {os.getpid()} of" not in told, told
+                try:
+                    found.rerun()
+                except BaseException as error:
+                    assert type(error) is here[k], error
+                else:
+                    raise AssertionError("no error")
+        large = np.zeros(9_000_000)
+        large[0] = 1
+        try:
+            graph.submit(client, large).result()
+        except Own as error:
+            try:
+                error.rerun()
+            except pyop.PyopError as refused:
+                assert "72000000 bytes" in str(refused)
+"""
 KILLED = """
         draw = np.random.default_rng(SEED_OF_RUN)
         @pyop.op("float64[n] -> float64[n]")
@@ -321,11 +454,31 @@ MANY = """
 """
 
 
+SUBMITTED = """
+        @pyop.op("float64[n] -> float64[n]")
+        def sleepy(x):
+            time.sleep(0.05)
+            return x + 1
+        def f(x):
+            for _ in range(400):
+                x = sleepy(x)
+            return x
+        future = pyop.trace(f, "float64[n]").submit(client, np.zeros(20_000))
+        while not any(client.processing().values()):
+            time.sleep(0.01)
+        print(*client.run(os.getpid).values(), flush=True)
+        future.result()
+"""
+
+
+def with_body(body):
+    return textwrap.dedent(CLUSTER).replace("    BODY\n", textwrap.indent(textwrap.dedent(body), "    "))
+
+
 def cluster(tmp_path, body):
     pytest.importorskip("distributed")
     pytest.importorskip("cloudpickle")
-    text = textwrap.dedent(CLUSTER).replace("    BODY\n", textwrap.indent(textwrap.dedent(body), "    "))
-    assert "right" in script(tmp_path, text)
+    assert "right" in script(tmp_path, with_body(body))
 
 
 def test_fifty_graphs_have_the_bits_of_this_process(tmp_path):
@@ -336,8 +489,43 @@ def test_stateful_nodes_run_here_or_once(tmp_path):
     cluster(tmp_path, STATEFUL)
 
 
+def test_stateful_calls_of_map_are_made_once(tmp_path):
+    cluster(tmp_path, MAPPED)
+
+
+def test_errors_arrive_as_they_are_and_can_be_called_again(tmp_path):
+    cluster(tmp_path, ERRORS)
+
+
 def test_a_worker_that_always_dies_is_an_error(tmp_path):
     cluster(tmp_path, DIES)
+
+
+def gone(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_client_that_is_killed_after_submit_leaves_nothing(tmp_path):
+    pytest.importorskip("distributed")
+    pytest.importorskip("cloudpickle")
+    path = tmp_path / "script.py"
+    path.write_text(with_body(SUBMITTED))
+    shared = set(os.listdir("/dev/shm"))
+    with subprocess.Popen(
+        [sys.executable, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as p:
+        workers = [int(pid) for pid in p.stdout.readline().split()]
+        p.kill()
+    assert len(workers) == 2
+    deadline = time.monotonic() + 60
+    while not all(map(gone, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert all(map(gone, workers))
+    assert not [name for name in set(os.listdir("/dev/shm")) - shared if "pyop" in name]
 
 
 def test_ten_thousand_small_calls(tmp_path):
