@@ -270,8 +270,7 @@ def test_equal_content_has_an_equal_token_in_every_process(tmp_path):
 
 CLUSTER = """
     import os, signal, time
-    import numpy as np, pyop, dask, dask.array
-    from distributed import Client, LocalCluster
+    import numpy as np, pyop
 
     @pyop.op("float64[n] -> float64[n]")
     def slow(x):
@@ -306,7 +305,9 @@ CLUSTER = """
     def main(client):
         BODY
 
-    if __name__ == "__main__":
+    if __name__ == "__main__":  # what workers need not import
+        import dask, dask.array
+        from distributed import Client, LocalCluster
         with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
             with Client(cluster) as client:
                 main(client)

@@ -34,6 +34,7 @@ class Once:
         self.token = f"pyop-{uuid4().hex}"
         self.function = function
         self.names = names
+        self.__name__ = f"{function.__name__}_once"  # by which Dask calls the task
         Queue(self.token, client=client).put(True)
 
     def __call__(self, *args: Any) -> Any:
