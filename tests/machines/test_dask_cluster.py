@@ -1,4 +1,4 @@
-"""Graphs on a cluster of Dask: its workers, what they raise, and what becomes of all of it when processes are killed."""
+"""Graphs on a cluster of Dask: what its workers raise, and what becomes of it when processes are killed."""
 
 import os
 import subprocess
