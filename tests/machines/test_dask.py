@@ -142,6 +142,62 @@ def test_a_profile_is_what_cuts_go_by():
     assert "measured" in str(graph.partition(profile=p))
 
 
+def test_the_report_says_which_costs_are_measured():
+    def both(x):
+        y = np.sqrt(x * x + 1)  # one pass over the elements: a row of the profile
+        return slow(np.cumsum(y)), np.sort(x)
+
+    graph = pyop.trace(both, "float64[n]")
+    with pyop.profile() as p:
+        graph.compile()(np.arange(100_000.0))
+    cut = graph.partition(profile=p)
+    assert ", by measured cost\n" in str(cut)
+    assert cut.measured == {node for node in graph.nodes if node.kind == "py"}
+    times = sum(row.p50_ns for row in p.rows if row.kind in ("node", "native", "group")) / 1e9
+    assert sum(piece.seconds for piece in cut.pieces) <= times * 1.001
+    with pyop.profile() as p:
+        graph.run(graph.outputs[1], {"x": np.arange(100.0)})
+    assert "by measured cost (estimated for 5 of 6 nodes)" in str(graph.partition(profile=p))
+    with pyop.profile() as p:
+        chain(1).compile()(np.arange(3.0))
+    assert "by estimated cost (the profile has no call of these nodes)" in str(graph.partition(profile=p))
+    assert "by estimated cost (there is no profile)" in str(graph.partition())
+
+
+def test_what_no_piece_has_is_in_the_report():
+    graph = pyop.trace(lambda x: branches(x + 1), "float64[n]")
+    assert "in each that needs them: 2 nodes (add, multiply), which cost less than to be sent" in str(graph.partition())
+
+
+@pyop.op("float64[n] -> float64[n]")
+def fails(x):
+    if x[0] < 0:
+        raise ZeroDivisionError("below")
+    return x
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_errors_name_the_piece_and_are_called_again(scheduler):
+    graph = pyop.trace(lambda x: fails(x.sum(keepdims=True)) + 1, "float64[n]")
+    made = graph.to_dask(x=da.from_array(np.array([1.0, -3.0]), chunks=1))
+    with pytest.raises(ZeroDivisionError, match="below") as info:
+        made.compute(scheduler=scheduler)
+    notes = "\n".join(info.value.__notes__)
+    assert next(node.origin for node in graph.nodes if node.name == "fails") in notes
+    assert "for piece 0 of graph 'lambda', 2 nodes (fails, add), on process" in notes
+    with pytest.raises(ZeroDivisionError, match="below"):
+        info.value.rerun()
+    again = pickle.loads(pickle.dumps(info.value.rerun))
+    with pytest.raises(ZeroDivisionError, match="below"):
+        again()
+
+
+def test_errstate_that_is_of_this_process_is_refused():
+    graph = pyop.trace(lambda x: 1 / x, "float64[n]")
+    with np.errstate(divide="call"), pytest.raises(ValueError, match="use warn, raise or ignore"):
+        graph.to_dask(x=np.ones(2))
+
+
 @pyop.op("float64[n] -> float64[n]", stateful=True)
 def counted(x):
     return x + 1
@@ -207,143 +263,3 @@ def test_equal_content_has_an_equal_token_in_every_process(tmp_path):
     first, second = script(tmp_path, body), script(tmp_path, body)
     assert first == second
     assert len(set(first.split())) == 4
-
-
-CLUSTER = """
-    import os, signal, time
-    import numpy as np, pyop, dask, dask.array
-    from distributed import Client, LocalCluster
-
-    @pyop.op("float64[n] -> float64[n]")
-    def slow(x):
-        return np.sqrt(x * x + 1)
-
-    @pyop.op("float64[n] -> float64[n]", stateful=True)
-    def where(x):
-        return x * 0 + os.getpid()
-
-    @pyop.op("float64[n] -> float64[n]", stateful=True)
-    def deadly(x):
-        os.kill(os.getpid(), signal.SIGKILL)
-        return x
-
-    def flat(tree):
-        return [tree] if not isinstance(tree, (list, tuple)) else [x for y in tree for x in flat(y)]
-
-    def random_graph(seed):
-        draw = np.random.default_rng(seed)
-        steps = [lambda a, b: a + b, lambda a, b: a * 0.5 - b, lambda a, b: np.sin(a), lambda a, b: slow(a),
-                 lambda a, b: np.cumsum(a), lambda a, b: a[::-1], lambda a, b: np.where(a > b, a, b),
-                 lambda a, b: a - b.mean(), lambda a, b: np.sort(a)]
-        picked = [(steps[draw.integers(len(steps))], *draw.integers(0, k + 2, 2)) for k in range(draw.integers(5, 60))]
-        kept = draw.integers(0, len(picked) + 2, 3)
-        def f(x, y):
-            known = [x, y]
-            for step, a, b in picked:
-                known.append(step(known[a], known[b]))
-            return [known[k] for k in kept], (known[-1],)
-        return pyop.trace(f, "float64[n]", "float64[n]"), draw.standard_normal((2, 50))
-
-    def main(client):
-        BODY
-
-    if __name__ == "__main__":
-        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-            with Client(cluster) as client:
-                main(client)
-        print("right")
-"""
-FIFTY = """
-        for seed in range(50):
-            graph, (x, y) = random_graph(seed)
-            expected = [z.tobytes() for z in flat(graph.compile()(x, y))]
-            found = client.gather(graph.submit(client, x, y=y))
-            assert [np.asarray(z).tobytes() for z in flat(found)] == expected, seed
-            (found,) = dask.compute(graph.to_dask(x=dask.array.from_array(x, chunks=20), y=y))
-            assert [np.asarray(z).tobytes() for z in flat(found)] == expected, seed
-"""
-STATEFUL = """
-        graph = pyop.trace(lambda x: (where(slow(x)), slow(x)), "float64[n]")
-        here, pure = graph.submit(client, np.ones(2))
-        assert here.result()[0] == os.getpid() and pure.result()[0] == np.sqrt(2.0)
-        away = graph.submit(client, np.ones(2), stateful="workers")[0].result()
-        assert away[0] in [float(pid) for pid in client.run(os.getpid).values()], away
-        graph = pyop.trace(lambda x: deadly(x), "float64[n]")
-        try:
-            graph.submit(client, np.ones(2), stateful="workers").result(timeout=60)
-        except RuntimeError as error:
-            assert "deadly: stateful" in str(error), error
-        else:
-            raise AssertionError("called twice")
-"""
-KILLED = """
-        draw = np.random.default_rng(SEED_OF_RUN)
-        @pyop.op("float64[n] -> float64[n]")
-        def sleepy(x):
-            time.sleep(0.02)
-            return x * 1.5 + 1
-        def f(x):
-            branches = []
-            for k in range(4):
-                a = x + k
-                for _ in range(12):
-                    a = sleepy(a)
-                branches.append(a)
-            return branches
-        graph = pyop.trace(f, "float64[n]")
-        expected = [z.tobytes() for z in graph.compile()(np.arange(9.0))]
-        futures = graph.submit(client, np.arange(9.0))
-        time.sleep(draw.random() * 0.4)
-        os.kill(list(client.run(os.getpid).values())[draw.integers(2)], signal.SIGKILL)
-        assert [z.tobytes() for z in client.gather(futures)] == expected
-"""
-
-
-DIES = """
-        @pyop.op("float64[n] -> float64[n]")
-        def dies(x):
-            os._exit(3)
-        from distributed.scheduler import KilledWorker
-        client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 1))
-        future = pyop.trace(lambda x: dies(x), "float64[n]").submit(client, np.ones(2))
-        try:
-            future.result(timeout=60)
-        except KilledWorker as error:
-            assert "run_piece" in str(error)
-        else:
-            raise AssertionError("no error")
-"""
-MANY = """
-        plan = pyop.trace(lambda x: slow(x), "float64[n]").compile()
-        inputs = [np.full(3, float(k)) for k in range(10_000)]
-        found = plan.map(inputs, executor=client, progress=False)
-        assert [z.tobytes() for z in found] == [plan(x).tobytes() for x in inputs]
-"""
-
-
-def cluster(tmp_path, body):
-    pytest.importorskip("distributed")
-    pytest.importorskip("cloudpickle")
-    text = textwrap.dedent(CLUSTER).replace("    BODY\n", textwrap.indent(textwrap.dedent(body), "    "))
-    assert "right" in script(tmp_path, text)
-
-
-def test_fifty_graphs_have_the_bits_of_this_process(tmp_path):
-    cluster(tmp_path, FIFTY)
-
-
-def test_stateful_nodes_run_here_or_once(tmp_path):
-    cluster(tmp_path, STATEFUL)
-
-
-def test_a_worker_that_always_dies_is_an_error(tmp_path):
-    cluster(tmp_path, DIES)
-
-
-def test_ten_thousand_small_calls(tmp_path):
-    cluster(tmp_path, MANY)
-
-
-@pytest.mark.parametrize("seed", [0, 1, *[pytest.param(k, marks=pytest.mark.campaign) for k in range(2, 20)]])
-def test_a_worker_that_is_killed_is_made_up_for(tmp_path, seed):
-    cluster(tmp_path, KILLED.replace("SEED_OF_RUN", str(seed)))

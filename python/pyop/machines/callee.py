@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._core import CompiledFunction, Op, Plan
+from .failures import cloudpickle_dumps
 from .memory import Memory, Packed, pack
 
-__all__ = ["Call", "Callee", "may_travel"]
+__all__ = ["Call", "Callee", "may_travel", "stateful_names"]
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments by place and by name
 
@@ -46,6 +47,12 @@ def _is_pure(plan: Any) -> bool:
     return isinstance(plan, Plan) and not plan._writes and not any(node.stateful for node in plan.nodes)
 
 
+def stateful_names(function: Any) -> str:
+    """What it calls that is stateful, by name, or else its own name."""
+    nodes = [node.name for node in function.nodes if node.stateful] if isinstance(function, Plan) else []
+    return ", ".join(dict.fromkeys(nodes)) or getattr(function, "__name__", None) or f"{function!r:.80}"
+
+
 def _known(x: Any) -> tuple[Any, ...]:
     return (x.dtype, x.shape) if type(x) is np.ndarray else (None,)
 
@@ -56,7 +63,7 @@ class Callee:
     def __init__(self, function: Any) -> None:
         self.function = function
         self._memory = Memory()
-        dumps = _dumps()
+        dumps = cloudpickle_dumps()
         try:
             self._whole = pack(function, dumps=dumps)
         except Exception as error:
@@ -94,15 +101,6 @@ class _Sealed:
 
 def _opened(pickled: Any, *buffers: Any) -> Any:
     return pickle.loads(pickled, buffers=buffers)
-
-
-def _dumps() -> Any:
-    """Functions of ``__main__``, lambdas and closures go by cloudpickle, where it is installed."""
-    try:
-        import cloudpickle
-    except ImportError:
-        return None
-    return cloudpickle.dumps
 
 
 def _remedy(dumps: Any) -> str:

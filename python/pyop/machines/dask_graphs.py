@@ -8,17 +8,17 @@ Threads: tasks run on threads of Dask's workers; plans may be called by any.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
-from uuid import uuid4
 
 import numpy as np
 
 from .._core import Plan, Value
 from .._tree import flatten
 from ..graph.graph import Graph
-from .layout import laid, plain
+from .layout import plain
+from .once import Once
 from .partition import Partition, Piece, partition
+from .pieces import block_of, itself, picked, result_of, run_piece
 from .tokens import tokenize
 
 __all__ = ["submit", "to_dask"]
@@ -68,6 +68,7 @@ def to_dask(graph: Graph, *, profile: Any = None, **inputs: Any) -> Any:
     given = _by_name(graph, inputs)
     cut = partition(graph, profile=profile)
     _refuse_stateful(cut)
+    state = _errstate()
     leaves, structure = _output_values(graph)
     if _by_chunks(graph, leaves, list(given.values())):
         arrays = list(given.values())
@@ -75,17 +76,16 @@ def to_dask(graph: Graph, *, profile: Any = None, **inputs: Any) -> Any:
         for leaf in leaves:
             plan = _named_plan(delayed, graph, [leaf], graph.inputs)
             meta = np.empty((0,) * arrays[0].ndim, leaf.dtype)
-            made.append(
-                da.map_blocks(_of_block, *arrays, plan=plan, state=np.geterr(), dtype=leaf.dtype, meta=meta, name=None)
-            )
+            told = {"plan": plan, "state": state, "what": f"a chunk of graph {graph.name!r}"}
+            made.append(da.map_blocks(block_of, *arrays, **told, dtype=leaf.dtype, meta=meta, name=None))
         return structure.unflatten(made)
     values: dict[int, Any] = {value._key: given[value.name] for value in graph.inputs}
     task = delayed(run_piece, pure=True)
-    pick, result = delayed(_pick, pure=True), delayed(_result, pure=True)
+    pick, result = delayed(picked, pure=True), delayed(result_of, pure=True)
     results: dict[int, Any] = {}
-    for piece in cut.pieces:
+    for number, piece in enumerate(cut.pieces):
         plan = _named_plan(delayed, graph, piece.gives, piece.reads)
-        answer = task(plan, np.geterr(), *[values[value._key] for value in piece.reads])
+        answer = task(plan, state, _what(graph, piece, number), *[values[value._key] for value in piece.reads])
         for k, value in enumerate(piece.gives):
             values[value._key], results[value._key] = pick(answer, k), result(answer, k)
     values.update(results)
@@ -146,85 +146,47 @@ def submit(
     given = _by_name(graph, _named(graph, args, named))
     leaves, structure = _output_values(graph)
     cut = partition(graph, profile=profile)
+    state = _errstate()
     values: dict[int, Any] = {value._key: _sent(client, given[value.name]) for value in graph.inputs}
     results: dict[int, Any] = {}
     wanted = {leaf._key for leaf in leaves}
-    for piece in cut.pieces:
+    for number, piece in enumerate(cut.pieces):
         plan = _plan_of(graph, piece.gives, piece.reads, piece)
-        read = [values[value._key] for value in piece.reads]
+        call: list[Any] = [plan, state, _what(graph, piece, number), *[values[value._key] for value in piece.reads]]
         if piece.stateful and stateful == "here":
-            found = plan(*[x.result() if hasattr(x, "result") else x for x in read])[: len(piece.gives)]
-            values.update((v._key, _sent(client, x)) for v, x in zip(piece.gives, found, strict=False))
+            found = run_piece(*[x.result() if hasattr(x, "result") else x for x in call])
+            values.update((v._key, _sent(client, plain(x))) for v, x in zip(piece.gives, found, strict=False))
             continue
-        task: Callable[..., Any] = run_piece
-        if piece.stateful:
-            names = ", ".join(node.name for node in piece.nodes if node.stateful)
-            task = _Claimed(_token(client), names)
-        answer = client.submit(task, plan, np.geterr(), *read, pure=False, retries=0)
+        names = ", ".join(node.name for node in piece.nodes if node.stateful)
+        task = Once(client, run_piece, names) if piece.stateful else run_piece
+        answer = client.submit(task, *call, pure=False, retries=0)
         for k, value in enumerate(piece.gives):
-            values[value._key] = client.submit(_pick, answer, k, pure=False)
+            values[value._key] = client.submit(picked, answer, k, pure=False)
             if value._key in wanted:
-                results[value._key] = client.submit(_result, answer, k, pure=False)
+                results[value._key] = client.submit(result_of, answer, k, pure=False)
         if not piece.gives:
             values[-1 - len(values)] = answer
     values.update(results)
     kept = [x for key, x in values.items() if key < 0]
     made = [values[leaf._key] if leaf._key in values else graph.run(leaf) for leaf in leaves]
-    made = [x if hasattr(x, "result") else client.submit(_itself, x, pure=False) for x in made]
+    made = [x if hasattr(x, "result") else client.submit(itself, x, pure=False) for x in made]
     for each in made:
         each._pyop_needs = kept  # stateful work that gives nothing: it lives as long as what was asked for
     return structure.unflatten(made)
 
 
-def run_piece(plan: Plan, state: Any, *arrays: Any) -> Any:
-    """On the worker."""
-    with np.errstate(**state):
-        return tuple(map(laid, plan(*map(plain, arrays))))
+def _errstate() -> Any:
+    """That of this call, for the workers."""
+    state = np.geterr()
+    if not {"call", "log"}.isdisjoint(state.values()):
+        raise ValueError(
+            f"np.errstate has {state}: what np.seterrcall set is of this process; use warn, raise or ignore"
+        )
+    return state
 
 
-def _of_block(*arrays: Any, plan: Plan, state: Any) -> Any:
-    return plain(run_piece(plan, state, *arrays)[0])
-
-
-def _pick(answer: Any, k: int) -> Any:
-    return answer[k]
-
-
-def _result(answer: Any, k: int) -> Any:
-    return plain(answer[k])
-
-
-def _itself(x: Any) -> Any:
-    return x
-
-
-class _Claimed:
-    """Stateful nodes, which run where the token of them is taken, and nowhere else.
-
-    The token is the one element of a queue of the scheduler, which gives it to one worker only.
-    """
-
-    def __init__(self, token: str, names: str) -> None:
-        self.token = token
-        self.names = names
-
-    def __call__(self, plan: Plan, state: Any, *arrays: Any) -> Any:
-        from distributed import Queue, get_client
-
-        if not Queue(self.token, client=get_client()).get(batch=True):
-            raise RuntimeError(
-                f"{self.names}: stateful, and begun before on a worker that died or lost what it returned; it is not "
-                "called twice. Submit the graph again if that does no harm"
-            )
-        return run_piece(plan, state, *arrays)
-
-
-def _token(client: Any) -> str:
-    from distributed import Queue
-
-    name = f"pyop-{uuid4().hex}"
-    Queue(name, client=client).put(True)
-    return name
+def _what(graph: Graph, piece: Piece, k: int) -> str:
+    return f"piece {k} of graph {graph.name!r}, {piece.shown()}"
 
 
 def _named(graph: Graph, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from .chunks import DASK_WORTH
 from .failures import WorkerDied
+from .once import Once
 from .own_workers import end_workers, own_workers
 from .tasks import Task, run_task
 
@@ -18,10 +19,12 @@ class Engine(Protocol):
     """What runs tasks elsewhere."""
 
     capacity: int
-    repeats: bool  # it may run a task twice without being asked
 
-    def submit(self, task: Task) -> Any:
-        """A future: `add_done_callback`, `result`, `cancel`."""
+    def submit(self, task: Task, once: str | None = None) -> Any:
+        """A future: `add_done_callback`, `result`, `cancel`.
+
+        `once` says what of it is stateful: then it is not run twice, whatever becomes of its worker.
+        """
 
     def lost(self, error: BaseException) -> bool:
         """Whether an exception of a future says that the worker has died, and a new one takes its place."""
@@ -60,8 +63,6 @@ class _Others:
 
 
 class _Own:
-    repeats = False
-
     def __init__(self, n: int) -> None:
         self.capacity = n
         self._workers = own_workers(n)
@@ -69,7 +70,7 @@ class _Own:
     def interrupted(self) -> None:
         end_workers(self.capacity)
 
-    def submit(self, task: Task) -> Future[Any]:
+    def submit(self, task: Task, once: str | None = None) -> Future[Any]:
         return self._workers.submit(task)
 
     def lost(self, error: BaseException) -> bool:
@@ -79,14 +80,12 @@ class _Own:
 class _Executor(_Others):
     """Of concurrent.futures, and what looks like them: loky, mpi4py.futures."""
 
-    repeats = False
-
     def __init__(self, executor: Any) -> None:
         self._executor = executor
         known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
         self.capacity = known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
 
-    def submit(self, task: Task) -> Any:
+    def submit(self, task: Task, once: str | None = None) -> Any:
         return self._executor.submit(run_task, task)
 
     def lost(self, error: BaseException) -> bool:
@@ -105,7 +104,6 @@ def _is_dask(executor: Any) -> bool:
 class _Dask(_Others):
     """A Client of dask.distributed. Workers that die have their tasks run again by Dask itself."""
 
-    repeats = True
     worth = DASK_WORTH
 
     def __init__(self, client: Any) -> None:
@@ -116,11 +114,15 @@ class _Dask(_Others):
             )
         self.capacity = max(1, sum(client.nthreads().values()))
 
-    def submit(self, task: Task) -> Any:
-        return self._client.submit(run_task, task, pure=False)
+    def submit(self, task: Task, once: str | None = None) -> Any:
+        run = run_task if once is None else Once(self._client, run_task, once)
+        return self._client.submit(run, task, pure=False, retries=0)
 
     def lost(self, error: BaseException) -> bool:
         from distributed.scheduler import KilledWorker
+
+        if isinstance(error, WorkerDied):  # of `Once`
+            return True
 
         if isinstance(error, KilledWorker):
             raise WorkerDied(f"workers of Dask die of this task: {error}") from error
@@ -129,8 +131,6 @@ class _Dask(_Others):
 
 class _Ray(_Others):
     """Ray, initialised by the caller or here for this machine."""
-
-    repeats = True
 
     def __init__(self) -> None:
         try:
@@ -141,9 +141,10 @@ class _Ray(_Others):
             ray.init(include_dashboard=False, log_to_driver=False)
         self.capacity = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._run = ray.remote(run_task)
+        self._run_once = ray.remote(max_retries=0)(run_task)
 
-    def submit(self, task: Task) -> Any:
-        return self._run.remote(task).future()
+    def submit(self, task: Task, once: str | None = None) -> Any:
+        return (self._run if once is None else self._run_once).remote(task).future()
 
     def lost(self, error: BaseException) -> bool:
         import ray

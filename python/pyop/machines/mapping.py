@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import CompiledFunction, Op, Plan
-from .callee import Call, Callee, may_travel
+from .callee import Call, Callee, may_travel, stateful_names
 from .chunks import WORTH, Chunks
 from .engines import Engine, engine_of
 from .failures import WorkerDied
@@ -57,7 +57,7 @@ def map_calls(
     stateful : "here" or "workers"
         What is stateful, writes into its arguments or cannot be traced is called here, in order, whatever the
         executor. "workers" sends it away all the same. It is never called twice for one input then: a worker that dies
-        is an error, and Dask and Ray, which run tasks again on their own, are refused. Arguments are read-only there.
+        is an error, also where Dask or Ray would run its tasks again. Arguments are read-only there.
 
     Returns
     -------
@@ -101,11 +101,6 @@ def map_calls(
             return list(_counted((callee(*args, **named) for args, named in calls), len(calls), told))
         if isinstance(executor, ThreadPoolExecutor):
             return list(_counted(_by_threads(callee, calls, executor), len(calls), told))
-        if engine.repeats and not pure:
-            raise TypeError(
-                f"{callee!r:.80} is stateful, and this engine runs tasks again if workers die, unasked: give a number "
-                'of processes, or leave stateful="here"'
-            )
         return _Map(Callee(callee), calls, engine, chunks, pure, told).run()
 
 
@@ -220,7 +215,7 @@ class _Map:
                 piece.results.address if piece.results else None,
                 np.geterr(),
             )
-            piece.future = self.engine.submit(task)
+            piece.future = self.engine.submit(task, None if self.pure else stateful_names(self.callee.function))
         except BaseException:
             piece.close()
             raise
@@ -263,7 +258,7 @@ class _Map:
         item = piece.start + answer.index
         if self.failure is None or item < self.failure[0]:
             function, (args, named) = self.callee.function, self.items[item]
-            self.failure = item, answer.report.raise_here(item, lambda: function(*args, **named))
+            self.failure = item, answer.report.raise_here(f"item {item} of map", lambda: function(*args, **named))
         self._leave_behind(item)
 
     def _died(self, piece: _Piece, error: BaseException) -> int:

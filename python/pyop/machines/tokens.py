@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core import CompiledFunction, Op, Plan
 from ..graph.graph import Graph
+from .failures import cloudpickle_dumps
 from .memory import pack
 
 __all__ = ["tokenize"]
@@ -14,12 +15,7 @@ __all__ = ["tokenize"]
 
 def tokenize(self: Any) -> tuple[str, str]:
     """What Dask knows it by: a digest of its pickle."""
-    try:
-        import cloudpickle
-    except ImportError:
-        packed = pack(self)
-    else:
-        packed = pack(self, dumps=cloudpickle.dumps)
+    packed = pack(self, dumps=cloudpickle_dumps())
     found = hashlib.sha256(packed.pickled)
     for each in packed.inline:
         found.update(each)

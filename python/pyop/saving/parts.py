@@ -15,7 +15,7 @@ from .._tree import TreeDef
 from ..graph.graph import Graph
 from ..graph.node_call import Record, add, record_of
 
-__all__ = ["Parts", "parts_of", "put_into", "put_together", "set_origins"]
+__all__ = ["Parts", "outputs_of", "parts_of", "put_into", "put_together", "set_origins"]
 
 G = TypeVar("G", bound=Graph)
 
@@ -33,14 +33,13 @@ class Parts:
 
 def parts_of(graph: Graph) -> Parts:
     """Take a graph apart."""
+    return Parts(graph.name, tuple(map(record_of, graph.nodes)), outputs_of(graph), graph._writes, graph._absorbed)
+
+
+def outputs_of(graph: Graph) -> tuple[list[tuple[int, int | None]], TreeDef] | None:
+    """Which values are the outputs, and in what structure."""
     outputs = graph._outputs
-    return Parts(
-        graph.name,
-        tuple(map(record_of, graph.nodes)),
-        None if outputs is None else (list(outputs[0]), outputs[1]),
-        graph._writes,
-        graph._absorbed,
-    )
+    return None if outputs is None else (list(outputs[0]), outputs[1])
 
 
 def put_together(parts: Parts) -> Graph:

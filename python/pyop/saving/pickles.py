@@ -9,7 +9,6 @@ op is written.
 from __future__ import annotations
 
 import dataclasses
-from operator import attrgetter
 from types import FunctionType, MappingProxyType
 from typing import Any
 
@@ -18,11 +17,11 @@ from .._core import FunctionClass, Node, Op, Plan, Value
 from ..declare.references import by_path, declared_by_op, found_at, op_of_function
 from ..graph.cells import shown_place
 from ..graph.graph import Graph
-from ..graph.node_call import Record
+from ..graph.node_call import Record, row_of
 from ..transforms.op_rule import op_gradient_of
 from .kinds import BY_NAME, PICKLED, Leaf, contract_of_parts, forms_of
 from .kinds import itself as _same
-from .parts import Parts, parts_of, put_together, set_origins
+from .parts import Parts, outputs_of, parts_of, put_together, set_origins
 
 
 class _Function:
@@ -43,9 +42,9 @@ class _Declared:
 
     __slots__ = ("fn", "given")
 
-    def __init__(self, record: Record) -> None:
-        self.fn = record.fn
-        self.given = record.contract
+    def __init__(self, fn: Any, given: Any) -> None:
+        self.fn = fn
+        self.given = given
 
     def __reduce__(self) -> Any:
         op = by_path(declared_by_op(self.fn, self.given))
@@ -56,16 +55,25 @@ def _wrapped(op: Op) -> Any:
     return op.__wrapped__
 
 
+_FIELDS = [field.name for field in dataclasses.fields(Record)]
+_FN, _CONTRACT, _ORIGIN = (_FIELDS.index(name) for name in ("fn", "contract", "origin"))
+
+
 def _reduce_graph(graph: Graph) -> Any:
-    parts = parts_of(graph)
-    replaced: dict[str, Any] = {"fn": lambda record: _Function(record.fn), "contract": _Declared}
-    ways = [replaced.get(field.name, attrgetter(field.name)) for field in dataclasses.fields(Record)]
-    records = tuple(tuple(way(record) for way in ways) for record in parts.records)
-    # Where the nodes were created, once a place: errors name it, also in another process.
-    origins: dict[str, list[int]] = {}
-    for node in graph.nodes:
-        origins.setdefault(shown_place(node.origin), []).append(node.index)
-    return _graph, (parts.name, records, parts.outputs, parts.writes, parts.absorbed, origins)
+    # One object for all nodes of a function: pickle writes it once and refers to it.
+    functions: dict[int, _Function] = {}
+    contracts: dict[tuple[int, int], _Declared] = {}
+    records = []
+    origins: dict[str, list[int]] = {}  # where the nodes were created, once a place: errors name it elsewhere too
+    for index, row in enumerate(map(list, map(row_of, graph.nodes))):
+        row[_ORIGIN] = shown_place(row[_ORIGIN])
+        origins.setdefault(row[_ORIGIN], []).append(index)
+        fn, contract = row[_FN], row[_CONTRACT]
+        row[_FN] = functions.get(id(fn)) or functions.setdefault(id(fn), _Function(fn))
+        both = id(fn), id(contract)
+        row[_CONTRACT] = contracts.get(both) or contracts.setdefault(both, _Declared(fn, contract))
+        records.append(tuple(row))
+    return _graph, (graph.name, tuple(records), outputs_of(graph), graph._writes, graph._absorbed, origins)
 
 
 def _graph(
