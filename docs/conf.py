@@ -28,8 +28,8 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build", "jupyter_execute", "**/.ipynb_checkpoints"]  # the second is where notebooks are run to
-# .rst are the stubs of the reference
-source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+# .rst are the stubs of the reference, which autosummary writes in the first form that may be reStructuredText
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
 root_doc = "index"
 nitpicky = False
 
