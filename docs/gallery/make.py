@@ -64,20 +64,25 @@ def page(path: Path, folder: Path) -> str:
     shown = f"![{title}]({picture.name})\n\n" if picture.exists() else ""
     return (
         f"# {title}\n\n{text}\n\n{shown}"
-        f"## What it prints\n\n````\n{printed}\n````\n\n"
+        f"## What it prints\n\n````text\n{printed}\n````\n\n"
         f"## The program\n\n`examples/{path.name}`\n\n````python\n{path.read_text().rstrip()}\n````\n\n"
         f"{made_of(path)}"
     )
 
 
-def index() -> str:
-    """The list of the programs, by field."""
-    parts = []
+def index(folder: Path = HERE / "_made") -> str:
+    """The list of the programs, by field, with the pictures that are in the folder."""
+    parts, listed = [], []
     for field, names in FIELDS.items():
-        lines = [f"- [{about(EXAMPLES / f'{name}.py')[0]}]({name}.md)" for name in names]
-        parts.append(f"## {field}\n\n" + "\n".join(lines))
-    listed = "\n".join(name for names in FIELDS.values() for name in names)
-    return "# Programs\n\n" + "\n\n".join(parts) + f"\n\n```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{listed}\n```\n"
+        lines = []
+        for name in names:
+            title = about(EXAMPLES / f"{name}.py")[0]
+            picture = f"![]({name}.svg) " if (folder / f"{name}.svg").exists() else ""
+            lines.append(f"- [{picture}{title}]({name}.md)")
+            listed.append(f"{title.partition(':')[0]} <{name}>")
+        parts.append(f"## {field}\n\n```{{container}} programs\n\n" + "\n".join(lines) + "\n```")
+    hidden = "```{toctree}\n:hidden:\n:maxdepth: 1\n\n" + "\n".join(listed) + "\n```\n"
+    return "# Programs\n\n" + "\n\n".join(parts) + "\n\n" + hidden
 
 
 def make(folder: str | os.PathLike[str] = HERE / "_made", at_once: int = 1) -> list[Path]:
@@ -103,7 +108,7 @@ def make(folder: str | os.PathLike[str] = HERE / "_made", at_once: int = 1) -> l
         pages = pool.map(lambda pair: page(pair[0], folder), stale)
         for (_, target), text in zip(stale, pages, strict=True):
             target.write_text(text)
-    _write_if_new(folder / "index.md", index())
+    _write_if_new(folder / "index.md", index(folder))
     return [target for _, target in stale]
 
 
