@@ -19,7 +19,7 @@ author = copyright = "The pyop developers"
 version = release = pyop.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # with MyST's own parser in it
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -27,8 +27,9 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}  # the second for the stubs of the reference
+exclude_patterns = ["_build", "jupyter_execute", "**/.ipynb_checkpoints"]  # the second is where notebooks are run to
+# .rst are the stubs of the reference, which autosummary writes in the first form that may be reStructuredText
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
 root_doc = "index"
 nitpicky = False
 
@@ -37,6 +38,13 @@ myst_heading_anchors = 4
 # Sessions and programs of the pages name their language; text that is output is no language.
 highlight_language = "python"
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+
+# Notebooks are stored without outputs, and run when their page is read.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
 
 templates_path = ["_templates"]
 autosummary_generate = True
@@ -82,5 +90,14 @@ def without_empty_globs(app, docname, source):
         source[0] = "\n".join(kept)
 
 
+def draw_gallery(app):
+    """Run the programs of examples/ whose pages are missing or old, as many at once as `-j` says."""
+    spec = importlib.util.spec_from_file_location("pyop_gallery_make", Path(app.srcdir, "gallery", "make.py"))
+    gallery = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery)
+    gallery.make(at_once=app.parallel)
+
+
 def setup(app):
+    app.connect("builder-inited", draw_gallery)
     app.connect("source-read", without_empty_globs)

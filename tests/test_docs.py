@@ -46,9 +46,11 @@ OPTIONAL = (
     "xarray",
 )
 ABSENT = [name for name in OPTIONAL if not importlib.util.find_spec(name)]
+OTHERS = (*OPTIONAL, "autograd", "onnxruntime_extensions")  # what docs/coming_from shows beside pyop, too
 if "onnx" in ABSENT:
     DOCUMENTS.remove(ROOT / "docs" / "saving.md")
-IMPORTED = re.compile(rf"^(?:>>> )?(?:import|from) (?:.*, )?({'|'.join(OPTIONAL)})\b", re.MULTILINE)
+IMPORTED = re.compile(rf"^(?:>>> )?(?:import|from) (?:.*, )?({'|'.join(OTHERS)})\b", re.MULTILINE)
+FILES = re.compile(r"\.save\(|\bpyop\.(?:load|onnx)\b")  # what reads and writes files by ONNX
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -73,7 +75,9 @@ def run_doctest(text: str, name: str, names: dict[str, object]) -> None:
 
 def absent(program: str) -> list[pytest.MarkDecorator]:
     """What skips an example that imports what is not installed."""
-    return [pytest.mark.skip(reason=f"{name} is not installed") for name in IMPORTED.findall(program) if name in ABSENT]
+    needed = {*IMPORTED.findall(program), *(["onnx"] if FILES.search(program) else [])}
+    missing = [name for name in sorted(needed) if not importlib.util.find_spec(name)]
+    return [pytest.mark.skip(reason=f"{name} is not installed") for name in missing]
 
 
 def programs() -> list[object]:

@@ -46,6 +46,27 @@ def test_a_program_that_fails_stops_the_build(gallery, tmp_path):
         gallery.page(program, tmp_path)
 
 
+def test_a_program_runs_once_until_it_changes(gallery, tmp_path, monkeypatch):
+    examples, made = tmp_path / "examples", tmp_path / "made"
+    examples.mkdir()
+    runs = tmp_path / "runs"
+    program = f'"""{{title}}."""\nopen({str(runs)!r}, "a").write("{{title}} ")\n'
+    for title in ("First", "Second"):
+        (examples / f"{title.lower()}.py").write_text(program.format(title=title))
+    monkeypatch.setattr(gallery, "EXAMPLES", examples)
+    monkeypatch.setattr(gallery, "FIELDS", {"Tests": ("first", "second")})
+    assert [path.name for path in gallery.make(made, at_once=2)] == ["first.md", "second.md"]
+    assert gallery.make(made) == []
+    (examples / "first.py").write_text(program.format(title="Other"))
+    assert [path.name for path in gallery.make(made)] == ["first.md"]
+    assert sorted(runs.read_text().split()) == ["First", "Other", "Second"]
+    assert "Other" in (made / "index.md").read_text()
+
+    monkeypatch.setattr(gallery, "FIELDS", {"Tests": ("second",)})
+    assert gallery.make(made) == []
+    assert sorted(path.name for path in made.glob("*.md")) == ["index.md", "second.md"]
+
+
 def code(path: Path) -> list[dict]:
     return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
 

@@ -1,16 +1,20 @@
 """The pages of the gallery: each program of examples/, what it prints, and the picture that it draws.
 
-The build of the site calls `make(folder)`; `python docs/gallery/make.py` does it by hand. Pages and pictures go into a
-folder that git ignores. A program runs again where it is newer than its page.
+The build of the site calls `make()` (docs/conf.py); `python docs/gallery/make.py` does it by hand. Pages and pictures
+go into a folder that git ignores. A page says in its last line what it was made of, and is made again when it changes.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pyop
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
@@ -46,6 +50,12 @@ def run(path: Path, picture: Path) -> str:
     return done.stdout.rstrip()
 
 
+def made_of(path: Path) -> str:
+    """What a page depends on: its program, this file, and the version of pyop; a comment of MyST."""
+    parts = (path.read_bytes(), Path(__file__).read_bytes(), pyop.__version__.encode())
+    return f"% made of {hashlib.sha256(b''.join(parts)).hexdigest()}\n"
+
+
 def page(path: Path, folder: Path) -> str:
     """The page of one program, as MyST."""
     title, text = about(path)
@@ -54,36 +64,58 @@ def page(path: Path, folder: Path) -> str:
     shown = f"![{title}]({picture.name})\n\n" if picture.exists() else ""
     return (
         f"# {title}\n\n{text}\n\n{shown}"
-        f"## What it prints\n\n````\n{printed}\n````\n\n"
-        f"## The program\n\n`examples/{path.name}`\n\n````python\n{path.read_text().rstrip()}\n````\n"
+        f"## What it prints\n\n````text\n{printed}\n````\n\n"
+        f"## The program\n\n`examples/{path.name}`\n\n````python\n{path.read_text().rstrip()}\n````\n\n"
+        f"{made_of(path)}"
     )
 
 
-def index() -> str:
-    """The list of the programs, by field."""
-    parts = []
+def index(folder: Path = HERE / "_made") -> str:
+    """The list of the programs, by field, with the pictures that are in the folder."""
+    parts, listed = [], []
     for field, names in FIELDS.items():
-        lines = [f"- [{about(EXAMPLES / f'{name}.py')[0]}]({name}.md)" for name in names]
-        parts.append(f"## {field}\n\n" + "\n".join(lines))
-    listed = "\n".join(name for names in FIELDS.values() for name in names)
-    return "# Programs\n\n" + "\n\n".join(parts) + f"\n\n```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{listed}\n```\n"
+        lines = []
+        for name in names:
+            title = about(EXAMPLES / f"{name}.py")[0]
+            picture = f"![]({name}.svg) " if (folder / f"{name}.svg").exists() else ""
+            lines.append(f"- [{picture}{title}]({name}.md)")
+            listed.append(f"{title.partition(':')[0]} <{name}>")
+        parts.append(f"## {field}\n\n```{{container}} programs\n\n" + "\n".join(lines) + "\n```")
+    hidden = "```{toctree}\n:hidden:\n:maxdepth: 1\n\n" + "\n".join(listed) + "\n```\n"
+    return "# Programs\n\n" + "\n\n".join(parts) + "\n\n" + hidden
 
 
-def make(folder: str | os.PathLike[str] = HERE / "_made") -> list[Path]:
+def make(folder: str | os.PathLike[str] = HERE / "_made", at_once: int = 1) -> list[Path]:
     """Write index and pages into a folder; returns the pages that were written anew.
+
+    Up to `at_once` programs run at the same time.
 
     >>> make("docs/gallery/_made")  # doctest: +SKIP
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name in (name for names in FIELDS.values() for name in names):
-        source, target = EXAMPLES / f"{name}.py", folder / f"{name}.md"
-        if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
-            target.write_text(page(source, folder))
-            written.append(target)
-    (folder / "index.md").write_text(index())
-    return written
+    sources = [EXAMPLES / f"{name}.py" for names in FIELDS.values() for name in names]
+    targets = [folder / f"{source.stem}.md" for source in sources]
+    for left in {*folder.glob("*.md")} - {*targets, folder / "index.md"}:  # of a program that is there no more
+        left.unlink()
+        left.with_suffix(".svg").unlink(missing_ok=True)
+    stale = [
+        (source, target)
+        for source, target in zip(sources, targets, strict=True)
+        if not target.exists() or not target.read_text().endswith(made_of(source))
+    ]
+    with ThreadPoolExecutor(max(1, at_once)) as pool:
+        pages = pool.map(lambda pair: page(pair[0], folder), stale)
+        for (_, target), text in zip(stale, pages, strict=True):
+            target.write_text(text)
+    _write_if_new(folder / "index.md", index(folder))
+    return [target for _, target in stale]
+
+
+def _write_if_new(path: Path, text: str) -> None:
+    """Sphinx reads a file again that has been touched."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
 
 
 if __name__ == "__main__":
