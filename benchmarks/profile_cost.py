@@ -105,14 +105,14 @@ def run(harness: Harness) -> list[Row]:
 
 def floor(harness: Harness) -> list[Row]:
     """What the clock alone costs an event."""
-    whats = {
+    labels = {
         "reads": "the floor: one read of the processor's counter",
         "events": "the floor of an event in a ring that is always on: two reads, 16 bytes stored",
     }
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         return [
-            Row("B19", what, "≤ 12 ns", None, 12, unit="ns", detail="needs a C compiler") for what in whats.values()
+            Row("B19", what, "≤ 12 ns", None, 12, unit="ns", detail="needs a C compiler") for what in labels.values()
         ]
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "floor.c", Path(folder) / "floor.so"
@@ -120,7 +120,7 @@ def floor(harness: Harness) -> list[Row]:
         subprocess.run([compiler, "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
         loaded = ctypes.CDLL(str(library))
     count = max(1000, harness.sample_ns // 50)
-    samples: dict[str, list[float]] = {name: [] for name in whats}
+    samples: dict[str, list[float]] = {name: [] for name in labels}
     for _ in range(harness.rounds):
         for name, times in samples.items():
             function = getattr(loaded, name)
@@ -138,7 +138,7 @@ def floor(harness: Harness) -> list[Row]:
             unit="ns",
             detail=f"least {min(samples[name]):.1f} ns",
         )
-        for name, what in whats.items()
+        for name, what in labels.items()
     ]
 
 

@@ -50,7 +50,9 @@ templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_imported_members = False
 # Adapters to libraries that want a NumPy of their own choice are read without them.
-autodoc_mock_imports = [name for name in ("onnxruntime", "pytensor", "tensorflow") if importlib.util.find_spec(name) is None]
+autodoc_mock_imports = [
+    name for name in ("onnxruntime", "pytensor", "tensorflow") if importlib.util.find_spec(name) is None
+]
 autodoc_typehints = "none"  # the docstrings say types and shapes, in words
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False  # the template of classes has each member with its whole docstring

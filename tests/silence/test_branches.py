@@ -80,18 +80,6 @@ def is_in(x):
     return x[0] in (1.0, 2.0), x * (x[1] in [0.0, 2.0])
 
 
-def is_an_element(x):
-    return (x + 1 if 3.0 in x else x - 1), 0 not in x, np.nan in x
-
-
-def elements_seen(x):
-    seen = []
-    for v in x:
-        if v not in seen:
-            seen.append(v)
-    return np.array(seen), [k for k in range(4) if k in x]
-
-
 def asserts(x):
     assert np.all(x > -5), "too small"
     return np.sqrt(np.abs(x))
