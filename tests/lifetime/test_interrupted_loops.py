@@ -67,9 +67,14 @@ f = pyop.compile(counted)
 f(10, np.ones(100))
 thread = threading.Thread(target=other)
 thread.start()
-before = turns
-f(400_000, np.ones(100))
-print(turns - before)
+found = 0
+for _ in range(50):  # on a busy machine the other may sleep through a call
+    before = turns
+    f(400_000, np.ones(100))
+    found += max(turns - before - 1, 0)  # one may have come between the call and here
+    if found > 3:
+        break
+print(found)
 over.set()
 thread.join()
 """
