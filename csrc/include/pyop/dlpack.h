@@ -3,7 +3,7 @@
    Copyright (c) 2017 - by Contributors
    SPDX-License-Identifier: Apache-2.0
 
-   From dlpack.h of https://github.com/dmlc/dlpack, whose licence is Apache License 2.0 (LICENSES/dlpack.txt).
+   From dlpack.h of https://github.com/dmlc/dlpack, whose licence is Apache License 2.0 (LICENSES/Apache-2.0.txt).
    Changed: its comments, which are the specification, are left out. */
 /* clang-format off */
 #ifndef DLPACK_DLPACK_H_
