@@ -101,9 +101,10 @@ def report_of(error: BaseException) -> Report:
 
 def _pickled(error: BaseException) -> bytes | None:
     """Types of the client's ``__main__`` are here by value, and go back so; the client knows them for its own."""
-    for dumps in (pickle.dumps, cloudpickle_dumps()):
+    ways: list[Callable[[Any], bytes]] = [pickle.dumps, cloudpickle_dumps()]
+    for dumps in ways:
         try:
-            pickled: bytes = dumps(error)  # type: ignore[misc]
+            pickled = dumps(error)
             pickle.loads(pickled)
         except Exception:
             continue

@@ -210,8 +210,9 @@ def _estimate(node: Node) -> float:
     size = 0
     for value in node._results:
         shape = value.shape or ()
-        if {*map(type, shape)} <= {int}:  # a Dim says that it is an int while a function is traced
-            size += 8 * math.prod(shape)
+        fixed = [length for length in shape if type(length) is int]  # a Dim says that it is an int while traced
+        if len(fixed) == len(shape):
+            size += 8 * math.prod(fixed)
     return PER_STEP + PER_BYTE * size
 
 

@@ -69,7 +69,7 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
             "kind": record.kind,
             "name": record.name,
             "specs": [writer.write(s) for s in record.specs],
-            "origin": shown_place(record.origin),
+            "origin": None if record.origin is None else shown_place(record.origin),
         }
         if record.scalar is not None:
             entry["scalar"] = record.scalar
