@@ -263,3 +263,9 @@ def test_equal_content_has_an_equal_token_in_every_process(tmp_path):
     first, second = script(tmp_path, body), script(tmp_path, body)
     assert first == second
     assert len(set(first.split())) == 4
+
+
+def test_a_partition_takes_a_profile():
+    graph = pyop.trace(lambda x: x + 1, "float64[n]")
+    with pytest.raises(TypeError, match=r"profile= takes the p of `with pyop\.profile\(\) as p:`, got int"):
+        graph.partition(profile=3)

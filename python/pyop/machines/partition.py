@@ -132,6 +132,8 @@ def partition(graph: Graph, *, profile: Any = None) -> Partition:
     needed = _order([*(_node(leaf) for leaf in leaves), *stateful], reads, before)
     if any(graph[k].stateful for k in absorbed):  # within a body: nothing is known of the order
         stateful = needed
+    if profile is not None and not hasattr(profile, "_sources"):
+        raise TypeError(f"profile= takes the p of `with pyop.profile() as p:`, got {type(profile).__name__}")
     measured = {} if profile is None else _measured(needed, profile)
     cost = {n.index: measured[n.index] if n.index in measured else _estimate(n) for n in needed}
     first = {node.index for node in _order(stateful, reads, before)}

@@ -84,8 +84,8 @@ def shortened(text: str, most: int = 40) -> str:
     """Text of one line that fits a box.
 
     >>> from pyop.pictures.model import shortened
-    >>> shortened("a  b\\nc"), shortened("x" * 9, 4)
-    ('a b c', 'xxx…')
+    >>> shortened("a  b\\nc"), shortened("smoothed", 6)
+    ('a b c', 'smoot…')
     """
     text = " ".join(text[: 8 * most + 80].split())
     return text if len(text) <= most else text[: most - 1] + "…"
