@@ -13,6 +13,8 @@ namespace {
 typedef double Doubles __attribute__((vector_size(32)));
 typedef float Floats __attribute__((vector_size(32)));
 
+constexpr int kAtOnce = 4;  // vectors
+
 // Whether a result is not written over an input.
 __attribute__((noinline)) bool is_apart(char* const* data, int result) {
     for (int k = 0; k < result; ++k)
@@ -34,51 +36,63 @@ void sum(char* const* data, std::ptrdiff_t n) {
     T* const to = out<T>(data, result);
     if (n <= 0) return;
     const T factor = scaled && less_product ? *y : T{}, scale = scaled ? *q : T{};
-    // Several elements, or one.
-    const auto compute = [&](auto one, std::ptrdiff_t i) __attribute__((always_inline)) {
-        using V = decltype(one);
-        const auto of = [&](const T* x) __attribute__((always_inline)) {
+    // Vectors of elements, or one element; several at once, one operation after the other on all of them: each waits
+    // for the last, and few that wait fit into the processor.
+    const auto compute = [&]<class V, int at_once>(std::ptrdiff_t i) __attribute__((always_inline)) {
+        V s[at_once], last[at_once];
+        const auto each = [&](auto f) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+            for (int u = 0; u < at_once; ++u)
+                f(s[u], last[u], i + u * static_cast<std::ptrdiff_t>(sizeof(V) / sizeof(T)));
+        };
+        const auto of = [](const T* x) __attribute__((always_inline)) {
             V value;
-            __builtin_memcpy(&value, x + i, sizeof value);
+            __builtin_memcpy(&value, x, sizeof value);
             return value;
         };
-        V s = (of(x0) + of(x1)) + of(x2);
-        if constexpr (terms > 3) s = s + of(x3);
-        if constexpr (terms > 4) s = s + of(x4);
-        if constexpr (terms > 5) s = s + of(x5);
-        V last{};
-        if constexpr (less_product) last = of(z);
+        each([&](V& v, V&, std::ptrdiff_t k) { v = of(x0 + k) + of(x1 + k); });
+        each([&](V& v, V&, std::ptrdiff_t k) { v = v + of(x2 + k); });
+        if constexpr (terms > 3) each([&](V& v, V&, std::ptrdiff_t k) { v = v + of(x3 + k); });
+        if constexpr (terms > 4) each([&](V& v, V&, std::ptrdiff_t k) { v = v + of(x4 + k); });
+        if constexpr (terms > 5) each([&](V& v, V&, std::ptrdiff_t k) { v = v + of(x5 + k); });
+        if constexpr (less_product)
+            each([&](V& v, V& w, std::ptrdiff_t k) {
+                w = of(z + k);
 #if defined(__AVX2__)
-        if constexpr (added) asm("" : "+x"(last));  // read once
+                if constexpr (added) asm("" : "+x"(w));  // read once
 #endif
-        if constexpr (less_product && scaled) s = s - factor * last;
-        if constexpr (less_product && !scaled) s = s - of(y) * last;
-        if constexpr (scaled) s = scale * s;
-        if constexpr (added) s = last + s;
-        __builtin_memcpy(to + i, &s, sizeof s);
+                if constexpr (scaled)
+                    v = v - factor * w;
+                else
+                    v = v - of(y + k) * w;
+            });
+        if constexpr (scaled) each([&](V& v, V&, std::ptrdiff_t) { v = scale * v; });
+        if constexpr (added) each([&](V& v, V& w, std::ptrdiff_t) { v = w + v; });
+        each([&](V& v, V&, std::ptrdiff_t k) { __builtin_memcpy(to + k, &v, sizeof v); });
     };
 #if defined(__AVX2__)
     // By hand: rows are short, and what the compiler makes of their ends is twice as much code, and slower.
     using Vector = std::conditional_t<sizeof(T) == 8, Doubles, Floats>;
     constexpr auto lanes = static_cast<std::ptrdiff_t>(sizeof(Vector) / sizeof(T));
     std::ptrdiff_t i = 0;
-    if (n >= lanes) {
+    for (; i + kAtOnce * lanes <= n; i += kAtOnce * lanes) compute.template operator()<Vector, kAtOnce>(i);
+    if (i < n && n >= lanes) {
         const std::ptrdiff_t last = n - lanes;
         const bool may_repeat = n % lanes != 0 && is_apart(data, result);
-        do {
-            compute(Vector{}, i);
+        while (i <= last) {
+            compute.template operator()<Vector, 1>(i);
             i += lanes;
             // What is left, with elements before it once more.
             if (i > last && i < n && may_repeat) i = last;
-        } while (i <= last);
+        }
     }
     for (; i < n; ++i) {
-        compute(T{}, i);
+        compute.template operator()<T, 1>(i);
         asm volatile("");  // no vectors of what does not fill one
     }
 #else
     PYOP_INDEPENDENT
-    for (std::ptrdiff_t i = 0; i < n; ++i) compute(T{}, i);
+    for (std::ptrdiff_t i = 0; i < n; ++i) compute.template operator()<T, 1>(i);
 #endif
 }
 
