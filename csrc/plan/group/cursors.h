@@ -191,55 +191,56 @@ class GroupCursors {
     // All operations on a row, or on parts of it as long as each other where it is longer than a block, then the next:
     // nothing is computed between rows. Returns the flags that are up.
     int execute_rows(npy_intp start, npy_intp count) {
-        struct Moving {
-            char** operand;
-            char* base;
-            npy_intp advance;
-            const RowTarget* target;  // null: an array that is read
-            npy_intp next;  // to the next row
-        };
         const int inner = run_.rows.ndim - 2;  // the axis along which rows follow each other
-        const npy_intp pitch = inner < 0 ? 0 : run_.rows.pitch[inner],
-                       last = inner < 0 ? 0 : run_.rows.shape[inner] - 1;
-        constexpr size_t kMost = LoopGroup::kMaxOperands;
-        StackArray<char*, 4 * kMost> operands(code_.operations.size() * kMost);
-        StackArray<Moving, 4 * kMost> moving(operands.size());
-        size_t n_moving = 0;
-        for (size_t i = 0; i < code_.operations.size(); ++i) {
-            const LoopGroup::Operation& op = code_.operations[i];
-            for (size_t k = 0; k < op.n_operands; ++k) {
-                const Cursor& c = streams_[op.streams[k]];
-                const LoopGroup::Stream& stream = code_.streams[op.streams[k]];
-                const bool result = stream.kind == LoopGroup::Stream::Output;
-                char** const operand = &operands[i * kMost + k];
-                *operand = c.data;
-                if (!result && !c.advance) continue;
-                const RowTarget* const target = result ? &run_.row_targets[stream.index] : nullptr;
-                moving[n_moving++] = {operand, c.base, c.advance, target, target ? target->pitch() : pitch * c.advance};
-            }
-        }
-        const npy_intp block = run_.block;
-        npy_intp expected = -1;  // the place of the row behind the last one, if operands need only move on
-        run_.rows.each_at(start, count, [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within) {
-            if (PYOP_LIKELY(place == expected)) {
-                for (size_t k = 0; k < n_moving; ++k) *moving[k].operand += moving[k].next;
-                for (size_t i = 0; i < code_.operations.size(); ++i)
-                    code_.operations[i].kernel(&operands[i * kMost], n);
-                expected = at[inner] < last ? place + pitch : -1;
-                return;
-            }
-            const npy_intp most = n <= block ? n : (n - 1) / ((n - 1) / block + 1) + 1;
-            for (npy_intp done = 0; done < n; done += most) {
-                for (size_t k = 0; k < n_moving; ++k) {
-                    const Moving& m = moving[k];
-                    *m.operand = m.target ? m.target->at(at, within + done) : m.base + (place + done) * m.advance;
-                }
-                for (size_t i = 0; i < code_.operations.size(); ++i)
-                    code_.operations[i].kernel(&operands[i * kMost], std::min(most, n - done));
-            }
-            const bool whole = within == 0 && n <= block && inner >= 0 && at[inner] < last;
-            expected = whole ? place + pitch : -1;
+        const npy_intp pitch = inner < 0 ? 0 : run_.rows.pitch[inner], block = run_.block;
+        size_t n_operands = 0;
+        for (const LoopGroup::Operation& op : code_.operations) n_operands += op.n_operands;
+        // By operand of every operation: where it stands, how far its elements are apart, and its rows.
+        constexpr size_t kUsual = 4 * LoopGroup::kUsualOperands;
+        StackArray<char*, kUsual> data(n_operands);
+        StackArray<npy_intp, kUsual> advance(n_operands), next(n_operands);
+        const auto each_operand = [&](auto f) {
+            size_t j = 0;
+            for (const LoopGroup::Operation& op : code_.operations)
+                for (size_t k = 0; k < op.n_operands; ++k) f(j++, op.streams[k]);
+        };
+        each_operand([&](size_t j, uint16_t k) {
+            const LoopGroup::Stream& stream = code_.streams[k];
+            const bool result = stream.kind == LoopGroup::Stream::Output;
+            data[j] = streams_[k].data;
+            advance[j] = result ? stream.itemsize : streams_[k].advance;
+            next[j] = result ? run_.row_targets[stream.index].pitch() : pitch * advance[j];
         });
+        const auto move_on = [&](npy_intp elements) {
+            for (size_t j = 0; j < n_operands; ++j) data[j] += advance[j] * elements;
+        };
+        const auto compute = [&](npy_intp n) {
+            size_t first = 0;
+            for (const LoopGroup::Operation& op : code_.operations) {
+                op.kernel(&data[first], n);
+                first += op.n_operands;
+            }
+        };
+        run_.rows.each_run(
+            start, count,
+            [&](npy_intp place, npy_intp, npy_intp n, const npy_intp* at, npy_intp within, npy_intp alike) {
+                each_operand([&](size_t j, uint16_t k) {
+                    const LoopGroup::Stream& stream = code_.streams[k];
+                    if (stream.kind == LoopGroup::Stream::Output)
+                        data[j] = run_.row_targets[stream.index].at(at, within);
+                    else if (advance[j])
+                        data[j] = streams_[k].base + place * advance[j];
+                });
+                const npy_intp most = n <= block ? n : (n - 1) / ((n - 1) / block + 1) + 1;
+                for (; alike > 0; --alike) {
+                    npy_intp done = 0;
+                    for (; done + most < n; done += most, move_on(most)) compute(most);
+                    compute(n - done);
+                    if (PYOP_UNLIKELY(done != 0)) move_on(-done);
+#pragma GCC unroll 4
+                    for (size_t j = 0; j < n_operands; ++j) data[j] += next[j];
+                }
+            });
         return fp_errors();
     }
 

@@ -31,14 +31,17 @@ struct Lines {
     // Calls f(place, element, count) for each part of a line among `count` places from `start` on.
     template <typename F>
     void each(npy_intp start, npy_intp count, F f) const {
-        each_at(start, count,
-                [&](npy_intp place, npy_intp element, npy_intp n, const npy_intp*, npy_intp) { f(place, element, n); });
+        each_run(start, count,
+                 [&](npy_intp place, npy_intp element, npy_intp n, const npy_intp*, npy_intp, npy_intp alike) {
+                     for (; alike-- > 0; place += pitch[std::max(ndim - 2, 0)], element += n) f(place, element, n);
+                 });
     }
 
-    // Calls f(place, element, count, at, within): `at` is the position of the line along all axes but the last, and
-    // `within` that of the first element in the line.
+    // Calls f(place, element, count, at, within, alike): `at` is the position of the line along all axes but the last,
+    // and `within` that of the first element in the line. So many lines are `alike`: this one and, if it is whole,
+    // those that follow it along the axis before the last, whole too.
     template <typename F>
-    void each_at(npy_intp start, npy_intp count, F f) const {
+    void each_run(npy_intp start, npy_intp count, F f) const {
         const npy_intp end = start + count, length = shape[ndim - 1];
         npy_intp at[NPY_MAXDIMS + 1], place = 0, element = 0, rest = start;
         // The line in which `start` lies, or behind which.
@@ -51,12 +54,15 @@ struct Lines {
         element *= length;
         while (place < end) {
             const npy_intp from = std::max(place, start), to = std::min(place + length, end);
-            if (from < to) f(from, element + from - place, to - from, at, from - place);
-            element += length;
             int d = ndim - 2;
-            for (; d >= 0; --d) {
-                place += pitch[d];
-                if (++at[d] < shape[d]) break;
+            npy_intp alike = 1;
+            if (d >= 0 && from == place && to == place + length)
+                alike = std::min(shape[d] - at[d], (end - to) / pitch[d] + 1);
+            if (from < to) f(from, element + from - place, to - from, at, from - place, alike);
+            element += alike * length;
+            for (; d >= 0; --d, alike = 1) {
+                place += alike * pitch[d];
+                if ((at[d] += alike) < shape[d]) break;
                 place -= at[d] * pitch[d];
                 at[d] = 0;
             }
