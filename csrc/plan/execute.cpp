@@ -45,7 +45,7 @@ int run(const Instruction& ins, const Operand* operands, const Graph& g, PyObjec
         const int done = ins.native->run(arguments, results, context);
         if (done != 0) return done > 0 ? 0 : -1;
         if (PYOP_UNLIKELY(Trial::running())) return Trial::leave();
-        return ins.native->fallback().call(g, arguments, results);
+        return ins.native->call(g, arguments, results);
     }
     Callee callee = ins.callee;
     callee.private_inputs = context.dying;

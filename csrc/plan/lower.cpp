@@ -5,6 +5,8 @@
 #include "array/native/native_kernel.h"
 #include "plan/group/ir_builder.h"
 #include "plan/group/loop_group.h"
+#include "plan/group/viewed_group.h"
+#include "plan/last_uses.h"
 #include "plan/passes/casts.h"
 #include "plan/passes/in_place.h"
 #include "plan/passes/last_stores.h"
@@ -30,7 +32,7 @@ class Lowering {
         list_nodes();
         place_feeds();
         if (r_.request.passes.has(Pass::Loops) && fuse(r_, schedule_, fusion_) < 0) return -1;
-        if (r_.request.passes.has(Pass::Views)) chains_.find(r_, schedule_);
+        if (r_.request.passes.has(Pass::Views)) chains_.find(r_, schedule_, fusion_);
         if (r_.request.passes.has(Pass::Casts)) casts_.find(r_, schedule_);
         p_.instructions.reserve(schedule_.size());
         p_.operands.reserve(2 * schedule_.size());
@@ -56,7 +58,7 @@ class Lowering {
         if (p_.concurrent)
             order();
         else
-            mark_last_uses();
+            mark_last_uses(p_);
         mark_in_place(p_, r_.request.passes.has(Pass::InPlace));
         if (!p_.concurrent && r_.request.passes.has(Pass::InPlace)) find_part_targets(p_);
         if (!p_.concurrent && r_.request.passes.has(Pass::Tape)) find_straight_tapes(r_, p_);
@@ -247,19 +249,19 @@ class Lowering {
 
     int emit_group(const std::vector<uint32_t>& members, const OutsideReads& outside) {
         IrBuilder made(r_, fusion_, members, outside);
-        if (!made.possible()) {  // a number that the loop's dtype cannot hold: the ufunc will say so
-            for (const uint32_t i : members)
-                if (emit(i) < 0) return -1;
-            return 0;
-        }
+        // A number that the loop's dtype cannot hold: the ufunc will say so.
+        if (!made.possible()) return emit_singly(members);
+        std::vector<ViewedGroup::Source> sources;
+        std::vector<Edge> inputs;
+        read_through(made.externals(), sources, inputs);
         Instruction ins{{nullptr, nullptr, nullptr, static_cast<Py_ssize_t>(made.outputs().size()), false},
                         members.back(),
                         static_cast<uint32_t>(p_.operands.size()),
-                        static_cast<uint32_t>(made.externals().size()),
+                        static_cast<uint32_t>(inputs.size()),
                         static_cast<uint32_t>(p_.results.size()),
                         false,
                         false};
-        for (const Edge e : made.externals()) p_.operands.push_back(read(e, false));
+        for (const Edge e : inputs) p_.operands.push_back(read(e, false));
         // Results of one node lie side by side, read or not; the slots of those that nobody reads are not written.
         for (const Edge e : made.outputs()) {
             if (slot_of_[e.node] == kNoSlot) {
@@ -268,16 +270,48 @@ class Lowering {
             }
             p_.results.push_back(slot_of_[e.node] + e.output);
         }
-        p_.native += members.size();
         ++p_.groups;
         GroupIr combined = made.ir();
         if (r_.request.passes.has(Pass::Fuse)) combine(combined);
-        p_.steps.push_back(
-            std::make_unique<LoopGroup>(std::move(made.fallback()), made.ir(), combined, std::move(made.numbers())));
+        auto group =
+            std::make_unique<LoopGroup>(std::move(made.fallback()), made.ir(), combined, std::move(made.numbers()));
+        if (sources.empty())
+            p_.steps.push_back(std::move(group));
+        else
+            p_.steps.push_back(std::make_unique<ViewedGroup>(std::move(group), std::move(sources)));
         ins.native = p_.steps.back().get();
+        p_.native += ins.native->fallback().nodes.size();
         ins.in_place = true;
         p_.instructions.push_back(ins);
         return 0;
+    }
+
+    int emit_singly(const std::vector<uint32_t>& members) {
+        for (const uint32_t i : members) {
+            for (const Edge e : r_.g.node(i).inputs())
+                if (const uint32_t view = r_.resolve(e).node;
+                    chains_.forwarded(view) && slot_of_[view] == kNoSlot && emit(view) < 0)
+                    return -1;
+            if (emit(i) < 0) return -1;
+        }
+        return 0;
+    }
+
+    // What a group reads: all its externals, or, where it shows itself views of arrays, these and `sources`.
+    void read_through(const std::vector<Edge>& externals, std::vector<ViewedGroup::Source>& sources,
+                      std::vector<Edge>& inputs) const {
+        if (std::none_of(externals.begin(), externals.end(), [&](Edge e) { return chains_.forwarded(e.node); })) {
+            inputs = externals;
+            return;
+        }
+        for (Edge e : externals) {
+            std::unique_ptr<ViewStep> view;
+            if (chains_.forwarded(e.node)) view = chains_.make(r_, e.node, e);
+            const auto same = [&](Edge other) { return key(other) == key(e); };
+            const auto found = std::find_if(inputs.begin(), inputs.end(), same);
+            sources.push_back({static_cast<uint32_t>(found - inputs.begin()), std::move(view)});
+            if (found == inputs.end()) inputs.push_back(e);
+        }
     }
 
     void note_writes() {
@@ -348,62 +382,7 @@ class Lowering {
         p_.direct = std::move(direct);
     }
 
-    // Backwards over the program: the first read met is the last one executed. Then slots are renumbered so
-    // that a frame is as large as what is alive at once, not as the graph.
-    void mark_last_uses() {
-        Flags read_later(p_.n_slots);
-        for (const Operand o : p_.outputs)
-            if (!o.constant()) read_later[o.index()] = true;
-        for (size_t i = p_.instructions.size(); i-- > 0;) {
-            const Instruction& ins = p_.instructions[i];
-            for (uint32_t k = 0; k < n_results(i); ++k) {
-                uint32_t& slot = p_.results[ins.first_result + k];
-                if (!read_later[slot]) slot = kNoSlot;
-            }
-            for (uint32_t k = ins.n_inputs; k-- > 0;) {
-                Operand& o = p_.operands[ins.first_operand + k];
-                if (o.constant() || read_later[o.index()]) continue;
-                read_later[o.index()] = true;
-                o.code |= Operand::kLastUse;
-                p_.instructions[i].releases = true;
-            }
-        }
-        renumber();
-    }
-
     uint32_t n_results(size_t i) const { return static_cast<uint32_t>(p_.instructions[i].callee.n_out); }
-
-    void renumber() {
-        std::vector<uint32_t> place(p_.n_slots, kNoSlot), spare;
-        uint32_t n = 0;
-        const auto take = [&](uint32_t& slot) {
-            if (slot == kNoSlot) return;
-            if (spare.empty()) spare.push_back(n++);
-            place[slot] = spare.back();
-            spare.pop_back();
-            slot = place[slot];
-        };
-        for (Feed& feed : p_.feeds) {
-            take(feed.slot);
-            take(feed.lent_slot);
-            if (feed.lent_anew) ++n;
-        }
-        for (size_t i = 0; i < p_.instructions.size(); ++i) {
-            const Instruction& ins = p_.instructions[i];
-            for (uint32_t k = 0; k < ins.n_inputs; ++k) {
-                Operand& o = p_.operands[ins.first_operand + k];
-                if (!o.constant()) o.code = place[o.index()] | (o.code & ~Operand::kIndex);
-            }
-            // A result must not land in a slot that this instruction still reads: its inputs are released
-            // when it is done.
-            for (uint32_t k = 0; k < n_results(i); ++k) take(p_.results[ins.first_result + k]);
-            for (uint32_t k = 0; k < ins.n_inputs; ++k)
-                if (const Operand o = p_.operands[ins.first_operand + k]; o.last_use()) spare.push_back(o.index());
-        }
-        for (Operand& o : p_.outputs)
-            if (!o.constant()) o.code = place[o.index()];
-        p_.n_slots = n;
-    }
 
     void order() {
         const auto n = static_cast<uint32_t>(p_.instructions.size());

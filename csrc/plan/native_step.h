@@ -62,6 +62,11 @@ class NativeStep {
     // 1: done; 0: not this way, nothing stored and no error set; -1: error set, nothing stored.
     virtual int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const = 0;
 
+    // What is done where that is not this way. 0, or -1 with the error set and nothing stored.
+    virtual int call(const Graph& g, PyObject* const* inputs, PyObject** results) const {
+        return fallback_.call(g, inputs, results);
+    }
+
     // Writes down what `run` does for single numbers and elements of arrays (plan/tape/), if it is that. False: it is
     // not, and what was written down is to be thrown away.
     virtual bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const;

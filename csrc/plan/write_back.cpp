@@ -121,7 +121,7 @@ int write_back(const Program& p, const Graph& g, PyObject* const* feeds, PyObjec
         if (in_place[k]) continue;
         PyObject* whole = nullptr;
         const int done = write.store->run(inputs.data(), &whole, {});
-        if (done < 0 || (done == 0 && write.store->fallback().call(g, inputs.data(), &whole) < 0)) {
+        if (done < 0 || (done == 0 && write.store->call(g, inputs.data(), &whole) < 0)) {
             last_outcome = Outcome::Raised;
             return -1;
         }
@@ -155,7 +155,7 @@ int write_back(const Program& p, const Graph& g, PyObject* const* feeds, PyObjec
             if (done < 0) return -1;
             if (done > 0) continue;
             PyObject* whole = nullptr;  // what it would do after all, NumPy does
-            if (write.store->fallback().call(g, inputs.data(), &whole) < 0) return -1;
+            if (write.store->call(g, inputs.data(), &whole) < 0) return -1;
             Py_SETREF(outputs[write.output], whole);
         }
         const Ref made = Ref::steal(PyArray_FROM_O(outputs[write.output]));

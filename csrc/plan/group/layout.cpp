@@ -65,7 +65,7 @@ bool GroupLayout::find(const LoopGroup& group, PyObject* const* externals) {
             PyArray_Descr *have = PyArray_DESCR(as_array(externals[k])), *want = group.code_.streams[k].dtype;
             if (have != want && (have->type_num != want->type_num || !PyArray_ISNBO(have->byteorder))) return false;
         }
-        if (!find_general(group, externals)) return false;
+        if (!find_alike(group, externals) && !find_general(group, externals)) return false;
     }
     // NumPy casts a single element once and repeats it; power and clip look at that, and give other bits for a block.
     if (PYOP_UNLIKELY(scalar & group.cast_)) return false;
@@ -109,6 +109,44 @@ bool GroupLayout::find_simple(const LoopGroup& group, PyObject* const* externals
     return leader != nullptr;
 }
 
+// The next: slices of one shape with the same strides, and single elements of no more axes.
+bool GroupLayout::find_alike(const LoopGroup& group, PyObject* const* externals) {
+    contiguous = scalar = 0;
+    fortran = false;
+    if (!group.reductions_.empty()) return false;
+    PyArrayObject* leader = nullptr;
+    int most = 0;  // axes
+    size_t n_lines = 0;
+    for (size_t k = 0; k < group.n_externals_; ++k) {
+        PyArrayObject* a = as_array(externals[k]);
+        most = std::max(most, PyArray_NDIM(a));
+        if (!PyArray_ISALIGNED(a)) return false;
+        if (PyArray_SIZE(a) == 1) {
+            scalar |= uint64_t{1} << k;
+            continue;
+        }
+        if (!leader) leader = a;
+        const int n = PyArray_NDIM(leader);
+        if (PyArray_NDIM(a) != n || PyArray_ITEMSIZE(a) != PyArray_ITEMSIZE(leader) ||
+            !same_dims(n, PyArray_DIMS(a), PyArray_DIMS(leader)) ||
+            !same_dims(n, PyArray_STRIDES(a), PyArray_STRIDES(leader)))
+            return false;
+        contiguous |= uint64_t{1} << k;
+        ++n_lines;
+    }
+    if (!leader || PyArray_NDIM(leader) != most || most < 2 || PyArray_IS_C_CONTIGUOUS(leader) ||
+        n_lines <= group.depends_.size())
+        return false;
+    for (const uint64_t depends : group.depends_)
+        if (!(depends & contiguous)) return false;
+    ndim = most;
+    shape = PyArray_DIMS(leader);
+    size = PyArray_SIZE(leader);
+    by_lines = lines.find(ndim, shape, PyArray_STRIDES(leader), PyArray_ITEMSIZE(leader)) && read_as_lines();
+    if (by_lines) size = lines.places;
+    return by_lines;
+}
+
 bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* externals) {
     ndim = 0;
     size = 1;
@@ -137,6 +175,7 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
     std::vector<npy_intp> strides(n * static_cast<size_t>(ndim));
     Order order;
     bool partial = false;
+    uint64_t by_rows = 0;  // externals of the whole shape that lie in C order alone
     for (size_t k = 0; k < n; ++k) {
         PyArrayObject* a = as_array(externals[k]);
         const int offset = ndim - PyArray_NDIM(a);
@@ -147,11 +186,17 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
         order.c &= own.c;
         order.fortran &= own.fortran;
         // What is computed of it alone is laid out in C order.
-        partial |= (PyArray_SIZE(a) != size && PyArray_SIZE(a) != 1) || repeats_elements(a);
+        const bool repeats = repeats_elements(a);
+        partial |= (PyArray_SIZE(a) != size && PyArray_SIZE(a) != 1) || repeats;
+        if (own.c && !own.fortran && PyArray_SIZE(a) == size && !repeats) by_rows |= uint64_t{1} << k;
     }
+    // Of operands in several orders, one of the whole shape in C order decides for NumPy's iterator (A + A.T), and so
+    // for the next call. Loops that look at strides would be given those of what is between.
+    bool decided = by_rows != 0 && group.loops_.empty() && group.reductions_.empty();
+    for (const uint64_t depends : group.depends_) decided = decided && (depends & by_rows);
     // Where NumPy would choose an order call by call, the calls must be made.
-    if (!order.c && (!order.fortran || partial)) return false;
-    fortran = !order.c;
+    if (!order.c && !decided && (!order.fortran || partial)) return false;
+    fortran = !order.c && !decided;
     for (const uint64_t depends : group.depends_) {
         std::array<npy_intp, NPY_MAXDIMS> own;
         std::fill_n(own.begin(), ndim, 1);
@@ -202,17 +247,21 @@ bool GroupLayout::lies_by_lines(const npy_intp* strides, npy_intp itemsize) cons
            lines.same(ndim, shape, strides, itemsize);
 }
 
+// Whether lines are long, and the gaps between them short enough.
+bool GroupLayout::read_as_lines() const {
+    constexpr npy_intp kShortest = 8;  // elements of a line
+    return lines.shape[lines.ndim - 1] >= kShortest && lines.places <= size + size / 2;
+}
+
 // Whether it pays to read a stretch with gaps: what lies so need not be gathered, but the others are, and results.
 bool GroupLayout::find_lines(const LoopGroup& group, PyObject* const* externals, const npy_intp* strides) {
-    constexpr npy_intp kShortest = 8;  // elements of a line
     if (ndim < 2 || fortran || !group.reductions_.empty()) return false;
     const size_t n = group.n_externals_;
     for (size_t first = 0; first < n; ++first) {
         const auto of = [&](size_t k) { return strides + k * static_cast<size_t>(ndim); };
         PyArrayObject* a = as_array(externals[first]);
         if ((scalar >> first & 1) || PyArray_SIZE(a) != size || PyArray_IS_C_CONTIGUOUS(a)) continue;
-        if (!lines.find(ndim, shape, of(first), PyArray_ITEMSIZE(a))) continue;
-        if (lines.shape[lines.ndim - 1] < kShortest || lines.places > size + size / 2) continue;
+        if (!lines.find(ndim, shape, of(first), PyArray_ITEMSIZE(a)) || !read_as_lines()) continue;
         size_t read = 0, moved = group.depends_.size();
         for (size_t k = 0; k < n; ++k) {
             if (scalar >> k & 1) continue;

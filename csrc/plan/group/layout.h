@@ -27,7 +27,9 @@ struct GroupLayout {
   private:
     bool find_lines(const LoopGroup& group, PyObject* const* externals, const npy_intp* strides);
     bool find_simple(const LoopGroup& group, PyObject* const* externals);
+    bool find_alike(const LoopGroup& group, PyObject* const* externals);
     bool find_general(const LoopGroup& group, PyObject* const* externals);
+    bool read_as_lines() const;
     bool lies_by_lines(const npy_intp* strides, npy_intp itemsize) const;
     npy_intp shape_[NPY_MAXDIMS];
     const npy_intp* strides_of_lines_ = nullptr;  // of the first that lies so; while find_general runs

@@ -120,6 +120,20 @@ int ViewStep::run(PyObject* const* inputs, PyObject** results, const StepContext
     return 1;
 }
 
+bool ViewStep::show(PyArrayObject* base, ArrayView& out) const {
+    const ArrayView first(base);
+    if (PYOP_LIKELY(before_.empty())) return view_.recipes[0].apply(first, out);
+    ArrayView second;
+    const ArrayView* now = &first;
+    size_t left = before_.size();
+    for (const ViewRecipe& recipe : before_) {
+        ArrayView& next = left-- % 2 ? second : out;
+        if (!recipe.apply(*now, next)) return false;
+        now = &next;
+    }
+    return view_.recipes[0].apply(*now, out);
+}
+
 namespace {
 
 // Whether an array of no dimension stays what it is.

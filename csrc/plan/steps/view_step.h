@@ -19,6 +19,8 @@ class ViewStep final : public NativeStep {
     }
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override;
+    // What the only result shows of the array that the step is given, if there are no sizes in it. False: not this way.
+    bool show(PyArrayObject* base, ArrayView& out) const;
     std::string describe(size_t member) const override;
 
   private:
