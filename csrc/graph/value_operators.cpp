@@ -23,19 +23,25 @@ constexpr std::array<const char*, kMore> more_names = {"power",     "less",    "
 std::array<PyObject*, kOperators> ufuncs;
 std::array<PyObject*, kMore> more_ufuncs;
 
-// What an operator takes beside a Value; for anything else Python tries the other operand's method.
+// What an operator takes beside a Value.
 bool is_value_operand(PyObject* o) {
     return is_value(o) || is_array_operand(o) || PyUnicode_Check(o) || PyBytes_Check(o) || is_dim(o);
 }
 
-// Not for us, unless it is a container that would take the numbers of this one by its own rules.
-PyObject* not_implemented(PyObject* other) {
+// An array meets any object element by element, by methods of that object (a Fraction, a range, a class of the user).
+// Were it left to Python, a method would be called once, with the Value, and == would say that they are two objects.
+// Stand-ins of ours, as the number that a plan will be given (python/pyop/graph/symbolic_number.py), know what to do.
+PyObject* refuse_operand(PyObject* other) {
     if (check_no_rules(other, "beside a Value") < 0) return nullptr;
-    Py_RETURN_NOTIMPLEMENTED;
+    if (is_of_pyop(other)) Py_RETURN_NOTIMPLEMENTED;
+    return refuse(PyExc_TypeError,
+                  "a Value and an object of type '%s': NumPy makes an array of that and works on each element, by "
+                  "methods of the object; make a number or an array of it before: float(y), np.asarray(y)",
+                  Py_TYPE(other)->tp_name);
 }
 
 PyObject* call_two(PyObject* ufunc, PyObject* a, PyObject* b) {
-    if (!is_value_operand(a) || !is_value_operand(b)) return not_implemented(is_value_operand(a) ? b : a);
+    if (!is_value_operand(a) || !is_value_operand(b)) return refuse_operand(is_value_operand(a) ? b : a);
     PyObject* inputs[] = {a, b};
     return guarded([&] { return operator_call_new(ufunc, inputs, 2); }, static_cast<PyObject*>(nullptr));
 }
@@ -112,7 +118,7 @@ PyObject* value_compare(PyObject* a, PyObject* b, int op) {
             PyExc_TypeError,
             "a Value compared with None by == or !=: NumPy compares element by element, which gives an array; "
             "write `x is None` to ask whether there is an array");
-    if (!is_value_operand(b)) return not_implemented(b);
+    if (!is_value_operand(b)) return refuse_operand(b);
     // Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE are 0 to 5.
     return call_two(more_ufuncs[static_cast<size_t>(Less + op)], a, b);
 }

@@ -13,6 +13,7 @@ import pyop
 
 from native_checks import assert_same, observed, python_calls
 
+
 def parts_of_one_shape(rng, n, ndim):
     """An index that shows `ndim` axes of `n` elements of an array of n + 2 or 2n + 2 along each."""
     key = []

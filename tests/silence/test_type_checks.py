@@ -7,7 +7,10 @@ import operator
 import sys
 import types
 import typing
+import warnings
 from collections import abc
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -427,3 +430,29 @@ def test_an_argument_that_the_function_holds_is_no_other_array(name):
 def test_what_numpy_may_give_back_itself_is_not_asked_for(f, way):
     with pytest.raises(TypeError, match=r"gives the array itself or a new one.*compare shapes instead"):
         way(f)(np.ones((2, 2)))
+
+
+class Unit:
+    """A class that has heard nothing of NumPy."""
+
+    def __eq__(self, other):
+        return "the unit"
+
+    __hash__ = None
+
+    def __radd__(self, other):
+        return other
+
+
+@pytest.mark.parametrize("other", [Fraction(1), Decimal(1), range(3), {1}, object(), ..., Unit()], ids=repr)
+@pytest.mark.parametrize("operation", [operator.eq, operator.ne, operator.lt, operator.add])
+def test_objects_that_numpy_meets_element_by_element(operation, other):
+    """Python would call a method of the object with the Value, or say that the two are not one."""
+    compiled = pyop.compile(lambda x: operation(x, other))
+    with pytest.raises(TypeError, match=f"a Value and an object of type '.*{type(other).__name__}'.*element"):
+        compiled(X)
+    itself = pyop.compile(lambda x: operation(x, other), fallback=True)
+    with contextlib.suppress(TypeError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", pyop.RetraceWarning)
+        want = operation(X, other)
+        np.testing.assert_array_equal(itself(X), want)

@@ -170,6 +170,8 @@ bool in_dual_level() {
     return number >= 0;
 }
 
+bool is_of_pyop(PyObject* o) { return module_of(Py_TYPE(o)) == "pyop"; }
+
 Rules rules_of(PyObject* o) {
     if (is_plain_item(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o)) return Rules::None;
     return survive([&] { return find_rules(o); });

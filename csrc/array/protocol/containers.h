@@ -21,6 +21,9 @@ enum class Rules {
 // Cold but for what is no container. Runs Python code of the object's class; errors in that are dropped.
 Rules rules_of(PyObject* o);
 
+// Whether its class is one of pyop's own.
+bool is_of_pyop(PyObject* o);
+
 // For where an array is declared: 0, or -1 with a TypeError if a mask or a gradient would be lost, also that of an item
 // of a list.
 int check_nothing_lost(PyObject* o);
