@@ -8,10 +8,9 @@ import weakref
 
 import numpy as np
 import pytest
+from native_checks import assert_same, observed, python_calls
 
 import pyop
-
-from native_checks import assert_same, observed, python_calls
 
 
 def parts_of_one_shape(rng, n, ndim):
