@@ -21,10 +21,17 @@ namespace {
 bool is_tensor_operand(PyObject* o) { return is_tensor(o) || is_array_operand(o); }
 bool is_in_place_operand(PyObject* o) { return is_tensor_operand(o) || is_value(o) || is_batched(o); }
 
-// Not for us, unless it is a container that would take the numbers by its own rules.
+// A container would take the numbers by its own rules, and an array meets any other object element by element, by
+// methods of that object, which Python would call once, with the Tensor.
 PyObject* not_implemented(PyObject* a, PyObject* b) {
-    if (check_no_rules(is_tensor_operand(a) ? b : a, "beside a Tensor") < 0) return nullptr;
-    Py_RETURN_NOTIMPLEMENTED;
+    PyObject* const other = is_tensor_operand(a) ? b : a;
+    if (check_no_rules(other, "beside a Tensor") < 0) return nullptr;
+    if (has_its_say(other)) Py_RETURN_NOTIMPLEMENTED;
+    return refuse(PyExc_TypeError,
+                  "a Tensor and an object of type '%s': NumPy makes an array of that and works on each element, by "
+                  "methods of the object, which no gradient is known of; make a number or an array of it before: "
+                  "float(y), np.asarray(y)",
+                  Py_TYPE(other)->tp_name);
 }
 
 PyObject* numbers_of(PyObject* o) { return is_tensor(o) ? as_object(as_tensor(o)->data) : o; }
@@ -171,8 +178,9 @@ PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
     const Ref x = operand_of(a), y = operand_of(b);
     if (!x || !y) return nullptr;
     if (is_value(b)) return PyObject_RichCompare(x.get(), b, op);
-    const bool is_no_number = b == Py_None || PyUnicode_Check(b) || PyBytes_Check(b);  // NumPy compares each element
-    if (!is_tensor_operand(b) && !is_no_number) return not_implemented(a, b);
+    // NumPy compares each element with any object.
+    if (!is_tensor_operand(b) && (check_no_rules(b, "beside a Tensor") < 0)) return nullptr;
+    if (has_its_say(b) && !is_tensor_operand(b)) Py_RETURN_NOTIMPLEMENTED;
     return wrapped(PyObject_RichCompare(x.get(), y.get(), op));
 }
 

@@ -30,10 +30,9 @@ bool is_value_operand(PyObject* o) {
 
 // An array meets any object element by element, by methods of that object (a Fraction, a range, a class of the user).
 // Were it left to Python, a method would be called once, with the Value, and == would say that they are two objects.
-// Stand-ins of ours, as the number that a plan will be given (python/pyop/graph/symbolic_number.py), know what to do.
 PyObject* refuse_operand(PyObject* other) {
     if (check_no_rules(other, "beside a Value") < 0) return nullptr;
-    if (is_of_pyop(other)) Py_RETURN_NOTIMPLEMENTED;
+    if (has_its_say(other)) Py_RETURN_NOTIMPLEMENTED;
     return refuse(PyExc_TypeError,
                   "a Value and an object of type '%s': NumPy makes an array of that and works on each element, by "
                   "methods of the object; make a number or an array of it before: float(y), np.asarray(y)",

@@ -254,4 +254,4 @@ def test_the_gradient_of_a_graph_has_the_steps_of_its_function():
         for given in (loss, graph)
     ]
     assert steps[0] == steps[1]
-    assert "7 native, 0 calls of Python" in steps[1]
+    assert "6 native, 0 calls of Python" in steps[1]

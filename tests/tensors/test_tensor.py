@@ -4,6 +4,7 @@ import copy
 import operator
 import pickle
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -188,6 +189,26 @@ def test_other_arrays_have_their_say():
             return "mine"
 
     assert pyop.Tensor(np.ones(1)) + Other() == "mine"
+
+
+def test_objects_that_numpy_meets_element_by_element():
+    class Unit:
+        def __eq__(self, other):
+            return other > 1.0
+
+        __hash__ = None
+
+        def __radd__(self, other):
+            return other
+
+    x = np.array([0.5, 1.0, 2.0])
+    for other in (Fraction(1), Unit(), range(3), object()):
+        for operation in (operator.eq, operator.ne):
+            np.testing.assert_array_equal(operation(leaf(*x), other).numpy(), operation(x, other))
+    gradient = pyop.grad(lambda x: np.sum(np.where(x == Fraction(1), x, 0.0)))
+    np.testing.assert_array_equal(gradient(x), [0.0, 1.0, 0.0])
+    with pytest.raises(TypeError, match=r"a Tensor and an object of type .*Unit.*element"):
+        leaf(*x) + Unit()
 
 
 # --- in place

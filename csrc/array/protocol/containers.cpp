@@ -170,7 +170,12 @@ bool in_dual_level() {
     return number >= 0;
 }
 
-bool is_of_pyop(PyObject* o) { return module_of(Py_TYPE(o)) == "pyop"; }
+bool has_its_say(PyObject* o) {
+    PyObject* const key = interned<"__array_ufunc__">();
+    if (key && _PyType_Lookup(Py_TYPE(o), key)) return true;  // None, too
+    if (!key) PyErr_Clear();
+    return type_has<"__array_priority__">(o) || module_of(Py_TYPE(o)) == "pyop";
+}
 
 Rules rules_of(PyObject* o) {
     if (is_plain_item(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o)) return Rules::None;

@@ -21,8 +21,9 @@ enum class Rules {
 // Cold but for what is no container. Runs Python code of the object's class; errors in that are dropped.
 Rules rules_of(PyObject* o);
 
-// Whether its class is one of pyop's own.
-bool is_of_pyop(PyObject* o);
+// Whether an operator is left to the other object where `check_no_rules` has let it pass: it joins NumPy's protocols
+// (`__array_ufunc__ = None`), or stands in for something in a graph, as its class is pyop's own.
+bool has_its_say(PyObject* o);
 
 // For where an array is declared: 0, or -1 with a TypeError if a mask or a gradient would be lost, also that of an item
 // of a list.
