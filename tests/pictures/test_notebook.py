@@ -13,6 +13,7 @@ import pytest
 RUN = """
 import contextlib, io, json, sys, warnings
 from IPython.core.interactiveshell import InteractiveShell
+from pyop.graph.cells import shown_file
 shell = InteractiveShell.instance()
 said = []
 for cell in json.load(sys.stdin):
@@ -22,8 +23,9 @@ for cell in json.load(sys.stdin):
         result = shell.run_cell(cell, store_history=True)
     error = result.error_before_exec or result.error_in_exec
     told = [] if error is None else [str(error), *getattr(error, "__notes__", ())]
+    told += [f"{w.message} (told of {shown_file(w.filename)}:{w.lineno})" for w in caught]
     html = getattr(result.result, "_repr_html_", str)()
-    said.append("\\n".join([*told, *(str(w.message) for w in caught), html, *([] if error else [out.getvalue()])]))
+    said.append("\\n".join([*told, html, *([] if error else [out.getvalue()])]))
 print(json.dumps(said), file=sys.__stdout__)
 """
 
@@ -55,6 +57,7 @@ CELLS = {
     "def f(x):\n    if str(x)[0] == 'a': return x\n    return -x\npyop.trace(f, 'float64[n]')": "In [{k}]:2",
     "import random\ndef f(x):\n    return x * random.random()\npyop.compile(f)(np.ones(3))": "f (In [{k}]:2)",
     "def f(x):\n    with np.errstate(all='raise'): return 1 / x\npyop.trace(f, 'float64[n]')": "f (In [{k}]:1)",
+    "pyop.compile(lambda x: float(x.sum()))(\n    np.ones(3)\n)": "(told of In [{k}]:1)",
     "held = []\ndef f(x):\n    held.append(x * 2)\n    return x\npyop.trace(f, 'float64[n]')\nheld[0] + 1": "",
     "graph['sin']": "",
     "print(repr(graph['sin']))": "created at In [1]:3",

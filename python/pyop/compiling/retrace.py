@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -142,4 +141,6 @@ def _general(texts: list[str]) -> str:
 
 def tell(text: str) -> None:
     """Warn of what came otherwise in a run."""
-    warnings.warn(text, RetraceWarning, stacklevel=5)
+    from ..graph.cells import warn
+
+    warn(text, RetraceWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -32,7 +31,7 @@ from . import plainly
 from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
 from .options import Options, compiled
 from .results import Apart, Both, declare_outputs
-from .retrace import History, RetraceWarning, log, tell
+from .retrace import History, log, tell
 from .unused_arguments import signature, unread
 from .written_arguments import any_written, call_and_note, check_container, declare_writes
 
@@ -126,11 +125,9 @@ class Tracer:
         if self.told:
             return
         self.told = True
-        warnings.warn(
+        tell(
             f"{self._place()} {reason.why}: it is not compiled for calls of this kind, from now on the function itself "
-            f"runs. {reason.remedy}; without pyop.compile there is no warning",
-            RetraceWarning,
-            stacklevel=4,
+            f"runs. {reason.remedy}; without pyop.compile there is no warning"
         )
 
     def _traced_already(self, function: Any, known: Any) -> Plan | None:
@@ -465,7 +462,7 @@ class Tracer:
             log("evicted the plan of %s that was used longest ago: max_plans is %d", self.name, most)
         message = self.history.add(entries, hits + misses + 1, most)
         if message:
-            warnings.warn(message, RetraceWarning, stacklevel=4)
+            tell(message)
 
 
 _LOOPS = frozenset(("range", "enumerate", "zip"))  # whoever reads one, or loops, is traced as twins first

@@ -1,14 +1,20 @@
-"""Places as readers know them: a cell of a notebook by its number, not by the temporary file that it is compiled as."""
+"""Places as readers know them: a cell of a notebook by its number, not by the temporary file that it is compiled as;
+and the line of theirs that a warning is about.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
+import warnings
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-__all__ = ["named_place", "place_in", "shown_file", "shown_place"]
+__all__ = ["OWN", "named_place", "place_in", "shown_file", "shown_place", "warn"]
+
+OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def shown_file(file: str) -> str:
@@ -57,3 +63,23 @@ def named_place(name: str, function: Callable[..., Any]) -> str:
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{name} ({place_in(code)})" if isinstance(code, CodeType) else name
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line that has called pyop, however many frames of pyop's there are between.
+
+    Which ones there are goes by the kind of call, so no `stacklevel` is right for all, and one too many is a frame of
+    whoever runs the line: IPython's, or runpy's.
+
+    >>> import warnings
+    >>> from pyop.graph.cells import warn
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("look out", UserWarning)
+    >>> "graph/cells.py" in caught[0].filename
+    False
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OWN):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ..graph.cells import warn
 from .ode_request import EPS, METHODS, Events, Prepared
 
 __all__ = ["run"]
@@ -144,4 +144,4 @@ def _tell(flags: int, singular: int) -> None:
     if singular:
         from scipy.linalg import LinAlgWarning
 
-        warnings.warn("A matrix of the iterations was singular.", LinAlgWarning, stacklevel=4)
+        warn("A matrix of the iterations was singular.", LinAlgWarning)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import CompiledFunction, Op, Plan
+from ..graph.cells import OWN, warn
 from .callee import Call, Callee, may_travel, stateful_names
 from .chunks import WORTH, Chunks
 from .engines import Engine, engine_of
@@ -250,9 +251,14 @@ class _Map:
         return piece.stop - piece.start
 
     def _warn(self, warned: tuple[Warned, ...]) -> None:
-        """What workers have warned of, by the filters of this process; of one place once, where these say so."""
+        """What workers have warned of, by the filters of this process; of one place once, where these say so. What has
+        no line of the user's there is of the line that calls `map`.
+        """
         for message, category, filename, line in warned:
-            warnings.warn_explicit(message, category, filename, line, registry=self.registry)
+            if filename.startswith(OWN):
+                warn(message, category)
+            else:
+                warnings.warn_explicit(message, category, filename, line, registry=self.registry)
 
     def _failed(self, piece: _Piece, answer: Failed) -> None:
         item = piece.start + answer.index

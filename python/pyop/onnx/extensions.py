@@ -12,13 +12,13 @@ import json
 import re
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import TensorProto
 
+from ..graph.cells import warn
 from .attributes import Forward, Port
 from .loading import read_model
 from .python_op import PythonCall
@@ -145,12 +145,11 @@ def _make_room(onnx_op: Any, kind: Any) -> None:
             onnx_op(op_type=f"pyop_room_{k}", inputs=[kind], outputs=[kind])(lambda x: x)
     count = _ROOM // 2 + 1 + len(_registered)
     if count >= _ROOM and count & (count - 1) == 0:
-        warnings.warn(
+        warn(
             f"this process has {len(_registered)} operators of onnxruntime-extensions, and one more moves them: "
             "InferenceSessions with such operators that were made so far would end the process when they run. Make "
             "them again, or register all models before the first session",
             RuntimeWarning,
-            stacklevel=3,
         )
 
 

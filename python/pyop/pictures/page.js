@@ -16,7 +16,6 @@ function show(root, data) {
   told.setAttribute("aria-live", "polite");
   const legend = make("section", aside);
   make("h2", legend, "colours");
-  const dark = matchMedia("(prefers-color-scheme: dark)");
   let view = 0, scale = 1, ox = 0, oy = 0, chosen = -1, found = new Set(), waiting = false, heat = false;
   // A text is a box, whether it is in sight or inside of a folded one; `flat` is what is drawn: boxes by the numbers of
   // their texts are in `index`, edges are points.
@@ -32,25 +31,23 @@ function show(root, data) {
   const open = (t) => !view !== turned.has(t);
   const fill = (b) => {
     const share = text(b)[6];
-    if (heat && share >= 0) return `hsl(${dark.matches ? "12 70%" : "12 90%"} ${dark.matches ? 18 + 30 * share : 95 - 40 * share}%)`;
-    return data.kinds[b[4]][dark.matches ? 3 : 2];
+    return heat && share >= 0 ? `hsl(12 90% 50% / ${.07 + .73 * share})` : data.kinds[b[4]][2];
   };
   const used = new Set();
   const use = (picture) => picture.boxes.forEach((b) => { used.add(b[3]); (b[5] || []).forEach((part) => use(part[2])); });
   use(data.views[0]);
-  const keys = data.kinds.map((k, n) => {
+  data.kinds.forEach((k, n) => {
     if (!used.has(n)) return;
     const line = make("div", legend), key = make("i", line);
-    key.className = "key"; line.append(k[1]);
-    return key;
+    key.className = "key"; key.style.background = k[2]; line.append(k[1]);
   });
   const ms = (ns) => ns < 1e3 ? `${ns.toFixed(0)} ns` : ns < 1e6 ? `${(ns / 1e3).toPrecision(3)} µs` : `${(ns / 1e6).toPrecision(3)} ms`;
   const later = () => { if (!waiting) { waiting = true; requestAnimationFrame(draw); } };
   // Sizes of a picture as it is folded now. Layers keep their order: a box that is taller than in the layout moves the
-  // layers below, and one that is wider all that is right of its middle, in every layer. So boxes stay apart, and edges
-  // bend between layers only.
+  // layers below, and one that is wider its neighbours, each layer by itself: so however many are unfolded, a picture is
+  // about as wide as its widest layer. Boxes stay apart, and edges bend between layers only.
   function measure(picture) {
-    const tall = picture.rows.map(() => 0), wide = [];
+    const tall = picture.rows.map(() => 0), grown = new Set();
     const boxes = picture.boxes.map((b) => {
       const t = data.texts[b[4]], opened = open(b[4]), inner = [];
       let w = t[opened ? 11 : 9], h = t[opened ? 12 : 10];
@@ -64,25 +61,51 @@ function show(root, data) {
         w = Math.max(w, x); h += 18 + most + 12;
       }
       tall[b[2]] = Math.max(tall[b[2]], h);
-      if (w > b[1] + .2) wide.push([b[0], w - b[1]]);
+      if (w > b[1] + .2) grown.add(b[2]);
       return [w, h, inner];
     });
-    let more = 0, wider = 0;
+    let more = 0, left = 0, right = 0;
     const rows = picture.rows.map(([top, bottom], r) => {
       const from = top + more;
       more += tall[r] - (bottom - top);
       return [from, from + tall[r]];
     });
-    wide.sort((a, b) => a[0] - b[0]);
-    const sums = wide.map(([, d]) => (wider += d) - d);
-    const below = (x) => { // how many of `wide` have their middle left of x
-      let a = 0, b = wide.length;
-      while (a < b) { const m = (a + b) >> 1; if (wide[m][0] < x) a = m + 1; else b = m; }
-      return a;
-    };
-    const total = (k) => k < sums.length ? sums[k] : wider;
-    const move = wide.length ? (x) => x + (total(below(x)) + total(below(x + .05))) / 2 : (x) => x;
-    return { picture, boxes, rows, move, w: picture.w + wider, h: picture.h + more };
+    const moved = [], { layers, edge } = spots(picture);
+    for (const r of grown) {
+      moved[r] = new Map();
+      for (const [x, to, w] of spread(layers[r], boxes)) {
+        moved[r].set(x, to);
+        left = Math.max(left, 12 + w / 2 - to); right = Math.max(right, 12 + w / 2 + to - edge);
+      }
+    }
+    // Where x of a layer is now; what passes several is a lane, right of all boxes.
+    const move = (x, r, last = r) => left + (last > r ? x + right : moved[r]?.get(x) ?? x);
+    return { picture, boxes, rows, move, w: picture.w + left + right, h: picture.h + more };
+  }
+  // By layer, from left to right: boxes and the points at which edges pass, each the x of its middle and its number or -1.
+  const spots = (picture) => picture.spots ??= (() => {
+    const rows = picture.rows.map(() => new Map());
+    let edge = picture.w;
+    for (const e of picture.edges)
+      for (let k = 2; k < e.length; k += 3) if (e[k + 1] < e[k + 2]) edge = Math.min(edge, e[k]); else rows[e[k + 1]].set(e[k], -1);
+    picture.boxes.forEach((b, n) => rows[b[2]].set(b[0], n));
+    return { edge, layers: rows.map((row) => [...row].sort((a, b) => a[0] - b[0])) };
+  })();
+  // The places nearest to those of the layout, by squares, in order and apart, as in layout.py: pools of adjacent boxes.
+  function spread(row, boxes) {
+    const wide = row.map(([, n]) => n < 0 ? 6 : boxes[n][0]), apart = [], pools = [], out = [];
+    row.forEach(([x], k) => {
+      apart.push(k ? apart[k - 1] + (wide[k - 1] + wide[k]) / 2 + 18 : 0);
+      let sum = x - apart[k], count = 1;
+      while (pools.length && pools.at(-1)[0] * count > sum * pools.at(-1)[1]) {
+        const [more, n] = pools.pop();
+        sum += more; count += n;
+      }
+      pools.push([sum, count]);
+    });
+    for (const [sum, count] of pools)
+      for (let n = 0; n < count; n++) out.push([row[out.length][0], sum / count + apart[out.length], wide[out.length]]);
+    return out;
   }
   const BAND = 400;
   function build() {
@@ -94,15 +117,15 @@ function show(root, data) {
       m.picture.boxes.forEach((b, n) => {
         const [w, h, inner] = m.boxes[n], t = data.texts[b[4]];
         index.set(b[4], flat.boxes.length);
-        flat.boxes.push([x + m.move(b[0]) - w / 2, y + m.rows[b[2]][0], w, h, b[3], b[4], open(b[4]) ? [...t[7], ...t[8]] : t[7], inner.length, foldable(b[4])]);
+        flat.boxes.push([x + m.move(b[0], b[2]) - w / 2, y + m.rows[b[2]][0], w, h, b[3], b[4], open(b[4]) ? [...t[7], ...t[8]] : t[7], inner.length, foldable(b[4])]);
       });
       for (const e of m.picture.edges) {
-        const a = m.picture.boxes[e[0]], b = m.picture.boxes[e[1]], from = m.move(a[0]) + x, to = m.move(b[0]) + x;
+        const a = m.picture.boxes[e[0]], b = m.picture.boxes[e[1]], from = m.move(a[0], a[2]) + x, to = m.move(b[0], b[2]) + x;
         const end = m.rows[a[2]][0] + m.boxes[e[0]][1] + y, bottom = m.rows[a[2]][1] + y;
         const points = [from, end];
         if (end < bottom) points.push(from, bottom);
         for (let k = 2; k < e.length; k += 3) {
-          const at = m.move(e[k]) + x;
+          const at = m.move(e[k], e[k + 1], e[k + 2]) + x;
           points.push(at, m.rows[e[k + 1]][0] + y, at, m.rows[e[k + 2]][1] + y);
         }
         flat.edges.push([first + e[0], first + e[1], ...points, to, m.rows[b[2]][0] + y]);
@@ -154,7 +177,7 @@ function show(root, data) {
     c.clearRect(0, 0, w, h);
     c.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * ox, ratio * oy);
     const left = -ox / scale, top = -oy / scale, right = left + w / scale, bottom = top + h / scale;
-    const line = style.getPropertyValue("--line"), ink = style.getPropertyValue("--ink");
+    const line = "#889", ink = style.color; // the theme's: fills let the ground through
     const marked = [];
     const rect = (b) => {
       if (b[0] > right || b[0] + b[2] < left || b[1] > bottom || b[1] + b[3] < top) return;
@@ -317,9 +340,9 @@ function show(root, data) {
       g.font = "11px system-ui";
       data.calls.forEach((c) => {
         const [x, y, dx, dy] = bar(c, w);
-        g.fillStyle = `hsl(${[...c[4]].reduce((a, t) => (a * 31 + t.charCodeAt(0)) % 360, 7)} 45% ${dark.matches ? 35 : 75}%)`;
+        g.fillStyle = `hsl(${[...c[4]].reduce((a, t) => (a * 31 + t.charCodeAt(0)) % 360, 7)} 60% 50% / .45)`;
         g.fillRect(x, y, dx, dy);
-        if (dx > 40 && dy > 11) { g.fillStyle = dark.matches ? "#eee" : "#111"; g.fillText(c[4].slice(0, dx / 6), x + 3, y + dy / 2 + 4); }
+        if (dx > 40 && dy > 11) { g.fillStyle = getComputedStyle(all).color; g.fillText(c[4].slice(0, dx / 6), x + 3, y + dy / 2 + 4); }
       });
     };
     strip.onclick = (e) => {
@@ -331,13 +354,12 @@ function show(root, data) {
       if (n < 0) { make("h2", told, hit[4]); make("div", told, `${ms(hit[3])} ${hit[5]}`); }
     };
     new ResizeObserver(paint).observe(strip);
-    dark.addEventListener("change", paint);
+    all.addEventListener("transitionend", paint);
   }
-  const tint = () => { keys.forEach((key, n) => { if (key) key.style.background = data.kinds[n][dark.matches ? 3 : 2]; }); later(); };
-  dark.addEventListener("change", tint);
+  all.addEventListener("transitionend", later); // of the colour: the theme is another one
   canvas.setAttribute("aria-label", `${data.title}, ${data.texts.length} boxes`);
   new ResizeObserver(later).observe(canvas);
   root.drawn = () => ({ ...flat, scale, ox, oy, chosen: shown(chosen) }); // for who tests or embeds the page
-  build(); tint(); start(); draw();
+  build(); start(); draw();
 }
 export default { render: ({ model, el }) => { el.style.height = model.get("height"); const go = () => show(el, model.get("data")); model.on("change:data", go); requestAnimationFrame(go); } };

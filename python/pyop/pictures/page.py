@@ -34,7 +34,8 @@ def page(picture: Picture, profile: Any = None) -> str:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none';style-src 'unsafe-inline';script-src 'unsafe-inline'\">"
-        f"<style>html,body{{margin:0;height:100%}}{part('page.css')}</style>"
+        "<style>html{color-scheme:light dark;color:CanvasText;background:Canvas}"
+        f"html,body{{margin:0;height:100%}}{part('page.css')}</style>"
         f'<main id="pyop" style="height:100%"></main><script>{part("page.js").replace("export default ", "")}\n'
         f'show(document.getElementById("pyop"),{data})</script></html>'
     )
@@ -52,7 +53,7 @@ def data_of(picture: Picture, profile: Any = None) -> dict[str, Any]:
         views.append(_tree(place(picture, folded=True), known, texts))
     return {
         "title": picture.title,
-        "kinds": [[kind, words, *COLOURS[kind]] for kind, words in KINDS.items()],
+        "kinds": [[kind, words, "{}{:02x}".format(*COLOURS[kind])] for kind, words in KINDS.items()],
         "texts": texts,
         "views": views,
         "calls": [] if profile is None else _calls(profile),

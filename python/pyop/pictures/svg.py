@@ -1,4 +1,4 @@
-"""Pictures as SVG, for notebooks and documents: in the reader's colours, light or dark."""
+"""Pictures as SVG, for notebooks and documents: in the colours of what is around, light or dark."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from .model import Picture
 
 __all__ = ["svg"]
 
-# Fill of each kind, on light and on dark ground.
+# Fill of each kind: a hue, and how much of 255 lies over the ground, so that one is right on light and on dark ground.
 COLOURS = {
-    "input": ("#e3eefc", "#1d3557"), "constant": ("#eeeeee", "#3a3a3a"), "node": ("#f7f7f7", "#2b2b2b"),
-    "native": ("#e2f4e4", "#1e4027"), "group": ("#c9ebce", "#22592f"), "view": ("#f3f0fb", "#3a3352"),
-    "update": ("#fdf1d6", "#574213"), "loop": ("#fbe9df", "#4a2f20"), "branch": ("#fbe9df", "#4a2f20"),
-    "python": ("#fbd9dd", "#612630"), "output": ("#d5e4fa", "#244a7c"),
+    "input": ("#3b82f6", 51), "constant": ("#888888", 51), "node": ("#888888", 20), "native": ("#2f9e44", 43),
+    "group": ("#2f9e44", 92), "view": ("#7950f2", 38), "update": ("#f59f00", 61), "loop": ("#e8590c", 33),
+    "branch": ("#e8590c", 33), "python": ("#e03131", 61), "output": ("#1c7ed6", 82),
 }  # fmt: skip
+# In a document the colour of text is that of what is around: the theme's, in a notebook or on a site, whatever the
+# system prefers. A file of its own goes by the system, on its own ground.
+_GROUND = "<style>svg:root{color-scheme:light dark;color:CanvasText;background:Canvas}"
 MOST = 400  # boxes in a notebook's static picture: more are for the page
 
 
@@ -32,19 +34,20 @@ def svg(picture: Picture) -> str:
         words = f"{picture.title}: {picture.count()} boxes; to_html(path) writes a page that shows so many"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{8 * len(words) + 20}" height="30">'
-            f'<text x="8" y="20" font-family="sans-serif" font-size="13" fill="currentColor">'
+            f'{_GROUND}</style><text x="8" y="20" font-family="sans-serif" font-size="13" fill="currentColor">'
             f"{clean(words)}</text></svg>"
         )
     layout = place(picture)
     w, h = layout.width, layout.height
-    style = "".join(f".pyop .{kind}>rect{{fill:{light}}}" for kind, (light, _) in COLOURS.items())
-    dark = "".join(f".pyop .{kind}>rect{{fill:{dark}}}" for kind, (_, dark) in COLOURS.items())
+    style = "".join(
+        f".pyop .{kind}>rect{{fill:{hue};fill-opacity:{much / 255:.2f}}}" for kind, (hue, much) in COLOURS.items()
+    )
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="pyop" role="img" aria-label="{clean(picture.title)}" '
         f'viewBox="0 0 {w:.0f} {h:.0f}" width="{w:.0f}" height="{h:.0f}" style="max-width:100%;height:auto">'
-        f"<title>{clean(picture.title)}</title><style>.pyop text{{font-family:monospace;font-size:11px;fill:#111}}"
-        f".pyop rect{{stroke:#888}}.pyop path{{fill:none;stroke:#888}}{style}"
-        f"@media(prefers-color-scheme:dark){{.pyop text{{fill:#eee}}{dark}}}</style>"
+        f"<title>{clean(picture.title)}</title>{_GROUND}"
+        f".pyop text{{font-family:monospace;font-size:11px;fill:currentColor}}"
+        f".pyop rect{{stroke:#888}}.pyop path{{fill:none;stroke:#888}}{style}</style>"
     )
     return head + "".join(_parts(layout, 0.0, 0.0)) + "</svg>"
 

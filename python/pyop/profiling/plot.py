@@ -37,5 +37,7 @@ def draw(p: Profile, ax: Any = None) -> Any:
     ax.set_xlim(0, max(p.wall_ns / 1e6, 1e-9))
     ax.set_xlabel("ms")
     if kinds:
-        ax.legend(handles=[Patch(color=_COLOURS.get(k, "C7"), label=k) for k in dict.fromkeys(kinds)], ncols=7)
+        handles = [Patch(color=_COLOURS.get(k, "C7"), label=k) for k in dict.fromkeys(kinds)]
+        # Above the bars: looking for a free place among so many is slow, and matplotlib warns of that.
+        ax.legend(handles=handles, ncols=7, loc="lower right", bbox_to_anchor=(1, 1), frameon=False)
     return ax

@@ -8,7 +8,6 @@ not as it was, the refusal stands.
 from __future__ import annotations
 
 import dis
-import warnings
 from collections.abc import Callable
 from threading import local
 from types import CodeType, FunctionType, ModuleType
@@ -21,6 +20,7 @@ from .. import _core
 from .._core import Tensor
 from .._tree import flatten, leaf_types
 from ..gradients.table import NoRule
+from ..graph.cells import warn
 from ..refusals import was_refused
 from .eager import Eager
 
@@ -96,11 +96,10 @@ class Instead:
                 error.add_note(f"compiling the derivative instead does not do, either: {type(other).__name__}: {other}")
             return _REFUSED
         said = str(error).partition(":")[0].partition(", which is not recorded")[0]
-        warnings.warn(
+        warn(
             f"{getattr(self.f, '__name__', 'a function')} cannot be differentiated while it runs ({said}), so its "
             f"derivative is compiled; to have that from the start {_REMEDY}",
             RetraceWarning,
-            stacklevel=5,
         )
         self.compiled = compiled
         return result
