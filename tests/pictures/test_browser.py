@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop.pictures.model import Box, Edge, Picture
-from pyop.pictures.page import data_of, page
+from pyop.pictures.model import KINDS, Box, Edge, Picture
+from pyop.pictures.page import data_of, page, part
+from pyop.pictures.svg import svg
 from tests.pictures.test_layout import curve
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -23,8 +24,8 @@ SWITCHES = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 
-def dom(path) -> str:
-    command = [CHROMIUM, *SWITCHES, f"--user-data-dir={path.parent / 'profile'}", "--dump-dom", path.as_uri()]
+def dom(path, *more: str) -> str:
+    command = [CHROMIUM, *SWITCHES, *more, f"--user-data-dir={path.parent / 'profile'}", "--dump-dom", path.as_uri()]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
@@ -218,6 +219,33 @@ def test_zoom_pan_and_keys(done):
     assert found == [True, True, 30, -20, -1, True, "outer", 4, "p: outer float64[n], folded", "end"]
 
 
+def wide_when_unfolded(rows: int) -> Picture:
+    """Loops one below the other, side by side, each of which is ten times as wide when it is unfolded."""
+    body = Picture("body", [Box("b" * 30) for _ in range(4)])
+    boxes = [Box("x", "input")] + [Box(f"loop {k}", "loop", inside=[("body", body)]) for k in range(2 * rows)]
+    return Picture("p", boxes, [Edge(max(0, k - 2), k) for k in range(1, 2 * rows + 1)])
+
+
+UNFOLD = """
+    const whole = a.drawn().w;
+    a.press("fold all");
+    const folded = a.drawn().w, widths = [];
+    for (let k = 0; k < ROWS * 2; k++) { a.head(a.named(`loop ${k}`)); widths.push(a.drawn().w); }
+    const { boxes, edges, w, h } = a.drawn();
+    return { whole, folded, widths, drawn: { boxes: boxes.map((b) => b.slice(0, 4)), edges, w, h } };
+"""
+
+
+def test_however_many_boxes_are_unfolded_the_picture_stays_as_wide_as_its_widest_layer(tmp_path):
+    scenarios = {
+        str(rows): (data_of(wide_when_unfolded(rows)), UNFOLD.replace("ROWS", str(rows))) for rows in (1, 4, 30)
+    }
+    for found in done_in(tmp_path / "p.html", scenarios).values():
+        assert found["folded"] < found["whole"] / 3
+        assert max(found["widths"]) < 1.1 * found["whole"]
+        check_drawn(found["drawn"])
+
+
 def random_picture(chance: random.Random, depth: int = 0) -> Picture:
     n = chance.randint(1, 14)
     boxes = [
@@ -290,3 +318,84 @@ def test_however_boxes_are_folded_edges_run_through_none_in_many_pictures(tmp_pa
     for many in done_in(tmp_path / "p.html", folded_by_chance(range(1000, 1600))).values():
         for each in many:
             check_drawn(each)
+
+
+# Least contrast of the text in each picture of the page, with all that lies behind it.
+CONTRASTS = """
+    const numbers = (colour) => [...colour.match(/[.0-9]+/g).map(Number), 1].slice(0, 4);
+    const over = (top, bottom, much) => top.slice(0, 3).map((v, k) => much * v + (1 - much) * bottom[k]);
+    const light = (colour) => {
+      const [r, g, b] = colour.map((v) => v / 255).map((v) => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+      return .2126 * r + .7152 * g + .0722 * b;
+    };
+    const of = (theme) => [...theme.querySelectorAll("text")].map((text) => {
+      const around = [];
+      for (let e = text.parentElement; e.tagName === "g"; e = e.parentElement) around.unshift(e.querySelector("rect"));
+      let ground = numbers(getComputedStyle(theme).backgroundColor);
+      for (const rect of around) {
+        const style = getComputedStyle(rect);
+        ground = over(numbers(style.fill), ground, style.fillOpacity);
+      }
+      const ink = numbers(getComputedStyle(text).fill), a = light(over(ink, ground, ink[3])), b = light(ground);
+      return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    });
+    const least = [...document.querySelectorAll("main")].map((theme) => Math.min(...of(theme)));
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    document.body.textContent = `least ${JSON.stringify(least)} dark ${dark}`;
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_pictures_in_documents_go_by_the_theme_and_not_by_the_system(tmp_path, dark):
+    inside = Picture("inside", [Box(kind, kind) for kind in KINDS])
+    deep = [Box(kind, kind, inside=[("inside", inside)]) for kind in ("loop", "branch")]
+    drawn = svg(Picture("p", [*inside.boxes, *deep, Box("twice", "loop", inside=[("deep", Picture("d", deep))])]))
+    themes = ["background:#fff;color:rgba(0,0,0,.87)", "background:#111;color:#fff", "background:#1e1e1e;color:#ccc"]
+    (tmp_path / "p.html").write_text(
+        "".join(f'<main style="{theme}">{drawn}</main>' for theme in themes) + f"<script>{CONTRASTS}</script>", "utf-8"
+    )
+    text = dom(tmp_path / "p.html", f"--blink-settings=preferredColorScheme={1 - dark}")
+    said = re.search(r"least (\[.*?\]) dark (\w+)", text)
+    assert said, "the script has thrown"
+    assert said[2] == str(dark).lower()
+    least = json.loads(said[1])
+    assert len(least) == len(themes)
+    assert min(least) > 4.5, "text that is hard to read"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_file_of_its_own_goes_by_the_system(tmp_path, dark):
+    script = "<script>const s = getComputedStyle(document.documentElement);"
+    script += 'document.documentElement.setAttribute("data-said", s.color + " on " + s.backgroundColor)</script>'
+    made = svg(Picture("p", [Box("a")])).replace("</svg>", script + "</svg>")
+    (tmp_path / "p.svg").write_text(made, "utf-8")
+    (tmp_path / "p.html").write_text(page(Picture("p")).replace("</html>", script + "</html>"), "utf-8")
+    for name in ("p.svg", "p.html"):
+        text = dom(tmp_path / name, f"--blink-settings=preferredColorScheme={1 - dark}")
+        ink, ground = re.search(r'data-said="rgb\((\d+),.*? on rgb\((\d+),', text).groups()
+        assert (int(ink) > 200, int(ground) < 60) == (dark, dark)
+
+
+CHANGED = """
+    const root = document.querySelector("main"), inks = new Set(), write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (...told) {
+      inks.add(this.fillStyle);
+      console.log("inks", ...inks);
+      return write.apply(this, told);
+    };
+    show(root, DATA);
+    setTimeout(() => { root.style.color = "#fff"; }, 500);
+"""
+
+
+def test_the_explorer_is_drawn_again_when_the_theme_changes(tmp_path):
+    script = part("page.js").replace("export default ", "") + CHANGED.replace("DATA", json.dumps(data_of(nested())))
+    (tmp_path / "p.html").write_text(
+        f"<style>{part('page.css')}</style><main style='height:600px;color:#000'></main><script>{script}</script>",
+        "utf-8",
+    )
+    # A transition goes on by frames, which are made where they are to be seen: for a screenshot.
+    more = ["--enable-logging=stderr", "--virtual-time-budget=3000", f"--screenshot={tmp_path / 'p.png'}"]
+    command = [CHROMIUM, *SWITCHES, *more, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "p.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "inks #000000 #ffffff" in done.stderr
