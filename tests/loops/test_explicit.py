@@ -326,3 +326,21 @@ def test_a_loop_with_effects_is_kept_and_not_merged():
     x = np.zeros(3)
     assert pyop.trace(twice, "float64[3]").compile()(x).tolist() == [9.0] * 3
     assert len(seen) == 6
+
+
+def test_a_scan_that_stacks_nothing():
+    def last(x):
+        return pyop.scan(lambda c, y: (np.sin(c) * 0.5 + y, None), x[0], x)
+
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    wanted, nothing = last(x)
+    assert nothing is None
+    found, nothing = pyop.compile(last)(x)
+    assert nothing is None
+    np.testing.assert_array_equal(found, wanted)
+    plan = pyop.trace(lambda x: last(x)[0], "float64[5,3]").compile()
+    np.testing.assert_array_equal(plan(x), wanted)
+    made = pyop.jacobian(lambda x: last(x)[0])(x)
+    np.testing.assert_array_equal(pyop.compile(pyop.jacobian(lambda x: last(x)[0]))(x), made)
+    with pytest.raises(TypeError, match="to stack in one iteration"):
+        pyop.scan(lambda c, y: (c + y, None if c[0] < 0 else y), np.full(3, -1.5), np.ones((5, 3)))

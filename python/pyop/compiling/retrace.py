@@ -17,7 +17,7 @@ _KEPT = 100
 
 
 class RetraceWarning(UserWarning):
-    """A compiled function is traced again and again: most of its time goes into making plans.
+    """A compiled function runs as the plain function that it is, or is traced so often that this takes its time.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def scan(
     Returns
     -------
     state, ys : tree of array
-        The last state, and what was stacked.
+        The last state, and what was stacked; None where `f` returns None for that.
 
     See Also
     --------
@@ -78,13 +78,13 @@ def scan(
     first = order[0]
     state, y = _pair(f(init, _part(parts, xs_tree, first)))
     before, _ = checked(tree, state, "scan")
-    ys, ys_tree = flatten(y)
+    ys, ys_tree = _stackable(y)
     stacked = [_stacked(graph, leaf, n, first) for leaf in ys]
 
     def body(i: Any, both: Any) -> Any:
         now, made = both
         now, new = _pair(f(now, _part(parts, xs_tree, i)))
-        fresh, fresh_tree = flatten(new)
+        fresh, fresh_tree = _stackable(new)
         if fresh_tree != ys_tree:
             raise TypeError(f"scan: f returned {ys_tree} to stack in one iteration, and {fresh_tree} in the next")
         for whole, item in zip(made, fresh, strict=True):
@@ -93,7 +93,7 @@ def scan(
 
     rest = order[1:]
     state, made = loop("scan", rest.start, rest.stop, body, (tree.unflatten(before), stacked), rest.step, checkpoint)
-    return state, ys_tree.unflatten(made)
+    return state, None if ys_tree is None else ys_tree.unflatten(made)
 
 
 def _scan_plainly(f: Any, init: Any, parts: list[Any], xs_tree: Any, order: range) -> Any:
@@ -101,14 +101,20 @@ def _scan_plainly(f: Any, init: Any, parts: list[Any], xs_tree: Any, order: rang
     state = tree.unflatten([own(leaf) for leaf in leaves])
     columns: list[Any] = [None] * len(order)
     ys_tree: Any = None
-    for i in order:
+    for k, i in enumerate(order):
         state, y = _pair(f(state, _part(parts, xs_tree, i)))
         checked(tree, state, "scan")
-        columns[i], found = flatten(y)
-        if ys_tree is not None and found != ys_tree:
+        columns[i], found = _stackable(y)
+        if k and found != ys_tree:
             raise TypeError(f"scan: f returned {ys_tree} to stack in one iteration, and {found} in the next")
         ys_tree = found
-    return apart(state), ys_tree.unflatten([np.stack(column) for column in zip(*columns, strict=True)])
+    stacked = [np.stack(column) for column in zip(*columns, strict=True)]
+    return apart(state), None if ys_tree is None else ys_tree.unflatten(stacked)
+
+
+def _stackable(y: Any) -> tuple[list[Any], Any]:
+    """What is stacked; nothing, and no tree, for None."""
+    return ([], None) if y is None else flatten(y)
 
 
 def _pair(result: Any) -> tuple[Any, Any]:
