@@ -125,13 +125,13 @@ void register_hooks(py::module_& m) {
         "The state of a bit generator of NumPy, of `size` bytes: only for as long as the generator is alive.");
     m.def(
         "mapped_file",
-        [](int fd, bool writable) {
-            PyObject* array = pyop::mapped_file_new(fd, writable);
+        [](int fd, bool writable, bool own) {
+            PyObject* array = pyop::mapped_file_new(fd, writable, own);
             if (!array) throw py::error_already_set();
             return py::reinterpret_steal<py::object>(array);
         },
-        py::arg("fd"), py::arg("writable"),
-        "The bytes of an open file as an array, in memory that is shared with all who have it mapped.");
+        py::arg("fd"), py::arg("writable"), py::arg("own") = false,
+        "The bytes of an open file as an array, in memory that all who have it mapped share; `own`: but for what is written.");
     m.def(
         "elements",
         [](py::object array) {

@@ -70,6 +70,50 @@ def test_an_engine_gives_the_bits_of_this_process(engine, tmp_path):
     assert "right" in done.stdout
 
 
+ONCE = """
+import os, signal, sys
+import ray, pyop, numpy as np
+from pyop.machines import WorkerDied
+
+log = __file__ + ".log"
+def calls():
+    with open(log) as file:
+        return file.read()
+def made(stateful):
+    @pyop.op("float64[n] -> float64[n]", stateful=stateful)
+    def dies_first(x):
+        with open(log, "a") as file:
+            print(int(x[0]), end=" ", file=file)
+        if calls().count(str(int(x[0]))) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x + 1
+    return dies_first
+if __name__ == "__main__":
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    found = made(False).map([np.full(2, 5.0)], executor="ray", progress=False, stateful="workers")
+    assert found[0].tolist() == [6.0, 6.0] and calls() == "5 5 ", calls()
+    try:
+        made(True).map([np.full(2, 7.0)], executor="ray", progress=False, stateful="workers")
+    except WorkerDied as error:
+        assert "for item 0 of map" in error.__notes__[-1] and "not called twice" in error.__notes__[-1], error.__notes__
+    else:
+        raise AssertionError("called twice")
+    assert calls() == "5 5 7 ", calls()
+    ray.shutdown()
+    print("right")
+"""
+
+
+def test_what_is_stateful_is_called_once_by_ray(tmp_path):
+    pytest.importorskip("ray")
+    pytest.importorskip("cloudpickle")
+    path = tmp_path / "script.py"
+    path.write_text(ONCE)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "right" in done.stdout
+
+
 MPI = """
     from mpi4py.futures import MPIPoolExecutor
     with MPIPoolExecutor() as executor:

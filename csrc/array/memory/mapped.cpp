@@ -29,13 +29,13 @@ void forget(PyObject* capsule) { delete static_cast<Mapping*>(PyCapsule_GetPoint
 
 }  // namespace
 
-PyObject* mapped_file_new(int fd, bool writable) {
+PyObject* mapped_file_new(int fd, bool writable, bool own) {
     struct stat about;
     if (fstat(fd, &about) < 0) return PyErr_SetFromErrno(PyExc_OSError);
     const auto size = static_cast<size_t>(about.st_size);
     void* start;
     Py_BEGIN_ALLOW_THREADS;
-    start = mmap(nullptr, size, PROT_READ | (writable ? PROT_WRITE : 0), kFlags, fd, 0);
+    start = mmap(nullptr, size, PROT_READ | (writable ? PROT_WRITE : 0), own ? MAP_PRIVATE : kFlags, fd, 0);
     Py_END_ALLOW_THREADS;
     if (start == MAP_FAILED) return PyErr_SetFromErrno(PyExc_OSError);
     std::unique_ptr<Mapping> mapping(new Mapping{start, size});

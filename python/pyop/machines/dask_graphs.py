@@ -15,11 +15,12 @@ import numpy as np
 from .._core import Plan, Value
 from .._tree import flatten
 from ..graph.graph import Graph
-from .layout import plain
+from .layout import is_elementwise, plain
 from .once import Once
 from .partition import Partition, Piece, partition
 from .pieces import block_of, itself, picked, result_of, run_piece
 from .tokens import tokenize
+from .transport import enlist_all
 
 __all__ = ["submit", "to_dask"]
 
@@ -147,6 +148,7 @@ def submit(
     leaves, structure = _output_values(graph)
     cut = partition(graph, profile=profile)
     state = _errstate()
+    enlist_all(client)
     values: dict[int, Any] = {value._key: _sent(client, given[value.name]) for value in graph.inputs}
     results: dict[int, Any] = {}
     wanted = {leaf._key for leaf in leaves}
@@ -288,19 +290,10 @@ def _by_chunks(graph: Graph, leaves: list[Value], arrays: list[Any]) -> bool:
             if value.shape != ():
                 return False
             continue
-        if value.shape is None or len(value.shape) != first.ndim or not _is_elementwise(node):
+        if value.shape is None or len(value.shape) != first.ndim or not is_elementwise(node):
             return False
         stack.extend(node.inputs)
     return all(leaf.node.kind != "constant" for leaf in leaves)
-
-
-def _is_elementwise(node: Any) -> bool:
-    function, form = node.function, node._form
-    plain = isinstance(function, np.ufunc) and function.signature is None and function.nout == 1 and not node.stateful
-    if not plain or node.contract is not None:
-        return False
-    numbers = (type(None), bool, int, float, complex, np.generic)
-    return form is None or (form[2] is None and all(isinstance(x, numbers) for x in form[1]))
 
 
 def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Laid", "laid", "plain"]
+__all__ = ["Laid", "is_elementwise", "laid", "plain"]
 
 
 class Laid:
@@ -43,3 +43,13 @@ def laid(x: Any) -> Any:
 def plain(x: Any) -> Any:
     """What was sent."""
     return x.array if type(x) is Laid else x
+
+
+def is_elementwise(node: Any) -> bool:
+    """Whether it is a ufunc of arrays and numbers that makes an array of its own."""
+    function, form = node.function, node._form
+    plain = isinstance(function, np.ufunc) and function.signature is None and function.nout == 1 and not node.stateful
+    if not plain or node.contract is not None:
+        return False
+    numbers = (type(None), bool, int, float, complex, np.generic)
+    return form is None or (form[2] is None and all(isinstance(x, numbers) for x in form[1]))

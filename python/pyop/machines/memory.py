@@ -12,14 +12,14 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .._core import mapped_file
 
-__all__ = ["SHARED_FROM", "Address", "Memory", "NotHere", "Packed", "pack", "unpack"]
+__all__ = ["SHARED_FROM", "Address", "Memory", "NotHere", "Packed", "pack", "unpack", "write"]
 
 ALIGNMENT = 64
 SHARED_FROM = 1 << 16  # bytes of arrays from which a copy into shared memory is cheaper than one through a pipe
@@ -49,13 +49,17 @@ class Address:
 
 
 class Memory:
-    """Memory of this process that others may map, for as long as it is open."""
+    """Memory that others may map, for as long as it is open here: new memory, or a file that is this object's to close."""
 
     __slots__ = ("address", "fd")
 
-    def __init__(self) -> None:
-        self.fd = os.memfd_create("pyop", os.MFD_CLOEXEC)
+    def __init__(self, fd: int | None = None) -> None:
+        self.fd = os.memfd_create("pyop", os.MFD_CLOEXEC) if fd is None else fd
         self.address = Address(os.getpid(), self.fd, _inode(self.fd))
+
+    def seen_from_here(self) -> Address:
+        """Of this process, which may be a child of the one that opened it."""
+        return replace(self.address, pid=os.getpid())
 
     def close(self) -> None:
         if self.fd >= 0:
@@ -89,11 +93,15 @@ def pack(thing: Any, into: int | None = None, address: Address | None = None, du
     sizes = tuple(view.nbytes for view in views)
     os.ftruncate(into, _places(sizes)[-1])
     for view, start in zip(views, _places(sizes), strict=False):
-        # Not through a mapping: that would fault at each page, and have it filled with zeros before.
-        done = 0
-        while done < view.nbytes:
-            done += os.pwrite(into, view[done:], start + done)
+        write(into, view, start)
     return Packed(pickled, sizes, address)
+
+
+def write(fd: int, view: memoryview, start: int) -> None:
+    """All of it; not through a mapping: that would fault at each page, and have it filled with zeros before."""
+    done = 0
+    while done < view.nbytes:
+        done += os.pwrite(fd, view[done:], start + done)
 
 
 def unpack(packed: Packed, *, writable: bool = False, fd: int | None = None) -> Any:

@@ -16,6 +16,8 @@ from .chunks import HEAVY
 from .failures import RemoteTraceback, Report, cloudpickle_dumps, dask_worker, report_of, this_process, told
 from .layout import laid, plain
 from .memory import Packed, pack, unpack
+from .segments import results_of
+from .transport import shares
 
 __all__ = ["Rerun", "block_of", "itself", "picked", "result_of", "run_piece"]
 
@@ -45,7 +47,10 @@ def itself(x: Any) -> Any:
 def _called(plan: Plan, state: Any, what: str, arrays: tuple[Any, ...]) -> Any:
     again = Rerun(plan, state, arrays)
     try:
-        return again()
+        if not shares():
+            return again()
+        with np.errstate(**state):
+            return results_of(plan, arrays)
     except BaseException as error:  # sys.exit() too, which would end Dask's worker, and then the client's loop
         worker, where = dask_worker(), this_process()
         report = None if worker is None else report_of(error)

@@ -1,0 +1,197 @@
+"""Results of pieces in memory that other workers of Dask on this machine map: `transport.py` sends their address.
+
+A result is an ordinary, writable ndarray over a file without a name (`memory.py`), mapped so that what is written into
+the array is copied first and stays in this process, as if each process had an array of its own. The file is what the
+piece has computed, for good; a part of the array that was written since is told by the pages that are no longer the
+file's (`address_of`), and travels as Dask sends any array.
+
+Lifetime: a segment is the file's descriptor, kept while the array or a view of it lives, so that it may be asked for.
+Readers have mappings and descriptors of their own, which stay right after the first owner has let go or has died.
+Nothing has a name: what is killed leaves nothing behind. Where descriptors or memory run out, results are plain arrays.
+
+Threads: any; each operation on the table is one of a dict. A child of fork has the mappings and descriptors, too.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._core import Plan, Value, mapped_file
+from .layout import is_elementwise
+from .memory import Address, Memory, write
+
+__all__ = ["SEGMENT_FROM", "Place", "address_of", "arrived", "results_of"]
+
+SEGMENT_FROM = 1 << 20  # bytes of a result from which a segment is worth a descriptor and its pages
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an array lies that is contiguous."""
+
+    address: Address
+    offset: int
+    dtype: Any
+    shape: tuple[int, ...]
+    order: Any
+    writable: bool
+
+
+class _Segment:
+    """The file of one root array, whose death closes it."""
+
+    __slots__ = ("memory", "root")
+
+    def __init__(self, memory: Memory, root: Any) -> None:
+        self.memory = memory
+        self.root = weakref.ref(root, lambda _, key=id(root): _segments.pop(key, None))
+
+
+_segments: dict[int, _Segment] = {}  # by the id of the root
+
+
+def results_of(plan: Plan, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`plan(*arrays)`, of a plan that gives a tuple; large results are in segments."""
+    kinds = _in_c_order(plan, arrays)
+    if kinds is None:
+        return tuple(_moved(x, arrays) for x in plan(*arrays))
+    shape = next(x.shape for x in arrays if isinstance(x, np.ndarray) and x.ndim)
+    memories = [_memory(dtype.itemsize * int(np.prod(shape))) for dtype in kinds]
+    buffers = [
+        np.empty(shape, dtype) if memory is None else np.ndarray(shape, dtype, mapped_file(memory.fd, True))
+        for memory, dtype in zip(memories, kinds, strict=True)
+    ]
+    plan.into(*buffers)(*arrays)
+    for k, memory in enumerate(memories):
+        if memory is not None:
+            buffers[k] = _shown(memory, 0, kinds[k], shape, "C")
+    return tuple(buffers)
+
+
+def address_of(array: Any) -> Place | None:
+    """Where another process finds all that the array has. None: nowhere."""
+    root = array
+    while type(root.base) is np.ndarray:
+        root = root.base
+    segment = _segments.get(id(root))
+    flags = array.flags
+    # A small part is not worth that all of it is kept.
+    if segment is None or segment.root() is not root or 2 * array.nbytes < root.nbytes or not flags.aligned:
+        return None
+    if type(array) is not np.ndarray or not flags.forc or _is_written(array):
+        return None
+    start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    order = "C" if flags.c_contiguous else "F"
+    return Place(segment.memory.seen_from_here(), start, array.dtype, array.shape, order, flags.writeable)
+
+
+def arrived(place: Place) -> Any:
+    """The array, in the process that got the address. Raises NotHere."""
+    memory = Memory(place.address.open(os.O_RDONLY))
+    array = _shown(memory, place.offset, place.dtype, place.shape, place.order)
+    array.flags.writeable = place.writable
+    return array
+
+
+def _shown(memory: Memory, offset: int, dtype: Any, shape: Any, order: Any) -> Any:
+    root = mapped_file(memory.fd, True, True)
+    _segments[id(root)] = _Segment(memory, root)
+    return np.ndarray(shape, dtype, root, offset, order=order)
+
+
+def _moved(x: Any, arrays: tuple[Any, ...]) -> Any:
+    """A result that was computed elsewhere, in a segment, if it is large and its own."""
+    if type(x) is not np.ndarray or x.nbytes < SEGMENT_FROM or x.dtype.hasobject:
+        return x
+    flags = x.flags
+    if not (flags.forc and flags.writeable and flags.aligned) or any(np.may_share_memory(x, a) for a in arrays):
+        return x
+    memory = _memory(x.nbytes)
+    if memory is None:
+        return x
+    write(memory.fd, memoryview(x.ravel(order="K").view(np.uint8)), 0)
+    return _shown(memory, 0, x.dtype, x.shape, "C" if flags.c_contiguous else "F")
+
+
+def _memory(size: int) -> Memory | None:
+    """Of so many bytes, which are there: not that the first write into them ends the process."""
+    if size < SEGMENT_FROM or len(_segments) >= _most_descriptors():
+        return None
+    try:
+        memory = Memory()
+        os.posix_fallocate(memory.fd, 0, size)
+    except OSError:
+        return None
+    return memory
+
+
+def _most_descriptors() -> int:
+    """A part of those that the process may have."""
+    import resource
+
+    limit: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 1 << 16 if limit == resource.RLIM_INFINITY else limit // 4
+
+
+def _in_c_order(plan: Plan, arrays: tuple[Any, ...]) -> list[np.dtype[Any]] | None:
+    """The dtypes of results that have the shape of the arrays and C's order, some of them large. None: not so, or not known.
+
+    Ufuncs of arrays of one shape, all in C's order, make arrays in C's order; other nodes give views, or other orders.
+    """
+    large = [x for x in arrays if not isinstance(x, (int, float, complex, np.generic)) and np.ndim(x)]
+    if not large or plan._writes or any(type(x) is not np.ndarray or not x.flags.c_contiguous for x in large):
+        return None
+    shape = large[0].shape
+    fetches, feeds = plan._made_of[1:3]
+    if any(x.shape != shape for x in large) or not all(isinstance(value, Value) for value in fetches):
+        return None
+    if len(feeds) != len(arrays) or any(value.shape != () for value, x in zip(feeds, arrays, strict=True) if not np.ndim(x)):
+        return None
+    kinds = [value.dtype for value in fetches]
+    if any(dtype is None or dtype.hasobject for dtype in kinds):
+        return None
+    elements = int(np.prod(shape))
+    if max((dtype.itemsize for dtype in kinds), default=0) * elements < SEGMENT_FROM:
+        return None
+    if any(value.shape is None or len(value.shape) != len(shape) for value in fetches):
+        return None
+    known = {value._key for value in feeds}
+    stack = list(fetches)
+    if any(value._key in known for value in stack):
+        return None
+    while stack:
+        value = stack.pop()
+        if value._key in known:
+            continue
+        known.add(value._key)
+        if value.node.kind == "constant" and value.shape == ():
+            continue
+        if value.shape is None or len(value.shape) not in (0, len(shape)) or not is_elementwise(value.node):
+            return None
+        stack.extend(value.node.inputs)
+    return kinds
+
+
+_FILED, _SWAPPED, _PRESENT = (np.uint64(1 << bit) for bit in (61, 62, 63))
+
+
+def _is_written(array: Any) -> bool:
+    """Whether a page of it is no longer the file's, as the kernel tells (its pagemap.rst)."""
+    start = array.__array_interface__["data"][0]
+    first, last = start // mmap.PAGESIZE, (start + array.nbytes - 1) // mmap.PAGESIZE
+    size = 8 * (last - first + 1)
+    try:
+        with open("/proc/self/pagemap", "rb", buffering=0) as file:
+            pages = np.frombuffer(os.pread(file.fileno(), size, 8 * first), np.uint64)
+    except OSError:
+        return True
+    if pages.nbytes != size:
+        return True
+    here = (pages & (_PRESENT | _SWAPPED)) != 0
+    return bool(np.any(here & ((pages & _FILED) == 0)))
