@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import pyop
-from pyop.machines import segments
+from pyop.machines import files, segments
 from pyop.machines.dask_graphs import _plan_of
 from pyop.machines.memory import NotHere
-from pyop.machines.segments import address_of, arrived, results_of
+from pyop.machines.segments import place_of, arrived, results_of
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/pagemap"), reason="needs Linux")
 N = 1 << 18  # of float64: two megabytes
@@ -30,8 +30,16 @@ def result():
     return x
 
 
+@pytest.fixture(autouse=True)
+def as_at_first(monkeypatch):
+    gc.collect()
+    files._kept.clear()
+    monkeypatch.setattr(files, "_worth", [files.FIRST])
+
+
 def descriptors():
     gc.collect()
+    files._kept.clear()
     return len(os.listdir("/proc/self/fd"))
 
 
@@ -54,40 +62,40 @@ def same(found, expected):
 def test_a_result_is_an_ordinary_array_that_others_may_map():
     x = result()
     same(x, np.arange(float(N)) * 2 + 1)
-    place = pickle.loads(pickle.dumps(address_of(x)))
+    place = pickle.loads(pickle.dumps(place_of(x)))
     same(arrived(place), x)
     half = x[: N // 2 + 1]
-    same(arrived(address_of(half)), half)
-    assert address_of(x[: N // 4]) is None
-    assert address_of(x[::2]) is None
-    assert address_of(np.arange(float(N))) is None
+    same(arrived(place_of(half)), half)
+    assert place_of(x[: N // 4]) is None
+    assert place_of(x[::2]) is None
+    assert place_of(np.arange(float(N))) is None
     locked = x[:]
     locked.flags.writeable = False
-    same(arrived(address_of(locked)), locked)
+    same(arrived(place_of(locked)), locked)
 
 
 def test_writes_stay_where_they_are_made_and_are_not_lost():
     x = result()
     before = x.copy()
-    first, second = arrived(address_of(x)), arrived(address_of(x))
+    first, second = arrived(place_of(x)), arrived(place_of(x))
     first[5] = -1
     assert x[5] == second[5] == 11
-    assert address_of(first) is None
-    assert address_of(second) is not None
+    assert place_of(first) is None
+    assert place_of(second) is not None
     x[N - 1] = -2
-    assert address_of(x) is None  # the file has not what the array has: it goes as any other
-    assert address_of(x[: N // 2 + 1]) is not None  # where nothing was written
+    assert place_of(x) is None  # the file has not what the array has: it goes as any other
+    assert place_of(x[: N // 2 + 1]) is not None  # where nothing was written
     same(second, before)
     x += 1
     same(second, before)
-    same(arrived(address_of(second)), before)
+    same(arrived(place_of(second)), before)
 
 
 def test_nothing_is_left_of_what_nobody_has():
     before = descriptors()
     x = result()
-    y = arrived(address_of(x))
-    place, expected = address_of(x), x.copy()
+    y = arrived(place_of(x))
+    place, expected = place_of(x), x.copy()
     assert descriptors() == before + 2
     part = x[3:]
     del x
@@ -97,33 +105,132 @@ def test_nothing_is_left_of_what_nobody_has():
     with pytest.raises(NotHere):
         arrived(place)
     same(y, expected)
-    same(arrived(address_of(y)), expected)
+    same(arrived(place_of(y)), expected)
     del y
     assert descriptors() == before
     assert not segments._segments
+    assert not len(files._files)
+
+
+def inode(x):
+    return place_of(x).address.inode
+
+
+def test_a_file_is_used_again_when_nobody_reads_it():
+    x = result()
+    first, place = inode(x), place_of(x)
+    reader, expected = arrived(place), x.copy()
+    del x
+    x = result()
+    assert inode(x) != first
+    same(reader, expected)
+    same(arrived(place), expected)  # it is there as long as somebody has it
+    part = reader[1:]
+    del reader
+    again = result()
+    assert inode(again) not in (first, inode(x))
+    del part
+    last = result()
+    assert inode(last) == first
+    with pytest.raises(NotHere):
+        arrived(place)
+    last += 1
+    del last
+    same(result(), expected)
+
+
+def test_few_files_are_made_that_nobody_asks_for(monkeypatch):
+    monkeypatch.setattr(files, "_worth", [5 * N * 8])
+    kept = [result() for _ in range(7)]
+    assert [x.base is not None for x in kept] == [True] * 5 + [False] * 2
+    place_of(kept[0])
+    kept += [result() for _ in range(6)]
+    assert [x.base is not None for x in kept[7:]] == [True] * 4 + [False] * 2
+    for x in kept:
+        same(x, kept[0])
+
+
+def test_files_that_are_kept_are_not_many(monkeypatch):
+    monkeypatch.setattr(files, "KEPT", 2 * N * 8)
+    arrays = [result() for _ in range(5)]
+    del arrays
+    gc.collect()
+    assert len(files._kept) == len(files._files) == 2
+
+
+def test_a_child_of_fork_keeps_what_it_has():
+    x, unread = result(), result()
+    expected = x.copy()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(read, 1)
+        os._exit(0 if (x == expected).all() and (unread == expected).all() and not result() is x else 1)
+    del x, unread
+    for k in range(4):
+        others = [results_of(piece(lambda x: x - 7, "float64[n]"), (np.full(N, float(k)),)) for _ in range(3)]
+    del others
+    os.write(write, b"x")
+    assert os.waitpid(child, 0)[1] == 0
+    for each in (read, write):
+        os.close(each)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_at_random_nobody_sees_what_is_not_his(seed):
+    draw = np.random.default_rng(seed)
+    plan = piece(lambda x: x + 1, "float64[n]")
+    have, sent = [], []
+    for _ in range(400):
+        do = draw.integers(6)
+        if do < 2:
+            n, value = N // 2 + int(draw.integers(N)), draw.random()
+            have.append((results_of(plan, (np.full(n, value),))[0], n, value + 1))
+        elif do == 2 and have:
+            x, n, value = have[draw.integers(len(have))]
+            if (place := place_of(x)) is not None:
+                sent.append((place, n, value))
+        elif do == 3 and sent:
+            place, n, value = sent.pop(draw.integers(len(sent)))
+            try:
+                have.append((arrived(place), n, value))
+            except NotHere:
+                pass
+        elif do == 4 and have:
+            x, n, value = have.pop(draw.integers(len(have)))
+            x[:] = value + 1
+            have.append((x, n, value + 1))
+        elif have:
+            have.pop(draw.integers(len(have)))
+        while len(have) > 12:
+            have.pop(0)
+        for x, n, value in have:
+            assert len(x) == n
+            assert x[0] == x[n // 2] == x[-1] == value
+    assert len({id(x) for x, _, _ in have}) == len(have)
 
 
 def test_another_process_reads_it_and_keeps_it():
     x = result()
     code = """if True:
         import pickle, sys
-        from pyop.machines.segments import arrived, address_of
+        from pyop.machines.segments import arrived, place_of
         x = arrived(pickle.load(sys.stdin.buffer))
         x[:3] += 1
-        print(x.sum(), x.flags.writeable, address_of(x))
+        print(x.sum(), x.flags.writeable, place_of(x))
     """
     done = subprocess.run(
-        [sys.executable, "-c", code], input=pickle.dumps(address_of(x)), capture_output=True, timeout=60, check=False
+        [sys.executable, "-c", code], input=pickle.dumps(place_of(x)), capture_output=True, timeout=60, check=False
     )
     assert done.stdout.decode().split() == [str(x.sum() + 3), "True", "None"], done.stderr
     same(x, np.arange(float(N)) * 2 + 1)
 
 
 def test_without_descriptors_or_memory_results_are_plain(monkeypatch):
-    monkeypatch.setattr(segments, "_most_descriptors", lambda: 1)
+    monkeypatch.setattr(files, "_most_descriptors", lambda: 1)
     first, second = result(), result()
-    assert address_of(first) is not None
-    assert address_of(second) is None
+    assert place_of(first) is not None
+    assert place_of(second) is None
     same(second, first)
     del first, second
     gc.collect()
@@ -134,7 +241,7 @@ def test_without_descriptors_or_memory_results_are_plain(monkeypatch):
     monkeypatch.setattr(os, "posix_fallocate", full)
     before = descriptors()
     x = result()
-    assert address_of(x) is None
+    assert place_of(x) is None
     assert descriptors() == before
     same(x, np.arange(float(N)) * 2 + 1)
 
@@ -211,7 +318,7 @@ def test_random_plans_have_the_bits_and_the_layout_of_a_call(seed, monkeypatch):
         assert type(found) is tuple
         for a, b in zip(found, expected, strict=True):
             same(a, b)
-            if isinstance(a, np.ndarray) and (place := address_of(a)) is not None:
+            if isinstance(a, np.ndarray) and (place := place_of(a)) is not None:
                 same(arrived(place), b)
                 moved += 1
     assert moved > 10

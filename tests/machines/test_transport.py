@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/pagemap"), reason
 HEAD = """
         import gc
         from distributed import wait
-        from pyop.machines import segments
+        from pyop.machines import files, segments
         N = 1 << 18
         first, second = client.nthreads()
         graph = pyop.trace(lambda x: x * 2 + 1, "float64[n]")
@@ -30,7 +30,7 @@ HEAD = """
             return client.submit(function, *args, workers=worker, pure=False)
         def mapped(x):
             assert type(x) is np.ndarray and x.flags.writeable, x.flags
-            return segments.address_of(x) is not None
+            return segments.place_of(x) is not None
         def same(found, what=expected):
             assert type(found) is np.ndarray and found.tobytes() == what.tobytes() and found.flags.writeable
 """
@@ -80,6 +80,7 @@ AFTER = """
 RELEASED = """
         def descriptors():
             gc.collect()
+            files._kept.clear()
             return len(os.listdir("/proc/self/fd")), len(segments._segments)
         made = made_there()
         on(second, mapped, made).result()

@@ -1,11 +1,11 @@
 """Results of pieces in memory that other workers of Dask on this machine map: `transport.py` sends their address.
 
-A result is an ordinary, writable ndarray over a file without a name (`memory.py`), mapped so that what is written into
-the array is copied first and stays in this process, as if each process had an array of its own. The file is what the
-piece has computed, for good; a part of the array that was written since is told by the pages that are no longer the
-file's (`address_of`), and travels as Dask sends any array.
+A result is an ordinary, writable ndarray over a file without a name (`files.py`), mapped so that what is written into
+the array is copied first and stays in this process, as if each process had an array of its own. While anybody has it,
+the file is what the piece has computed; a part of the array that was written since is told by the pages that are no longer the
+file's (`place_of`), and travels as Dask sends any array.
 
-Lifetime: a segment is the file's descriptor, kept while the array or a view of it lives, so that it may be asked for.
+Lifetime: a segment has the file's descriptor while the array or a view of it lives, so that it may be asked for.
 Readers have mappings and descriptors of their own, which stay right after the first owner has let go or has died.
 Nothing has a name: what is killed leaves nothing behind. Where descriptors or memory run out, results are plain arrays.
 
@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from .._core import Plan, Value, mapped_file
+from .files import File, asked_for, give_back, opened, take
 from .layout import is_elementwise
-from .memory import Address, Memory, write
+from .memory import Address, write
 
-__all__ = ["SEGMENT_FROM", "Place", "address_of", "arrived", "results_of"]
+__all__ = ["SEGMENT_FROM", "Place", "arrived", "place_of", "results_of"]
 
 SEGMENT_FROM = 1 << 20  # bytes of a result from which a segment is worth a descriptor and its pages
 
@@ -36,6 +37,8 @@ class Place:
     """Where an array lies that is contiguous."""
 
     address: Address
+    size: int
+    stamp: bytes
     offset: int
     dtype: Any
     shape: tuple[int, ...]
@@ -44,13 +47,19 @@ class Place:
 
 
 class _Segment:
-    """The file of one root array, whose death closes it."""
+    """The file of one root array, which goes with it."""
 
-    __slots__ = ("memory", "root")
+    __slots__ = ("file", "root")
 
-    def __init__(self, memory: Memory, root: Any) -> None:
-        self.memory = memory
-        self.root = weakref.ref(root, lambda _, key=id(root): _segments.pop(key, None))
+    def __init__(self, file: File, root: Any) -> None:
+        self.file = file
+        self.root = weakref.ref(root, lambda _, key=id(root): _dead(key))
+
+
+def _dead(key: int) -> None:
+    segment = _segments.pop(key, None)
+    if segment is not None:
+        give_back(segment.file)
 
 
 _segments: dict[int, _Segment] = {}  # by the id of the root
@@ -62,20 +71,20 @@ def results_of(plan: Plan, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     if kinds is None:
         return tuple(_moved(x, arrays) for x in plan(*arrays))
     shape = next(x.shape for x in arrays if isinstance(x, np.ndarray) and x.ndim)
-    memories = [_memory(dtype.itemsize * int(np.prod(shape))) for dtype in kinds]
+    files = [_file(dtype.itemsize * int(np.prod(shape))) for dtype in kinds]
     buffers = [
-        np.empty(shape, dtype) if memory is None else np.ndarray(shape, dtype, mapped_file(memory.fd, True))
-        for memory, dtype in zip(memories, kinds, strict=True)
+        np.empty(shape, dtype) if file is None else np.ndarray(shape, dtype, mapped_file(file.memory.fd, True))
+        for file, dtype in zip(files, kinds, strict=True)
     ]
     plan.into(*buffers)(*arrays)
-    for k, memory in enumerate(memories):
-        if memory is not None:
-            buffers[k] = _shown(memory, 0, kinds[k], shape, "C")
+    for k, file in enumerate(files):
+        if file is not None:
+            buffers[k] = _shown(file, 0, kinds[k], shape, "C")
     return tuple(buffers)
 
 
-def address_of(array: Any) -> Place | None:
-    """Where another process finds all that the array has. None: nowhere."""
+def place_of(array: Any) -> Place | None:
+    """Where another process, which asks for it, finds all that the array has. None: nowhere."""
     root = array
     while type(root.base) is np.ndarray:
         root = root.base
@@ -88,20 +97,22 @@ def address_of(array: Any) -> Place | None:
         return None
     start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
     order = "C" if flags.c_contiguous else "F"
-    return Place(segment.memory.seen_from_here(), start, array.dtype, array.shape, order, flags.writeable)
+    file = segment.file
+    asked_for(file)
+    return Place(file.memory.seen_from_here(), file.size, file.stamp, start, array.dtype, array.shape, order, flags.writeable)
 
 
 def arrived(place: Place) -> Any:
     """The array, in the process that got the address. Raises NotHere."""
-    memory = Memory(place.address.open(os.O_RDONLY))
-    array = _shown(memory, place.offset, place.dtype, place.shape, place.order)
+    file = opened(place.address, place.size, place.stamp)
+    array = _shown(file, place.offset, place.dtype, place.shape, place.order)
     array.flags.writeable = place.writable
     return array
 
 
-def _shown(memory: Memory, offset: int, dtype: Any, shape: Any, order: Any) -> Any:
-    root = mapped_file(memory.fd, True, True)
-    _segments[id(root)] = _Segment(memory, root)
+def _shown(file: File, offset: int, dtype: Any, shape: Any, order: Any) -> Any:
+    root = mapped_file(file.memory.fd, True, True)
+    _segments[id(root)] = _Segment(file, root)
     return np.ndarray(shape, dtype, root, offset, order=order)
 
 
@@ -112,31 +123,15 @@ def _moved(x: Any, arrays: tuple[Any, ...]) -> Any:
     flags = x.flags
     if not (flags.forc and flags.writeable and flags.aligned) or any(np.may_share_memory(x, a) for a in arrays):
         return x
-    memory = _memory(x.nbytes)
-    if memory is None:
+    file = _file(x.nbytes)
+    if file is None:
         return x
-    write(memory.fd, memoryview(x.ravel(order="K").view(np.uint8)), 0)
-    return _shown(memory, 0, x.dtype, x.shape, "C" if flags.c_contiguous else "F")
+    write(file.memory.fd, memoryview(x.ravel(order="K").view(np.uint8)), 0)
+    return _shown(file, 0, x.dtype, x.shape, "C" if flags.c_contiguous else "F")
 
 
-def _memory(size: int) -> Memory | None:
-    """Of so many bytes, which are there: not that the first write into them ends the process."""
-    if size < SEGMENT_FROM or len(_segments) >= _most_descriptors():
-        return None
-    try:
-        memory = Memory()
-        os.posix_fallocate(memory.fd, 0, size)
-    except OSError:
-        return None
-    return memory
-
-
-def _most_descriptors() -> int:
-    """A part of those that the process may have."""
-    import resource
-
-    limit: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return 1 << 16 if limit == resource.RLIM_INFINITY else limit // 4
+def _file(size: int) -> File | None:
+    return take(size) if size >= SEGMENT_FROM else None
 
 
 def _in_c_order(plan: Plan, arrays: tuple[Any, ...]) -> list[np.dtype[Any]] | None:

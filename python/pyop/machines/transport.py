@@ -24,7 +24,7 @@ import numpy as np
 
 from .failures import dask_worker
 from .memory import Address, Memory, NotHere
-from .segments import Place, address_of, arrived
+from .segments import Place, place_of, arrived
 
 __all__ = ["enlist", "enlist_all", "shares"]
 
@@ -77,7 +77,7 @@ def _register() -> None:
 
     def _serialized(x: Any, context: Any = None) -> Any:
         told = ((context or {}).get("recipient") or {}).get(_KEY)
-        place = address_of(x) if told is not None and _can_open(_frozen(told)) else None
+        place = place_of(x) if told is not None and _can_open(_frozen(told)) else None
         if place is None:
             return theirs(x, context=context)
         # What Dask's own function for reading takes for an array that pickles: readers need not be told of this one.

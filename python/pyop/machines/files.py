@@ -1,0 +1,133 @@
+"""Files without a name for results of pieces (`segments.py`): when one is made, how it is used again, and never while it is read.
+
+New pages of such a file cost several times what those of an array do, and are for nothing where nobody else asks for
+the result. So a worker makes a few at first, and then as many as are asked for; those that nobody has any more are kept for the next results.
+
+A reader has a shared lock of the file, which the kernel takes back with the last mapping and descriptor of that
+opening, however its process ends. Before a file is used again, its owner takes the lock for itself, and gives the file another
+stamp. An address has the stamp, so one that comes too late is found out under the reader's lock.
+
+Threads: any, behind one lock, which the thread may have already when the death of an array gives a file back. Fork: a
+child has all arrays of its parent, so no file is used again that was there at the time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import threading
+import weakref
+
+from .memory import Address, Memory, NotHere, write
+
+__all__ = ["File", "asked_for", "give_back", "opened", "take"]
+
+KEPT = 1 << 27  # bytes of files that nobody has
+FIRST = 1 << 28  # bytes of files that are made before any is asked for
+FOLLOWING = 4  # bytes that may be made for each that is asked for
+_STAMP = 16  # bytes, behind the others
+
+
+class File:
+    """Memory of so many bytes."""
+
+    __slots__ = ("__weakref__", "memory", "reusable", "size", "stamp")
+
+    def __init__(self, memory: Memory, size: int, stamp: bytes, reusable: bool) -> None:
+        self.memory = memory
+        self.size = size
+        self.stamp = stamp
+        self.reusable = reusable
+        _files.add(self)
+
+
+_lock = threading.RLock()
+_files: weakref.WeakSet[File] = weakref.WeakSet()
+_kept: list[File] = []
+_worth = [FIRST]
+
+
+def take(size: int) -> File | None:
+    """A file for a result, all of it there: not that the first write into it ends the process. None: it is not worth it."""
+    stamp = os.urandom(_STAMP)
+    try:
+        with _lock:
+            memory = _again(size)
+            if memory is None:
+                if _worth[0] < size or len(_files) >= _most_descriptors():
+                    return None
+                _worth[0] -= size
+                memory = Memory()
+        os.ftruncate(memory.fd, size + _STAMP)
+        os.posix_fallocate(memory.fd, 0, size + _STAMP)
+        write(memory.fd, memoryview(stamp), size)
+        fcntl.flock(memory.fd, fcntl.LOCK_UN)
+    except OSError:
+        return None
+    return File(memory, size, stamp, True)
+
+
+def _again(size: int) -> Memory | None:
+    for file in list(_kept):
+        if size <= 2 * file.size <= 4 * size and _is_unread(file.memory.fd):
+            _kept.remove(file)
+            return file.memory
+    return None
+
+
+def _is_unread(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def give_back(file: File) -> None:
+    """No array of this process shows it any more."""
+    if not file.reusable:
+        return
+    with _lock:
+        _kept.append(file)
+        while sum(each.size for each in _kept) > KEPT:
+            _kept.pop(0)
+
+
+def asked_for(file: File) -> None:
+    """Its address goes to another process."""
+    with _lock:
+        _worth[0] = min(_worth[0] + FOLLOWING * file.size, 4 * FIRST)
+
+
+def opened(address: Address, size: int, stamp: bytes) -> File:
+    """In the reader. Raises NotHere."""
+    memory = Memory(address.open(os.O_RDONLY))
+    try:
+        fcntl.flock(memory.fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise NotHere from None
+    if os.pread(memory.fd, _STAMP, size) != stamp:
+        raise NotHere
+    return File(memory, size, stamp, False)
+
+
+def _most_descriptors() -> int:
+    """A part of those that the process may have."""
+    limit: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 1 << 16 if limit == resource.RLIM_INFINITY else limit // 4
+
+
+def _forked() -> None:
+    for file in list(_files):
+        file.reusable = False
+    _kept.clear()
+
+
+def _child() -> None:
+    global _lock
+    _lock = threading.RLock()
+    _forked()
+
+
+os.register_at_fork(before=_forked, after_in_child=_child)
