@@ -1,5 +1,6 @@
-"""Results in memory that other processes map: the bits and the layout of plain calls, and whose writes are seen by whom."""
+"""Results in memory that other processes map: the bits and layout of plain calls, and whose writes are seen by whom."""
 
+import contextlib
 import gc
 import os
 import pickle
@@ -13,7 +14,7 @@ import pyop
 from pyop.machines import files, segments
 from pyop.machines.dask_graphs import _plan_of
 from pyop.machines.memory import NotHere
-from pyop.machines.segments import place_of, arrived, results_of
+from pyop.machines.segments import arrived, place_of, results_of
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/pagemap"), reason="needs Linux")
 N = 1 << 18  # of float64: two megabytes
@@ -165,7 +166,7 @@ def test_a_child_of_fork_keeps_what_it_has():
     child = os.fork()
     if child == 0:
         os.read(read, 1)
-        os._exit(0 if (x == expected).all() and (unread == expected).all() and not result() is x else 1)
+        os._exit(0 if (x == expected).all() and (unread == expected).all() and result() is not x else 1)
     del x, unread
     for k in range(4):
         others = [results_of(piece(lambda x: x - 7, "float64[n]"), (np.full(N, float(k)),)) for _ in range(3)]
@@ -192,10 +193,8 @@ def test_at_random_nobody_sees_what_is_not_his(seed):
                 sent.append((place, n, value))
         elif do == 3 and sent:
             place, n, value = sent.pop(draw.integers(len(sent)))
-            try:
+            with contextlib.suppress(NotHere):
                 have.append((arrived(place), n, value))
-            except NotHere:
-                pass
         elif do == 4 and have:
             x, n, value = have.pop(draw.integers(len(have)))
             x[:] = value + 1

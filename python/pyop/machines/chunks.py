@@ -12,9 +12,10 @@ from .callee import Call
 __all__ = ["Chunks"]
 
 WORTH = 0.01  # seconds of a task: some ten times what sending it takes on one machine
-DASK_WORTH = 0.1  # the same through a scheduler, which answers in milliseconds
+DASK_WORTH = 0.5  # the same through a scheduler: client, scheduler and worker work for some milliseconds on a task
+LEAST = 0.1  # of that: shorter ones would cost more than waiting for the last
 HEAVY = 1 << 26  # bytes of arguments
-PARTS = 4  # tasks that a worker should get of what is left, so that none waits long for the last
+PARTS = 2  # tasks that a worker should get of what is left, so that none waits long for the last
 
 
 class Chunks:
@@ -31,6 +32,8 @@ class Chunks:
         self._at = 0
         self._calls = 0
         self._seconds = 0.0
+        self._tries = 0
+        self._last = 0
 
     def took(self, calls: int, seconds: float) -> None:
         """Say how long a task has taken on its worker."""
@@ -38,10 +41,14 @@ class Chunks:
         self._seconds += seconds
 
     def next(self) -> tuple[int, int] | None:
-        """The next piece, as start and stop; None: there is none."""
+        """The next piece, as start and stop; None: there is none, or none before the first have said how long they take."""
         left = self._total - self._at
         if left <= 0:
             return None
+        if self._chunk == "auto" and self._calls == 0:
+            if self._tries >= self._workers:
+                return None
+            self._tries += 1
         size = min(left, self._chunk if self._chunk != "auto" else self._light(self._auto(left)))
         start, self._at = self._at, self._at + size
         return start, self._at
@@ -59,5 +66,7 @@ class Chunks:
         if self._calls == 0:
             return 1
         worth = self._worth / max(self._seconds / self._calls, 1e-7)
-        fair = left / (PARTS * self._workers)
-        return max(1, int(min(worth, fair)))
+        if left <= self._workers * LEAST * worth:
+            self._last = self._last or -(-left // self._workers)
+            return self._last
+        return max(1, int(min(worth, max(left / (PARTS * self._workers), LEAST * worth))))

@@ -1,11 +1,12 @@
-"""Files without a name for results of pieces (`segments.py`): when one is made, how it is used again, and never while it is read.
+"""Files without a name for results of pieces (`segments.py`): how many are made; that none changes while it is read.
 
 New pages of such a file cost several times what those of an array do, and are for nothing where nobody else asks for
-the result. So a worker makes a few at first, and then as many as are asked for; those that nobody has any more are kept for the next results.
+the result. So a worker makes a few at first, and then as many as are asked for; what nobody has any more is kept for
+the next results.
 
 A reader has a shared lock of the file, which the kernel takes back with the last mapping and descriptor of that
-opening, however its process ends. Before a file is used again, its owner takes the lock for itself, and gives the file another
-stamp. An address has the stamp, so one that comes too late is found out under the reader's lock.
+opening, however its process ends. Before a file is used again, its owner takes the lock for itself, and gives the file
+another stamp. An address has the stamp, so one that comes too late is found out under the reader's lock.
 
 Threads: any, behind one lock, which the thread may have already when the death of an array gives a file back. Fork: a
 child has all arrays of its parent, so no file is used again that was there at the time.
@@ -49,7 +50,7 @@ _worth = [FIRST]
 
 
 def take(size: int) -> File | None:
-    """A file for a result, all of it there: not that the first write into it ends the process. None: it is not worth it."""
+    """A file for a result, all of it there, so that no write into it ends the process. None: it is not worth it."""
     stamp = os.urandom(_STAMP)
     try:
         with _lock:

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._core import CompiledFunction, Op, Plan
 from ..graph.cells import OWN, warn
+from .batches import calls_batch
 from .callee import Call, Callee, may_travel, stateful_names
 from .chunks import WORTH, Chunks
 from .engines import Engine, engine_of
@@ -208,7 +209,7 @@ class _Map:
         if not self.whole:
             piece.arguments, piece.results = Memory(), Memory()
         try:
-            arguments = _packed(self.items[piece.start : piece.stop], piece.arguments)
+            arguments = _packed(calls_batch(self.items[piece.start : piece.stop]), piece.arguments)
             task = Task(
                 self.callee.digest,
                 self.callee.whole() if self.whole else self.callee.shared(),
@@ -289,7 +290,7 @@ class _Map:
             piece.close()
 
 
-def _packed(items: list[Call], memory: Memory | None) -> Any:
+def _packed(items: Any, memory: Memory | None) -> Any:
     into, address = (memory.fd, memory.address) if memory is not None else (None, None)
     try:
         return pack(items, into, address)

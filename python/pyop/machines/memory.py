@@ -49,7 +49,7 @@ class Address:
 
 
 class Memory:
-    """Memory that others may map, for as long as it is open here: new memory, or a file that is this object's to close."""
+    """Memory that others may map, while it is open here: new, or a file whose descriptor is this object's then."""
 
     __slots__ = ("address", "fd")
 

@@ -2,8 +2,8 @@
 
 A result is an ordinary, writable ndarray over a file without a name (`files.py`), mapped so that what is written into
 the array is copied first and stays in this process, as if each process had an array of its own. While anybody has it,
-the file is what the piece has computed; a part of the array that was written since is told by the pages that are no longer the
-file's (`place_of`), and travels as Dask sends any array.
+the file is what the piece has computed. What was written into the array since is told by the pages that are no longer
+the file's (`place_of`); such an array travels as Dask sends any other.
 
 Lifetime: a segment has the file's descriptor while the array or a view of it lives, so that it may be asked for.
 Readers have mappings and descriptors of their own, which stay right after the first owner has let go or has died.
@@ -53,7 +53,8 @@ class _Segment:
 
     def __init__(self, file: File, root: Any) -> None:
         self.file = file
-        self.root = weakref.ref(root, lambda _, key=id(root): _dead(key))
+        key = id(root)
+        self.root = weakref.ref(root, lambda _: _dead(key))
 
 
 def _dead(key: int) -> None:
@@ -99,7 +100,9 @@ def place_of(array: Any) -> Place | None:
     order = "C" if flags.c_contiguous else "F"
     file = segment.file
     asked_for(file)
-    return Place(file.memory.seen_from_here(), file.size, file.stamp, start, array.dtype, array.shape, order, flags.writeable)
+    return Place(
+        file.memory.seen_from_here(), file.size, file.stamp, start, array.dtype, array.shape, order, flags.writeable
+    )
 
 
 def arrived(place: Place) -> Any:
@@ -135,7 +138,7 @@ def _file(size: int) -> File | None:
 
 
 def _in_c_order(plan: Plan, arrays: tuple[Any, ...]) -> list[np.dtype[Any]] | None:
-    """The dtypes of results that have the shape of the arrays and C's order, some of them large. None: not so, or not known.
+    """The dtypes of results that have the arrays' shape and C's order, some of them large. None: not so, or not known.
 
     Ufuncs of arrays of one shape, all in C's order, make arrays in C's order; other nodes give views, or other orders.
     """
@@ -146,7 +149,9 @@ def _in_c_order(plan: Plan, arrays: tuple[Any, ...]) -> list[np.dtype[Any]] | No
     fetches, feeds = plan._made_of[1:3]
     if any(x.shape != shape for x in large) or not all(isinstance(value, Value) for value in fetches):
         return None
-    if len(feeds) != len(arrays) or any(value.shape != () for value, x in zip(feeds, arrays, strict=True) if not np.ndim(x)):
+    if len(feeds) != len(arrays) or any(
+        value.shape != () for value, x in zip(feeds, arrays, strict=True) if not np.ndim(x)
+    ):
         return None
     kinds = [value.dtype for value in fetches]
     if any(dtype is None or dtype.hasobject for dtype in kinds):

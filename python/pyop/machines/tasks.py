@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .batches import batch_of
 from .failures import Report, report_of
 from .memory import Address, NotHere, Packed, pack, unpack
 
@@ -126,9 +127,9 @@ def _packed(task: Task, results: list[Any], seconds: float, warned: tuple[Warned
     try:
         if task.results is not None:
             into = task.results.open(os.O_RDWR)
-        return Done(pack(results, into, task.results), seconds, warned)
+        return Done(pack(batch_of(results), into, task.results), seconds, warned)
     except NotHere:
-        return Done(pack(results), seconds, warned)
+        return Done(pack(batch_of(results)), seconds, warned)
     except Exception as error:
         error.add_note("  while results were pickled on the worker")
         return Failed(0, report_of(error))

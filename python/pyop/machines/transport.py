@@ -1,9 +1,9 @@
 """How arrays of segments go from one worker of Dask to another: as an address, and nothing is copied.
 
-A worker says in the handshake of each connection that it opens to another worker who it is, and shows memory of its own. Dask
-passes that on to whoever serialises for this connection: `_serialized` stands before Dask's own function for ndarrays,
-and sends an address to those whose memory can be opened from here and who have the same rights, so that they can open
-ours. All else (arrays of others, workers elsewhere, the scheduler, clients, the disk) is Dask's own function's.
+A worker says in the handshake of each connection that it opens to another worker who it is, and shows memory of its
+own. Dask passes that on to whoever serialises for this connection: `_serialized` stands before Dask's own function for
+ndarrays, and sends an address to those whose memory can be opened from here and who have the same rights, so that they
+can open ours. All else (arrays of others, workers elsewhere, scheduler, clients, the disk) is Dask's own function's.
 
 Lifetime: Dask holds what it sends until the reader has answered. A sender that has died meanwhile is an OSError, as for
 any connection; Dask asks another worker, or computes again.
@@ -13,6 +13,7 @@ Threads: of the worker's loop, and those that it lends to serialisation; what is
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import pickle
@@ -24,7 +25,7 @@ import numpy as np
 
 from .failures import dask_worker
 from .memory import Address, Memory, NotHere
-from .segments import Place, place_of, arrived
+from .segments import Place, arrived, place_of
 
 __all__ = ["enlist", "enlist_all", "shares"]
 
@@ -62,11 +63,12 @@ def enlist(dask_worker: Any) -> bool:
 
 
 def enlist_all(client: Any) -> None:
-    """The workers that a client has, once; others follow with their first piece, and get their inputs as Dask sends them."""
+    """The workers that a client has, once; others follow with their first piece, whose inputs come as Dask sends them."""
     if client in _clients:
         return
     _clients.add(client)
-    client.run(enlist, on_error="ignore")
+    with contextlib.suppress(Exception):  # of a worker without pyop, say: whoever runs a piece will hear of that
+        client.run(enlist, on_error="ignore")
 
 
 @functools.cache

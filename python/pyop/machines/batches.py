@@ -1,0 +1,88 @@
+"""Many small arrays of one kind as one: their pickles would take longer than computing with them does.
+
+What is unpickled is a list as it was, of arrays that show the one in which they have travelled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["batch_of", "calls_batch"]
+
+FEWEST = 8
+LARGEST = 1 << 12  # bytes of an array: larger ones are sent without being copied
+
+
+class _Batch:
+    """A list whose pickle has one array for all."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __reduce__(self) -> Any:
+        return _apart, (self._array,)
+
+
+class _CallsBatch:
+    """A list of calls whose pickle has one array for each argument."""
+
+    def __init__(self, columns: list[Any]) -> None:
+        self._columns = columns
+
+    def __reduce__(self) -> Any:
+        return _calls, tuple(self._columns)
+
+
+class _ReadOnly(list[Any]):
+    """A list of calls with arrays that are read-only already: `tasks.lend` does not look into it."""
+
+
+def batch_of(results: list[Any]) -> Any:
+    """What to pickle for a list of results."""
+    column = _column(results)
+    return results if column is None or not column[1] else _Batch(column[0])
+
+
+def calls_batch(calls: Any) -> Any:
+    """What to pickle for a list of calls: pairs of a tuple and a dict."""
+    if len(calls) < FEWEST or any(named for _, named in calls):
+        return calls
+    n = len(calls[0][0])
+    if n == 0 or any(len(args) != n for args, _ in calls):
+        return calls
+    columns = [_column([args[k] for args, _ in calls]) for k in range(n)]
+    arrays = [column[0] for column in columns if column is not None]
+    return _CallsBatch(arrays) if len(arrays) == n else calls
+
+
+def _column(arrays: list[Any]) -> tuple[Any, bool] | None:
+    """All in one, and whether all are writable. None: they are not of one kind, or the same ones."""
+    first = arrays[0] if len(arrays) >= FEWEST else None
+    if type(first) is not np.ndarray or not 0 < first.nbytes <= LARGEST:
+        return None
+    dtype, shape = first.dtype, first.shape
+    if dtype.kind not in "biufc" or not dtype.isnative or dtype.metadata is not None:
+        return None
+    writable = True
+    for x in arrays:
+        if type(x) is not np.ndarray or x.dtype != dtype or x.shape != shape:
+            return None
+        flags = x.flags
+        if not flags.c_contiguous or x.dtype.metadata is not None:
+            return None
+        writable = writable and flags.writeable
+    if len(set(map(id, arrays))) < len(arrays):
+        return None
+    return np.concatenate([x[None] for x in arrays] if not shape else arrays).reshape(len(arrays), *shape), writable
+
+
+def _apart(array: Any) -> list[Any]:
+    return [array[k, ...] for k in range(len(array))]
+
+
+def _calls(*columns: Any) -> _ReadOnly:
+    for each in columns:
+        each.flags.writeable = False
+    return _ReadOnly([(args, {}) for args in zip(*map(_apart, columns), strict=True)])

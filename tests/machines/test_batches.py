@@ -1,0 +1,140 @@
+"""Many small arrays in one: what is unpickled is what was pickled."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import pyop
+from pyop.machines.batches import batch_of, calls_batch
+from pyop.machines.chunks import Chunks
+from pyop.machines.memory import pack, unpack
+from pyop.machines.tasks import lend
+
+from .test_segments import bits
+
+DTYPES = ["float64", ">f8", "float32", "int8", "bool", "complex128", "longdouble", "M8[s]", "O", "S3", "float16"]
+
+
+def drawn(draw):
+    """An array of some kind, small or large, in some order, or something else."""
+    if draw.random() < 0.02:
+        return [None, 3.5, np.float64(2), "text", [np.ones(2)], np.ma.ones(2)][draw.integers(6)]
+    shape = tuple(draw.integers(0 if draw.random() < 0.02 else 1, 4, draw.integers(0, 3)))
+    x = (draw.standard_normal(shape) * 9).astype("float64")
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(draw.choice(DTYPES)) if draw.random() < 0.5 else np.asarray(x)
+
+
+def like(x, draw):
+    """Of the same kind, mostly."""
+    if not isinstance(x, np.ndarray) or draw.random() < 0.01:
+        return drawn(draw)
+    y = np.array(x, copy=True)
+    if y.dtype.kind in "fc" and y.size:
+        y[...] = draw.choice([0.0, -0.0, np.nan, np.inf, -1.5, 2.0**-1074], y.shape)
+    turn = draw.random()
+    if turn < 0.01:
+        y = np.asfortranarray(y)
+    elif turn < 0.02:
+        y.flags.writeable = False
+    return y
+
+
+def same(a, b):
+    assert type(a) is type(b)
+    if isinstance(b, np.ndarray):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.strides == b.strides or not a.size
+        assert a.tolist() == b.tolist() if b.dtype.hasobject else bits(a) == bits(b)
+    elif isinstance(b, list | tuple):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            same(x, y)
+    else:
+        assert a == b
+
+
+def there(thing, writable):
+    return unpack(pickle.loads(pickle.dumps(pack(thing))), writable=writable)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_comes_is_what_was_sent(seed):
+    draw = np.random.default_rng(seed)
+    batches = 0
+    for _ in range(60):
+        n = int(draw.integers(0, 40))
+        firsts = [drawn(draw) for _ in range(draw.integers(0, 3))]
+        columns = [[like(x, draw) for _ in range(n)] for x in firsts]
+        if columns and n > 9 and draw.random() < 0.1:
+            columns[0][7] = columns[0][3]
+        calls = [(args, {}) for args in zip(*columns, strict=True)] if columns else [((), {})] * n
+        if n and draw.random() < 0.05:
+            calls[0] = (calls[0][0], {"named": np.ones(2)})
+        sent = calls_batch(calls)
+        batches += sent is not calls
+        found = there(sent, False)
+        lend(found)
+        for (args, named), (given, named_given) in zip(found, calls, strict=True):
+            assert type(args) is tuple
+            assert type(named) is dict
+            assert list(named) == list(named_given)
+            for x, y in zip(args, given, strict=True):
+                same(x, y)
+                assert not (isinstance(x, np.ndarray) and x.flags.writeable)
+        for column in columns:
+            sent = batch_of(column)
+            batches += sent is not column
+            found, plain = there(sent, True), there(column, True)
+            assert type(found) is list
+            for x, y, z in zip(found, plain, column, strict=True):
+                same(x, y)
+                same(x, z)
+                assert not isinstance(x, np.ndarray) or x.flags.writeable == y.flags.writeable
+            arrays = [x for x in found if type(x) is np.ndarray and x.size and not x.dtype.hasobject]
+            for a, b in itertools.pairwise(arrays):
+                assert a is b or not np.shares_memory(a, b)
+    assert batches > 15
+
+
+def test_results_of_a_map_are_arrays_of_their_own():
+    plan = pyop.trace(lambda x, y: x * 2 + y, "float64[n]", "float64").compile()
+    inputs = [(np.full(3, float(k)), float(k)) for k in range(100)]
+    for given_all in (inputs, [(x, np.array(y)) for x, y in inputs]):
+        found = plan.map(given_all, executor=1, progress=False, chunk=50)
+        for x, given in zip(found, given_all, strict=True):
+            same(x, plan(*given))
+            x += 1
+        for x, given in zip(found, given_all, strict=True):
+            same(x, plan(*given) + 1)
+
+
+def cuts(chunks, seconds, at_once):
+    """The sizes of the pieces, where so many are on their way and each call takes so long."""
+    sizes, running = [], []
+    while True:
+        while len(running) < at_once and (cut := chunks.next()) is not None:
+            sizes.append(cut[1] - cut[0])
+            running.append(sizes[-1])
+        if not running:
+            return sizes
+        done = running.pop(0)
+        chunks.took(done, done * seconds)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("seconds", [1e-7, 1e-5, 1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("total", [0, 1, 2, 7, 1000, 10_000])
+def test_pieces_are_all_of_the_items_and_not_many(workers, seconds, total):
+    sizes = cuts(Chunks("auto", [((), {})] * total, workers, 0.5), seconds, 2 * workers)
+    assert sum(sizes) == total
+    assert sizes[:workers] == [1] * min(workers, total)
+    worth = 0.5 / seconds
+    assert all(size <= max(1, worth) for size in sizes)
+    # Half of what is left among the workers, again and again; and at the end what is worth a tenth.
+    most = workers + total / worth + 2 * workers * (2 + np.log2(1 + min(total, 20 * worth)))
+    assert len(sizes) <= most
+    if seconds == 1e-4 and total == 10_000 and workers == 2:
+        assert len(sizes) <= 16
