@@ -16,23 +16,13 @@ LARGEST = 1 << 12  # bytes of an array: larger ones are sent without being copie
 
 
 class _Batch:
-    """A list whose pickle has one array for all."""
+    """What is unpickled as a list from one array, or one for each argument."""
 
-    def __init__(self, array: Any) -> None:
-        self._array = array
-
-    def __reduce__(self) -> Any:
-        return _apart, (self._array,)
-
-
-class _CallsBatch:
-    """A list of calls whose pickle has one array for each argument."""
-
-    def __init__(self, columns: list[Any]) -> None:
-        self._columns = columns
+    def __init__(self, make: Any, *arrays: Any) -> None:
+        self._made = make, arrays
 
     def __reduce__(self) -> Any:
-        return _calls, tuple(self._columns)
+        return self._made
 
 
 class _ReadOnly(list[Any]):
@@ -42,7 +32,7 @@ class _ReadOnly(list[Any]):
 def batch_of(results: list[Any]) -> Any:
     """What to pickle for a list of results."""
     column = _column(results)
-    return results if column is None or not column[1] else _Batch(column[0])
+    return results if column is None or not column[1] else _Batch(_apart, column[0])
 
 
 def calls_batch(calls: Any) -> Any:
@@ -54,7 +44,7 @@ def calls_batch(calls: Any) -> Any:
         return calls
     columns = [_column([args[k] for args, _ in calls]) for k in range(n)]
     arrays = [column[0] for column in columns if column is not None]
-    return _CallsBatch(arrays) if len(arrays) == n else calls
+    return _Batch(_calls, *arrays) if len(arrays) == n else calls
 
 
 def _column(arrays: list[Any]) -> tuple[Any, bool] | None:

@@ -41,7 +41,7 @@ class Chunks:
         self._seconds += seconds
 
     def next(self) -> tuple[int, int] | None:
-        """The next piece, as start and stop; None: there is none, or none before the first have said how long they take."""
+        """The next piece, as start and stop; None: there is none, or none before the first have ended."""
         left = self._total - self._at
         if left <= 0:
             return None

@@ -1,4 +1,4 @@
-"""Files without a name for results of pieces (`segments.py`): how many are made; that none changes while it is read.
+"""Files without a name for results of pieces (`segments.py`): how many are made, and none changes while it is read.
 
 New pages of such a file cost several times what those of an array do, and are for nothing where nobody else asks for
 the result. So a worker makes a few at first, and then as many as are asked for; what nobody has any more is kept for

@@ -46,24 +46,8 @@ class Place:
     writable: bool
 
 
-class _Segment:
-    """The file of one root array, which goes with it."""
-
-    __slots__ = ("file", "root")
-
-    def __init__(self, file: File, root: Any) -> None:
-        self.file = file
-        key = id(root)
-        self.root = weakref.ref(root, lambda _: _dead(key))
-
-
-def _dead(key: int) -> None:
-    segment = _segments.pop(key, None)
-    if segment is not None:
-        give_back(segment.file)
-
-
-_segments: dict[int, _Segment] = {}  # by the id of the root
+# The file and a weak reference, by the id of the array that has the mapping.
+_segments: dict[int, tuple[File, Any]] = {}
 
 
 def results_of(plan: Plan, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -86,19 +70,18 @@ def results_of(plan: Plan, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def place_of(array: Any) -> Place | None:
     """Where another process, which asks for it, finds all that the array has. None: nowhere."""
-    root = array
+    root: Any = array
     while type(root.base) is np.ndarray:
         root = root.base
-    segment = _segments.get(id(root))
+    file, alive = _segments.get(id(root), (None, None))
     flags = array.flags
     # A small part is not worth that all of it is kept.
-    if segment is None or segment.root() is not root or 2 * array.nbytes < root.nbytes or not flags.aligned:
+    if file is None or alive() is not root or 2 * array.nbytes < root.nbytes or not flags.aligned:
         return None
     if type(array) is not np.ndarray or not flags.forc or _is_written(array):
         return None
     start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
     order = "C" if flags.c_contiguous else "F"
-    file = segment.file
     asked_for(file)
     return Place(
         file.memory.seen_from_here(), file.size, file.stamp, start, array.dtype, array.shape, order, flags.writeable
@@ -115,7 +98,8 @@ def arrived(place: Place) -> Any:
 
 def _shown(file: File, offset: int, dtype: Any, shape: Any, order: Any) -> Any:
     root = mapped_file(file.memory.fd, True, True)
-    _segments[id(root)] = _Segment(file, root)
+    key = id(root)
+    _segments[key] = file, weakref.ref(root, lambda _: give_back(_segments.pop(key)[0]))
     return np.ndarray(shape, dtype, root, offset, order=order)
 
 
@@ -129,7 +113,8 @@ def _moved(x: Any, arrays: tuple[Any, ...]) -> Any:
     file = _file(x.nbytes)
     if file is None:
         return x
-    write(file.memory.fd, memoryview(x.ravel(order="K").view(np.uint8)), 0)
+    elements: Any = x.ravel(order="K").view(np.uint8)
+    write(file.memory.fd, memoryview(elements), 0)
     return _shown(file, 0, x.dtype, x.shape, "C" if flags.c_contiguous else "F")
 
 

@@ -63,7 +63,7 @@ def enlist(dask_worker: Any) -> bool:
 
 
 def enlist_all(client: Any) -> None:
-    """The workers that a client has, once; others follow with their first piece, whose inputs come as Dask sends them."""
+    """The workers that a client has, once. Others follow with a first piece, which gets its inputs as Dask sends."""
     if client in _clients:
         return
     _clients.add(client)
@@ -73,7 +73,7 @@ def enlist_all(client: Any) -> None:
 
 @functools.cache
 def _register() -> None:
-    from distributed.protocol import dask_serialize
+    from distributed.protocol.serialize import dask_serialize
 
     theirs = dask_serialize.dispatch(np.ndarray)
 
