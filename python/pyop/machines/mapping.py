@@ -229,7 +229,13 @@ class _Map:
         try:
             answer = piece.future.result()
         except Exception as error:
-            if not self.engine.lost(error):
+            try:
+                lost = self.engine.lost(error)
+            except WorkerDied as died:  # for good
+                if self.pure:
+                    raise
+                lost, error = True, died
+            if not lost:
                 raise
             return self._died(piece, error)
         if isinstance(answer, Lacking):
