@@ -394,7 +394,8 @@ def test_the_explorer_is_drawn_again_when_the_theme_changes(tmp_path):
         f"<style>{part('page.css')}</style><main style='height:600px;color:#000'></main><script>{script}</script>",
         "utf-8",
     )
-    # A transition goes on by frames, which are made where they are to be seen: for a screenshot. On a busy machine few are.
+    # A transition goes on by frames, which are made where they are to be seen: for a screenshot; few on
+    # a busy machine.
     for budget in (3000, 10_000, 30_000):
         more = ["--enable-logging=stderr", f"--virtual-time-budget={budget}", f"--screenshot={tmp_path / 'p.png'}"]
         command = [
