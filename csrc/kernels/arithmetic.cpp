@@ -102,19 +102,9 @@ Kernel for_numbers(Element e) {
 
 Kernel find_arithmetic(Operation op, Element e) {
     switch (op) {
-        case Operation::Add:
-            return for_numbers<Add>(e);
-        case Operation::Subtract:
-            return for_numbers<Subtract>(e);
         // The product of complex numbers is left to NumPy, whose rounding depends on the processor.
         case Operation::Multiply:
             return either(for_floats<Multiply>(e), for_bits<Multiply>(e));
-        case Operation::Divide:
-            return for_floats<Divide>(e);
-        case Operation::Negative:
-            return for_numbers<Negative>(e);
-        case Operation::Positive:
-            return for_numbers<Copy>(e);
         case Operation::Absolute:
             return e == Element::Bool ? elementwise<Copy, Byte>()
                                       : either(for_floats<Absolute>(e), for_integers<Absolute>(e));
@@ -124,12 +114,24 @@ Kernel find_arithmetic(Operation op, Element e) {
             return for_integers<Sign>(e);
         case Operation::Square:
             return either(for_floats<Square>(e), for_bits<Square>(e));
+        case Operation::Copysign:
+            return for_floats<Copysign>(e);
+#ifndef PYOP_KERNEL_BELOW  // where there is a level below, it has the same instructions for these
+        case Operation::Add:
+            return for_numbers<Add>(e);
+        case Operation::Subtract:
+            return for_numbers<Subtract>(e);
+        case Operation::Divide:
+            return for_floats<Divide>(e);
+        case Operation::Negative:
+            return for_numbers<Negative>(e);
+        case Operation::Positive:
+            return for_numbers<Copy>(e);
         case Operation::Sqrt:
             return for_floats<Sqrt>(e);
         case Operation::Reciprocal:
             return for_floats<Reciprocal>(e);
-        case Operation::Copysign:
-            return for_floats<Copysign>(e);
+#endif
         default:
             return nullptr;
     }

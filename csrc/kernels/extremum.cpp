@@ -40,11 +40,16 @@ struct QuietMaximum {
 
 template <class F, class Quiet>
 Kernel for_ordered(Element e) {
+#ifdef PYOP_KERNEL_BELOW  // the level below has the same instructions for the others
+    if (e == Element::I64) return elementwise<F, int64_t>();
+    return e == Element::U64 ? elementwise<F, uint64_t>() : nullptr;
+#else
 #if defined(__x86_64__)
     if (e == Element::F32) return &quiet_binary<Quiet, float>;
     if (e == Element::F64) return &quiet_binary<Quiet, double>;
 #endif
     return for_integers<F>(e);
+#endif
 }
 
 }  // namespace

@@ -13,10 +13,15 @@
 
 namespace pyop::PYOP_KERNEL_BELOW {
 
+Kernel find_arithmetic(Operation op, Element e);
+Kernel find_extremum(Operation op, Element e);
 Kernel find_rounding(Operation op, Element e);
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e);
 Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e);
 std::span<const ExactFunction* const> exact_functions();
+ProductKernel find_product(Element e, std::ptrdiff_t columns);
+void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);
+void scatter(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n, std::size_t itemsize);
 
 }  // namespace pyop::PYOP_KERNEL_BELOW
 
@@ -27,8 +32,8 @@ namespace below = pyop::PYOP_KERNEL_BELOW;
 namespace {
 
 Kernel find_kernel(Operation op, Element e) {
-    for (const auto find :
-         {find_arithmetic, below::find_rounding, find_extremum, find_comparison, find_bits, find_select})
+    for (const auto find : {find_arithmetic, find_extremum, find_comparison, find_bits, find_select,
+                            below::find_rounding, below::find_arithmetic, below::find_extremum})
         if (const Kernel kernel = find(op, e)) return kernel;
     return nullptr;
 }
@@ -43,8 +48,8 @@ const KernelLevel level = {PYOP_KERNEL_TEXT(PYOP_KERNEL_LEVEL),
                            find_cast,
                            find_fast,
                            below::exact_functions,
-                           find_product,
-                           gather,
-                           scatter};
+                           below::find_product,
+                           below::gather,
+                           below::scatter};
 
 }  // namespace pyop::PYOP_KERNEL_LEVEL
