@@ -129,6 +129,15 @@ Kernel find(Operation outer, Operation left, Operation right) {
 
 }  // namespace
 
+// Where levels are compiled, the lowest one is for processors from before 2013: they take one pass an operation, with
+// the same bits.
+#ifdef PYOP_KERNEL_X86
+
+Kernel find_fused(Operation, Operation, Operation, Element) { return nullptr; }
+Kernel find_fused_tail(Operation, bool, Operation, Operation, Operation, Element) { return nullptr; }
+
+#else
+
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e) {
     if (e == Element::F32) return find<float>(outer, left, right);
     if (e == Element::F64) return find<double>(outer, left, right);
@@ -146,5 +155,7 @@ Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operat
                     : find_tail<Operation::Subtract, float>(tail, inner_first, left, right);
     return nullptr;
 }
+
+#endif
 
 }  // namespace pyop::PYOP_KERNEL_LEVEL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import platform
 from collections.abc import Iterator
 from typing import Any
 
@@ -252,6 +253,11 @@ def test_cast(level: str, source: np.dtype) -> None:
 FUSED = ("add", "subtract", "multiply", "divide")
 
 
+def fuses(level: str) -> bool:
+    """Where there are levels, the lowest takes one pass an operation."""
+    return level != "baseline" or platform.machine().lower() not in ("x86_64", "amd64")
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("outer", FUSED)
 def test_fused(level: str, outer: str) -> None:
@@ -259,7 +265,7 @@ def test_fused(level: str, outer: str) -> None:
     o = getattr(np, outer)
     for dtype, left, right in itertools.product(REAL_FLOATS, (*FUSED, "none"), (*FUSED, "none")):
         kernel = find(level, "fused", dtype, None, outer, left, right)
-        assert bool(kernel) == ((left, right) != ("none", "none"))
+        assert bool(kernel) == (fuses(level) and (left, right) != ("none", "none"))
         if not kernel:
             continue
         f, g = getattr(np, left, None), getattr(np, right, None)
@@ -290,7 +296,7 @@ def test_fused_with_a_tail(level: str, tail: str, first: bool) -> None:
     ):
         kernel = ctests.kernel_find(level, "tail", DTYPES.index(dtype), first, tail, outer, left, right)
         products = {left, right} <= {"multiply", "none"} and "multiply" in (left, right)
-        assert bool(kernel) == (tail != "divide" and outer in ("add", "subtract") and products)
+        assert bool(kernel) == (fuses(level) and tail != "divide" and outer in ("add", "subtract") and products)
         if not kernel:
             continue
         o, two = getattr(np, outer), left == right
