@@ -198,6 +198,12 @@ PyObject* plan_report(PyObject* self, PyObject*) {
                          updates.in_place, "copies", updates.copies);
 }
 
+// As report(), but without the counts that nobody asks for when a function is compiled.
+PyObject* plan_merged_or_folded(PyObject* self, PyObject*) {
+    const Program& p = *plan_of(self)->program;
+    return PyBool_FromLong(p.merged > 0 || p.folded > 0);
+}
+
 PyObject* plan_nodes(PyObject* self, void*) {
     const PlanObject& plan = *plan_of(self);
     std::vector<uint32_t> order;
@@ -331,6 +337,7 @@ PyMethodDef plan_methods[] = {
      "`instructions` left, of memory `slots` they share, and of writes into arrays that are `updates_in_place` or\n"
      "make `copies` of the array first (those of a loop count once)."},
     {"_instruction", plan_instruction, METH_O, "_instruction(i): (native, nodes, what runs); for profiles."},
+    {"_merged_or_folded", plan_merged_or_folded, METH_NOARGS, "_merged_or_folded() -> whether nodes were."},
     {"_owners", plan_owners, METH_NOARGS,
      "_owners(): for each result, whose memory it shows as the graph was written, and whose when equal nodes are one\n"
      "(None for what was computed at compile); numbers that are equal for the same."},

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,17 @@ __all__ += ["root"]
 _Function = Callable[..., Any]
 
 
-class Place(NamedTuple):
+class Place:
     """One leaf of the arguments of a call."""
 
-    path: str  # as the function would write it: params['w'][0]
-    kind: bytes  # a LeafKind of csrc/plan/guard.h; or ?, what only may become an array
-    value: Any
-    key: Any = None
-    spec: Spec | None = None
+    __slots__ = ("key", "kind", "path", "spec", "value")  # which are read many times: of a tuple that takes longer
+
+    def __init__(self, path: str, kind: bytes, value: Any, key: Any = None, spec: Spec | None = None) -> None:
+        self.path = path  # as the function would write it: params['w'][0]
+        self.kind = kind  # a LeafKind of csrc/plan/guard.h; or ?, what only may become an array
+        self.value = value
+        self.key = key
+        self.spec = spec
 
 
 NUMBERS: tuple[type, ...] = (float, int, complex)
@@ -123,6 +126,8 @@ class Arguments:
                 found.append((_LEAF, [self._static(name, value)]))
             elif self.specs is not None:
                 found.append(self._declared(name, self._spec_index(position), value))
+            elif type(value) is np.ndarray:
+                found.append((_LEAF, [self._classify(name, value)]))
             else:
                 leaves, tree = flatten(value)
                 paths = tree.leaf_paths() if not tree.is_leaf else [""]
@@ -173,15 +178,15 @@ class Arguments:
         if kind is np.ndarray:
             if not x.dtype.isnative:  # a plan would give x itself in the order of the machine's bytes
                 return Place(path, b"?", x)
-            return Place(path, b"a", x, spec=Spec(x.dtype, x.shape))
+            return Place(path, b"a", x, None, _spec(x.dtype, x.shape))
         if kind in NUMBERS:
             if kind is int and not _INT64.min <= x <= _INT64.max:
                 return Place(path, b"s", x)
-            return Place(path, b"n", x, spec=Spec(np.dtype(kind), ()))
+            return Place(path, b"n", x, None, _spec(np.dtype(kind), ()))
         if kind in STATIC_TYPES:
             return Place(path, b"s", x)
         if isinstance(x, np.number | np.bool_) and kind is not np.timedelta64:
-            return Place(path, b"n", x, spec=Spec(x.dtype, ()))
+            return Place(path, b"n", x, None, _spec(x.dtype, ()))
         if isinstance(x, _TEXTS_AND_DATES):  # which a plan would have as arrays of no dimension
             return Place(path, b"s", x, static_key(x))
         if isinstance(x, np.ndarray | np.generic) or _is_array_like(x) or own_rules(x) is not None:
@@ -199,6 +204,21 @@ class Arguments:
 
 
 _LEAF = flatten(0)[1]
+_specs: dict[tuple[int, tuple[int, ...]], Spec] = {}  # of numbers, which the arguments of a function often share
+_MOST_SPECS = 256
+
+
+def _spec(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Spec:
+    """What `Spec` makes of them; the number of a dtype tells all of it if it is one of numbers."""
+    key = (dtype.num, shape)
+    found = _specs.get(key)
+    if found is None:
+        found = Spec(dtype, shape)
+        if dtype.isbuiltin == 1 and dtype.kind in "biufc":
+            if len(_specs) >= _MOST_SPECS:
+                _specs.clear()
+            _specs[key] = found
+    return found
 
 
 def _is_array_like(x: Any) -> bool:

@@ -91,7 +91,7 @@ class Plainly:
         self._name = name
         # How declared arguments are checked and converted: by the plan that returns them.
         self._declared: Any = None
-        if any(place.kind == b"d" for _, places in arguments for place in places):
+        if b"d" in [place.kind for _, places in arguments for place in places]:
             graph = Graph(name)
             trees = []
             for tree, places in arguments:

@@ -20,9 +20,8 @@ from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_
 from ..refusals import may_run_itself, note_call, refusal_of, was_refused
 from ..tracing import error_checks
 from ..tracing.captured import Watch
-from ..tracing.code import facts, jumps_back
+from ..tracing.code import facts
 from ..tracing.functions import functions_of
-from ..tracing.identity import compares_objects
 from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
@@ -82,10 +81,10 @@ class Tracer:
                 raise TypeError(f"{self.name}: out= needs arrays, and this call {what}")
             return (twinned(self.fn)(*positional, **keywords),)
         arguments = self.arguments.read(args, n, names or ())
-        if any(p.kind == b"?" for _, found in arguments for p in found):
-            return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
         places = [place for _, found in arguments for place in found]
-        trees = tuple(None if tree.is_leaf else tree for tree, _ in arguments)
+        if b"?" in [place.kind for place in places]:
+            return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
+        trees = tuple([None if tree.is_leaf else tree for tree, _ in arguments])
         known = signature(arguments, n, names or (), self.unread) if self.unread else None
         plan = None if known is None else self._traced_already(function, known)
         if plan is not None and self.last is not None:
@@ -94,7 +93,8 @@ class Tracer:
         functions = [*functions_of(self.fn)]
         specialised = self._needed_at_once(places, functions)
         known = None if specialised else known
-        specialised |= {k for k, place in enumerate(places) if place.path in self.needed}
+        if self.needed:
+            specialised |= {k for k, place in enumerate(places) if place.path in self.needed}
         itself = plainly.Plainly(self.fn, self.name, arguments)
         if self.calls is not None:
             self._call_others()
@@ -177,9 +177,8 @@ class Tracer:
         first: Exception | None = None
         if self.unrolled is None:
             self.unrolled = set()
-            self.by_twins = any(
-                not _LOOPS.isdisjoint(facts(f.__code__).globals_read) or jumps_back(f.__code__) for f in named
-            )
+            read = [facts(f.__code__) for f in named]
+            self.by_twins = any([known.loops or not _LOOPS.isdisjoint(known.globals_read) for known in read])
         while True:
             before = frozenset(self.unrolled)  # a trace may add to it
             try:
@@ -245,8 +244,7 @@ class Tracer:
             finish: Any = declare_outputs(graph, result, self.name, watch.holds, self.options.scalars)
             options = self.options.keeping_all() if self.catches else self.options.plan
             plan = compiled(graph, options, self.catches)
-            report = plan.report()
-            owners = plan._owners() if report["merged"] or report["folded"] else None
+            owners = plan._owners() if plan._merged_or_folded() else None
             if owners is not None:
                 apart = Apart.make(owners)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
@@ -284,11 +282,11 @@ class Tracer:
         self.once = watch.goes_on
         plainly.check_iterators(self.once and self.options.fallback)
         functions = [*dict.fromkeys((*named, *watch.functions()))]
-        refuse_exact_types(self.fn, functions)
+        compared = refuse_exact_types(self.fn, functions)
         error_checks.refuse_error_handling(self.fn, functions)
         self.catches = error_checks.catches_exceptions(functions)
         self.alert = error_checks.sets_error_state(functions)
-        if compares_objects(functions):
+        if compared:
             self.identity = True
             held = {id(place.owner) for place in watch.places if type(place) is Array}
             for place in (p for _, places in arguments for p in places if type(p.value) is np.ndarray):
@@ -353,8 +351,10 @@ class Tracer:
 
     def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:
         """Whether the function was given Numbers that it reads."""
+        if b"n" not in kinds:
+            return False
         read = [places for k, (_, places) in enumerate(arguments) if k >= n or k not in self.unread]
-        return b"n" in kinds and any(p.kind == b"n" and type(p.value) in NUMBERS for places in read for p in places)
+        return any(p.kind == b"n" and type(p.value) in NUMBERS for places in read for p in places)
 
     def _place(self) -> str:
         from ..graph.cells import named_place
@@ -382,9 +382,11 @@ class Tracer:
 
             graph._twins = Twins(self.calls)
             graph._unrolled = self.unrolled
-        given, stand_ins = list[Any](), list[Any]()
+        given: list[Any] = []  # list[Any]() would take longer than the list
+        stand_ins: list[Any] = []
         handed: list[list[Any]] = []
-        lent, number = dict[int, Any](), 0
+        lent: dict[int, Any] = {}
+        number = 0
         with graph:
             for tree, places in arguments:
                 leaves = []

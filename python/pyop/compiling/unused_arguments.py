@@ -6,7 +6,6 @@ first call and as np.float64 later, and one trace does for both.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -30,7 +29,6 @@ def unread(fn: Any) -> frozenset[int]:
     return _unread(fn.__code__) if type(fn) is FunctionType else _NOTHING
 
 
-@lru_cache(maxsize=1024)
 def _unread(code: CodeType) -> frozenset[int]:
     read = variables(code) if _SEE_ALL.isdisjoint(code.co_names) else range(code.co_argcount)
     names = code.co_varnames[: min(code.co_argcount, 256)]

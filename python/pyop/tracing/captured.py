@@ -442,7 +442,7 @@ class Watch:
                 continue
             found[at] = None
             code = facts(self._functions[at].__code__) if at in self._functions else None
-            new = frozenset[str]() if code is None else code.names - names
+            new: frozenset[str] = frozenset() if code is None else code.names - names
             names |= new
             if (code is not None and code.dynamic) or type(self._seen.get(at)) in _BY_NAME:
                 dynamic = True

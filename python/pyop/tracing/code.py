@@ -42,10 +42,11 @@ _PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST"
 class Facts:
     """Of a code object and those in it."""
 
-    __slots__ = ("asks_is", "catches", "dynamic", "globals_read", "names", "texts", "writes_globals")
+    __slots__ = ("asks_is", "catches", "code", "dynamic", "globals_read", "loops", "names", "texts", "writes_globals")
 
     def __init__(
         self,
+        code: CodeType,
         names: set[str],
         read: set[str],
         writes: bool,
@@ -54,6 +55,7 @@ class Facts:
         catches: bool,
         asks_is: bool,
     ) -> None:
+        self.code = code  # alive, so that its id stays its own
         self.names = frozenset(names)  # of globals and attributes
         self.globals_read = frozenset(read)  # an attribute may have the name of a global that the code does not read
         self.writes_globals = writes
@@ -61,6 +63,7 @@ class Facts:
         self.dynamic = dynamic  # it may read attributes whose names do not stand in it
         self.catches = catches  # exceptions: by `except`, or by a `with` that swallows them
         self.asks_is = asks_is
+        self.loops = jumps_back(code)
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -77,7 +80,10 @@ def instructions(code: CodeType) -> tuple[Instruction, ...]:
     return tuple(op for op in dis.get_instructions(code) if op.opname not in _NOISE)
 
 
-@lru_cache(maxsize=2048)
+_known: dict[int, Facts] = {}  # by the id of the code: its hash and comparison would go through all that is in it
+_MOST_KNOWN = 2048
+
+
 def facts(code: CodeType) -> Facts:
     """Return what can be said of a code object without running it.
 
@@ -86,7 +92,18 @@ def facts(code: CodeType) -> Facts:
     >>> sorted(found.names), sorted(found.globals_read), found.texts
     (['abs', 'parts', 'real'], ['abs'], frozenset({'all'}))
     """
-    names, read, texts = set[str](), set[str](), set[str]()
+    known = _known.get(id(code))
+    if known is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        known = _known[id(code)] = _read(code)
+    return known
+
+
+def _read(code: CodeType) -> Facts:
+    names: set[str] = set()
+    read: set[str] = set()
+    texts: set[str] = set()
     writes = matches = catches = asks_is = False
     for part in codes(code):
         names.update(part.co_names)
@@ -102,7 +119,7 @@ def facts(code: CodeType) -> Facts:
             found = constant if isinstance(constant, tuple) else (constant,)
             texts.update(x for x in found if isinstance(x, str))
     dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
-    return Facts(names, read, writes, texts, dynamic, catches, asks_is)
+    return Facts(code, names, read, writes, texts, dynamic, catches, asks_is)
 
 
 def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterator[str]:

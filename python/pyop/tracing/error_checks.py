@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -67,7 +66,7 @@ def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
     >>> catches_exceptions([f]), catches_exceptions([catches_exceptions])
     (True, False)
     """
-    return any(facts(f.__code__).catches for f in functions)
+    return any([facts(f.__code__).catches for f in functions])
 
 
 ERRORS_RAISE = 2
@@ -109,9 +108,13 @@ def sets_error_state(functions: Iterable[FunctionType]) -> int:
     return found
 
 
-@lru_cache(maxsize=1024)
+_NAMED = frozenset(("seterr", "seterrcall", "errstate", "catch_warnings"))
+
+
 def _found(code: CodeType) -> str | None:
     names, constants = facts(code).names, facts(code).texts
+    if names.isdisjoint(_NAMED):
+        return None
     if "seterr" in names or "seterrcall" in names:
         return "calls np.seterr"
     if "errstate" in names and constants & {"raise", "call"}:

@@ -50,31 +50,34 @@ _NAMES = {"numpy", "ndarray", *(t.__name__ for t in np.sctypeDict.values())}
 _passed: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 
 
-def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | None = None) -> None:
+def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | None = None) -> bool:
     """Raise if a function compares the exact type of something with one of NumPy's; `functions` are itself and all that
-    it may call, if somebody has looked.
+    it may call, if somebody has looked, who is told whether one compares objects (`compares_objects`).
 
     >>> import numpy as np
     >>> from pyop.tracing.type_checks import refuse_exact_types
     >>> refuse_exact_types(lambda x: x if isinstance(x, np.ndarray) else x.array)
+    False
     >>> refuse_exact_types(lambda x: x if type(x) is np.ndarray else x.array)
     Traceback (most recent call last):
     TypeError: `type(x) is np.ndarray` at <...
     """
     if type(fn) is Op or (functions is None and type(fn) is FunctionType and fn in _passed):
-        return
+        return False
     asked = functions is None  # as the transformations do at each call
     functions = list(functions_of(fn)) if functions is None else functions
     for function in functions:
-        for message in _found(function.__code__, function):
-            raise TypeError(message)
-    if any(_asks_kinds(function) for function in functions):
+        if _may_ask(function.__code__, function):
+            for message in _found(function.__code__, function):
+                raise TypeError(message)
+    if any([_asks_kinds(function) for function in functions]):
         for function in functions:
             if _names_by_type(function):
                 raise TypeError(_by_type(_place(function.__code__)))
-    compares_objects(functions)  # for what it refuses
+    compared = compares_objects(functions)
     if asked and type(fn) is FunctionType:
         _passed.add(fn)
+    return compared
 
 
 def _asks_kinds(function: FunctionType) -> bool:
@@ -149,18 +152,16 @@ def _by_type(line: str) -> str:
 
 def _may_ask(code: CodeType, function: FunctionType) -> bool:
     """Whether it is worth the time to read its instructions, going by names; of functions in it, yes."""
-    if code.co_freevars or "type" in code.co_names or any(isinstance(part, CodeType) for part in code.co_consts):
+    if code.co_freevars or "type" in code.co_names or CodeType in map(type, code.co_consts):
         return True
     if not code.co_names:
         return False
-    named = (function.__globals__.get(name, getattr(builtins, name, None)) for name in code.co_names)
-    return any(x is isinstance or x is issubclass for x in named)
+    named = [function.__globals__.get(name, getattr(builtins, name, None)) for name in code.co_names]
+    return any([x is isinstance or x is issubclass for x in named])
 
 
 def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
     """The error of what it compares so."""
-    if not _may_ask(code, function):
-        return
     ops = instructions(code)
     line = code.co_firstlineno
     start = 0  # of what is compared
@@ -182,7 +183,7 @@ def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
         if _compares_names(near) or any(_is_type(_loaded(near, i, function)) for i in range(len(near))):
             yield _exact(_place(code, line))
     for inner in code.co_consts:
-        if isinstance(inner, CodeType):
+        if isinstance(inner, CodeType) and _may_ask(inner, function):
             yield from _found(inner, function)
 
 
