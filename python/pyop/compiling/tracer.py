@@ -31,7 +31,7 @@ from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, r
 from .options import Options, compiled
 from .results import Apart, Both, declare_outputs
 from .retrace import History, log, tell
-from .unused_arguments import signature, unread
+from .unused_arguments import is_still, signature, unread
 from .written_arguments import any_written, call_and_note, check_container, declare_writes
 
 __all__ = ["Tracer"]
@@ -69,7 +69,7 @@ class Tracer:
 
         `paths`: the plans of the paths that the function has for such calls, if it takes another one now.
         """
-        positional, keywords = args[:n], dict(zip(names or (), args[n:], strict=True))
+        positional, keywords = args[:n], dict(zip(names, args[n:], strict=True)) if names else {}
         plain = _PLAIN.issuperset(map(type, args))
         if self.arguments.takes_any and not plain and out is None and any(_has_rules(x) for x in args):
             return (self.fn(*positional, **keywords),)
@@ -135,7 +135,7 @@ class Tracer:
 
         The last trace has read nothing beside its arguments but the function itself, which still is the same.
         """
-        if self.last is None or self.last[0] != known or not all(map(_still, self.last[2])):
+        if self.last is None or self.last[0] != known or not all(map(is_still, self.last[2])):
             return None
         return self.last[1]() if function._counts()[2] else None  # else all are forgotten, to be made anew
 
@@ -177,8 +177,7 @@ class Tracer:
         first: Exception | None = None
         if self.unrolled is None:
             self.unrolled = set()
-            read = [facts(f.__code__) for f in named]
-            self.by_twins = any([known.loops or not _LOOPS.isdisjoint(known.globals_read) for known in read])
+            self.by_twins = any(facts(f.__code__).loops for f in named)  # then it is traced as twins first
         while True:
             before = frozenset(self.unrolled)  # a trace may add to it
             try:
@@ -351,9 +350,8 @@ class Tracer:
 
     def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:
         """Whether the function was given Numbers that it reads."""
-        if b"n" not in kinds:
-            return False
-        read = [places for k, (_, places) in enumerate(arguments) if k >= n or k not in self.unread]
+        given = enumerate(arguments) if b"n" in kinds else ()
+        read = [places for k, (_, places) in given if k >= n or k not in self.unread]
         return any(p.kind == b"n" and type(p.value) in NUMBERS for places in read for p in places)
 
     def _place(self) -> str:
@@ -386,25 +384,29 @@ class Tracer:
         stand_ins: list[Any] = []
         handed: list[list[Any]] = []
         lent: dict[int, Any] = {}
-        number = 0
+        number = inputs = 0
         with graph:
             for tree, places in arguments:
                 leaves = []
                 for place in places:
-                    if kinds[number] == b"r":
-                        leaves.append(stand_ins[keys[number]])
+                    kind = kinds[number]
+                    if kind == b"r":
+                        leaf = stand_ins[keys[number]]
                     else:
-                        leaves.append(stand_in(graph, place, kinds[number], number))
-                        if kinds[number] in (b"a", b"d"):
-                            leaves[-1]._lend()
-                            lent[len(graph.inputs) - 1] = leaves[-1]
-                        decisions.feed(leaves[-1]._value if is_number(leaves[-1]) else leaves[-1], place.value)
-                    stand_ins.append(leaves[-1])
+                        leaf = stand_in(graph, place, kind, number)
+                        if kind in (b"a", b"d"):
+                            leaf._lend()
+                            lent[inputs] = leaf
+                        if kind not in (b"s", b"i"):
+                            inputs += 1
+                            decisions.feed(leaf._value if is_number(leaf) else leaf, place.value)
+                    leaves.append(leaf)
+                    stand_ins.append(leaf)
                     number += 1
                 given.append(tree.unflatten(leaves))
                 handed.append(leaves)
             try:
-                keywords = dict(zip(names, given[n:], strict=True))
+                keywords = dict(zip(names, given[n:], strict=True)) if names else {}
                 result = call_and_note(twinned(self.fn), tuple(given[:n]), keywords, lent)
                 if graph._twins is not None:
                     graph._twins.check()
@@ -467,26 +469,14 @@ class Tracer:
             tell(message)
 
 
-_LOOPS = frozenset(("range", "enumerate", "zip"))  # whoever reads one, or loops, is traced as twins first
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, type(None), tuple, list, dict))
-
-
 _PLAIN = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))
 
 
 def _has_rules(x: Any) -> bool:
     """Whether the function itself has to run, whatever else is among the arguments."""
     return type(x) not in _COMMON and has_own_rules(x)
-
-
-def _still(reading: Reading) -> bool:
-    """Whether a function, or its attributes, are what they were."""
-    kind, owner, _, value, _ = reading
-    if kind == b"z":
-        return bool(len(owner) == value)
-    now = (owner.__code__, owner.__defaults__, owner.__kwdefaults__)
-    return all((Ellipsis if a is None else a) is b for a, b in zip(now, value, strict=True))
 
 
 def _identity(value: Any) -> int:

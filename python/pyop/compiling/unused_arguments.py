@@ -10,9 +10,10 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ..tracing.code import variables
+from ..tracing.places import Reading
 from .arguments import Argument
 
-__all__ = ["signature", "unread"]
+__all__ = ["is_still", "signature", "unread"]
 
 # What gives a function, or those that it calls, its variables by their names.
 _SEE_ALL = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "inspect", "evaluate"))
@@ -52,3 +53,12 @@ def signature(arguments: list[Argument], n: int, names: Any, unread: frozenset[i
                 return None
             parts.append((place.path, place.spec, kind))
     return parts
+
+
+def is_still(reading: Reading) -> bool:
+    """Whether a function, or its attributes, are what they were."""
+    kind, owner, _, value, _ = reading
+    if kind == b"z":
+        return bool(len(owner) == value)
+    now = (owner.__code__, owner.__defaults__, owner.__kwdefaults__)
+    return all((Ellipsis if a is None else a) is b for a, b in zip(now, value, strict=True))

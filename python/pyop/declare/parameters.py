@@ -103,17 +103,17 @@ class Parameters(NamedTuple):
         given = fn.__kwdefaults__ or {}
         statics = keyword_only if "out" not in keyword_only else tuple(name for name in keyword_only if name != "out")
         out = OutMode.NONE if len(statics) == n_by_name else OutMode.OPTIONAL if "out" in given else OutMode.REQUIRED
-        return cls(
-            arrays=positional,
-            n_required=len(positional) - len(defaults),
-            defaults=defaults,
-            variadic=bool(code.co_flags & inspect.CO_VARARGS),
-            statics=statics,
-            required_statics=tuple(name for name in statics if name not in given),
-            any_static=bool(code.co_flags & inspect.CO_VARKEYWORDS),
-            out_mode=out,
-            is_method=is_method,
-            by_name=by_name,
+        return cls(  # by position: a named tuple takes a third of the time
+            positional,
+            len(positional) - len(defaults),
+            defaults,
+            bool(code.co_flags & inspect.CO_VARARGS),
+            statics,
+            tuple([name for name in statics if name not in given]),
+            bool(code.co_flags & inspect.CO_VARKEYWORDS),
+            out,
+            is_method,
+            by_name,
         )
 
     def declared(self, n: int) -> Parameters:

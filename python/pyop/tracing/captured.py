@@ -79,6 +79,7 @@ _MORE_BUFFERS = ("array.array", "mmap.mmap", "ctypes.Array", "ctypes.Structure")
 _WITH_STATE = frozenset(("_queue", "_hashlib", "_md5", "_sha1", "_sha2", "_sha3", "_blake2", "zlib", "bz2", "lzma"))
 _WITH_STATE |= {"_csv", "xml.etree.ElementTree", "sqlite3", "hashlib"}
 _MAKES = frozenset(("__init__", "__new__", "__post_init__"))  # run where the class is named
+_NONE: frozenset[str] = frozenset()
 _MOST_OBJECTS = 20_000
 _MOST_OF_LIBRARIES = 1000
 
@@ -442,12 +443,13 @@ class Watch:
                 continue
             found[at] = None
             code = facts(self._functions[at].__code__) if at in self._functions else None
-            new: frozenset[str] = frozenset() if code is None else code.names - names
+            new: frozenset[str] = _NONE if code is None else code.names - names
             names |= new
             if (code is not None and code.dynamic) or type(self._seen.get(at)) in _BY_NAME:
                 dynamic = True
-            for name in [*waiting] if dynamic else [*(new & waiting.keys())]:
-                pending.extend(waiting.pop(name))
+            if waiting:
+                for name in [*waiting] if dynamic else [*(new & waiting.keys())]:
+                    pending.extend(waiting.pop(name))
             for by, x in self._reached.get(at, ()):
                 if by is None or by in names or (dynamic and by is not _NEVER):
                     pending.append(x)
@@ -465,19 +467,21 @@ class Watch:
         found = [self._functions[at] for at in self.read()[0] if at in self._functions]
         return [fn for fn in found if not fn.__name__.startswith("__") or fn.__name__ == "__call__"]
 
-    def readings(self, own: Own) -> Iterator[Reading]:
+    def readings(self, own: Own) -> list[Reading]:
         """What to compare at each call of a plan; `own` is what the function itself changes."""
         found, names = self.read()
+        every: list[Reading] = []
         for at in found:
             if at in self._functions:
-                yield from _globals(self._functions[at], own)
+                every.extend(_globals(self._functions[at], own))
             for place in self._at.get(at, ()):
                 try:
                     fixed = type(place) is Cell and is_fixed(place.now())
-                    rows = [] if fixed else [*own.readings(place, names)]
+                    rows: list[Reading] = [] if fixed else [*own.readings(place, names)]
                 except Exception:  # as above
                     continue
-                yield from rows
+                every.extend(rows)
+        return every
 
 
 def _globals(fn: FunctionType, own: Own) -> Iterator[Reading]:

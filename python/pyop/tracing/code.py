@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dis
 import opcode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import compress
 from types import CodeType
 
 __all__ = ["Facts", "Instruction", "codes", "facts", "instructions", "jumps_back", "variables"]
@@ -30,13 +31,23 @@ def _opcodes(*names: str) -> frozenset[int]:
 
 _READS = _opcodes("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _WRITES = _opcodes("STORE_GLOBAL", "DELETE_GLOBAL")
+_LOOPS = frozenset(("range", "enumerate", "zip"))
 _MATCHES = _opcodes("MATCH_CLASS")
 _CATCHES = _opcodes("PUSH_EXC_INFO")
 _ASKS_IS = _opcodes("IS_OP")
-_LOCALS = frozenset(opcode.haslocal)
 _BACK = frozenset(op for name, op in opcode.opmap.items() if "JUMP_BACKWARD" in name)
 # Newer releases put two variables into one instruction.
 _PAIRS = frozenset(op for name, op in opcode.opmap.items() if name.count("_FAST") > 1)
+_LOCALS = frozenset(opcode.haslocal) - _PAIRS
+
+
+def _marks(ops: frozenset[int]) -> bytes:
+    """The table by which `bytes.translate` makes 1 of these instructions, and 0 of all others."""
+    return bytes(op in ops for op in range(256))
+
+
+_OF_PAIRS, _OF_LOCALS = _marks(_PAIRS), _marks(_LOCALS)
+_OF_GLOBALS, _OF_NAMES = _marks(frozenset((_LOAD_GLOBAL,))), _marks(_READS - {_LOAD_GLOBAL})
 
 
 class Facts:
@@ -54,6 +65,7 @@ class Facts:
         dynamic: bool,
         catches: bool,
         asks_is: bool,
+        loops: bool,
     ) -> None:
         self.code = code  # alive, so that its id stays its own
         self.names = frozenset(names)  # of globals and attributes
@@ -63,7 +75,7 @@ class Facts:
         self.dynamic = dynamic  # it may read attributes whose names do not stand in it
         self.catches = catches  # exceptions: by `except`, or by a `with` that swallows them
         self.asks_is = asks_is
-        self.loops = jumps_back(code)
+        self.loops = loops  # it jumps back (the code itself, not what is in it), or reads what loops go over
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -104,11 +116,12 @@ def _read(code: CodeType) -> Facts:
     names: set[str] = set()
     read: set[str] = set()
     texts: set[str] = set()
-    writes = matches = catches = asks_is = False
+    writes = matches = catches = asks_is = loops = False
     for part in codes(code):
         names.update(part.co_names)
         raw = part.co_code
         used = set(raw[::2])
+        loops = loops or (part is code and not _BACK.isdisjoint(used))
         catches = catches or not _CATCHES.isdisjoint(used)
         asks_is = asks_is or not _ASKS_IS.isdisjoint(used)
         if part.co_names:
@@ -116,19 +129,24 @@ def _read(code: CodeType) -> Facts:
             matches = matches or not _MATCHES.isdisjoint(used)
             read.update(_globals_read(part.co_names, raw, _EXTENDED in used))
         for constant in part.co_consts:
-            found = constant if isinstance(constant, tuple) else (constant,)
-            texts.update(x for x in found if isinstance(x, str))
+            if isinstance(constant, str):
+                texts.add(constant)
+            elif isinstance(constant, tuple):
+                texts.update([x for x in constant if isinstance(x, str)])
     dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
-    return Facts(code, names, read, writes, texts, dynamic, catches, asks_is)
+    loops = loops or not _LOOPS.isdisjoint(read)
+    return Facts(code, names, read, writes, texts, dynamic, catches, asks_is, loops)
 
 
 def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterator[str]:
     # Of `dis`, which makes an object of each instruction, a first call would take a good part of its time.
-    pairs: Iterable[tuple[int, int]] = zip(raw[::2], raw[1::2], strict=True)
+    ops, args = raw[::2], raw[1::2]
     if not extended:  # each means the same wherever it stands
-        pairs = [pair for pair in set(pairs) if pair[0] in _READS]
+        yield from [names[k >> 1] for k in set(compress(args, ops.translate(_OF_GLOBALS)))]
+        yield from [names[k] for k in set(compress(args, ops.translate(_OF_NAMES)))]
+        return
     high = 0
-    for op, k in pairs:
+    for op, k in zip(ops, args, strict=True):
         if op == _EXTENDED:
             high = (high | k) << 8
             continue
@@ -145,9 +163,9 @@ def jumps_back(code: CodeType) -> bool:
 
 def variables(code: CodeType) -> frozenset[int]:
     """The places of local variables that it reads or writes."""
-    found: set[int] = set()
     raw = code.co_code
-    for op, k in set(zip(raw[::2], raw[1::2], strict=True)):
-        if op in _LOCALS:
-            found |= {k >> 4, k & 15} if op in _PAIRS else {k}
-    return frozenset(found)
+    ops, args = raw[::2], raw[1::2]
+    found = frozenset(compress(args, ops.translate(_OF_LOCALS)))
+    for k in compress(args, ops.translate(_OF_PAIRS)):
+        found |= {k >> 4, k & 15}
+    return found

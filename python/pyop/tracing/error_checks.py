@@ -66,7 +66,11 @@ def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
     >>> catches_exceptions([f]), catches_exceptions([catches_exceptions])
     (True, False)
     """
-    return any([facts(f.__code__).catches for f in functions])
+    return any(map(_catches, functions))
+
+
+def _catches(function: FunctionType) -> bool:
+    return facts(function.__code__).catches
 
 
 ERRORS_RAISE = 2

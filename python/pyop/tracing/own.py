@@ -36,6 +36,11 @@ class Own:
 
     def readings(self, place: Place, names: frozenset[str] | None) -> Iterator[Reading]:
         """What to compare of a place."""
+        if not self._counts and not self._memos:  # as of most functions
+            return place.readings(names)
+        return self._readings(place, names)
+
+    def _readings(self, place: Place, names: frozenset[str] | None) -> Iterator[Reading]:
         if place.key not in self._counts:
             yield from place.memos() if place.key in self._memos and type(place) is Items else place.readings(names)
         elif isinstance(place, Attributes):

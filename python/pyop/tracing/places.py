@@ -115,6 +115,8 @@ class Items(Place):
         now = self.now()
         if len(now) != len(state):
             return True
+        if not state:  # as are the attributes of most functions
+            return False
         if isinstance(self.owner, dict):
             return any(a is not c or b is not d for (a, b), (c, d) in zip(now, state, strict=True))
         return any(a is not b for a, b in zip(now, state, strict=True))
@@ -398,7 +400,8 @@ class Code(Place):
         return fn.__code__, fn.__defaults__, fn.__kwdefaults__
 
     def differs(self, state: Any) -> bool:
-        return any(a is not b for a, b in zip(self.now(), state, strict=True))
+        (code, defaults, by_name), fn = state, self.owner
+        return not (fn.__code__ is code and fn.__defaults__ is defaults and fn.__kwdefaults__ is by_name)
 
     def put(self, value: Any) -> None:
         self.owner.__code__, self.owner.__defaults__, self.owner.__kwdefaults__ = value
@@ -407,7 +410,7 @@ class Code(Place):
         return []
 
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
-        yield b"f", self.owner, None, tuple(Ellipsis if part is None else part for part in self.now()), self.label
+        yield b"f", self.owner, None, tuple([Ellipsis if part is None else part for part in self.now()]), self.label
 
 
 class Array(Place):

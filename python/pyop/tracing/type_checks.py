@@ -70,7 +70,7 @@ def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | N
         if _may_ask(function.__code__, function):
             for message in _found(function.__code__, function):
                 raise TypeError(message)
-    if any([_asks_kinds(function) for function in functions]):
+    if any(map(_asks_kinds, functions)):
         for function in functions:
             if _names_by_type(function):
                 raise TypeError(_by_type(_place(function.__code__)))
@@ -156,8 +156,8 @@ def _may_ask(code: CodeType, function: FunctionType) -> bool:
         return True
     if not code.co_names:
         return False
-    named = [function.__globals__.get(name, getattr(builtins, name, None)) for name in code.co_names]
-    return any([x is isinstance or x is issubclass for x in named])
+    named = (function.__globals__.get(name, getattr(builtins, name, None)) for name in code.co_names)
+    return any(x is isinstance or x is issubclass for x in named)
 
 
 def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
