@@ -158,6 +158,7 @@ class StraightRecorder {
 };
 
 void find_straight_tapes(const Rewrite& r, Program& p) {
+    if (p.instructions.size() < kFewest) return;  // a single group, as most short functions are
     StraightRecorder::Specs specs(p.n_slots, nullptr);
     for (size_t k = 0; k < p.feeds.size(); ++k)
         if (p.feeds[k].slot != kNoSlot) specs[p.feeds[k].slot] = &r.g.spec(r.request.feeds[k]);
