@@ -2,6 +2,7 @@
 #include "plan/group/fuse.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <span>
 
@@ -18,7 +19,9 @@ constexpr size_t kMaxExternals = 31;  // each may become two streams
 
 class Fuser {
   public:
-    Fuser(const Rewrite& r, Fusion& f) : r_(r), f_(f), position_(r.g.size(), 0), since_(r.g.size(), 0) {}
+    Fuser(const Rewrite& r, Fusion& f) : r_(r), f_(f), position_(r.g.size(), 0), since_(r.g.size(), 0) {
+        last_.fill(kNone);
+    }
 
     int run(const std::vector<uint32_t>& schedule) {
         f_.calls.resize(r_.g.size());
@@ -28,7 +31,7 @@ class Fuser {
             segment_ += is_guard(r_.g.node(schedule[i]));
             position_[schedule[i]] = i + 1;
             since_[schedule[i]] = since(schedule[i]);
-            if (elementwise_call(r_, schedule[i], f_.calls[schedule[i]]) < 0) return -1;
+            if (find_call(schedule[i]) < 0) return -1;
             if (f_.calls[schedule[i]])
                 place(schedule[i]);
             else if (end_with_reduction(schedule[i]) < 0)
@@ -57,6 +60,32 @@ class Fuser {
         std::vector<uint32_t> readers;  // outside nodes that have read a member
         size_t segment = 0;             // how many guards stand before its members
     };
+
+    // As elementwise_call. Unrolled loops call the same on the same kinds of arrays again and again: these nodes share
+    // one, which is not looked for anew.
+    int find_call(uint32_t i) {
+        const PyNode& node = r_.g.node_as<PyNode>(i);
+        uint32_t* last = nullptr;
+        if (!node.form() && !node.contract()) {
+            last = &last_[(reinterpret_cast<size_t>(node.fn()) >> 6) % last_.size()];
+            if (*last != kNone && alike(*last, i)) {
+                f_.calls[i] = f_.calls[*last];
+                return 0;
+            }
+        }
+        if (elementwise_call(r_, i, f_.calls[i]) < 0) return -1;
+        if (last && f_.calls[i]) *last = i;
+        return 0;
+    }
+
+    // Whether two nodes, of positional inputs alone, call the same on operands of the same specs.
+    bool alike(uint32_t i, uint32_t k) const {
+        const PyNode &a = r_.g.node_as<PyNode>(i), &b = r_.g.node_as<PyNode>(k);
+        const auto same_spec = [&](Edge x, Edge y) { return r_.g.spec_number(x) == r_.g.spec_number(y); };
+        return a.fn() == b.fn() && a.lends() == b.lends() && a.of_scalars() == b.of_scalars() &&
+               a.n_outputs() == b.n_outputs() && same_spec({i, 0}, {k, 0}) &&
+               std::ranges::equal(a.inputs(), b.inputs(), same_spec);
+    }
 
     // A view is there as soon as what it is a view of, though it stands where it was written.
     size_t since(uint32_t i) const {
@@ -197,6 +226,8 @@ class Fuser {
     std::vector<size_t> position_;  // in the schedule, from 1
     std::vector<size_t> since_;     // from where on it could be computed, as far as that is cheap to tell
     std::vector<Candidate> candidates_;
+    static constexpr uint32_t kNone = ~uint32_t{0};
+    std::array<uint32_t, 16> last_;  // nodes whose calls were found last, by what they call
     size_t segment_ = 0;
 };
 
