@@ -93,7 +93,7 @@ bool is_out_of_range(PyObject* number, int type_num, npy_intp itemsize) {
 bool may_raise_as_ufunc(const Graph& g, const Node& node) {
     if (node.kind() != NodeKind::Py) return false;
     const PyNode& call = static_cast<const PyNode&>(node);
-    if (!is_ufunc(call.fn())) return false;
+    if (!call.form() || !is_ufunc(call.fn())) return false;  // without a form there are inputs alone
     const bool power = std::strcmp(reinterpret_cast<PyUFuncObject*>(call.fn())->name, "power") == 0;
     for (size_t k = 0; k < n_arguments(call); ++k) {
         PyObject* const number = argument_of(call, k).constant;
