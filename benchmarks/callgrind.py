@@ -38,6 +38,7 @@ FUNCTIONS = "fs = [lambda x: x for _ in range(100)]"
 
 ARRAYS = "a, b, c, d, out = np.random.default_rng(0).random((5, 10))"
 FLOATS = "a, b, c, d = 0.5, 0.25, 1.5, 3.0"
+FRESH = "f = lambda: type(expression)(expression.__code__.replace(), {})"
 EXPRESSION = "f = compiled(expression, a, b, c, d)"
 
 # Name: what to prepare, the statement, how many nodes it runs, and the case to compare it with.
@@ -64,7 +65,9 @@ CASES: dict[str, tuple[str, str, int, str | None]] = {
     "floats": (f"{FLOATS}; {EXPRESSION}", "f(a, b, c, d)", 1, "empty"),
     "scalars": (f"{FLOATS}; a, b, c, d = map(np.float64, (a, b, c, d)); {EXPRESSION}", "f(a, b, c, d)", 1, "empty"),
     "singles": (f"{FLOATS}; a, b, c, d = map(np.array, (a, b, c, d)); {EXPRESSION}", "f(a, b, c, d)", 1, "empty"),
+    "first": (f"{ARRAYS}; {FRESH}", "pyop.compile(f())(a, b, c, d)", 1, "empty"),
 }
+SLOW = {"first": 100}  # cases of which so many times fewer calls are enough
 
 
 MARK = "getsid"  # a function of the C library that nothing else calls: the counts begin anew there
@@ -100,7 +103,7 @@ def per_node(cases: Sequence[str], calls: int) -> dict[str, float]:
     programs, turns = [PREPARE], {}
     for case in cases:
         prepare, statement, nodes, _ = CASES[case]
-        turns[case] = max(1, calls // nodes // UNROLL)
+        turns[case] = max(1, calls // nodes // UNROLL // SLOW.get(case, 1))
         # In a function and unrolled: globals and the loop itself would take more than the call.
         unrolled = "; ".join([statement] * UNROLL)
         programs.append(RUN.format(prepare=prepare, unrolled=unrolled, turns=turns[case]))
