@@ -157,3 +157,20 @@ def test_plans_of_parts_of_a_graph(what):
         g.run(z.node, {x: np.ones(2)})
         fates = {n.name: n.fate for n in next(iter(g._plans.values())).explain().nodes}
         assert fates == {"x": "input", "exp": "native", "add": "native", "logged": "python"}
+
+
+def test_what_is_in_loops_and_branches_is_within_them():
+    def f(x):
+        np.cos(x)
+        y = pyop.fori_loop(0, 9, lambda i, s: pyop.fori_loop(0, 3, lambda k, r: np.tanh(r), s) * 0.5, x)
+        pyop.fori_loop(0, 9, lambda i, s: np.exp(s), x)
+        return pyop.cond(y[0] > 0, lambda y: np.sin(y), lambda y: -y, y)
+
+    found = {node.name: node for node in pyop.trace(f, "float64[4]").compile().explain().nodes}
+    words = {name: found[name].text for name in ("cos", "tanh", "multiply", "exp", "sin", "negative")}
+    assert words.pop("tanh") == "within loop"
+    outer = words.pop("multiply").removeprefix("within ")
+    assert outer in found
+    assert outer != "loop"
+    assert words == {"cos": "not needed", "exp": "not needed", "sin": "within cond", "negative": "within cond"}
+    assert found["tanh"].fate == "pruned"

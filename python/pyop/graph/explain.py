@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._core import Node, Plan
+from .._core import GraphBase, Node, Plan
 from ..declare.parameters import default_name
 from .cells import shown_file
 from .node_call import unwrapped
@@ -152,9 +152,12 @@ def explain(self: Plan) -> Explanation:
     groups = _number_groups(steps)
     # Nodes of the graph that came after the plan are no part of it.
     nodes = [graph[k] for k in range(len(facts))]
+    within = dict(_within(node for node, fact in zip(nodes, facts, strict=True) if fact[0] != "pruned"))
     found: dict[tuple[str, int], list[NodeFate]] = {}
     for node, (what, number, text) in zip(nodes, facts, strict=True):
         words, step = _words(node, what, number, text, nodes, groups, disabled)
+        if what == "pruned" and (node.name, node.origin) in within:
+            words = f"within {within[node.name, node.origin]}"
         file, _, line = node.origin.rpartition(":")
         place = (file, int(line)) if line.isdecimal() else ("", 0)
         found.setdefault(place, []).append(NodeFate(node.name, _spec(node), what, words, step))
@@ -164,6 +167,17 @@ def explain(self: Plan) -> Explanation:
     )
     scratch = max((size for _, _, size in steps), default=0)
     return Explanation(_summary(self, len(facts), steps, scratch), lines, scratch, tuple(disabled))
+
+
+def _within(nodes: Iterable[Node]) -> Iterator[tuple[tuple[str, str], str]]:
+    """What loops and branches do, by name and place: it is written in the graph, and run in graphs of their own."""
+    for node in nodes:
+        function = unwrapped(node.function)
+        for part in ("body", "yes", "no"):
+            body = getattr(function, part, None)
+            if isinstance(body, GraphBase):
+                yield from (((inner.name, inner.origin), node.name) for inner in body.nodes)
+                yield from _within(body.nodes)
 
 
 def _number_groups(steps: list[tuple[bool, int, int]]) -> dict[int, tuple[int, int]]:
