@@ -226,13 +226,23 @@ def test_another_process_reads_it_and_keeps_it():
 
 
 def test_without_descriptors_or_memory_results_are_plain(monkeypatch):
-    monkeypatch.setattr(files, "_most_descriptors", lambda: 1)
-    first, second = result(), result()
+    monkeypatch.setattr("resource.getrlimit", lambda what: (8, 8))
+    first, second, third = result(), result(), result()
     assert place_of(first) is not None
-    assert place_of(second) is None
-    same(second, first)
-    del first, second
+    assert place_of(third) is None
+    same(third, first)
+    before, expected = len(os.listdir("/proc/self/fd")), first.copy()
+    read = arrived(place_of(first))
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert place_of(read) is None
+    del first, second, third
+    others = [result() for _ in range(3)]  # none is where `read` is
+    for x in others:
+        x[:] = 0
+    same(read, expected)
+    del others, x, read
     gc.collect()
+    monkeypatch.undo()
 
     def full(fd, start, size):
         raise OSError(28, "No space left on device")

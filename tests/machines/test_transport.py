@@ -159,19 +159,21 @@ def test_only_who_can_open_it_gets_an_address(monkeypatch):
     from pyop.machines import transport
 
     transport._register()
-    rights, pid, fd, inode = who = [transport._rights(), *transport._own_address()]
+    who = transport._who()
+    rights, pid, fd, device, inode = who.rsplit(maxsplit=4)
     x = result()
     size, found = sent_to(x, who, monkeypatch)
     assert size < 2000
     same(found, x)
     others = [
         None,
-        [rights + "x", pid, fd, inode],
-        [rights, 1 << 22, fd, inode],
-        [rights, pid, fd, [inode[0], inode[1] + 1]],
-        [rights, pid],
+        f"{rights}x {pid} {fd} {device} {inode}",
+        f"{rights} {1 << 22} {fd} {device} {inode}",
+        f"{rights} {pid} {fd} {device} {inode}1",
+        f"{rights} {pid}",
         "pyop",
         7,
+        {"of": ["another version"]},
     ]
     for other in others:
         size, found = sent_to(x, other, monkeypatch)

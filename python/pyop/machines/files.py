@@ -22,7 +22,7 @@ import weakref
 
 from .memory import Address, Memory, NotHere, write
 
-__all__ = ["File", "asked_for", "give_back", "opened", "take"]
+__all__ = ["File", "asked_for", "few_files", "give_back", "opened", "take"]
 
 KEPT = 1 << 27  # bytes of files that nobody has
 FIRST = 1 << 28  # bytes of files that are made before any is asked for
@@ -56,7 +56,7 @@ def take(size: int) -> File | None:
         with _lock:
             memory = _again(size)
             if memory is None:
-                if _worth[0] < size or len(_files) >= _most_descriptors():
+                if _worth[0] < size or not few_files():
                     return None
                 _worth[0] -= size
                 memory = Memory()
@@ -113,10 +113,10 @@ def opened(address: Address, size: int, stamp: bytes) -> File:
     return File(memory, size, stamp, False)
 
 
-def _most_descriptors() -> int:
-    """A part of those that the process may have."""
-    limit: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return 1 << 16 if limit == resource.RLIM_INFINITY else limit // 4
+def few_files() -> bool:
+    """Whether there are descriptors for more: they get a part of those that the process may have."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return limit == resource.RLIM_INFINITY or len(_files) < limit // 4
 
 
 def _forked() -> None:

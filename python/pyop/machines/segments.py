@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Plan, Value, mapped_file
-from .files import File, asked_for, give_back, opened, take
+from .files import File, asked_for, few_files, give_back, opened, take
 from .layout import is_elementwise
 from .memory import Address, write
 
@@ -99,7 +99,8 @@ def arrived(place: Place) -> Any:
 def _shown(file: File, offset: int, dtype: Any, shape: Any, order: Any) -> Any:
     root = mapped_file(file.memory.fd, True, True)
     key = id(root)
-    _segments[key] = file, weakref.ref(root, lambda _: give_back(_segments.pop(key)[0]))
+    if file.reusable or few_files():  # else the mapping stays, without a descriptor: nobody will get its address
+        _segments[key] = file, weakref.ref(root, lambda _: give_back(_segments.pop(key)[0]))
     return np.ndarray(shape, dtype, root, offset, order=order)
 
 

@@ -46,15 +46,14 @@ def enlist(dask_worker: Any) -> bool:
     """Make a worker send and receive addresses. False: it cannot."""
     if dask_worker in _enlisted:
         return True
-    rights = _rights()
-    if rights is None or not str(dask_worker.address).startswith(("tcp://", "tls://")):
+    if _rights() is None or not str(dask_worker.address).startswith(("tcp://", "tls://")):
         return False
     with _lock:
         if dask_worker in _enlisted:
             return True
         _register()
         pool = dask_worker.rpc
-        who = {_KEY: [rights, *_own_address()]}
+        who = {_KEY: _who()}
         args = pool.connection_args
         pool.connection_args = {**args, "handshake_overrides": {**args.get("handshake_overrides", {}), **who}}
         dask_worker.loop.add_callback(pool.collect)  # connections that were opened before do not tell
@@ -79,7 +78,7 @@ def _register() -> None:
 
     def _serialized(x: Any, context: Any = None) -> Any:
         told = ((context or {}).get("recipient") or {}).get(_KEY)
-        place = place_of(x) if told is not None and _can_open(_frozen(told)) else None
+        place = place_of(x) if isinstance(told, str) and _can_open(told) else None
         if place is None:
             return theirs(x, context=context)
         # What Dask's own function for reading takes for an array that pickles: readers need not be told of this one.
@@ -105,18 +104,15 @@ def _received(place: Place) -> Any:
         raise ConnectionError(f"process {place.address.pid} is gone, and with it an array that it has sent") from None
 
 
-def _frozen(told: Any) -> Any:
-    return tuple(map(_frozen, told)) if isinstance(told, (list, tuple)) else told
-
-
 @functools.lru_cache(1024)
-def _can_open(told: Any) -> bool:
+def _can_open(told: str) -> bool:
     """Whether the process that says this sees what this one does."""
     try:
-        rights, pid, fd, inode = told
+        rights, *numbers = told.rsplit(maxsplit=4)
+        pid, fd, *inode = map(int, numbers)
         if rights != _rights():
             return False
-        os.close(Address(pid, fd, inode).open(os.O_RDONLY))
+        os.close(Address(pid, fd, tuple(inode)).open(os.O_RDONLY))
     except (NotHere, TypeError, ValueError):
         return False
     return True
@@ -134,8 +130,9 @@ def _rights() -> str | None:
     return " ".join("".join([*lines, *spaces, f" {seen}"]).split())
 
 
-def _own_address() -> tuple[int, int, list[int]]:
+def _who() -> str:
+    """What this process says of itself."""
     if not _shown or _shown[0].address.pid != os.getpid():
         _shown[:] = [Memory()]
     address = _shown[0].address
-    return address.pid, address.fd, list(address.inode)
+    return " ".join(map(str, (_rights(), address.pid, address.fd, *address.inode)))
