@@ -91,7 +91,7 @@ RELEASED = """
             if not any(n for _, n in left.values()):
                 break
         assert not any(n for _, n in left.values()), left
-        many = [made_there() for _ in range(30)]
+        many = [made_there() for _ in range(8)]
         read = client.map(lambda x: float(x[-1]), many, workers=second, pure=False)
         assert set(client.gather(read)) == {expected[-1]}
         del many, read
