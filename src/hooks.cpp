@@ -131,7 +131,8 @@ void register_hooks(py::module_& m) {
             return py::reinterpret_steal<py::object>(array);
         },
         py::arg("fd"), py::arg("writable"), py::arg("own") = false,
-        "The bytes of an open file as an array, in memory that all who have it mapped share; `own`: but for what is written.");
+        "The bytes of an open file as an array, in memory that all who have it mapped share; `own`: but for what is "
+        "written.");
     m.def(
         "elements",
         [](py::object array) {
