@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core import GraphBase, Node, Plan
+from .._core import Node, Plan
 from ..declare.parameters import default_name
 from .cells import shown_file
+from .graph import Graph
 from .node_call import unwrapped
 from .symbolic_number import OnNumbers
 
@@ -175,7 +176,7 @@ def _within(nodes: Iterable[Node]) -> Iterator[tuple[tuple[str, str], str]]:
         function = unwrapped(node.function)
         for part in ("body", "yes", "no"):
             body = getattr(function, part, None)
-            if isinstance(body, GraphBase):
+            if isinstance(body, Graph):
                 yield from (((inner.name, inner.origin), node.name) for inner in body.nodes)
                 yield from _within(body.nodes)
 
