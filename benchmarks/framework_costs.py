@@ -28,7 +28,7 @@ import numpy as np
 
 from .child import ROOT
 from .framework_bindings import jax_by_hand, onnxruntime_sessions, torch_by_hand
-from .frameworks_tfpt import declared, pytensor_rows, tensorflow_rows
+from .frameworks_tfpt import WARM, declared, pytensor_rows, tensorflow_rows
 from .harness import Harness, Row, Statement
 
 PAGE = ROOT / "docs" / "frameworks.md"
@@ -69,6 +69,7 @@ def _compared(harness: Harness, framework: str, what: str, size: int, code: str,
     times = harness.compare(
         {which: Statement(code, each, 2) for which, each in zip(("ours", "hand"), names, strict=True)},
         clock=time.perf_counter_ns,  # some compute on threads of their own
+        warm=WARM,
     )
     ours, hand = times.ns("ours") / 1e3, times.ns("hand") / 1e3
     return _cost(framework, what, size, ours, hand, times.ratio("ours", "hand"))
@@ -127,7 +128,7 @@ def _onnxruntime(harness: Harness) -> list[Cost]:
             for which, session in zip(("ours", "hand"), onnxruntime_sessions(declared(), nodes), strict=True)
         }
         statements = {k: Statement("run(None, x)", {"run": s.run, "x": feeds}, 1) for k, s in sessions.items()}
-        times = harness.compare(statements)  # on the thread that calls, as the sessions have one
+        times = harness.compare(statements, warm=WARM)  # on the thread that calls, as the sessions have one
         each = [max(times.over(f"{which}, {NODES + 1}", f"{which}, 1"), 1) / NODES / 1e3 for which in ("ours", "hand")]
         found.append(_cost("onnxruntime", "forward, one more node", size, *each, each[0] / each[1]))
     return found

@@ -90,7 +90,9 @@ class Harness:
         """How long one sample of one candidate should take."""
         return 300_000 if self.quick else 4_000_000
 
-    def compare(self, candidates: Mapping[str, Statement], clock: Clock = time.thread_time_ns) -> Comparison:
+    def compare(
+        self, candidates: Mapping[str, Statement], clock: Clock = time.thread_time_ns, warm: int = 0
+    ) -> Comparison:
         """Time the candidates in turn.
 
         Parameters
@@ -100,9 +102,14 @@ class Harness:
         clock
             The CPU clock of this thread; of the process (`time.process_time_ns`) where a candidate computes on a
             thread of its own; the wall clock (`time.perf_counter_ns`) where several threads are to be faster than one.
+        warm
+            Turns of each loop before anything is timed. A first call that makes what later ones use, for tens of
+            milliseconds, would pass for a statement that takes that long: its samples would be single turns.
         """
         loops = {name: statement.compile(clock) for name, statement in candidates.items()}
         unrolls = {name: statement.unroll for name, statement in candidates.items()}
+        for loop in loops.values() if warm else ():
+            loop(warm)
         counts = {name: self._calibrate(loop) for name, loop in loops.items()}
         empty = Statement("pass").compile(clock)
         empty_count = self._calibrate(empty)
