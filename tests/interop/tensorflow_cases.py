@@ -16,6 +16,7 @@ import tensorflow as tf
 
 import pyop
 from pyop._tree import flatten
+from pyop.interop import tensorflow_call
 from pyop.interop.tensorflow import op_of, wrap
 
 from .ten_ops import CASES, centre, dot, jitter, power, product, softsign, sort_in_place, take_sines
@@ -243,6 +244,93 @@ def test_unread_results_and_second_derivatives():
     # With tapes outside of a tf.function, TensorFlow differentiates no custom gradient twice.
     for f in (second, tf.function(second)):
         np.testing.assert_allclose(f(x), 6 * np.arange(4.0))
+
+
+@pytest.fixture(params=["recorded", "custom_gradient"])
+def recording(request, monkeypatch):
+    """Calls at once with what TensorFlow records them by, and as they are where it has no such module."""
+    if request.param == "custom_gradient":
+        monkeypatch.setattr(tensorflow_call, "_record", None)
+    else:
+        assert tensorflow_call._record is not None
+    return request.param
+
+
+def test_tapes_of_all_kinds_record_a_call_at_once(recording):
+    f, x, w = wrap(dot), tf.constant(np.arange(3.0)), tf.Variable(np.arange(3.0) + 1)
+    with tf.GradientTape(persistent=True) as tape, tf.GradientTape() as other:
+        tape.watch(x)
+        y = f(x, w)
+        z = f(x, x) + f(tf.sin(x), w)  # one tensor twice, and tensors that others have recorded
+        with tape.stop_recording():
+            unseen = f(x, w)
+    for _ in range(2):
+        np.testing.assert_array_equal(tape.gradient(y, x), np.arange(3.0) + 1)
+        np.testing.assert_array_equal(tape.gradient(y, w), np.arange(3.0))
+    np.testing.assert_allclose(tape.gradient(z, x), 2 * x + tf.cos(x) * w, rtol=1e-12)
+    np.testing.assert_array_equal(other.gradient(y, [x, w], unconnected_gradients="zero")[1], np.arange(3.0))
+    assert tape.gradient(unseen, x) is None
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        y = f(x, w)
+    assert tape.gradient(y, [x, w]) == [None, None]
+
+
+def test_forward_accumulators_take_the_rule_of_the_rule(recording):
+    push = pyop.op(np.multiply, "float64[n], float64[n] -> float64[n]", name="push")
+    push.vjp(lambda ct, c, k: (ct * k, ct * c))
+    tripled = pyop.op(lambda x: 3 * x, "float64[n] -> float64[n]", name="tripled")
+    tripled.vjp(lambda ct, x: push(ct, np.full_like(x, 3.0)))
+    x = tf.constant(np.arange(3.0))
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        y = wrap(tripled)(x)
+    np.testing.assert_array_equal(accumulator.jvp(y), np.full(3, 3.0))
+
+
+def test_a_variable_that_the_function_reads_is_no_gradient_lost(recording):
+    w = tf.Variable(np.ones(3))
+    f = wrap(pyop.op(lambda x: x * w.numpy(), "float64[n] -> float64[n]", name="reads"))
+    x = tf.constant(np.arange(3.0))
+    with tf.GradientTape(), pytest.raises(TypeError, match=r"[vV]ariable"):
+        f(x)
+    with tf.GradientTape(), pytest.raises(ZeroDivisionError):  # what fails leaves no watcher behind
+        wrap(pyop.op(lambda x: x * (1 // 0), "float64[n] -> float64[n]", name="fails"))(x)
+    with tf.GradientTape() as tape:
+        y = wrap(dot)(x, w)
+    np.testing.assert_array_equal(tape.gradient(y, w), x)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_have_the_gradients_of_custom_gradient(seed, monkeypatch):
+    ops = [wrap(dot), wrap(softsign)]
+
+    def program(rng, values):
+        for _ in range(rng.integers(3, 10)):
+            a, b = (values[rng.integers(len(values))] for _ in range(2))
+            kind = rng.integers(5)
+            if kind == 0:
+                values.append(ops[0](a, b) * tf.ones_like(a))
+            elif kind == 1:
+                values.append(ops[1](a))
+            elif kind == 2:
+                values.append(tf.stop_gradient(a) * b)
+            elif kind == 3:
+                values.append(ops[0](tf.sin(a), a) + ops[1](b))
+            else:
+                values.append(a + b)
+        return values[-1]
+
+    def found():
+        rng = np.random.default_rng(seed)
+        xs = [tf.Variable(rng.normal(size=4)), tf.constant(rng.normal(size=4))]
+        with tf.GradientTape(persistent=bool(seed % 2)) as tape:
+            tape.watch(xs[1])
+            y = program(rng, list(xs))
+        return [y, *tape.gradient(y, xs, unconnected_gradients="zero")]
+
+    ours = found()
+    monkeypatch.setattr(tensorflow_call, "_record", None)
+    for a, b in zip(ours, found(), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph"])

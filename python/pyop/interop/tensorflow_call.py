@@ -20,6 +20,11 @@ from .derived import PullBack
 from .hooks import Hooks
 from .own_arrays import own, writable_copy
 
+try:
+    from tensorflow.python.eager import record as _record
+except ImportError:  # of another version: then by tf.custom_gradient
+    _record = None
+
 __all__ = ["Call"]
 
 # Of graphs: nobody says when a gradient is asked for no more. What has gone is computed once more, if it may be.
@@ -49,6 +54,8 @@ class Call:
     def __call__(self, tensors: list[Any]) -> list[Any]:
         """The results, whose gradients are known to TensorFlow."""
         eager = tf.executing_eagerly() and all(hasattr(x, "numpy") for x in tensors)
+        if eager and _record is not None:
+            return self._recorded(tensors)
         varying = [k for k, x in enumerate(tensors) if _is_float(x)]
         call = self._eager if eager else self._node
         if not varying:
@@ -95,6 +102,30 @@ class Call:
         raise NoRule(f"op {self.hooks.name!r} has no rule for reverse mode")
 
     # --- at once
+
+    def _recorded(self, tensors: list[Any]) -> list[Any]:
+        """What `tf.custom_gradient` does for a call with values, without what it finds out about any function."""
+        if not _record.could_possibly_record():  # no tape and no accumulator, or they are stopped
+            return self._eager(tensors)[0]
+        with _record.VariableWatcher() as watcher:
+            results, context, kept = self._eager(tensors)
+        varying = [k for k, x in enumerate(tensors) if _is_float(x)]
+        if not varying:
+            return results
+        read = watcher.watched_variables()
+        if read:
+            names = ", ".join(sorted({str(v.name) for v in read}))
+            raise TypeError(
+                f"the function of op {self.hooks.name!r} reads a tf.Variable, {names}, whose gradient a tape would "
+                "lose: pass it as an argument, or call with tape.stop_recording()"
+            )
+
+        def gradient(*cts: Any) -> list[Any]:
+            return self._pullback(tensors, results, context, cts, varying, kept)
+
+        # The results are new tensors, so they need no identity to be told from what the function was given.
+        _record.record_operation("PyopOp", results, [tensors[k] for k in varying], gradient)
+        return list(results)
 
     def _eager(self, tensors: list[Any]) -> tuple[list[Any], Any, Any]:
         found, context = self._run([_array(x) for x in tensors])
