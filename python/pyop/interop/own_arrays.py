@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["own", "unshared", "writable_copy"]
+__all__ = ["ALONE", "own", "unshared", "writable_copy"]
 
 
 def own(parts: Sequence[Any]) -> list[Any]:
@@ -52,7 +52,8 @@ def _of_nobody_else() -> tuple[int, int]:
     return _counts((np.empty(2)[:1],), 0)
 
 
-_ALONE, _BASE_ALONE = _of_nobody_else()
+# Of `sys.getrefcount(parts[0])`, where a tuple alone holds the array.
+ALONE, _BASE_ALONE = _of_nobody_else()
 
 
 def unshared(parts: Sequence[Any], k: int) -> bool:
@@ -63,8 +64,8 @@ def unshared(parts: Sequence[Any], k: int) -> bool:
     del flags  # it holds the array
     base = parts[k].base
     if base is None:
-        return sys.getrefcount(parts[k]) <= _ALONE
+        return sys.getrefcount(parts[k]) <= ALONE
     del base
     count, of_base = _counts(parts, k)
     base = parts[k].base
-    return count <= _ALONE and of_base <= _BASE_ALONE and type(base) is np.ndarray and bool(base.flags.owndata)
+    return count <= ALONE and of_base <= _BASE_ALONE and type(base) is np.ndarray and bool(base.flags.owndata)

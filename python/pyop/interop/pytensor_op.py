@@ -11,6 +11,7 @@ function keeps, since PyTensor writes into what it has been given.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from .derived import PullBack
 from .hooks import Hooks
-from .own_arrays import own, unshared, writable_copy
+from .own_arrays import ALONE, own, unshared, writable_copy
 
 __all__ = ["PyopOp"]
 
@@ -76,6 +77,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         self._direct = hooks.op if self._plain and leaf and hooks.is_flat and not statics else None
         # The rule itself, which lends read-only and checks shapes as the op of the pullback does.
         self._rule = pull._of_arrays if self._direct is not None and isinstance(pull, PullBack) else None
+        self._commonest = self._direct if self._rule is None else self._rule
         self._like = pull.n_out + pull.argnums[0] if self._rule is not None else 0
         self.in_place = in_place
         if in_place:
@@ -208,13 +210,20 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         """A call of the op; what its function raises is raised as it is."""
-        if self._rule is not None:
-            parts = (self._rule(*inputs),)
-            if type(parts[0]) is np.ndarray and parts[0].dtype is inputs[self._like].dtype:
-                output_storage[0][0] = parts[0] if unshared(parts, 0) else writable_copy(parts[0])
-                return
-        if self._direct is not None:
-            parts = (self._direct(*inputs),)
+        call = self._commonest
+        if call is not None:
+            parts = (call(*inputs),)
+            y = parts[0]
+            if call is self._rule and not (type(y) is np.ndarray and y.dtype is inputs[self._like].dtype):
+                del y
+                parts = (self._direct(*inputs),)
+            elif type(y) is np.ndarray and y.base is None and y.flags.carray:
+                del y  # of `unshared`, what is left for an array of its own memory
+                if getrefcount(parts[0]) <= ALONE:
+                    output_storage[0][0] = parts[0]
+                    return
+            else:
+                del y
             output_storage[0][0] = parts[0] if unshared(parts, 0) else writable_copy(parts[0])
             return
         hooks = self.hooks

@@ -70,12 +70,16 @@ def _called(rule: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     try:
         return rule(*args, **keywords)
     except ValueError as error:
-        if "read-only" in str(error):
-            error.add_note(
-                f"the rule {getattr(rule, '__name__', rule)!r} is given arrays that others read too: write "
-                "ct = ct * b, which makes a new array, in place of ct *= b, or change a copy (ct.copy())"
-            )
+        _advise(rule, error)
         raise
+
+
+def _advise(rule: Any, error: ValueError) -> None:
+    if "read-only" in str(error):
+        error.add_note(
+            f"the rule {getattr(rule, '__name__', rule)!r} is given arrays that others read too: write "
+            "ct = ct * b, which makes a new array, in place of ct *= b, or change a copy (ct.copy())"
+        )
 
 
 def _packed(form: Any, outs: Any) -> Any:
@@ -93,13 +97,27 @@ class Backward(_Call):
         self.argnums = argnums
         self.n_out = n_out
         self.n_in = n_in
+        self._one = n_in == 1 and argnums == (0,)
 
     def __call__(self, *arrays: Any) -> Any:
         g = self.gradient
         assert g.vjp_fn is not None
         arrays = read_only(arrays)
-        inputs = arrays[self.n_out : self.n_out + self.n_in]
-        found = _called(g.vjp_fn, arrays, {}) if g.of_arrays else self._called_with(g, inputs, arrays)
+        if g.of_arrays:
+            try:
+                found = g.vjp_fn(*arrays)
+            except ValueError as error:
+                _advise(g.vjp_fn, error)
+                raise
+            if self._one and type(found) is np.ndarray and g.in_trees is None:
+                # The commonest, which `_checked` would say the same of.
+                like = arrays[self.n_out]
+                if type(like) is np.ndarray and found.dtype is like.dtype and found.shape == like.shape:
+                    return found
+            inputs = arrays[self.n_out : self.n_out + self.n_in]
+        else:
+            inputs = arrays[self.n_out : self.n_out + self.n_in]
+            found = self._called_with(g, inputs, arrays)
         parts = found if type(found) is tuple and g.in_trees is None and len(found) == self.n_in else self._flat(found)
         if len(self.argnums) == 1:
             (k,) = self.argnums
