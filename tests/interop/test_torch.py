@@ -379,3 +379,35 @@ def test_other_devices():
     with pytest.raises(TypeError, match=r"on the CPU, .* of CUDA: pass x.cpu\(\)"):
         refusing("softsign", "CUDA")(X)
     assert torch._C._dispatch_has_kernel_for_dispatch_key(wrap(softsign).name, "CUDA")
+
+
+def test_what_a_recorded_call_returns_shows_no_argument():
+    functions = {
+        "its argument": lambda x: x,
+        "a view": lambda x: x[::-1],
+        "a view of its argument's own": lambda x: x[:],
+        "out of order": lambda x: np.flip(x + 1),
+        "new": lambda x: x + 1,
+    }
+    for what, function in functions.items():
+        op = pyop.op(function, "float64[n] -> float64[n]")
+        op.vjp(lambda ct, x: ct)  # itself returned: the gradient of another tensor, too
+        f = wrap(op)
+        given = torch.arange(4.0, dtype=torch.float64)
+        x = given.clone().requires_grad_()
+        y = f(x)
+        assert y.requires_grad, what
+        np.testing.assert_array_equal(y.detach().numpy(), function(given.numpy()), what)
+        assert not np.shares_memory(y.detach().numpy(), x.detach().numpy()), what
+        assert y.is_contiguous(), what
+        ct = torch.ones(4, dtype=torch.float64)
+        (g,) = torch.autograd.grad(y, x, ct)
+        assert g.data_ptr() != ct.data_ptr(), what
+        np.testing.assert_array_equal(g.numpy(), np.ones(4), what)
+    for dtype in ("float32", "float16", "complex64"):
+        x = torch.ones(3, dtype=getattr(torch, dtype), requires_grad=True)
+        op = pyop.op(lambda x: x * 2, f"{dtype}[n] -> {dtype}[n]")
+        op.vjp(lambda ct, x: ct * 2)
+        wrap(op)(x).abs().sum().backward()
+        assert x.grad.dtype == x.dtype
+        np.testing.assert_array_equal(x.grad.numpy(), np.full(3, 2, dtype))

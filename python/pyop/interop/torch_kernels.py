@@ -38,6 +38,30 @@ def kernel_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> C
         arrays = [as_array(x) for x in tensors]
         return _packed(as_tensors(hooks.call(arrays, bound | statics), arrays))
 
+    # An abstract rule may tell of another container for other arguments.
+    return _direct(hooks) if hooks._abstract is None and _of_arrays_alone(hooks) else kernel
+
+
+def _of_arrays_alone(hooks: Hooks) -> bool:
+    """Whether it takes flat arrays and nothing else, and returns one."""
+    leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
+    return leaf and hooks.is_flat and not (hooks.statics or hooks.saves or "context" in _parameters(hooks))
+
+
+def _direct(hooks: Hooks) -> Callable[..., Any]:
+    op, from_numpy = hooks.op, torch.from_numpy
+
+    def kernel(*tensors: Any) -> Any:
+        arrays = [as_array(x) for x in tensors]
+        y = op(*arrays)
+        # Views of arguments are read-only, and no carray: what is left is the very argument.
+        if y.flags.carray and not any(y is x for x in arrays):
+            try:
+                return from_numpy(y)
+            except TypeError:
+                return as_tensor(y)
+        return as_tensor(y.copy())
+
     return kernel
 
 
@@ -64,8 +88,7 @@ def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callab
     on where there are only tensors of the CPU.
     """
     spec = hooks.op.spec
-    leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
-    if not leaf or not hooks.is_flat or hooks.statics or hooks.saves or "context" in _parameters(hooks):
+    if not _of_arrays_alone(hooks):
         return None
     op, from_numpy = hooks.op, torch.from_numpy
     any_requires_grad, enabled = torch._C._any_requires_grad, torch.is_grad_enabled
