@@ -74,7 +74,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         self._plain = not (self._written and not in_place) and not self._saves and self._pull is None
         leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
         # The commonest calls, without lists: they are most of what a small call takes.
-        self._direct = hooks.op if self._plain and leaf and hooks.is_flat and not statics else None
+        self._direct: Any = hooks.op if self._plain and leaf and hooks.is_flat and not statics else None
         # The rule itself, which lends read-only and checks shapes as the op of the pullback does.
         self._rule = pull._of_arrays if self._direct is not None and isinstance(pull, PullBack) else None
         self._commonest = self._direct if self._rule is None else self._rule

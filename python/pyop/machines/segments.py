@@ -73,10 +73,12 @@ def place_of(array: Any) -> Place | None:
     root: Any = array
     while type(root.base) is np.ndarray:
         root = root.base
-    file, alive = _segments.get(id(root), (None, None))
-    flags = array.flags
+    found = _segments.get(id(root))
+    if found is None or found[1]() is not root:
+        return None
+    file, flags = found[0], array.flags
     # A small part is not worth that all of it is kept.
-    if file is None or alive() is not root or 2 * array.nbytes < root.nbytes or not flags.aligned:
+    if 2 * array.nbytes < root.nbytes or not flags.aligned:
         return None
     if type(array) is not np.ndarray or not flags.forc or _is_written(array):
         return None

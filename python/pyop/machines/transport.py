@@ -109,10 +109,10 @@ def _can_open(told: str) -> bool:
     """Whether the process that says this sees what this one does."""
     try:
         rights, *numbers = told.rsplit(maxsplit=4)
-        pid, fd, *inode = map(int, numbers)
+        pid, fd, device, inode = map(int, numbers)
         if rights != _rights():
             return False
-        os.close(Address(pid, fd, tuple(inode)).open(os.O_RDONLY))
+        os.close(Address(pid, fd, (device, inode)).open(os.O_RDONLY))
     except (NotHere, TypeError, ValueError):
         return False
     return True
