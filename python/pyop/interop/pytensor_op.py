@@ -216,6 +216,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
             y = parts[0]
             if call is self._rule and not (type(y) is np.ndarray and y.dtype is inputs[self._like].dtype):
                 del y
+                assert self._direct is not None
                 parts = (self._direct(*inputs),)
             elif type(y) is np.ndarray and y.base is None and y.flags.carray:
                 del y  # of `unshared`, what is left for an array of its own memory
