@@ -160,6 +160,12 @@ def test_files_that_are_kept_are_not_many(monkeypatch):
 
 
 def test_a_child_of_fork_keeps_what_it_has():
+    """In a process of its own: JAX and CPython warn of forks beside threads, which others have started here."""
+    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def fork():
     x, unread = result(), result()
     expected = x.copy()
     read, write = os.pipe()
@@ -340,3 +346,7 @@ def test_other_nodes_do_not_lose_the_direction_of_their_memory():
     for a, b in zip(found, expected, strict=True):
         same(a, b)
         assert a.sum().tobytes() == b.sum().tobytes()
+
+
+if __name__ == "__main__":
+    fork()
