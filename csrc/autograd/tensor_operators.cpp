@@ -26,7 +26,7 @@ bool is_in_place_operand(PyObject* o) { return is_tensor_operand(o) || is_value(
 PyObject* not_implemented(PyObject* a, PyObject* b) {
     PyObject* const other = is_tensor_operand(a) ? b : a;
     if (check_no_rules(other, "beside a Tensor") < 0) return nullptr;
-    if (has_its_say(other)) Py_RETURN_NOTIMPLEMENTED;
+    if (has_its_say(other) || has_no_arithmetic(other)) Py_RETURN_NOTIMPLEMENTED;
     return refuse(PyExc_TypeError,
                   "a Tensor and an object of type '%s': NumPy makes an array of that and works on each element, by "
                   "methods of the object, which no gradient is known of; make a number or an array of it before: "

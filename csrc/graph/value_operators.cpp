@@ -32,7 +32,7 @@ bool is_value_operand(PyObject* o) {
 // Were it left to Python, a method would be called once, with the Value, and == would say that they are two objects.
 PyObject* refuse_operand(PyObject* other) {
     if (check_no_rules(other, "beside a Value") < 0) return nullptr;
-    if (has_its_say(other)) Py_RETURN_NOTIMPLEMENTED;
+    if (has_its_say(other) || has_no_arithmetic(other)) Py_RETURN_NOTIMPLEMENTED;
     return refuse(PyExc_TypeError,
                   "a Value and an object of type '%s': NumPy makes an array of that and works on each element, by "
                   "methods of the object; make a number or an array of it before: float(y), np.asarray(y)",

@@ -21,6 +21,9 @@ enum class Rules {
 // Cold but for what is no container. Runs Python code of the object's class; errors in that are dropped.
 Rules rules_of(PyObject* o);
 
+// Whether NumPy's arithmetic with it raises a TypeError, as Python does: a function may catch that.
+inline bool has_no_arithmetic(PyObject* o) { return o == Py_None || PyUnicode_Check(o) || PyBytes_Check(o); }
+
 // Whether an operator is left to the other object where `check_no_rules` has let it pass: it joins NumPy's protocols
 // (`__array_ufunc__ = None`), or stands in for something in a graph, as its class is pyop's own.
 bool has_its_say(PyObject* o);
