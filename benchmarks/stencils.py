@@ -29,7 +29,8 @@ def run(harness: Harness) -> list[Row]:
     # where an argument lies (csrc/array/loop/error_policy.h).
     with contextlib.redirect_stderr(sys.__stderr__):
         rows = [_row(harness, *case) for case in _cases(harness.quick)]
-        return [*rows, *(_in_place(harness, n) for n in ((20,) if harness.quick else (150, 700))), _threads(harness)]
+        in_place = [_in_place(harness, n) for n in ((20,) if harness.quick else (150, 700))]
+        return [*rows, *in_place, _small(harness), _threads(harness)]
 
 
 def _cases(quick: bool) -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Array, ...]]]:
@@ -66,6 +67,18 @@ def _row(
     found = harness.compare(statements)
     detail = f"numba {found.ns('numba') / 1e3:.1f} µs; NumPy takes {found.ratio('NumPy', 'pyop'):.1f} times pyop's time"
     return Row("B26", what, budget, found.ratio("pyop", "numba"), LIMIT, detail=detail)
+
+
+def _small(harness: Harness) -> Row:
+    """What is around the loops: an array of which they take a few nanoseconds."""
+    step, _ = _plane(0.1, 4.0)
+    a = np.random.default_rng(26).random((10, 10))
+    names = {"f": step, "c": pyop.compile(step), "a": a, "out": np.zeros_like(a)}
+    names["c"](a, names["out"])
+    found = harness.compare({"NumPy": Statement("f(a, out)", names, 1), "pyop": Statement("c(a, out)", names, 1)})
+    detail = f"{found.ns('pyop') / 1e3:.2f} µs, NumPy {found.ns('NumPy') / 1e3:.1f} µs"
+    what = "float64 10², into an argument, over NumPy"
+    return Row("B26", what, "≤ 1×", found.ratio("pyop", "NumPy"), 1.0, detail=detail)
 
 
 def _in_place(harness: Harness, n: int) -> Row:

@@ -23,7 +23,7 @@ bool is_in_place_operand(PyObject* o) { return is_tensor_operand(o) || is_value(
 
 // A container would take the numbers by its own rules, and an array meets any other object element by element, by
 // methods of that object, which Python would call once, with the Tensor.
-PyObject* not_implemented(PyObject* a, PyObject* b) {
+PyObject* refuse_operands(PyObject* a, PyObject* b) {
     PyObject* const other = is_tensor_operand(a) ? b : a;
     if (check_no_rules(other, "beside a Tensor") < 0) return nullptr;
     if (has_its_say(other) || has_no_arithmetic(other)) Py_RETURN_NOTIMPLEMENTED;
@@ -111,7 +111,7 @@ struct OperatorSlots {
     template <Operator which>
     static PyObject* binary(PyObject* a, PyObject* b) {
         if (is_value(a) || is_value(b)) return with_value(row_of(which).binary, a, b);
-        if (!is_tensor_operand(a) || !is_tensor_operand(b)) return not_implemented(a, b);
+        if (!is_tensor_operand(a) || !is_tensor_operand(b)) return refuse_operands(a, b);
         if (is_watched(a) || is_watched(b)) return recorded(which, a, b);
         PyObject* result = on_operands(row_of(which).binary, a, b);
         if (which != Operator::Divmod || !result || !PyTuple_CheckExact(result)) return wrapped(result);
@@ -133,7 +133,7 @@ PyObject* power_of(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_No
 
 PyObject* tensor_power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (is_value(a) || is_value(b)) return with_value(power_of, a, b);
-    if (!is_tensor_operand(a) || !is_tensor_operand(b)) return not_implemented(a, b);
+    if (!is_tensor_operand(a) || !is_tensor_operand(b)) return refuse_operands(a, b);
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     if (!is_watched(a) && !is_watched(b)) return wrapped(on_operands(power_of, a, b));
     // As NumPy's operator does it for small exponents.
@@ -160,7 +160,7 @@ constexpr const char* kInPlaceText[] = {"+=", "-=", "*=", "%=", "", "<<=", ">>="
 template <Operator which>
 PyObject* tensor_inplace(PyObject* a, PyObject* b) {
     if (as_tensor(a)->is_scalar) return OperatorSlots::binary<which>(a, b);  // a name gets another value
-    if (!is_in_place_operand(b)) return not_implemented(a, b);
+    if (!is_in_place_operand(b)) return refuse_operands(a, b);
     const OperatorRow& row = row_of(which);
     return tensor_in_place({kInPlaceText[static_cast<int>(which)], row.ufunc, builtin_of(which), row.in_place}, a, b);
 }
@@ -169,7 +169,7 @@ PyObject* in_place_power_of(PyObject* a, PyObject* b) { return PyNumber_InPlaceP
 
 PyObject* tensor_inplace_power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (as_tensor(a)->is_scalar) return tensor_power(a, b, modulus);
-    if (!is_in_place_operand(b)) return not_implemented(a, b);
+    if (!is_in_place_operand(b)) return refuse_operands(a, b);
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
     return tensor_in_place({"**=", "power", Builtin::None, in_place_power_of}, a, b);
 }
@@ -179,8 +179,10 @@ PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
     if (!x || !y) return nullptr;
     if (is_value(b)) return PyObject_RichCompare(x.get(), b, op);
     // NumPy compares each element with any object.
-    if (!is_tensor_operand(b) && (check_no_rules(b, "beside a Tensor") < 0)) return nullptr;
-    if (has_its_say(b) && !is_tensor_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!is_tensor_operand(b)) {
+        if (check_no_rules(b, "beside a Tensor") < 0) return nullptr;
+        if (has_its_say(b)) Py_RETURN_NOTIMPLEMENTED;
+    }
     return wrapped(PyObject_RichCompare(x.get(), y.get(), op));
 }
 

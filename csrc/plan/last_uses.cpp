@@ -1,8 +1,6 @@
 // plan/last_uses.cpp: goes backwards over a program, and then gives its slots new numbers.
 #include "plan/last_uses.h"
 
-#include <utility>
-
 #include "graph/passes/rewrite.h"
 
 namespace pyop {

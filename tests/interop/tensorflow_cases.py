@@ -292,6 +292,10 @@ def test_a_variable_that_the_function_reads_is_no_gradient_lost(recording):
     x = tf.constant(np.arange(3.0))
     with tf.GradientTape(), pytest.raises(TypeError, match=r"[vV]ariable"):
         f(x)
+    if recording == "recorded":  # though no argument has a gradient
+        places = wrap(pyop.op(lambda k: w.numpy()[k], "int64[n] -> float64[n]", name="reads_at"))
+        with tf.GradientTape(), pytest.raises(TypeError, match=r"[vV]ariable"):
+            places(tf.constant([0, 2], tf.int64))
     with tf.GradientTape(), pytest.raises(ZeroDivisionError):  # what fails leaves no watcher behind
         wrap(pyop.op(lambda x: x * (1 // 0), "float64[n] -> float64[n]", name="fails"))(x)
     with tf.GradientTape() as tape:

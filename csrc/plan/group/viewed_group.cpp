@@ -86,7 +86,7 @@ int ViewedGroup::run(PyObject* const* inputs, PyObject** results, const StepCont
     StepContext own = context;
     own.holders = nullptr;
     own.dying = 0;
-    for (size_t input = 0; context.dying >> input; ++input)
+    for (size_t input = 0; input < dying_.size(); ++input)
         if (context.dying >> input & 1) own.dying |= dying_[input];
     return group_->run(given.data(), results, own);
 }

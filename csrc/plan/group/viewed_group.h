@@ -3,8 +3,8 @@
 //     out[1:-1] = a[:-2] + a[2:]        two slices of `a`, none of which becomes an object
 //
 // The group is shown arrays that live on the stack, with data, shape, strides and flags as NumPy would give the views.
-// They are no objects: nothing that a group does keeps or passes on what it reads, and a group that answers "not this
-// way" is given arrays. The memory belongs to the step's inputs.
+// They are no objects: nothing that a group does keeps or passes on what it reads. Where it answers "not this way",
+// arrays are made of the views, and its functions are called with these. The memory belongs to the step's inputs.
 #pragma once
 
 #include <memory>

@@ -109,9 +109,6 @@ class Call:
             return self._eager(tensors)[0]
         with _record.VariableWatcher() as watcher:
             results, context, kept = self._eager(tensors)
-        varying = [k for k, x in enumerate(tensors) if _is_float(x)]
-        if not varying:
-            return results
         read = watcher.watched_variables()
         if read:
             names = ", ".join(sorted({str(v.name) for v in read}))
@@ -119,6 +116,10 @@ class Call:
                 f"the function of op {self.hooks.name!r} reads a tf.Variable, {names}, whose gradient a tape would "
                 "lose: pass it as an argument, or call with tape.stop_recording()"
             )
+
+        varying = [k for k, x in enumerate(tensors) if _is_float(x)]
+        if not varying:
+            return results
 
         def gradient(*cts: Any) -> list[Any]:
             return self._pullback(tensors, results, context, cts, varying, kept)

@@ -1,6 +1,7 @@
 """Many small arrays of one kind as one: their pickles would take longer than computing with them does.
 
-What is unpickled is a list as it was, of arrays that show the one in which they have travelled.
+What is unpickled is a list as it was. Results have memory of their own, so that who keeps one does not keep all;
+arguments show the array in which they have travelled.
 """
 
 from __future__ import annotations
@@ -69,10 +70,14 @@ def _column(arrays: list[Any]) -> tuple[Any, bool] | None:
 
 
 def _apart(array: Any) -> list[Any]:
+    return [array[k, ...].copy() for k in range(len(array))]
+
+
+def _shown(array: Any) -> list[Any]:
     return [array[k, ...] for k in range(len(array))]
 
 
 def _calls(*columns: Any) -> _ReadOnly:
     for each in columns:
         each.flags.writeable = False
-    return _ReadOnly([(args, {}) for args in zip(*map(_apart, columns), strict=True)])
+    return _ReadOnly([(args, {}) for args in zip(*map(_shown, columns), strict=True)])
