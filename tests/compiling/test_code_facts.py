@@ -4,8 +4,8 @@ import argparse
 import dis
 import inspect
 import json.decoder
-import pathlib
 import statistics
+import tarfile
 import textwrap
 import types
 
@@ -14,7 +14,7 @@ import pytest
 from pyop.compiling.unused_arguments import unread
 from pyop.tracing import code as reader
 
-MODULES = (argparse, inspect, json.decoder, pathlib, statistics, textwrap)
+MODULES = (argparse, inspect, json.decoder, statistics, tarfile, textwrap)
 
 
 def _codes(module):
