@@ -62,6 +62,13 @@ const OrtOp& op_of(const ort::CustomOp* op) { return *reinterpret_cast<const Ort
 
 ort::Status* ort_error(ort::Api api, const char* text) { return ort::call(api, ort::kCreateStatus, ort::kFail, text); }
 
+// For a thread that cannot attach any more. One of Python's, once it is back in the binding, would be ended there, and what
+// it unwinds on the way does not allow that: the process would abort. So it stays here, as daemon threads do.
+ort::Status* ort_ended(ort::Api api) {
+    if (PyGILState_GetThisThreadState()) park_thread();
+    return ort_error(api, "Python is shutting down");
+}
+
 // With the error set.
 ort::Status* ort_raised(ort::Api api) {
     Ref exception = take_pending();
@@ -156,7 +163,7 @@ ort::Status* ort_compute(void* given, ort::Context* context) {
     const OrtKernel& kernel = *static_cast<const OrtKernel*>(given);
     const DefaultFloats floats;
     const AttachScope scope;
-    if (!scope) return ort_error(kernel.api, "Python is shutting down");
+    if (!scope) return ort_ended(kernel.api);
     try {
         return compute_attached(kernel, context);
     } catch (const std::bad_alloc&) {
@@ -168,7 +175,7 @@ PyObject* address_of(const void* x) { return PyLong_FromVoidPtr(const_cast<void*
 
 ort::Status* ort_make(const ort::CustomOp* op, ort::Api api, const ort::Info* info, void** kernel) {
     const AttachScope scope;
-    if (!scope) return ort_error(api, "Python is shutting down");
+    if (!scope) return ort_ended(api);
     PyObject* compute = PyObject_CallFunction(op_of(op).make, "NN", address_of(info), address_of(api));
     if (!compute) return ort_raised(api);
     *kernel = new (std::nothrow) OrtKernel{api, compute, &op_of(op)};
