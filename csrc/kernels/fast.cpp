@@ -7,7 +7,8 @@
 // whose values and flags are NumPy's, and of what libmvec raises nothing is kept.
 //
 // The error is measured in tests/kernels/test_kernels.py; the ranges below are those for which it holds.
-#include <cmath>  // ::sin and the like
+#include <cmath>        // ::sin and the like
+#include <string_view>  // std::string_view
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #include <dlfcn.h>  // dlopen, dlsym
 #endif
@@ -16,6 +17,8 @@
 #include "kernels/loops.h"
 
 namespace pyop::PYOP_KERNEL_LEVEL {
+
+Kernel find_fast(std::string_view ufunc_name, Element e);
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
 

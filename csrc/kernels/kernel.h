@@ -13,80 +13,12 @@
 // the widest instructions of this processor (level.h).
 #pragma once
 
-#include <cstddef>      // std::ptrdiff_t, std::size_t
-#include <cstdint>      // uint8_t, int32_t
 #include <span>         // std::span
 #include <string_view>  // std::string_view
 
+#include "kernels/operation.h"
+
 namespace pyop {
-
-enum class Element : uint8_t { Bool, I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, C64, C128, None };
-
-constexpr int kElements = static_cast<int>(Element::None);
-
-constexpr std::size_t size_of(Element e) {
-    constexpr uint8_t kSizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 0};
-    return kSizes[static_cast<int>(e)];
-}
-
-// Operations take their operands in one element type; see result_of for what they return.
-enum class Operation : uint8_t {
-    None,
-    // arithmetic
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Minimum,
-    Maximum,
-    Negative,
-    Positive,
-    Absolute,
-    Sign,
-    Square,
-    Sqrt,
-    Reciprocal,
-    Floor,
-    Ceil,
-    Trunc,
-    Rint,
-    Copysign,
-    // answers: these write bool
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    Equal,
-    NotEqual,
-    LogicalAnd,
-    LogicalOr,
-    LogicalXor,
-    LogicalNot,
-    IsNan,
-    IsInf,
-    IsFinite,
-    SignBit,
-    // bits
-    BitwiseAnd,
-    BitwiseOr,
-    BitwiseXor,
-    Invert,
-    LeftShift,
-    RightShift,
-    // reads (bool, x, y)
-    Where,
-};
-
-constexpr int kOperations = static_cast<int>(Operation::Where) + 1;
-
-int n_inputs(Operation op);
-
-// What an operation writes: bool for the answers, else the type of its operands.
-Element result_of(Operation op, Element operands);
-
-// data: the inputs, then the output; each contiguous, aligned for its element, of n >= 0 elements. The output may be
-// the very pointer of an input whose elements are at least as large; otherwise it overlaps nothing.
-using Kernel = void (*)(char* const* data, std::ptrdiff_t n);
 
 // By the name of NumPy's ufunc; None if the name has no operation here. Names that NumPy gives two meanings ("divide"
 // of integers) are told apart by the operands: that operation has no kernel for them.
@@ -131,19 +63,6 @@ struct ExactFunction {
     double slack() const { return bound - 0.5 + own; }
 };
 std::span<const ExactFunction* const> exact_functions();
-
-// x @ y of two matrices: `to` has the rows side by side and overlaps neither; steps are in bytes. From two to so many
-// rows and columns.
-constexpr std::ptrdiff_t kMostInProduct = 6;
-struct Product {
-    const char* x;
-    std::ptrdiff_t x_row, x_column;
-    const char* y;
-    std::ptrdiff_t y_row, y_column;
-    char* to;
-    std::ptrdiff_t rows, inner;
-};
-using ProductKernel = bool (*)(const Product& product);
 
 // False if some element is infinite or NaN. Each element is a chain of fused multiply-adds that begins at 0, in the
 // order of the inner dimension. Null on a processor without these. Whether NumPy's product is that chain goes by its

@@ -27,6 +27,8 @@ void scatter(char* to, std::ptrdiff_t stride, const char* from, std::ptrdiff_t n
 
 namespace pyop::PYOP_KERNEL_LEVEL {
 
+Kernel find_fast(std::string_view ufunc_name, Element e);
+
 namespace below = pyop::PYOP_KERNEL_BELOW;
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include <type_traits>  // std::conditional_t, std::is_integral_v
 
-#include "kernels/level.h"
+#include "kernels/operation.h"
 
 #ifndef PYOP_KERNEL_LEVEL
 #define PYOP_KERNEL_LEVEL baseline
@@ -160,7 +160,6 @@ Kernel find_bits(Operation op, Element e);
 Kernel find_select(Operation op, Element e);
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e);
 Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e);
-Kernel find_fast(std::string_view ufunc_name, Element e);
 Kernel find_cast(Element from, Element to);
 ProductKernel find_product(Element e, std::ptrdiff_t columns);
 void gather(char* to, const char* from, std::ptrdiff_t stride, std::ptrdiff_t n, std::size_t itemsize);

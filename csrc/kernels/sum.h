@@ -1,7 +1,7 @@
 // kernels/sum.h: sums of several terms in one pass, as a stencil has them.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernels/operation.h"
 
 namespace pyop {
 

@@ -1,6 +1,7 @@
 // kernels/exact/functions.h: the exact functions of one level.
 #pragma once
 
+#include "kernels/kernel.h"
 #include "kernels/loops.h"
 
 namespace pyop::PYOP_KERNEL_LEVEL {
