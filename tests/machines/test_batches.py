@@ -2,13 +2,14 @@
 
 import itertools
 import pickle
+import time
 
 import numpy as np
 import pytest
 
 import pyop
 from pyop.machines.batches import batch_of, calls_batch
-from pyop.machines.chunks import Chunks
+from pyop.machines.chunks import Chunks, Worth
 from pyop.machines.memory import pack, unpack
 from pyop.machines.tasks import lend
 
@@ -112,29 +113,59 @@ def test_results_of_a_map_are_arrays_of_their_own():
 
 
 def cuts(chunks, seconds, at_once):
-    """The sizes of the pieces, where so many are on their way and each call takes so long."""
-    sizes, running = [], []
+    """The pieces that were begun, where so many are on their way and each call takes so long."""
+    pieces, running, made = [], [], []
     while True:
         while len(running) < at_once and (cut := chunks.next()) is not None:
-            sizes.append(cut[1] - cut[0])
-            running.append(sizes[-1])
+            pieces.append(cut)
+            running.append(cut)
         if not running:
-            return sizes
-        done = running.pop(0)
+            return pieces, sorted(made)
+        start, stop = running.pop(0)
+        done = min(stop - start, 1 + int(chunks.patience / seconds))
+        made += range(start, start + done)
         chunks.took(done, done * seconds)
+        if start + done < stop:
+            chunks.back(start + done, stop)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("seconds", [1e-7, 1e-5, 1e-4, 1e-2, 1.0])
 @pytest.mark.parametrize("total", [0, 1, 2, 7, 1000, 10_000])
 def test_pieces_are_all_of_the_items_and_not_many(workers, seconds, total):
-    sizes = cuts(Chunks("auto", [((), {})] * total, workers, 0.5), seconds, 2 * workers)
-    assert sum(sizes) == total
-    assert sizes[:workers] == [1] * min(workers, total)
-    worth = 0.5 / seconds
-    assert all(size <= max(1, worth) for size in sizes)
-    # Half of what is left among the workers, again and again; and at the end what is worth a tenth.
-    most = workers + total / worth + 2 * workers * (2 + np.log2(1 + min(total, 20 * worth)))
-    assert len(sizes) <= most
+    worth = Worth(0.5, 0.15)
+    pieces, made = cuts(Chunks("auto", [((), {})] * total, workers, worth), seconds, 2 * workers)
+    assert made == [*range(total)]
+    assert all(stop - start <= total / workers + 1 for start, stop in pieces)
+    # Half of what is left among the workers, again and again; at the end what is worth it; and what came back.
+    each = worth.most / seconds
+    most = 4 * workers + total / max(each, 1) + 2 * workers * (2 + np.log2(1 + min(total, 20 * each)))
+    assert len(pieces) <= most
     if seconds == 1e-4 and total == 10_000 and workers == 2:
-        assert len(sizes) <= 16
+        assert len(pieces) <= 8
+
+
+def test_what_comes_back_goes_first_and_only_what_is_before_an_item_that_failed():
+    chunks = Chunks("auto", [((), {})] * 100, 2)
+    first, second = chunks.next(), chunks.next()
+    chunks.took(1, 1.0)
+    chunks.back(first[0] + 1, first[1])
+    assert chunks.next(before=5) == (1, 2)
+    assert chunks.next(before=2) is None
+    assert second[0] == first[1]
+
+
+def test_slow_calls_come_back_and_the_first_exception_is_raised():
+    @pyop.op("float64[n] -> float64[n]")
+    def slow(x):
+        time.sleep(0.03)
+        if x[0] in (3, 30):
+            raise ValueError(f"not {x[0]:.0f}")
+        return x + 1
+
+    plan = pyop.trace(slow, "float64[n]").compile()
+    given = [np.full(2, float(k)) for k in range(40)]
+    with pytest.raises(ValueError, match=r"not 3\n"):
+        plan.map(given, executor=2, progress=False)
+    found = plan.map([x for x in given if x[0] not in (3, 30)], executor=2, progress=False)
+    assert [x[0] for x in found] == [k + 1 for k in range(40) if k not in (3, 30)]

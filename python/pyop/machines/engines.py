@@ -6,7 +6,7 @@ import os
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, Protocol
 
-from .chunks import DASK_WORTH
+from .chunks import Worth
 from .failures import WorkerDied
 from .once import Once
 from .own_workers import end_workers, own_workers
@@ -19,6 +19,7 @@ class Engine(Protocol):
     """What runs tasks elsewhere."""
 
     capacity: int
+    worth: Worth
 
     def submit(self, task: Task, once: str | None = None) -> Any:
         """A future: `add_done_callback`, `result`, `cancel`.
@@ -58,11 +59,15 @@ def engine_of(executor: Any) -> Engine:
 class _Others:
     """What it does where it cannot stop its workers."""
 
+    worth = Worth()
+
     def interrupted(self) -> None:
         """They end what they have begun."""
 
 
 class _Own:
+    worth = Worth()
+
     def __init__(self, n: int) -> None:
         self.capacity = n
         self._workers = own_workers(n)
@@ -104,7 +109,8 @@ def _is_dask(executor: Any) -> bool:
 class _Dask(_Others):
     """A Client of dask.distributed. Workers that die have their tasks run again by Dask itself."""
 
-    worth = DASK_WORTH
+    # Client, scheduler and worker work for some 20 ms on a task.
+    worth = Worth(0.5, 0.15)
 
     def __init__(self, client: Any) -> None:
         self._client = client

@@ -19,7 +19,7 @@ from .._core import CompiledFunction, Op, Plan
 from ..graph.cells import OWN, warn
 from .batches import calls_batch
 from .callee import Call, Callee, may_travel, stateful_names
-from .chunks import WORTH, Chunks
+from .chunks import Chunks, Worth
 from .engines import Engine, engine_of
 from .failures import WorkerDied
 from .memory import Memory, pack, unpack
@@ -94,7 +94,7 @@ def map_calls(
         raise ValueError(f'stateful= takes "here" or "workers", got {stateful!r}')
     calls = [_call_of(each) for each in inputs]
     engine = None if executor is None else engine_of(executor)
-    chunks = Chunks(chunk, calls, 1 if engine is None else engine.capacity, getattr(engine, "worth", WORTH))
+    chunks = Chunks(chunk, calls, 1 if engine is None else engine.capacity, Worth() if engine is None else engine.worth)
     pure = engine is None or may_travel(callee, calls)
     if not (pure or stateful == "workers") or not {"call", "log"}.isdisjoint(np.geterr().values()):
         engine = None  # np.seterrcall is of this process, too
@@ -179,8 +179,9 @@ class _Map:
         done = 0
         try:
             while True:
-                while self.failure is None and len(self.running) < AHEAD * self.engine.capacity:
-                    cut = self.chunks.next()
+                while len(self.running) < AHEAD * self.engine.capacity:
+                    # Of several exceptions that of the first item is raised: what comes before one is still called.
+                    cut = self.chunks.next() if self.failure is None else self.chunks.next(before=self.failure[0])
                     if cut is None:
                         break
                     self._send(_Piece(*cut))
@@ -216,6 +217,7 @@ class _Map:
                 arguments,
                 piece.results.address if piece.results else None,
                 np.geterr(),
+                self.chunks.patience,
             )
             piece.future = self.engine.submit(task, None if self.pure else stateful_names(self.callee.function))
         except BaseException:
@@ -252,10 +254,14 @@ class _Map:
         assert isinstance(answer, Done)
         fd = piece.results.fd if piece.results is not None and answer.results.address is not None else None
         self._warn(answer.warned)
-        self.results[piece.start : piece.stop] = unpack(answer.results, writable=True, fd=fd)
-        self.chunks.took(piece.stop - piece.start, answer.seconds)
+        results = unpack(answer.results, writable=True, fd=fd)
+        stop = piece.start + len(results)
+        self.results[piece.start : stop] = results
+        self.chunks.took(len(results), answer.seconds)
+        if stop < piece.stop:
+            self.chunks.back(stop, piece.stop)
         piece.close()
-        return piece.stop - piece.start
+        return len(results)
 
     def _warn(self, warned: tuple[Warned, ...]) -> None:
         """What workers have warned of, by the filters of this process; of one place once, where these say so. What has

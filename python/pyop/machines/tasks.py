@@ -48,6 +48,8 @@ class Task:
         Where large results go.
     errstate : dict
         As `numpy.geterr` gives it, of whoever asked.
+    patience : float
+        Seconds after which no more calls are begun: the results are then of the first ones only.
     """
 
     digest: str
@@ -55,11 +57,12 @@ class Task:
     arguments: Packed
     results: Address | None
     errstate: Any
+    patience: float
 
 
 @dataclass(frozen=True)
 class Done:
-    """A list of results, how long the calls took, and what they have warned of."""
+    """A list of results, as many as calls were made; how long these took, and what they have warned of."""
 
     results: Packed
     seconds: float
@@ -100,6 +103,8 @@ def run_task(task: Task) -> Done | Failed | Lacking:
     with _single_threaded(), np.errstate(**task.errstate), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for index, (args, named) in enumerate(calls):
+            if index and perf_counter() - begin > task.patience:
+                break
             try:
                 results.append(callee(*args, **named))
             except BaseException as error:  # sys.exit() too: it is the caller's to end, not the worker
