@@ -39,7 +39,7 @@ const timed = async (name, make) => {
     dagre.layout(g);
     return {
       width: g.graph().width,
-      boxes: boxes.map((_, n) => { const b = g.node(n); return [b.x - b.width / 2, b.y - b.height / 2, b.width, b.height]; }),
+      boxes: boxes.map(([w, h], n) => [g.node(n).x - w / 2, g.node(n).y - h / 2, w, h]),
       edges: edges.map(([a, b]) => g.edge(a, b).points.map((p) => [p.x, p.y])),
     };
   });
@@ -52,7 +52,8 @@ const timed = async (name, make) => {
     return {
       width: r.width,
       boxes: r.children.map((b) => [b.x, b.y, b.width, b.height]),
-      edges: r.edges.map(({ sections: [s] }) => [s.startPoint, ...(s.bendPoints || []), s.endPoint].map((p) => [p.x, p.y])),
+      edges: r.edges.map(({ sections: [s] }) => [s.startPoint, ...(s.bendPoints || []), s.endPoint]
+        .map((p) => [p.x, p.y])),
     };
   });
   console.log(JSON.stringify(out));

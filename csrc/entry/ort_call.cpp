@@ -62,8 +62,8 @@ const OrtOp& op_of(const ort::CustomOp* op) { return *reinterpret_cast<const Ort
 
 ort::Status* ort_error(ort::Api api, const char* text) { return ort::call(api, ort::kCreateStatus, ort::kFail, text); }
 
-// For a thread that cannot attach any more. One of Python's, once it is back in the binding, would be ended there, and what
-// it unwinds on the way does not allow that: the process would abort. So it stays here, as daemon threads do.
+// For a thread that cannot attach any more. One of Python's, once it is back in the binding, would be ended there, and
+// what it unwinds on the way does not allow that: the process would abort. So it stays here, as daemon threads do.
 ort::Status* ort_ended(ort::Api api) {
     if (PyGILState_GetThisThreadState()) park_thread();
     return ort_error(api, "Python is shutting down");

@@ -92,7 +92,9 @@ def test_a_chain_is_straight():
     assert len({round(x, 6) for points in layout.edges for x, _ in points}) == 1
 
 
-@pytest.mark.parametrize(("points", "n"), [([(5, 10), (5, 50)], 1), ([(5, 10), (45, 30), (5, 50)], 0), ([(5, 10), (12, 30)], 1)])
+@pytest.mark.parametrize(
+    ("points", "n"), [([(5, 10), (5, 50)], 1), ([(5, 10), (45, 30), (5, 50)], 0), ([(5, 10), (12, 30)], 1)]
+)
 def test_what_counts_edges_through_boxes_finds_them(points, n):
     boxes = [(0, 0, 10, 10), (0, 50, 10, 10), (4, 25, 10, 10)]
     assert through_boxes(boxes, [points], [(0, 1)]) == n
