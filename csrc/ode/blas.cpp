@@ -7,12 +7,12 @@
 namespace pyop::ode {
 
 int Blas::read(PyObject* capsules) {
-    void* found[8];
-    if (!PyTuple_Check(capsules) || PyTuple_GET_SIZE(capsules) != 8) {
-        PyErr_SetString(PyExc_TypeError, "the functions of BLAS and LAPACK are a tuple of 8 capsules");
+    void* found[9];
+    if (!PyTuple_Check(capsules) || PyTuple_GET_SIZE(capsules) != 9) {
+        PyErr_SetString(PyExc_TypeError, "the functions of BLAS and LAPACK are a tuple of 9 capsules");
         return -1;
     }
-    for (Py_ssize_t k = 0; k < 8; ++k) {
+    for (Py_ssize_t k = 0; k < 9; ++k) {
         PyObject* const capsule = PyTuple_GET_ITEM(capsules, k);  // who made it has looked at its signature
         const char* const name = PyCapsule_GetName(capsule);
         found[k] = name ? PyCapsule_GetPointer(capsule, name) : nullptr;
@@ -22,10 +22,11 @@ int Blas::read(PyObject* capsules) {
     dgemm = reinterpret_cast<Gemm*>(found[1]);
     ddot = reinterpret_cast<Dot*>(found[2]);
     zgemv = reinterpret_cast<ComplexGemv*>(found[3]);
-    dgetrf = reinterpret_cast<Getrf*>(found[4]);
-    dgetrs = reinterpret_cast<Getrs*>(found[5]);
-    zgetrf = reinterpret_cast<ComplexGetrf*>(found[6]);
-    zgetrs = reinterpret_cast<ComplexGetrs*>(found[7]);
+    zdotu = reinterpret_cast<ComplexDot*>(found[4]);
+    dgetrf = reinterpret_cast<Getrf*>(found[5]);
+    dgetrs = reinterpret_cast<Getrs*>(found[6]);
+    zgetrf = reinterpret_cast<ComplexGetrf*>(found[7]);
+    zgetrs = reinterpret_cast<ComplexGetrs*>(found[8]);
     return 0;
 }
 

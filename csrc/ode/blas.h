@@ -23,6 +23,7 @@ struct Blas {
     using Dot = double(const int*, const double*, const int*, const double*, const int*);
     using ComplexGemv = void(const char*, const int*, const int*, const Complex*, const Complex*, const int*,
                              const Complex*, const int*, const Complex*, Complex*, const int*);
+    using ComplexDot = Complex(const int*, const Complex*, const int*, const Complex*, const int*);
     using Getrf = void(const int*, const int*, double*, const int*, int*, int*);
     using Getrs = void(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*,
                        int*);
@@ -34,6 +35,7 @@ struct Blas {
     Gemm* dgemm;
     Dot* ddot;
     ComplexGemv* zgemv;
+    ComplexDot* zdotu;
     Getrf* dgetrf;
     Getrs* dgetrs;
     ComplexGetrf* zgetrf;

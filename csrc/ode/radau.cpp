@@ -140,7 +140,10 @@ bool Radau::solve_stages(double h, bool guessed) {
             {k_.inverse[3], k_.inverse[6]}, {k_.inverse[4], k_.inverse[7]}, {k_.inverse[5], k_.inverse[8]}};
         const Complex one = 1, zero = 0;
         const int step = 1, three = 3;
-        p.blas.zgemv("N", &n, &three, &one, F_complex_.data(), &n, combine, &step, &zero, b_complex_.data(), &step);
+        if (n == 1)
+            b_complex_[0] = p.blas.zdotu(&three, F_complex_.data(), &step, combine, &step);
+        else
+            p.blas.zgemv("N", &n, &three, &one, F_complex_.data(), &n, combine, &step, &zero, b_complex_.data(), &step);
         Problem::drop_flags();
         for (size_t i = 0; i < size; ++i) {
             b_real_[i] = b_real_[i] - m * W_[i];

@@ -14,7 +14,7 @@ __all__ = ["Interpolant", "blas"]
 
 # As `csrc/ode/blas.h` reads them: by the name of the module of SciPy, and how the signature begins.
 _FUNCTIONS = {
-    "cython_blas": {"dgemv": "cii", "dgemm": "ccii", "ddot": "i", "zgemv": "cii"},
+    "cython_blas": {"dgemv": "cii", "dgemm": "ccii", "ddot": "i", "zgemv": "cii", "zdotu": "i"},
     "cython_lapack": {"dgetrf": "ii", "dgetrs": "cii", "zgetrf": "ii", "zgetrs": "cii"},
 }
 _TYPES = {"c": "char *", "i": "int *"}

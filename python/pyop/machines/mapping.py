@@ -52,7 +52,8 @@ def map_calls(
         A number of processes, which are started by the first call and kept; an executor of `concurrent.futures`
         (loky's and mpi4py's too); a ``Client`` of dask.distributed; ``"ray"``. None, the default, calls here.
     chunk : int or "auto"
-        Calls that travel together. "auto": as many as are worth it, by how long the first ones take.
+        Calls that travel together. "auto": as many as are worth it, by how long the first ones take; calls that are not
+        begun when a task has taken too long are sent again.
     progress : bool or callable
         True: a bar on a terminal, where rich is installed. A function is called with the number of items that are
         done, and of all or None.
