@@ -45,7 +45,7 @@ SUITES = {
     "frameworks_tfpt": "B21: a wrapped op in PyTensor and TensorFlow against bindings written by hand",
     "framework_costs": "B21: one op in every framework that is here, against bindings written by hand",
     "free_threads": "B33: without a GIL: a plan of Python nodes from two threads, an op on one",
-    "machines": "B22: plan.map over local processes against ProcessPoolExecutor",
+    "machines": "B22, B23, B32: plan.map over local processes against ProcessPoolExecutor",
     "pictures": "B20: a page of 10^4 nodes in Chromium, until it is drawn",
     "profile_cost": "B19: what a profile costs, while it runs and while none does",
 }
