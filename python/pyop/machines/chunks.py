@@ -78,7 +78,10 @@ class Chunks:
         """Not more than what a task may carry."""
         carried = 0
         for k, (args, named) in enumerate(self._calls_to_make[start : start + size]):
-            carried += sum(getattr(x, "nbytes", 0) for x in (*args, *named.values()))
+            for x in args:
+                carried += getattr(x, "nbytes", 0)
+            if named:
+                carried += sum(getattr(x, "nbytes", 0) for x in named.values())
             if carried > HEAVY:
                 return max(1, k)
         return size

@@ -107,10 +107,13 @@ def map_calls(
         return _Map(Callee(callee), calls, engine, chunks, pure, told).run()
 
 
+_UNNAMED: dict[str, Any] = {}  # one for all calls: ten thousand would have the collector of cycles look at all there is
+
+
 def _call_of(given: Any) -> Call:
     if type(given) is tuple:
-        return given, {}
-    return ((), given) if type(given) is dict else ((given,), {})
+        return given, _UNNAMED
+    return ((), given) if type(given) is dict else ((given,), _UNNAMED)
 
 
 def _by_threads(callee: Any, calls: list[Call], executor: ThreadPoolExecutor) -> Iterator[Any]:
