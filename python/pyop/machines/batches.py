@@ -38,7 +38,7 @@ def batch_of(results: list[Any]) -> Any:
 
 def calls_batch(calls: Any) -> Any:
     """What to pickle for a list of calls: pairs of a tuple and a dict."""
-    if len(calls) < FEWEST or any([named for _, named in calls]):
+    if len(calls) < FEWEST or any(named for _, named in calls):
         return calls
     n = len(calls[0][0])
     if n == 0 or {len(args) for args, _ in calls} != {n}:
