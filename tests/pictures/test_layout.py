@@ -87,6 +87,28 @@ def test_edges_that_pass_very_many_layers_take_lanes():
     check(layout)
 
 
+def unrolled(passes):
+    """Two states, parts of one array, and a constant: what a loop of so many passes is when it is unrolled."""
+    boxes, edges = [Box("x"), Box("y"), Box("zs"), Box("a constant")], []
+    last = [0, 1]
+    for k in range(passes):
+        part, product, total = len(boxes), len(boxes) + 1, len(boxes) + 2
+        boxes += [Box(f"part {k}"), Box(f"product {k}"), Box(f"sum {k}")]
+        edges += [(2, part), (3, product), (last[0], product), (product, total), (part, total), (last[1], total)]
+        last = [total, product]
+    return Picture("p", boxes, [Edge(*edge) for edge in edges])
+
+
+@pytest.mark.parametrize("passes", [3, 50, 400])
+def test_an_unrolled_loop_is_as_wide_as_a_pass(passes):
+    layout = place(unrolled(passes))
+    check(layout)
+    assert layout.width < 800
+    part = next(box for box in layout.boxes if box.box.label == f"part {passes - 1}")
+    total = next(box for box in layout.boxes if box.box.label == f"sum {passes - 1}")
+    assert part.row == total.row - 1
+
+
 def test_a_chain_is_straight():
     layout = place(Picture("p", [Box("a"), Box("longer name"), Box("c")], [Edge(0, 1), Edge(1, 2)]))
     assert len({round(x, 6) for points in layout.edges for x, _ in points}) == 1

@@ -10,6 +10,7 @@ one for each source at a time: so the work stays proportional to the picture, ho
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from unicodedata import east_asian_width
 
 from .model import Box, Picture, shortened
@@ -19,6 +20,7 @@ __all__ = ["Layout", "Placed", "place"]
 _GAP_X, _GAP_Y, _PAD = 18.0, 46.0, 12.0
 _POINT = 6.0  # the room of an edge that passes a layer
 _MANY = 20_000  # boxes and points: beyond, fewer sweeps
+_LEAN, _NEAR = 1.2, 6  # how much wider than its widest layer a picture may be; layers on each side
 _CHARACTER, _LINE, _TITLE = 6.6, 14.0, 18.0
 
 
@@ -119,17 +121,16 @@ class _Layers:
         self.chains = self._chains()
 
     def _layers(self) -> list[int]:
-        """Below all that a box reads; what reads nothing is just above what reads it."""
-        layer = [0] * len(self.boxes)
-        fed, first = [False] * len(self.boxes), dict[int, int]()
+        """Below all that a box reads; what reads one thing, or nothing, is just above what reads it."""
+        layer, reads = [0] * len(self.boxes), [0] * len(self.boxes)
+        readers: list[list[int]] = [[] for _ in self.boxes]
         for a, b in sorted(self.edges, key=lambda edge: edge[1]):
             layer[b] = max(layer[b], layer[a] + 1)
-            fed[b] = True
-        for a, b in self.edges:
-            first[a] = min(first.get(a, layer[b]), layer[b])
-        for k, below in first.items():
-            if not fed[k]:
-                layer[k] = below - 1
+            reads[b] += 1
+            readers[a].append(b)
+        for k in range(len(layer) - 1, -1, -1):
+            if readers[k] and reads[k] <= 1:
+                layer[k] = min([layer[m] for m in readers[k]]) - 1
         return layer
 
     def _reach(self) -> int:
@@ -203,6 +204,21 @@ class _Layers:
             beside = self.up if sweep % 2 == 0 else self.down
             for row in self.rows if sweep % 2 == 0 else reversed(self.rows):
                 self._align_row(row, [self.up, self.down] if sweep >= sweeps - 2 else [beside])
+        self._straighten()
+
+    def _straighten(self) -> None:
+        """Where a picture leans, as unrolled loops do, move layers so that the middles of near ones are in a line."""
+        sides = [
+            (self.x[row[0]] - self.width[row[0]] / 2, self.x[row[-1]] + self.width[row[-1]] / 2) for row in self.rows
+        ]
+        if max(b for _, b in sides) - min(a for a, _ in sides) < _LEAN * max(b - a for a, b in sides):
+            return
+        sums = [0.0, *accumulate((a + b) / 2 for a, b in sides)]
+        for k, row in enumerate(self.rows):
+            first, last = max(k - _NEAR, 0), min(k + _NEAR + 1, len(self.rows))
+            middle = (sums[last] - sums[first]) / (last - first)
+            for node in row:
+                self.x[node] -= middle
 
     def _align_row(self, row: list[int], beside: list[list[list[int]]]) -> None:
         """The places nearest to the wished ones, by squares, in order and without overlap: pools of adjacent boxes."""

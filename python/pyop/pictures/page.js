@@ -235,7 +235,7 @@ function show(root, data) {
   function start() { // a picture that would be dust when it is seen as a whole begins where it begins
     fit();
     if (scale < .6 && flat.boxes.length) {
-      const b = flat.boxes[0];
+      const b = flat.boxes.reduce((a, b) => b[1] < a[1] ? b : a);
       scale = .8; ox = canvas.clientWidth / 2 - (b[0] + b[2] / 2) * scale; oy = 20 - b[1] * scale;
     }
   }
