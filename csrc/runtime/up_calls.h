@@ -65,6 +65,7 @@
     X(path_left, "plan/compiled_function.cpp ode/problem.cpp", "type: PathLeft, raised where a plan is of another path") \
     X(quiet_begin, "plan/paths.cpp", "(guard): up to this guard nothing is warned of again")                              \
     X(quiet_end, "plan/paths.cpp", "(): the end of it, if the guard was not reached")                                     \
+    X(moment, "plan/tape/interpret.cpp", "(): nothing, and other threads run where it begins")                            \
                                                                                                                           \
     X(recorded_types, "op/op_call.cpp", "tuple of types: an op is recorded where one is among its arguments")             \
     X(device_call, "op/op_call.cpp", "(op, arrays, statics): an op of device=\"any\" called")                                \

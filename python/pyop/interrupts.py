@@ -1,13 +1,17 @@
-"""Context managers that an interrupt cannot leave entered on CPython 3.14."""
+"""Signals and other threads: context managers that an interrupt cannot leave entered, and a moment for others."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any, TypeVar
 
-__all__ = ["entered_as_a_whole"]
+__all__ = ["entered_as_a_whole", "moment"]
 
 C = TypeVar("C", bound=type)
+
+
+def moment() -> None:
+    """Do nothing: where it begins, the interpreter hands the GIL to a thread that waits for it."""
 
 
 def entered_as_a_whole(cls: C) -> C:

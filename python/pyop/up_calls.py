@@ -20,6 +20,7 @@ from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, 
 from .graph.powers import power_of
 from .graph.symbolic_number import Number, OnNumbers
 from .graph.value_methods import getitem
+from .interrupts import moment
 from .refusals import remedy_of_caller
 
 __all__ = ["ATTRIBUTES", "CALLS", "FILLED_BY", "install"]
@@ -87,6 +88,7 @@ CALLS: dict[str, object] = {
     "run_itself": RunItself,
     "quiet_begin": quiet_begin,
     "quiet_end": quiet_end,
+    "moment": moment,
     **{
         name.partition(":")[0]: (f"{__package__}.{module}", name.rpartition(":")[2])
         for module, names in _BY_MODULE.items()

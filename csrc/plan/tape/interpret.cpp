@@ -10,6 +10,8 @@
 #include "array/loop/fp_flags.h"
 #include "plan/tape/tape.h"
 #include "runtime/attach.h"
+#include "runtime/forced_exit.h"
+#include "runtime/up_calls.h"
 
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wgnu-label-as-value"
@@ -217,10 +219,10 @@ bool call_loop(const TapeCall& call, TapeCell* cells) {
 
 int look_around() {
     if (!attached()) return 0;
-    {
-        const DetachScope detached;
-    }
-    return PyErr_CheckSignals();
+    if (PyErr_CheckSignals() < 0) return -1;
+    // Where a function of Python's begins, the interpreter hands the GIL to a thread that has waited long enough. If it
+    // were given up here and taken again, that thread would wake too late, each time, and begin to wait once more.
+    return Ref::steal(vectorcall_new(up_calls.moment, nullptr, 0)) ? 0 : -1;
 }
 
 TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJournal& journal, unsigned& until_look) {
