@@ -146,7 +146,7 @@ def test_pieces_are_all_of_the_items_and_not_many(workers, seconds, total):
 
 
 def test_what_comes_back_goes_first_and_only_what_is_before_an_item_that_failed():
-    chunks = Chunks("auto", [((), {})] * 100, 2)
+    chunks = Chunks("auto", [((), {})] * 100, 2, Worth())
     first, second = chunks.next(), chunks.next()
     chunks.took(1, 1.0)
     chunks.back(first[0] + 1, first[1])

@@ -32,7 +32,7 @@ BLIND = 10_000  # calls at once, as long as nobody knows what one takes
 class Chunks:
     """Cuts ``range(total)`` into pieces, in order but for what comes back."""
 
-    def __init__(self, chunk: Any, calls: list[Call], workers: int, worth: Worth = Worth()) -> None:  # noqa: B008
+    def __init__(self, chunk: Any, calls: list[Call], workers: int, worth: Worth) -> None:
         if chunk != "auto" and (not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1):
             raise ValueError(f'chunk= takes "auto" or a number of calls, at least 1, got {chunk!r}')
         self._chunk = chunk
