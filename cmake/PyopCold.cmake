@@ -1,8 +1,8 @@
 # pyop_cold(target list_of_sources): takes the sources that run while a function is traced and compiled, or when something went
 # wrong, out of the list, and compiles them for size: half the code, in three quarters of the time. What a call of an op or a plan
 # runs is not among them, but for integrators and steps that wait for what they call; nor are the passes that every node goes
-# through (graph/passes/, plan/lower.cpp, plan/group/fuse.cpp and ir_builder.cpp), which are most of what a graph of 10⁴ nodes
-# waits for. A file that is in none of these places is compiled for speed, which is never wrong.
+# through (graph/passes/, plan/lower.cpp and finish.cpp, plan/group/fuse.cpp and ir_builder.cpp), which are most of what a graph of
+# 10⁴ nodes waits for. A file that is in none of these places is compiled for speed, which is never wrong.
 set(PYOP_COLD_PLACES
     array/call/gufunc_call.cpp
     array/call/remedy.cpp
@@ -25,6 +25,7 @@ set(PYOP_COLD_PLACES
     autograd/suspended_modes.cpp
     autograd/tensor_type.cpp
     autograd/transformations.cpp
+    core_init.cpp
     entry/entry.cpp
     entry/entry_type.cpp
     entry/failure.cpp

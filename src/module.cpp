@@ -1,46 +1,23 @@
-// src/module.cpp: the table of contents of the extension pyop._core.
+// src/module.cpp: the extension pyop._core: where it may be imported, and what is in it.
 //
-// The hot types (Contract, Value, Node, GraphBase, Plan, Op) are raw heap types of csrc/; pybind11 binds
-// the cold rest. The order is that of the layers.
+// The hot types (Contract, Value, Node, GraphBase, Plan, Op) are raw heap types of csrc/ (core_init.cpp); pybind11
+// binds the cold rest.
 #include <pybind11/pybind11.h>
 
-#include "array/call/tree_call.h"
-#include "array/contract/contract.h"
-#include "array/foreign/managed.h"
-#include "array/memory/pool.h"
-#include "array/native/native_kernel.h"
-#include "array/native/python_code.h"
-#include "array/numpy.h"
-#include "autograd/autograd.h"
-#include "entry/entry.h"
-#include "graph/value.h"
-#include "ode/integrate.h"
-#include "op/op.h"
-#include "plan/beside.h"
-#include "plan/compiled_function.h"
-#include "plan/disabled.h"
-#include "plan/plan.h"
-#include "plan/python_threads.h"
-#include "plan/quick/number_form.h"
-#include "plan/steps/guard_step.h"
-#include "plan/steps/written_over.h"
-#include "runtime/errors.h"
-#include "runtime/reaper.h"
+#include "core_init.h"
 #include "runtime/ref.h"
-#include "runtime/up_calls.h"
 
 namespace py = pybind11;
 
+void register_array_hooks(py::module_&);  // array_hooks.cpp
 void register_debug(py::module_&);  // debug.cpp
 void register_build_info(py::module_&);  // build_info.cpp
 void register_hooks(py::module_&);  // hooks.cpp
+void register_memory_hooks(py::module_&);  // memory_hooks.cpp
 void register_profile(py::module_&);  // profile.cpp
+void register_refusal_hooks(py::module_&);  // refusal_hooks.cpp
 
 namespace {
-
-void require(int status) {
-    if (status < 0) throw py::error_already_set();
-}
 
 constexpr char NOT_HERE[] =
     "pyop cannot be imported in a sub-interpreter: its objects belong to the main interpreter of a process; import it "
@@ -74,36 +51,13 @@ constexpr char NO_GIL[] =
 
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The C++ core of pyop. Private: use the names of the package.";
-    PyObject* module = m.ptr();
     // CPython 3.13 calls PyInit__core in the main interpreter for a sub-interpreter, and only this in that itself.
     if (!in_main_interpreter()) throw py::import_error(NOT_HERE);
-    require(pyop::reaper_init(module));
-    require(pyop::errors_init(module));
-    require(pyop::up_calls_init(module));
-    require(pyop::numpy_init());
-    require(pyop::pool_init());
-    require(pyop::foreign_init(module));
-    require(pyop::native_code_init(module));
-    require(pyop::native_kernel_init(module));
-    require(pyop::python_code_init(module));
-    require(pyop::contract_init(module));
-    require(pyop::tree_call_init(module));
-    require(pyop::graph_init(module));
-    require(pyop::value_init(module));
-    require(pyop::node_init(module));
-    require(pyop::plan_init(module));
-    require(pyop::number_form_init(module));
-    require(pyop::entry_init(module));
-    require(pyop::ode_init(module));
-    require(pyop::disabled_init(module));
-    require(pyop::beside_init(module));
-    require(pyop::guard_step_init(module));
-    require(pyop::written_over_init(module));
-    require(pyop::compiled_function_init(module));
-    require(pyop::python_threads_init(module));
-    require(pyop::op_init(module));
-    require(pyop::autograd_init(module));
+    if (pyop::core_init(m.ptr()) < 0) throw py::error_already_set();
     register_hooks(m);
+    register_refusal_hooks(m);
+    register_array_hooks(m);
+    register_memory_hooks(m);
     register_debug(m);
     register_profile(m);
     register_build_info(m);
