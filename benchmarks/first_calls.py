@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,15 @@ def expression(first: bool) -> float:
     if not first:
         pyop.compile(lambda a, b: a + b)(*given[:2])
     return _seconds(lambda: pyop.compile(_expression)(*given))
+
+
+def later_expressions() -> float:
+    """Seconds of the same for a function among many: the median of forty, all different, after twenty others."""
+    given = [np.full(10, float(k + 1)) for k in range(4)]
+    expressions = [f"lambda a, b, c, d: a {p} b {q} c {r} d {s} a" for p, q, r, s in product("+-*/", repeat=4)]
+    functions = [eval(text) for text in expressions[::4][:60]]
+    seconds = [_seconds(lambda function=function: pyop.compile(function)(*given)) for function in functions]
+    return statistics.median(seconds[20:])
 
 
 class _Recorder:
@@ -172,6 +182,7 @@ def _expressions(rounds: int) -> list[Row]:
     rows = [
         _reported(f"{what}, the second function of a process", "expression", rounds, 0.15, {"first": False}),
         _reported(f"{what}, the first of a process", "expression", rounds, 3, {"first": True}),
+        _reported(f"{what}, after twenty others", "later_expressions", rounds, 0.15),
     ]
     floor = min(child.call("first_calls:bare_trace", {}) for _ in range(rounds + 1))
     rows[0] = replace(rows[0], detail=f"{rows[0].detail}; a bare trace of it in Python {floor * 1e6:,.0f} µs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -21,15 +21,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _Options(TypedDict, total=False):
-    static: str | int | Iterable[str | int]
-    threads: int
-    optimize: bool
-    disable: Iterable[str]
-    precision: Literal["exact", "fast"]
-    max_plans: int
-    fallback: bool
-    scalars: bool
+if TYPE_CHECKING:  # a table that only type checkers read
+
+    class _Options(TypedDict, total=False):
+        static: str | int | Iterable[str | int]
+        threads: int
+        optimize: bool
+        disable: Iterable[str]
+        precision: Literal["exact", "fast"]
+        max_plans: int
+        fallback: bool
+        scalars: bool
 
 
 @overload

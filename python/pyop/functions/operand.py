@@ -50,17 +50,34 @@ class Operand(NamedTuple):
         return "" if self.dtype is None else self.dtype.kind
 
 
-class Sample(NamedTuple):
+class Sample:
     """Stands for an array of ones in the arguments of a probe."""
 
-    dtype: DType | None
-    shape: tuple[int, ...]
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, dtype: DType | None, shape: tuple[int, ...]) -> None:
+        self.dtype, self.shape = dtype, shape
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Sample and self.shape == other.shape and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape))
 
 
-class Number(NamedTuple):
+class Number:
     """Stands for a Python number: the number itself would let 1 be taken for 1.0 among the answers that are kept."""
 
-    kind: type
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Number and self.kind is other.kind
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
 
 
 def extents(shape: Any) -> Shape:
@@ -188,7 +205,7 @@ def _run(
 
 
 def _leaves(x: Any) -> list[Any]:
-    if isinstance(x, (tuple, list)) and not isinstance(x, (Sample, Number)):
+    if isinstance(x, (tuple, list)):
         return [leaf for item in x for leaf in _leaves(item)]
     return [x]
 
