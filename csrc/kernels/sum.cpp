@@ -14,13 +14,6 @@ typedef double Doubles __attribute__((vector_size(32)));
 typedef float Floats __attribute__((vector_size(32)));
 
 constexpr int kAtOnce = 4;  // vectors
-
-// Whether a result is not written over an input.
-__attribute__((noinline)) bool is_apart(char* const* data, int result) {
-    for (int k = 0; k < result; ++k)
-        if (data[k] == data[result]) return false;
-    return true;
-}
 #endif
 
 template <int terms, bool less_product, SumTail tail, class T>
@@ -57,10 +50,11 @@ void sum(char* const* data, std::ptrdiff_t n) {
         if constexpr (terms > 5) each([&](V& v, V&, std::ptrdiff_t k) { v = v + of(x5 + k); });
         if constexpr (less_product)
             each([&](V& v, V& w, std::ptrdiff_t k) {
-                w = of(z + k);
+                V value = of(z + k);
 #if defined(__AVX2__)
-                if constexpr (added) asm("" : "+x"(w));  // read once
+                if constexpr (added) asm("" : "+x"(value));  // read once
 #endif
+                w = value;
                 if constexpr (scaled)
                     v = v - factor * w;
                 else
@@ -78,7 +72,9 @@ void sum(char* const* data, std::ptrdiff_t n) {
     for (; i + kAtOnce * lanes <= n; i += kAtOnce * lanes) compute.template operator()<Vector, kAtOnce>(i);
     if (i < n && n >= lanes) {
         const std::ptrdiff_t last = n - lanes;
-        const bool may_repeat = n % lanes != 0 && is_apart(data, result);
+        // Unless it is written over an input.
+        const bool may_repeat = n % lanes != 0 && !((x0 == to) | (x1 == to) | (x2 == to) | (x3 == to) | (x4 == to) |
+                                                    (x5 == to) | (y == to) | (z == to) | (q == to));
         while (i <= last) {
             compute.template operator()<Vector, 1>(i);
             i += lanes;
