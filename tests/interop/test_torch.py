@@ -239,8 +239,47 @@ def test_errors():
         wrap(softsign, statics={"n": 1})
     with pytest.raises(TypeError, match="declares no writes"):
         wrap(softsign, in_place=True)
-    with pytest.raises(ValueError, match="namespace::name"):
-        wrap(softsign, name="softsign")
+    for name in ("softsign", "tests::class"):
+        with pytest.raises(ValueError, match="namespace::name"):
+            wrap(softsign, name=name)
+
+
+def sines():
+    op = pyop.op(lambda x: np.sin(x), "float64[n] -> float64[n]")
+    op.vjp(lambda ct, x: ct * np.cos(x))
+    return wrap(op), torch.linspace(0, 1, 5, dtype=torch.float64, requires_grad=True)
+
+
+def test_a_lambda_in_code_that_torch_writes():
+    f, x = sines()
+    compiled(lambda x: f(x).sum())(x).backward()
+    assert torch.allclose(x.grad, x.cos())
+
+
+class Calls(torch.utils._python_dispatch.TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def test_who_has_a_say_in_gradients_still_has():
+    f, x = sines()
+    y, ones = f(x), torch.ones(5, dtype=torch.float64)
+    with Calls() as calls:
+        y.backward(ones)
+    assert any("_vjp" in name for name in calls.names)
+    for ct in (torch._neg_view(-ones), torch.ones(5, dtype=torch.float64).as_subclass(torch.nn.Parameter)):
+        (found,) = torch.autograd.grad(f(x), x, ct)
+        assert torch.allclose(found, x.cos())
+    (rows,) = torch.autograd.grad(f(x), x, torch.diag(ones), is_grads_batched=True)
+    assert torch.allclose(rows, torch.diag(x.cos()))
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.to(torch.float32), lambda t: t.to(torch.float64)):
+        y = f(x)
+    assert torch.allclose(torch.autograd.grad(y, x, ones)[0], x.cos(), atol=1e-6)
 
 
 def test_rules_that_come_after_the_wrapper():

@@ -55,12 +55,15 @@ def _direct(hooks: Hooks) -> Callable[..., Any]:
         arrays = [as_array(x) for x in tensors]
         y = op(*arrays)
         # Views of arguments are read-only, and no carray: what is left is the very argument.
-        if y.flags.carray and not any(y is x for x in arrays):
-            try:
-                return from_numpy(y)
-            except TypeError:
-                return as_tensor(y)
-        return as_tensor(y.copy())
+        for x in arrays:
+            if y is x:
+                return as_tensor(y.copy())
+        if not y.flags.carray:
+            return as_tensor(y.copy())
+        try:
+            return from_numpy(y)
+        except TypeError:
+            return as_tensor(y)
 
     return kernel
 

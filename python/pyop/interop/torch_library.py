@@ -11,6 +11,7 @@ reference, and are emptied when it is gone.
 
 from __future__ import annotations
 
+import keyword
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -37,6 +38,10 @@ _lock = threading.RLock()
 # What a call dispatches on where there are only tensors of the CPU: no mode, no subclass, no transformation.
 _PLAIN = (_C.DispatchKeySet(_C.DispatchKey.CPU) | _C.DispatchKeySet(_C.DispatchKey.AutogradCPU)).raw_repr()
 _BELOW = _C._after_autograd_keyset
+# The keys of a tensor that is nothing more, and those that a thread adds of its own accord.
+_dispatch_keys = _C._dispatch_keys
+_OF_TENSOR = _dispatch_keys(torch.empty(0)).raw_repr()
+_OF_THREAD = _C._dispatch_tls_local_include_set().raw_repr()
 
 
 class Definition:
@@ -62,7 +67,7 @@ class Definition:
             namespace, name = NAMESPACE, free_name(hooks.name)
         else:
             namespace, _, name = label.partition("::")
-            if not (namespace.isidentifier() and name.isidentifier()):
+            if not all(part.isidentifier() and not keyword.iskeyword(part) for part in (namespace, name)):
                 raise ValueError(f"name= is 'namespace::name', as torch has names of ops, got {label!r:.80}")
         self.name = f"{namespace}::{name}"
         schema = schema_of(hooks, bound, self.written)
@@ -151,6 +156,15 @@ class Definition:
                     found = self._derived[key] = Definition(Hooks(op()), self.bound, False)
         return found
 
+    def run(self, tensors: tuple[Any, ...], statics: dict[str, Any]) -> Any:
+        """The call, without torch's dispatcher where it would find nothing but the kernel."""
+        if torch.is_grad_enabled() or not _nothing_between():
+            return self.overload(*tensors, **statics)
+        for x in tensors:
+            if type(x) is not torch.Tensor or _dispatch_keys(x).raw_repr() != _OF_TENSOR:
+                return self.overload(*tensors, **statics)
+        return self.kernel(*tensors, **statics)
+
     def run_below(self, keyset: Any, tensors: tuple[Any, ...], statics: dict[str, Any]) -> Any:
         """The call, without Autograd."""
         if keyset.raw_repr() == _PLAIN:
@@ -192,6 +206,17 @@ class Definition:
         return self._packed(found), self._packed([0] * len(found))
 
 
+def _nothing_between() -> bool:
+    """Whether no mode and no transformation has a say in the calls of this thread."""
+    return (
+        _C._dispatch_tls_local_include_set().raw_repr() == _OF_THREAD
+        and not _C._len_torch_dispatch_stack()
+        and not _C._len_torch_function_stack()
+        and not _C._are_functorch_transforms_active()
+        and forward_ad._current_level < 0
+    )
+
+
 def _aligned(tensors: Sequence[Any], in_dims: Sequence[Any], ranks: Sequence[Any]) -> list[Any]:
     """The batch in front of all that loops: arguments that loop less are given axes of size 1 behind it."""
     loops = [x.ndim - rank - (dim is not None) for x, dim, rank in zip(tensors, in_dims, ranks, strict=True)]
@@ -227,7 +252,7 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
             definition: Definition = ctx.definition
             needs = ctx.needs_input_grad[3:]
             pull = definition.pullback(needs, ctx.count)
-            found = pull.overload(*cts[: ctx.count], *ctx.saved_tensors, **ctx.statics)
+            found = pull.run((*cts[: ctx.count], *ctx.saved_tensors), ctx.statics)
             if isinstance(found, torch.Tensor):
                 return (None, None, None, *[found if need else None for need in needs])
             rest = iter(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import json
+import keyword
 import re
 import threading
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ def free_name(wanted: str) -> str:
     ('a_name', 'a_name_1')
     """
     base = re.sub(r"\W", "_", wanted, flags=re.ASCII)
-    base = base if base[:1].isalpha() else f"op_{base}"
+    if not base[:1].isalpha() or keyword.iskeyword(base):  # torch writes torch.ops.pyop.NAME into code of its own
+        base = f"op_{base}"
     with _lock:
         for k in itertools.count():
             name = f"{base}_{k}" if k else base
