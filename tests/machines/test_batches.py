@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import pyop
+from pyop.machines import tasks
 from pyop.machines.batches import batch_of, calls_batch
+from pyop.machines.bell import Bell
 from pyop.machines.chunks import Chunks, Worth
 from pyop.machines.memory import pack, unpack
-from pyop.machines.tasks import lend
+from pyop.machines.tasks import Task, lend, run_task
 
 from .test_segments import bits
 
@@ -129,11 +131,12 @@ def cuts(chunks, seconds, at_once):
             chunks.back(start + done, stop)
 
 
+@pytest.mark.parametrize("shares", [False, True])
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("seconds", [1e-7, 1e-5, 1e-4, 1e-2, 1.0])
 @pytest.mark.parametrize("total", [0, 1, 2, 7, 1000, 10_000])
-def test_pieces_are_all_of_the_items_and_not_many(workers, seconds, total):
-    worth = Worth(0.5, 0.15)
+def test_pieces_are_all_of_the_items_and_not_many(workers, seconds, total, shares):
+    worth = Worth(0.5, 0.15, shares)
     pieces, made = cuts(Chunks("auto", [((), {})] * total, workers, worth), seconds, 2 * workers)
     assert made == [*range(total)]
     assert all(stop - start <= total / workers + 1 for start, stop in pieces)
@@ -142,7 +145,7 @@ def test_pieces_are_all_of_the_items_and_not_many(workers, seconds, total):
     most = 4 * workers + total / max(each, 1) + 2 * workers * (2 + np.log2(1 + min(total, 20 * each)))
     assert len(pieces) <= most
     if seconds == 1e-4 and total == 10_000 and workers == 2:
-        assert len(pieces) <= 8
+        assert len(pieces) == 2 if shares else len(pieces) <= 8
 
 
 def test_what_comes_back_goes_first_and_only_what_is_before_an_item_that_failed():
@@ -153,6 +156,29 @@ def test_what_comes_back_goes_first_and_only_what_is_before_an_item_that_failed(
     assert chunks.next(before=5) == (1, 2)
     assert chunks.next(before=2) is None
     assert second[0] == first[1]
+
+
+def test_a_task_that_is_rung_comes_back_with_what_it_has():
+    bell, calls = Bell(), []
+    first, second = bell.rope(), bell.rope()
+
+    def call(x):
+        calls.append(x)
+        if len(calls) == 3:
+            bell.ring(second)
+
+    def task(rope):
+        return Task("a digest", None, pack([((k,), {}) for k in range(7)]), None, np.geterr(), 60.0, rope)
+
+    tasks._callees["a digest"] = call
+    try:
+        assert len(unpack(run_task(task(second)).results)) == 3
+        assert len(unpack(run_task(task(second)).results)) == 1  # it does something
+        assert len(unpack(run_task(task(first)).results)) == 7
+        bell.close()
+        assert len(unpack(run_task(task(second)).results)) == 7  # nobody is there to hear
+    finally:
+        del tasks._callees["a digest"]
 
 
 def test_slow_calls_come_back_and_the_first_exception_is_raised():

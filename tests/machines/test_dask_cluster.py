@@ -79,6 +79,17 @@ STATEFUL = """
         else:
             raise AssertionError("called twice")
 """
+SHARED = """
+        @pyop.op("float64[n] -> float64[2]")
+        def uneven(x):
+            time.sleep(0.05 if x[0] >= 24 else 0.001)
+            return np.array([x[0], os.getpid()])
+        plan = pyop.trace(lambda x: uneven(x), "float64[n]").compile()
+        found = plan.map([np.full(1, float(k)) for k in range(48)], executor=client, progress=False)
+        assert [x[0] for x in found] == [*range(48)]
+        pids = [x[1] for x in found[24:]]
+        assert len(set(pids)) == 2 and min(pids.count(pid) for pid in set(pids)) >= 4, pids
+"""
 MAPPED = """
         from pyop.machines import WorkerDied
         plan = pyop.trace(lambda x: where(x) + 1, "float64[n]").compile()
@@ -238,6 +249,10 @@ def test_stateful_nodes_run_here_or_once(tmp_path):
 
 def test_stateful_calls_of_map_are_made_once(tmp_path):
     cluster(tmp_path, MAPPED)
+
+
+def test_who_has_nothing_to_do_takes_half_of_what_another_has(tmp_path):
+    cluster(tmp_path, SHARED)
 
 
 def test_errors_arrive_as_they_are_and_can_be_called_again(tmp_path):

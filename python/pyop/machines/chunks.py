@@ -1,8 +1,8 @@
 """How many items travel together.
 
 So many that a task takes far longer than sending it does, and so few that all workers have some. How long a call takes
-is known when the first have ended: until then tasks carry their share of all, and come back when their time is over,
-with the calls that they have not begun.
+is known when the first have ended: until then tasks carry a share of what is left, or all of it where a task is dear,
+and come back when their time is over or a worker has nothing to do (`bell`), with the calls that they have not begun.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class Worth(NamedTuple):
 
     most: float = 0.01  # some ten times what sending it takes on one machine
     least: float = 0.001
+    shares: bool = False  # whether the first tasks carry all there is, to be called back
 
 
 PATIENCE = 2  # times `most`, after which a task comes back
@@ -40,7 +41,7 @@ class Chunks:
         self._workers = workers
         self._worth = worth
         self._left = [(0, len(calls))] if calls else []  # a heap
-        self._count = len(calls)
+        self._total = self._count = len(calls)
         self._calls = 0
         self._seconds = 0.0
         self._last = 0
@@ -49,6 +50,21 @@ class Chunks:
     def patience(self) -> float:
         """Seconds after which a task begins no more calls."""
         return PATIENCE * self._worth.most if self._chunk == "auto" else math.inf
+
+    @property
+    def shares(self) -> bool:
+        """Whether tasks are called back."""
+        return self._chunk == "auto" and self._worth.shares
+
+    @property
+    def least(self) -> float:
+        """Seconds for which a task is worth having."""
+        return self._worth.least
+
+    @property
+    def each(self) -> float | None:
+        """Seconds that a call has taken; None: none has ended."""
+        return max(self._seconds / self._calls, 1e-7) if self._calls else None
 
     def took(self, calls: int, seconds: float) -> None:
         """Say how long a task has taken on its worker."""
@@ -59,6 +75,7 @@ class Chunks:
         """Give back what a task has not begun."""
         heapq.heappush(self._left, (start, stop))
         self._count += stop - start
+        self._last = 0
 
     def next(self, before: float = math.inf) -> tuple[int, int] | None:
         """The next piece, as start and stop; None: there is none that starts before that item."""
@@ -87,10 +104,9 @@ class Chunks:
         return size
 
     def _auto(self) -> int:
-        share = max(1, self._count // (PARTS * self._workers))
-        if self._calls == 0:
-            return min(share, BLIND)
-        each = max(self._seconds / self._calls, 1e-7)
+        share, each = max(1, self._count // (PARTS * self._workers)), self.each
+        if each is None:
+            return min(-(-self._total // self._workers) if self._worth.shares else share, BLIND)
         most, least = self._worth.most / each, self._worth.least / each
         if self._count <= self._workers * least:
             self._last = self._last or -(-self._count // self._workers)

@@ -110,7 +110,7 @@ class _Dask(_Others):
     """A Client of dask.distributed. Workers that die have their tasks run again by Dask itself."""
 
     # Client, scheduler and worker work for some 20 ms on a task.
-    worth = Worth(0.5, 0.15)
+    worth = Worth(0.5, 0.15, shares=True)
 
     def __init__(self, client: Any) -> None:
         self._client = client

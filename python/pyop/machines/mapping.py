@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from .._core import CompiledFunction, Op, Plan
 from ..graph.cells import OWN, warn
 from .batches import calls_batch
+from .bell import Bell, Rope
 from .callee import Call, Callee, may_travel, stateful_names
 from .chunks import Chunks, Worth
 from .engines import Engine, engine_of
@@ -145,6 +147,9 @@ class _Piece:
     arguments: Memory | None = None
     results: Memory | None = None
     future: Any = None
+    sent: float = 0.0
+    rope: Rope | None = None
+    rung: bool = False
 
     def close(self) -> None:
         for memory in (self.arguments, self.results):
@@ -177,6 +182,7 @@ class _Map:
         self.whole = False  # some worker does not see the memory of this process
         self.registry: dict[Any, Any] = {}
         self.failure: tuple[int, BaseException] | None = None
+        self.bell = Bell() if chunks.shares else None
 
     def run(self) -> list[Any]:
         """All results, or the exception of the first item that has one."""
@@ -191,7 +197,7 @@ class _Map:
                     self._send(_Piece(*cut))
                 if not self.running:
                     break
-                piece = self.ended.get()
+                piece = self._next_to_end()
                 if piece in self.running:  # else nobody waits for it any more
                     self.running.discard(piece)
                     done += self._take(piece)
@@ -204,13 +210,38 @@ class _Map:
                 piece.future.cancel()
                 piece.close()
             self.callee.close()
+            if self.bell is not None:
+                self.bell.close()
         if self.failure is not None:
             raise self.failure[1]
         return self.results
 
+    def _next_to_end(self) -> _Piece:
+        """Of those that are running. Where a worker has nothing to do, a task of another is called back to share it."""
+        while self.bell is not None and sum(piece.rung for piece in self.running) < self._idle():
+            slowest = max((piece for piece in self.running if not piece.rung), key=self._left_of)
+            if self._left_of(slowest) <= self.chunks.least:
+                try:
+                    return self.ended.get(timeout=self.chunks.least)
+                except queue.Empty:
+                    pass  # slower than what has ended
+            slowest.rung = True
+            if slowest.rope is not None:
+                self.bell.ring(slowest.rope)
+        return self.ended.get()
+
+    def _idle(self) -> int:
+        """Workers that have nothing to do while others compute."""
+        return min(self.engine.capacity - len(self.running), len(self.running)) if self.chunks.each is not None else 0
+
+    def _left_of(self, piece: _Piece) -> float:
+        """Seconds that it will take, going by others."""
+        return (self.chunks.each or 0.0) * (piece.stop - piece.start) - (monotonic() - piece.sent)
+
     def _send(self, piece: _Piece) -> None:
         piece.close()
-        piece.sent_whole = self.whole
+        piece.sent_whole, piece.sent, piece.rung = self.whole, monotonic(), False
+        piece.rope = None if self.bell is None or self.whole else self.bell.rope()
         if not self.whole:
             piece.arguments, piece.results = Memory(), Memory()
         try:
@@ -222,6 +253,7 @@ class _Map:
                 piece.results.address if piece.results else None,
                 np.geterr(),
                 self.chunks.patience,
+                piece.rope,
             )
             piece.future = self.engine.submit(task, None if self.pure else stateful_names(self.callee.function))
         except BaseException:

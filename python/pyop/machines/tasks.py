@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .batches import batch_of
+from .bell import SILENT, Rope
 from .failures import Report, report_of
 from .memory import Address, NotHere, Packed, pack, unpack
 
@@ -50,6 +51,8 @@ class Task:
         As `numpy.geterr` gives it, of whoever asked.
     patience : float
         Seconds after which no more calls are begun: the results are then of the first ones only.
+    rope : Rope or None
+        Of a bell that says the same.
     """
 
     digest: str
@@ -58,6 +61,7 @@ class Task:
     results: Address | None
     errstate: Any
     patience: float
+    rope: Rope | None = None
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,12 @@ def run_task(task: Task) -> Done | Failed | Lacking:
         error.add_note("  while a task was unpickled on the worker")
         return Failed(0, report_of(error))
     results = []
+    rung = SILENT if task.rope is None else task.rope.hear()
     begin = perf_counter()
     with _single_threaded(), np.errstate(**task.errstate), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for index, (args, named) in enumerate(calls):
-            if index and perf_counter() - begin > task.patience:
+            if index and (perf_counter() - begin > task.patience or rung[0]):
                 break
             try:
                 results.append(callee(*args, **named))
