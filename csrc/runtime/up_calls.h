@@ -37,7 +37,7 @@
     X(run_itself, "graph/graph.cpp", "type: RunItself, which ends a trace")                                               \
     X(numbers_asked, "graph/value.cpp", "(value) -> array, scalar or None: its numbers, if they are known")               \
     X(unknown_attribute, "graph/value_attributes.cpp", "(value, name, known): for a function that may not go by it")    \
-    X(shown_text, "graph/value.cpp autograd/tensor_type.cpp src/hooks.cpp", "(text, what) -> str: for who may show it, not go by it") \
+    X(shown_text, "graph/value.cpp autograd/tensor_type.cpp src/refusal_hooks.cpp", "(text, what) -> str: for who may show it, not go by it") \
     X(is_written_as_operator, "graph/value.cpp", "() -> bool: whether the caller's code is at an operator, and no call")  \
     X(power_of, "graph/value_operators.cpp", "(dtype, number) -> ufunc | None: the ufunc that ** is for that exponent")   \
     X(opened, "graph/passes/merge.cpp", "(x) -> x: the start of a differentiation, which merging takes out")              \
@@ -103,7 +103,7 @@
     X(dtype, "graph/value_spec.cpp", "Spec")                                                                              \
     X(shape, "graph/value_spec.cpp", "Spec")                                                                              \
     X(terms, "array/contract/size_poly.cpp", "Dim: ((atoms of a product, factor), …)")                                    \
-    X(name, "plan/lower.cpp", "Dim: its name, or None for an expression")                                                 \
+    X(name, "plan/places.cpp", "Dim: its name, or None for an expression")                                                \
     X(evaluate, "plan/feeds.cpp", "Dim: (sizes by name) -> int, or a Dim where one is missing")                           \
     X(infer, "graph/infer.cpp", "Signature: (specs) -> specs. Abstract rules: (specs, statics) -> (specs, contract)")     \
     X(flatten_up_to, "array/call/adopt.cpp op/op_bind.cpp", "TreeDef: (tree) -> leaves, by the structure of the TreeDef") \

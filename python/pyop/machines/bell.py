@@ -33,7 +33,7 @@ class Rope:
         except NotHere:
             return SILENT
         try:
-            return memoryview(mapped_file(fd, False))[self.place :]
+            return mapped_file(fd, False)[self.place :].data
         finally:
             os.close(fd)
 
