@@ -1,10 +1,10 @@
 """How everything here is timed: in one interleaved run, judged by ratios.
 
 Machines are shared and noisy, so nanoseconds of two runs say nothing about each other. A comparison therefore
-runs its candidates in turn (A, B, A, B, …) inside one process, takes the ratio within each round, and reports the
-median of those ratios. Work on one thread is read from the thread's CPU clock, which does not count the time that
-others had the core; work on several threads from the wall clock. Statements are unrolled, and below a microsecond
-the cost of the empty loop, measured in the same round, is taken off.
+runs its candidates in turn inside one process (A, B, C, then B, C, A, …), takes the ratio within each round, and
+reports the median of those ratios. Work on one thread is read from the thread's CPU clock, which does not count the
+time that others had the core; work on several threads from the wall clock. Statements are unrolled, and below a
+microsecond the cost of the empty loop, measured in the same round, is taken off.
 """
 
 from __future__ import annotations
@@ -122,8 +122,9 @@ class Harness:
             for k in range(self.rounds):
                 turn = empty(empty_count) / empty_count  # ns of one turn of the loop
                 # Whoever comes first finds the threads of its framework asleep: each does in its turn.
-                first = k % len(loops)
-                for name, loop in [*loops.items()][first:] + [*loops.items()][:first]:
+                names = [*loops]
+                for name in names[k % len(names) :] + names[: k % len(names)]:
+                    loop = loops[name]
                     each = loop(counts[name]) / (counts[name] * unrolls[name])
                     samples[name].append(each - turn / unrolls[name] if each < 1000 else each)
                     gc.collect(0)

@@ -272,6 +272,10 @@ def test_who_has_a_say_in_gradients_still_has():
     with Calls() as calls:
         y.backward(ones)
     assert any("_vjp" in name for name in calls.names)
+    y = f(x)
+    with torch.autograd.profiler.profile() as noted:
+        y.backward(ones)
+    assert any("_vjp" in event.name for event in noted.function_events)
     for ct in (torch._neg_view(-ones), torch.ones(5, dtype=torch.float64).as_subclass(torch.nn.Parameter)):
         (found,) = torch.autograd.grad(f(x), x, ct)
         assert torch.allclose(found, x.cos())

@@ -207,9 +207,10 @@ class Definition:
 
 
 def _nothing_between() -> bool:
-    """Whether no mode and no transformation has a say in the calls of this thread."""
+    """Whether no mode and no transformation has a say in the calls of this thread, and no profiler notes them."""
     return (
-        _C._dispatch_tls_local_include_set().raw_repr() == _OF_THREAD
+        not torch.autograd._profiler_enabled()
+        and _C._dispatch_tls_local_include_set().raw_repr() == _OF_THREAD
         and not _C._len_torch_dispatch_stack()
         and not _C._len_torch_function_stack()
         and not _C._are_functorch_transforms_active()
