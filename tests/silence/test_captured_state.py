@@ -344,7 +344,8 @@ def test_a_number_that_is_needed_traces_again_from_the_same_state():
         n[0] += 1
         return x if t > 1 else -x
 
-    np.testing.assert_array_equal(pyop.compile(f)(X, 2.0), X)
+    with pytest.warns(pyop.RetraceWarning, match="in every call, which a plan does not"):
+        np.testing.assert_array_equal(pyop.compile(f)(X, 2.0), X)
     assert n == [1]
 
 
@@ -375,3 +376,42 @@ def test_flatten_of_a_plan_is_the_callers_own():
     x = np.arange(3.0)
     pyop.compile(lambda x: x.flatten())(x)[0] = 7
     assert x[0] == 0
+
+
+def test_what_a_class_has_by_default_may_be_set_later():
+    class Scaled:
+        scale = None
+
+        def by_instance(self, x):
+            return x if self.scale is None else x * self.scale
+
+        @classmethod
+        def by_class(cls, x):
+            return x if cls.scale is None else x * cls.scale
+
+    class Derived(Scaled):
+        offset = None
+
+    mine = Derived()
+    compiled = [pyop.compile(f) for f in (mine.by_instance, Derived.by_class, Scaled.by_class)]
+    for setting in (lambda: None, lambda: setattr(Scaled, "scale", 3.0), lambda: setattr(Derived, "scale", 4.0)):
+        setting()
+        for f in compiled:
+            np.testing.assert_array_equal(f(X), f.__wrapped__(X))
+    mine.scale = 5.0
+    np.testing.assert_array_equal(compiled[0](X), X * 5)
+    del Derived.scale
+    np.testing.assert_array_equal(compiled[1](X), X * 3)
+
+
+def test_what_an_error_leaves_behind_is_no_symbolic_array():
+    kept: list[object] = []
+
+    def f(x):
+        kept.append([{"x": x * 2}])
+        return x.reshape(5, 5)
+
+    with pytest.warns(pyop.RetraceWarning, match="puts what it computes"), pytest.raises(ValueError, match="reshape"):
+        pyop.compile(f)(X)
+    np.testing.assert_array_equal(kept[0][0]["x"], X * 2)
+    assert len(kept) == 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 import sys
+import types
 import weakref
 
 import numpy as np
@@ -33,12 +36,12 @@ def test_what_is_not_read_does_not_matter():
     assert Model.run.cache_info().hits >= 3  # a new attribute may be one that the code has looked for
 
 
-def test_counts_and_logs_do_not_trace_anew():
+def test_logs_do_not_trace_anew():
     log = []
 
     def f(x):
         log.append(x.shape)
-        f.calls = getattr(f, "calls", 0) + 1
+        f.text = getattr(f, "text", "") + "."
         return x * 2
 
     compiled = pyop.compile(f)
@@ -46,6 +49,190 @@ def test_counts_and_logs_do_not_trace_anew():
         for n in (2, 3):
             compiled(np.ones(n))
     assert compiled.cache_info().misses == 2
+
+
+def counters():
+    """Functions that count in something, and what shows the count."""
+    calls, items, named, array, slots = 0, [0, 0], {"n": 0}, np.zeros(2, int), types.SimpleNamespace(n=0)
+    buffer, kept = bytearray(2), collections.deque([0])
+
+    class Layer:
+        total = 0
+
+        def __init__(self):
+            self.calls, self.even = 0, True
+
+        def forward(self, x):
+            self.calls += 1
+            return x * 2
+
+        def turn(self, x):
+            self.even = not self.even
+            return x * 2
+
+        def by_class(self, x):
+            Layer.total += len(x)
+            return x * 2
+
+    class Slot:
+        __slots__ = ("calls",)
+
+        def __init__(self):
+            self.calls = 1.5
+
+        def forward(self, x):
+            self.calls *= 2
+            return x * 2
+
+    def cell(x):
+        nonlocal calls
+        calls += 1
+        return x * 2
+
+    def of_itself(x):
+        of_itself.calls = getattr(of_itself, "calls", 0) + 1
+        return x * 2
+
+    def by_name(x):
+        named["n"] += 1
+        return x * 2
+
+    def item(x):
+        items[1] -= 1
+        return x * 2
+
+    def element(x):
+        array[1] += 1
+        return x * 2
+
+    def attribute(x):
+        slots.n += 1
+        return x * 2
+
+    def byte(x):
+        buffer[1] += 1
+        return x * 2
+
+    def end(x):
+        kept[-1] += 1
+        return x * 2
+
+    layer, slot = Layer(), Slot()
+    return {
+        "cell": (cell, lambda: calls),
+        "attribute of itself": (of_itself, lambda: vars(of_itself)),
+        "dict": (by_name, lambda: named),
+        "list": (item, lambda: items),
+        "array": (element, array.tolist),
+        "namespace": (attribute, lambda: slots.n),
+        "bytes": (byte, lambda: buffer),
+        "deque": (end, lambda: kept),
+        "instance": (layer.forward, lambda: layer.calls),
+        "flag": (layer.turn, lambda: layer.even),
+        "class": (layer.by_class, lambda: Layer.total),
+        "slot": (slot.forward, lambda: slot.calls),
+    }
+
+
+@pytest.mark.parametrize("name", counters())
+def test_a_function_that_counts_its_calls_runs_itself(name):
+    (function, shown), (plain, expected) = counters()[name], counters()[name]
+    compiled = pyop.compile(function)
+    with pytest.warns(
+        pyop.RetraceWarning, match=r"in every call, which a plan does not: return it as a result, or change"
+    ):
+        np.testing.assert_array_equal(compiled(X), plain(X))
+    for n in (2, 4, 2):
+        np.testing.assert_array_equal(compiled(np.ones(n)), plain(np.ones(n)))
+    assert repr(shown()) == repr(expected())
+
+
+LEFT: dict[str, object] = {}
+COUNT = 0
+
+
+class Sets:
+    """Methods that leave something behind which goes by the shape alone."""
+
+    def attribute(self, x):
+        self.left = x.shape
+        return x * 2
+
+    def fresh_list(self, x):
+        self.left = [f"column {k}" for k in range(len(x))]
+        return x * 2
+
+    def table(self, x):
+        self.left = np.arange(1000 * len(x))[::1000]
+        return x * 2
+
+    def number(self, x):
+        self.left = 1000 * len(x)
+        return x * 2
+
+    def by_name(self, x):
+        setattr(self, "le" + "ft", (len(x),))
+        return x * 2
+
+    def function(self, x):
+        n = len(x)
+        self.left = lambda: n
+        return x * 2
+
+    def of_class(self, x):
+        type(self).left = x.shape
+        return x * 2
+
+    def item(self, x):
+        LEFT["left"] = x.shape
+        return x * 2
+
+    def items(self, x):
+        LEFT.clear()
+        LEFT.update((str(k), (k,)) for k in range(len(x)))
+        return x * 2
+
+    def of_module(self, x):
+        global COUNT
+        COUNT = 1000 * len(x)
+        return x * 2
+
+    def left_in(self):
+        held = getattr(self, "left", None)
+        return repr((held() if callable(held) else held, LEFT, COUNT))
+
+
+@pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")  # calls of many shapes in turn, which each set it anew
+@pytest.mark.parametrize("name", [name for name in vars(Sets) if not name.startswith("_") and name != "left_in"])
+def test_what_a_function_sets_is_as_after_the_last_call(name, monkeypatch):
+    def states(wrap):
+        global COUNT
+        LEFT.clear()
+        COUNT = 0
+        monkeypatch.delattr(Sets, "left", raising=False)
+        instance = Sets()
+        run = wrap(getattr(instance, name))
+        for n in (3, 4, 3, 4, 4, 3, 0, 3):
+            if n == 0:  # somebody else sets it
+                instance.left = LEFT["left"] = COUNT = (7,)
+                continue
+            np.testing.assert_array_equal(run(np.ones(n)), np.full(n, 2.0))
+            yield instance.left_in()
+
+    assert list(states(pyop.compile)) == list(states(lambda method: method))
+
+
+def test_a_count_of_what_cannot_be_undone_is_refused():
+    n, numbers = [0], itertools.count()
+
+    def f(x):
+        n[0] += 1
+        next(numbers)
+        return x * 2
+
+    with pytest.raises(TypeError, match=r"in every call, which a plan does not"):
+        pyop.compile(f)(X)
+    assert n == [0]
 
 
 def test_an_op_may_keep_what_it_likes():

@@ -15,10 +15,13 @@ __all__ = [
     "MOST_PATHS",
     "WRITE_INSTEAD",
     "Plainly",
+    "changes",
     "check_error_state",
     "check_iterators",
     "check_paths",
+    "computes_otherwise",
     "is_to_run_itself",
+    "keeps_symbolic",
 ]
 
 # Beyond so many paths of one kind of call, or MOST_NODES in them, the function itself runs.
@@ -127,3 +130,24 @@ class Plainly:
             tree.unflatten([next(arrays) if is_declared else x for x, is_declared in zip(found, flag, strict=True)])
             for (tree, flag), found in zip(trees, leaves, strict=True)
         )
+
+
+def computes_otherwise(place: str, changed: list[str]) -> TypeError:
+    """The error where another trace has written down something else."""
+    what = f"changes {changed[0]}" if changed else "reads a clock, an iterator or random numbers,"
+    return TypeError(
+        f"{place} {what} and computes something else in the next call, but is traced once for many calls: "
+        "pass what changes as an argument and return what it becomes, or do it in a pyop.op(..., stateful=True)"
+    )
+
+
+def keeps_symbolic(place: str, kept: list[str]) -> TypeError:
+    """The error where a trace would leave symbolic arrays behind."""
+    where = "where a symbolic array would be left after the trace: return it as a result instead"
+    return TypeError(f"{place} puts what it computes into {kept[0]}, {where}")
+
+
+def changes(place: str, moving: list[str]) -> TypeError:
+    """The error where each trace has left another number, text or array."""
+    why = f"changes {moving[0]} in every call, which a plan does not"
+    return TypeError(f"{place} {why}: return it as a result, or change it where you call it")

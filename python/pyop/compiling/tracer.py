@@ -17,7 +17,7 @@ from ..functions.joining import spec as joining  # noqa: F401  # what the functi
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
 from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_arguments, needed_by_loops
-from ..refusals import may_run_itself, note_call, refusal_of, was_refused
+from ..refusals import may_run_itself, note_call, refusal_of, runs_itself, was_refused
 from ..tracing import error_checks
 from ..tracing.captured import Watch
 from ..tracing.code import facts
@@ -234,8 +234,9 @@ class Tracer:
                 kinds.append(b"s" if place.kind == b"n" and len(kinds) in specialised else place.kind)
                 keys.append(place.key)
         graph: Graph | None = None
+        undo: Callable[[], None] | None = None
         try:
-            graph, result, watch, read = self._write_down(arguments, n, names, kinds, keys, named)
+            graph, result, watch, read, undo = self._write_down(arguments, n, names, kinds, keys, named)
             outcomes = graph._outcomes
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
             if self._has_numbers(arguments, n, kinds):
@@ -248,6 +249,8 @@ class Tracer:
                 apart = Apart.make(owners)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
         except Exception as error:
+            if undo is not None:
+                undo()
             note_call(error, f"pyop.compile traced {self.name}({describe(arguments)})")
             if not self.options.fallback:
                 from ..tracing.blame import note_others  # on first use
@@ -267,8 +270,10 @@ class Tracer:
         kinds: list[bytes],
         keys: list[Any],
         named: list[FunctionType],
-    ) -> tuple[Graph, Any, Watch, tuple[Reading, ...]]:
-        """The graph of one call and what the function returned, if every call writes down the same."""
+    ) -> tuple[Graph, Any, Watch, tuple[Reading, ...], Callable[[], None]]:
+        """The graph of one call and what the function returned, if every call writes down the same; how to undo what
+        the function has changed.
+        """
         instances = [p.value for _, places in arguments for p in places if p.kind == b"i"]
         known = {id(owner): held for to, held in self.elements if (owner := to()) is not None}
         watch, own = Watch(self.fn, instances, known), Own()
@@ -304,20 +309,25 @@ class Tracer:
             watch.restore()  # there will be another trace, or the function itself runs
             if isinstance(error, RunItself):
                 watch.restore_generators()
-            raise (self._refusal([]) if watch.goes_on and type(error) is RunItself else error) from error.__cause__
+            if watch.goes_on and type(error) is RunItself:
+                raise plainly.computes_otherwise(self._place(), []) from error.__cause__
+            raise
         except Exception as error:
-            if was_refused(error):
+            if was_refused(error) or runs_itself(error) or self.options.fallback:
                 watch.restore()  # there may be another one
+            elif not watch.goes_on and (left := watch.left_behind()):
+                watch.restore()
+                raise may_run_itself(plainly.keeps_symbolic(self._place(), left)) from error
             raise
         changed, drawn = watch.changed(), watch.drawn()
         if changed and (left := watch.left_behind()):
             watch.restore()
-            where = "where a symbolic array would be left after the trace: return it as a result instead"
-            kept = TypeError(f"{self._place()} puts what it computes into {left[0]}, {where}")
+            kept = plainly.keeps_symbolic(self._place(), left)
             raise kept if drawn or watch.fleeting else may_run_itself(kept)
         own.first(changed)
+        undo = watch.restore
         if not (changed or drawn or watch.fleeting):
-            return graph, result, watch, tuple(watch.readings(own))
+            return graph, result, watch, tuple(watch.readings(own)), undo
         # Does it matter? Another call must write down the same, and not draw the same; others may draw meanwhile.
         state, left = watch.state(), watch.generator_states()
         if drawn:
@@ -327,7 +337,7 @@ class Tracer:
                 again, result_again = self._call(arguments, n, names, kinds, keys)
             except Exception:
                 watch.restore()
-                raise self._refusal([place.label for place in changed] or drawn) from None
+                raise plainly.computes_otherwise(self._place(), [place.label for place in changed] or drawn) from None
             self._finish(again)
             own.again(watch.places, state)
             moved = watch.drawn()
@@ -338,7 +348,11 @@ class Tracer:
                 raise RunItself(why, remedy=remedy)
             if not same_graphs(graph, result, again, result_again):
                 watch.restore()
-                raise self._refusal([place.label for place in changed])
+                raise plainly.computes_otherwise(self._place(), [place.label for place in changed])
+            if own.moving:
+                watch.restore()
+                moves = plainly.changes(self._place(), own.moving)
+                raise moves if watch.goes_on else may_run_itself(moves)
             if drawn and not moved:
                 watch.restore_generators(left)
             if not (drawn and moved):
@@ -346,7 +360,7 @@ class Tracer:
         watch.restore(state)
         # What the trace has made is looked at, too.
         watch = Watch(self.fn, instances, known) if changed else watch
-        return graph, result, watch, tuple(watch.readings(own))
+        return graph, result, watch, tuple(watch.readings(own)), undo
 
     def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:
         """Whether the function was given Numbers that it reads."""
@@ -358,13 +372,6 @@ class Tracer:
         from ..graph.cells import named_place
 
         return named_place(self.name, self.fn)
-
-    def _refusal(self, changed: list[str]) -> TypeError:
-        what = f"changes {changed[0]}" if changed else "reads a clock, an iterator or random numbers,"
-        return TypeError(
-            f"{self._place()} {what} and computes something else in the next call, but is traced once for many calls: "
-            "pass what changes as an argument and return what it becomes, or do it in a pyop.op(..., stateful=True)"
-        )
 
     def _call(
         self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]

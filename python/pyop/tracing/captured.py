@@ -156,7 +156,7 @@ class Watch:
         elif issubclass(kind, (list, dict, set, deque)):
             self._items(label, x)
             if kind is defaultdict:
-                self._push(label, x.default_factory)
+                self._slots(label, x, whole=True)  # what makes its items
             elif kind not in (list, dict, set, deque):  # of a class of the user's, with attributes beside
                 self._instance(label, x)
         elif isinstance(x, self._buffers):
@@ -165,9 +165,11 @@ class Watch:
             place = Context(f"the context variable {x.name!r}", x)
             self._add(place)
             self._push(place.label, place.before)
-        elif kind in (tuple, frozenset):
-            for item in x:
+        elif issubclass(kind, (tuple, frozenset)):
+            for item in tuple.__iter__(x) if issubclass(kind, tuple) else frozenset.__iter__(x):
                 self._push(label, item)
+            if kind is not tuple and kind is not frozenset:  # with names for its items, which are of the class
+                self._instance(label, x)
         elif kind is MethodType:
             self._push(label, x.__func__)
             self._push(label, x.__self__)
@@ -393,7 +395,9 @@ class Watch:
 
     def left_behind(self) -> list[str]:
         """Where symbolic arrays were put that mean nothing after the trace."""
-        return [place.label for place in self.changed() if any(type(x) is Value or is_number(x) for x in place.found())]
+        from .moved import holds_symbolic  # on first use
+
+        return [place.label for place in self.changed() if any(map(holds_symbolic, place.found()))]
 
     def generator_states(self) -> list[Any]:
         """Of the random numbers, as they are now."""
@@ -485,10 +489,11 @@ class Watch:
 
 
 def _globals(fn: FunctionType, own: Own) -> Iterator[Reading]:
-    known = fn.__globals__
-    for name in facts(fn.__code__).globals_read:
+    known, found = fn.__globals__, facts(fn.__code__)
+    names = found.globals_read | (found.names & known.keys()) if found.writes_globals else found.globals_read
+    for name in names:
         value = imported(known.get(name, MISSING))
-        if not is_fixed(value) and not own.counts(Place, known, name):
+        if not is_fixed(value) and not own.is_log(Place, known, name):
             yield b"n", known, name, value, repr(name)
         elif value is MISSING:
             yield b"n", known, name, Ellipsis, repr(name)

@@ -20,7 +20,7 @@ Instruction = dis.Instruction
 _NOISE = frozenset(("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RESUME", "COPY_FREE_VARS"))
 _DYNAMIC = frozenset(("getattr", "hasattr", "vars", "__dict__", "dir", "eval", "exec", "asdict", "astuple", "fields"))
 _DYNAMIC |= {"__getattribute__", "getmembers", "getattr_static", "__slots__", "deepcopy", "replace", "attrgetter"}
-_DYNAMIC |= {"methodcaller"}
+_DYNAMIC |= {"methodcaller", "setattr", "__setattr__"}
 _LOAD_GLOBAL = opcode.opmap["LOAD_GLOBAL"]
 _EXTENDED = opcode.EXTENDED_ARG
 

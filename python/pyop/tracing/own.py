@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,37 +12,47 @@ __all__ = ["Own"]
 
 
 class Own:
-    """What a trace has changed without changing what it wrote down: logs and counts, memos.
+    """What a trace has changed without changing what it wrote down: logs, memos, what it sets.
 
-    What every trace changes is not compared at calls; what only the first one does, is.
+    What every trace makes longer, a log, is not compared at calls. What it sets is: where another plan, or somebody
+    else, has set something else, the call has to set it once more.
     """
 
     def __init__(self) -> None:
         self._memos: set[Any] = set()
-        self._counts: dict[Any, frozenset[str]] = {}
+        self._logs: dict[Any, frozenset[Any]] = {}
+        self.moving: list[str] = []  # what is another one after every trace: counters, times
 
     def first(self, places: list[Place]) -> None:
         """They were changed by a trace."""
-        self._memos.update(place.key for place in places)
+        for place in places:
+            with contextlib.suppress(Exception):  # of keys that do not like to be looked at
+                if place.gained():
+                    self._memos.add(place.key)
 
     def again(self, places: list[Place], state: list[Any]) -> None:
         """After another trace, which began at `state`."""
-        for place, held in zip(places, state, strict=True):
-            if place.differs(held):
-                self._counts[place.key] = place.changing(held) | self._counts.get(place.key, frozenset())
+        from .moved import Moved, logs_in, moved_in  # on first use
 
-    def counts(self, kind: type, owner: Any, name: str) -> bool:
-        """Whether every trace changes it."""
-        return (kind, id(owner), name) in self._counts
+        for place, held in zip(places, state, strict=True):
+            how = moved_in(place, held) if place.differs(held) else Moved.NOT
+            if how is Moved.ON:
+                self.moving.append(place.label)
+            elif how is Moved.LONGER:
+                self._logs[place.key] = logs_in(place, held) | self._logs.get(place.key, frozenset())
+
+    def is_log(self, kind: type, owner: Any, name: str) -> bool:
+        """Whether every trace makes it longer."""
+        return (kind, id(owner), name) in self._logs
 
     def readings(self, place: Place, names: frozenset[str] | None) -> Iterator[Reading]:
         """What to compare of a place."""
-        if not self._counts and not self._memos:  # as of most functions
+        if not self._logs and not self._memos:  # as of most functions
             return place.readings(names)
-        return self._readings(place, names)
-
-    def _readings(self, place: Place, names: frozenset[str] | None) -> Iterator[Reading]:
-        if place.key not in self._counts:
-            yield from place.memos() if place.key in self._memos and type(place) is Items else place.readings(names)
-        elif isinstance(place, Attributes):
-            yield from place.readings((place.names() if names is None else names) - self._counts[place.key])
+        logs = self._logs.get(place.key)
+        if logs is None:
+            memos = place.key in self._memos and type(place) is Items
+            return place.memos() if memos else place.readings(names)  # type: ignore[attr-defined]
+        if isinstance(place, Attributes):
+            return place.readings((place.names() if names is None else names) - logs)
+        return place.memos(logs) if logs and isinstance(place, Items) else iter(())

@@ -30,6 +30,8 @@ _WALKED: tuple[type, ...] = (OrderedDict, deque, set, frozenset)
 _PLAIN_KEYS = frozenset((str, int, float, bool, bytes, type(None)))  # whose hash runs no code of the user's
 _MEMBER = type(FunctionType.__globals__)
 _OFFSETS = ("__dictoffset__", "__weaklistoffset__", "__vectorcalloffset__")  # of classes written in C
+_METHODS = (FunctionType, staticmethod, classmethod)
+_BEHIND = (FunctionType, property)  # what an object has of its class that is no attribute of its own
 _MOST_KEPT = 256  # results that are compared one by one
 
 
@@ -68,9 +70,9 @@ class Place:
         """The objects in it."""
         return [self.now()]
 
-    def changing(self, state: Any) -> frozenset[str]:
-        """The attributes that are others than at `state`."""
-        return frozenset()
+    def gained(self) -> bool:
+        """Whether it has keys that it had not, and all that it had."""
+        return False
 
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
         """What to compare at each call; of attributes those in `names`, or all if that is None."""
@@ -147,14 +149,18 @@ class Items(Place):
         if kind is not None:
             yield b"o", owner, kind, tuple(kind.__iter__(owner)), self.label  # type: ignore[attr-defined]
 
-    def memos(self) -> Iterator[Reading]:
-        """What to compare where the function itself adds items at its first calls: others may come."""
-        pairs = list(dict.items(self.owner)) if isinstance(self.owner, dict) else None
-        if pairs is None or not all(type(key) is str for key, _ in pairs):
+    def gained(self) -> bool:
+        return isinstance(self.owner, dict) and {key for key, _ in self.before} < self.owner.keys()
+
+    def memos(self, logs: frozenset[Any] = frozenset()) -> Iterator[Reading]:
+        """What to compare where the function itself adds items: others may come. Not compared are `logs`."""
+        pairs = list(dict.items(self.owner)) if isinstance(self.owner, dict) else []
+        if logs or (pairs and all(type(key) is str for key, _ in pairs)):
+            for key, value in pairs:
+                if key not in logs and _is_plain_key(key):
+                    yield b"n" if type(key) is str else b"h", self.owner, key, value, self.label
+        else:
             yield from self.readings(None)
-            return
-        for key, value in pairs:
-            yield b"n", self.owner, key, value, self.label
 
 
 class Attributes(Items):
@@ -171,10 +177,6 @@ class Attributes(Items):
         """Of all of them."""
         return frozenset(name for name, _ in self.now())
 
-    def changing(self, state: Any) -> frozenset[str]:
-        before = dict(state)
-        return frozenset(name for name, x in self.now() if before.get(name, MISSING) is not x)
-
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
         if names is None:
             yield from super().readings(None)
@@ -183,12 +185,13 @@ class Attributes(Items):
             yield b"n", self.owner, name, imported(self.owner[name]), repr(name)
         yield b"z", self.owner, None, len(self.owner), self.label
         for name in names:
-            if name not in self.owner and not isinstance(_of_class(self.kind, name), FunctionType | property | None):
+            behind = MISSING if name in self.owner else _of_class(self.kind, name)
+            if behind is not MISSING and not isinstance(behind, _BEHIND):
                 yield b"n", self.owner, name, Ellipsis, repr(name)
 
 
 def _of_class(kind: type, name: str) -> Any:
-    return next((vars(part)[name] for part in kind.__mro__ if name in vars(part)), None)
+    return next((vars(part)[name] for part in kind.__mro__ if name in vars(part)), MISSING)
 
 
 class _Named(Attributes):
@@ -223,13 +226,13 @@ class Class(_Named):
         special = {name for part in mro for name, x in vars(part).items() if _is_special(name, x)}
         every = {name for part in mro for name in vars(part)} if names is None else names | special
         for name in every:
-            if (value := _of_class(self.owner, name)) is not None and not _is_builtin(value):
+            if (value := _of_class(self.owner, name)) is not MISSING and not _is_builtin(value):
                 yield b"t", self.owner, name, value, repr(name)
 
 
 def _is_special(name: str, value: Any) -> bool:
     """Whether it is a method that Python calls without its name in the code."""
-    return name.startswith("__") and type(value) is FunctionType
+    return name.startswith("__") and isinstance(value, _METHODS)
 
 
 def _is_builtin(value: Any) -> bool:
