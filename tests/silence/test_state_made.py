@@ -9,7 +9,7 @@ import contextlib
 import random
 import warnings
 from collections import deque
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,10 @@ import pytest
 import pyop
 
 NAMES = ("a", "b", "c")
+
+
+class Slots:
+    __slots__ = NAMES
 
 
 class Kept:
@@ -63,7 +67,16 @@ def plain_value(chance: random.Random) -> str:
 def target(chance: random.Random) -> str:
     name = chance.choice(NAMES)
     return chance.choice(
-        [f"s.{name}", f"D[{name!r}]", f"L[{chance.randrange(2)}]", f"G_{name}", f"s.deep.{name}", f"type(s).{name}_"]
+        [
+            f"s.{name}",
+            f"D[{name!r}]",
+            f"L[{chance.randrange(2)}]",
+            f"G_{name}",
+            f"s.deep.{name}",
+            f"type(s).{name}_",
+            f"MOD.{name}",
+            f"s.slots.{name}",
+        ]
     )
 
 
@@ -121,6 +134,8 @@ def shown(x: Any) -> str:
             return f"function {x(10)}"
         except pyop.GraphError as error:
             return f"GraphError {error}"
+    if isinstance(x, Slots):
+        return shown({name: getattr(x, name) for name in NAMES})
     if isinstance(x, (SimpleNamespace, Kept)):
         return shown(vars(x))
     if isinstance(x, dict):
@@ -138,6 +153,7 @@ def run(source: str, calls: list[tuple[int, str]], wrap: Any) -> list[str]:
         "M": {},
         "R": deque([0, 0], maxlen=2),
         "Kept": Kept,
+        "MOD": ModuleType("mine"),
         "L": [0, (1,)],
         "A": np.zeros(3),
         "G_a": 0,
@@ -146,6 +162,9 @@ def run(source: str, calls: list[tuple[int, str]], wrap: Any) -> list[str]:
         "__name__": "made",
     }
     s = Held()
+    s.slots = Slots()
+    for owner in (world["MOD"], s.slots):
+        owner.a, owner.b, owner.c = 0, None, (1,)
     s.a, s.b, s.c, s.n, s.deep = 0, None, (1,), 0, SimpleNamespace(a=0, b=None, c=(1,))
     exec(source, world)
     Held.f = world["f"]
@@ -158,7 +177,7 @@ def run(source: str, calls: list[tuple[int, str]], wrap: Any) -> list[str]:
         except Exception as error:
             said.append(f"{type(error).__name__} {error}")
         state = [vars(s), world["D"], world["L"], world["A"], world["M"], world["R"], *(world[f"G_{k}"] for k in NAMES)]
-        state += [vars(Held)[f"{k}_"] for k in NAMES]
+        state += [vars(Held)[f"{k}_"] for k in NAMES] + [getattr(world["MOD"], k) for k in NAMES]
         said.append(", ".join(map(shown, state)))
     return said
 

@@ -51,6 +51,19 @@ def test_logs_do_not_trace_anew():
     assert compiled.cache_info().misses == 2
 
 
+def test_logs_do_not_refuse_loops_and_computed_places():
+    log = []
+
+    @pyop.compile
+    def f(x, k):
+        log.append(len(x))
+        total = pyop.scan(lambda c, y: (c + y, c), 0.0, x)[0]
+        return x[k] + pyop.while_loop(lambda s: s < 90.0, lambda s: s * 2.0 + x[k], total)
+
+    assert [f(X, 1) for _ in range(2)] == [96.0, 96.0]
+    assert log == [4]
+
+
 def counters():
     """Functions that count in something, and what shows the count."""
     calls, items, named, array, slots = 0, [0, 0], {"n": 0}, np.zeros(2, int), types.SimpleNamespace(n=0)

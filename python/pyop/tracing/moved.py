@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections import deque
 from functools import partial
+from itertools import islice
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -13,12 +14,10 @@ import numpy as np
 from .._core import Value
 from ..graph.symbolic_number import is_number
 from .places import Array, Items, Memory, Place
+from .same import same
 
 __all__ = ["Moved", "holds_symbolic", "logs_in", "moved", "moved_in"]
 
-_BY_VALUE: tuple[type, ...] = (int, float, complex, np.generic, np.dtype, range, slice, MethodType)
-_MODULES_BY_VALUE = ("datetime", "decimal", "fractions", "uuid")
-_DEEPEST = 20
 _MOST_LOOKED_AT = 10_000
 
 
@@ -30,44 +29,21 @@ class Moved(enum.IntEnum):
     ON = 2  # another number, text, array: a counter, a time
 
 
-def moved(before: Any, now: Any, depth: int = 0) -> Moved:
+def moved(before: Any, now: Any) -> Moved:
     """Compare two values, and all that they hold.
 
     >>> from pyop.tracing.moved import moved
     >>> [moved([1, "a"], x).name for x in ([1, "a"], [1, "a", 2], [1, "ab"], [2, "a"], (1, "a"))]
     ['NOT', 'LONGER', 'ON', 'ON', 'ON']
     """
-    if before is now or depth > _DEEPEST:
+    if same(before, now):
         return Moved.NOT
-    if type(before) is not type(now) or _is_symbolic(now):
+    if type(before) is not type(now) or not isinstance(now, (list, tuple, deque, str, bytes, np.ndarray)):
         return Moved.ON
-    if isinstance(now, np.ndarray) and now.dtype == object:
-        before, now = list(before.flat), list(now.flat)
-    if isinstance(now, dict):
-        if before.keys() - now.keys():
-            return Moved.ON
-        return _of_all(len(before), len(now), [(x, now[key]) for key, x in dict.items(before)], depth)
-    if isinstance(now, (list, tuple, deque)):
-        return _of_all(len(before), len(now), zip(before, now, strict=False), depth)
-    if isinstance(now, (set, frozenset)):
-        return Moved.NOT if before == now else Moved.ON
-    if isinstance(now, (str, bytes)):
-        return Moved.NOT if before == now else Moved.LONGER if now[: len(before)] == before else Moved.ON
-    if isinstance(now, np.ndarray):
-        return _of_arrays(before, now)
-    if isinstance(now, FunctionType):
-        if before.__code__ is not now.__code__:
-            return Moved.ON
-        return moved(before.__closure__, now.__closure__, depth + 1)
-    if type(now).__name__ == "cell":
-        return moved(before.cell_contents, now.cell_contents, depth + 1)
-    if isinstance(now, _BY_VALUE) or type(now).__module__ in _MODULES_BY_VALUE:
-        same = before == now or (before != before and now != now)  # nan is not another nan
-        return Moved.NOT if same else Moved.ON
-    held = getattr(now, "__dict__", None)
-    if type(held) is not dict or isinstance(now, (type, ModuleType)):
-        return Moved.NOT  # nobody knows
-    return moved(vars(before), held, depth + 1)
+    if isinstance(now, np.ndarray) and not before.ndim == now.ndim == 1:
+        return Moved.ON
+    first = type(now)(islice(now, len(before))) if isinstance(now, deque) else now[: len(before)]
+    return Moved.LONGER if len(before) < len(now) and same(before, first) else Moved.ON
 
 
 def moved_in(place: Place, state: Any) -> Moved:
@@ -94,20 +70,6 @@ def logs_in(place: Place, state: Any) -> frozenset[Any]:
         return frozenset()
     before = dict(state)
     return frozenset(key for key, x in place.now() if key not in before or moved(before[key], x) is Moved.LONGER)
-
-
-def _of_all(n: int, m: int, pairs: Any, depth: int) -> Moved:
-    # What holds a log is none itself: an item that is longer may be another one.
-    if m < n or any(moved(x, y, depth + 1) for x, y in pairs):
-        return Moved.ON
-    return Moved.LONGER if m > n else Moved.NOT
-
-
-def _of_arrays(before: Any, now: Any) -> Moved:
-    if before.dtype == now.dtype and before.ndim == now.ndim == 1 and len(before) < len(now):
-        return Moved.LONGER if before.tobytes() == now[: len(before)].tobytes() else Moved.ON
-    same = (before.dtype, before.shape) == (now.dtype, now.shape) and before.tobytes() == now.tobytes()
-    return Moved.NOT if same else Moved.ON
 
 
 def holds_symbolic(x: Any) -> bool:

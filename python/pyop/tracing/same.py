@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import GraphBase, Value, own_rules
+from .._core import CallOnTree, GraphBase, Value, own_rules
 from .._tree import flatten
 from ..graph.symbolic_number import is_number
 
@@ -49,6 +49,8 @@ def same(a: Any, b: Any, depth: int = 0) -> bool:
         return parts[0][0] == parts[1][0] and same(parts[0][1:], parts[1][1:], depth + 1)
     if kind is CellType:
         return same(a.cell_contents, b.cell_contents, depth + 1)
+    if kind is CallOnTree:
+        return same((a.fn, a.tree, a.leaves), (b.fn, b.tree, b.leaves), depth + 1)
     if own_rules(a) is not None:
         return False
     if any("__eq__" in vars(base) for base in kind.__mro__[:-1]):
