@@ -43,6 +43,7 @@ struct StepContext {
     PyObject** const* holders = nullptr;  // by input: where a dying one may be taken from, by a step that `takes()`
 };
 
+class LoopGroup;
 class TapeBuilder;
 struct TapeValue;
 
@@ -82,6 +83,10 @@ class NativeStep {
     virtual PyObject* part_new(PyObject* const*) const { return nullptr; }
     // Whether `run` would write that part in place, whole, if the array that is written were dying.
     virtual bool would_write(PyObject* const*) const { return false; }
+    // Whether its results show memory of what it is given.
+    virtual bool shows_inputs() const { return false; }
+    // Itself, if it is a group of elementwise operations.
+    virtual const LoopGroup* as_group() const { return nullptr; }
     // Whether it takes parts of arrays as StepContext::targets: it looks whether they lie where it reads.
     virtual bool takes_part_targets() const { return false; }
     // The programs that it runs, each with how many of its feeds behind the first are its own, to be written into.

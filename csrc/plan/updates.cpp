@@ -3,7 +3,6 @@
 
 #include "graph/node.h"
 #include "plan/plan.h"
-#include "plan/steps/view_step.h"
 #include "plan/steps/written_over.h"
 
 namespace pyop {
@@ -27,7 +26,7 @@ std::vector<Update> updates_of(const Program& p, const Graph& g, size_t own_feed
         } else if (!ins.native && calls_write(g.node_as<PyNode>(ins.node))) {
             update = Update::Copy;
         }
-        const bool shows = dynamic_cast<const ViewStep*>(ins.native) != nullptr;
+        const bool shows = ins.native && ins.native->shows_inputs();
         for (Py_ssize_t k = 0; k < ins.callee.n_out; ++k) {
             const uint32_t slot = p.results[ins.first_result + static_cast<uint32_t>(k)];
             if (slot != kNoSlot) own[slot] = !shows;

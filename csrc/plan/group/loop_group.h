@@ -40,6 +40,7 @@ class LoopGroup final : public NativeStep {
     int run(PyObject* const* inputs, PyObject** results, const StepContext& context) const override;
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override;
     std::string describe(size_t member) const override;
+    const LoopGroup* as_group() const override { return this; }
     bool takes_part_targets() const override { return true; }
     // What the group reads of an external.
     PyArray_Descr* external_dtype(size_t k) const { return code_.streams[k].dtype; }

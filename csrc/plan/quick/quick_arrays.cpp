@@ -14,7 +14,7 @@ constexpr int kSideBySide = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
 
 // The one instruction of a program, if it is a group.
 const LoopGroup* group_of(const Program& p) {
-    return p.instructions.size() == 1 ? dynamic_cast<const LoopGroup*>(p.instructions[0].native) : nullptr;
+    return p.instructions.size() == 1 && p.instructions[0].native ? p.instructions[0].native->as_group() : nullptr;
 }
 
 // Where the group finds an operand: a feed, -1 for a constant, -2 for neither.

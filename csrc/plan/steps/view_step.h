@@ -22,6 +22,7 @@ class ViewStep final : public NativeStep {
     // What the only result shows of the array that the step is given, if there are no sizes in it. False: not this way.
     bool show(PyArrayObject* base, ArrayView& out) const;
     std::string describe(size_t member) const override;
+    bool shows_inputs() const override { return true; }
 
   private:
     ViewCall view_;
