@@ -29,55 +29,21 @@ class Kept:
         self.held = held
 
 
+# What does not go by the numbers in the array, and where it is put.
+PLAIN = """
+{k}; {k}.5; len(x); 1000 * len(x); x.shape; (x.shape, {k}); [len(x)] * 2; str(x.shape); x.dtype; None; x.ndim > 1;
+np.arange({k} % 4); np.full(2, len(x)); dict(n=len(x)); set((len(x), 5)); SimpleNamespace(n=len(x));
+lambda y: y * len(x); np.float64({k}); range(len(x)); frozenset(x.shape)
+"""
+TARGETS = "s.{name}; D['{name}']; L[{k}]; G_{name}; s.deep.{name}; type(s).{name}_; MOD.{name}; s.slots.{name}"
+
+
 def plain_value(chance: random.Random) -> str:
-    """Of what does not go by the numbers in the array."""
-    k = chance.randint(-2, 2000)
-    return chance.choice(
-        [
-            *(
-                f"{k}",
-                f"{k}.5",
-                "len(x)",
-                "1000 * len(x)",
-                "x.shape",
-                f"(x.shape, {k})",
-                "[len(x)] * 2",
-                "str(x.shape)",
-            ),
-            *(
-                f"np.arange({k % 4})",
-                "np.full(2, len(x))",
-                "{'n': len(x)}",
-                "x.dtype",
-                "None",
-                "x.ndim > 1",
-                "{len(x), 5}",
-            ),
-            *(
-                "SimpleNamespace(n=len(x))",
-                "lambda y: y * len(x)",
-                f"np.float64({k})",
-                "range(len(x))",
-                "frozenset(x.shape)",
-            ),
-        ]
-    )
+    return chance.choice(PLAIN.split(";")).strip().format(k=chance.randint(-2, 2000))
 
 
 def target(chance: random.Random) -> str:
-    name = chance.choice(NAMES)
-    return chance.choice(
-        [
-            f"s.{name}",
-            f"D[{name!r}]",
-            f"L[{chance.randrange(2)}]",
-            f"G_{name}",
-            f"s.deep.{name}",
-            f"type(s).{name}_",
-            f"MOD.{name}",
-            f"s.slots.{name}",
-        ]
-    )
+    return chance.choice(TARGETS.split("; ")).format(name=chance.choice(NAMES), k=chance.randrange(2))
 
 
 def statement(chance: random.Random) -> str:
@@ -94,6 +60,7 @@ def statement(chance: random.Random) -> str:
             f"A[{chance.randrange(3)}] = len(x)",
             f"A[:] = {chance.randrange(9)}",
             "L.reverse()",
+            f"s.{name} = [*(s.{name} if isinstance(s.{name}, list) else [])[-2:], len(x)]",
             f"{into} = {target(chance)}",
             f"{into} = x * 2",
             f"{into} = [{{'k': (x, {value})}}]",
@@ -186,25 +153,24 @@ REFUSALS = ("traced once for many calls", "puts Values into", "copy first: `x = 
 
 
 def check(seed: int) -> bool:
-    """Whether the function was compiled or ran itself, and not refused."""
+    """Whether the function was compiled, and neither ran itself nor was refused."""
     source, calls = made(seed)
     want = run(source, calls, lambda f: f)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pyop.RetraceWarning)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         got = run(source, calls, pyop.compile)
     for k, (mine, other) in enumerate(zip(got, want, strict=True)):
         if mine != other and any(refusal in mine for refusal in REFUSALS):
             return False
         assert mine == other, f"seed {seed}, call {k // 2} of {calls}:\n{source}\n{mine}\n{other}"
-    return True
+    return not any("function itself runs" in str(warning.message) for warning in told)
 
 
 def test_what_is_kept_is_as_without_it():
-    taken = sum(map(check, range(1000)))
-    assert 500 < taken < 1000
+    assert 300 < sum(map(check, range(1000))) < 1000
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("block", range(10))
 def test_what_is_kept_is_as_without_it_campaign(block):
-    assert sum(map(check, range(10_000 * (block + 1), 10_000 * (block + 2)))) > 5000
+    assert sum(map(check, range(10_000 * (block + 1), 10_000 * (block + 2)))) > 3000

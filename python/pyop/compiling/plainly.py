@@ -15,7 +15,7 @@ __all__ = [
     "MOST_PATHS",
     "WRITE_INSTEAD",
     "Plainly",
-    "changes",
+    "changes_state",
     "check_error_state",
     "check_iterators",
     "check_paths",
@@ -147,7 +147,7 @@ def keeps_symbolic(place: str, kept: list[str]) -> TypeError:
     return TypeError(f"{place} puts what it computes into {kept[0]}, {where}")
 
 
-def changes(place: str, moving: list[str]) -> TypeError:
+def changes_state(place: str, moving: list[str]) -> TypeError:
     """The error where each trace has left another number, text or array."""
     why = f"changes {moving[0]} in every call, which a plan does not"
     return TypeError(f"{place} {why}: return it as a result, or change it where you call it")

@@ -102,7 +102,6 @@ class Tracer:
             if paths is not None:
                 plainly.check_paths(paths, function._counts()[0])
             plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
-            plainly.check_error_state(self.alert, plan)
         except RunItself as reason:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             if reason.leaf is None:
@@ -248,9 +247,12 @@ class Tracer:
             if owners is not None:
                 apart = Apart.make(owners)
                 finish = apart if finish is None else Both(apart, finish) if apart else finish
-        except Exception as error:
+            plainly.check_error_state(self.alert, plan)
+        except (Exception, RunItself) as error:
             if undo is not None:
                 undo()
+            if isinstance(error, RunItself):
+                raise
             note_call(error, f"pyop.compile traced {self.name}({describe(arguments)})")
             if not self.options.fallback:
                 from ..tracing.blame import note_others  # on first use
@@ -315,15 +317,16 @@ class Tracer:
         except Exception as error:
             if was_refused(error) or runs_itself(error) or self.options.fallback:
                 watch.restore()  # there may be another one
-            elif not watch.goes_on and (left := watch.left_behind()):
+            elif left := watch.left_behind():
                 watch.restore()
-                raise may_run_itself(plainly.keeps_symbolic(self._place(), left)) from error
+                kept = plainly.keeps_symbolic(self._place(), left)
+                raise (kept if watch.goes_on else may_run_itself(kept)) from error
             raise
         changed, drawn = watch.changed(), watch.drawn()
         if changed and (left := watch.left_behind()):
             watch.restore()
             kept = plainly.keeps_symbolic(self._place(), left)
-            raise kept if drawn or watch.fleeting else may_run_itself(kept)
+            raise kept if watch.goes_on else may_run_itself(kept)
         own.first(changed)
         undo = watch.restore
         if not (changed or drawn or watch.fleeting):
@@ -351,7 +354,7 @@ class Tracer:
                 raise plainly.computes_otherwise(self._place(), [place.label for place in changed])
             if own.moving:
                 watch.restore()
-                moves = plainly.changes(self._place(), own.moving)
+                moves = plainly.changes_state(self._place(), own.moving)
                 raise moves if watch.goes_on else may_run_itself(moves)
             if drawn and not moved:
                 watch.restore_generators(left)

@@ -395,7 +395,7 @@ class Watch:
 
     def left_behind(self) -> list[str]:
         """Where symbolic arrays were put that mean nothing after the trace."""
-        from .moved import holds_symbolic  # on first use
+        from .left_behind import holds_symbolic  # on first use
 
         return [place.label for place in self.changed() if any(map(holds_symbolic, place.found()))]
 

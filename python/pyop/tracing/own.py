@@ -32,14 +32,19 @@ class Own:
 
     def again(self, places: list[Place], state: list[Any]) -> None:
         """After another trace, which began at `state`."""
-        from .moved import Moved, logs_in, moved_in  # on first use
+        from .left_behind import added_to, is_other  # on first use
 
         for place, held in zip(places, state, strict=True):
-            how = moved_in(place, held) if place.differs(held) else Moved.NOT
-            if how is Moved.ON:
+            if not place.differs(held):
+                continue
+            try:
+                added, other = added_to(place, held), is_other(place, held)
+            except Exception:  # of objects that do not like to be compared
+                added, other = None, True
+            if added is not None:
+                self._logs[place.key] = added | self._logs.get(place.key, frozenset())
+            elif other:
                 self.moving.append(place.label)
-            elif how is Moved.LONGER:
-                self._logs[place.key] = logs_in(place, held) | self._logs.get(place.key, frozenset())
 
     def is_log(self, kind: type, owner: Any, name: str) -> bool:
         """Whether every trace makes it longer."""

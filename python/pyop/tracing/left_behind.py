@@ -1,0 +1,93 @@
+"""What a trace leaves behind where a function can reach: is it symbolic, a log, or another thing each time?
+
+Asked where a trace has changed something, which the calls of its plan will not do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..graph.symbolic_number import is_number
+from .places import Array, Items, Memory, Place
+from .same import same
+
+__all__ = ["added_to", "holds_symbolic", "is_other"]
+
+_MOST_LOOKED_AT = 10_000
+
+
+def added_to(place: Place, state: Any) -> frozenset[Any] | None:
+    """What a container has beside all that it had at `state`, by its keys if it has any; None if that is not so."""
+    if not isinstance(place, Items):
+        return None
+    now = place.now()
+    if isinstance(place.owner, set):
+        return frozenset() if set(state) < place.owner else None
+    if len(now) <= len(state):
+        return None
+    if not isinstance(place.owner, dict):
+        return frozenset() if same(state, now[: len(state)]) else None
+    before, held = dict(state), dict(now)
+    kept = all(key in held and same(x, held[key]) for key, x in state)
+    return frozenset(held.keys() - before.keys()) if kept else None
+
+
+def is_other(place: Place, state: Any) -> bool:
+    """Whether a place holds other numbers, texts or objects than at `state`, and not the same made once more."""
+    if isinstance(place, Array):
+        return state[3] is None or not same(state[3], place.owner)
+    if isinstance(place, Memory):
+        return True
+    now = place.now()
+    if isinstance(place, Items):
+        kind = dict if isinstance(place.owner, dict) else set if isinstance(place.owner, set) else list
+        return not same(kind(state), kind(now))
+    return not same(state, now)
+
+
+def holds_symbolic(x: Any) -> bool:
+    """Whether an object, or what it holds, is a symbolic array or number.
+
+    >>> from pyop.tracing.left_behind import holds_symbolic
+    >>> holds_symbolic([{"a": (1, 2)}])
+    False
+    """
+    pending, seen = [x], {id(x)}
+    while pending and len(seen) < _MOST_LOOKED_AT:
+        x = pending.pop()
+        if type(x) is Value or is_number(x):
+            return True
+        parts = [part for part in _parts(x) if id(part) not in seen]
+        seen.update(map(id, parts))
+        pending.extend(parts)
+    return False
+
+
+def _parts(x: Any) -> list[Any]:
+    if isinstance(x, dict):
+        return [part for pair in dict.items(x) for part in pair]
+    if isinstance(x, (list, tuple, deque, set, frozenset)):
+        return list(x)
+    if isinstance(x, np.ndarray):
+        return list(x.flat) if x.dtype == object else []
+    if isinstance(x, FunctionType):
+        return [*(x.__closure__ or ()), *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+    if isinstance(x, MethodType):
+        return [x.__self__]
+    if isinstance(x, partial):
+        return [x.func, *x.args, *x.keywords.values()]
+    if isinstance(x, CellType):
+        try:
+            return [x.cell_contents]
+        except ValueError:  # empty
+            return []
+    if isinstance(x, (type, ModuleType)):
+        return []
+    held = getattr(x, "__dict__", None)
+    return list(held.values()) if type(held) is dict else []
