@@ -3,6 +3,8 @@
 
 Only exactly these are containers: a subclass of dict, or a tuple type that is not a named tuple, is a leaf, as
 is None. A TreeDef is the structure without the leaves.
+
+An instance is all that it holds: its fields and whatever else stands in its slots and its `__dict__`.
 """
 
 from cpython.list cimport PyList_CheckExact
@@ -11,6 +13,8 @@ from cpython.dict cimport PyDict_CheckExact
 from cpython.object cimport PyObject, PyTypeObject
 
 cdef extern from "Python.h":
+    unsigned long Py_TPFLAGS_HEAPTYPE
+    bint PyType_HasFeature(PyTypeObject *cls, unsigned long feature)
     # hasattr makes and drops an AttributeError for each leaf; this looks in the type cache and returns NULL.
     PyObject *_PyType_Lookup(PyTypeObject *cls, object name)
     PyTypeObject *Py_TYPE(object tree)
@@ -41,7 +45,7 @@ cdef Kind _kind_of(object tree) except? LEAF:
         return DICT
     if isinstance(tree, tuple):
         return NAMED if _has(tree, "_make") and PyTuple_CheckExact(getattr(type(tree), "_fields", None)) else LEAF
-    return DATACLASS if _has(tree, "__dataclass_fields__") else LEAF
+    return DATACLASS if _has(tree, "__dataclass_fields__") and _is_plain_class(type(tree)) else LEAF
 
 
 cdef class TreeDef:
@@ -52,8 +56,8 @@ cdef class TreeDef:
 
     cdef Kind kind
     cdef type cls         # of a named tuple or dataclass
-    cdef tuple keys       # of a dict; the field names of a named tuple or dataclass; otherwise None
-    cdef tuple late       # fields of a dataclass that its __init__ does not take
+    cdef tuple keys       # of a dict; the attributes of a named tuple or dataclass, fields first; otherwise None
+    cdef dict slots       # the member descriptors of the attributes that have one; None if none has
     cdef tuple children   # TreeDefs
     cdef readonly Py_ssize_t num_leaves
     cdef Py_hash_t _hash
@@ -135,13 +139,16 @@ cdef class TreeDef:
         return _decode, (steps,)
 
 
-cdef TreeDef _new(Kind kind, type cls, tuple keys, tuple late, tuple children):
+include "_tree_instances.pxi"
+
+
+cdef TreeDef _new(Kind kind, type cls, tuple keys, dict slots, tuple children):
     cdef TreeDef self = TreeDef.__new__(TreeDef)
     cdef TreeDef child
     self.kind = kind
     self.cls = cls
     self.keys = keys
-    self.late = late
+    self.slots = slots
     self.children = children
     self.num_leaves = 1 if kind == LEAF else 0
     for child in children:
@@ -159,42 +166,28 @@ cdef int _check_depth(int depth) except -1:
     return 0
 
 
-cdef tuple _keys_of(object tree, Kind kind):
+cdef tuple _keys_of(object tree, Kind kind, dict slots):
     if kind == DICT:
         return tuple(<dict> tree)
-    if kind == NAMED:
-        return <tuple> type(tree)._fields
-    if kind == DATACLASS:
-        return _names(_fields(type(tree)))
+    if kind >= NAMED:
+        return _names_held(tree, kind, slots, _dict_of(tree))
     return None
 
 
-# Lists are filled by append, not by comprehensions: where memory runs out, Cython 3.2 releases the item of a
-# comprehension twice.
-cdef tuple _names(list fields):
-    cdef list names = []
-    for f in fields:
-        names.append(f.name)
-    return tuple(names)
-
-
-cdef list _fields(type cls):
-    # Class variables and init-only ones live in the same dict; dataclasses.fields would cost an import.
-    return [f for f in cls.__dataclass_fields__.values() if f._field_type.name == "_FIELD"]
-
-
-cdef tuple _children_of(object tree, Kind kind, tuple keys):
+cdef tuple _children_of(object tree, Kind kind, tuple keys, dict slots):
     cdef list found
+    cdef Py_ssize_t i, n
     if kind == TUPLE:
         return <tuple> tree
     if kind == DICT:
         return tuple((<dict> tree).values())
-    if kind == DATACLASS:
-        found = []
-        for name in keys:
-            found.append(getattr(tree, name))
-        return tuple(found)
-    return tuple(tree)
+    if kind == LIST:
+        return tuple(<list> tree)
+    found = list(tuple.__iter__(tree)) if kind == NAMED else []
+    held = _dict_of(tree)
+    for i in range(len(found), len(keys)):
+        found.append(_attribute(tree, slots, held, keys[i]))
+    return tuple(found)
 
 
 # --- leaves out
@@ -230,18 +223,23 @@ def flatten(tree, is_leaf=None):
 
 cdef TreeDef _flatten(object tree, list leaves, object is_leaf, int depth):
     cdef Kind kind = _kind_of(tree)
-    cdef tuple keys, late = None
+    cdef tuple keys
+    cdef dict slots
     if kind == LEAF or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return _LEAF
     _check_depth(depth)
-    keys = _keys_of(tree, kind)
+    slots = _slots_of(type(tree)) if kind >= NAMED else None
+    keys = _keys_of(tree, kind, slots)
     cdef list children = []
-    for child in _children_of(tree, kind, keys):
+    for child in _children_of(tree, kind, keys, slots):
         children.append(_flatten(child, leaves, is_leaf, depth + 1))
-    if kind == DATACLASS:
-        late = _names([f for f in _fields(type(tree)) if not f.init])
-    return _new(kind, type(tree) if kind >= NAMED else None, keys, late, tuple(children))
+    return _new(kind, type(tree) if kind >= NAMED else None, keys, slots, tuple(children))
+
+
+cdef tuple _parts_of(object tree, Kind kind):
+    cdef dict slots = _slots_of(type(tree)) if kind >= NAMED else None
+    return _children_of(tree, kind, _keys_of(tree, kind, slots), slots)
 
 
 def contains(tree, kind):
@@ -254,7 +252,7 @@ cdef bint _contains(object tree, object kind, int depth) except -1:
     if container == LEAF:
         return isinstance(tree, kind)
     _check_depth(depth)
-    for child in _children_of(tree, container, _keys_of(tree, container)):
+    for child in _parts_of(tree, container):
         if _contains(child, kind, depth + 1):
             return True
     return False
@@ -279,7 +277,7 @@ cdef int _add_types(object tree, set found, int depth) except -1:
         found.add(type(tree))
         return 0
     _check_depth(depth)
-    for child in _children_of(tree, container, _keys_of(tree, container)):
+    for child in _parts_of(tree, container):
         _add_types(child, found, depth + 1)
     return 0
 
@@ -317,16 +315,8 @@ cdef bint _match(TreeDef structure, object tree, list leaves, bint ordered) exce
                 return False
     elif type(tree) is not structure.cls:
         return False
-    elif kind == NAMED:
-        if len(tree) != n:
-            return False
-        for i in range(n):
-            if not _match(<TreeDef> children[i], tree[i], leaves, ordered):
-                return False
     else:
-        for i in range(n):
-            if not _match(<TreeDef> children[i], getattr(tree, structure.keys[i]), leaves, ordered):
-                return False
+        return _match_instance(structure, tree, leaves, ordered)
     return True
 
 
@@ -343,14 +333,16 @@ cdef _explain(TreeDef structure, object tree, str path):
         raise TypeError(where + _describe(_outline(tree)))
     if kind == DICT and set(tree) != set(structure.keys):
         raise ValueError(where + _describe(_outline(tree)))
-    if kind < DATACLASS and len(tree) != len(structure.children):
+    slots = _slots_of(type(tree)) if kind >= NAMED else None
+    keys = _keys_of(tree, kind, slots)
+    if kind < DICT and len(tree) != len(structure.children):
         raise ValueError(where + _describe(_outline(tree)))
+    if kind >= NAMED and set(keys) != set(structure.keys):
+        raise ValueError(f"{where}one with the attributes {', '.join(keys)}: {', '.join(structure.keys)} are expected")
+    parts = _children_of(tree, kind, keys, slots)
     for i in range(len(structure.children)):
         child = structure.children[i]
-        if kind < DICT or kind == NAMED:
-            part = tree[i]
-        else:
-            part = tree[structure.keys[i]] if kind == DICT else getattr(tree, structure.keys[i])
+        part = parts[i] if kind < DICT else parts[keys.index(structure.keys[i])]
         _explain(child, part, path + _step(structure, i))
 
 
@@ -359,9 +351,10 @@ cdef object _outline(object tree):
     cdef Kind kind = _kind_of(tree)
     if kind == LEAF:
         return type(tree)
-    keys = _keys_of(tree, kind)
-    children = (_LEAF,) * len(_children_of(tree, kind, keys))
-    return _new(kind, type(tree) if kind >= NAMED else None, keys, None, children)
+    slots = _slots_of(type(tree)) if kind >= NAMED else None
+    keys = _keys_of(tree, kind, slots)
+    children = (_LEAF,) * len(_children_of(tree, kind, keys, slots))
+    return _new(kind, type(tree) if kind >= NAMED else None, keys, slots, children)
 
 
 cdef str _describe(object outline):
@@ -396,14 +389,7 @@ cdef object _unflatten(TreeDef structure, list leaves, Py_ssize_t *position):
         return tuple(parts)
     if kind == DICT:
         return dict(zip(structure.keys, parts))
-    if kind == NAMED:
-        return structure.cls._make(parts)
-    given = dict(zip(structure.keys, parts))
-    late = {name: given.pop(name) for name in structure.late}
-    made = structure.cls(**given)
-    for name, part in late.items():
-        object.__setattr__(made, name, part)  # past the guard of a frozen class
-    return made
+    return _instance(structure, parts)
 
 
 def map_leaves(f, tree):
@@ -471,17 +457,17 @@ cdef str _text(TreeDef structure):
 
 
 cdef _encode(TreeDef structure, list steps):
-    """Children first: (kind, class, keys, late fields, number of children) of each part."""
+    """Children first: (kind, class, keys, None, number of children) of each part."""
     cdef TreeDef child
     for child in structure.children:
         _encode(child, steps)
-    steps.append((<int> structure.kind, structure.cls, structure.keys, structure.late, len(structure.children)))
+    steps.append((<int> structure.kind, structure.cls, structure.keys, None, len(structure.children)))
 
 
 def _decode(steps):
     """The TreeDef that was pickled as these steps."""
     cdef list done = []
-    for kind, cls, keys, late, n in steps:
+    for kind, cls, keys, _, n in steps:
         if not (LEAF <= kind <= DATACLASS and 0 <= n <= len(done)) or (kind >= DICT and len(keys) != n):
             raise ValueError("these are not the steps of a TreeDef")
         if kind == LEAF:
@@ -489,7 +475,8 @@ def _decode(steps):
             continue
         children = tuple(done[len(done) - n:])
         del done[len(done) - n:]
-        done.append(_new(<Kind> <int> kind, cls, keys, late, children))
+        slots = _slots_of(cls) if kind >= NAMED else None
+        done.append(_new(<Kind> <int> kind, cls, keys, slots, children))
     if len(done) != 1:
         raise ValueError("these are not the steps of a TreeDef")
     return done[0]

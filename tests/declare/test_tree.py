@@ -84,12 +84,16 @@ def test_what_is_a_container() -> None:
         assert structure.is_leaf
     tree = {"b": [1, Pair(2, (3,))], "a": State(4), "e": ()}
     flat, structure = flatten(tree)
-    assert flat == [1, 2, 3, 4, 0, 7]
+    assert flat == [1, 2, 3, 4, 0]  # what the class holds is no leaf
     assert structure.leaf_paths() == ["['b'][0]", "['b'][1].left", "['b'][1].right[0]"] + [
-        "['a']." + name for name in ("position", "velocity", "made")
+        "['a']." + name for name in ("position", "velocity")
     ]
-    assert list(structure.unflatten(flat)) == ["b", "a", "e"]
-    assert structure.unflatten(range(6))["a"].made == 5
+    again = structure.unflatten(flat)
+    assert list(again) == ["b", "a", "e"]
+    assert vars(again["a"]) == {"position": 4, "velocity": 0}
+    object.__setattr__(tree["a"], "made", 8)
+    assert flatten(tree)[0][-1] == 8
+    assert flatten(tree)[1].unflatten(range(6))["a"].made == 5
     assert flatten((1, (2, 3)), lambda x: x == (2, 3))[0] == [1, (2, 3)]
 
 
@@ -144,12 +148,25 @@ def test_contains() -> None:
     assert contains(3, int)
 
 
-def test_errors_of_callers_pass_through() -> None:
-    class Unreadable:
+def test_nothing_of_a_class_runs() -> None:
+    class Guarded:
         __dataclass_fields__: ClassVar[dict] = State.__dataclass_fields__
 
-    with pytest.raises(AttributeError, match="position"):
-        flatten(Unreadable())
+        def __getattr__(self, name: str) -> Any:
+            raise ZeroDivisionError
+
+        __setattr__ = __init__ = __getattr__  # type: ignore[assignment]
+        position = property(__init__, __init__)  # type: ignore[arg-type]
+
+    empty = object.__new__(Guarded)
+    assert flatten(empty)[0] == []
+    vars(empty)["position"] = 3
+    flat, structure = flatten(empty)
+    assert (flat, structure.leaf_paths()) == ([3], [".position"])
+    assert vars(structure.unflatten([4])) == {"position": 4}
+
+
+def test_errors_of_callers_pass_through() -> None:
     with pytest.raises(ValueError, match="has 2 leaves, got 3"):
         flatten((1, 2))[1].unflatten([1, 2, 3])
     with pytest.raises(TypeError):

@@ -32,7 +32,7 @@ from .options import Options, compiled
 from .results import Apart, Both, declare_outputs
 from .retrace import History, log, tell
 from .unused_arguments import is_still, signature, unread
-from .written_arguments import any_written, call_and_note, check_container, declare_writes
+from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes
 
 __all__ = ["Tracer"]
 
@@ -423,6 +423,7 @@ class Tracer:
                     result = map_leaves(graph._twins.original, result)
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     check_container(tree, places, leaves, argument, self.name)
+                check_returned(given, result)
                 if graph._weak is not None:
                     result = unrolled.settled(graph, result)
                 if any_written(lent):

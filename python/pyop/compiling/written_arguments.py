@@ -18,7 +18,7 @@ from ..graph.graph import Graph
 from ..refusals import call_watched, may_run_itself, refusal, was_refused
 from .arguments import Place, root
 
-__all__ = ["any_written", "call_and_note", "check_container", "declare_writes"]
+__all__ = ["any_written", "call_and_note", "check_container", "check_returned", "declare_writes"]
 
 
 _is_written = operator.methodcaller("_is_written")
@@ -60,6 +60,24 @@ def check_container(tree: Any, places: list[Place], leaves: list[Any], argument:
         "would stay as it is: make a new one, and return it"
     )
     raise may_run_itself(refusal(said))
+
+
+def check_returned(given: Any, result: Any) -> None:
+    """Have a function run itself that returns a list, dict or object that it was given: a plan would make another."""
+    held = {id(x) for x in _containers(given)}
+    for part in _containers(result) if held else ():
+        if id(part) in held:
+            raise RunItself(
+                f"returns the {type(part).__name__} that it was given, of which a plan would return a copy",
+                remedy="Return a new one, or what it holds",
+            )
+
+
+def _containers(tree: Any) -> list[Any]:
+    """Return the containers of a tree that somebody may write into."""
+    found: list[Any] = []
+    flatten(tree, found.append)  # which returns None, so that none of them is a leaf
+    return [part for part in found if type(part) is not tuple]
 
 
 def declare_writes(graph: Graph, lent: Lent, result: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._core import GraphError, Node, Value
+from .._tree import flatten
 from .cells import shown_place
 from .node_call import unwrapped
 
@@ -46,7 +47,8 @@ def _walk(name: str, tree: Any) -> Iterator[tuple[str, int]]:
     elif isinstance(tree, list | tuple):
         parts = enumerate(tree)
     elif hasattr(tree, "__dataclass_fields__"):
-        parts = [(field, getattr(tree, field)) for field in tree.__dataclass_fields__ if hasattr(tree, field)]
+        held, structure = flatten(tree, lambda x: x is not tree)
+        parts = zip((path[1:] for path in structure.leaf_paths()), held, strict=True)
     for key, part in parts:
         yield from _walk(f"{name}.{key}" if name else str(key), part)
 

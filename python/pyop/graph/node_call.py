@@ -8,12 +8,13 @@ wrappers and all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from .._core import CallOnTree, Contract, GraphBase, Node, Value
+from .._tree import flatten
 from ..declare.rebuild import CallForOne, CallOnTrees, call_with_sizes, layers, unflatten_each, unwrapped
 from ..declare.spec import Spec
 
@@ -94,7 +95,7 @@ def _any_inside(arguments: Sequence[Any], arrays: Sequence[Any]) -> bool:
             return any(map(holds, part.values()))
         if isinstance(part, list | tuple):
             return any(map(holds, part))
-        return any(holds(getattr(part, name)) for name in getattr(type(part), "__dataclass_fields__", ()))
+        return any(map(holds, flatten(part, lambda x: x is not part)[0])) if is_dataclass(part) else False
 
     return any(id(x) not in known and holds(x) for x in arguments)
 

@@ -52,7 +52,7 @@ def read_steps(r: Reader, x: Any) -> TreeDef:
             raise ValueError("containers nest too deep")
         if kind >= _NAMED:
             cls = r.resolve(path)
-            _check_fields(kind, cls, names, rest or (), path)
+            _check_fields(kind, cls, names, path)
         elif kind == _DICT:
             check_key(names, r.may_run)
         steps.append((kind, cls, names, rest, n))
@@ -61,15 +61,16 @@ def read_steps(r: Reader, x: Any) -> TreeDef:
     return made
 
 
-def _check_fields(kind: int, cls: Any, names: Any, late: Any, path: Any) -> None:
+def _check_fields(kind: int, cls: Any, names: Any, path: Any) -> None:
+    held = set(names)  # fields, and what else an instance held
     if kind == _DATACLASS and isinstance(cls, type) and dataclasses.is_dataclass(cls):
-        fields = dataclasses.fields(cls)
-        known = [f.name for f in fields], [f.name for f in fields if not f.init]
+        needed = {f.name for f in dataclasses.fields(cls) if not hasattr(cls, f.name)}
+        same = needed <= held
     elif kind == _NAMED and isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        known = list(cls._fields), []
+        same = list(names)[: len(cls._fields)] == list(cls._fields)
     else:
         raise ValueError(f"{path!r:.200} is no dataclass or named tuple")
-    if (list(names), list(late)) != known:
+    if not same:
         raise ValueError(
             f"{path!r:.200} had other fields when the graph was written: {', '.join(map(str, names)):.200}"
         )
