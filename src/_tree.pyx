@@ -113,6 +113,12 @@ cdef class TreeDef:
         cdef list leaves = []
         return leaves if _match(self, tree, leaves, ordered) else None
 
+    def beside_fields(self):
+        """The places of the leaves that stand in attributes which are no fields of their class."""
+        cdef set found = set()
+        _add_beside(self, 0, False, found)
+        return found
+
     def leaf_paths(self):
         """How each leaf is reached from the root, as Python writes it: ``['img'][0].left``; empty for the root."""
         cdef list paths = []
@@ -176,7 +182,7 @@ cdef tuple _keys_of(object tree, Kind kind, dict slots):
 
 cdef tuple _children_of(object tree, Kind kind, tuple keys, dict slots):
     cdef list found
-    cdef Py_ssize_t i, n
+    cdef Py_ssize_t i
     if kind == TUPLE:
         return <tuple> tree
     if kind == DICT:

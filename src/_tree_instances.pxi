@@ -6,7 +6,7 @@ Nothing of the class runs: attributes are read from slots and `__dict__`, past p
 """
 
 cdef bint _is_plain_class(object cls):
-    """Return whether instances hold nothing but attributes: no class of C, as dict or ndarray, is among the bases."""
+    """Return whether instances hold attributes alone: no class of C, as dict or ndarray, is among the bases."""
     for part in (<tuple> cls.__mro__)[:-1]:
         if not PyType_HasFeature(<PyTypeObject *> part, Py_TPFLAGS_HEAPTYPE):
             return False
@@ -46,7 +46,7 @@ cdef tuple _names_held(object tree, Kind kind, dict slots, dict held):
     """Return the names of the attributes that an instance has: fields first, as they were declared."""
     cdef list names = list(type(tree)._fields) if kind == NAMED else []
     for name in type(tree).__dataclass_fields__ if kind == DATACLASS else ():
-        if (held is not None and name in held) or (slots is not None and name in slots and _has_slot(slots, tree, name)):
+        if (held is not None and name in held) or _has_slot(slots, tree, name):
             names.append(name)
     for name in slots or ():
         if name not in names and _has_slot(slots, tree, name):
@@ -58,6 +58,8 @@ cdef tuple _names_held(object tree, Kind kind, dict slots, dict held):
 
 
 cdef bint _has_slot(dict slots, object tree, object name):
+    if slots is None or name not in slots:
+        return False
     try:
         slots[name].__get__(tree)
     except AttributeError:
@@ -114,3 +116,21 @@ cdef object _instance(TreeDef structure, list parts):
             held = _dict_of(made)
         held[name] = parts[i]
     return made
+
+
+cdef Py_ssize_t _add_beside(TreeDef structure, Py_ssize_t position, bint beside, set found) except -1:
+    """Add the places of the leaves beside fields, from a position on; return the one behind the structure."""
+    cdef TreeDef child
+    cdef Py_ssize_t i
+    if structure.kind == LEAF:
+        if beside:
+            found.add(position)
+        return position + 1
+    fields = ()
+    if structure.kind >= NAMED:
+        fields = structure.cls._fields if structure.kind == NAMED else structure.cls.__dataclass_fields__
+    for i in range(len(structure.children)):
+        child = structure.children[i]
+        own = beside or (structure.kind >= NAMED and structure.keys[i] not in fields)
+        position = _add_beside(child, position, own, found)
+    return position

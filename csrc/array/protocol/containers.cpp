@@ -29,9 +29,27 @@ std::string module_of(PyTypeObject* type) {
     return name.substr(0, name.find('.'));
 }
 
+bool is_number(PyObject* o) {  // not PyArray_CheckScalar, which holds of any array of no dimension
+    return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyArray_IsScalar(o, Generic);
+}
+
+// Whether the class of a number is the user's, and has arithmetic of its own.
+bool has_own_arithmetic(PyTypeObject* type) {
+    const PyTypeObject* base = type;
+    while (base && (base->tp_flags & Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
+    if (base == type || !base || !base->tp_as_number || !type->tp_as_number) return false;
+    const PyNumberMethods &own = *type->tp_as_number, &inherited = *base->tp_as_number;
+    for (auto slot : {&PyNumberMethods::nb_add, &PyNumberMethods::nb_subtract, &PyNumberMethods::nb_multiply,
+                      &PyNumberMethods::nb_true_divide, &PyNumberMethods::nb_floor_divide,
+                      &PyNumberMethods::nb_remainder, &PyNumberMethods::nb_matrix_multiply})
+        if (own.*slot != inherited.*slot) return true;
+    return own.nb_power != inherited.nb_power || own.nb_negative != inherited.nb_negative ||
+           own.nb_absolute != inherited.nb_absolute;
+}
+
 bool is_plain_item(PyObject* o) {
-    return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
-           o == Py_None || is_exact_array(o) || PyArray_CheckScalar(o);
+    return (is_number(o) && !has_own_arithmetic(Py_TYPE(o))) || PyUnicode_Check(o) || PyBytes_Check(o) ||
+           o == Py_None || is_exact_array(o);
 }
 
 // NumPy's masked arrays and those of others (astropy) that are subclasses of ndarray have it.
@@ -98,6 +116,7 @@ Rules rules_of_subclass(PyObject* array) {
 Rules find_rules(PyObject* o) {
     PyTypeObject* type = Py_TYPE(o);
     if (PyArray_Check(o)) return rules_of_subclass(o);
+    if (is_number(o)) return Rules::Own;
     if (PyMemoryView_Check(o) || PyByteArray_Check(o)) return Rules::Sequences;
     if (module_of(type) == "pyop" || !becomes_array(o)) return Rules::None;
     if (requires_grad(o)) return Rules::Recorded;

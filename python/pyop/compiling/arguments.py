@@ -130,10 +130,10 @@ class Arguments:
                 found.append((_LEAF, [self._classify(name, value)]))
             else:
                 leaves, tree = flatten(value)
-                paths = tree.leaf_paths() if not tree.is_leaf else [""]
-                found.append(
-                    (tree, [self._classify(name + path, leaf) for path, leaf in zip(paths, leaves, strict=True)])
-                )
+                paths = [""] if tree.is_leaf else tree.leaf_paths()
+                beside = () if tree.is_leaf else tree.beside_fields()
+                places = [self._classify(name + paths[k], leaf, k in beside) for k, leaf in enumerate(leaves)]
+                found.append((tree, places))
         return found
 
     def _static(self, path: str, value: Any) -> Place:
@@ -173,7 +173,8 @@ class Arguments:
             Place(name + path, b"d", leaf, spec=spec) for path, leaf, spec in zip(paths, values, specs, strict=True)
         ]
 
-    def _classify(self, path: str, x: Any) -> Place:
+    def _classify(self, path: str, x: Any, beside: bool = False) -> Place:
+        """The place of a leaf; `beside` the fields of its object, where also other objects may be."""
         kind = type(x)
         if kind is np.ndarray:
             if not x.dtype.isnative:  # a plan would give x itself in the order of the machine's bytes
@@ -191,6 +192,8 @@ class Arguments:
             return Place(path, b"s", x, static_key(x))
         if isinstance(x, np.ndarray | np.generic) or _is_array_like(x) or own_rules(x) is not None:
             return Place(path, b"?", x)
+        if beside:
+            return Place(path, b"i", x)
         instead = instead_of(x)
         if instead is not None:
             raise TypeError(

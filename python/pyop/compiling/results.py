@@ -13,6 +13,7 @@ from .._core import Value, scalar_of
 from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
+from ..graph.deciding import RunItself
 from ..graph.graph import Graph
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
@@ -164,6 +165,11 @@ def declare_outputs(
             )
         elif isinstance(leaf, _ATOMS):
             template.append(("as it is", leaf))
+        elif k in structure.beside_fields():
+            raise RunItself(
+                f"returns an object that holds a {type(leaf).__name__}, which every call may make anew",
+                remedy="Return arrays and numbers, and keep such objects outside",
+            )
         else:
             raise TypeError(
                 f"{name} returned {'' if structure.is_leaf else structure.leaf_paths()[k] + ', '}an object of type "

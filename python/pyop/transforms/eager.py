@@ -22,7 +22,7 @@ from ..autograd.op_calls import class_of_arrays
 from ..containers import check_rules, plain_array
 from ..gradients import table
 from .marker import check_has_gradient
-from .opened import Argnums, Chosen, Opened, check_examples, check_like
+from .opened import Argnums, Chosen, Opened, check_examples, check_like, without_gradient
 from .pulled import pull_in_graph
 
 __all__ = ["Eager", "pullback_of", "push_forward", "vjp_of_op"]
@@ -216,6 +216,8 @@ def _pairs(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[list[An
     for primal, tangent in zip(primals, tangents, strict=True):
         found, tree = flatten(primal)
         parts = [None] * len(found) if tangent is None else tree.flatten_up_to(tangent)
+        for k in without_gradient(found, tree):
+            parts[k] = None
         for x, t in zip(found, parts, strict=True):
             check_rules("a primal", x)
             check_like("a tangent", t, x, "its argument")

@@ -18,9 +18,19 @@ from ..declare.dims import same
 from ..declare.rebuild import unflatten_each
 from ..gradients.unbroadcast import conj, shape_of
 
-__all__ = ["Argnums", "Chosen", "Opened", "check_examples", "check_like", "check_scalar"]
+__all__ = ["Argnums", "Chosen", "Opened", "check_examples", "check_like", "check_scalar", "without_gradient"]
 
 Argnums = int | tuple[int, ...]
+
+
+def without_gradient(leaves: Sequence[Any], tree: TreeDef) -> set[int]:
+    """Return the places of what objects hold beside their fields that is no real or complex number."""
+    return set() if tree.is_leaf else {k for k in tree.beside_fields() if not _has_gradient(leaves[k])}
+
+
+def _has_gradient(leaf: Any) -> bool:
+    dtype = getattr(leaf, "dtype", None)
+    return isinstance(leaf, (float, complex, Value)) or getattr(dtype, "kind", None) in ("f", "c")
 
 
 class Chosen:
@@ -40,11 +50,18 @@ class Chosen:
         self.inputs: list[Any] = []
         self.trees: list[TreeDef] = []
         self.flat = True
+        self.kept: dict[int, Any] = {}  # by its place, what an object holds beside its fields, and is no array
         for k in self.which:
             if not -len(args) <= k < len(args):
                 raise TypeError(f"argnums={argnums}, but the function was called with {len(args)} positional arguments")
             leaves, tree = flatten(args[k])
-            self.inputs += [self.open(leaf, k) for leaf in leaves]
+            kept = without_gradient(leaves, tree)
+            first = sum(before.num_leaves for before in self.trees)
+            for n, leaf in enumerate(leaves):
+                if n in kept:
+                    self.kept[first + n] = leaf
+                else:
+                    self.inputs.append(self.open(leaf, k))
             self.trees.append(tree)
             self.flat = self.flat and tree.is_leaf
 
@@ -55,13 +72,19 @@ class Chosen:
     def replaced(self, args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments of the call with these leaves."""
         full = list(args)
-        for k, part in zip(self.which, inputs if self.flat else unflatten_each(self.trees, inputs), strict=True):
+        for k, part in zip(self.which, inputs if self.flat else self._in_trees(inputs), strict=True):
             full[k] = part
         return tuple(full)
 
+    def _in_trees(self, parts: Sequence[Any]) -> list[Any]:
+        full = list(parts)
+        for place, leaf in self.kept.items():
+            full.insert(place, leaf)
+        return unflatten_each(self.trees, full)
+
     def like_arguments(self, parts: list[Any]) -> Any:
         """One array for each input in the containers of the arguments."""
-        found = parts if self.flat else unflatten_each(self.trees, parts)
+        found = parts if self.flat else self._in_trees(parts)
         return found[0] if self.single else tuple(found)
 
     def forward_jacobian(self, inputs: list[Any], push: Callable[[list[Any]], Any], result: Callable[[], Any]) -> Any:

@@ -71,6 +71,7 @@ class Symbolic(Opened):
         given: list[Any] = []
         for k, tree in zip(which, call.trees, strict=True):
             given += tree.flatten_up_to(tangents[k])
+        given = [t for k, t in enumerate(given) if k not in call.kept]
         for x, t in zip(call.inputs, given, strict=True):
             check_like("a tangent", t, x, "its argument")
         return call.result, call.push(given)
