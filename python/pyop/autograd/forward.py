@@ -85,15 +85,19 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
         outputs = call_watched(func, duals, {})
         for dual in duals:
             dual._argument = False
-        return outputs, map_leaves(tangent_of, outputs)
+        taken: dict[int, Any] = {}  # by the id of the output, which may stand in several places
 
-    def tangent_of(output: Any) -> Any:
-        if not isinstance(output, Tensor):
-            return None
-        tangent = _core.take_tangent(output)
-        if tangent is None:
-            return Tensor(np.zeros(output.shape, output.dtype))
-        return tangent if isinstance(tangent, Tensor) else Tensor(tangent)
+        def tangent_of(output: Any) -> Any:
+            if not isinstance(output, Tensor):
+                return None
+            if id(output) not in taken:
+                taken[id(output)] = _core.take_tangent(output)
+            tangent = taken[id(output)]
+            if tangent is None:
+                return Tensor(np.zeros(output.shape, output.dtype))
+            return tangent if isinstance(tangent, Tensor) else Tensor(tangent)
+
+        return outputs, map_leaves(tangent_of, outputs)
 
     found: tuple[Any, Any] = _core.call_moving(run, (), {})
     return found

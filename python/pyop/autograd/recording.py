@@ -199,8 +199,8 @@ def followed_result(
     tensors = tuple([leaves[k] for k in positions])
     if _core.is_recording() and [x for x in tensors if x.requires_grad]:
         made = _record(function, rule, args, kwargs, leaves, positions, tensors, result)
-    else:
-        made = _wrapped(result)
+    else:  # Python's numbers, too, as `2j * np.float64(3)` is one: they may have tangents
+        made = _wrapped(np.asarray(result)[()] if isinstance(result, (float, complex)) else result)
     if _core.forward_runs():
         moving = [k for k in positions if leaves[k]._tangent is not None]
         if moving:
