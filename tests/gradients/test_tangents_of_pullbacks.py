@@ -10,11 +10,31 @@ import pytest
 
 import pyop
 from pyop._tree import flatten
+from pyop.gradients import table
 
 from .cases import cases
-from .test_rules import Problem, inner, like
+from .test_rules import Problem, inner, is_differentiable
 
-PROBLEMS = [(case, Problem(case)) for case in cases]
+rng = np.random.default_rng(17)
+
+
+def like(x: Any) -> Any:
+    noise = rng.standard_normal(x.shape)
+    return noise + 1j * rng.standard_normal(x.shape) if x.dtype.kind == "c" else noise
+
+
+class Drawn(Problem):
+    """A problem whose tangents are drawn here: those of the other module stay what they are."""
+
+    def __init__(self, case: Any) -> None:
+        self.case = case
+        leaves = table.leaves(case.args, case.kwargs)
+        self.which = [k for k, leaf in enumerate(leaves) if is_differentiable(leaf)]
+        self.arrays = [leaves[k] for k in self.which]
+        self.tangents = [like(x) for x in self.arrays]
+
+
+PROBLEMS = [(case, Drawn(case)) for case in cases]
 
 
 def pulled(problem: Problem) -> Any:

@@ -2,72 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._core import FunctionClass, Tensor, Value
-from .._tree import flatten
 from ..declare.rebuild import MergedByValue
 from ..declare.spec import Spec
-from ..gradients import table
+from ..gradients import saved, table
 from ..graph.calls import apply
 from ..graph.views import share
-from ..refusals import call_watched
-from .arrays import check_no_history, spec_of
+from ..graph.writes import write
+from ..refusals import may_run_itself, refusal
+from .arrays import check_no_history
+from .function_effects import Effects, find_effects, read_only
+from .linear import Alias, Copy
 
 __all__ = ["FunctionCall", "apply_symbolic"]
 
+_CONTEXT = Spec(np.int64, (1,))
+
 
 def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a Function with Values among its arguments becomes a node."""
-    check_no_history(f"{function.name}.apply: ", flatten((args, kwargs))[0])
+    """A call of a Function with Values among its arguments becomes a node, and writes where its forward does."""
+    check_no_history(f"{function.name}.apply: ", table.leaves(args, kwargs))
     if kwargs:
         args, kwargs = function._bind(args, kwargs)
-    specs = _results(function, args, kwargs)
-    call = FunctionCall(function.cls, len(specs) if isinstance(specs, tuple) else None)
-    made = apply(call, args, kwargs, specs, name=function.name)
-    share(call, args, kwargs, made, known=False)  # forward may return its argument, or a view
-    return made
+    leaves = table.leaves(args, kwargs)
+    specs, effects = find_effects(function, args, kwargs)
+    for _, k in effects.in_place:
+        _check_alone(function, leaves, k)
+    several = isinstance(specs, tuple)
+    call = FunctionCall(function.cls, len(specs) if several else None, effects)
+    returned = (*(specs if several else (specs,)), *((_CONTEXT,) if effects.hidden else ()))
+    single = not several and not effects.hidden
+    made = apply(call, args, kwargs, specs if single else returned, name=function.name, stateful=effects.hidden)
+    results = [made] if single else list(made)[: len(specs) if several else 1]
+    written = dict(effects.in_place)
+    share(call, args, kwargs, [y for at, y in enumerate(results) if at not in written], known=False)
+    for at, k in written.items():
+        contents, results[at] = results[at], leaves[k]
+        write(leaves[k], Ellipsis, contents, False)
+    return tuple(results) if several else results[0]
 
 
-class _Ctx:
-    """In the place of ctx where only the types of results are wanted."""
-
-    def _nothing(self, *args: Any) -> None:
-        return None
-
-    save_for_backward = save_for_forward = mark_dirty = mark_non_differentiable = set_materialize_grads = _nothing
-    needs_input_grad = ()
-    saved_tensors = ()
-
-
-def _results(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The specs of what forward returns, found by calling it with Values of a graph of its own; one unknown array
-    where it does not work on Values."""
-    from ..tracing.trace import trace
-
-    leaves, tree = flatten(args)
-    which = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Value)]
-    found: list[Any] = []
-
-    def on_values(*values: Any) -> Any:
-        full = list(leaves)
-        for k, value in zip(which, values, strict=True):
-            full[k] = value
-        arguments = tree.unflatten(full)
-        forward = function.cls.forward
-        with_ctx = getattr(function.cls, "setup_context", None) is None
-        result = forward(*([_Ctx()] if with_ctx else []), *arguments, **kwargs)
-        found.append(tuple(map(spec_of, result)) if isinstance(result, tuple) else spec_of(result))
-        return values[0]
-
-    try:
-        call_watched(trace, (on_values, *[leaves[k].spec for k in which]), {})
-    except Exception:
-        return Spec()
-    return found[0]
+def _check_alone(function: FunctionClass, leaves: list[Any], k: int) -> None:
+    """Refuse a write of forward where NumPy would show it in another argument, or nobody can see it."""
+    target = leaves[k]
+    if not isinstance(target, Value):
+        what = "an array that the graph holds as a constant: give it to the function as an argument"
+    elif target._is_scalar is not False or target.ndim is None:
+        what = "a scalar, or an array of unknown dimensions: make it an array of a known one"
+    elif any(n != k and isinstance(x, Value) and x._is_related(target) for n, x in enumerate(leaves)):
+        what = "an argument that shares memory with another one: pass a copy of one of them"
+    else:
+        target._check_writable(f"{function.name}.apply")
+        return
+    raise may_run_itself(refusal(f"forward of {function.name} writes into {what}"))
 
 
 class _OfFunction(MergedByValue):
@@ -83,14 +76,27 @@ class _OfFunction(MergedByValue):
 
 
 class FunctionCall(_OfFunction):
-    """Forward on arrays; `count` is the number of results, None for one that is no tuple."""
+    """Forward on arrays; `count` is the number of results, None for one that is no tuple.
 
-    def __init__(self, cls: Any, count: int | None) -> None:
-        super().__init__(cls, count)
+    Where forward is no function of its arguments alone, one more result is a context (`pyop.gradients.saved`) with the
+    record of the call, which backward goes through: forward does not run again.
+    """
+
+    def __init__(self, cls: Any, count: int | None, effects: Effects = Effects()) -> None:  # noqa: B008  # frozen
+        super().__init__(cls, count, effects)
         self.count = count
+        self.effects = effects
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        result = _core.call_recording(False, self.cls.apply, args, kwargs)
+        args, kwargs = apart(self.effects, args, kwargs)
+        if not self.effects.hidden:
+            return self._checked(_core.call_recording(False, self.cls.apply, args, kwargs))
+        record = Record(self.cls, args, kwargs, self.effects.written)
+        result = self._checked(record.result)
+        context = saved.Context(record).array()
+        return (*result, context) if isinstance(result, tuple) else (result, context)
+
+    def _checked(self, result: Any) -> Any:
         if (len(result) if isinstance(result, tuple) else None) != self.count:
             raise TypeError(
                 f"forward of {self.__name__} returned {len(result) if isinstance(result, tuple) else 'one'} result(s), "
@@ -104,29 +110,77 @@ class FunctionCall(_OfFunction):
         return _Rule(self)
 
 
+def apart(effects: Effects, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Arguments of forward: copies of those that it writes into, and none that it can write into if that is unknown."""
+    written = effects.written
+    change: dict[int, Any] = {}
+    for k, leaf in enumerate(table.leaves(args, kwargs) if written or not effects.known else ()):
+        if type(leaf) is np.ndarray and (k in written or not effects.known):
+            change[k] = leaf.copy(order="K") if k in written else read_only(leaf)
+    return table.replaced(args, kwargs, change) if change else (args, kwargs)
+
+
+class Record:
+    """A call of a Function, recorded: `result` has arrays; `pull` goes back through it as often as it is asked to."""
+
+    def __init__(self, cls: Any, args: Any, kwargs: dict[str, Any], written: frozenset[int]) -> None:
+        self.inputs: dict[int, Tensor] = {}
+        change = {}
+        for k, leaf in enumerate(table.leaves(args, kwargs)):
+            if issubclass(type(leaf), (np.ndarray, np.generic)) and leaf.dtype.kind in "fc":
+                self.inputs[k] = Tensor(leaf, requires_grad=True)
+                # A leaf may not be written into, what was computed of it may.
+                opened = Copy.apply if k in written else Alias.apply
+                change[k] = _core.call_recording(True, opened, (self.inputs[k],), {})
+        given = table.replaced(args, kwargs, change)
+        made = _core.call_recording(True, _core.call_without_tangents, (cls.apply, *given), {})
+        self.outputs = made if isinstance(made, tuple) else (made,)
+        arrays = tuple([y.numpy() if type(y) is Tensor else y for y in self.outputs])
+        self.result = arrays if isinstance(made, tuple) else arrays[0]
+
+    def pull(self, which: Sequence[int], given: Sequence[int], cts: Sequence[Any]) -> tuple[Any, ...]:
+        """Cotangents of the leaves `which`, for those of the results `given`."""
+        inputs = tuple([self.inputs[k] for k in which])
+        pairs = [(self.outputs[k], ct) for k, ct in zip(given, cts, strict=True)]
+        pairs = [(y, ct) for y, ct in pairs if type(y) is Tensor and y.requires_grad]
+        run = (tuple([y for y, _ in pairs]), tuple([ct for _, ct in pairs]), inputs, True, False, False, True, False)
+        found: Any = [None] * len(inputs)
+        if pairs:
+            found = _core.call_recording(True, _core.call_without_tangents, (_core.run_backward, run, {}), {})
+        return tuple(
+            [np.zeros(x.shape, x.dtype) if g is None else g.numpy() for g, x in zip(found, inputs, strict=True)]
+        )
+
+
 class _Rule(table.Rule):
     """Backward and jvp of the Function, each a node."""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> table.Pullback:
         several = isinstance(ans, tuple)
         inputs = table.leaves(args, kwargs)
+        effects = self.func.effects
 
         def pullback(ct: Any) -> tuple[Any, ...]:
             cts = tuple(ct) if several else (ct,)
             given = tuple(k for k, c in enumerate(cts) if c is not None)
-            call = FunctionBackward(self.func.cls, argnums, given)
-            found = apply(
-                call, (tuple([cts[k] for k in given]), args, kwargs), {}, tuple([inputs[k].spec for k in argnums])
-            )
-            return tuple(found)
+            call = FunctionBackward(self.func.cls, argnums, given, effects)
+            of = ((ans[-1],), {}) if effects.hidden else (args, kwargs)
+            specs = tuple([inputs[k].spec for k in argnums])
+            return tuple(apply(call, (tuple([cts[k] for k in given]), *of), {}, specs))
 
         return pullback
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.func.effects.hidden:
+            raise table.NoRule(
+                f"the tangent of {self.func.__name__}, a pyop.Function that is no function of its arguments alone, in "
+                "a graph, where forward would run once more: take it at arrays, or declare `stateful = False` in the "
+                "class if forward always returns the same for the same arguments"
+            )
         several = isinstance(ans, tuple)
         results = ans if several else (ans,)
         moves = tuple([y.dtype is None or y.dtype.kind in "fc" for y in results])
-        call = FunctionForward(self.func.cls, argnums, moves)
+        call = FunctionForward(self.func.cls, argnums, moves, self.func.effects)
         specs = tuple([y.spec for y, moving in zip(results, moves, strict=True) if moving])
         if not specs:
             return (None,) * len(results) if several else None
@@ -147,35 +201,28 @@ class _Second(table.Rule):
 
 
 class FunctionBackward(_OfFunction):
-    """Cotangents of the results numbered `given` to those of the leaves numbered `argnums`."""
+    """Cotangents of the results numbered `given` to those of the leaves numbered `argnums`.
 
-    def __init__(self, cls: Any, argnums: tuple[int, ...], given: tuple[int, ...]) -> None:
-        super().__init__(cls, argnums, given)
-        self.argnums, self.given = argnums, given
+    Its arguments are the context of the call, if forward keeps one, else those of forward, which runs once more.
+    """
+
+    def __init__(
+        self,
+        cls: Any,
+        argnums: tuple[int, ...],
+        given: tuple[int, ...],
+        effects: Effects = Effects(),  # noqa: B008  # frozen
+    ) -> None:
+        super().__init__(cls, argnums, given, effects)
+        self.argnums, self.given, self.effects = argnums, given, effects
         self.__name__ = f"{cls.__name__}Backward"
 
     def __call__(self, cts: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        leaves = table.leaves(args, kwargs)
-        inputs = [Tensor(leaves[k], requires_grad=True) for k in self.argnums]
-
-        def run() -> Any:
-            made = table.of_leaves(self.cls.apply, self.argnums, args, kwargs)(*inputs)
-            outputs = made if isinstance(made, tuple) else (made,)
-            pairs = [(outputs[k], ct) for k, ct in zip(self.given, cts, strict=True)]
-            pairs = [(y, ct) for y, ct in pairs if type(y) is Tensor and y.requires_grad]
-            if not pairs:
-                return [None] * len(inputs)
-            return _core.run_backward(
-                tuple([y for y, _ in pairs]),
-                tuple([ct for _, ct in pairs]),
-                tuple(inputs),
-                *(False, False, False, True, False),
-            )
-
-        found = _core.call_recording(True, _core.call_without_tangents, (run, (), {}), {})
-        return tuple(
-            [np.zeros(x.shape, x.dtype) if g is None else g.numpy() for g, x in zip(found, inputs, strict=True)]
-        )
+        if self.effects.hidden:
+            record: Record = saved.residuals_of(args[0], self.cls.__name__)
+        else:
+            record = Record(self.cls, *apart(self.effects, args, kwargs), self.effects.written)
+        return record.pull(self.argnums, self.given, cts)
 
     _pyop_gradient_rule = property(_Second)
 
@@ -183,14 +230,21 @@ class FunctionBackward(_OfFunction):
 class FunctionForward(_OfFunction):
     """Tangents of the leaves numbered `argnums` to those of the results that have any."""
 
-    def __init__(self, cls: Any, argnums: tuple[int, ...], moves: tuple[bool, ...]) -> None:
-        super().__init__(cls, argnums, moves)
-        self.argnums, self.moves = argnums, moves
+    def __init__(
+        self,
+        cls: Any,
+        argnums: tuple[int, ...],
+        moves: tuple[bool, ...],
+        effects: Effects = Effects(),  # noqa: B008  # frozen
+    ) -> None:
+        super().__init__(cls, argnums, moves, effects)
+        self.argnums, self.moves, self.effects = argnums, moves, effects
         self.__name__ = f"{cls.__name__}Forward"
 
     def __call__(self, tangents: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
         from .forward import jvp
 
+        args, kwargs = apart(self.effects, args, kwargs)
         leaves = table.leaves(args, kwargs)
         primals = tuple([Tensor(leaves[k]) for k in self.argnums])
 

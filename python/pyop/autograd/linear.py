@@ -8,7 +8,7 @@ import numpy as np
 
 from .function import Function
 
-__all__ = ["Alias", "Cast", "Spread", "Sum", "SumTo", "cast", "sum_to"]
+__all__ = ["Alias", "Cast", "Copy", "Spread", "Sum", "SumTo", "cast", "sum_to"]
 
 
 def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
@@ -47,6 +47,22 @@ class Alias(Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
         return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+    @staticmethod
+    def jvp(ctx: Any, x: Any) -> Any:
+        return x
+
+
+class Copy(Function):
+    """The same numbers in memory of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.copy(order="K")
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:

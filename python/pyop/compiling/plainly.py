@@ -30,6 +30,7 @@ MOST_PATHS = 16
 _WORTH_IT = 15_000
 
 _DERIVATIVES = tuple(f"{__package__.partition('.')[0]}.{room}" for room in ("transforms", "autograd", "gradients"))
+_CALLS = (".in_graphs", ".function_effects")  # of Functions, which a function makes without a derivative, too
 WRITE_INSTEAD = "Write what the error in brackets says"
 
 
@@ -53,7 +54,8 @@ def _is_of_a_derivative(failure: Exception) -> bool:
     """Whether a derivative was being made where it was raised: at arrays that would be refused half-way."""
     at = failure.__traceback__
     while at is not None:
-        if str(at.tb_frame.f_globals.get("__name__")).startswith(_DERIVATIVES):
+        name = str(at.tb_frame.f_globals.get("__name__"))
+        if name.startswith(_DERIVATIVES) and not name.endswith(_CALLS):
             return True
         at = at.tb_next
     return False
