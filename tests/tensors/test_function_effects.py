@@ -271,6 +271,7 @@ def program(seed: int, gradient: bool) -> str:
 
 
 REFUSED = (
+    "it is not known",
     "shares memory",
     "writes into",
     "view",
