@@ -21,6 +21,8 @@ void register_hooks(py::module_& m) {
         [](py::object op, Py_ssize_t k, py::object value) {
             if (Py_TYPE(op.ptr()) != pyop::op_type) throw py::type_error("op_argument(op, k, value)");
             const auto& declared = *pyop::as_op(op.ptr());
+            const Py_ssize_t count = declared.declared().n_in();
+            if (k < 0 || (count >= 0 && k >= count)) throw py::index_error("the op has no argument of that number");
             const pyop::OpCaller caller(declared);
             PyObject* array = pyop::argument_new(&declared.declared(), k, value.ptr(), caller);
             if (!array) throw py::error_already_set();

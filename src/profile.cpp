@@ -82,6 +82,8 @@ PyObject* session_exit(PyObject* self, PyObject*) {
             } catch (py::error_already_set& error) {
                 error.restore();
                 return nullptr;
+            } catch (const std::runtime_error&) {  // pybind11 was given no memory for an object
+                return PyErr_NoMemory();
             }
             return Py_NewRef(Py_None);
         },

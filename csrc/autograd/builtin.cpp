@@ -257,7 +257,10 @@ int builtin_reduce(Builtin which, PyObject* a, PyObject* axis, bool keepdims, Py
         PyArray_Dims shape{dims, ndim};
         value = Ref::steal(PyArray_Newshape(as_array(value.get()), &shape, NPY_CORDER));
     }
-    if (!value) return -1;
+    if (!value) {
+        if (!PyErr_Occurred()) PyErr_NoMemory();  // as PyArray_Sum does not always
+        return -1;
+    }
     const bool kept = PyArray_NDIM(as_array(value.get())) > 0 && PyArray_NDIM(as_array(value.get())) != ndim;
     return builtin_finish(which, &operand, 1, std::move(value), kept ? normal.get() : nullptr, result);
 }

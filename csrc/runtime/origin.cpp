@@ -42,6 +42,7 @@ bool is_ours(PyCodeObject* code) {
 }  // namespace
 
 Origin current_origin() {
+    const bool failed = PyErr_Occurred();  // before: where memory runs out the interpreter makes no frames
     PyFrameObject* frame = PyEval_GetFrame();
     Py_XINCREF(frame);
     Origin origin;
@@ -56,6 +57,7 @@ Origin current_origin() {
         Py_DECREF(frame);
         frame = back;
     }
+    if (!frame && !failed) PyErr_Clear();
     Py_XDECREF(frame);
     return origin;
 }

@@ -32,7 +32,7 @@ from .options import Options, compiled
 from .results import Apart, Both, declare_outputs
 from .retrace import History, log, tell
 from .unused_arguments import is_still, signature, unread
-from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes
+from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes, is_changed
 
 __all__ = ["Tracer"]
 
@@ -390,7 +390,7 @@ class Tracer:
 
             graph._twins = Twins(self.calls)
             graph._unrolled = self.unrolled
-        given: list[Any] = []  # list[Any]() would take longer than the list
+        given: list[Any] = []
         stand_ins: list[Any] = []
         handed: list[list[Any]] = []
         lent: dict[int, Any] = {}
@@ -436,7 +436,8 @@ class Tracer:
                     unrolled.abandoned(graph)
                     if not isinstance(error, _STOPS) and not is_of_arguments(error):
                         raise unrolled.Unroll({loop.key for loop in graph._rolling}) from None
-                elsewhere = decisions.branched or (self.catches and not self.options.fallback)
+                changed = any(map(is_changed, (tree for tree, _ in arguments), handed, given))
+                elsewhere = decisions.branched or changed or (self.catches and not self.options.fallback)
                 if elsewhere and decisions.reason is None and isinstance(error, Exception) and not was_refused(error):
                     # What the function raises here other calls need not; or it catches what NumPy raises instead.
                     raise RunItself(f"raised {type(error).__name__}", tuple(decisions.outcomes)) from None
@@ -458,8 +459,6 @@ class Tracer:
     def _finish(self, graph: Graph) -> None:
         """Say of the graph that a Value which the function has kept means nothing any more."""
         graph._finish(f"pyop.compile traced {self.name}")
-
-    # --- warnings
 
     def _count(
         self, function: Any, arguments: Any, places: list[Place], specialised: set[int], read: tuple[Reading, ...]

@@ -18,7 +18,7 @@ from ..graph.graph import Graph
 from ..refusals import call_watched, may_run_itself, refusal, was_refused
 from .arguments import Place, root
 
-__all__ = ["any_written", "call_and_note", "check_container", "check_returned", "declare_writes"]
+__all__ = ["any_written", "call_and_note", "check_container", "check_returned", "declare_writes", "is_changed"]
 
 
 _is_written = operator.methodcaller("_is_written")
@@ -50,16 +50,21 @@ def call_and_note(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 def check_container(tree: Any, places: list[Place], leaves: list[Any], argument: Any, name: str) -> None:
     """Refuse a function that puts something else into a container that it was given: the caller's would not change."""
-    if tree.is_leaf or not places:
-        return
+    if is_changed(tree, leaves, argument):
+        which = f"its argument '{root(places[0].path)}'" if places else "an empty argument"
+        said = (
+            f"{name} changes what {which} holds, and the caller's {type(argument).__name__} would stay as it is: make "
+            "a new one, and return it"
+        )
+        raise may_run_itself(refusal(said))
+
+
+def is_changed(tree: Any, leaves: list[Any], argument: Any) -> bool:
+    """Return whether a container holds something else than the function was given in it."""
+    if tree.is_leaf:
+        return False
     found, structure = flatten(argument)
-    if structure == tree and all(map(operator.is_, found, leaves)):
-        return
-    said = (
-        f"{name} changes what its argument '{root(places[0].path)}' holds, and the caller's {type(argument).__name__} "
-        "would stay as it is: make a new one, and return it"
-    )
-    raise may_run_itself(refusal(said))
+    return not (structure == tree and all(map(operator.is_, found, leaves)))
 
 
 def check_returned(given: Any, result: Any) -> None:

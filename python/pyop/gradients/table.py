@@ -13,6 +13,7 @@ Where an argument stands is told by the number of its leaf: see `leaves`.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinMethodType
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -32,6 +33,7 @@ R = TypeVar("R", bound="Rule")
 _rules: dict[Any, Rule] = {}
 _loaded = False
 _special = False
+_loading: set[int] = set()  # threads that import rules now
 _outer_rule: Callable[[Any], Rule]
 
 
@@ -228,9 +230,8 @@ def _load_special() -> bool:
     global _special
     if _special or "scipy.special" not in sys.modules:
         return False
-    _special = True
-    families.load("grad", families.OF_SCIPY)
-    return True
+    _special = _load_family("grad", families.OF_SCIPY) or _special
+    return _special
 
 
 # What to write in the place of functions that have no rule.
@@ -300,5 +301,20 @@ def _key(func: Any) -> Any:
 def _load() -> None:
     # On first use: most programs that import pyop never ask for a gradient.
     global _loaded
-    _loaded = True
-    families.load("grad")
+    _loaded = _load_family("grad") or _loaded
+
+
+def _load_family(kind: str, *of: dict[str, str]) -> bool:
+    """Import rules; return whether all of them are there, which a rule that is being loaded itself need not see.
+
+    Threads that come at the same time all import, and wait for each other there: nobody goes on before all are loaded.
+    """
+    me = threading.get_ident()
+    if me in _loading:
+        return False
+    _loading.add(me)
+    try:
+        families.load(kind, *of)
+    finally:
+        _loading.discard(me)
+    return True
