@@ -161,6 +161,11 @@ std::string NodeCaller::name() const {
     return name ? printable(name.get()) : "?";
 }
 
+const Contract* NodeCaller::declared() const {
+    const bool calls = graph_.node(node_).kind() == NodeKind::Py;
+    return calls ? graph_.node_as<PyNode>(node_).contract() : nullptr;
+}
+
 std::string NodeCaller::description() const {
     SavedError keep;
     Ref place = origin_text(graph_.node_origin(node_));

@@ -128,6 +128,7 @@ class NodeCaller final : public Caller {
     NodeCaller(const Graph& graph, uint32_t node) : graph_(graph), node_(node) {}
     std::string name() const override;
     std::string description() const override;
+    const Contract* declared() const override;
 
   private:
     const Graph& graph_;

@@ -84,6 +84,7 @@ class OpCaller final : public Caller {
     std::string description() const override;
     std::string argument_name(int64_t k) const override;
     void* given(int64_t k) const override { return given_ ? given_[k] : nullptr; }
+    const Contract* declared() const override { return &op_.declared(); }
 
   private:
     const OpObject& op_;

@@ -151,11 +151,62 @@ def test_the_ten_ops(case):
             np.testing.assert_allclose(d, wanted, rtol=1e-5)
 
 
-def test_memory_that_is_declared_shared():
-    def add_one(x):
+REUSED = {
+    "tensor_reuse_map": {"tensor_reuse_map": [-1, 0]},
+    "inplace": {"func_name": None, "name": "m.f", "inplace": 1},
+}
+
+
+class AddOne(pyop.Function):
+    @staticmethod
+    def forward(ctx, x):
         x += 1
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
         return x
 
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+def add_one(x):
+    x += 1
+    return x
+
+
+@pytest.mark.parametrize("dialect", REUSED)
+@pytest.mark.parametrize("function", [(add_one, lambda ctx, g: g * ctx.outputs[0]), AddOne], ids=["pair", "Function"])
+@pytest.mark.parametrize("training", [0, 1])
+def test_a_function_that_writes_into_its_argument_reuses_the_memory(function, dialect, training):
+    made = model(
+        [python_op(training_mode=training, input_requires_grads=[1], **REUSED[dialect])], [value("x")], [value("y")]
+    )
+    pair = pyop.onnx.as_autograd_function(made, {"m.f": function})["m.f"]
+    buffer = X.copy()
+    context, y = pair.forward(buffer)
+    assert y is buffer
+    assert (buffer == X + 1).all()
+    buffer[...] = 0  # the kernel goes on with it
+    if training:
+        assert (pair.backward(context, X)[0] == X * (X + 1)).all()
+
+
+def test_inplace_promises_nothing_of_results_elsewhere():
+    node = python_op(inputs=("a", "b"), outputs=("p", "q", "r"), **REUSED["inplace"])
+    made = model([node], [value("a"), value("b")], [value(y) for y in "pqr"])
+    pair = pyop.onnx.as_autograd_function(made, {"m.f": lambda a, b: (a * 2, add_one(b), b[::-1])})["m.f"]
+    a, b = X.copy(), X.copy()
+    _, p, q, r = pair.forward(a, b)
+    assert q is b
+    assert (a == X).all()
+    assert (p == X * 2).all()
+    assert (q == X + 1).all()
+    assert (r == (X + 1)[::-1]).all()
+    assert not any(np.may_share_memory(y, x) for y in (p, r) for x in (a, b))
+
+
+def test_memory_that_is_declared_shared():
     made = model([python_op(tensor_reuse_map=[-1, 0])], [value("x")], [value("y")])
     pair = pyop.onnx.as_autograd_function(made, {"m.f": add_one})["m.f"]
     buffer = X.copy()

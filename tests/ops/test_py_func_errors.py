@@ -89,7 +89,13 @@ def test_writing_into_an_argument_is_refused_with_advice(call):
     mine = np.zeros(2)
     with pytest.raises(ValueError, match="read-only") as caught:
         call(scribble, [mine], "float64")
-    assert "write to a copy" in "\n".join(caught.value.__notes__)
+    notes = "\n".join(caught.value.__notes__)
+    assert "write to a copy, x = x.copy(), or call the function as a pyop.op(..., mutates=(...))" in notes
+    assert mine.tolist() == [0, 0]
+    # What it says can be done.
+    assert call(lambda v: scribble(v.copy()), [mine], "float64").tolist() == [1, 0]
+    written = pyop.op(scribble, "float64[n] -> float64[n]", mutates=("v",))
+    assert written(mine).tolist() == [1, 0]
     assert mine.tolist() == [0, 0]
 
 

@@ -190,6 +190,13 @@ PyObject* allocate_output_new(const Contract& c, Py_ssize_t k, const Bindings& b
     return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, nullptr, nullptr, 0, nullptr);
 }
 
+// What there is to do about a function that writes into an argument: only an op can declare that it does.
+static std::string remedy_of_writes(const Contract* c) {
+    if (!c) return "write to a copy";
+    if (!c->text_as_utf8) return "name those the function writes to in mutates=(...), or write to a copy";
+    return "write to a copy, x = x.copy(), or call the function as a pyop.op(..., mutates=(...))";
+}
+
 void note_call(const Caller& caller, PyObject* const* arrays, Py_ssize_t n) {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return;
     std::string note = "in " + caller.description() + ", called with ";
@@ -199,7 +206,7 @@ void note_call(const Caller& caller, PyObject* const* arrays, Py_ssize_t n) {
         Ref text = pending_text();
         Ref hit = text ? Ref::steal(PyUnicode_FromString("read-only")) : Ref();
         if (hit && PyUnicode_Contains(text.get(), hit.get()) == 1)
-            note += "; arguments are read-only: name those the function writes to in mutates=(...), or write to a copy";
+            note += "; arguments are read-only: " + remedy_of_writes(caller.declared());
     }
     Ref message = Ref::steal(PyUnicode_DecodeUTF8(note.data(), static_cast<Py_ssize_t>(note.size()), "replace"));
     note_pending(message.get());

@@ -6,6 +6,8 @@
 
 namespace pyop {
 
+struct Contract;
+
 // Implemented by whatever owns a call (an op, a node of a graph). Only asked on cold paths.
 class Caller {
   public:
@@ -14,6 +16,8 @@ class Caller {
     virtual std::string argument_name(int64_t) const { return {}; }
     // Argument k as it was given, before it became an array: a PyObject*, borrowed, or null where that is not known.
     virtual void* given(int64_t) const { return nullptr; }
+    // What it declares, borrowed; null where it declares nothing.
+    virtual const Contract* declared() const { return nullptr; }
 
   protected:
     ~Caller() = default;

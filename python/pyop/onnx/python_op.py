@@ -8,6 +8,7 @@ forward call has returned is refused.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -178,7 +179,7 @@ class PythonCall(_Node):
                 if type(value) is not np.ndarray or value.dtype != self._dtype or value.ndim != self._rank:
                     value = self._only(value)
                 return np.array((next(_numbers),)), value
-        return self._general(found, tensors)
+        return self.run(found, tensors)[0]
 
     def _only(self, value: Any) -> np.ndarray[Any, Any]:
         """The one result of a call, whatever it came in."""
@@ -194,7 +195,13 @@ class PythonCall(_Node):
                 f"results, but the node declares {count}"
             )
 
-    def _general(self, found: Implementation, tensors: tuple[Any, ...]) -> tuple[np.ndarray[Any, Any], ...]:
+    def run(
+        self, found: Implementation, tensors: Sequence[Any]
+    ) -> tuple[tuple[np.ndarray[Any, Any], ...], dict[int, int]]:
+        """Return the context and the results, and which of these lie in the memory of which input, as the node allows.
+
+        The inputs that may be written are copied before.
+        """
         declared = self.declared
         arrays = [self.accepted(k, x, port) for k, (x, port) in enumerate(zip(tensors, declared.inputs, strict=True))]
         for k in declared.written:
@@ -213,7 +220,7 @@ class PythonCall(_Node):
         keywords = self.keywords(found)
         cut = len(arguments) - len(keywords)
         if found.function is not None:
-            results, saved = self._by_function(found.function, arguments, keywords, context)
+            results, saved = self._by_function(found.function, arguments, keywords, context, arrays)
         else:
             results, saved = self._by_call(found, arguments[:cut], dict(zip(keywords, arguments[cut:], strict=True)))
         self._check_count(results)
@@ -222,8 +229,7 @@ class PythonCall(_Node):
             for k, (value, port) in enumerate(zip(results, declared.outputs, strict=True))
         )
         for k, j in declared.reused:
-            addresses = {x.__array_interface__["data"][0] for x in (outputs[k], arrays[j])}
-            if len(addresses) != 1:
+            if not _is_at(outputs[k], arrays[j]):
                 raise OutputError(
                     f"output {k} of {self.label} is not in the memory of input {j}, which its tensor_reuse_map promises"
                 )
@@ -231,7 +237,10 @@ class PythonCall(_Node):
             context._state, context._keywords = "waiting", keywords
             context.inputs, context.outputs, context.saved = arguments, outputs, saved
             context.needs_input_grad = declared.needs_grad
-        return (context.array(), *outputs)
+        reused = dict(declared.reused)
+        for j in declared.written.difference(reused.values()):  # of `inplace`, which names no output
+            reused |= dict([(k, j) for k, y in enumerate(outputs) if _is_in_place(y, arrays[j])][:1])
+        return (context.array(), *outputs), reused
 
     def keywords(self, found: Implementation) -> tuple[str, ...]:
         """The names of the last arguments, by the node or else by the function; InputError if they cannot be known."""
@@ -267,17 +276,18 @@ class PythonCall(_Node):
         return tuple(result) if isinstance(result, tuple | list) else (result,), saved
 
     def _by_function(
-        self, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...], context: Context
+        self, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...], context: Context, arrays: list[Any]
     ) -> tuple[tuple[Any, ...], Any]:
-        """A pyop.Function, with the context that it makes itself."""
+        """A pyop.Function, with the context that it makes itself. `arrays` are told where its arguments are."""
         from ..autograd import Tensor, enable_grad, no_grad
 
         cut = len(arguments) - len(keywords)
         if self.declared.training:
-            arguments = tuple(
-                Tensor(a, requires_grad=True) if need and isinstance(a, np.ndarray) else a
-                for a, need in zip(arguments, self.declared.needs_grad, strict=True)
-            )
+            with enable_grad():
+                arguments = tuple(map(self._recorded, range(len(arguments)), arguments))
+            for at, x in zip(self.declared.tensor_at, arguments, strict=True):
+                if at is not None and type(x) is Tensor:
+                    arrays[at] = x._numbers
         with enable_grad() if self.declared.training else no_grad():
             result = function.apply(*arguments[:cut], **dict(zip(keywords, arguments[cut:], strict=True)))
         results = result if isinstance(result, tuple) else (result,)
@@ -285,6 +295,24 @@ class PythonCall(_Node):
             if isinstance(item, Tensor) and item.grad_fn is not None:
                 context._function_context = item.grad_fn
         return tuple(item.numpy() if isinstance(item, Tensor) else item for item in results), None
+
+    def _recorded(self, k: int, argument: Any) -> Any:
+        """Argument `k` as a Tensor if it needs a gradient; no leaf if it may be written, which leaves may not be."""
+        from ..autograd import Tensor
+
+        if not self.declared.needs_grad[k] or not isinstance(argument, np.ndarray):
+            return argument
+        leaf = Tensor(argument, requires_grad=True)
+        return leaf * 1 if self.declared.tensor_at[k] in self.declared.written else leaf
+
+
+def _is_at(y: Any, x: Any) -> bool:
+    return bool(y.__array_interface__["data"][0] == x.__array_interface__["data"][0])
+
+
+def _is_in_place(y: Any, x: Any) -> bool:
+    """Whether a result is an input, written or not."""
+    return y.dtype == x.dtype and y.shape == x.shape and y.strides == x.strides and _is_at(y, x)
 
 
 def _as_declared(op: Op, arrays: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:

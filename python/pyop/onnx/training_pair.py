@@ -57,8 +57,8 @@ def as_autograd_function(
     """The functions of a model's PythonOp nodes as ONNX Runtime's training kernel calls them.
 
     Results are arrays of the declared dtype and rank (bool as uint8, as the kernel has it), C-contiguous, writable, and
-    in memory that no argument and no other result has; an output that ``tensor_reuse_map`` puts into an input is
-    written into it.
+    in memory that no argument and no other result has. An output that ``tensor_reuse_map`` puts into an input is
+    written into that input; so is one that the function returns in the memory of an input, where ``inplace`` is 1.
 
     Parameters
     ----------
@@ -127,9 +127,8 @@ class _Pair:
         lent = _tensors(declared, arguments)
         # A context outlives the buffers. Nothing else may be written by a function that has not said so.
         arrays = [x.copy() if declared.training else _read_only(x) for x in lent]
-        number, *results = call(*arrays)
+        (number, *results), into = call.run(self.table.find(call.name, call.label), arrays)
         outputs: list[Any] = []
-        into = dict(declared.reused)
         for k, y in enumerate(map(unbox, results)):
             if y is not None and k in into:
                 target = lent[into[k]]
