@@ -1,10 +1,11 @@
-"""Functions that do more than return results, in graphs: they write, draw, count, as often as at arrays."""
+"""Functions that do more than return results, in graphs: they write, draw, count, as often as at arrays.
+
+Programs made by chance are in test_functions_made.py.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import random
-import warnings
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ WAYS = {
 }
 
 
-def observed(f: Any, calls: int = 3, counted: bool = True) -> list[Any]:
+def observed(f: Any, calls: int = 3) -> list[Any]:
     """Results, arguments and effects of several calls."""
     global DRAWS
     DRAWS = np.random.default_rng(7)
@@ -120,7 +121,7 @@ def observed(f: Any, calls: int = 3, counted: bool = True) -> list[Any]:
         x = X + k
         result = f(x)
         leaves = result if isinstance(result, tuple) else (result,)
-        found.append([*[np.asarray(y).tolist() for y in leaves], x.tolist(), Counted.calls * counted])
+        found.append([*[np.asarray(y).tolist() for y in leaves], x.tolist(), Counted.calls])
     return [*found, DRAWS.bit_generator.state["state"]]
 
 
@@ -226,110 +227,3 @@ def test_what_a_graph_cannot_follow_is_run_or_refused() -> None:
     with pytest.warns(pyop.RetraceWarning, match="shares memory"):
         with contextlib.suppress(ValueError, RuntimeError):
             two(X.copy())
-
-
-# --- programs by chance
-
-STATEMENTS = (
-    "{v} = {w} * {k}",
-    "{v} = {w} + {u}",
-    "{v} = {w}[1:]",
-    "{v} = {w}[::-1]",
-    "{v} = {w}[:2]",
-    "{v} = Raise.apply({w} * {k})",
-    "Raise.apply({v})",
-    "{v} = Raise.apply({w})",
-    "Scale.apply({v}, {k})",
-    "{v} = Scale.apply({w})[0]",
-    "{v} = {w} * Scale.apply({u} * 2.0)[1]",
-    "{v} = {w} * 1.0; {u} = {w} * {k}; Exchange.apply({v}, {u})",
-    "{v} = Noise.apply({w})",
-    "Noise.apply({v})",
-    "{v} = Counted.apply({w})",
-    "{v} = Counted.apply({w}) + Counted.apply({w})",
-    "{v} = Unknown.apply({w})",
-    "{v} += {k}",
-    "{v}[0] = {k}",
-)
-
-
-HIDDEN = ("Noise", "Counted", "Unknown")
-
-
-def program(seed: int, gradient: bool) -> str:
-    """The text of a program. Derivatives at arrays may begin once more where the function writes, and then draw more:
-    such programs either write or draw."""
-    chance = random.Random(seed)
-    writes = chance.random() < 0.5
-    kinds = [s for s in STATEMENTS if not gradient or writes != any(name in s for name in HIDDEN)]
-    lines = ["a = x * 1.0", "b = x + 1", "c = x[::2] * 2"] if chance.random() < 0.8 else ["a, b, c = x, x * 1.0, x + 1"]
-    for _ in range(chance.randint(1, 5)):
-        v, w, u = chance.choice("abc"), chance.choice("abc"), chance.choice("abc")
-        u = {"a": "b", "b": "c", "c": "a"}[v] if u == v else u  # what is exchanged is two
-        lines.append(chance.choice(kinds).format(v=v, w=w, u=u, k=chance.choice(("2.0", "0.5", "-1.0"))))
-    return "def f(x):\n" + "".join(f"    {line}\n" for line in lines) + "    return a, b, c\n"
-
-
-REFUSED = (
-    "it is not known",
-    "shares memory",
-    "writes into",
-    "view",
-    "is a leaf",
-    "modified in place",
-    "broadcast",
-    "no rule",
-    "read-only",
-)
-
-
-def outcome(seed: int, way: str) -> str:
-    """Whether a program is right: nothing, why it was refused, or what is wrong."""
-    scope = {**globals()}
-    text = program(seed, way == "gradient")
-    exec(text, scope)
-    f = scope["f"]
-    if way == "gradient":
-        loss = lambda x: sum(np.sum(y * (k + 1.0)) for k, y in enumerate(f(x)))
-        plain, made = pyop.value_and_grad(loss), pyop.compile(pyop.value_and_grad(loss))
-    else:
-        plain, made = f, None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            want: Any = observed(plain, counted=way != "gradient")  # which eagerly may begin twice, where f writes
-        except Exception as error:
-            want = error
-        try:
-            got: Any = observed(made or WAYS[way](f), counted=way != "gradient")
-        except Exception as error:
-            got = error
-    if isinstance(want, Exception):
-        return "refused at arrays"
-    if isinstance(got, Exception):
-        assert any(word in str(got) for word in REFUSED), f"{text}\n[{way}] seed {seed}: {got!r}"
-        return "refused"
-    for mine, other in zip(got[:-1], want[:-1], strict=True):
-        assert len(mine) == len(other)
-        for x, y in zip(mine, other, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12, err_msg=f"{text}\n[{way}] seed {seed}")
-    assert got[-1] == want[-1], f"{text}\n[{way}] seed {seed}: drawn otherwise"
-    return "right"
-
-
-def tried(first: int, last: int) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for seed in range(first, last):
-        word = outcome(seed, ("compile", "trace", "gradient")[seed % 3])
-        counts[word] = counts.get(word, 0) + 1
-    return counts
-
-
-def test_programs() -> None:
-    assert tried(0, 600)["right"] > 250
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("block", range(4))
-def test_programs_campaign(block: int) -> None:
-    assert tried(10_000 * (block + 1), 10_000 * (block + 2))["right"] > 4000

@@ -55,7 +55,7 @@ def _check_alone(function: FunctionClass, leaves: list[Any], k: int) -> None:
         what = "an array that the graph holds as a constant: give it to the function as an argument"
     elif target._is_scalar is not False or target.ndim is None:
         what = "a scalar, or an array of unknown dimensions: make it an array of a known one"
-    elif any(n != k and isinstance(x, Value) and x._is_related(target) for n, x in enumerate(leaves)):
+    elif any(n != k and isinstance(x, Value) and (x is target or x._is_related(target)) for n, x in enumerate(leaves)):
         what = "an argument that shares memory with another one: pass a copy of one of them"
     else:
         target._check_writable(f"{function.name}.apply")

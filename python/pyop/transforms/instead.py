@@ -1,8 +1,8 @@
 """What a derivative at arrays does where the function writes, also into arrays that it makes: Tensors cannot follow
 that, a compiled function can. So it is compiled, with one warning, and stays so.
 
-The function has then begun once in vain. What it may have left behind is looked at: where an array that it was given is
-not as it was, the refusal stands.
+The function has then begun once in vain. State that it has changed, and generators that it has drawn from, are put back;
+where an array that it was given is not as it was, the refusal stands.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .._tree import flatten, leaf_types
 from ..gradients.table import NoRule
 from ..graph.cells import warn
 from ..refusals import was_refused
+from ..tracing.captured import Watch
 from .eager import Eager
 
 __all__ = ["Instead"]
@@ -52,9 +53,13 @@ class Instead:
         if self.compiled is not None and self not in _compiled_now() and not _is_inside(args, kwargs):
             return self._run(self.compiled, args, kwargs)
         kept = self._kept(args, kwargs)
+        state = Watch(self.f, []) if self.writes and not self.done else None
         try:
             result = made(Eager, args, kwargs)
         except Exception as error:
+            if state is not None and was_refused(error):
+                state.restore()
+                state.restore_generators()
             # No frame of the traceback may hold the error: what is differentiated would live on with it.
             result = self._after(error, kept, transformed, args, kwargs)
             if result is _REFUSED:

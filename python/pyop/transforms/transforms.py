@@ -450,7 +450,7 @@ def _indirectly(transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: 
         return transformed(*structure.unflatten(full), **kwargs)
 
     graph = trace(on_arrays, *arrays)
-    return graph.run(feeds=dict(zip(graph.inputs, arrays, strict=True)))
+    return graph.compile()(*arrays)  # not run, which leaves out what is stateful and nobody reads
 
 
 def _transformation(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
