@@ -330,6 +330,7 @@ class Tracer:
         own.first(changed)
         undo = watch.restore
         if not (changed or drawn or watch.fleeting):
+            watch = watch.renewed(False)
             return graph, result, watch, tuple(watch.readings(own)), undo
         # Does it matter? Another call must write down the same, and not draw the same; others may draw meanwhile.
         state, left = watch.state(), watch.generator_states()
@@ -362,7 +363,7 @@ class Tracer:
                 break
         watch.restore(state)
         # What the trace has made is looked at, too.
-        watch = Watch(self.fn, instances, known) if changed else watch
+        watch = watch.renewed(bool(changed))
         return graph, result, watch, tuple(watch.readings(own)), undo
 
     def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:

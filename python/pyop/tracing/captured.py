@@ -31,11 +31,10 @@ from .._core import CompiledFunction, Op, Tensor, Value
 from ..graph.symbolic_number import is_number
 from .code import facts
 from .generators import GAUSSIAN, Generator, generator_of, global_generators
-from .libraries import has_slots, is_fixed, is_installed, is_library, reads_itself
+from .libraries import has_slots, is_installed, is_library, reads_itself
 from .names import imported, of_loaded
 from .own import Own
 from .places import (
-    MISSING,
     Array,
     Attributes,
     Cached,
@@ -43,6 +42,7 @@ from .places import (
     Class,
     Code,
     Context,
+    Imported,
     Items,
     Memory,
     OfAPackage,
@@ -68,8 +68,6 @@ _ENVIRONMENT = frozenset(("environ", "getenv"))
 # NumPy's settings are context variables, of which its functions give copies.
 _SETTINGS = frozenset(("geterr", "geterrcall", "get_printoptions"))
 _SETTINGS_HELD = (("numpy._core.umath", "_extobj_contextvar"), ("numpy._core.printoptions", "format_options"))
-# Of NumPy and math, which nobody binds anew.
-_CONSTANTS = frozenset(("pi", "e", "tau", "inf", "nan", "newaxis", "euler_gamma", "True_", "False_"))
 _NEVER = "what an op calls"  # which runs with the plan, and not when it is traced
 # Of the standard library, but made to hold what is the user's.
 _HOLDERS: tuple[type, ...] = (SimpleNamespace, UserDict, UserList, ChainMap, WeakKeyDictionary, WeakValueDictionary)
@@ -104,6 +102,8 @@ class Watch:
         self._seen: dict[int, Any] = {id(generator.owner): generator.owner for generator in self.generators}
         self._of_libraries = 0
         self._modules: set[int] = set()  # which a variable stands for
+        self._unloaded: list[str] = []  # that the code imports
+        self._made_of = fn, instances, known
         self._read: tuple[list[int], frozenset[str] | None] | None = None
         self._here = 0  # the id of what is looked at
         self._pending: deque[tuple[str, Any]] = deque()
@@ -229,6 +229,8 @@ class Watch:
                 self._add(Place(f"the global {name!r}", known, name))
         for name in found.globals_read & known.keys():
             self._global(f"the global {name!r}", imported(known[name]), found.names, set())
+        if found.imports:
+            self._imports(fn)
         if "globals" in found.globals_read:
             self._add(Items("a global", known))
         if not _ENVIRONMENT.isdisjoint(found.names):
@@ -242,6 +244,17 @@ class Watch:
         if fn.__kwdefaults__ is not None:
             self._add(Items(f"a default of {fn.__qualname__}", fn.__kwdefaults__))
         self._attributes(f"an attribute of {fn.__qualname__}", fn.__dict__)
+
+    def _imports(self, fn: Any) -> None:
+        """The modules that a function imports when it runs."""
+        from .imports import imported_modules  # on first use
+
+        for path in imported_modules(fn):
+            self._add(Imported(f"the module {path}", sys.modules, path))
+            if path in sys.modules:
+                self._global("a module", sys.modules[path], facts(fn.__code__).names, set())
+            else:
+                self._unloaded.append(path)
 
     def _global(self, label: str, value: Any, names: frozenset[str], seen: set[int]) -> None:
         """What a name stands for; of a module of the user's, no more than the code names."""
@@ -260,16 +273,15 @@ class Watch:
             self._package(value, names, seen)
 
     def _package(self, module: ModuleType, names: frozenset[str], seen: set[int]) -> None:
-        """What somebody may have put into an installed module: settings, which are neither functions nor modules."""
+        """What the code names of an installed module: settings, and functions, in whose place others may be put."""
         held = vars(module)
-        for name in (names - _CONSTANTS) & held.keys():
+        for name in names & held.keys():
             value = held[name]
+            self._add(OfAPackage(f"{module.__name__}.{name}", held, name))
             if type(value) is ModuleType:
                 self._global(name, value, names, seen)
-            elif not callable(value):
-                self._add(OfAPackage(f"{module.__name__}.{name}", held, name))
-                if module.__name__.partition(".")[0] not in sys.stdlib_module_names:  # those of `sys` reach everything
-                    self._push(f"{module.__name__}.{name}", value)
+            elif not callable(value) and module.__name__.partition(".")[0] not in sys.stdlib_module_names:
+                self._push(f"{module.__name__}.{name}", value)  # those of `sys` reach everything
 
     def _module(self, x: ModuleType) -> None:
         if is_installed(x.__name__.partition(".")[0]):
@@ -375,6 +387,10 @@ class Watch:
 
     # --- after a trace
 
+    def renewed(self, changed: bool) -> Watch:
+        """Return one that has seen what the trace has made and imported, too."""
+        return Watch(*self._made_of) if changed or any(path in sys.modules for path in self._unloaded) else self
+
     def changed(self) -> list[Place]:
         """What is not as it was, but for random numbers."""
         return [place for place in self.places if place.changed()]
@@ -477,23 +493,11 @@ class Watch:
         every: list[Reading] = []
         for at in found:
             if at in self._functions:
-                every.extend(_globals(self._functions[at], own))
+                every.extend(own.global_readings(self._functions[at]))
             for place in self._at.get(at, ()):
                 try:
-                    fixed = type(place) is Cell and is_fixed(place.now())
-                    rows: list[Reading] = [] if fixed else [*own.readings(place, names)]
+                    rows: list[Reading] = [*own.readings(place, names)]
                 except Exception:  # as above
                     continue
                 every.extend(rows)
         return every
-
-
-def _globals(fn: FunctionType, own: Own) -> Iterator[Reading]:
-    known, found = fn.__globals__, facts(fn.__code__)
-    names = found.globals_read | (found.names & known.keys()) if found.writes_globals else found.globals_read
-    for name in names:
-        value = imported(known.get(name, MISSING))
-        if not is_fixed(value) and not own.is_log(Place, known, name):
-            yield b"n", known, name, value, repr(name)
-        elif value is MISSING:
-            yield b"n", known, name, Ellipsis, repr(name)

@@ -23,6 +23,8 @@ _DYNAMIC |= {"__getattribute__", "getmembers", "getattr_static", "__slots__", "d
 _DYNAMIC |= {"methodcaller", "setattr", "__setattr__"}
 _LOAD_GLOBAL = opcode.opmap["LOAD_GLOBAL"]
 _EXTENDED = opcode.EXTENDED_ARG
+_BY_TEXT = frozenset(("import_module", "__import__"))
+_IMPORT = opcode.opmap["IMPORT_NAME"]
 
 
 def _opcodes(*names: str) -> frozenset[int]:
@@ -53,7 +55,18 @@ _OF_GLOBALS, _OF_NAMES = _marks(frozenset((_LOAD_GLOBAL,))), _marks(_READS - {_L
 class Facts:
     """Of a code object and those in it."""
 
-    __slots__ = ("asks_is", "catches", "code", "dynamic", "globals_read", "loops", "names", "texts", "writes_globals")
+    __slots__ = (
+        "asks_is",
+        "catches",
+        "code",
+        "dynamic",
+        "globals_read",
+        "imports",
+        "loops",
+        "names",
+        "texts",
+        "writes_globals",
+    )
 
     def __init__(
         self,
@@ -66,6 +79,7 @@ class Facts:
         catches: bool,
         asks_is: bool,
         loops: bool,
+        imports: frozenset[tuple[int, str]],
     ) -> None:
         self.code = code  # alive, so that its id stays its own
         self.names = frozenset(names)  # of globals and attributes
@@ -75,6 +89,7 @@ class Facts:
         self.dynamic = dynamic  # it may read attributes whose names do not stand in it
         self.catches = catches  # exceptions: by `except`, or by a `with` that swallows them
         self.asks_is = asks_is
+        self.imports = imports  # levels and names of the modules that it imports; of -1: a text that may be one
         self.loops = loops  # it jumps back (the code itself, not what is in it), or reads what loops go over
 
 
@@ -116,6 +131,7 @@ def _read(code: CodeType) -> Facts:
     names: set[str] = set()
     read: set[str] = set()
     texts: set[str] = set()
+    imports: frozenset[tuple[int, str]] = frozenset()
     writes = matches = catches = asks_is = loops = False
     for part in codes(code):
         names.update(part.co_names)
@@ -128,14 +144,18 @@ def _read(code: CodeType) -> Facts:
             writes = writes or not _WRITES.isdisjoint(used)
             matches = matches or not _MATCHES.isdisjoint(used)
             read.update(_globals_read(part.co_names, raw, _EXTENDED in used))
+            if _IMPORT in used:
+                imports |= _imports(part)
         for constant in part.co_consts:
             if isinstance(constant, str):
                 texts.add(constant)
             elif isinstance(constant, tuple):
                 texts.update([x for x in constant if isinstance(x, str)])
     dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
+    if not _BY_TEXT.isdisjoint(names):
+        imports |= {(-1, text) for text in texts}
     loops = loops or not _LOOPS.isdisjoint(read)
-    return Facts(code, names, read, writes, texts, dynamic, catches, asks_is, loops)
+    return Facts(code, names, read, writes, texts, dynamic, catches, asks_is, loops, imports)
 
 
 def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterator[str]:
@@ -154,6 +174,17 @@ def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterato
             # The last bit of this one says what else is pushed.
             yield names[(high | k) >> 1 if op == _LOAD_GLOBAL else high | k]
         high = 0
+
+
+def _imports(code: CodeType) -> frozenset[tuple[int, str]]:
+    """The levels and names of the imports in this code alone."""
+    found, level = set(), 0
+    for op in instructions(code):
+        if op.opname == "IMPORT_NAME":
+            found.add((level, str(op.argval)))
+        elif isinstance(op.argval, int) and op.opname.startswith("LOAD"):  # the level, and then the names
+            level = op.argval
+    return frozenset(found)
 
 
 def jumps_back(code: CodeType) -> bool:

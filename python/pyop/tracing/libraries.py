@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from .names import of_loaded
-from .places import MISSING
 
-__all__ = ["has_slots", "is_fixed", "is_installed", "is_library", "reads_itself"]
+__all__ = ["has_slots", "is_installed", "is_library", "reads_itself"]
 
 _OURS = frozenset(("numpy", "scipy", "pyop", "builtins")) | sys.stdlib_module_names
 # Attributes that nobody but the user's code reads.
@@ -39,13 +36,6 @@ def is_library(x: Any) -> bool:
     if module == "types" and getattr(types, getattr(x, "__name__", ""), None) is not x:  # dataclasses.make_dataclass
         return False
     return isinstance(module, str) and is_installed(module.partition(".")[0])
-
-
-def is_fixed(value: Any) -> bool:
-    """Whether nobody binds the name of it anew: a module, a function or class of a library."""
-    if value is MISSING or value is Ellipsis or isinstance(value, (ModuleType, BuiltinFunctionType, np.ufunc)):
-        return True
-    return isinstance(value, (type, FunctionType)) and is_library(value)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -6,7 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from .places import Attributes, Items, Place, Reading
+from .code import facts
+from .names import imported
+from .places import MISSING, Attributes, Items, Place, Reading
 
 __all__ = ["Own"]
 
@@ -61,3 +63,15 @@ class Own:
         if isinstance(place, Attributes):
             return place.readings((place.names() if names is None else names) - logs)
         return place.memos(logs) if logs and isinstance(place, Items) else iter(())
+
+    def global_readings(self, fn: Any) -> Iterator[Reading]:
+        """What to compare of the globals and builtins that a function names: the objects, whatever they are."""
+        known, builtin, found = fn.__globals__, fn.__builtins__, facts(fn.__code__)
+        names = found.globals_read | (found.names & known.keys()) if found.writes_globals else found.globals_read
+        for name in names:
+            value = known.get(name, MISSING)
+            if value is MISSING:  # of this name nothing is there, and a builtin is meant
+                yield b"n", known, name, Ellipsis, repr(name)
+                yield b"n", builtin, name, builtin.get(name, Ellipsis), repr(name)
+            elif imported(value) is value and not self.is_log(Place, known, name):  # else it was not needed yet
+                yield b"n", known, name, value, repr(name)

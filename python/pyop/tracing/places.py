@@ -345,6 +345,17 @@ class OfAPackage(Place):
         yield b"n", self.owner, self.name, Ellipsis if value is MISSING else value, self.label
 
 
+class Imported(OfAPackage):
+    """The module that an import in a function finds. That it is loaded now, and was not, is no change."""
+
+    def differs(self, state: Any) -> bool:
+        return state is not MISSING and self.now() is not state
+
+    def put(self, value: Any) -> None:
+        if value is not MISSING:
+            super().put(value)
+
+
 class Cached(Place):
     """How many results a functools.lru_cache keeps. Others may fill it, which changes nothing; but it may be cleared,
     and what the function has read of it computed once more.

@@ -1,7 +1,7 @@
 """What a derivative at arrays does where the function writes, also into arrays that it makes: Tensors cannot follow
 that, a compiled function can. So it is compiled, with one warning, and stays so.
 
-The function has then begun once in vain. State that it has changed, and generators that it has drawn from, are put back;
+The function has then begun once in vain. State that it has changed and generators that it has drawn from are put back;
 where an array that it was given is not as it was, the refusal stands.
 """
 
