@@ -107,8 +107,20 @@ def hashed(made):
 
 
 @pytest.mark.parametrize(
-    "f", [counted_in_a_package, taken_from(queue.Queue()), taken_from(queue.SimpleQueue()), hashed(hashlib.sha256())]
+    ("f", "again"),
+    [
+        (taken_from(queue.SimpleQueue()), taken_from(queue.SimpleQueue())),
+        (hashed(hashlib.sha256()), hashed(hashlib.sha256())),
+    ],
 )
+def test_objects_of_c_with_state(f, again):
+    compiled = pyop.compile(f)
+    with pytest.warns(pyop.RetraceWarning, match=r"calls (_queue|_hashlib)\..*which is not known"):
+        first = compiled(X)
+    assert np.array_equal([first, compiled(X)], [again(X), again(X)])
+
+
+@pytest.mark.parametrize("f", [counted_in_a_package, taken_from(queue.Queue())])
 def test_what_a_function_changes_in_libraries(f):
     with pytest.raises(TypeError, match=r"computes something else in the next call"):
         pyop.compile(f)(X)

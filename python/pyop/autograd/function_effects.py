@@ -83,7 +83,7 @@ def find_effects(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[st
             ) from None
         return Spec(), Effects(hidden=declared is not False, known=False)
     finally:
-        seen = any(watch.changed() or watch.drawn() or watch.fleeting or watch.overflown for watch in watches)
+        seen = any(watch.changed() or watch.drawn() or watch.unseen for watch in watches)
         for watch in watches:
             watch.restore()
             watch.restore_generators()

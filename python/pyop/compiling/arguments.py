@@ -10,15 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from .._core import InputError, own_rules
+from .._core import InputError, Tensor, Value, has_own_rules, own_rules
 from .._tree import TreeDef, flatten
 from ..declare.parameters import OutMode, Parameters, check_name, default_name
 from ..declare.spec import Spec
 from ..graph.graph import Graph, check_input_spec
-from ..graph.symbolic_number import Number
+from ..graph.symbolic_number import Number, is_number
 from .statics import static_key
 
-__all__ = ["NUMBERS", "STATIC_TYPES", "Argument", "Arguments", "Place", "describe", "input_name"]
+__all__ = [
+    "NUMBERS",
+    "PLAIN",
+    "STATIC_TYPES",
+    "Argument",
+    "Arguments",
+    "Place",
+    "describe",
+    "has_numbers",
+    "has_rules",
+    "input_name",
+]
 __all__ += ["instead_of", "repeats", "stand_in", "variety"]
 __all__ += ["root"]
 
@@ -312,3 +323,16 @@ def stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
     if kind == b"n" and type(place.value) in NUMBERS:
         return Number(type(place.value), value, frozenset((number,)))
     return value
+
+
+_COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, type(None), tuple, list, dict))
+PLAIN = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))
+
+
+def has_rules(x: Any) -> bool:
+    """Whether the function itself has to run, whatever else is among the arguments."""
+    return type(x) not in _COMMON and has_own_rules(x)
+
+
+def has_numbers(tree: Any) -> bool:
+    return any(map(is_number, flatten(tree)[0]))

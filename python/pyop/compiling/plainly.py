@@ -153,3 +153,10 @@ def changes_state(place: str, moving: list[str]) -> TypeError:
     """The error where each trace has left another number, text or array."""
     why = f"changes {moving[0]} in every call, which a plan does not"
     return TypeError(f"{place} {why}: return it as a result, or change it where you call it")
+
+
+def watched(fn: Callable[..., Any], decisions: Any) -> Callable[..., Any]:
+    """Return a function that gives the trace up before a call that is not known to be pure."""
+    from ..tracing.call_watch import watched  # on first use
+
+    return watched(fn, decisions)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Plan, Tensor, Value, as_array, graph_being_built, has_own_rules
-from .._tree import contains, flatten, map_leaves
+from .._core import Plan, Tensor, Value, graph_being_built
+from .._tree import contains, map_leaves
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
@@ -27,7 +27,20 @@ from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from . import plainly
-from .arguments import NUMBERS, Argument, Arguments, Place, describe, repeats, root, stand_in, variety
+from .arguments import (
+    NUMBERS,
+    PLAIN,
+    Argument,
+    Arguments,
+    Place,
+    describe,
+    has_numbers,
+    has_rules,
+    repeats,
+    root,
+    stand_in,
+    variety,
+)
 from .options import Options, compiled
 from .results import Apart, Both, declare_outputs
 from .retrace import History, log, tell
@@ -57,7 +70,11 @@ class Tracer:
         self.by_twins = False  # whether the last trace was one of twins
         self.told = False  # that the function itself runs
         self.calls: Any = None  # of other libraries, if they are nodes
-        self.once, self.alert = False, 0  # an iterator is used up by its trace; error_checks.sets_error_state()
+        self.once, self.reaches_out, self.alert = (
+            False,
+            False,
+            0,
+        )  # an iterator is used up by its trace; error_checks.sets_error_state()
         self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
@@ -70,11 +87,11 @@ class Tracer:
         `paths`: the plans of the paths that the function has for such calls, if it takes another one now.
         """
         positional, keywords = args[:n], dict(zip(names, args[n:], strict=True)) if names else {}
-        plain = _PLAIN.issuperset(map(type, args))
-        if self.arguments.takes_any and not plain and out is None and any(_has_rules(x) for x in args):
+        plain = PLAIN.issuperset(map(type, args))
+        if self.arguments.takes_any and not plain and out is None and any(has_rules(x) for x in args):
             return (self.fn(*positional, **keywords),)
         recorded = not plain and contains((positional, keywords), Tensor)
-        symbolic = not plain and (contains((positional, keywords), Value) or _has_numbers(args))
+        symbolic = not plain and (contains((positional, keywords), Value) or has_numbers(args))
         if recorded or symbolic or graph_being_built() is not None:
             if out is not None:
                 what = "is recorded" if recorded else "is part of a graph"
@@ -83,7 +100,9 @@ class Tracer:
         arguments = self.arguments.read(args, n, names or ())
         places = [place for _, found in arguments for place in found]
         if b"?" in [place.kind for place in places]:
-            return (self._call_on_foreign(function, args, n, names or (), out, arguments),)
+            from .foreign_arguments import call_on_foreign  # on first use
+
+            return (call_on_foreign(self.fn, self.name, function, args, n, names or (), out, arguments),)
         trees = tuple([None if tree.is_leaf else tree for tree, _ in arguments])
         known = signature(arguments, n, names or (), self.unread) if self.unread else None
         plan = None if known is None else self._traced_already(function, known)
@@ -142,28 +161,6 @@ class Tracer:
         """Return the places of Python numbers that the function must be traced with, whatever it does with them."""
         numbers = {k for k, place in enumerate(places) if place.kind == b"n" and type(place.value) in NUMBERS}
         return numbers if numbers and asks_types_of_numbers(functions) else set()
-
-    def _call_on_foreign(self, function: Any, args: Any, n: int, names: Sequence[str], out: Any, arguments: Any) -> Any:
-        """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
-        extra = {} if out is None else {"out": out}
-        foreign = [p.value for _, places in arguments for p in places if p.kind == b"?"]
-        if any(type(x) is np.ndarray or has_own_rules(x) for x in foreign):  # an ndarray: of swapped bytes
-            if out is not None:
-                raise TypeError(
-                    f"{self.name}: out= needs plain arrays, and a container with rules of its own or an array of "
-                    "swapped bytes is among the arguments: pass np.asarray(x) for its numbers alone, or x.astype(float)"
-                )
-            return self.fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
-        converted = [
-            tree.unflatten([as_array(p.value) if p.kind == b"?" else p.value for p in places])
-            for tree, places in arguments
-        ]
-        keywords = dict(zip(names, converted[n:], strict=True))
-        if any(not isinstance(x, np.ndarray) for x in foreign):  # others keep what is written into them elsewhere
-            plan = function.plan_for(*converted[:n], **keywords)
-            if plan._writes and out is None:
-                return self.fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
-        return function(*converted[:n], **keywords, **extra)
 
     # --- one trace
 
@@ -285,7 +282,7 @@ class Tracer:
                 "call whether somebody has changed them: pass those that it reads as arguments, as arrays rather than "
                 "many small objects"
             )
-        self.once = watch.goes_on
+        self.once, self.reaches_out = watch.goes_on, watch.reaches_out
         plainly.check_iterators(self.once and self.options.fallback)
         functions = [*dict.fromkeys((*named, *watch.functions()))]
         compared = refuse_exact_types(self.fn, functions)
@@ -418,7 +415,8 @@ class Tracer:
                 handed.append(leaves)
             try:
                 keywords = dict(zip(names, given[n:], strict=True)) if names else {}
-                result = call_and_note(twinned(self.fn), tuple(given[:n]), keywords, lent)
+                fn = plainly.watched(twinned(self.fn), decisions) if self.reaches_out else twinned(self.fn)
+                result = call_and_note(fn, tuple(given[:n]), keywords, lent)
                 if graph._twins is not None:
                     graph._twins.check()
                     result = map_leaves(graph._twins.original, result)
@@ -481,20 +479,9 @@ class Tracer:
 
 
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-_COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, type(None), tuple, list, dict))
-_PLAIN = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))
-
-
-def _has_rules(x: Any) -> bool:
-    """Whether the function itself has to run, whatever else is among the arguments."""
-    return type(x) not in _COMMON and has_own_rules(x)
 
 
 def _identity(value: Any) -> int:
     if isinstance(value, tuple):
         return hash(tuple(map(id, value)))
     return hash(value) if isinstance(value, bytes) else id(value)
-
-
-def _has_numbers(tree: Any) -> bool:
-    return any(map(is_number, flatten(tree)[0]))

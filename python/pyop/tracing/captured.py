@@ -5,8 +5,8 @@ that it writes to would be those of the trace for ever. So what the function can
 of its closure, defaults, attributes and items of these) is noted before a trace and compared after it; and what it may
 read, going by the names in its code, is compared at every call of the plan (csrc/plan/captured.h).
 
-What cannot be seen: state of C code and of files. Functions whose code names a clock or a source of random numbers, and
-those that reach an iterator, are traced twice in any case.
+What cannot be seen: state of C code and of files. The trace of a function that can reach what may read such is watched
+(`purity.py`); that of one that can reach an iterator, or make a generator of random numbers, is made twice.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import gc
 import operator
 import os
 import sys
-from collections import ChainMap, UserDict, UserList, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+from weakref import ref
 
 import numpy as np
 
 from .._core import CompiledFunction, Op, Tensor, Value
 from ..graph.symbolic_number import is_number
 from .code import facts
-from .generators import GAUSSIAN, Generator, generator_of, global_generators
-from .libraries import has_slots, is_installed, is_library, reads_itself
-from .names import imported, of_loaded
+from .generators import GAUSSIAN, Generator, Reached, generator_of
+from .libraries import REACH_OUT, buffers, has_slots, holders, is_installed, is_library, reads_itself
+from .names import imported
 from .own import Own
 from .places import (
     Array,
@@ -60,41 +60,30 @@ _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items())
 _ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), slice, range, np.dtype, np.ufunc)
 ) | {CodeType, property, staticmethod, classmethod}
-_FLEETING = frozenset(("default_rng", "RandomState", "SystemRandom", "urandom", "uuid1", "uuid4", "globals"))
-_FLEETING |= {"token_bytes", "token_hex", "token_urlsafe", "randbelow", "randbits", "process_time", "monotonic"}
-_FLEETING |= {"time", "time_ns", "perf_counter", "perf_counter_ns", "now", "today", "utcnow", "getcontext"}
 _BY_NAME: tuple[type, ...] = (operator.attrgetter, operator.methodcaller)
 _ENVIRONMENT = frozenset(("environ", "getenv"))
 # NumPy's settings are context variables, of which its functions give copies.
 _SETTINGS = frozenset(("geterr", "geterrcall", "get_printoptions"))
 _SETTINGS_HELD = (("numpy._core.umath", "_extobj_contextvar"), ("numpy._core.printoptions", "format_options"))
 _NEVER = "what an op calls"  # which runs with the plan, and not when it is traced
-# Of the standard library, but made to hold what is the user's.
-_HOLDERS: tuple[type, ...] = (SimpleNamespace, UserDict, UserList, ChainMap, WeakKeyDictionary, WeakValueDictionary)
-_MORE_HOLDERS = ("argparse.Namespace", "threading.local", "queue.Queue")
-_BUFFERS: tuple[type, ...] = (bytearray, memoryview)
-_MORE_BUFFERS = ("array.array", "mmap.mmap", "ctypes.Array", "ctypes.Structure")
-_WITH_STATE = frozenset(("_queue", "_hashlib", "_md5", "_sha1", "_sha2", "_sha3", "_blake2", "zlib", "bz2", "lzma"))
-_WITH_STATE |= {"_csv", "xml.etree.ElementTree", "sqlite3", "hashlib"}
 _MAKES = frozenset(("__init__", "__new__", "__post_init__"))  # run where the class is named
-_NONE: frozenset[str] = frozenset()
 _MOST_OBJECTS = 20_000
 _MOST_OF_LIBRARIES = 1000
 
 
-class Watch:
+class Watch(Reached):
     """What a function can reach, as it is now.
 
     `instances` are arguments that are objects, as the `self` of a method; `known` has the elements of arrays as they
     were, by the id of the array.
-    `fleeting`: it can reach what may change without being seen (`goes_on`: an iterator); `overflown`: more than is
-    looked at.
+    `fleeting`: it can reach what may change without being seen (`goes_on`: an iterator); `reaches_out`: what may read
+    a clock, a file, or the like; `overflown`: more than is looked at.
     """
 
     def __init__(self, fn: Callable[..., Any], instances: list[Any], known: dict[int, bytes] | None = None) -> None:
         self._known = known or {}
-        self.fleeting = self.goes_on = self.overflown = False
-        self.generators: list[Generator] = global_generators()
+        self.fleeting = self.goes_on = self.overflown = self.reaches_out = False
+        super().__init__()
         self.places: list[Place] = []
         self._at: dict[int, list[Place]] = {}  # by the id of the object they belong to
         self._functions: dict[int, FunctionType] = {}
@@ -115,18 +104,10 @@ class Watch:
                 break
             label, x = self._pending.popleft()
             self._here = id(x)
-            try:  # noqa: SIM105 (a `with` costs more, and this is done for each object)
+            try:
                 self._visit(label, x)
             except Exception:  # of an object that does not like to be looked at
-                pass
-
-    @functools.cached_property
-    def _buffers(self) -> tuple[type, ...]:
-        return _BUFFERS + of_loaded(*_MORE_BUFFERS)
-
-    @functools.cached_property
-    def _holders(self) -> tuple[type, ...]:
-        return _HOLDERS + of_loaded(*_MORE_HOLDERS)
+                self.reaches_out = True
 
     def _push(self, label: str, x: Any, name: str | None = None) -> None:
         """To be looked at, as it can be read from what is looked at now; as an attribute, by this name."""
@@ -143,6 +124,7 @@ class Watch:
     def _visit(self, label: str, x: Any) -> None:
         kind = type(x)
         if kind is BuiltinFunctionType or kind is _WRAPPER:
+            self._callable(x)
             if not isinstance(x.__self__, ModuleType) and not self._add_generator(label, x):
                 self._push(label, x.__self__)
             return
@@ -159,7 +141,7 @@ class Watch:
                 self._slots(label, x, whole=True)  # what makes its items
             elif kind not in (list, dict, set, deque):  # of a class of the user's, with attributes beside
                 self._instance(label, x)
-        elif isinstance(x, self._buffers):
+        elif isinstance(x, buffers()):
             self._add(Memory(label, x))
         elif kind is ContextVar:
             place = Context(f"the context variable {x.name!r}", x)
@@ -194,7 +176,7 @@ class Watch:
             self._module(x)
         elif isinstance(x, type):
             self._class(x)
-        elif issubclass(kind, Iterator) or kind.__module__ in _WITH_STATE:
+        elif issubclass(kind, Iterator):
             self.fleeting = self.goes_on = True
         else:
             self._instance(label, x)
@@ -212,6 +194,7 @@ class Watch:
             if type(place.before) is not ModuleType:
                 self._push(place.label, place.before)
         if is_library(fn):
+            self._callable(fn)
             return
         found = facts(fn.__code__)
         for cell in fn.__closure__ or ():
@@ -219,7 +202,8 @@ class Watch:
                 if type(cell.cell_contents) is ModuleType:
                     self._global("a module", cell.cell_contents, found.names, set())
         self._functions[id(fn)] = fn
-        self.fleeting |= not _FLEETING.isdisjoint(found.names)
+        if not REACH_OUT.isdisjoint(found.globals_read):
+            self.fleeting = self.reaches_out = True
         if not GAUSSIAN.isdisjoint(found.names):
             for generator in self.generators:
                 generator.look_closely()
@@ -246,7 +230,6 @@ class Watch:
         self._attributes(f"an attribute of {fn.__qualname__}", fn.__dict__)
 
     def _imports(self, fn: Any) -> None:
-        """The modules that a function imports when it runs."""
         from .imports import imported_modules  # on first use
 
         for path in imported_modules(fn):
@@ -262,6 +245,7 @@ class Watch:
             self._push(label, value)
         elif value is sys.modules.get("random"):
             self._add_generator(label, value)
+            self._package(value, names, seen)
         elif id(value) not in seen and not is_installed(value.__name__.partition(".")[0]):
             seen.add(id(value))
             self._modules.add(id(value))
@@ -275,12 +259,16 @@ class Watch:
     def _package(self, module: ModuleType, names: frozenset[str], seen: set[int]) -> None:
         """What the code names of an installed module: settings, and functions, in whose place others may be put."""
         held = vars(module)
+        if module is np and "random" in names - held.keys():  # loaded when it is asked for
+            self.fleeting = self.reaches_out = True
         for name in names & held.keys():
             value = held[name]
             self._add(OfAPackage(f"{module.__name__}.{name}", held, name))
             if type(value) is ModuleType:
                 self._global(name, value, names, seen)
-            elif not callable(value) and module.__name__.partition(".")[0] not in sys.stdlib_module_names:
+            elif callable(value):
+                self._callable(value)
+            elif module.__name__.partition(".")[0] not in sys.stdlib_module_names:
                 self._push(f"{module.__name__}.{name}", value)  # those of `sys` reach everything
 
     def _module(self, x: ModuleType) -> None:
@@ -314,8 +302,20 @@ class Watch:
         if type(x) is not np.ndarray and type(held := getattr(x, "__dict__", None)) is dict:  # with a mask
             self._whole(label, held)
 
+    def _callable(self, x: Any) -> None:
+        """A function or class of a library, or of C: the trace is watched if it may read what is not seen here."""
+        from .purity import may_be_impure, module_of  # on first use
+
+        if may_be_impure(x):
+            module = module_of(x)
+            self.reaches_out = True
+            self.fleeting |= module.startswith(("random", "numpy.random"))  # whose state is looked at
+            if module == "os":
+                self._push("the environment", os.environ._data)  # type: ignore[attr-defined]  # the dict in it
+
     def _class(self, x: type) -> None:
         if is_library(x):
+            self._callable(x)
             return
         place = Class(f"an attribute of {x.__name__}", x)
         self._add(place)
@@ -339,7 +339,7 @@ class Watch:
     def _instance(self, label: str, x: Any) -> None:
         attributes = getattr(x, "__dict__", None)
         kind = type(x)
-        if is_library(kind) and not isinstance(x, self._holders):
+        if is_library(kind) and not isinstance(x, holders()):
             self._of_a_library(label, x, attributes)
             return
         self._add(TypeOf(f"the class of a {kind.__name__}", x))
@@ -351,6 +351,7 @@ class Watch:
 
     def _of_a_library(self, label: str, x: Any, attributes: Any) -> None:
         """An object of an installed package, which reads its own attributes whatever the user's code names."""
+        self._callable(type(x))
         if callable(x) and (wrapped := getattr(x, "__wrapped__", None)) is not None:  # functools.lru_cache
             self._push(label, wrapped)
             if hasattr(x, "cache_info"):
@@ -385,6 +386,11 @@ class Watch:
         for name, item in place.before:
             self._push(label, item, None if whole else name)
 
+    @property
+    def unseen(self) -> bool:
+        """Whether it may read, or change, what is not looked at."""
+        return self.fleeting or self.reaches_out or self.overflown
+
     # --- after a trace
 
     def renewed(self, changed: bool) -> Watch:
@@ -395,36 +401,11 @@ class Watch:
         """What is not as it was, but for random numbers."""
         return [place for place in self.places if place.changed()]
 
-    def found_generators(self) -> bool:
-        """Whether there is one by now that nobody has looked at: NumPy imports `np.random` when it is first asked for,
-        which may have been by the function that was traced.
-        """
-        if self.generators and self.generators[0].label == "np.random":
-            return False
-        late = global_generators()
-        self.generators[:0] = late
-        return bool(late)
-
-    def drawn(self) -> list[str]:
-        """The generators whose state is not as it was."""
-        return [generator.label for generator in self.generators if generator.changed()]
-
     def left_behind(self) -> list[str]:
         """Where symbolic arrays were put that mean nothing after the trace."""
         from .left_behind import holds_symbolic  # on first use
 
         return [place.label for place in self.changed() if any(map(holds_symbolic, place.found()))]
-
-    def generator_states(self) -> list[Any]:
-        """Of the random numbers, as they are now."""
-        return [generator.now() for generator in self.generators]
-
-    def restore_generators(self, states: list[Any] | None = None) -> None:
-        """The random numbers as they were before the trace, or at `states`."""
-        before = [generator.before for generator in self.generators] if states is None else states
-        for generator, state in zip(self.generators, before, strict=True):
-            if generator.differs(state):
-                generator.put(state)
 
     def state(self) -> list[Any]:
         """As it is now but for random numbers, for `restore`."""
@@ -463,7 +444,7 @@ class Watch:
                 continue
             found[at] = None
             code = facts(self._functions[at].__code__) if at in self._functions else None
-            new: frozenset[str] = _NONE if code is None else code.names - names
+            new: frozenset[str] = frozenset() if code is None else code.names - names
             names |= new
             if (code is not None and code.dynamic) or type(self._seen.get(at)) in _BY_NAME:
                 dynamic = True

@@ -13,7 +13,7 @@ import numpy as np
 from .._core import generator_memory
 from .same import same
 
-__all__ = ["GAUSSIAN", "Generator", "generator_of", "global_generators"]
+__all__ = ["GAUSSIAN", "Generator", "Reached", "generator_of"]
 
 # What draws a normal number from `np.random` may leave a second one for the next call, and nothing else changes then.
 GAUSSIAN = frozenset(
@@ -91,3 +91,35 @@ def generator_of(label: str, x: Any) -> Generator | None:
     if isinstance(x, np.random.Generator):
         return _state_of(label, x, x.bit_generator)
     return _state_of(label, x, x) if isinstance(x, np.random.BitGenerator) else None
+
+
+class Reached:
+    """The generators that a function can reach, as they are before a trace."""
+
+    def __init__(self) -> None:
+        self.generators: list[Generator] = global_generators()
+
+    def found_generators(self) -> bool:
+        """Whether there is one by now that nobody has looked at: NumPy imports `np.random` when it is first asked for,
+        which may have been by the function that was traced.
+        """
+        if self.generators and self.generators[0].label == "np.random":
+            return False
+        late = global_generators()
+        self.generators[:0] = late
+        return bool(late)
+
+    def drawn(self) -> list[str]:
+        """The generators whose state is not as it was."""
+        return [generator.label for generator in self.generators if generator.changed()]
+
+    def generator_states(self) -> list[Any]:
+        """Of the random numbers, as they are now."""
+        return [generator.now() for generator in self.generators]
+
+    def restore_generators(self, states: list[Any] | None = None) -> None:
+        """The random numbers as they were before the trace, or at `states`."""
+        before = [generator.before for generator in self.generators] if states is None else states
+        for generator, state in zip(self.generators, before, strict=True):
+            if generator.differs(state):
+                generator.put(state)

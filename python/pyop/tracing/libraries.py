@@ -5,17 +5,25 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from collections import ChainMap, UserDict, UserList
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from .names import of_loaded
 
-__all__ = ["has_slots", "is_installed", "is_library", "reads_itself"]
+__all__ = ["REACH_OUT", "buffers", "has_slots", "holders", "is_installed", "is_library", "reads_itself"]
 
+# Builtins that read or run what is not among their arguments.
+REACH_OUT = frozenset(("open", "input", "eval", "exec", "compile", "__import__", "breakpoint", "globals"))
 _OURS = frozenset(("numpy", "scipy", "pyop", "builtins")) | sys.stdlib_module_names
 # Attributes that nobody but the user's code reads.
 _BARE = frozenset((object, SimpleNamespace))
 _MORE_BARE = ("argparse.Namespace", "threading.local")
+_HOLDERS: tuple[type, ...] = (SimpleNamespace, UserDict, UserList, ChainMap, WeakKeyDictionary, WeakValueDictionary)
+_MORE_HOLDERS = ("argparse.Namespace", "threading.local", "queue.Queue")
+_BUFFERS: tuple[type, ...] = (bytearray, memoryview)
+_MORE_BUFFERS = ("array.array", "mmap.mmap", "ctypes.Array", "ctypes.Structure")
 _BARE_MODULES = frozenset(("abc", "typing", "enum", "collections.abc", "typing_extensions", "builtins"))
 
 
@@ -47,3 +55,13 @@ def reads_itself(kind: type) -> bool:
 
 def has_slots(kind: type) -> bool:
     return any("__slots__" in vars(part) for part in kind.__mro__)
+
+
+def holders() -> tuple[type, ...]:
+    """Return the classes of the standard library that are made to hold what is the user's."""
+    return _HOLDERS + of_loaded(*_MORE_HOLDERS)
+
+
+def buffers() -> tuple[type, ...]:
+    """Return the classes whose instances are memory."""
+    return _BUFFERS + of_loaded(*_MORE_BUFFERS)

@@ -40,7 +40,8 @@ def main() -> int:
     for seed, way, _, why in wrong[: args.show]:
         made = script(seed)
         print(
-            f"--- seed {seed} [{way}] {made.layouts} {made.numbers} {made.changes} {made.instance}\n{made.text()}\n{why}\n"
+            f"--- seed {seed} [{way}] {made.layouts} {made.numbers} {made.changes} {made.instance}\n"
+            f"{made.text()}\n{why}\n"
         )
     for seed, way, _, why in wrong:
         print(f"seed {seed} [{way}]: {why[:200]}")

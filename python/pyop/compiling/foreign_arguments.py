@@ -1,0 +1,36 @@
+"""Calls of compiled functions with arrays of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core import as_array, has_own_rules
+
+__all__ = ["call_on_foreign"]
+
+
+def call_on_foreign(
+    fn: Any, name: str, function: Any, args: Any, n: int, names: Sequence[str], out: Any, arguments: Any
+) -> Any:
+    """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
+    extra = {} if out is None else {"out": out}
+    foreign = [p.value for _, places in arguments for p in places if p.kind == b"?"]
+    if any(type(x) is np.ndarray or has_own_rules(x) for x in foreign):  # an ndarray: of swapped bytes
+        if out is not None:
+            raise TypeError(
+                f"{name}: out= needs plain arrays, and a container with rules of its own or an array of "
+                "swapped bytes is among the arguments: pass np.asarray(x) for its numbers alone, or x.astype(float)"
+            )
+        return fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
+    converted = [
+        tree.unflatten([as_array(p.value) if p.kind == b"?" else p.value for p in places]) for tree, places in arguments
+    ]
+    keywords = dict(zip(names, converted[n:], strict=True))
+    if any(not isinstance(x, np.ndarray) for x in foreign):  # others keep what is written into them elsewhere
+        plan = function.plan_for(*converted[:n], **keywords)
+        if plan._writes and out is None:
+            return fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
+    return function(*converted[:n], **keywords, **extra)
