@@ -124,6 +124,7 @@ def demo(args: argparse.Namespace) -> int:
 def show(args: argparse.Namespace) -> int:
     """Print a model as a table, or write a page that draws it."""
     try:
+        from .atomic_file import write_file
         from .onnx.loading import read_model
         from .onnx.show import drawing, table
     except ModuleNotFoundError as error:
@@ -140,8 +141,7 @@ def show(args: argparse.Namespace) -> int:
         print(text.encode(encoding, "replace").decode(encoding))
         return 0
     try:
-        with open(args.html, "w", encoding="utf-8") as page:
-            page.write(drawing(model))
+        write_file(args.html, drawing(model).encode("utf-8", "replace"))
     except OSError as error:
         print(f"python -m pyop show: {error}", file=sys.stderr)
         return 1

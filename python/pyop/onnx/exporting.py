@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core import GraphError, Node, Value
+from ..atomic_file import write_file
 from ..graph.deciding import check_one_path
 from ..graph.graph import Graph
 from ..graph.node_call import call_of, declared_spec, unwrapped
@@ -19,7 +20,6 @@ from .control_flow import is_control_flow, write_control_flow
 from .embedded import Embedded
 from .graph_writer import GraphWriter
 from .loaded import LoadedGraph
-from .model_file import save_model
 from .order import Order
 from .pairs import calls_of_gradients
 from .python_nodes import PythonNodes
@@ -90,7 +90,7 @@ def export(
     model = exporter.model()
     exporter.embedded().with_objects(exporter.python.functions if embed else {}).add_to(model)
     if path is not None:
-        save_model(model, path)
+        write_file(path, model.SerializeToString())
     return model
 
 

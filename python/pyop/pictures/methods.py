@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from .._core import Plan, Value
+from ..atomic_file import write_file
 from ..graph.graph import Graph
 from ..graph.html import clean
 from .build import picture_of
@@ -119,8 +120,7 @@ def to_html(self: Any, path: str | os.PathLike[str], profile: Any = None) -> Non
     from .page import page
 
     text = page(picture_of(self, profile), profile)
-    with open(path, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    write_file(path, text.encode("utf-8", "replace"))
 
 
 def _repr_svg_(self: Any) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..atomic_file import write_file
 from .rows import parents_of
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def save_trace(p: Profile, path: str) -> None:
     trace += _arrows(p, calls, pid)
     for ns, live in _live_bytes(p, calls):
         trace.append({"ph": "C", "name": "live bytes", "pid": pid, "tid": 0, "ts": ns / 1000, "args": {"bytes": live}})
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"traceEvents": trace, "displayTimeUnit": "ns"}, file)
+    write_file(path, json.dumps({"traceEvents": trace, "displayTimeUnit": "ns"}).encode())
 
 
 def _calls_of_parts(p: Profile) -> list[int]:
@@ -142,8 +142,7 @@ def save_speedscope(p: Profile, path: str) -> None:
         "shared": {"frames": frames},
         "profiles": profiles,
     }
-    with open(path, "w", encoding="utf-8") as file_out:
-        json.dump(content, file_out)
+    write_file(path, json.dumps(content).encode())
 
 
 def save_pstats(p: Profile, path: str) -> None:
@@ -167,8 +166,7 @@ def save_pstats(p: Profile, path: str) -> None:
             caller = labels[rows[around[k]]]
             callers[caller] = tuple(a + b for a, b in zip(callers.get(caller, (0, 0, 0.0, 0.0)), entry, strict=True))
         stats[labels[row]] = (*(a + b for a, b in zip(counts, entry, strict=True)), callers)
-    with open(path, "wb") as out:
-        marshal.dump(stats, out)
+    write_file(path, marshal.dumps(stats))
 
 
 EXPORTS: dict[str, Callable[[Profile, str], None]] = {

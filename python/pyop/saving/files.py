@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Op, __version__
+from ..atomic_file import write_file
 from ..declare.references import declared_by_op
 from ..graph.cells import shown_place
 from ..graph.deciding import check_one_path
@@ -25,7 +26,6 @@ from ..onnx.embedded import Embedded
 from ..onnx.loaded import LoadedGraph, facts_of
 from ..onnx.loading import load as load_onnx
 from ..onnx.loading import read_model
-from ..onnx.model_file import save_model
 from ..onnx.registry import Table
 from ..onnx.trust import Trust
 from . import onnx_nodes
@@ -58,7 +58,7 @@ def save(graph: Graph, path: Any, embed: bool = False) -> None:
     model.metadata_props.add(key=_SOURCES, value=json.dumps(_sources(writer.functions)))
     kept = Embedded(pickle for home in writer.homes for pickle in home.table.embedded.pickles)
     kept.with_objects(writer.embed or {}, writer.found_in).add_to(model)
-    save_model(model, path)
+    write_file(path, model.SerializeToString())
 
 
 def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str], stored: set[str]) -> dict[str, Any]:
