@@ -1,10 +1,15 @@
 // autograd/function_apply.cpp: from the arguments of apply to what forward returns.
+#include <algorithm>
+#include <unordered_set>
+#include <vector>
+
 #include "autograd/engine.h"
 #include "autograd/forward.h"
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
 #include "autograd/state.h"
 #include "graph/value.h"
+#include "runtime/attribute.h"
 #include "runtime/errors.h"
 #include "runtime/items.h"
 #include "runtime/lazy.h"
@@ -18,38 +23,88 @@ namespace {
 
 enum class Shape { Flat, Tree, Symbolic, Batched };
 
-// Whether a container, at any depth, holds a Tensor (or a Value, or an array under vmap).
-Shape shape_of_container(PyObject* o, int depth) {
-    auto of_item = [&](PyObject* item) {
-        if (is_tensor(item)) return Shape::Tree;
-        if (is_value(item)) return Shape::Symbolic;
-        if (is_batched(item)) return Shape::Batched;
-        return shape_of_container(item, depth - 1);
-    };
-    if (depth == 0) return Shape::Flat;
-    Shape found = Shape::Flat;
-    if (PyTuple_Check(o) || PyList_Check(o)) {
-        for (Py_ssize_t i = 0; i < size_of_sequence(o); ++i)
-            if (const Ref item = item_of(o, i)) found = std::max(found, of_item(item.get()));
-    } else if (PyDict_Check(o)) {
-        PyObject *key, *value;
-        Py_ssize_t at = 0;
-        while (PyDict_Next(o, &at, &key, &value)) found = std::max(found, of_item(value));
-    } else {
-        // A dataclass: Python's part knows how to take it apart. The field names stand in the class.
+// Whether a container, at any depth, holds a Tensor (or a Value, or an array under vmap). Containers may share parts
+// and hold themselves: each is looked into once.
+class Contents {
+  public:
+    Shape shape = Shape::Flat;
+
+    // 0, or -1 with the error set.
+    int find(PyObject* o, PyObject* function_name) {
+        if (look_into(o) < 0) return -1;
+        for (size_t k = 0; k < inside_.size(); ++k)
+            if (look_into(Ref::borrow(inside_[k].get()).get()) < 0) return -1;
+        if (shape != Shape::Tree) return 0;
+        for (const Ref& whole : wholes_)
+            if (check_no_history(whole.get(), function_name) < 0) return -1;
+        return 0;
+    }
+
+  private:
+    int look_into(PyObject* o) {
+        if (PyTuple_Check(o) || PyList_Check(o)) {
+            if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o) && !is_named_tuple(o))
+                wholes_.push_back(Ref::borrow(o));
+            for (Py_ssize_t i = 0; i < size_of_sequence(o); ++i)
+                if (const Ref item = item_of(o, i)) note(item.get());
+        } else if (PyDict_Check(o)) {
+            if (!PyDict_CheckExact(o)) wholes_.push_back(Ref::borrow(o));
+            PyObject *key, *value;
+            Py_ssize_t at = 0;
+            while (PyDict_Next(o, &at, &key, &value)) note(value);
+        } else if (PyObject* const fields = fields_of(o); fields && PyDict_Check(fields)) {
+            PyObject* name;
+            Py_ssize_t at = 0;
+            while (PyDict_Next(fields, &at, &name, nullptr)) {
+                const Ref value = Ref::steal(PyObject_GetAttr(o, name));
+                if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+                value ? note(value.get()) : PyErr_Clear();
+            }
+        }
+        return 0;
+    }
+
+    void note(PyObject* item) {
+        if (is_tensor(item))
+            shape = std::max(shape, Shape::Tree);
+        else if (is_value(item))
+            shape = std::max(shape, Shape::Symbolic);
+        else if (is_batched(item))
+            shape = Shape::Batched;
+        else if ((PyTuple_Check(item) || PyList_Check(item) || PyDict_Check(item) || fields_of(item)) && is_new(item))
+            inside_.push_back(Ref::borrow(item));
+    }
+
+    bool is_new(PyObject* item) {
+        constexpr size_t few = 8;
+        if (inside_.empty()) inside_.reserve(few);
+        if (inside_.size() < few)
+            return std::none_of(inside_.begin(), inside_.end(), [item](const Ref& x) { return x.get() == item; });
+        if (inside_.size() == few)
+            for (const Ref& x : inside_) seen_.insert(x.get());
+        return seen_.insert(item).second;
+    }
+
+    static int check_no_history(PyObject* whole, PyObject* function_name) {
+        PyObject* args[] = {function_name, whole};
+        return Ref::steal(vectorcall_new(up_calls.check_none_hidden, args, 2)) ? 0 : -1;
+    }
+
+    static bool is_named_tuple(PyObject* o) { return PyTuple_Check(o) && type_has<"_make">(o); }
+
+    // Of a dataclass, borrowed from the class; else null.
+    static PyObject* fields_of(PyObject* o) {
+        if (!(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) || PyType_Check(o)) return nullptr;
         static constinit Lazy name;
         PyObject* fields = name.interned("__dataclass_fields__");
         if (!fields) PyErr_Clear();
-        if (fields && Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE && !PyType_Check(o) &&
-            _PyType_Lookup(Py_TYPE(o), fields)) {
-            PyObject* dict = PyObject_GenericGetDict(o, nullptr);
-            if (!dict) PyErr_Clear();
-            if (dict) found = shape_of_container(dict, depth - 1);
-            Py_XDECREF(dict);
-        }
+        return fields ? _PyType_Lookup(Py_TYPE(o), fields) : nullptr;
     }
-    return found;
-}
+
+    std::vector<Ref> wholes_;  // of subclasses of list, tuple and dict, which forward gets with what they hold
+    std::vector<Ref> inside_;  // alive, so that no address is of two
+    std::unordered_set<PyObject*> seen_;
+};
 
 PYOP_INLINE bool is_plain(PyObject* o) {
     return is_tensor(o) || is_exact_array(o) || PyFloat_CheckExact(o) || PyLong_CheckExact(o) || o == Py_None;
@@ -219,7 +274,9 @@ PyObject* function_apply(PyObject* self, PyObject* const* args, size_t nargsf, P
         } else if (is_value(args[i])) {
             shape = std::max(shape, Shape::Symbolic);
         } else {
-            shape = std::max(shape, shape_of_container(args[i], 16));
+            Contents contents;
+            if (contents.find(args[i], f->name) < 0) return nullptr;
+            shape = std::max(shape, contents.shape);
         }
     }
     if (PYOP_UNLIKELY(kwnames || shape != Shape::Flat)) {

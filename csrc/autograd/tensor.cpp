@@ -3,6 +3,7 @@
 
 #include <new>  // std::nothrow
 
+#include "array/protocol/containers.h"
 #include "autograd/fingerprint.h"
 #include "autograd/grad_node.h"
 
@@ -176,7 +177,7 @@ int stale_view_error(TensorObject* t) {
 Ref to_array(PyObject* o) {
     if (is_tensor(o)) return Ref::borrow(as_object(as_tensor(o)->data));
     if (is_exact_array(o)) return Ref::borrow(o);
-    return Ref::steal(PyArray_EnsureArray(Py_NewRef(o)));
+    return check_nothing_lost(o) < 0 ? Ref() : Ref::steal(PyArray_EnsureArray(Py_NewRef(o)));
 }
 
 }  // namespace pyop

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "array/protocol/containers.h"
 #include "autograd/engine.h"
 #include "autograd/forward.h"
 #include "autograd/state.h"
@@ -20,6 +21,7 @@ Ref seed_for(TensorObject* output, PyObject* given) {
     PyArray_Descr* dtype = PyArray_DESCR(output->data);
     if (is_tensor(given) || (is_exact_array(given) && PyArray_DESCR(as_array(given)) == dtype))
         return Ref::borrow(given);
+    if (check_nothing_lost(given) < 0) return {};
     Py_INCREF(reinterpret_cast<PyObject*>(dtype));
     return Ref::steal(PyArray_FromAny(given, dtype, 0, 0, NPY_ARRAY_FORCECAST | NPY_ARRAY_ENSUREARRAY, nullptr));
 }

@@ -74,6 +74,7 @@
     X(batched_array, "autograd/function_parts.h", "type: what stands for an array under vmap")                            \
     X(batched_scalar, "autograd/function_parts.h", "type: what stands for a scalar under vmap")                           \
     X(apply_general, "autograd/function_apply.cpp", "(function, args, kwargs): Function.apply on containers")             \
+    X(check_none_hidden, "autograd/function_apply.cpp", "(name, container): containers that are passed on whole")        \
     X(apply_symbolic, "autograd/function_apply.cpp", "(function, args, kwargs): Function.apply on Values")                \
     X(apply_batched, "autograd/function_apply.cpp", "(function, args, kwargs): Function.apply under vmap")                \
     X(call_forward_tree, "autograd/function_apply.cpp", "(forward, setup_context, ctx, tree, arrays, kwargs)")            \

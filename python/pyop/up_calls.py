@@ -59,7 +59,7 @@ _BY_MODULE = {
     "tracing.shown": "shown_text",
     "loops.node": "loop_parts",
     "autograd._support": "apply_general call_forward_tree creation flatten_gradients check_nan set_tangents "
-    "any_by_argument fit_gradient add_tensors add_hook",
+    "any_by_argument check_none_hidden fit_gradient add_tensors add_hook",
     "autograd.in_graphs": "apply_symbolic",
     "autograd.op_calls": "recorded_call:call_op",
     "autograd.recording": "outer spread put_back tensor_operator:operator tensor_power:power tensor_getitem:getitem "

@@ -66,9 +66,23 @@ class Record:
     b: object
 
 
+@dataclasses.dataclass(slots=True)
+class Slots:
+    a: object
+    b: object
+
+
+def deep(x):
+    for _ in range(100):
+        x = [x]
+    return x
+
+
 @pytest.mark.parametrize(
     ("build", "take"),
     [
+        (Slots, lambda t: (t.a, t.b)),
+        (lambda x, y: deep(Slots(x, [y])), lambda t: (eval("t" + "[0]" * 100).a, eval("t" + "[0]" * 100).b[0])),
         (lambda x, y: [x, y], lambda t: (t[0], t[1])),
         (lambda x, y: (x, y), lambda t: (t[0], t[1])),
         (lambda x, y: {"a": x, "b": y}, lambda t: (t["a"], t["b"])),
@@ -99,6 +113,29 @@ def test_containers_of_tensors(build, take):
     z.backward()
     assert numbers(x.grad) == [10]
     assert numbers(y.grad) == [6]
+
+
+def test_containers_that_are_not_looked_into():
+    """The history of what stands in them would be lost."""
+
+    class Items(list):
+        pass
+
+    op = make(lambda ctx, c: c[0] * 2, lambda ctx, g: [g * 2])
+    with pytest.raises(TypeError, match=r"stands in a Items.*pass list\(x\)"):
+        op.apply(Items([leaf(1.0)]))
+    for held in (Items, lambda xs: Slots(*xs, None)):
+        with pytest.raises(TypeError, match=r"stands in a (Items|Slots), and in a graph only tuples"):
+            pyop.trace(lambda x, held=held: op.apply(held([x])), "float64[2]")
+
+
+def test_masked_gradients_are_refused():
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    x = pyop.Tensor(np.ones(2), requires_grad=True)
+    with pytest.raises(TypeError, match="masked"):
+        (x * 2).backward(masked)
+    with pytest.raises(TypeError, match="masked"):
+        make(lambda ctx, a: a * 2, lambda ctx, g: masked).apply(x).backward(np.ones(2))
 
 
 def test_a_container_of_gradients_of_another_form():

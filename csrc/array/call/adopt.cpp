@@ -80,10 +80,11 @@ PyObject* first_object_of(PyArrayObject* a) {
     return *static_cast<PyObject**>(PyArray_DATA(a));
 }
 
-bool is_empty_sequence_tree(PyObject* o) {
-    if (!PyList_Check(o) && !PyTuple_Check(o)) return false;
+// What is nested deeper than the axes of an array is not: it may hold itself.
+bool is_empty_sequence_tree(PyObject* o, int depth = 0) {
+    if (depth > NPY_MAXDIMS || (!PyList_Check(o) && !PyTuple_Check(o))) return false;
     for (Py_ssize_t i = 0; i < size_of_sequence(o); ++i)
-        if (const Ref item = item_of(o, i); item && !is_empty_sequence_tree(item.get())) return false;
+        if (const Ref item = item_of(o, i); item && !is_empty_sequence_tree(item.get(), depth + 1)) return false;
     return true;
 }
 

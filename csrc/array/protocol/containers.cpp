@@ -161,13 +161,34 @@ PyObject* raise_loss(PyObject* o, Rules rules) {
     return nullptr;
 }
 
-int check_items(PyObject* list, int depth) {
+// A list, and those that it stands in.
+struct Level {
+    PyObject* list;
+    const Level* around;
+    int depth;
+
+    bool stands_in(PyObject* o) const {
+        for (const Level* level = this; level; level = level->around)
+            if (level->list == o) return true;
+        return false;
+    }
+};
+
+int check_items(const Level& level) {
+    PyObject* const list = level.list;
+    const PyObject* checked = nullptr;
     for (Py_ssize_t i = 0; i < size_of_sequence(list); ++i) {
         const Ref owned = item_of(list, i);
         PyObject* item = owned.get();
         if (!item || is_plain_item(item)) continue;
         if (PyList_Check(item) || PyTuple_Check(item)) {
-            if (depth < NPY_MAXDIMS && check_items(item, depth + 1) < 0) return -1;
+            if (item == checked || level.depth == NPY_MAXDIMS) continue;
+            if (level.stands_in(item)) {
+                PyErr_Format(PyExc_ValueError, "a %s contains itself", Py_TYPE(item)->tp_name);
+                return -1;
+            }
+            if (check_items({item, &level, level.depth + 1}) < 0) return -1;
+            checked = item;
             continue;
         }
         const Rules rules = loss_of(item);
@@ -203,7 +224,7 @@ Rules rules_of(PyObject* o) {
 
 int check_nothing_lost(PyObject* o) {
     if (is_plain_item(o)) return 0;
-    if (PyList_Check(o) || PyTuple_Check(o)) return check_items(o, 0);
+    if (PyList_Check(o) || PyTuple_Check(o)) return check_items({o, nullptr, 0});
     const Rules rules = loss_of(o);
     if (rules == Rules::None) return 0;
     raise_loss(o, rules);

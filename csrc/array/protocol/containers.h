@@ -29,7 +29,7 @@ inline bool has_no_arithmetic(PyObject* o) { return o == Py_None || PyUnicode_Ch
 bool has_its_say(PyObject* o);
 
 // For where an array is declared: 0, or -1 with a TypeError if a mask or a gradient would be lost, also that of an item
-// of a list.
+// of a list; with a ValueError if a list contains itself, of which NumPy would make arrays without end.
 int check_nothing_lost(PyObject* o);
 
 // Whether tensors of torch may have tangents now: a dual level is open.

@@ -51,8 +51,11 @@ int same_callable(PyObject* a, PyObject* b) {
 }
 
 // Static arguments are equal when no function could tell them apart: same type, and the same bits where == is
-// laxer than that (0.0 and -0.0, nan, 1 and True).
-int same_static(PyObject* a, PyObject* b) {
+// laxer than that (0.0 and -0.0, nan, 1 and True). Those nested deeper than this are not compared: they may hold
+// themselves.
+constexpr int kDepth = 16;
+
+int same_static(PyObject* a, PyObject* b, int depth = 0) {
     if (a == b) return 1;
     if (Py_TYPE(a) != Py_TYPE(b)) return 0;
     if (PyFloat_CheckExact(a)) {
@@ -61,21 +64,19 @@ int same_static(PyObject* a, PyObject* b) {
     }
     if (PyTuple_CheckExact(a) || PyList_CheckExact(a)) {
         const Py_ssize_t n = size_of_sequence(a);
-        if (n != size_of_sequence(b)) return 0;
-        if (Py_EnterRecursiveCall(" while comparing static arguments")) return -1;
+        if (n != size_of_sequence(b) || depth == kDepth) return 0;
         int same = 1;
         for (Py_ssize_t i = 0; i < n && same == 1; ++i) {
             const Ref x = item_of(a, i), y = item_of(b, i);
-            same = x && y ? same_static(x.get(), y.get()) : 0;
+            same = x && y ? same_static(x.get(), y.get(), depth + 1) : 0;
         }
-        Py_LeaveRecursiveCall();
         return same;
     }
     if (PySlice_Check(a)) {
         auto *x = reinterpret_cast<PySliceObject*>(a), *y = reinterpret_cast<PySliceObject*>(b);
-        int same = same_static(x->start, y->start);
-        if (same == 1) same = same_static(x->stop, y->stop);
-        return same == 1 ? same_static(x->step, y->step) : same;
+        int same = depth < kDepth ? same_static(x->start, y->start, depth + 1) : 0;
+        if (same == 1) same = same_static(x->stop, y->stop, depth + 1);
+        return same == 1 ? same_static(x->step, y->step, depth + 1) : same;
     }
     if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) || PyArray_DescrCheck(a))
         return PyObject_RichCompareBool(a, b, Py_EQ);
@@ -106,7 +107,6 @@ class StaticHash {
     }
 
   private:
-    static constexpr int kDepth = 16;
     static constexpr Py_ssize_t kItems = 1 << 16;
 
     size_t of_items(PyObject* o, size_t h) {

@@ -11,11 +11,12 @@ import numpy as np
 from .. import _core
 from .._core import FunctionClass, Tensor
 from .._tree import TreeDef, contains, flatten
+from ..declare.rebuild import walk
 from .linear import Cast, Sum, SumTo, cast, sum_to
 
 __all__ = [
-    *("add_hook", "add_tensors", "any_by_argument", "apply_general", "call_forward_tree", "check_nan", "creation"),
-    *("fit_gradient", "flatten_gradients", "set_tangents"),
+    *("add_hook", "add_tensors", "any_by_argument", "apply_general", "call_forward_tree", "check_nan"),
+    *("check_none_hidden", "creation", "fit_gradient", "flatten_gradients", "set_tangents"),
 ]
 
 
@@ -110,6 +111,15 @@ def apply_general(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[s
         leaves, tree = flatten(args)
         return function._flat(tuple(leaves), kwargs or None, tree)
     return function._flat(args, kwargs or None, None)
+
+
+def check_none_hidden(name: str, container: Any) -> None:
+    """Refuse a recorded Tensor inside a container that is passed on whole, where its history would be lost."""
+    if any(type(x) is Tensor and x._watched for x in walk(container)):
+        raise TypeError(
+            f"{name}.apply: a Tensor that requires a gradient stands in a {type(container).__name__}, and only tuples, "
+            "lists, dicts, named tuples and dataclasses are looked into: pass list(x) or dict(x)"
+        )
 
 
 def call_forward_tree(

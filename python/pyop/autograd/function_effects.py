@@ -111,8 +111,12 @@ def _on_values(
             call_watched(setup, (ctx, new_args, result), {})
         results = result if isinstance(result, tuple) else (result,)
         in_place = _written_and_returned(function, which, values, results, ctx.dirty)
-        specs = tuple(map(spec_of, results))
+        specs = tuple(map(_spec_of_result, results))
     return (specs if isinstance(result, tuple) else specs[0]), in_place
+
+
+def _spec_of_result(x: Any) -> Spec:
+    return Spec() if isinstance(x, list) else spec_of(x)  # a list stays a list, and may hold itself
 
 
 def _written_and_returned(

@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import _core
 from .._core import FunctionClass, Tensor, Value
-from ..declare.rebuild import MergedByValue
+from .._tree import contains, flatten
+from ..declare.rebuild import MergedByValue, walk
 from ..declare.spec import Spec
 from ..gradients import saved, table
 from ..graph.calls import apply
@@ -30,6 +31,7 @@ def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[
     check_no_history(f"{function.name}.apply: ", table.leaves(args, kwargs))
     if kwargs:
         args, kwargs = function._bind(args, kwargs)
+    _check_within_reach(function.name, args)
     leaves = table.leaves(args, kwargs)
     specs, effects = find_effects(function, args, kwargs)
     for _, k in effects.in_place:
@@ -61,6 +63,17 @@ def _check_alone(function: FunctionClass, leaves: list[Any], k: int) -> None:
         target._check_writable(f"{function.name}.apply")
         return
     raise may_run_itself(refusal(f"forward of {function.name} writes into {what}"))
+
+
+def _check_within_reach(name: str, args: tuple[Any, ...]) -> None:
+    """Refuse Values inside containers that a node of a graph does not look into."""
+    for part in flatten(args, is_leaf=lambda x: hasattr(type(x), "__dataclass_fields__"))[0]:
+        found = type(part) is not Value and (contains(part, Value) or any(type(x) is Value for x in walk(part)))
+        if found:
+            raise refusal(
+                f"{name}.apply: an array of the graph stands in a {type(part).__name__}, and in a graph only tuples, "
+                "lists, dicts and named tuples are looked into: pass the array itself, or one of these"
+            )
 
 
 class _OfFunction(MergedByValue):

@@ -20,21 +20,33 @@ __all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with
 __all__ += ["MergedByValue", "getitem_with_bounds", "holds", "layers", "spelled_index", "unwrapped", "walk"]
 
 
-def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
+_MAX_DEPTH = 200
+
+
+def _deeper(depth: int) -> int:
+    if depth == _MAX_DEPTH:
+        raise ValueError(f"an argument is nested deeper than {_MAX_DEPTH} levels; does a container hold itself?")
+    return depth + 1
+
+
+def replaced(x: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
     """Arguments of a NumPy function with every object in them changed: in tuples, lists, dicts and slices too."""
     kind = type(x)
     if kind is tuple or kind is list:
-        return kind([replaced(item, change) for item in x])
+        depth = _deeper(depth)
+        return kind([replaced(item, change, depth) for item in x])
     if kind is dict:
-        return {key: replaced(item, change) for key, item in x.items()}
+        depth = _deeper(depth)
+        return {key: replaced(item, change, depth) for key, item in x.items()}
     if kind is slice:
-        return slice(replaced(x.start, change), replaced(x.stop, change), replaced(x.step, change))
+        return slice(*[replaced(item, change, depth) for item in (x.start, x.stop, x.step)])
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*[replaced(item, change) for item in x])
+        depth = _deeper(depth)
+        return kind(*[replaced(item, change, depth) for item in x])
     return change(x)
 
 
-def walk(x: Any) -> Iterator[Any]:
+def walk(x: Any, depth: int = 0) -> Iterator[Any]:
     """The objects in nested tuples, lists, dicts and slices."""
     items: Iterable[Any]
     if isinstance(x, (tuple, list)):
@@ -46,11 +58,12 @@ def walk(x: Any) -> Iterator[Any]:
     else:
         yield x
         return
+    depth = _deeper(depth)
     for item in items:
-        yield from walk(item)
+        yield from walk(item, depth)
 
 
-def holds(x: Any, kind: type) -> bool:
+def holds(x: Any, kind: type, depth: int = 0) -> bool:
     """Whether something of this type lies inside nested tuples, lists, dicts and slices."""
     found = type(x)
     if found is kind:
@@ -66,8 +79,9 @@ def holds(x: Any, kind: type) -> bool:
         items = (x.start, x.stop, x.step)
     else:
         return isinstance(x, kind)
+    depth = _deeper(depth)
     for item in items:  # noqa: SIM110 (any() of a generator costs more)
-        if holds(item, kind):
+        if holds(item, kind, depth):
             return True
     return False
 

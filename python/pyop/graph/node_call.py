@@ -87,17 +87,22 @@ def _arguments(node: Node, inputs: Sequence[Any]) -> tuple[tuple[Any, ...], dict
 def _any_inside(arguments: Sequence[Any], arrays: Sequence[Any]) -> bool:
     """Whether an argument is a container with arrays in it."""
     known = set(map(id, arrays))
-
-    def holds(part: Any) -> bool:
+    waiting = [x for x in arguments if id(x) not in known]
+    seen: dict[int, Any] = {}  # a container may hold itself
+    while waiting:
+        part = waiting.pop()
         if id(part) in known:
             return True
+        if id(part) in seen:
+            continue
+        seen[id(part)] = part
         if isinstance(part, dict):
-            return any(map(holds, part.values()))
-        if isinstance(part, list | tuple):
-            return any(map(holds, part))
-        return any(map(holds, flatten(part, lambda x: x is not part)[0])) if is_dataclass(part) else False
-
-    return any(id(x) not in known and holds(x) for x in arguments)
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+        elif is_dataclass(part) and not isinstance(part, type):
+            waiting += flatten(part, lambda x, part=part: x is not part)[0]
+    return False
 
 
 # --- nodes as data

@@ -23,6 +23,7 @@ from .sites import BODY, Site, instructions, is_jump
 __all__ = ["Surroundings"]
 
 _MOST = 256  # places; and as many objects
+_DEEPEST = 32  # containers in containers
 _LARGE = 1 << 20  # bytes of an array of the user's that are not worth looking at
 _CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, Dim)
 _BUILTINS = frozenset((abs, min, max, sum, len, divmod, pow, round))
@@ -87,6 +88,7 @@ class Surroundings:
         self._classes: list[type] = []
         self._done: set[tuple[int, str]] = set()
         self._kept: list[Any] = []
+        self._depth = 0  # of containers in containers
         used = [now[name] for name in site.read if name in now]
         used += [_in_frame(frame, name) for name in site.globals_read()]
         self.only_computes = all(map(self._add, used)) and self._closed()
@@ -137,10 +139,13 @@ class Surroundings:
             return True
         if kind is np.ndarray:
             return self._add_array(x)
-        if kind is tuple:
-            return all(map(self._add, x))
-        if kind is list or kind is dict:
-            return self._add_container(x)
+        if kind is tuple or kind is list or kind is dict:
+            if self._depth == _DEEPEST:
+                return False
+            self._depth += 1
+            found = all(map(self._add, x)) if kind is tuple else self._add_container(x)
+            self._depth -= 1
+            return found
         if issubclass(kind, ModuleType):
             return x.__name__.partition(".")[0] in _LIBRARIES and "random" not in x.__name__
         if kind is type:

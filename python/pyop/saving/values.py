@@ -40,13 +40,21 @@ class Writer:
         self.node = ""  # whose objects are being written, for error texts
         self.found_in: dict[str, str] = {}  # of what is embedded
         self.homes: list[Any] = []  # models that nodes were read from
+        self._depth = 0
 
     def write(self, x: Any) -> Any:
         """The JSON of an object; ValueError if it is of no type that can be stored."""
         if x is None or type(x) in (bool, int, str):
             return x
-        if type(x) is list:
-            return [self.write(item) for item in x]
+        self._depth += 1
+        try:
+            if self._depth > _MAX_DEPTH:
+                raise ValueError("an object nests too deep to be stored; does a container hold itself?")
+            return [self.write(item) for item in x] if type(x) is list else self._of_parts(x)
+        finally:
+            self._depth -= 1
+
+    def _of_parts(self, x: Any) -> Any:
         form = next(forms_of(x), None)
         if form is None:
             return self._of_no_form(x)

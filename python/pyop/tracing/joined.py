@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core import Value
 from ..graph.symbolic_number import is_number
-from .literals import array_of
+from .literals import array_of, holds_values
 from .made import made_value
 from .twins import STAND_INS, graph_under_twins
 
@@ -39,7 +39,7 @@ class _Joined:
     def __getitem__(self, key: Any) -> Any:
         graph = graph_under_twins()
         items = key if isinstance(key, tuple) else (key,)
-        if graph is None or not any(_holds_value(x) for x in items) or any(isinstance(x, str) for x in items):
+        if graph is None or not any(holds_values(x) for x in items) or any(isinstance(x, str) for x in items):
             made = self._original[key]
             return made if graph is None or type(made) is not np.ndarray else made_value(graph, made)
         parts: list[Any] = []
@@ -47,7 +47,7 @@ class _Joined:
         for item in items:
             if isinstance(item, slice):
                 part = self._original[item].ravel()
-            elif isinstance(item, (list, tuple)) and _holds_value(item):
+            elif isinstance(item, (list, tuple)) and holds_values(item):
                 part = array_of(graph, item)
             else:
                 part = item._value if is_number(item) else item
@@ -63,12 +63,6 @@ class _Joined:
         if self._columns:
             return x[..., None] if x.ndim == 1 else x.reshape(1, 1) if x.ndim == 0 else x
         return x if x.ndim else x[None]
-
-
-def _holds_value(x: Any) -> bool:
-    if type(x) in (list, tuple):
-        return any(_holds_value(item) for item in x)
-    return type(x) is Value or is_number(x)
 
 
 for _original, _columns in ((np.r_, False), (np.c_, True)):

@@ -18,8 +18,9 @@ from ..refusals import refusal
 from .made import made_value
 from .twins import graph_under_twins, stand_in
 
-__all__ = ["array_of"]
+__all__ = ["array_of", "holds_values"]
 
+_MOST_AXES = 64
 _NUMBERS = (bool, int, float, complex)
 
 
@@ -68,6 +69,11 @@ def array_of(graph: Graph, items: Any, dtype: Any = None) -> Any:
 
 def _leaves(x: Any, at: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
     if type(x) in (list, tuple):
+        if len(at) == _MOST_AXES:
+            raise ValueError(
+                f"np.array([...]) at {Value._here()} is given a list that is nested deeper than the {_MOST_AXES} axes "
+                "that an array may have; does it contain itself?"
+            )
         for k, item in enumerate(x):
             yield from _leaves(item, (*at, k))
     else:
@@ -118,10 +124,18 @@ def _stacked(x: Any, dtype: np.dtype[Any]) -> Any:
     return np.array(x, dtype)
 
 
-def _holds_values(x: Any, depth: int = 0) -> bool:
-    if type(x) in (list, tuple) and depth < 32:
-        return any(_holds_values(item, depth + 1) for item in x)
-    return type(x) is Value or is_number(x)
+def holds_values(x: Any) -> bool:
+    """Return whether nested lists or tuples hold a Value; each is looked into once, since a list may hold itself."""
+    waiting, seen = [x], set()
+    while waiting:
+        part = waiting.pop()
+        if type(part) is not list and type(part) is not tuple:
+            if type(part) is Value or is_number(part):
+                return True
+        elif id(part) not in seen:
+            seen.add(id(part))
+            waiting += part
+    return False
 
 
 def _array(
@@ -129,7 +143,7 @@ def _array(
     like: Any = None,
 ) -> Any:  # fmt: skip
     graph = graph_under_twins()
-    if graph is None or like is not None or not _holds_values(object):
+    if graph is None or like is not None or not holds_values(object):
         options = {} if like is None else {"like": like}
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **options)
         fresh = made is not object and made.base is None
@@ -187,7 +201,7 @@ def _laid_out(x: Any, order: str) -> Any:
 def _asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
 ) -> Any:
-    if graph_under_twins() is None or like is not None or device is not None or not _holds_values(a):
+    if graph_under_twins() is None or like is not None or device is not None or not holds_values(a):
         given = {"device": device, "copy": copy, "like": like}
         made = np.asarray(a, dtype, order, **{name: x for name, x in given.items() if x is not None})
         graph = graph_under_twins()
@@ -198,7 +212,7 @@ def _asarray(
 def _contiguous(original: Callable[..., Any], order: str) -> Callable[..., Any]:
     def contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
         graph = graph_under_twins()
-        if graph is None or like is not None or not _holds_values(a):
+        if graph is None or like is not None or not holds_values(a):
             options = {} if like is None else {"like": like}
             made = original(a, dtype, **options)
             return made if graph is None or made is a or made.base is not None else made_value(graph, made)
