@@ -36,16 +36,20 @@ class Slots:
     other: Any = None
 
 
-def circle(seed: int, leaf: Any) -> Any:
+class Items(list):
+    """A container with a class of its own, which is looked into by nobody."""
+
+
+def circle(seed: int, leaf: Any, kinds: Any = (list, list, list, dict, Pair, Slots, Items)) -> Any:
     """Return a few containers that hold each other, many times over; the first one."""
     chance = random.Random(seed)
-    shells = [chance.choice((list, list, list, dict, Pair, Slots))() for _ in range(chance.randint(1, 4))]
+    shells = [chance.choice(kinds)() for _ in range(chance.randint(1, 4))]
     known = [leaf] if chance.random() < 0.8 else []
     for shell, after in zip(shells, [*shells[1:], shells[0]], strict=True):
         items = [after, *chance.choices([*shells, (after, after), [after], *known, 1.0], k=chance.randint(0, 4))]
         if chance.random() < 0.5:
             items.insert(0, known[0] if known else 2.0)
-        if type(shell) is list:
+        if isinstance(shell, list):
             shell += items
         elif type(shell) is dict:
             shell |= dict(zip("abcdef", items, strict=False))
@@ -66,7 +70,7 @@ def first(x: Any) -> Any:
         seen.append(part)
         if type(part) is Pair or type(part) is Slots:
             waiting += [part.one, part.other]
-        elif type(part) in (list, tuple, dict):
+        elif type(part) in (list, tuple, dict, Items):
             waiting += part.values() if type(part) is dict else part
     return 1.0
 
@@ -127,6 +131,7 @@ def tensor() -> pyop.Tensor:
 
 
 IDENTITY = pyop.trace(lambda y: y * 2.0, "float64[3]").compile()
+# By NumPy's own conversion of lists in lists without end nothing ends: keys and operands of Tensors have no `Items`.
 # By seed; the second, where there is one, is what Python says.
 ENTRIES: dict[str, tuple[Callable[[int], Any], Callable[[int], Any] | None]] = {
     "argument": (lambda s: pyop.compile(lambda c, y: first(c) * y)(circle(s, X), X), lambda s: first(circle(s, X)) * X),
@@ -141,6 +146,8 @@ ENTRIES: dict[str, tuple[Callable[[int], Any], Callable[[int], Any] | None]] = {
     ),
     "key": (lambda s: pyop.compile(at_key)(X, circle(s, 1)), None),
     "written": (lambda s: pyop.compile(lambda y: written(y, circle(s, y[0])))(X), None),
+    "operand": (lambda s: pyop.compile(lambda y: y + circle(s, y * 1.0))(X), None),
+    "operand of numbers": (lambda s: pyop.compile(lambda y: y + circle(s, 1.0))(X), None),
     "op": (lambda s: twice(circle(s, X)), None),
     "op's result": (lambda s: pyop.op("float64[3] -> float64[3]")(lambda x: circle(s, x))(X), None),
     "py_func": (lambda s: pyop.py_func(lambda c: first(c), [circle(s, X)], "float64"), None),
@@ -165,8 +172,8 @@ ENTRIES: dict[str, tuple[Callable[[int], Any], Callable[[int], Any] | None]] = {
     "apply's result in graphs": (lambda s: pyop.compile(lambda y: Gives.apply(y * 1.0, s))(X), None),
     "Tensor": (lambda s: pyop.Tensor(circle(s, 1.0)), None),
     "backward": (lambda s: (tensor() * 2.0).backward(circle(s, X)), None),
-    "Tensor's key": (lambda s: tensor()[circle(s, 1)], None),
-    "Tensor's operand": (lambda s: tensor() + circle(s, 1.0), None),
+    "Tensor's key": (lambda s: tensor()[circle(s, 1, (list, dict))], None),
+    "Tensor's operand": (lambda s: tensor() + circle(s, 1.0, (list, dict)), None),
     "scan": (lambda s: pyop.scan(lambda c, y: (c, y), circle(s, X), np.ones((4, 3))), None),
     "cond": (lambda s: pyop.compile(lambda y: pyop.cond(y[0] > 0, first, first, circle(s, y)))(X), None),
 }

@@ -17,13 +17,14 @@ from .._tree import TreeDef
 from .dim import Dim
 
 __all__ = ["CallForOne", "CallOnTree", "CallOnTrees", "call_on_tree", "call_with_sizes", "replaced", "unflatten_each"]
-__all__ += ["MergedByValue", "getitem_with_bounds", "holds", "layers", "spelled_index", "unwrapped", "walk"]
+__all__ += ["MergedByValue", "deeper", "getitem_with_bounds", "holds", "layers", "spelled_index", "unwrapped", "walk"]
 
 
 _MAX_DEPTH = 200
 
 
-def _deeper(depth: int) -> int:
+def deeper(depth: int) -> int:
+    """Return one level more; raise where a container must hold itself, as nobody nests so deep."""
     if depth == _MAX_DEPTH:
         raise ValueError(f"an argument is nested deeper than {_MAX_DEPTH} levels; does a container hold itself?")
     return depth + 1
@@ -33,15 +34,15 @@ def replaced(x: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
     """Arguments of a NumPy function with every object in them changed: in tuples, lists, dicts and slices too."""
     kind = type(x)
     if kind is tuple or kind is list:
-        depth = _deeper(depth)
+        depth = deeper(depth)
         return kind([replaced(item, change, depth) for item in x])
     if kind is dict:
-        depth = _deeper(depth)
+        depth = deeper(depth)
         return {key: replaced(item, change, depth) for key, item in x.items()}
     if kind is slice:
         return slice(*[replaced(item, change, depth) for item in (x.start, x.stop, x.step)])
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        depth = _deeper(depth)
+        depth = deeper(depth)
         return kind(*[replaced(item, change, depth) for item in x])
     return change(x)
 
@@ -58,7 +59,7 @@ def walk(x: Any, depth: int = 0) -> Iterator[Any]:
     else:
         yield x
         return
-    depth = _deeper(depth)
+    depth = deeper(depth)
     for item in items:
         yield from walk(item, depth)
 
@@ -79,7 +80,7 @@ def holds(x: Any, kind: type, depth: int = 0) -> bool:
         items = (x.start, x.stop, x.step)
     else:
         return isinstance(x, kind)
-    depth = _deeper(depth)
+    depth = deeper(depth)
     for item in items:  # noqa: SIM110 (any() of a generator costs more)
         if holds(item, kind, depth):
             return True

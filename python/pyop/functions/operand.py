@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..declare.dims import Dim, Extent
+from ..declare.rebuild import deeper
 from ..declare.spec import Optional, Spec, Variadic
 
 DType = np.dtype[Any]
@@ -95,10 +96,11 @@ def extents(shape: Any) -> Shape:
     return tuple(result)
 
 
-def holds_spec(x: Any) -> bool:
+def holds_spec(x: Any, depth: int = 0) -> bool:
     """Tell whether a Spec or a Dim lies anywhere inside nested lists and tuples."""
     if isinstance(x, (list, tuple)):
-        return any(holds_spec(item) for item in x)
+        depth = deeper(depth)
+        return any(holds_spec(item, depth) for item in x)
     return isinstance(x, (Spec, Dim))
 
 

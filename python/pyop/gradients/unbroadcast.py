@@ -14,6 +14,7 @@ import numpy as np
 
 from .._core import Value, fill_up_call
 from ..declare.dims import Extent
+from ..declare.rebuild import walk
 from ..declare.spec import Spec
 from ..functions import rule as spec_rule
 from .extents import Described, alike, extents_of, has_shape_of, same_shape
@@ -59,7 +60,13 @@ def protocol_of(arguments: Iterable[Any]) -> tuple[type, Any] | None:
 
 def shape_of(x: Any) -> Shape:
     """Return the shape of an array, a Value or a number; None if it is not known."""
-    found: Shape = x.shape if hasattr(x, "shape") else np.shape(x)
+    found: Shape
+    if hasattr(x, "shape"):
+        found = x.shape
+    else:
+        for _ in walk(x):  # raises where a list holds itself, of which NumPy would make arrays without end
+            pass
+        found = np.shape(x)
     return found
 
 

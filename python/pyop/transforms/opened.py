@@ -206,7 +206,7 @@ def check_like(what: str, x: Any, like: Any, whose: str) -> None:
 
 
 def _numbers(x: Any) -> tuple[int, ...]:
-    shape = np.shape(x)
+    shape: Any = shape_of(x)
     if not all(isinstance(size, int) for size in shape):
         raise TypeError(
             f"the Jacobian of {x!r} needs sizes that are numbers when the graph is built: declare them, or use pyop.vjp"
@@ -233,11 +233,14 @@ def check_examples(leaves: list[Any]) -> None:
 
 def check_scalar(f: Callable[..., Any], value: Any) -> None:
     """A gradient is of one real number."""
-    known = isinstance(value, (Value, Tensor))
-    shape = value.shape if known else np.shape(value)
-    dtype = value.dtype if known else np.asarray(value).dtype
-    if (shape is not None and shape != ()) or (dtype is not None and dtype.kind != "f"):
+    if isinstance(value, (list, tuple, dict)):  # which may hold Values, or itself
+        shape, dtype, what = None, None, f"a {type(value).__name__}"
+    else:
+        known = isinstance(value, (Value, Tensor))
+        shape = value.shape if known else np.shape(value)
+        dtype = value.dtype if known else np.asarray(value).dtype
         what = str(value.spec) if isinstance(value, Value) else f"{dtype}{list(shape or ())}"
+    if isinstance(value, (list, tuple, dict)) or shape not in (None, ()) or (dtype is not None and dtype.kind != "f"):
         raise TypeError(
             f"grad needs a function that returns one real number, but {getattr(f, '__name__', 'the function')} returns "
             f"{what}: sum it, take its real part, or use pyop.jacobian or pyop.vjp"
