@@ -30,20 +30,20 @@ def deeper(depth: int) -> int:
     return depth + 1
 
 
-def replaced(x: Any, change: Callable[[Any], Any], depth: int = 0) -> Any:
+def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
     """Arguments of a NumPy function with every object in them changed: in tuples, lists, dicts and slices too."""
     kind = type(x)
-    if kind is tuple or kind is list:
-        depth = deeper(depth)
-        return kind([replaced(item, change, depth) for item in x])
-    if kind is dict:
-        depth = deeper(depth)
-        return {key: replaced(item, change, depth) for key, item in x.items()}
-    if kind is slice:
-        return slice(*[replaced(item, change, depth) for item in (x.start, x.stop, x.step)])
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        depth = deeper(depth)
-        return kind(*[replaced(item, change, depth) for item in x])
+    try:  # recorded calls go through here: counting levels would cost a sixth
+        if kind is tuple or kind is list:
+            return kind([replaced(item, change) for item in x])
+        if kind is dict:
+            return {key: replaced(item, change) for key, item in x.items()}
+        if kind is slice:
+            return slice(replaced(x.start, change), replaced(x.stop, change), replaced(x.step, change))
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            return kind(*[replaced(item, change) for item in x])
+    except RecursionError:
+        raise ValueError("an argument is nested too deep; does a container hold itself?") from None
     return change(x)
 
 
@@ -59,7 +59,7 @@ def walk(x: Any, depth: int = 0) -> Iterator[Any]:
     else:
         yield x
         return
-    depth = deeper(depth)
+    depth = depth + 1 if depth < _MAX_DEPTH else deeper(depth)
     for item in items:
         yield from walk(item, depth)
 
@@ -80,7 +80,7 @@ def holds(x: Any, kind: type, depth: int = 0) -> bool:
         items = (x.start, x.stop, x.step)
     else:
         return isinstance(x, kind)
-    depth = deeper(depth)
+    depth = depth + 1 if depth < _MAX_DEPTH else deeper(depth)  # a call costs more
     for item in items:  # noqa: SIM110 (any() of a generator costs more)
         if holds(item, kind, depth):
             return True
