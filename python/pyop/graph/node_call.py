@@ -7,6 +7,8 @@ wrappers and all.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any
@@ -101,7 +103,7 @@ def _any_inside(arguments: Sequence[Any], arrays: Sequence[Any]) -> bool:
         elif isinstance(part, list | tuple):
             waiting += part
         elif is_dataclass(part) and not isinstance(part, type):
-            waiting += flatten(part, lambda x, part=part: x is not part)[0]
+            waiting += flatten(part, functools.partial(operator.is_not, part))[0]
     return False
 
 
