@@ -49,9 +49,30 @@ PyObject* call_one(PyObject* ufunc, PyObject* a) {
     return guarded([&] { return operator_call_new(ufunc, &a, 1); }, static_cast<PyObject*>(nullptr));
 }
 
+// NumPy's scalars leave the product with a list, a tuple or a text to Python, which repeats it, where their arrays
+// multiply element by element.
+bool repeats(PyObject* a, PyObject* b) {
+    const auto sequence = [](PyObject* o) {
+        return PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o);
+    };
+    return (is_value(a) && sequence(b) && stands_for_scalar(a)) || (is_value(b) && sequence(a) && stands_for_scalar(b));
+}
+
+PyObject* refuse_repetition(PyObject* a, PyObject* b) {
+    PyObject* sequence = is_value(a) ? b : a;
+    refuse(PyExc_TypeError,
+           "a scalar * a %s: Python repeats it, if the scalar is an integer, as often as is known only when the graph "
+           "runs; write np.multiply(x, y) for the products of the elements",
+           Py_TYPE(sequence)->tp_name);
+    let_run_itself();
+    return nullptr;
+}
+
 struct ValueSlots {
     template <Operator which>
     static PyObject* binary(PyObject* a, PyObject* b) {
+        if constexpr (which == Operator::Multiply)
+            if (repeats(a, b)) return refuse_repetition(a, b);
         return call_two(ufuncs[static_cast<size_t>(which)], a, b);
     }
     template <Operator which>

@@ -18,7 +18,8 @@ from ..graph.graph import Graph
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
-from ..refusals import refusal
+from ..refusals import may_run_itself, refusal
+from ..tracing.left_behind import holds_symbolic
 from .arguments import NUMBERS, STATIC_TYPES
 
 if TYPE_CHECKING:
@@ -61,16 +62,14 @@ _ONE_MEMORY = (
     "returned two arrays that it made of no argument and that show one memory: return a copy() of one of them, or make "
     "them outside of the function"
 )
+_AMONG_OBJECTS = (
+    "returned an array of objects among which are arrays or numbers that it computes: return them in a list or a dict, "
+    "and put them into an array of objects afterwards"
+)
 # The names of what a function is traced with, in a text.
 _STAND_INS = r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)'"
 # What cannot be changed by whoever gets it.
 _ATOMS = (*STATIC_TYPES, *NUMBERS, np.generic, np.dtype, type, Enum, range, slice)
-# What NumPy answers with a bool of Python's.
-_ANSWERS = (np.allclose, np.array_equal, np.array_equiv)
-
-
-def _is_answer(leaf: Any) -> bool:
-    return isinstance(leaf, Value) and leaf.node.kind == "py" and leaf.node.function in _ANSWERS
 
 
 def _first(x: Any, leaves: list[Any]) -> int:
@@ -113,8 +112,7 @@ def declare_outputs(
         _make_fresh(leaves)
     if not scalars and _part_scalars(leaves):
         result = structure.unflatten(leaves)
-    answers = scalars and any(map(_is_answer, leaves))
-    if leaves and not answers and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
+    if leaves and all(isinstance(leaf, Value) and leaf.node.kind != "constant" for leaf in leaves):
         if not scalars or not any(leaf._is_scalar for leaf in leaves):
             graph.output(result)
             return None
@@ -142,12 +140,11 @@ def declare_outputs(
                 template.append(("as it is", scalar_of(known)) if scalars else ("copy", known))
             else:
                 template.append(("copy", known) if first == k else ("again", first))
-        elif scalars and _is_answer(leaf):
-            template.append(("number", None))
-            values.append(leaf)
         elif isinstance(leaf, Value):
             template.append(("scalar" if scalars and leaf._is_scalar else "array", None))
             values.append(leaf)
+        elif type(leaf) is np.ndarray and leaf.dtype.hasobject and holds_symbolic(leaf):
+            raise may_run_itself(refusal(f"{name} {_AMONG_OBJECTS}"))
         elif type(leaf) is np.ndarray and (first := _first(leaf, leaves)) < k:
             template.append(("again", first))
         elif type(leaf) is np.ndarray and _any_base(leaf, holds):

@@ -285,7 +285,7 @@ class Tracer:
         self.once, self.reaches_out = watch.goes_on, watch.reaches_out
         plainly.check_iterators(self.once and self.options.fallback)
         functions = [*dict.fromkeys((*named, *watch.functions()))]
-        compared = refuse_exact_types(self.fn, functions)
+        compared = refuse_exact_types(self.fn, functions, self.by_twins)
         error_checks.refuse_error_handling(self.fn, functions)
         self.catches = error_checks.catches_exceptions(functions)
         self.alert = error_checks.sets_error_state(functions)
@@ -383,7 +383,7 @@ class Tracer:
         error_checks.watch_error_state(graph)
         if self.by_twins:
             from ..loops import leaving, unrolled  # noqa: F401  # the stand-ins: on first use
-            from ..tracing import casts, joined, literals  # noqa: F401
+            from ..tracing import casts, joined, literals, reflection  # noqa: F401
             from ..tracing.twins import Twins
 
             graph._twins = Twins(self.calls)

@@ -25,12 +25,13 @@ from ..functions import surface
 from ..refusals import may_run_itself, refusal
 from .composed import COMPOSED
 from .counter import has_counters, with_sizes
+from .deciding import value_decided
 from .forms import is_scalar
 from .sizes import apply
 from .unknown import unknown_attribute
 from .views import share
 
-__all__ = ["ANSWERED", "array_function", "array_ufunc", "to_specs"]
+__all__ = ["ANSWERED", "TESTS", "array_function", "array_ufunc", "to_specs"]
 
 
 def to_specs(x: Any) -> Any:
@@ -141,7 +142,7 @@ def array_function(
     else:
         made = apply(func, args, kwargs, specs, name=name, scalar=scalar)
     share(func, args, kwargs, made, found is not None)
-    return made
+    return _bool_of(func, made) if func in TESTS else made
 
 
 def _out_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -195,6 +196,26 @@ def _name(func: Callable[..., Any]) -> str:
     prefix = module.removeprefix("numpy").lstrip(".")
     inner = f"{prefix}." if prefix in ("linalg", "fft") else ""
     return f"np.{inner}{getattr(func, '__name__', repr(func))}"
+
+
+# --- what NumPy answers with a bool of Python's
+
+TESTS = (np.allclose, np.array_equal, np.array_equiv)
+"""NumPy's functions that return Python's True or False, which `is`, isinstance() and an index tell from any Value."""
+
+
+def _bool_of(func: Any, made: Value) -> Any:
+    """The bool of the call that is traced, a decision; the Value where a graph is made by hand."""
+    found = value_decided(made, "t")
+    if found is not NotImplemented:
+        return found
+    if watching():
+        write = "np.all(np.isclose(a, b))" if func is np.allclose else "np.all(a == b)"
+        raise refusal(
+            f"{_name(func)} at {Value._here()} returns Python's True or False, by the contents of arrays, which are "
+            f"not known while this graph is made: write {write}, or use pyop.compile, which has a plan for each way"
+        )
+    return made
 
 
 # --- answered at once

@@ -347,7 +347,7 @@ def _with_scalar(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any
 
 
 def _spec_of(x: Any) -> Spec:
-    return x.spec if isinstance(x, Value) else Spec()
+    return x.spec if isinstance(x, Value) else Spec(x.dtype, ()) if isinstance(x, np.generic) else Spec()
 
 
 def _divmod(a: Any, b: Any) -> Any:

@@ -34,6 +34,7 @@ _BY_SORT = {
 _OTHERS = {
     **{f"__{name}__": Name("number", remedy=f"use np.{name}({{x}})") for name in ("trunc", "floor", "ceil")},
     "__reduce_ex__": Name("identity"),
+    "__sizeof__": Name("memory"),
 }
 
 

@@ -20,6 +20,8 @@ _OPERATORS = frozenset(("is_", "is_not"))  # of the module operator
 # They give the array itself where they have nothing to do, and else a view or a new array.
 _ITSELF = frozenset(("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "nan_to_num", "real"))
 _ITSELF |= {"real_if_close", "squeeze", "view"}
+_TRUTHS = frozenset(("True_", "False_"))  # of NumPy
+_ENDS = ("STORE_", "POP_TOP", "RETURN_", "IS_OP")  # of what an operand is computed by
 _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT")
 
 
@@ -43,6 +45,8 @@ def _asks(function: FunctionType) -> bool:
         for k, op in enumerate(ops):
             if op.opname == "IS_OP" and k > 0:
                 found = _of_arrays(ops[:k], function) or found
+    if names.asks_is or found:
+        _refuse_truths(function, names.names)
     if found and (given := sorted(_ITSELF & names.names)):
         from ..graph.cells import place_in
 
@@ -52,6 +56,33 @@ def _asks(function: FunctionType) -> bool:
             "always a new one: compare shapes instead, or pass what is to be decided as a static argument"
         )
     return found
+
+
+def _refuse_truths(function: FunctionType, names: frozenset[str]) -> None:
+    """Refuse ``x.any() is np.True_``: NumPy has two objects for all its truths, and a Value is neither."""
+    held = {cell for cell in names if type(function.__globals__.get(cell)) is np.bool_}
+    if not (held or not _TRUTHS.isdisjoint(names) or function.__code__.co_freevars):
+        return
+    found = not _OPERATORS.isdisjoint(names) or "id" in names
+    for code in codes(function.__code__):
+        start = 0
+        ops = instructions(code)
+        for k, op in enumerate(ops):
+            if op.opname == "IS_OP":
+                found = found or any(_is_truth(part, function) for part in ops[start:k])
+            if op.opname.startswith(_ENDS) or "JUMP" in op.opname:
+                start = k + 1
+    if found:
+        from ..graph.cells import place_in
+
+        raise TypeError(
+            f"{function.__name__} ({place_in(function.__code__)}) compares with np.True_ or np.False_ by `is`, which "
+            "nothing that stands for a truth is while a function is traced or differentiated: write `if x.any():`"
+        )
+
+
+def _is_truth(op: Instruction, function: FunctionType) -> bool:
+    return op.argval in _TRUTHS or type(value_of(op, function)) is np.bool_
 
 
 def _of_arrays(before: tuple[Instruction, ...], function: FunctionType) -> bool:

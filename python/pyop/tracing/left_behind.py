@@ -75,7 +75,9 @@ def _parts(x: Any) -> list[Any]:
     if isinstance(x, (list, tuple, deque, set, frozenset)):
         return list(x)
     if isinstance(x, np.ndarray):
-        return list(x.flat) if x.dtype == object else []
+        return list(x.flat) if x.dtype.hasobject else []
+    if isinstance(x, np.void):
+        return list(x.item()) if x.dtype.names else []
     if isinstance(x, FunctionType):
         return [*(x.__closure__ or ()), *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
     if isinstance(x, MethodType):

@@ -351,7 +351,12 @@ class _Globals(dict[str, Any]):
         self._twins = twins
 
     def __getitem__(self, name: str) -> Any:
-        return _read(imported(self._original[name]), self._twins)
+        found = self._original.get(name, _EMPTY)
+        if found is _EMPTY:
+            found = vars(builtins).get(name)
+            if id(found) not in CALLED_INSTEAD:
+                raise KeyError(name)
+        return _read(imported(found), self._twins)
 
 
 class _Module(ModuleType):

@@ -15,18 +15,21 @@ import sys
 import typing
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from .._core import Op
-from .code import facts, instructions
+from .._core import Op, Value
+from ..graph.symbolic_number import Number
+from ..refusals import refusal
+from .code import codes, facts, instructions
 from .functions import functions_of
 from .identity import compares_objects
 from .names import imported, value_of
 
-__all__ = ["asks_types_of_numbers", "refuse_exact_types"]
+__all__ = ["asks_types_of_numbers", "own_names", "refuse_exact_types"]
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_CLOSURE")
 # Between type(x) and the comparison stands no more than np.ndarray, or a tuple of such, and no other comparison.
@@ -50,9 +53,12 @@ _NAMES = {"numpy", "ndarray", *(t.__name__ for t in np.sctypeDict.values())}
 _passed: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 
 
-def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | None = None) -> bool:
+def refuse_exact_types(
+    fn: Callable[..., Any], functions: list[FunctionType] | None = None, by_twins: bool = True
+) -> bool:
     """Raise if a function compares the exact type of something with one of NumPy's; `functions` are itself and all that
-    it may call, if somebody has looked, who is told whether one compares objects (`compares_objects`).
+    it may call, if somebody has looked, who is told whether one compares objects (`compares_objects`). Unless it is
+    traced `by_twins`, which answer ``type(x)`` and ``hasattr(x, "name")`` as NumPy does, these are refused as well.
 
     >>> import numpy as np
     >>> from pyop.tracing.type_checks import refuse_exact_types
@@ -74,6 +80,10 @@ def refuse_exact_types(fn: Callable[..., Any], functions: list[FunctionType] | N
         for function in functions:
             if _names_by_type(function):
                 raise TypeError(_by_type(_place(function.__code__)))
+    if not by_twins:
+        for function in functions:
+            if _reflects(function):
+                raise refusal(_reflected(_place(function.__code__)))
     compared = compares_objects(functions)
     if asked and type(fn) is FunctionType:
         _passed.add(fn)
@@ -106,7 +116,8 @@ def _is_by_type(x: Any) -> bool:
 
 
 def asks_types_of_numbers(functions: Iterable[FunctionType]) -> bool:
-    """Return whether one of some functions may compare the exact type of something with a type of Python's numbers.
+    """Return whether one of some functions may compare the exact type of something with a type of Python's numbers, or
+    something with True or False by `is`.
 
     What stands for a Python number that is not known yet is of another type, so such a function is traced with the
     numbers themselves. Going by names, this says yes too often rather than too seldom.
@@ -122,6 +133,8 @@ def asks_types_of_numbers(functions: Iterable[FunctionType]) -> bool:
 
 def _may_compare(function: FunctionType) -> bool:
     names = facts(function.__code__).names
+    if _compares_truths(function):
+        return True
     if "type" not in names or function.__globals__.get("type", type) is not type:
         return False
     if not names.isdisjoint(_NUMBER_NAMES):
@@ -130,8 +143,50 @@ def _may_compare(function: FunctionType) -> bool:
     return any(isinstance(x, (dict, tuple, list, set, frozenset)) and any(k in _NUMBERS for k in x) for x in named)
 
 
+def _compares_truths(function: FunctionType) -> bool:
+    """Whether a function asks if something is Python's True or False, as ``t > 1`` of Python numbers is."""
+    if not facts(function.__code__).asks_is:
+        return False
+    ops = [instructions(code) for code in codes(function.__code__)]
+    return any(
+        op.opname == "IS_OP" and any(type(part.argval) is bool for part in known[max(k - _NEAR, 0) : k])
+        for known in ops
+        for k, op in enumerate(known)
+    )
+
+
 _NUMBERS = (float, int, complex, bool)
 _NUMBER_NAMES = frozenset(kind.__name__ for kind in _NUMBERS)
+
+
+def _reflects(function: FunctionType) -> bool:
+    """Whether a function asks for a type, or by name for an attribute that a Value has and an array has not."""
+    found = facts(function.__code__)
+    asked = {x for name in found.globals_read if (x := _builtin(function, name)) in (type, hasattr, getattr)}
+    return type in asked or (bool(asked) and not own_names().isdisjoint(found.texts))
+
+
+def _builtin(function: FunctionType, name: str) -> Any:
+    return getattr(builtins, name, None) if name not in function.__globals__ else None
+
+
+@lru_cache(maxsize=1)
+def own_names() -> frozenset[str]:
+    """Return the names of attributes of what stands for arrays and numbers, which these do not all have.
+
+    >>> from pyop.tracing.type_checks import own_names
+    >>> "spec" in own_names(), "shape" in own_names()
+    (True, False)
+    """
+    of_arrays = set(dir(Value)).difference(dir(np.ndarray), dir(np.float64))
+    return frozenset(of_arrays.union(set(dir(Number)).difference(dir(complex))))
+
+
+def _reflected(line: str) -> str:
+    return (
+        f"type(x), or hasattr(x, name) or getattr(x, name) with a name that arrays do not have, at {line} would ask "
+        "what stands for an array: write isinstance(x, np.ndarray)"
+    )
 
 
 def _exact(line: str) -> str:

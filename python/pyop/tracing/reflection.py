@@ -1,0 +1,50 @@
+"""What twins get where they ask a symbolic array what it is: ``type(x)`` is NumPy's type or Python's, and
+``hasattr(x, "name")`` and ``getattr(x, "name", None)`` find no attribute that NumPy's arrays and scalars do not have.
+
+Nothing can answer `type` for an object, so another function is called in its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import Value
+from ..graph.symbolic_number import is_number
+from .twins import StandIn, called_instead, graph_under_twins, stand_in
+from .type_checks import own_names
+
+__all__: list[str] = []
+
+
+def _type(*args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and not kwargs and _is_symbolic(args[0]) and graph_under_twins() is not None:
+        return args[0].__class__
+    return type(*args, **kwargs)
+
+
+def _is_symbolic(x: Any) -> bool:
+    return type(x) is Value or is_number(x)
+
+
+def _hides(args: tuple[Any, ...]) -> bool:
+    """Whether an attribute is asked for that what the object stands for does not have."""
+    if len(args) < 2 or not _is_symbolic(args[0]) or type(args[1]) is not str or args[1] not in own_names():
+        return False
+    return graph_under_twins() is not None and not hasattr(args[0].__class__, args[1])
+
+
+def _hasattr(*args: Any) -> bool:
+    return False if _hides(args) and len(args) == 2 else hasattr(*args)
+
+
+def _getattr(*args: Any) -> Any:
+    if not _hides(args) or len(args) > 3:
+        return getattr(*args)
+    if len(args) == 3:
+        return args[2]
+    raise AttributeError(f"{args[0].__class__.__module__}.{args[0].__class__.__name__} has no attribute {args[1]!r}")
+
+
+called_instead(type, StandIn(type, _type))
+stand_in(hasattr, _hasattr)
+stand_in(getattr, _getattr)
