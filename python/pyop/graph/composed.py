@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import Value
 from ..refusals import refusal
+from .deciding import value_decided
 
 __all__ = ["COMPOSED"]
 
@@ -56,6 +57,14 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     return np.sum(step * pairs / 2.0, axis)
 
 
+def _matrix_rank(A: Any, *args: Any, **kwargs: Any) -> Any:
+    """Of less than two dimensions it is an int of Python's, which goes by the contents: a decision."""
+    if not isinstance(A, Value) or A.shape is None or len(A.shape) > 1:
+        return NotImplemented
+    found = value_decided(np.any(A != 0), "t")
+    return found if found is NotImplemented else int(found)
+
+
 def _only_of_arrays(func: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy takes the real nan for a complex scalar without a number, and for an array of no dimension its element."""
 
@@ -80,4 +89,5 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
     np.diff: _diff,
     np.trapezoid: _trapezoid,
     np.nan_to_num: _nan_to_num,
+    np.linalg.matrix_rank: _matrix_rank,
 }

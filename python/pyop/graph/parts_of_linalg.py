@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .parts import axis_in, is_double, is_float, is_value, part_of
+from .parts import Checked, all_of, axis_in, is_double, is_float, is_value, part_of
 
 
 @part_of(np.cross)
@@ -91,4 +91,5 @@ def _cond(x: Any, p: Any = None) -> Any:
     if not is_double(x) or p is not None or x.ndim != 2 or 0 in x.shape:
         return NotImplemented
     values = np.linalg.svd(x, compute_uv=False)
-    return values[0] / values[-1]
+    # NumPy divides without a warning, and then makes another number of what is none.
+    return Checked(values[0] / values[-1], all_of(values[-1] > 0))
