@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy_cases import cases
 
 import pyop
-
-from ..numpy_cases import cases
 
 KINDS = (bool, int, float, complex, str, tuple, list, np.ndarray, np.generic, np.bool_, np.floating, np.integer)
 KINDS += (np.float64, np.float32, np.int64, numbers.Number, numbers.Real, numbers.Integral, type(None))

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._core import Value
 from ..graph.symbolic_number import is_number
+from ..refusals import may_run_itself, refusal
 from .twins import StandIn, called_instead, graph_under_twins, stand_in
 from .type_checks import own_names
 
@@ -17,9 +18,12 @@ __all__: list[str] = []
 
 
 def _type(*args: Any, **kwargs: Any) -> Any:
-    if len(args) == 1 and not kwargs and _is_symbolic(args[0]) and graph_under_twins() is not None:
-        return args[0].__class__
-    return type(*args, **kwargs)
+    if len(args) != 1 or kwargs or not _is_symbolic(args[0]) or graph_under_twins() is None:
+        return type(*args, **kwargs)
+    (x,) = args
+    if type(x) is Value and (x._is_scalar is None or (x._is_scalar and x.dtype is None)):
+        raise may_run_itself(refusal(f"type(x) of {x!r:.80} at {x._here()}: its dtype or dimensions are not known"))
+    return x.__class__
 
 
 def _is_symbolic(x: Any) -> bool:

@@ -100,7 +100,7 @@ def _polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: 
         shape = None if values.shape is None else (deg + 1, *values.shape[1:])
     result = Spec(None if at.dtype is None or values.dtype is None else _fit_dtype(at, values), shape)
     if full:
-        return result, Spec(None, (None,)), Spec(None, ()), Spec(None, (None,)), Spec(np.float64, ())
+        return result, Spec(None, (None,)), Spec(np.intc, ()), Spec(None, (None,)), Spec(np.float64, ())
     return (result, Spec()) if cov else result
 
 
