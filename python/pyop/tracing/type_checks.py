@@ -149,7 +149,7 @@ def _compares_truths(function: FunctionType) -> bool:
         return False
     ops = [instructions(code) for code in codes(function.__code__)]
     return any(
-        op.opname == "IS_OP" and any(type(part.argval) is bool for part in known[max(k - _NEAR, 0) : k])
+        op.opname == "IS_OP" and any(type(part.argval) is bool for part in known[max(k - 2, 0) : k])
         for known in ops
         for k, op in enumerate(known)
     )
