@@ -61,7 +61,8 @@ def _matrix_rank(A: Any, *args: Any, **kwargs: Any) -> Any:
     """Of less than two dimensions it is an int of Python's, which goes by the contents: a decision."""
     if not isinstance(A, Value) or A.shape is None or len(A.shape) > 1:
         return NotImplemented
-    found = value_decided(np.any(A != 0), "t")
+    some: Any = np.any(A != 0)
+    found = value_decided(some, "t")
     return found if found is NotImplemented else int(found)
 
 
