@@ -263,7 +263,17 @@ int bring_up_to_date(ValueObject* value) {
     return 0;
 }
 
+// NumPy's scalars have no memory: what is made of one is a copy.
+static bool has_no_memory(ValueObject* value) {
+    return spec_of(reinterpret_cast<PyObject*>(value)).form == Form::Scalar;
+}
+
 void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool certain) {
+    if (has_no_memory(base) && view->edge != base->edge) {
+        leave_storage(view);
+        view->flags |= read_only ? kReadOnly : 0;
+        return;
+    }
     Storage* storage = storage_of(base);
     enter(view, storage);
     view->flags |= (base->flags & kReadOnly) | (read_only ? kReadOnly : 0);
@@ -278,6 +288,10 @@ void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool c
 }
 
 bool show_or_copy(ValueObject* view, ValueObject* base) {
+    if (has_no_memory(base)) {
+        leave_storage(view);
+        return true;
+    }
     Storage* host = storage_of(base);
     const auto inputs = graph_of(view->graph).node(view->edge.node).inputs();
     const bool plain = std::find(inputs.begin(), inputs.end(), base->edge) != inputs.end();
@@ -323,7 +337,7 @@ void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, O
     Storage* storage = storage_of(result);
     storage->owner = owner;
     for (PyObject* base : bases) {
-        if (!is_value(base)) continue;
+        if (!is_value(base) || has_no_memory(as_value(base))) continue;
         Storage* host = storage_of(as_value(base));
         if (storage->may_show.holds(host)) continue;
         host->shown_by.add(storage);

@@ -417,12 +417,12 @@ class Tracer:
                 keywords = dict(zip(names, given[n:], strict=True)) if names else {}
                 fn = plainly.watched(twinned(self.fn), decisions) if self.reaches_out else twinned(self.fn)
                 result = call_and_note(fn, tuple(given[:n]), keywords, lent)
+                check_returned(given, result)
                 if graph._twins is not None:
                     graph._twins.check()
                     result = map_leaves(graph._twins.original, result)
                 for (tree, places), leaves, argument in zip(arguments, handed, given, strict=True):
                     check_container(tree, places, leaves, argument, self.name)
-                check_returned(given, result)
                 if graph._weak is not None:
                     result = unrolled.settled(graph, result)
                 if any_written(lent):

@@ -65,7 +65,7 @@ _TYPE = type
 
 
 def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
-    """The bytes of the elements read as another dtype; without one, the Value itself."""
+    """The bytes of the elements read as another dtype; without one, a view of the same. A scalar stays one."""
     if isinstance(dtype, _TYPE) and issubclass(dtype, np.ndarray):
         dtype, type = None, dtype
     if type is not None and type is not np.ndarray:
@@ -74,7 +74,7 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
             "which is called with arrays"
         )
     if dtype is None:
-        return self
+        return self if self._is_scalar else self[...]
     target = np.dtype(dtype)
     shape: Any = self.shape
     if shape is not None and (self.dtype is None or self.dtype.itemsize != target.itemsize):

@@ -15,7 +15,7 @@ import numpy as np
 from .._core import Value
 from ..declare.rebuild import walk
 from ..functions import ufuncs
-from ..gradients.performed import argument_at, attempted, performed, put_argument, set_flat
+from ..gradients.performed import argument_at, attempted, fill_flat, performed, put_argument, set_flat
 from ..refusals import refusal
 from .array_protocol import position_of_out, to_specs
 from .deciding import RunItself
@@ -42,6 +42,8 @@ _ROUNDED_ALIKE = frozenset(
 )
 # These have written a part when they raise.
 _IN_PART = frozenset((np.put, np.ndarray.put, set_flat))
+# Of a scalar, which has no memory, these write into a copy that nobody sees.
+_INTO_COPIES = frozenset((np.put, np.ndarray.put, set_flat, fill_flat))
 # These look whether they may write only after they have seen that there is something to do, or never.
 _LOOK_LATE = frozenset((np.copyto, np.round, np.around, np.ndarray.round, np.concatenate, np.stack))
 
@@ -78,6 +80,8 @@ def perform(
         if function in _IN_PART:
             perform(attempted, (args[0], function, *args[1:], *kwargs.values()), {}, written, operation)
         raise
+    if function in _INTO_COPIES and all(target._is_scalar for target in targets):
+        return
     for target in targets:
         _check_writable(target, function, operation)
     owners: list[Any] = []

@@ -78,6 +78,8 @@ def made_of(original: Callable[..., Any]) -> Callable[..., Any]:
         if kind is np.ndarray:
             if not _is_new(made, args, kwargs):
                 return made
+            if original is np.broadcast_to:  # a read-only view of an array that is made
+                return original(made_value(graph, np.array(args[0] if args else kwargs["array"])), made.shape)
             if made.nbytes > _LARGE and _is_uniform(original, made, args, kwargs):
                 return _uniform(graph, made, made.shape)
             return made_value(graph, made)
