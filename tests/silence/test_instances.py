@@ -128,8 +128,15 @@ def test_what_the_function_was_given_is_what_it_returns() -> None:
 
     for given in (Doubling(X), {"a": X}, [X]):
         g = pyop.compile(same if isinstance(given, Doubling) else lambda m: (m, 1))
-        with pytest.warns(pyop.RetraceWarning, match="that it was given"):
+        with pytest.warns(pyop.RetraceWarning, match="that it was given or holds"):
             assert g(given)[0] is given
+    def twice(x: Any) -> Any:
+        made = [x * 2]
+        return made, {"again": made}
+
+    with pytest.warns(pyop.RetraceWarning, match="or twice"):
+        first, second = pyop.compile(twice)(X)
+    assert second["again"] is first
     assert pyop.compile(lambda m: (m, m[0]))((X,))[0][0] is X  # of tuples nobody can tell
 
 

@@ -119,6 +119,7 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
     names_.resize(fallback_.nodes.size());
     for (const GroupIr::Operation& op : plain.operations) {
         if (op.call) names_[op.member] = op.call->name;
+        if (op.call) in_place_ |= op.call->in_place;
         if (op.kernel) continue;
         loops_.push_back(op.call->loop);
         if (op.loop()->is_foreign()) release_at_ = kReleaseForeign;

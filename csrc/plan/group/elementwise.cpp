@@ -284,6 +284,7 @@ class Look {
         call_->arguments = {target, other};
         const int found = look_at_ufunc(ufunc.get());
         if (found != 1) return found;
+        call_->in_place = true;
         PyArray_Descr* const dtype = dtype_of(target);
         return !PyTypeNum_ISCOMPLEX(dtype->type_num) && call_->name != "power" && call_->dtypes.size() == 3 &&
                call_->dtypes[0] == dtype && call_->dtypes[2] == dtype;

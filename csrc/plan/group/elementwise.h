@@ -23,6 +23,7 @@ struct ElementwiseCall {
     FixedVector<PyArray_Descr*, StridedLoop::kMaxOperands> dtypes;
     size_t n_inputs = 0;
     FixedVector<Argument, StridedLoop::kMaxOperands> arguments;  // by input
+    bool in_place = false;  // augmented assignment: the result lies as the first operand does
     bool safe = false;  // a loop that cannot fail with a Python error
     std::string name;  // as NumPy's warnings have it
 };

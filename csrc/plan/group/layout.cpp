@@ -192,7 +192,8 @@ bool GroupLayout::find_general(const LoopGroup& group, PyObject* const* external
     }
     // Of operands in several orders, one of the whole shape in C order decides for NumPy's iterator (A + A.T), and so
     // for the next call. Loops that look at strides would be given those of what is between.
-    bool decided = by_rows != 0 && group.loops_.empty() && group.reductions_.empty();
+    // What is written in place keeps its own order, whatever the others have: then the calls are made, too.
+    bool decided = by_rows != 0 && !group.in_place_ && group.loops_.empty() && group.reductions_.empty();
     for (const uint64_t depends : group.depends_) decided = decided && (depends & by_rows);
     // Where NumPy would choose an order call by call, the calls must be made.
     if (!order.c && !decided && (!order.fortran || partial)) return false;

@@ -106,6 +106,7 @@ class LoopGroup final : public NativeStep {
     uint64_t single_ = 0;  // those of which kernels of code_ read one element: plain_ is run if one has more
     npy_intp release_at_ = kReleaseElements;  // elements from which on it does without the GIL
     bool may_fail_ = false;  // some loop may set a Python error
+    bool in_place_ = false;  // some of it is augmented assignment
     bool may_decline_ = false;  // when it has begun: results must not lie where it reads
     npy_intp block_ = 0;  // elements
     npy_intp widest_ = 1;  // bytes of the widest element

@@ -70,13 +70,11 @@ class Tracer:
         self.by_twins = False  # whether the last trace was one of twins
         self.told = False  # that the function itself runs
         self.calls: Any = None  # of other libraries, if they are nodes
-        self.once, self.reaches_out, self.alert = (
-            False,
-            False,
-            0,
-        )  # an iterator is used up by its trace; error_checks.sets_error_state()
+        self.once, self.alert = False, 0  # an iterator is used up by its trace; error_checks.sets_error_state()
+        self.reaches_out = False  # it may read a clock, a file, or the like
         self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
+        self.holds: Callable[[Any], bool] = lambda x: False  # whether the function can reach an object
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
 
     def miss(
@@ -282,7 +280,7 @@ class Tracer:
                 "call whether somebody has changed them: pass those that it reads as arguments, as arrays rather than "
                 "many small objects"
             )
-        self.once, self.reaches_out = watch.goes_on, watch.reaches_out
+        self.once, self.reaches_out, self.holds = watch.goes_on, watch.reaches_out, watch.holds
         plainly.check_iterators(self.once and self.options.fallback)
         functions = [*dict.fromkeys((*named, *watch.functions()))]
         compared = refuse_exact_types(self.fn, functions, self.by_twins)
@@ -346,7 +344,9 @@ class Tracer:
                 watch.restore()
                 why = f"draws random numbers from {moved[0]}, and those of the trace would be the same in every call"
                 remedy = "Pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
-                raise RunItself(why, remedy=remedy)
+                raise (
+                    plainly.computes_otherwise(self._place(), drawn) if watch.goes_on else RunItself(why, remedy=remedy)
+                )
             if not same_graphs(graph, result, again, result_again):
                 watch.restore()
                 raise plainly.computes_otherwise(self._place(), [place.label for place in changed])
@@ -417,7 +417,7 @@ class Tracer:
                 keywords = dict(zip(names, given[n:], strict=True)) if names else {}
                 fn = plainly.watched(twinned(self.fn), decisions) if self.reaches_out else twinned(self.fn)
                 result = call_and_note(fn, tuple(given[:n]), keywords, lent)
-                check_returned(given, result)
+                check_returned(given, result, self.holds)
                 if graph._twins is not None:
                     graph._twins.check()
                     result = map_leaves(graph._twins.original, result)
@@ -435,7 +435,7 @@ class Tracer:
                     unrolled.abandoned(graph)
                     if not isinstance(error, _STOPS) and not is_of_arguments(error):
                         raise unrolled.Unroll({loop.key for loop in graph._rolling}) from None
-                changed = any(map(is_changed, (tree for tree, _ in arguments), handed, given))
+                changed = any(map(is_changed, (tree for tree, _ in arguments), handed, given)) or has_effects(graph)
                 elsewhere = decisions.branched or changed or (self.catches and not self.options.fallback)
                 if elsewhere and decisions.reason is None and isinstance(error, Exception) and not was_refused(error):
                     # What the function raises here other calls need not; or it catches what NumPy raises instead.

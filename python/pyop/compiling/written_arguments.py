@@ -67,15 +67,18 @@ def is_changed(tree: Any, leaves: list[Any], argument: Any) -> bool:
     return not (structure == tree and all(map(operator.is_, found, leaves)))
 
 
-def check_returned(given: Any, result: Any) -> None:
-    """Have a function run itself that returns a list, dict or object that it was given: a plan would make another."""
-    held = {id(x) for x in _containers(given)}
-    for part in _containers(result) if held else ():
-        if id(part) in held:
+def check_returned(given: Any, result: Any, holds: Callable[[Any], bool]) -> None:
+    """Have a function run itself that returns a list, dict or object that it was given, or `holds`, or that is in the
+    result twice: a plan would make other ones."""
+    found = _containers(result)
+    seen = {id(x) for x in _containers(given)} if found else set()
+    for part in found:
+        if id(part) in seen or holds(part):
             raise RunItself(
-                f"returns the {type(part).__name__} that it was given, of which a plan would return a copy",
+                f"returns a {type(part).__name__} that it was given or holds, or twice, and a plan would return a copy",
                 remedy="Return a new one, or what it holds",
             )
+        seen.add(id(part))
 
 
 def _containers(tree: Any) -> list[Any]:
