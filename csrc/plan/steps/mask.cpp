@@ -72,12 +72,38 @@ void each_line(const ArrayView& a, const ArrayView& mask, F f) {
     }
 }
 
+constexpr npy_intp kSpan = 32;  // bytes of a mask that are looked at together
+
+npy_intp count_bytes(const char* test, npy_intp n) {
+    npy_intp count = 0, i = 0;
+    while (i + kSpan <= n) {  // in bytes, which add up many at a time, as long as they cannot overflow
+        uint8_t lanes[kSpan] = {};
+        for (int round = 0; round < 255 && i + kSpan <= n; ++round, i += kSpan)
+            for (npy_intp k = 0; k < kSpan; ++k) lanes[k] = static_cast<uint8_t>(lanes[k] + (test[i + k] != 0));
+        for (const uint8_t lane : lanes) count += lane;
+    }
+    for (; i < n; ++i) count += test[i] != 0;
+    return count;
+}
+
+bool none_in_span(const char* test) {
+    uint64_t words[kSpan / 8];
+    std::memcpy(words, test, kSpan);
+    return (words[0] | words[1] | words[2] | words[3]) == 0;
+}
+
+bool all_in_span(const char* test) {
+    uint64_t words[kSpan / 8];
+    std::memcpy(words, test, kSpan);
+    return (words[0] & words[1] & words[2] & words[3]) == 0x0101010101010101;
+}
+
 npy_intp count_true(const ArrayView& mask) {
     npy_intp count = 0;
     each_line(mask, mask, [&](const char* test, npy_intp stride, const char*, npy_intp, npy_intp n) {
         npy_intp here = 0;
         if (stride == 1)
-            for (npy_intp i = 0; i < n; ++i) here += test[i] != 0;
+            here = count_bytes(test, n);
         else
             for (npy_intp i = 0; i < n; ++i) here += test[i * stride] != 0;
         count += here;
@@ -90,6 +116,16 @@ void pick(const ArrayView& a, const ArrayView& mask, char* to, npy_intp count) {
     npy_intp done = 0;
     each_line(a, mask, [&](const char* from, npy_intp stride, const char* test, npy_intp step, npy_intp n) {
         for (npy_intp i = 0; i < n && done < count; ++i) {
+            // What is alike for a while is passed over, or copied, at once.
+            while (step == 1 && i % kSpan == 0 && i + kSpan <= n) {
+                if (!none_in_span(test + i)) {
+                    if (stride != static_cast<npy_intp>(sizeof(T)) || !all_in_span(test + i)) break;
+                    std::memcpy(to + done * static_cast<npy_intp>(sizeof(T)), from + i * stride, kSpan * sizeof(T));
+                    done += kSpan;
+                }
+                i += kSpan;
+            }
+            if (i == n || done == count) break;
             // What is not picked is written over by the next.
             std::memcpy(to + done * static_cast<npy_intp>(sizeof(T)), from + i * stride, sizeof(T));
             done += test[i * step] != 0;
