@@ -14,7 +14,7 @@ cdef bint _is_plain_class(object cls):
 
 
 cdef object _dict_of(object tree):
-    """Return the attributes of an instance, whatever its class makes of access to them; None if it has no `__dict__`."""
+    """Return the attributes of an instance, past what its class makes of access; None if it has no `__dict__`."""
     try:
         return object.__getattribute__(tree, "__dict__")
     except AttributeError:

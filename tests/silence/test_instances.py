@@ -130,6 +130,7 @@ def test_what_the_function_was_given_is_what_it_returns() -> None:
         g = pyop.compile(same if isinstance(given, Doubling) else lambda m: (m, 1))
         with pytest.warns(pyop.RetraceWarning, match="that it was given or holds"):
             assert g(given)[0] is given
+
     def twice(x: Any) -> Any:
         made = [x * 2]
         return made, {"again": made}
