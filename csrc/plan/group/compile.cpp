@@ -172,7 +172,11 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
     for (const Stream& stream : plain_.streams) widest_ = std::max(widest_, stream.itemsize);
     const npy_intp of_each = widest_ * static_cast<npy_intp>(std::max<size_t>(n_blocks_, 1));
     const npy_intp fitting = std::max(kScratchBytes / of_each, std::min(kMostScratchBytes / of_each, kSmallBlock));
-    block_ = std::clamp(fitting & ~npy_intp{63}, kSmallestBlock, kLargestBlock);
+    // Of narrow elements a block holds more, or the calls for it would cost more than they do; most of bytes, where
+    // nothing stands between.
+    const npy_intp largest =
+        std::max(kLargestBlock, kLargestBlock * (widest_ == 1 && n_blocks_ == 0 ? 32 : 8) / widest_);
+    block_ = std::clamp(fitting & ~npy_intp{63}, kSmallestBlock, largest);
     // Whole cache lines, and no power of two, or the blocks would compete for the same places of the cache.
     block_bytes_ = block_ * widest_ + 192;
 
