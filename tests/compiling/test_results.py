@@ -35,9 +35,12 @@ def test_results_that_are_no_arrays_or_not_computed():
 
 
 def test_results_that_cannot_be_told_apart_are_refused():
-    for result, path in [({1}, ""), ({"a": [object()]}, r"\['a'\]\[0\], ")]:
+    for returns, path in [(lambda x: {1}, ""), (lambda x: {"a": [object()]}, r"\['a'\]\[0\], ")]:
         with pytest.raises(TypeError, match=rf"f returned {path}an object of type (set|object): what is compiled"):
-            pyop.compile(named(lambda x, result=result: result))(np.ones(1))
+            pyop.compile(named(returns))(np.ones(1))
+    held = {"a": [object()]}
+    with pytest.warns(pyop.RetraceWarning, match="holds"):
+        assert pyop.compile(lambda x: held)(np.ones(1)) is held
 
     def generator(x):
         yield x
