@@ -1,4 +1,4 @@
-"""What the forward of a Function does beside returning results: found out for a graph, and never assumed.
+"""Find out what the forward of a Function does beside returning results, for a graph.
 
 Forward is called with Values of a graph of its own. That tells the specs of the results, which arguments it writes
 into and returns, and whether it did anything that is no function of its arguments: changed state, drew random numbers,
@@ -24,7 +24,7 @@ __all__ = ["Effects", "find_effects", "read_only"]
 
 @dataclass(frozen=True)
 class Effects:
-    """What a call of forward does.
+    """Effects of a call of forward.
 
     Attributes
     ----------

@@ -330,7 +330,7 @@ PLAIN = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(
 
 
 def has_rules(x: Any) -> bool:
-    """Whether the function itself has to run, whatever else is among the arguments."""
+    """Return whether the function itself has to run, whatever else is among the arguments."""
     return type(x) not in _COMMON and has_own_rules(x)
 
 

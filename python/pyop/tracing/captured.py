@@ -257,7 +257,7 @@ class Watch(Reached):
             self._package(value, names, seen)
 
     def _package(self, module: ModuleType, names: frozenset[str], seen: set[int]) -> None:
-        """What the code names of an installed module: settings, and functions, in whose place others may be put."""
+        """Watch what the code names of an installed module: settings, and functions, which others may replace."""
         held = vars(module)
         if module is np and "random" in names - held.keys():  # loaded when it is asked for
             self.fleeting = self.reaches_out = True

@@ -85,7 +85,7 @@ def order(x: np.ndarray) -> Any:
     steps = [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1] if x.size else []
     if 0 in steps or not x.flags.writeable:
         return None
-    return np.argsort(np.abs(steps)).tolist(), np.sign(steps).tolist()
+    return np.argsort(np.abs(steps)).tolist()  # not which way they go: a copy of a reversed array goes forward
 
 
 def seen(x: Any) -> Any:
