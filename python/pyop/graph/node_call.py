@@ -20,7 +20,8 @@ from .._tree import flatten
 from ..declare.rebuild import CallForOne, CallOnTrees, call_with_sizes, layers, unflatten_each, unwrapped
 from ..declare.spec import Spec
 
-__all__ = ["NodeCall", "Record", "add", "call_of", "declared_spec", "layers", "record_of", "row_of", "unwrapped"]
+__all__ = ["NodeCall", "Record", "add", "call_of", "declared_spec", "kept_nodes", "layers", "record_of", "row_of"]
+__all__ += ["unwrapped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,20 @@ def _any_inside(arguments: Sequence[Any], arrays: Sequence[Any]) -> bool:
         elif is_dataclass(part) and not isinstance(part, type):
             waiting += flatten(part, functools.partial(operator.is_not, part))[0]
     return False
+
+
+def kept_nodes(graph: Any) -> list[int]:
+    """Return the nodes that are not of bodies of loops alone, in order."""
+    absorbed = {k for first, end in graph._absorbed for k in range(first, end)}
+    waiting = [k for k in range(len(graph)) if k not in absorbed]
+    waiting += [node for node, _ in graph._outputs[0]] if graph._outputs is not None else []
+    needed: set[int] = set()
+    while waiting:
+        index = waiting.pop()
+        if index not in needed:
+            needed.add(index)
+            waiting += [value.node.index for value in graph[index].inputs]
+    return sorted(needed)
 
 
 # --- nodes as data

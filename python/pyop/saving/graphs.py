@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core import CallOnTree, Contract
 from ..graph.graph import Graph
-from ..graph.node_call import Record, record_of
+from ..graph.node_call import Record, kept_nodes, record_of
 from ..loops.node import Branch, Loop
 from .parts import Parts, parts_of, put_together
 
@@ -19,7 +19,6 @@ __all__ = [
     "call_problem",
     "graph_of",
     "graph_parts",
-    "kept_nodes",
     "loop_of",
     "loop_parts",
     "without_absorbed",
@@ -117,20 +116,6 @@ def branch_of(yes: Any, no: Any) -> Branch:
 def _check_part(part: Any) -> None:
     if type(part) is not Graph:
         raise ValueError(f"{part!r:.80} is no graph")
-
-
-def kept_nodes(graph: Graph) -> list[int]:
-    """The nodes that are not of bodies of loops alone, in order."""
-    absorbed = {k for first, end in graph._absorbed for k in range(first, end)}
-    waiting = [k for k in range(len(graph)) if k not in absorbed]
-    waiting += [node for node, _ in graph._outputs[0]] if graph._outputs is not None else []
-    needed: set[int] = set()
-    while waiting:
-        index = waiting.pop()
-        if index not in needed:
-            needed.add(index)
-            waiting += [value.node.index for value in graph[index].inputs]
-    return sorted(needed)
 
 
 def without_absorbed(graph: Graph) -> Graph:

@@ -10,7 +10,7 @@ from ..autograd.batch_calls import one_by_one
 from ..autograd.batched import is_batched, level_of
 from ..containers import plain_array
 from ..graph.graph import Graph
-from ..graph.node_call import add, record_of
+from ..graph.node_call import add, kept_nodes, record_of
 
 __all__ = ["Inlined"]
 
@@ -43,7 +43,7 @@ class Inlined:
         def value_at(index: int, output: int) -> Any:
             return new[self.graph._value(index, output)._key]
 
-        for node in self.graph.nodes:
+        for node in (self.graph[k] for k in kept_nodes(self.graph)):
             if node.kind != "input":
                 written = add(target, record_of(node), value_at)
                 new.update({old._key: value for old, value in zip(node.outputs, written.outputs, strict=True)})
