@@ -74,7 +74,7 @@ class Tracer:
         self.reaches_out = False  # it may read a clock, a file, or the like
         self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
-        self.holds: Callable[[Any], bool] = lambda x: False  # whether the function can reach an object
+        self.holds = _holds_nothing  # during a trace: whether the function can reach an object
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
 
     def miss(
@@ -255,6 +255,7 @@ class Tracer:
                 note_others(error)
             raise
         finally:
+            self.holds = _holds_nothing  # else what it has seen would live on
             if graph is not None:
                 self._finish(graph)
         return plan, finish, b"".join(kinds), tuple(keys), read, outcomes
@@ -479,6 +480,10 @@ class Tracer:
 
 
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+def _holds_nothing(x: Any) -> bool:
+    return False
 
 
 def _identity(value: Any) -> int:
