@@ -16,6 +16,7 @@ PACKAGE = Path(pyop.__file__).parent
 
 # What never leaves the package: where it is made, and who catches it.
 WITHIN = {
+    "autograd.function_effects.NotFollowed": "becomes a refusal, and the function itself runs",
     "checking._Failed": "becomes a finding of the report",
     "commands.targets.UnusableTarget": "becomes the last line of the command",
     "declare.binding.DeclarationError": "becomes a ValueError that points at the place, in declare/signature.py",

@@ -19,7 +19,6 @@ from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
 from ..refusals import may_run_itself, refusal
-from ..tracing.left_behind import holds_symbolic
 from .arguments import NUMBERS, STATIC_TYPES
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def declare_outputs(
         elif isinstance(leaf, Value):
             template.append(("scalar" if scalars and leaf._is_scalar else "array", None))
             values.append(leaf)
-        elif type(leaf) is np.ndarray and leaf.dtype.hasobject and holds_symbolic(leaf):
+        elif type(leaf) is np.ndarray and leaf.dtype.hasobject and _holds_symbolic(leaf):
             raise may_run_itself(refusal(f"{name} {_AMONG_OBJECTS}"))
         elif type(leaf) is np.ndarray and (first := _first(leaf, leaves)) < k:
             template.append(("again", first))
@@ -178,6 +177,12 @@ def declare_outputs(
         return np.ndarray.item
     graph.output(tuple(values))
     return _Finish(template, structure)
+
+
+def _holds_symbolic(x: Any) -> bool:
+    from ..tracing.left_behind import holds_symbolic  # on first use
+
+    return holds_symbolic(x)
 
 
 def _part_scalars(leaves: list[Any]) -> bool:
