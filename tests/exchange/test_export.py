@@ -382,6 +382,7 @@ def test_lambdas_travel_under_given_names_or_by_value():
     op = pyop.op("float64[n] -> float64[n]")(f)
     graph = pyop.trace(lambda x: op(x), V)
     model = pyop.onnx.export(graph, names={f: "my.shift"})
+    assert model == pyop.onnx.export(graph, names={op: "my.shift"})
     got = pyop.onnx.load(model, {"my.shift": f}).compile()(x=np.zeros(1))
     assert list(got.values()) == [5.0]
     pytest.importorskip("cloudpickle")
@@ -390,6 +391,14 @@ def test_lambdas_travel_under_given_names_or_by_value():
         pyop.onnx.load(model).compile()(x=np.zeros(1))
     got = pyop.onnx.load(model, trust="pickles").compile()(x=np.zeros(1))
     assert list(got.values()) == [5.0]
+
+
+@pytest.mark.parametrize("key", ["my.shift", np.tanh, lambda x: x, pyop.op("float64[n] -> float64[n]")(abs)])
+def test_names_for_what_a_model_does_not_call_are_an_error(key):
+    op = pyop.op("float64[n] -> float64[n]")(lambda x: x + 1)
+    graph = pyop.trace(lambda x: op(np.tanh(x)), V)
+    with pytest.raises(ValueError, match=r"names= has .*, which no PythonOp of this model calls"):
+        pyop.onnx.export(graph, names={op: "shift", key: "other"})
 
 
 def test_text_and_results_of_several_kinds():

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .._core import Op
 from ..declare.parameters import Parameters
 
-__all__ = ["Callee", "declared_statics", "read_callee", "static_names", "write_callee"]
+__all__ = ["Callee", "GivenNames", "declared_statics", "read_callee", "static_names", "write_callee"]
 
 _BYTES = "b''"
 _WITH_PARTS = re.compile(r"(?P<path>.*[^()])\((?P<parts>b''|(?:b'', )?[^\W\d]\w*=(?:, [^\W\d]\w*=)*)\)", re.DOTALL)
@@ -27,6 +28,38 @@ class Callee(NamedTuple):
     path: str  # the name of the function
     keywords: tuple[str, ...] | None = None  # the names of its last arguments, if they are told
     text_as_bytes: bool = False
+
+
+class GivenNames:
+    """The names that a caller of `export` gives to functions, or to ops of them."""
+
+    def __init__(self, names: Mapping[Any, str] | None) -> None:
+        self._keys: dict[Any, Any] = {}  # what the caller wrote, by the function that a node calls
+        self._names = dict(names or {})
+        self._read: set[Any] = set()
+        for key in self._names:
+            self._keys[key] = key
+            if isinstance(key, Op):
+                self._keys[getattr(key, "__wrapped__", key)] = key
+
+    def of(self, function: Any) -> str | None:
+        """Return the name given to a function, if there is one."""
+        try:
+            key = self._keys[function]
+        except (KeyError, TypeError):  # TypeError: it has no hash
+            return None
+        self._read.add(key)
+        return self._names[key]
+
+    def check_all_read(self) -> None:
+        """Raise a ValueError for a key that names nothing the model calls."""
+        unread = [key for key in self._names if key not in self._read]
+        if unread:
+            raise ValueError(
+                f"names= has {unread[0]!r:.80}, which no PythonOp of this model calls"
+                f"{f' (nor {len(unread) - 1} more)' if unread[1:] else ''}: a key is a function or an op that the graph "
+                "calls and that is no standard operator"
+            )
 
 
 def write_callee(callee: Callee) -> str:

@@ -16,6 +16,7 @@ from ..graph.graph import Graph
 from ..graph.node_call import call_of, declared_spec, unwrapped
 from ..loops.bodies import needed
 from .builder import IR_VERSION, ModelBuilder, element_type, tensor_type
+from .callee import GivenNames
 from .control_flow import is_control_flow, write_control_flow
 from .embedded import Embedded
 from .graph_writer import GraphWriter
@@ -60,7 +61,7 @@ def export(
         Store functions by value, with cloudpickle, in the metadata. Who loads them must trust the model with
         ``trust="pickles"``.
     names : mapping of callable to str, optional
-        Names for functions that have no import path.
+        Names for functions, or ops, that have no import path.
 
     Returns
     -------
@@ -69,7 +70,8 @@ def export(
     Raises
     ------
     ValueError
-        Something that ONNX cannot express; the message names node and argument. Nothing is changed silently.
+        Something that ONNX cannot express; the message names node and argument. Nothing is changed silently. Also for
+        a key of `names` that no PythonOp of the model calls.
 
     Examples
     --------
@@ -86,8 +88,9 @@ def export(
             f"export takes a Graph, got {type(graph).__name__} {graph!r:.80}; trace a function with pyop.trace"
         )
     check_one_path(graph, f"graph {graph.name!r} cannot be exported")
-    exporter = Exporter(graph, dialect, dict(names or {}))
+    exporter = Exporter(graph, dialect, given_names := GivenNames(names))
     model = exporter.model()
+    given_names.check_all_read()
     exporter.embedded().with_objects(exporter.python.functions if embed else {}).add_to(model)
     if path is not None:
         write_file(path, model.SerializeToString())
@@ -97,7 +100,7 @@ def export(
 class Exporter(GraphWriter):
     """Writes a graph: every node, or an error."""
 
-    def __init__(self, graph: Graph, dialect: str, given_names: dict[Any, str]) -> None:
+    def __init__(self, graph: Graph, dialect: str, given_names: GivenNames) -> None:
         self.needed = _needed(graph)
         functions = [graph[index].function for index in self.needed]
         super().__init__(graph, ModelBuilder(version_for(functions)))

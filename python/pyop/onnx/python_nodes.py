@@ -17,7 +17,7 @@ from ..transforms.op_calls import Backward as GradientNode
 from .attribute_writer import backward_attributes, forward_attributes, set_attributes, why_no_constant
 from .attributes import DOMAIN, Backward, Forward, Port
 from .builder import ModelBuilder, element_type, typed
-from .callee import declared_statics
+from .callee import GivenNames, declared_statics
 from .extensions import write_extension
 from .pairs import calls_of_gradients
 from .python_op import GradientCall, PythonCall, has_flat_results
@@ -37,7 +37,7 @@ class PythonNodes:
         builder: ModelBuilder,
         operand: Callable[[Value], Operand],
         dialect: str,
-        given_names: dict[Any, str],
+        given_names: GivenNames,
     ) -> None:
         self.builder = builder
         self.operand = operand
@@ -114,10 +114,7 @@ class _Call:
     def name_of(self, function: Any) -> str:
         """The name under which a function is found again."""
         w = self.w
-        try:
-            given: str | None = w.given_names.get(function)
-        except TypeError:  # it has no hash
-            given = None
+        given = w.given_names.of(function)
         if given is None:
             given = path_of(function)
             if given is not None and w.dialect == "name":
