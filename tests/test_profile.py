@@ -332,11 +332,35 @@ def test_the_table():
     assert any("a/b.c" in line for line in lines)
 
 
+@pytest.mark.parametrize("out", [False, True])
+def test_compiled_functions_that_run_the_plain_one_have_a_row(out):
+    @pyop.compile
+    def timed(x):
+        begin = time.perf_counter()
+        time.sleep(1e-3)
+        return np.multiply(x, x) + 0 * (time.perf_counter() - begin)
+
+    given = {"out": np.empty(3)} if out else {}
+    with pytest.warns(pyop.RetraceWarning):
+        timed(np.ones(3), **given)
+    with pyop.profile() as p:
+        timed(np.ones(3), **given)
+        timed(np.ones(3), **given)
+        with pytest.raises(TypeError, match="needs an array of the shape"):
+            timed(np.ones(3), out=np.empty(4))
+    (row,) = [row for row in p.rows if row.name == "timed"]
+    assert (row.kind, row.calls, row.failed, row.bytes_in, row.bytes_out) == ("function", 3, 1, 72, 48)
+    assert row.self_ns > 2e6
+    assert p.spent["user code"] >= row.self_ns
+    assert row.where.startswith(f"{__file__}:")
+
+
 def test_to_dict_is_json():
     with pyop.profile() as p:
         twice(np.ones(3))
     d = json.loads(json.dumps(p.to_dict()))
-    assert set(d) == {"wall_ns", "lost", "threads", "rows"}
+    assert set(d) == {"wall_ns", "lost", "threads", "spent", "rows"}
+    assert d["spent"] == p.spent
     assert {row["name"]: row["calls"] for row in d["rows"]} == {"add": 2, "twice": 1}
     assert d["rows"][0]["where"].rpartition(":")[0] == __file__
 

@@ -4,12 +4,14 @@
 #include <optional>
 
 #include "array/loop/quiet.h"
+#include "array/memory/array_bytes.h"
 #include "graph/build.h"
 #include "plan/disabled.h"
 #include "plan/paths.h"
 #include "plan/plan.h"
 #include "plan/quick/quick_arrays.h"
 #include "plan/quick/quick_numbers.h"
+#include "profile/scope.h"
 #include "runtime/errors.h"
 #include "runtime/lazy.h"
 #include "runtime/meter.h"
@@ -149,7 +151,7 @@ Ref arguments_of(const Call& call) {
 }
 
 // The function itself, on the arguments as they are or as they are declared.
-PyObject* run_itself(PyObject* self, const Guard& guard, const ReadCall& read) {
+PyObject* run_function_new(PyObject* self, const Guard& guard, const ReadCall& read) {
     CompiledFunctionObject& f = compiled_function_of(self);
     const Call& call = read.call;
     const Ref fn = Ref::borrow(f.fn), plainly = guard.plainly;
@@ -159,6 +161,16 @@ PyObject* run_itself(PyObject* self, const Guard& guard, const ReadCall& read) {
     if (!arguments || !n) return nullptr;
     PyObject* given[] = {arguments.get(), n.get(), call.names ? call.names : Py_None, read.out ? read.out : Py_None};
     return vectorcall_new(plainly.get(), given, 4);
+}
+
+// The same, in the profile if there is one.
+PyObject* run_itself(PyObject* self, const Guard& guard, const ReadCall& read) {
+    if (PYOP_LIKELY(!profiling())) return run_function_new(self, guard, read);
+    Scope scope(compiled_function_of(self).profile_id, self, kWholeCall);
+    for (Py_ssize_t i = 0; i < read.call.n; ++i) scope.bytes_in += bytes_in_arrays(read.call.args[i]);
+    PyObject* result = run_function_new(self, guard, read);
+    if (result) scope.succeeded(bytes_in_arrays(result));
+    return result;
 }
 
 // What `miss` may say beside 1 of a function that runs itself where its plan raises.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "plan/guard.h"
+#include "profile/events.h"
 
 namespace pyop {
 
@@ -22,6 +23,7 @@ struct CompiledFunctionObject {
     uint64_t hits, misses;
     bool takes_out;  // `out=` goes to the plan, being no parameter of the function
     bool declared;  // specs were given
+    SourceId profile_id;
     PyObject* dict;
     PyObject* weakrefs;
 };

@@ -171,7 +171,10 @@ def remedy_of_caller() -> str | None:
 
 
 def _mirror_of(frame: FrameType) -> str | None:
-    module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+    # A decorator of SciPy's asks for the arrays of the function it calls `f`.
+    decorated = frame.f_locals.get("f") if frame.f_globals.get("__name__", "").startswith("scipy._lib") else None
+    module = getattr(decorated, "__module__", None) or frame.f_globals.get("__name__", "")
+    name = getattr(decorated, "__name__", None) or frame.f_code.co_name
     package = module.split(".")[1:2] if module.startswith("scipy.") else []
     if package == ["special"] and name in _SPECIAL:
         return f"special.{name}"

@@ -9,7 +9,16 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-_COLOURS = {"op": "C0", "node": "C0", "plan": "0.8", "group": "C2", "native": "C1", "view": "C4", "backward": "C3"}
+_COLOURS = {
+    "op": "C0",
+    "node": "C0",
+    "function": "C0",
+    "plan": "0.8",
+    "group": "C2",
+    "native": "C1",
+    "view": "C4",
+    "backward": "C3",
+}
 
 
 def draw(p: Profile, ax: Any = None) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._core import Node, Op, Plan
+from .._core import CompiledFunction, Node, Op, Plan
 from ..graph.cells import shown_place
 
 __all__ = ["ProfileRow", "Source", "counted", "nesting", "numbered", "parents_of", "source_of"]
@@ -30,8 +30,9 @@ class ProfileRow:
     name : str
         Of the op or node; a fused group names its nodes.
     kind : str
-        ``"op"`` and ``"plan"`` are calls; within a plan there are ``"node"`` (a Python function), ``"native"``
-        (one operation in C++), ``"view"`` and ``"group"`` (several operations in one pass over the elements).
+        ``"op"``, ``"plan"`` and ``"function"`` (a compiled function that runs the plain one) are calls; within a
+        plan there are ``"node"`` (a Python function), ``"native"`` (one operation in C++), ``"view"`` and
+        ``"group"`` (several operations in one pass over the elements).
         ``"backward"`` is a step of a backward run, ``"line"`` all that one line of the source has asked for.
     where : str
         ``"file:line"`` of the declaration (an op) or of the place where the node was written; of a group, its
@@ -106,6 +107,10 @@ def source_of(source: Any, owner: int, part: int) -> Source:
         kind = ("group" if len(nodes) > 1 else "view" if text == "view" else "native") if native else "node"
         function = tuple(id(node.function) for node in nodes)
         return Source(name_of(nodes), kind, shown_place(nodes[-1].origin), owner, function, nodes, weakref.ref(source))
+    if isinstance(source, CompiledFunction):
+        code = getattr(source.__wrapped__, "__code__", None)
+        where = shown_place(f"{code.co_filename}:{code.co_firstlineno}") if code else ""
+        return Source(source.__name__, "function", where, owner, owner)
     if isinstance(source, Op):
         return Source(source.name, "op", shown_place(source.origin), owner, owner)
     if isinstance(source, str):

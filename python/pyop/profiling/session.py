@@ -26,7 +26,7 @@ _FIELDS = ("start", "end", "source", "part", "bytes_in", "bytes_out", "copied", 
 _EVENT = np.dtype([(name, "u4" if name in ("source", "part") else "u8") for name in _FIELDS])
 
 # Where `spent` puts the time of a row's own.
-_ACCOUNTS = {"op": "user code", "node": "user code", "plan": "overhead"}
+_ACCOUNTS = {"op": "user code", "function": "user code", "node": "user code", "plan": "overhead"}
 
 # What `Profile.events` is made of.
 _PLACES, _TIMES = ("thread", "row", "depth"), ("start_ns", "duration_ns", "self_ns", "gil_released_ns", "gil_wait_ns")
@@ -115,7 +115,7 @@ class Profile(_core.ProfileSession):
     def spent(self) -> dict[str, float]:
         """Where the time of the threads went, in nanoseconds: together `wall_ns` of each thread that made calls.
 
-        ``"user code"`` are Python functions of ops and nodes, ``"native"`` loops, views and backward steps in C++,
+        ``"user code"`` are Python functions of ops and nodes, and compiled functions that run the plain one, ``"native"`` loops, views and backward steps in C++,
         ``"overhead"`` what plans do around them. ``"GIL wait"`` is time until the GIL was there again, ``"idle"``
         that of plans that wait for nodes on other threads, and ``"outside"`` that of no recorded call.
 
@@ -262,7 +262,7 @@ class Profile(_core.ProfileSession):
         Returns
         -------
         dict
-            ``wall_ns``, ``lost``, ``threads`` and ``rows``, whose entries are those of `ProfileRow`.
+            ``wall_ns``, ``lost``, ``threads``, ``spent`` and ``rows``, whose entries are those of `ProfileRow`.
 
         Examples
         --------
@@ -279,6 +279,7 @@ class Profile(_core.ProfileSession):
             "wall_ns": self.wall_ns,
             "lost": self.lost,
             "threads": self.threads,
+            "spent": self.spent,
             "rows": [asdict(row) for row in self.rows],
         }
 
