@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "graph/build.h"
+#include "graph/opened.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 #include "runtime/up_calls.h"
@@ -368,7 +369,8 @@ int check_writable(PyObject* object, const char* operation) {
     if (storage->owner == Owner::Captured)
         return writes_unknown(value, operation, "which is an array that the function holds, or may show one");
     for (ValueObject* other = storage->handles; other; other = other->next)
-        if (other != value && !(is_certain(other->view) && is_certain(value->view))) {
+        if (other != value && (!is_certain(other->view) || !is_certain(value->view) ||
+                               is_of_another_argument(value, other))) {
             const int failed = writes_shared(value, other, operation, "may show the same memory, or a copy");
             let_run_itself();
             return failed;
@@ -379,7 +381,14 @@ int check_writable(PyObject* object, const char* operation) {
                               "keeps");
     if (const Storage* guest = storage->shown_by.first())
         return writes_shared(value, guest->handles, operation, "may show the same memory");
-    return catch_up(value->graph, storage);
+    return catch_up(value->graph, storage) < 0 ? -1 : enter_opened(value);
+}
+
+int move_root(PyObject* graph, Storage* storage, Edge root) {
+    go_ahead(storage);
+    storage->root = root;
+    ++storage->version;
+    return catch_up(graph, storage);
 }
 
 thread_local PyObject* write_log = nullptr;

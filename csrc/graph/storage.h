@@ -132,6 +132,9 @@ int write_whole(ValueObject* value, Edge made);
 // After check_writable: `root` is what the whole memory that the Value shows holds now. 0, or -1 with the error set.
 int write_root(ValueObject* value, Edge root);
 
+// The whole memory holds `root`, which is what it held before by another name. 0, or -1 with the error set.
+int move_root(PyObject* graph, Storage* storage, Edge root);
+
 // The list to which every write on this thread is added, as (the handle, node and output of what the whole memory held
 // before), while the body of a loop is written down. Owned; null: none.
 extern thread_local PyObject* write_log;

@@ -39,6 +39,8 @@ PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t narg
 // The same behind a quick way that it was not for, of which it was counted.
 PyObject* compiled_vectorcall_otherwise(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names);
 PyObject* compiled_plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names);
+// Those of all paths that are known so far, without a call; none where the function itself runs.
+PyObject* compiled_plans_for(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names);
 
 int compiled_function_init(PyObject* module);
 

@@ -283,7 +283,10 @@ def test_the_rest_is_scipys():
         (lambda x: scipy.linalg.expm(np.multiply.outer(x, x))[0, 0], "linalg.expm"),
         (lambda x: scipy.linalg.solve_banded((0, 0), x[None], x)[0], "linalg.solve_banded"),
         (lambda x: scipy.linalg.cho_solve((np.multiply.outer(x, x), True), x)[0], "linalg.cho_solve"),
-        (lambda x: scipy.linalg.solve_sylvester(np.eye(len(x)), np.eye(len(x)), x[:, None])[0, 0], "linalg.solve_sylvester"),
+        (
+            lambda x: scipy.linalg.solve_sylvester(np.eye(len(x)), np.eye(len(x)), x[:, None])[0, 0],
+            "linalg.solve_sylvester",
+        ),
         (lambda x: scipy.signal.convolve(x, x)[0], "signal.convolve"),
     ],
 )

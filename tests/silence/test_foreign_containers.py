@@ -4,7 +4,9 @@ The table of docs/compiling.md, "Arrays of other libraries".
 """
 
 import array
+import ctypes
 import re
+import time
 import warnings
 
 import numpy as np
@@ -100,6 +102,7 @@ OTHER = {
 ALL = RULES | LOST | OTHER
 MEMORY = {
     "memmap": lambda path: np.memmap(path, np.float64, "w+", shape=3),
+    "ctypes": lambda _: (ctypes.c_double * 3)(*X),
     "__array_interface__": lambda _: OnlyInterface(X.copy()),
     "__array__": lambda _: OnlyArray(X.copy()),
     "__dlpack__": lambda _: OnlyDlpack(X.copy()),
@@ -285,12 +288,34 @@ def test_what_only_offers_its_memory_is_an_array(name, tmp_path):
     for call in DECLARED.values():
         np.testing.assert_array_equal(call(make()), X * 2)
     compiled = pyop.compile(lambda x: x * 2)
-    np.testing.assert_array_equal(compiled(make()), X * 2)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(make()), X * 2)
     assert compiled.cache_info().plans == 1
+    made, k = make(), 1.0
+    by_keyword = pyop.compile(lambda v, k: v * k)
+    for _ in range(2):
+        np.testing.assert_array_equal(by_keyword(k=k, v=made), X)
+    timed = pyop.compile(lambda v: v[:1] * 1 if time.perf_counter() > 0 else v)
+    with pytest.warns(pyop.RetraceWarning, match="reads a clock|perf_counter"):
+        np.testing.assert_array_equal(timed(make()), X[:1])
+    np.testing.assert_array_equal(timed(make()), X[:1])
     if name != "__dlpack__":  # no function of NumPy takes these
         np.testing.assert_array_equal(pyop.grad(cube)(make()), 3 * X**2)
         np.testing.assert_array_equal(pyop.vmap(lambda x: x * 2)(make()), X * 2)
         np.testing.assert_array_equal(pyop.Tensor(make()).numpy(), X)
+
+
+def test_memory_that_is_written_is_written_where_it_lies():
+    def first(v, x):
+        v[0] = 7.0
+        return x * 2
+
+    for memory in ((ctypes.c_double * 3)(*X), memoryview(X.copy())):
+        compiled = pyop.compile(first)
+        for _ in range(2):
+            memory[0] = 0.0
+            np.testing.assert_array_equal(compiled(memory, X), X * 2)
+            assert memory[0] == 7.0
 
 
 @pytest.mark.parametrize("name", SEQUENCES)

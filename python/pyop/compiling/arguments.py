@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
-from .._core import InputError, Tensor, Value, has_own_rules, own_rules
+from .._core import InputError, Tensor, Value, as_array, has_own_rules, own_rules
 from .._tree import TreeDef, flatten
 from ..declare.parameters import OutMode, Parameters, check_name, default_name
 from ..declare.spec import Spec
@@ -25,12 +27,13 @@ __all__ = [
     "Argument",
     "Arguments",
     "Place",
+    "answer_at_once",
+    "call_on_arrays",
     "describe",
     "has_numbers",
-    "has_rules",
     "input_name",
 ]
-__all__ += ["instead_of", "repeats", "stand_in", "variety"]
+__all__ += ["instead_of", "met_as_memory", "repeats", "stand_in", "variety"]
 __all__ += ["root"]
 
 _Function = Callable[..., Any]
@@ -240,7 +243,12 @@ def _is_array_like(x: Any) -> bool:
         return False
     if any(hasattr(x, name) for name in ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")):
         return True
-    return isinstance(x, memoryview | bytearray) or type(x).__module__ == "array"
+    # Those of Python's types that hold memory, by their names: most programs import none of these modules.
+    return isinstance(x, memoryview | bytearray) or type(x).__module__ == "array" or type(type(x)) is _array_of_ctypes()
+
+
+def _array_of_ctypes() -> Any:
+    return type(getattr(sys.modules.get("_ctypes"), "Array", None))
 
 
 def instead_of(x: Any) -> str | None:
@@ -329,9 +337,32 @@ _COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, 
 PLAIN = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))
 
 
-def has_rules(x: Any) -> bool:
-    """Return whether the function itself has to run, whatever else is among the arguments."""
-    return type(x) not in _COMMON and has_own_rules(x)
+def answer_at_once(fn: Any, function: Any, args: Any, n: int, names: Sequence[str]) -> tuple[Any] | None:
+    """Return the result of a call, in a tuple, where the function itself has to run, whatever else is among the
+    arguments, or where these are arrays of other libraries of kinds that were met before; else None.
+    """
+    others = [k for k, x in enumerate(args) if type(x) not in _COMMON]
+    if any(has_own_rules(args[k]) for k in others):
+        return (fn(*args[:n], **dict(zip(names, args[n:], strict=True))),)
+    if not any(type(args[k]) in met_as_memory for k in others):
+        return None
+    converted = [as_array(x) if type(x) in met_as_memory else x for x in args]
+    return call_on_arrays(fn, function, args, converted, n, names)
+
+
+def call_on_arrays(
+    fn: Any, function: Any, args: Any, converted: Sequence[Any], n: int, names: Sequence[str], **out: Any
+) -> tuple[Any]:
+    """Return the result of a compiled function, in a tuple, for arrays in the place of its arguments: of the function
+    itself where it writes into them, as others keep what is written elsewhere.
+    """
+    keywords = dict(zip(names, converted[n:], strict=True))
+    if not out and any(plan is not None and plan._writes for plan in function._plans_for(*converted[:n], **keywords)):
+        return (fn(*args[:n], **dict(zip(names, args[n:], strict=True))),)
+    return (function(*converted[:n], **keywords, **out),)
+
+
+met_as_memory: WeakSet[type] = WeakSet()  # classes of arguments that were arrays and nothing else
 
 
 def has_numbers(tree: Any) -> bool:

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from .._core import as_array, has_own_rules
+from .arguments import call_on_arrays, met_as_memory
 
 __all__ = ["call_on_foreign"]
 
 
 def call_on_foreign(
     fn: Any, name: str, function: Any, args: Any, n: int, names: Sequence[str], out: Any, arguments: Any
-) -> Any:
-    """A call with array-likes: compiled for what they are as arrays, if these say all about them."""
-    extra = {} if out is None else {"out": out}
+) -> tuple[Any]:
+    """Return the result of a call with array-likes, in a tuple: compiled for what they are as arrays, if these say all
+    about them.
+    """
     foreign = [p.value for _, places in arguments for p in places if p.kind == b"?"]
     if any(type(x) is np.ndarray or has_own_rules(x) for x in foreign):  # an ndarray: of swapped bytes
         if out is not None:
@@ -24,13 +26,10 @@ def call_on_foreign(
                 f"{name}: out= needs plain arrays, and a container with rules of its own or an array of "
                 "swapped bytes is among the arguments: pass np.asarray(x) for its numbers alone, or x.astype(float)"
             )
-        return fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
+        return (fn(*args[:n], **dict(zip(names, args[n:], strict=True))),)
+    met_as_memory.update(type(x) for x in args if any(x is other for other in foreign))
     converted = [
         tree.unflatten([as_array(p.value) if p.kind == b"?" else p.value for p in places]) for tree, places in arguments
     ]
-    keywords = dict(zip(names, converted[n:], strict=True))
-    if any(not isinstance(x, np.ndarray) for x in foreign):  # others keep what is written into them elsewhere
-        plan = function.plan_for(*converted[:n], **keywords)
-        if plan._writes and out is None:
-            return fn(*args[:n], **dict(zip(names, args[n:], strict=True)))
-    return function(*converted[:n], **keywords, **extra)
+    extra = {} if out is None else {"out": out}
+    return call_on_arrays(fn, function, args, converted, n, names, **extra)

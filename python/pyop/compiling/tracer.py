@@ -33,9 +33,9 @@ from .arguments import (
     Argument,
     Arguments,
     Place,
+    answer_at_once,
     describe,
     has_numbers,
-    has_rules,
     repeats,
     root,
     stand_in,
@@ -86,8 +86,10 @@ class Tracer:
         """
         positional, keywords = args[:n], dict(zip(names, args[n:], strict=True)) if names else {}
         plain = PLAIN.issuperset(map(type, args))
-        if self.arguments.takes_any and not plain and out is None and any(has_rules(x) for x in args):
-            return (self.fn(*positional, **keywords),)
+        if self.arguments.takes_any and not plain and out is None:
+            answer = answer_at_once(self.fn, function, args, n, names or ())
+            if answer is not None:
+                return answer
         recorded = not plain and contains((positional, keywords), Tensor)
         symbolic = not plain and (contains((positional, keywords), Value) or has_numbers(args))
         if recorded or symbolic or graph_being_built() is not None:
@@ -100,7 +102,7 @@ class Tracer:
         if b"?" in [place.kind for place in places]:
             from .foreign_arguments import call_on_foreign  # on first use
 
-            return (call_on_foreign(self.fn, self.name, function, args, n, names or (), out, arguments),)
+            return call_on_foreign(self.fn, self.name, function, args, n, names or (), out, arguments)
         trees = tuple([None if tree.is_leaf else tree for tree, _ in arguments])
         known = signature(arguments, n, names or (), self.unread) if self.unread else None
         plan = None if known is None else self._traced_already(function, known)

@@ -57,8 +57,8 @@ class GivenNames:
         if unread:
             raise ValueError(
                 f"names= has {unread[0]!r:.80}, which no PythonOp of this model calls"
-                f"{f' (nor {len(unread) - 1} more)' if unread[1:] else ''}: a key is a function or an op that the graph "
-                "calls and that is no standard operator"
+                f"{f' (nor {len(unread) - 1} more)' if unread[1:] else ''}: a key is a function or an op that the "
+                "graph calls and that is no standard operator"
             )
 
 

@@ -115,9 +115,10 @@ class Profile(_core.ProfileSession):
     def spent(self) -> dict[str, float]:
         """Where the time of the threads went, in nanoseconds: together `wall_ns` of each thread that made calls.
 
-        ``"user code"`` are Python functions of ops and nodes, and compiled functions that run the plain one, ``"native"`` loops, views and backward steps in C++,
-        ``"overhead"`` what plans do around them. ``"GIL wait"`` is time until the GIL was there again, ``"idle"``
-        that of plans that wait for nodes on other threads, and ``"outside"`` that of no recorded call.
+        ``"user code"`` are Python functions of ops and nodes, and compiled functions that run the plain one,
+        ``"native"`` loops, views and backward steps in C++, ``"overhead"`` what plans do around them. ``"GIL wait"``
+        is time until the GIL was there again, ``"idle"`` that of plans that wait for nodes on other threads, and
+        ``"outside"`` that of no recorded call.
 
         Examples
         --------

@@ -51,5 +51,5 @@ def open_value(graph: Any, leaf: Any, k: int) -> Value:
     check_has_gradient(leaf, k)
     made = argument(leaf)
     assert isinstance(made, Value)
-    made._show(leaf, False, False)  # the function is given the array of its caller
+    made._show(leaf, False, True)  # the function is given the array of its caller
     return made

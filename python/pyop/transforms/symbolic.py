@@ -38,6 +38,7 @@ class Symbolic(Opened):
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns; refusals in it are raised, even if it catches them."""
+        self.inputs = self.lent(self.inputs)  # as they are at entry, whatever the function writes there
         return call_watched(twinned(f), args, kwargs)
 
     def seed(self, value: Any) -> Any:
