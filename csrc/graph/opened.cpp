@@ -18,15 +18,35 @@ const View* argument_of(PyObject* graph, const View* view) {
     return view;
 }
 
-// The memory that `view` shows, and that which it is a guest of, from the outermost on.
+// Whether nobody has written there since the argument was opened.
+bool is_as_opened(const Storage* storage, const View* argument) {
+    return argument && argument->version == storage->version &&
+           argument->edge == Edge{argument->node, argument->output};
+}
+
+// What the whole memory holds with the argument in its place. 0, or -1 with the error set.
+int put_in_place(PyObject* graph, const Storage* storage, const View* argument, Edge& root) {
+    root = {argument->node, argument->output};
+    if (!argument->parent) return 0;
+    const Ref whole = Ref::steal(value_new(graph, storage->root, kFixed));
+    const Ref part = Ref::steal(value_new(graph, root, kFixed));
+    const Ref views = views_as_list(graph, argument->parent);
+    if (!whole || !part || !views) return -1;
+    const Ref made = Ref::steal(
+        PyObject_CallFunctionObjArgs(up_calls.value_linked, whole.get(), part.get(), views.get(), Py_True, nullptr));
+    if (!made) return -1;
+    root = as_value(made.get())->edge;
+    return 0;
+}
+
+// The memory that `view` shows, after that which it is a guest of.
 int enter(PyObject* graph, Storage* storage, const View* view) {
+    const View* const argument = argument_of(graph, view);
+    const bool as_opened = is_as_opened(storage, argument);
     if (storage->host && enter(graph, storage->host, storage->link) < 0) return -1;
-    Edge whole = storage->root;
-    for (const View* outer : views_of(view)) {
-        if (!is_opened(graph, *outer) || outer->base != whole) break;
-        whole = {outer->node, outer->output};
-    }
-    return whole == storage->root ? 0 : move_root(graph, storage, whole);
+    Edge root;
+    if (!as_opened) return 0;
+    return put_in_place(graph, storage, argument, root) < 0 ? -1 : move_root(graph, storage, root);
 }
 
 }  // namespace

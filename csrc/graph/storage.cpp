@@ -369,8 +369,8 @@ int check_writable(PyObject* object, const char* operation) {
     if (storage->owner == Owner::Captured)
         return writes_unknown(value, operation, "which is an array that the function holds, or may show one");
     for (ValueObject* other = storage->handles; other; other = other->next)
-        if (other != value && (!is_certain(other->view) || !is_certain(value->view) ||
-                               is_of_another_argument(value, other))) {
+        if (other != value &&
+            (!is_certain(other->view) || !is_certain(value->view) || is_of_another_argument(value, other))) {
             const int failed = writes_shared(value, other, operation, "may show the same memory, or a copy");
             let_run_itself();
             return failed;

@@ -132,6 +132,61 @@ def test_arrays_of_the_caller_are_seen_as_they_were_left(n):
         np.testing.assert_allclose(got, want, rtol=1e-13)
 
 
+def a_view_written_before(grad, x):
+    y = x * 2
+    v = y[1:, 0]
+    y *= 1.5
+    return grad(part)(v), y
+
+
+def raveled(grad, x):
+    def f(z):
+        r = z[:, 1:].ravel()
+        s = z[1:].reshape(-1)
+        s *= 2
+        return np.sum(r * r) + np.sum(z * z)
+
+    y = x * 2
+    return grad(f)(y), y
+
+
+def a_reshaped_part(grad, x):
+    y = x * 2
+    return grad(part)(y[1:].reshape(-1)), y
+
+
+def one_in_another(grad, x):
+    def outer(z):
+        slope = grad(part)(z[1:].reshape(-1))
+        return np.sum(slope * slope) + np.sum(z * z)
+
+    y = x * 2
+    return grad(outer)(y), y
+
+
+@pytest.mark.parametrize("f", [a_view_written_before, raveled, a_reshaped_part, one_in_another])
+def test_arguments_that_are_parts_of_arrays(f):
+    def of_a_copy(f):
+        def gradient(z):
+            found = pyop.grad(lambda z: f(z.copy()))(z * 1)
+            f(z)
+            return found
+
+        return gradient
+
+    x = np.arange(1.0, 10.0).reshape(3, 3) / 5
+    got, expected = (pyop.compile(lambda x, grad=grad: f(grad, x))(x) for grad in (pyop.grad, of_a_copy))
+    np.testing.assert_allclose(got[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(got[1], expected[1], rtol=1e-15)
+
+
+def test_examples_of_a_batch():
+    x = np.arange(1.0, 10.0).reshape(3, 3) / 5
+    expected = [pyop.compile(pyop.grad(lambda z: part(z.copy())))(row * 2) for row in x]
+    got = pyop.compile(lambda x: pyop.vmap(pyop.grad(part))(x * 2))(x)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
 def test_a_second_derivative_by_what_the_first_one_writes():
     def inner(z):
         z *= z

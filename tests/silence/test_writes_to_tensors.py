@@ -50,6 +50,7 @@ MUST_BE_RIGHT = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*its derivative is compiled")
 @pytest.mark.parametrize("way", [*FIRST, *SECOND], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_a_write_is_right_or_refused(f, way):
@@ -69,7 +70,10 @@ def test_a_write_is_right_or_refused(f, way):
     else:
         assert expected is not None
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
-    np.testing.assert_array_equal(given, X)
+    left = X.copy()
+    if not said:
+        f(left)
+    np.testing.assert_array_equal(given, left)
 
 
 def plainly(f, *args):

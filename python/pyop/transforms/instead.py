@@ -128,7 +128,7 @@ def _compiled_now() -> set[Instead]:
 
 def _is_inside(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether this derivative is part of another one, or something is recorded around it."""
-    return Tensor in leaf_types((args, kwargs)) or _core.transformations_running() > 0
+    return Tensor in leaf_types((args, kwargs)) or _core.transformations_running() > 0 or _core.watching()
 
 
 def _arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
