@@ -31,8 +31,6 @@ void register_refusal_hooks(py::module_& m) {
     m.def(
         "note_refusal", [](py::object exception) { pyop::note_refusal(exception.ptr()); }, py::arg("exception"),
         "Notes that a symbolic or recorded array is about to raise this.");
-    m.def("watching", &pyop::watching,
-          "Whether a function is traced or recorded on this thread, so that refusals are noted.");
     m.def(
         "call_watched",
         [](py::object fn, py::tuple args, py::dict kwargs) {

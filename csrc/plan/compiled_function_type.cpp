@@ -111,7 +111,7 @@ PyCFunction as_method(Function* function) {
 
 PyMethodDef compiled_methods[] = {
     {"_plans_for", as_method(compiled_plans_for), METH_FASTCALL | METH_KEYWORDS,
-     "_plans_for(*args, **kwargs): the plans of all paths that are known; none where the function itself runs."},
+     "The plans of all paths that are known; none where the function itself runs."},
     {"plan_for", as_method(compiled_plan_for), METH_FASTCALL | METH_KEYWORDS,
      "The Plan that a call with these arguments runs; made now if there is none yet.\n\n"
      "Examples\n--------\n"

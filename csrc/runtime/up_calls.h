@@ -30,7 +30,7 @@
     X(value_length, "graph/value_sequence.cpp", "(value) -> int: len(value)")                                             \
     X(value_iterate, "graph/value_sequence.cpp", "(value) -> iterator: iter(value)")                                      \
     X(value_store_part, "graph/storage.cpp", "(part, now): a view of what was written is this now")                                      \
-    X(value_linked, "graph/storage.cpp", "(host, part, views, up): what one holds when the other was written, if that is a view")        \
+    X(value_linked, "graph/opened.cpp graph/storage.cpp", "(host, part, views, up): what one holds when the other was written, if that is a view")        \
     X(value_contains, "graph/value_sequence.cpp", "(value, item) -> bool: item in value")                                 \
     X(text_of_store, "graph/value.cpp", "(text) -> str | None: the error where NumPy stores a Value in an array")         \
     X(value_decided, "graph/value.cpp", "(value, asked) -> its truth or integer in the call that is traced, or NotImplemented") \
@@ -40,7 +40,7 @@
     X(shown_text, "graph/value.cpp autograd/tensor_type.cpp src/refusal_hooks.cpp", "(text, what) -> str: for who may show it, not go by it") \
     X(is_written_as_operator, "graph/value.cpp", "() -> bool: whether the caller's code is at an operator, and no call")  \
     X(power_of, "graph/value_operators.cpp", "(dtype, number) -> ufunc | None: the ufunc that ** is for that exponent")   \
-    X(opened, "graph/passes/merge.cpp", "(x) -> x: the start of a differentiation, which merging takes out")              \
+    X(opened, "graph/opened.cpp graph/passes/merge.cpp", "(x) -> x: the start of a differentiation, which merging takes out")              \
     X(stopped, "graph/passes/merge.cpp", "(x) -> x: where no derivative passes, which merging takes out")                 \
                                                                                                                           \
     X(broadcast_like, "plan/steps/like_step.cpp", "(x, like): x in the shape of `like`; a step knows it")                 \

@@ -343,6 +343,24 @@ def test_a_plan_has_its_own_types():
         f(jnp.ones(4), jnp.ones(4))
 
 
+def test_a_plan_whose_sizes_have_names():
+    f = wrap(pyop.trace(lambda x, y: (np.sin(x) * y, np.sum(x) + y[0]), "float64[n]", "float64[n]").compile())
+    for n in (3, 5, 3):
+        x, y = np.arange(1.0, n + 1), np.ones(n)
+        found = jax.jit(f)(jnp.asarray(x), jnp.asarray(y))
+        same(found[0], np.sin(x) * y)
+        same(found[1], np.sum(x) + y[0])
+    with pytest.raises(ValueError, match=r"input 'y' of .*declared float64\[n\]"):
+        f(jnp.ones(3), jnp.ones(4))
+    with pytest.raises(ValueError, match="input 'x'"):
+        f(jnp.ones((3, 3)), jnp.ones(3))
+    part = wrap(pyop.trace(lambda x: np.sin(x)[1:] + 1, "float64[n]").compile())
+    same(part(jnp.arange(3.0)), np.sin(np.arange(3.0))[1:] + 1)
+    unknown = wrap(pyop.trace(lambda x: x[x > 1], "float64[n]").compile())
+    with pytest.raises(TypeError, match="shape"):
+        unknown(jnp.arange(3.0))
+
+
 def test_errors_of_native_plans():
     f = wrap(pyop.compile(lambda m: np.linalg.inv(m)))
     with pytest.raises(jax.errors.JaxRuntimeError, match="LinAlgError: Singular matrix") as error:

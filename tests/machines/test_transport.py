@@ -17,6 +17,7 @@ HEAD = """
         from distributed import wait
         from pyop.machines import files, segments
         N = 1 << 18
+        client.amm.stop()  # which after some seconds drops one of two copies, and tasks here write into theirs
         first, second = client.nthreads()
         graph = pyop.trace(lambda x: x * 2 + 1, "float64[n]")
         expected = np.arange(float(N)) * 2 + 1

@@ -41,6 +41,20 @@ cdef api long mixed(int n, long k, float z) noexcept nogil:
 cpdef api double both(double x):
     return x
 
+cpdef api double both_checked(double x, int n) except? -1:
+    if x < 0:
+        raise ValueError(f"negative: {x}")
+    return x + n
+
+cpdef double with_default(double x, double y=2.5, int n=3):
+    return x + y * n
+
+cdef double optional(int n, double y=0.5):
+    return n + y
+
+cpdef api int many(int a, int b, int c, int d, int e, int f):
+    return a + b + c + d + e + f
+
 cdef api object objects(object x):
     return x
 
@@ -49,6 +63,12 @@ cdef api int thrice(char **args, const Py_ssize_t *sizes, const Py_ssize_t *stri
     for i in range(sizes[0]):
         (<double *>(args[1] + i * strides[1]))[0] = 3 * (<double *>(args[0] + i * strides[0]))[0]
     return 0
+"""
+
+# What other modules of Cython may call: these may have optional arguments.
+SHARED = """
+cpdef double with_default(double x, double y=*, int n=*)
+cdef double optional(int n, double y=*)
 """
 
 CAPSULES = r"""
@@ -108,6 +128,7 @@ def cython_module():
     pytest.importorskip("Cython", reason="Cython compiles the functions of this test")
     source = folder() / "pyop_test_cython.pyx"
     source.write_text(CYTHON)
+    source.with_suffix(".pxd").write_text(SHARED)
     subprocess.run([sys.executable, "-m", "cython", "-3", source], check=True, cwd=folder())
     return extension("pyop_test_cython", source.with_suffix(".c"))
 
@@ -160,8 +181,10 @@ def test_what_cython_raises_is_raised(cython_module, name, gil):
     large = np.ones(100_000)
     large[-1] = -1
     for call in (op, plan, op.ufunc()):
-        with pytest.raises(ValueError, match=r"negative: -1\.0"):
-            call(large)
+        for array in (large, np.full(5, -1.0)):
+            with pytest.raises(ValueError, match=r"negative: -1\.0") as info:
+                call(array)
+            assert info.value.__cause__ is info.value.__context__ is None
         assert call(np.ones(2)) is not None
 
 
@@ -170,14 +193,32 @@ def test_cython_signatures_are_compared_with_the_declaration(cython_module):
         pyop.native_op(cython_module, "checked", "float32[n] -> float64[n]")
     with pytest.raises(TypeError, match="but the C function is"):
         pyop.native_op(cython_module, "checked", "float64[n], float64[n] -> float64[n]")
-    with pytest.raises(AttributeError, match="exports no C function 'nothing', only: both, checked"):
+    with pytest.raises(AttributeError, match="exports no C function 'nothing', only: both, both_checked, checked"):
         pyop.native_op(cython_module, "nothing")
-    with pytest.raises(TypeError, match="a 'cpdef' function"):
-        pyop.native_op(cython_module, "both")
+    with pytest.raises(TypeError, match="with an argument that no kernel has"):
+        pyop.native_op(cython_module, "both", "float64[n] -> float64[n]", kind="kernel")
+    with pytest.raises(TypeError, match="up to 6 integers"):
+        pyop.native_op(cython_module, "many")
     with pytest.raises(TypeError, match="is no number that it knows"):
         pyop.native_op(cython_module, "objects")
     with pytest.raises(TypeError, match="name the function"):
         pyop.native_op(cython_module)
+
+
+def test_cpdef_functions_and_optional_arguments(cython_module):
+    x = np.linspace(0.5, 2.0, 5)
+    for name, arguments, expected in (
+        ("both", (x,), x),
+        ("both_checked", (x, np.int32(3)), x + 3),
+        ("with_default", (x,), x + 7.5),
+        ("optional", (np.arange(5, dtype=np.int32),), np.arange(5) + 0.5),
+    ):
+        op = pyop.native_op(cython_module, name)
+        np.testing.assert_array_equal(op(*arguments), expected)
+        np.testing.assert_array_equal(pyop.compile(lambda *a, op=op: op(*a) + 0)(*arguments), expected)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(op))(*arguments), expected)
+    with pytest.raises(ValueError, match=r"negative: -1\.0"):
+        pyop.native_op(cython_module, "both_checked")(-x * 2, np.int32(1))
 
 
 def test_ops_of_modules_are_pickled(cython_module):

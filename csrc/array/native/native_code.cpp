@@ -38,14 +38,14 @@ int read_types(PyObject* tuple, std::vector<int>& types) {
 }
 
 PyObject* code_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"function", "kind", "types",  "n_in", "cores",   "name",
-                                     "owner",    "gil",  "raises", "data", "message", nullptr};
+    static const char* keywords[] = {"function", "kind",   "types", "n_in",    "cores", "name", "owner",
+                                     "gil",      "raises", "data",  "message", "zeros", nullptr};
     PyObject *function, *types, *data = nullptr, *message = nullptr, *owner;
-    int kind, n_in, gil, raises;
+    int kind, n_in, gil, raises, zeros = 0;
     const char *cores, *name;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OiO!issOpp|OO", const_cast<char**>(keywords), &function, &kind,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OiO!issOpp|OOi", const_cast<char**>(keywords), &function, &kind,
                                      &PyTuple_Type, &types, &n_in, &cores, &name, &owner, &gil, &raises, &data,
-                                     &message))
+                                     &message, &zeros))
         return nullptr;
     return guarded(
         [&]() -> PyObject* {
@@ -67,7 +67,8 @@ PyObject* code_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
             }
             ScalarLoop scalar = nullptr;
             if (kind == static_cast<int>(NativeCode::Kind::Scalar)) {
-                scalar = n - n_in == 1 && !*cores ? find_scalar_loop(type_numbers) : nullptr;
+                scalar =
+                    n - n_in == 1 && !*cores ? find_scalar_loop(type_numbers, static_cast<size_t>(zeros)) : nullptr;
                 if (!scalar) {
                     PyErr_Format(PyExc_TypeError,
                                  "pyop cannot loop over the C function '%s': it takes functions that return one number "

@@ -52,7 +52,8 @@ int native_code_init(PyObject* module);
 // Sets the error of a call that failed with that status, unless it has set one. Attached threads.
 PYOP_COLD void native_call_failed(const NativeCode& code, int status);
 
-// The loop for a C function of numbers of these types (inputs first, one output); null where pyop knows none.
-ScalarLoop find_scalar_loop(const std::vector<int>& types);
+// The loop for a C function of numbers of these types (inputs first, one output), and behind its inputs as many
+// integers or pointers that are zero; null where pyop knows none.
+ScalarLoop find_scalar_loop(const std::vector<int>& types, size_t zeros);
 
 }  // namespace pyop

@@ -15,13 +15,31 @@ namespace pyop {
 
 namespace {
 
+// Whether the function has raised: no element after that is computed. Any thread, with the GIL or without it: a
+// thread's pending exception is its own. Always false where the function cannot raise.
+class Raised {
+  public:
+    explicit Raised(const NativeCode& code) : thread_(code.may_raise ? PyGILState_GetThisThreadState() : nullptr) {}
+    explicit operator bool() const {
+#if PY_VERSION_HEX >= 0x030c0000
+        return thread_ && thread_->current_exception;
+#else
+        return thread_ && thread_->curexc_type;
+#endif
+    }
+
+  private:
+    const PyThreadState* thread_;
+};
+
 template <typename T, size_t... I>
 void loop_over(const NativeCode& code, char* const* data, npy_intp n, const npy_intp* strides,
                std::index_sequence<I...>) {
     using Function = T (*)(decltype((void)I, T{})...);
     const auto f = reinterpret_cast<Function>(code.function);
     constexpr size_t kOut = sizeof...(I);
-    for (npy_intp k = 0; k < n; ++k)
+    const Raised raised(code);
+    for (npy_intp k = 0; k < n && !raised; ++k)
         *reinterpret_cast<T*>(data[kOut] + k * strides[kOut]) =
             f(*reinterpret_cast<const T*>(data[I] + k * strides[I])...);
 }
@@ -128,8 +146,9 @@ void loop_by_registers(const NativeCode& code, char* const* data, npy_intp n, co
     const int* const types = code.types->data();
     const int out = types[n_in];
     const size_t out_size = size_of(out);
-    Registers r{};
-    for (npy_intp k = 0; k < n; ++k) {
+    Registers r{};  // those behind the arguments stay zero
+    const Raised raised(code);
+    for (npy_intp k = 0; k < n && !raised; ++k) {
         size_t n_integers = 0, n_floats = 0;
         for (size_t i = 0; i < n_in; ++i) {
             const char* const at = data[i] + k * strides[i];
@@ -146,8 +165,8 @@ void loop_by_registers(const NativeCode& code, char* const* data, npy_intp n, co
     }
 }
 
-bool fits_registers(const std::vector<int>& types) {
-    size_t n_integers = 0, n_floats = 0;
+bool fits_registers(const std::vector<int>& types, size_t zeros) {
+    size_t n_integers = zeros, n_floats = 0;
     for (size_t i = 0; i < types.size(); ++i) {
         const bool integer = types[i] == NPY_BOOL || PyTypeNum_ISINTEGER(types[i]);
         if (!integer && !is_float(types[i])) return false;
@@ -158,21 +177,21 @@ bool fits_registers(const std::vector<int>& types) {
 
 #else
 
-bool fits_registers(const std::vector<int>&) { return false; }
+bool fits_registers(const std::vector<int>&, size_t) { return false; }
 constexpr ScalarLoop loop_by_registers = nullptr;
 
 #endif
 
 }  // namespace
 
-ScalarLoop find_scalar_loop(const std::vector<int>& types) {
+ScalarLoop find_scalar_loop(const std::vector<int>& types, size_t zeros) {
     const size_t n_in = types.size() - 1;
-    bool alike = true;
+    bool alike = zeros == 0;
     for (const int type : types) alike &= type == types[0];
     ScalarLoop found = nullptr;
     if (alike && types[0] == NPY_DOUBLE) found = find_loop_of<npy_double>(n_in);
     if (alike && types[0] == NPY_FLOAT) found = find_loop_of<npy_float>(n_in);
-    if (!found && fits_registers(types)) found = loop_by_registers;
+    if (!found && fits_registers(types, zeros)) found = loop_by_registers;
     return found;
 }
 

@@ -36,7 +36,8 @@ def wrap(function: Any, *, derivatives: str | None = None) -> Any:
     Parameters
     ----------
     function : Op, Plan or compiled function
-        Arguments that are no arrays are static. A plan has fixed dtypes and sizes, and no gradient here.
+        Arguments that are no arrays are static. A plan has its own dtypes and sizes, and no gradient here; where
+        a size has a name, the call goes by Python.
     derivatives : {"vjp", "jvp"}, optional
         Of an op, by which of its rules JAX differentiates: it has one of the two for a function. By default
         ``"vjp"``, backwards, where the op has such a rule.

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from .._core import CompiledFunction, Plan
+from ..declare.infer import infer_outputs
 from ..declare.spec import Spec
 from ..tracing.trace import trace
 from ..transforms.transforms import vjp
@@ -96,7 +97,8 @@ class JaxFunction:
 
 
 class JaxPlan(JaxFunction):
-    """A plan as JAX calls it: of its own dtypes and shapes, without a gradient.
+    """A plan as JAX calls it: of its own dtypes and shapes, without a gradient. Where a size has a name, JAX
+    tells it, and the call goes by Python.
 
     Examples
     --------
@@ -108,7 +110,7 @@ class JaxPlan(JaxFunction):
 
     def _make(self, tree: Any, leaves: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, Any]:
         plan: Plan = self.__wrapped__
-        inputs, outputs, form = plan._arrays
+        inputs, outputs, form = _arrays_of(plan, arrays)
         wanted = [(np.dtype(dtype), shape) for _, dtype, shape in inputs]
         if (
             form not in ("single", "tuple")
@@ -121,6 +123,40 @@ class JaxPlan(JaxFunction):
         results = results_like(repr(self), [(np.dtype(dtype), shape) for _, dtype, shape in outputs])
         treedef = jax.tree_util.tree_structure(0 if form == "single" else tuple(range(len(outputs))))
         return jax.jit(_called(self, plan, [x.dtype for x in arrays], results)), treedef
+
+
+def _arrays_of(plan: Plan, given: Sequence[Any]) -> tuple[list[Any], list[Any], str]:
+    """Return dtype and shape of what a plan takes and gives, as `Plan._arrays` does, and its form: for arrays of these
+    sizes, where some of its own have names.
+
+    Raises
+    ------
+    ValueError
+        The arrays are not what is declared.
+    """
+    _, fetches, feeds, form = plan._made_of[:4]
+    if form > 1 or len(given) != len(feeds) or all(map(_is_sized, (*feeds, *fetches))):
+        inputs, outputs, told = plan._arrays
+        return list(inputs), list(outputs), told
+    specs = [Spec(x.dtype, x.shape) for x in given]
+    like = [-1] * len(fetches)
+    results = infer_outputs(
+        [feed.spec for feed in feeds],
+        [value.spec for value in fetches],
+        like,
+        False,
+        specs,
+        lambda k: f"input {feeds[k].name!r} of {plan!r}",
+    )
+    inputs = [(feed.name, x.dtype, x.shape) for feed, x in zip(feeds, given, strict=True)]
+    return inputs, [(value.name, r.dtype, r.shape) for value, r in zip(fetches, results, strict=True)], _FORMS[form]
+
+
+_FORMS = ("single", "tuple")
+
+
+def _is_sized(value: Any) -> bool:
+    return value.shape is not None and all(type(size) is int for size in value.shape)
 
 
 def _with_paths(arguments: Any, named: Any) -> list[tuple[Any, Any]]:

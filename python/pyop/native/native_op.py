@@ -39,9 +39,9 @@ def native_op(
     Parameters
     ----------
     source : object
-        A Cython module, of which `name` is a ``cdef api`` function; a PyCapsule ``"pyop.kernel"`` (<pyop/kernel.h>); a
-        function of ctypes, with ``argtypes`` and ``restype``; a function pointer of cffi; a numba ``cfunc``; or an
-        address. The op keeps it alive, an address excepted.
+        A Cython module, of which `name` is a ``cdef api`` or ``cpdef`` function; a PyCapsule ``"pyop.kernel"``
+        (<pyop/kernel.h>); a function of ctypes, with ``argtypes`` and ``restype``; a function pointer of cffi; a numba
+        ``cfunc``; or an address. The op keeps it alive, an address excepted.
     name : str, optional
         Of the function in the module, and of the op.
     declaration : str or Signature, optional
@@ -145,6 +145,7 @@ def _kernel(found: Source, spec: Signature, name: str, gil: bool, recipe: Any) -
         raises=found.raises or gil,
         data=found.data,
         message=found.message,
+        zeros=found.zeros,
     )
     return NativeKernel(code=code, source=recipe, parameters=parameters)
 

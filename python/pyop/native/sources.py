@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import re
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -46,6 +47,7 @@ class Source(NamedTuple):
     declaration: str | None = None
     parameters: tuple[str, ...] | None = None
     importable: tuple[str, str] | None = None  # module and name
+    zeros: int = 0  # arguments behind those of the text, which are zero
 
 
 class _KernelInfo(ctypes.Structure):
@@ -126,6 +128,11 @@ def _of_text(text: str, name: str, kind: str | None, **known: Any) -> Source:
     return Source(name=name, kind=found, c=c, **known)
 
 
+# What a 'cpdef' function takes behind its arguments, and one with optional arguments. Cython's own calls pass zero:
+# "look for a method of a subclass, where there is one" and "none of them is given".
+_OF_CYTHON_ALONE = re.compile(r",? *(int __pyx_skip_dispatch|struct __pyx_opt_args_\w+ \*__pyx_optional_args)")
+
+
 def _of_cython(module: Any, capsules: dict[str, Any], name: str | None, kind: str | None) -> Source:
     functions = ", ".join(sorted(capsules)) or "none"
     label = getattr(module, "__name__", type(module).__name__)
@@ -137,17 +144,18 @@ def _of_cython(module: Any, capsules: dict[str, Any], name: str | None, kind: st
             f"module {label!r} exports no C function {name!r}, only: {functions}; declare it 'cdef api' in Cython"
         )
     text = _capsule_name(capsule).decode()
-    if "__pyx_skip_dispatch" in text or "__pyx_opt_args" in text:
+    plain, zeros = _OF_CYTHON_ALONE.subn("", text)
+    if zeros and kind in ("kernel", "ufunc_loop"):
         raise TypeError(
-            f"{label}.{name} is {text!r} in C: a 'cpdef' function, or one with optional arguments, takes one argument "
-            "more than it says; declare a 'cdef api' function for pyop"
+            f"{label}.{name} is {text!r} in C, with an argument that no {kind} has: declare a 'cdef api' function"
         )
     # The text tells neither `nogil` nor `except`: without the GIL only who says so, and errors are looked for.
     importable = (label, name) if isinstance(label, str) else None
     return _of_text(
-        text,
+        plain,
         name,
-        kind,
+        "scalar" if zeros else kind,
+        zeros=zeros,
         address=_capsule_pointer(capsule, text.encode()),
         owner=(module, capsule),
         gil=True,
