@@ -39,6 +39,23 @@ def test_python_functions_run_in_stock_onnxruntime():
         np.testing.assert_allclose(got, expected, rtol=1e-15)
 
 
+def test_text_is_a_constant_there():
+    def joined(x, *, mode="wrap", names=("a",)):
+        assert type(mode) is str and type(names) is tuple
+        return x + len(mode) * 100 + len("".join(names))
+
+    op = pyop.op("float64[n] -> float64[n]")(joined)
+    graph = pyop.trace(lambda x: op(x) + op(x, mode="é\0'", names=("ab", "")), "float64[n]")
+    model = pyop.onnx.export(graph, dialect="extensions", names={op: "tests.joined"})
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(pyop.onnx.register_extensions(model, {"tests.joined": joined}))
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0], graph.compile()(x))
+    with pytest.raises(ValueError, match="argument mode= is str .*, which the dialect 'extensions' has"):
+        pyop.onnx.export(graph, names={op: "tests.joined"})
+
+
 def test_what_onnxruntime_extensions_cannot_pass_is_an_error():
     op = pyop.op("float16[n] -> float16[n]")(lambda x: x)
     graph = pyop.trace(lambda x: op(x), "float16[n]")

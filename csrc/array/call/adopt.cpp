@@ -188,7 +188,11 @@ namespace {
 
 PYOP_COLD Ref wrong_count(const Contract& c, Py_ssize_t got, const Caller& caller) {
     fail(caller.name() + " returns " + std::to_string(got) + " values, but expects to see " +
-         std::to_string(c.n_out()) + " values." + footer(caller));
+         std::to_string(c.n_out()) + " values." +
+         (c.n_out() == 1 && got > 1 ? " One array is declared: return np.stack of these (of ragged lists, which are no "
+                                      "array, pad the shorter ones), or declare an output for each."
+                                    : "") +
+         footer(caller));
     return {};
 }
 
