@@ -41,7 +41,7 @@ def test_python_functions_run_in_stock_onnxruntime():
 
 def test_text_is_a_constant_there():
     def joined(x, *, mode="wrap", names=("a",)):
-        assert type(mode) is str and type(names) is tuple
+        assert (type(mode), type(names)) == (str, tuple)
         return x + len(mode) * 100 + len("".join(names))
 
     op = pyop.op("float64[n] -> float64[n]")(joined)

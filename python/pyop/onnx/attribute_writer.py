@@ -74,10 +74,10 @@ def why_no_constant(label: str, value: Any, dialect: str) -> str | None:
     items = value if type(value) is tuple else (value,)
     kinds = {type(item) for item in items}
     if len(kinds) > 1 or not kinds <= ({bool, int, float, str} if dialect == "extensions" else {bool, int, float}):
+        text = ", and the dialect 'extensions' text" if kinds == {str} else ""
         return (
             f"{label} is {type(value).__name__} {value!r:.80}, an object: PythonOp has bool, int and float constants, "
-            f"and tuples of one of these{' (and the dialect 'extensions' text)' * (kinds == {str})}; graph.save(path) "
-            "keeps any"
+            f"and tuples of one of these{text}; graph.save(path) keeps any"
         )
     for item in items:
         if type(item) is bool and dialect == "name":
