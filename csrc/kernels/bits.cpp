@@ -33,6 +33,20 @@ struct Not {
     static Byte of(Byte x) { return x == 0; }
 };
 
+// The same of bytes that are not zero, in fewest steps.
+struct AndOfBytes {
+    static Byte of(Byte x, Byte y) {
+        const Byte both = x < y ? x : y;
+        return both < 1 ? both : Byte{1};
+    }
+};
+struct OrOfBytes {
+    static Byte of(Byte x, Byte y) {
+        const auto any = static_cast<Byte>(x | y);
+        return any < 1 ? any : Byte{1};
+    }
+};
+
 // The same of what is not zero; a NaN is not.
 template <class F>
 struct OfTruth {
@@ -71,13 +85,13 @@ struct RightShift {
     }
 };
 
-template <class F>
+template <class F, class OfBytes = F>
 Kernel of_truth(Element e) {
     switch (e) {
         case Element::Bool:
         case Element::I8:
         case Element::U8:
-            return elementwise<F, uint8_t, Byte>();
+            return elementwise<OfBytes, uint8_t, Byte>();
         case Element::I16:
         case Element::U16:
             return elementwise<F, uint16_t, Byte>();
@@ -105,21 +119,21 @@ Kernel find_bits(Operation op, Element e) {
         case Operation::Multiply:
         case Operation::Minimum:
         case Operation::LogicalAnd:
-            if (truth || op == Operation::LogicalAnd) return of_truth<OfTruth<And>>(e);
+            if (truth || op == Operation::LogicalAnd) return of_truth<OfTruth<And>, AndOfBytes>(e);
             return nullptr;
         case Operation::Add:
         case Operation::Maximum:
         case Operation::LogicalOr:
-            if (truth || op == Operation::LogicalOr) return of_truth<OfTruth<Or>>(e);
+            if (truth || op == Operation::LogicalOr) return of_truth<OfTruth<Or>, OrOfBytes>(e);
             return nullptr;
         case Operation::LogicalXor:
             return of_truth<OfTruth<Xor>>(e);
         case Operation::LogicalNot:
             return of_truth<NotOfTruth>(e);
         case Operation::BitwiseAnd:
-            return truth ? of_truth<OfTruth<And>>(e) : for_bits<And>(e);
+            return truth ? of_truth<OfTruth<And>, AndOfBytes>(e) : for_bits<And>(e);
         case Operation::BitwiseOr:
-            return truth ? of_truth<OfTruth<Or>>(e) : for_bits<Or>(e);
+            return truth ? of_truth<OfTruth<Or>, OrOfBytes>(e) : for_bits<Or>(e);
         case Operation::BitwiseXor:
             return truth ? of_truth<OfTruth<Xor>>(e) : for_bits<Xor>(e);
         case Operation::Invert:

@@ -1,58 +1,39 @@
 // kernels/comparison.cpp: what answers with a bool about numbers: < <= > >= == != and classes of floats.
+#include <limits>  // std::numeric_limits
+
+#include "kernels/answers.h"
 #include "kernels/loops.h"
-#include "kernels/quiet.h"
 
 namespace pyop::PYOP_KERNEL_LEVEL {
 
 namespace {
 
 struct Less {
-    template <class T>
-    static Byte of(T x, T y) {
-        return x < y;
-    }
-};
-struct LessEqual {
-    template <class T>
-    static Byte of(T x, T y) {
-        return x <= y;
-    }
-};
-struct Equal {
-    template <class T>
-    static Byte of(T x, T y) {
-        return x == y;
-    }
-};
-struct NotEqual {
-    template <class T>
-    static Byte of(T x, T y) {
-        return x != y;
-    }
-};
-template <class F>
-struct Swapped {
-    template <class T>
-    static Byte of(T x, T y) {
-        return F::of(y, x);
-    }
-};
-
-// Of floats, in vectors.
-struct QuietLess {
     template <class L>
     static auto of(typename L::V x, typename L::V y) {
         return L::less(x, y);
     }
 };
-struct QuietLessEqual {
+struct LessEqual {
     template <class L>
     static auto of(typename L::V x, typename L::V y) {
         return L::less_equal(x, y);
     }
 };
+struct Equal {
+    template <class L>
+    static auto of(typename L::V x, typename L::V y) {
+        return L::equal(x, y);
+    }
+};
+struct NotEqual {
+    template <class L>
+    static auto of(typename L::V x, typename L::V y) {
+        return L::not_equal(x, y);
+    }
+};
 template <class F>
-struct QuietSwapped {
+struct Swapped {
     template <class L>
     static auto of(typename L::V x, typename L::V y) {
         return F::template of<L>(y, x);
@@ -62,7 +43,10 @@ struct QuietSwapped {
 // Of a bool only zero or not zero counts.
 template <class F>
 struct OfTruth {
-    static Byte of(Byte x, Byte y) { return F::of(static_cast<Byte>(x != 0), static_cast<Byte>(y != 0)); }
+    template <class L>
+    static auto of(Byte x, Byte y) {
+        return F::template of<L>(static_cast<Byte>(x != 0), static_cast<Byte>(y != 0));
+    }
 };
 
 // Floats as bits: of the lower `kMantissa` bits the fraction, then the exponent, then the sign.
@@ -70,82 +54,112 @@ template <class T>
 struct Bits;
 template <>
 struct Bits<float> {
-    using Type = uint32_t;
+    using Type = int32_t;
     static constexpr Type kInfinity = Type{0xff} << 23;
-    static constexpr Type kSign = Type{1} << 31;
 };
 template <>
 struct Bits<double> {
-    using Type = uint64_t;
+    using Type = int64_t;
     static constexpr Type kInfinity = Type{0x7ff} << 52;
-    static constexpr Type kSign = Type{1} << 63;
 };
+
+// Without its sign.
+template <class L, class T>
+auto magnitude(typename L::V x) {
+    return L::but(x, L::all(std::numeric_limits<typename Bits<T>::Type>::min()));
+}
 
 template <class T>
 struct IsNan {
-    using B = Bits<T>;
-    static Byte of(typename B::Type x) { return (x & ~B::kSign) > B::kInfinity; }
+    template <class L>
+    static auto of(typename L::V x) {
+        return L::less(L::all(Bits<T>::kInfinity), magnitude<L, T>(x));
+    }
 };
 template <class T>
 struct IsInf {
-    using B = Bits<T>;
-    static Byte of(typename B::Type x) { return (x & ~B::kSign) == B::kInfinity; }
+    template <class L>
+    static auto of(typename L::V x) {
+        return L::equal(magnitude<L, T>(x), L::all(Bits<T>::kInfinity));
+    }
 };
 template <class T>
 struct IsFinite {
-    using B = Bits<T>;
-    static Byte of(typename B::Type x) { return (x & ~B::kSign) < B::kInfinity; }
+    template <class L>
+    static auto of(typename L::V x) {
+        return L::less(magnitude<L, T>(x), L::all(Bits<T>::kInfinity));
+    }
 };
 template <class T>
 struct SignBit {
-    using B = Bits<T>;
-    static Byte of(typename B::Type x) { return (x & B::kSign) != 0; }
+    template <class L>
+    static auto of(typename L::V x) {
+        return L::less(x, L::all(0));
+    }
 };
 
 template <class F>
-Kernel compared_exactly(Element e) {
+Kernel compared(Element e) {
     switch (e) {
         case Element::Bool:
-            return elementwise<OfTruth<F>, Byte>();
+            return &answers_of_two<OfTruth<F>, Byte>;
         case Element::I8:
-            return elementwise<F, int8_t, Byte>();
+            return &answers_of_two<F, int8_t>;
         case Element::U8:
-            return elementwise<F, uint8_t, Byte>();
+            return &answers_of_two<F, uint8_t>;
         case Element::I16:
-            return elementwise<F, int16_t, Byte>();
+            return &answers_of_two<F, int16_t>;
         case Element::U16:
-            return elementwise<F, uint16_t, Byte>();
+            return &answers_of_two<F, uint16_t>;
         case Element::I32:
-            return elementwise<F, int32_t, Byte>();
+            return &answers_of_two<F, int32_t>;
         case Element::U32:
-            return elementwise<F, uint32_t, Byte>();
+            return &answers_of_two<F, uint32_t>;
         case Element::I64:
-            return elementwise<F, int64_t, Byte>();
+            return &answers_of_two<F, int64_t>;
         case Element::U64:
-            return elementwise<F, uint64_t, Byte>();
+            return &answers_of_two<F, uint64_t>;
+        case Element::F32:
+            return &answers_of_two<F, float>;
+        case Element::F64:
+            return &answers_of_two<F, double>;
         default:
             return nullptr;
     }
 }
 
-template <class F, class Quiet>
-Kernel ordered(Element e) {
-    if (e == Element::F32) return &quiet_comparison<Quiet, float>;
-    if (e == Element::F64) return &quiet_comparison<Quiet, double>;
-    return compared_exactly<F>(e);
-}
-
 template <class F>
-Kernel compared(Element e) {
-    if (e == Element::F32) return elementwise<F, float, Byte>();
-    if (e == Element::F64) return elementwise<F, double, Byte>();
-    return compared_exactly<F>(e);
+Kernel compared_with_number(Element e) {
+    switch (e) {
+        case Element::I8:
+            return &answers_with_number<F, int8_t>;
+        case Element::U8:
+            return &answers_with_number<F, uint8_t>;
+        case Element::I16:
+            return &answers_with_number<F, int16_t>;
+        case Element::U16:
+            return &answers_with_number<F, uint16_t>;
+        case Element::I32:
+            return &answers_with_number<F, int32_t>;
+        case Element::U32:
+            return &answers_with_number<F, uint32_t>;
+        case Element::I64:
+            return &answers_with_number<F, int64_t>;
+        case Element::U64:
+            return &answers_with_number<F, uint64_t>;
+        case Element::F32:
+            return &answers_with_number<F, float>;
+        case Element::F64:
+            return &answers_with_number<F, double>;
+        default:
+            return nullptr;
+    }
 }
 
 template <template <class> class F>
 Kernel classified(Element e) {
-    if (e == Element::F32) return elementwise<F<float>, uint32_t, Byte>();
-    if (e == Element::F64) return elementwise<F<double>, uint64_t, Byte>();
+    if (e == Element::F32) return &answers_of_one<F<float>, Bits<float>::Type>;
+    if (e == Element::F64) return &answers_of_one<F<double>, Bits<double>::Type>;
     return nullptr;
 }
 
@@ -154,13 +168,13 @@ Kernel classified(Element e) {
 Kernel find_comparison(Operation op, Element e) {
     switch (op) {
         case Operation::Less:
-            return ordered<Less, QuietLess>(e);
+            return compared<Less>(e);
         case Operation::LessEqual:
-            return ordered<LessEqual, QuietLessEqual>(e);
+            return compared<LessEqual>(e);
         case Operation::Greater:
-            return ordered<Swapped<Less>, QuietSwapped<QuietLess>>(e);
+            return compared<Swapped<Less>>(e);
         case Operation::GreaterEqual:
-            return ordered<Swapped<LessEqual>, QuietSwapped<QuietLessEqual>>(e);
+            return compared<Swapped<LessEqual>>(e);
         case Operation::Equal:
             return compared<Equal>(e);
         case Operation::NotEqual:
@@ -173,6 +187,25 @@ Kernel find_comparison(Operation op, Element e) {
             return classified<IsFinite>(e);
         case Operation::SignBit:
             return classified<SignBit>(e);
+        default:
+            return nullptr;
+    }
+}
+
+Kernel find_compared_with_number(Operation op, bool number_first, Element e) {
+    switch (op) {
+        case Operation::Less:
+        case Operation::Greater:
+            return number_first == (op == Operation::Less) ? compared_with_number<Swapped<Less>>(e)
+                                                           : compared_with_number<Less>(e);
+        case Operation::LessEqual:
+        case Operation::GreaterEqual:
+            return number_first == (op == Operation::LessEqual) ? compared_with_number<Swapped<LessEqual>>(e)
+                                                                : compared_with_number<LessEqual>(e);
+        case Operation::Equal:
+            return compared_with_number<Equal>(e);
+        case Operation::NotEqual:
+            return compared_with_number<NotEqual>(e);
         default:
             return nullptr;
     }

@@ -1,5 +1,5 @@
-// kernels/fused.cpp: two or three of + - * / in one pass, as + - * / of which one or both operands are + - * /; and
-// sums with a product in them with one more operation on them.
+// kernels/fused.cpp: + - * / with a number; two or three of + - * / in one pass, as + - * / of which one or both
+// operands are + - * /; and sums with a product in them with one more operation on them.
 //
 // Each operation rounds by itself, so the bits are those of one pass an operation; what is saved is the traffic of
 // the intermediate results.
@@ -15,6 +15,33 @@ T apply(T x, T y) {
     if constexpr (op == Operation::Subtract) return x - y;
     if constexpr (op == Operation::Multiply) return x * y;
     if constexpr (op == Operation::Divide) return x / y;
+}
+
+template <Operation op, bool number_first, class T>
+void with_number(char* const* data, std::ptrdiff_t n) {
+    const T *x = in<T>(data, 0), number = *in<T>(data, 1);
+    T* to = out<T>(data, 2);
+    PYOP_UNROLLED
+    PYOP_INDEPENDENT
+    for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = number_first ? apply<op>(number, x[i]) : apply<op>(x[i], number);
+}
+
+template <class T>
+Kernel find_with_number_of(Operation op, bool number_first) {
+    switch (op) {
+        case Operation::Add:
+            return number_first ? &with_number<Operation::Add, true, T> : &with_number<Operation::Add, false, T>;
+        case Operation::Subtract:
+            return number_first ? &with_number<Operation::Subtract, true, T>
+                                : &with_number<Operation::Subtract, false, T>;
+        case Operation::Multiply:
+            return number_first ? &with_number<Operation::Multiply, true, T>
+                                : &with_number<Operation::Multiply, false, T>;
+        case Operation::Divide:
+            return number_first ? &with_number<Operation::Divide, true, T> : &with_number<Operation::Divide, false, T>;
+        default:
+            return nullptr;
+    }
 }
 
 template <Operation outer, Operation left, class T>
@@ -133,10 +160,17 @@ Kernel find(Operation outer, Operation left, Operation right) {
 // the same bits.
 #ifdef PYOP_KERNEL_X86
 
+Kernel find_computed_with_number(Operation, bool, Element) { return nullptr; }
 Kernel find_fused(Operation, Operation, Operation, Element) { return nullptr; }
 Kernel find_fused_tail(Operation, bool, Operation, Operation, Operation, Element) { return nullptr; }
 
 #else
+
+Kernel find_computed_with_number(Operation op, bool number_first, Element e) {
+    if (e == Element::F32) return find_with_number_of<float>(op, number_first);
+    if (e == Element::F64) return find_with_number_of<double>(op, number_first);
+    return nullptr;
+}
 
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e) {
     if (e == Element::F32) return find<float>(outer, left, right);

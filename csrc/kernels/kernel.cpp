@@ -137,6 +137,10 @@ Operation operation_of(std::string_view ufunc_name) {
 
 Kernel find_kernel(Operation op, Element operands) { return best().find_kernel(op, operands); }
 
+Kernel find_with_number(Operation op, bool number_first, Element operands) {
+    return best().find_with_number(op, number_first, operands);
+}
+
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e) {
     return best().find_fused(outer, left, right, e);
 }

@@ -26,6 +26,10 @@ Operation operation_of(std::string_view ufunc_name);
 
 Kernel find_kernel(Operation op, Element operands);
 
+// The same where one operand is a number, of which one element is read; it comes last whichever of the two it is. For
+// comparisons, and + - * / of floating-point numbers.
+Kernel find_with_number(Operation op, bool number_first, Element operands);
+
 // Two or three operations at once. `left` and `right` None: that side is a plain operand.
 //     (x left y) outer z      z outer (x right y)      (x left y) outer (z right w)
 // The operands are given in reading order.

@@ -16,6 +16,7 @@ namespace pyop::PYOP_KERNEL_BELOW {
 Kernel find_arithmetic(Operation op, Element e);
 Kernel find_extremum(Operation op, Element e);
 Kernel find_rounding(Operation op, Element e);
+Kernel find_computed_with_number(Operation op, bool number_first, Element e);
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e);
 Kernel find_fused_tail(Operation tail, bool inner_first, Operation outer, Operation left, Operation right, Element e);
 std::span<const ExactFunction* const> exact_functions();
@@ -40,11 +41,17 @@ Kernel find_kernel(Operation op, Element e) {
     return nullptr;
 }
 
+Kernel find_with_number(Operation op, bool number_first, Element e) {
+    if (const Kernel kernel = find_compared_with_number(op, number_first, e)) return kernel;
+    return below::find_computed_with_number(op, number_first, e);
+}
+
 }  // namespace
 
 extern const KernelLevel level;
 const KernelLevel level = {PYOP_KERNEL_TEXT(PYOP_KERNEL_LEVEL),
                            find_kernel,
+                           find_with_number,
                            below::find_fused,
                            below::find_fused_tail,
                            find_cast,

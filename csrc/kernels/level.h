@@ -15,6 +15,7 @@ namespace pyop {
 struct KernelLevel {
     const char* name;
     Kernel (*find_kernel)(Operation op, Element operands);
+    Kernel (*find_with_number)(Operation op, bool number_first, Element operands);
     Kernel (*find_fused)(Operation outer, Operation left, Operation right, Element e);
     Kernel (*find_fused_tail)(Operation tail, bool inner_first, Operation outer, Operation left, Operation right,
                               Element e);

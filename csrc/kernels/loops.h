@@ -23,6 +23,13 @@
 #define PYOP_INDEPENDENT
 #endif
 
+// Several vectors a step, where the loop has so little to do that its own counting would show.
+#if defined(__GNUC__) && !defined(__clang__)
+#define PYOP_UNROLLED _Pragma("GCC unroll 4")
+#else
+#define PYOP_UNROLLED
+#endif
+
 namespace pyop::PYOP_KERNEL_LEVEL {
 
 // Not bool: a byte of a bool array may hold more than 0 and 1, which C++ does not allow.
@@ -50,6 +57,7 @@ void binary(char* const* data, std::ptrdiff_t n) {
     const T* x = in<T>(data, 0);
     const T* y = in<T>(data, 1);
     R* to = out<R>(data, 2);
+    PYOP_UNROLLED
     PYOP_INDEPENDENT
     for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = F::of(x[i], y[i]);
 }
@@ -156,6 +164,8 @@ Kernel find_arithmetic(Operation op, Element e);
 Kernel find_rounding(Operation op, Element e);
 Kernel find_extremum(Operation op, Element e);
 Kernel find_comparison(Operation op, Element e);
+Kernel find_compared_with_number(Operation op, bool number_first, Element e);
+Kernel find_computed_with_number(Operation op, bool number_first, Element e);
 Kernel find_bits(Operation op, Element e);
 Kernel find_select(Operation op, Element e);
 Kernel find_fused(Operation outer, Operation left, Operation right, Element e);

@@ -66,6 +66,13 @@ enum class Operation : uint8_t {
 
 constexpr int kOperations = static_cast<int>(Operation::Where) + 1;
 
+// Whether a kernel leaves the floating-point flags alone, whatever the numbers are: answers, bits and choices, and what
+// is done with integers and bools but for divisions. (A signalling NaN, which no computation makes, raises one.)
+constexpr bool leaves_flags(Operation op, Element operands) {
+    if (op == Operation::None || op == Operation::Divide || op == Operation::Reciprocal) return false;
+    return op >= Operation::Less || operands <= Element::U64;
+}
+
 int n_inputs(Operation op);
 
 // What an operation writes: bool for the answers, else the type of its operands.

@@ -1,4 +1,4 @@
-// kernels/quiet.h: comparisons of floats that leave the floating-point flags alone, as NumPy's do.
+// kernels/quiet.h: comparisons of numbers that leave the floating-point flags alone, as NumPy's do.
 //
 // The instructions that compilers choose for < and for the smaller of two numbers raise "invalid" for a NaN, also for
 // __builtin_isless once it is made a vector. From AVX on there are quiet ones, used here by hand; before, the flags
@@ -15,10 +15,23 @@
 
 namespace pyop::PYOP_KERNEL_LEVEL {
 
-#if defined(__AVX2__)
-
+// What is done with a vector of numbers; here of one, as the compiler likes to make it several.
 template <class T>
-struct Lanes;
+struct Lanes {
+    using V = T;
+    static constexpr int n = 1;
+    static V all(T x) { return x; }
+    static bool less(T x, T y) { return x < y; }
+    static bool less_equal(T x, T y) { return x <= y; }
+    static bool equal(T x, T y) { return x == y; }
+    static bool not_equal(T x, T y) { return x != y; }
+    static bool is_nan(T x) { return x != x; }
+    static bool any(bool x, bool y) { return x | y; }
+    static T but(T x, T y) { return static_cast<T>(x & ~y); }
+    static T choose(bool condition, T x, T y) { return condition ? x : y; }
+};
+
+#if defined(__AVX2__)
 
 template <>
 struct Lanes<double> {
@@ -34,10 +47,11 @@ struct Lanes<double> {
     static V all(double x) { return _mm256_set1_pd(x); }
     static V less(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_LT_OQ); }
     static V less_equal(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_LE_OQ); }
+    static V equal(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_EQ_OQ); }
+    static V not_equal(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_NEQ_UQ); }
     static V is_nan(V x) { return _mm256_cmp_pd(x, x, _CMP_UNORD_Q); }
     static V any(V x, V y) { return _mm256_or_pd(x, y); }
     static V choose(V condition, V x, V y) { return _mm256_blendv_pd(y, x, condition); }
-    static unsigned bits(V condition) { return static_cast<unsigned>(_mm256_movemask_pd(condition)); }
 };
 
 template <>
@@ -55,10 +69,11 @@ struct Lanes<float> {
     static V all(float x) { return _mm256_set1_ps(x); }
     static V less(V x, V y) { return _mm256_cmp_ps(x, y, _CMP_LT_OQ); }
     static V less_equal(V x, V y) { return _mm256_cmp_ps(x, y, _CMP_LE_OQ); }
+    static V equal(V x, V y) { return _mm256_cmp_ps(x, y, _CMP_EQ_OQ); }
+    static V not_equal(V x, V y) { return _mm256_cmp_ps(x, y, _CMP_NEQ_UQ); }
     static V is_nan(V x) { return _mm256_cmp_ps(x, x, _CMP_UNORD_Q); }
     static V any(V x, V y) { return _mm256_or_ps(x, y); }
     static V choose(V condition, V x, V y) { return _mm256_blendv_ps(y, x, condition); }
-    static unsigned bits(V condition) { return static_cast<unsigned>(_mm256_movemask_ps(condition)); }
 };
 
 // F::of<Lanes>(x, y) of vectors. What is left at the end is loaded as numbers and zeros, and compared quietly too.
@@ -86,40 +101,7 @@ void quiet_unary(char* const* data, std::ptrdiff_t n) {
     L::store(to + i, F::template of<L>(L::load(x + i, rest)), rest);
 }
 
-// Four bits as four bools.
-inline constexpr uint32_t kBools[16] = {0x00000000, 0x00000001, 0x00000100, 0x00000101, 0x00010000, 0x00010001,
-                                        0x00010100, 0x00010101, 0x01000000, 0x01000001, 0x01000100, 0x01000101,
-                                        0x01010000, 0x01010001, 0x01010100, 0x01010101};
-
-template <class F, class T>
-void quiet_comparison(char* const* data, std::ptrdiff_t n) {
-    using L = Lanes<T>;
-    const T *x = in<T>(data, 0), *y = in<T>(data, 1);
-    Byte* to = out<Byte>(data, 2);
-    std::ptrdiff_t i = 0;
-    for (; i + L::n <= n; i += L::n) {
-        const unsigned bits = L::bits(F::template of<L>(L::load(x + i), L::load(y + i)));
-        for (int k = 0; k < L::n; k += 4) __builtin_memcpy(to + i + k, &kBools[bits >> k & 15], 4);
-    }
-    if (i == n) return;
-    const __m256i rest = L::first(n - i);
-    unsigned bits = L::bits(F::template of<L>(L::load(x + i, rest), L::load(y + i, rest)));
-    for (; i < n; ++i, bits >>= 1) to[i] = bits & 1;
-}
-
 #else
-
-// One lane, as the compiler likes to make it several.
-template <class T>
-struct Lanes {
-    using V = T;
-    static V all(T x) { return x; }
-    static bool less(T x, T y) { return x < y; }
-    static bool less_equal(T x, T y) { return x <= y; }
-    static bool is_nan(T x) { return x != x; }
-    static bool any(bool x, bool y) { return x | y; }
-    static T choose(bool condition, T x, T y) { return condition ? x : y; }
-};
 
 template <class F, class T>
 void quiet_binary(char* const* data, std::ptrdiff_t n) {
@@ -137,15 +119,6 @@ void quiet_unary(char* const* data, std::ptrdiff_t n) {
     T* to = out<T>(data, 1);
     PYOP_INDEPENDENT
     for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = F::template of<Lanes<T> >(x[i]);
-}
-
-template <class F, class T>
-void quiet_comparison(char* const* data, std::ptrdiff_t n) {
-    const KeepFlags keep;
-    const T *x = in<T>(data, 0), *y = in<T>(data, 1);
-    Byte* to = out<Byte>(data, 2);
-    PYOP_INDEPENDENT
-    for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = F::template of<Lanes<T> >(x[i], y[i]);
 }
 
 #endif

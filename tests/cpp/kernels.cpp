@@ -33,6 +33,8 @@ PyObject* find(PyObject*, PyObject* args) {
     const std::string_view kind = what;
     Kernel kernel = nullptr;
     if (kind == "kernel") kernel = level->find_kernel(operation_of(a), element);
+    if (kind == "number")  // f: whether the number is the first operand
+        kernel = level->find_with_number(operation_of(a), f != 0, element);
     if (kind == "cast") kernel = level->find_cast(element, static_cast<Element>(f));
     if (kind == "fast") kernel = level->find_fast(a, element);
     if (kind == "fused") kernel = level->find_fused(operation_of(a), operation_of(b), operation_of(c), element);

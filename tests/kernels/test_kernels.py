@@ -210,6 +210,33 @@ def test_kernel_is_the_ufunc(level: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", [*ORDER, *("add", "subtract", "multiply", "divide", "maximum")])
+@pytest.mark.parametrize("first", [False, True])
+def test_with_a_number(level: str, name: str, first: bool) -> None:
+    """The number stands last, whichever of the two it is, and one element of it is read."""
+    rng = np.random.default_rng(6)
+    ufunc = getattr(np, name)
+    for dtype in DTYPES:
+        kernel = ctests.kernel_find(level, "number", DTYPES.index(dtype), first, name)
+        compares = name in ORDER and dtype.kind in "iuf"
+        computes = name in FUSED and dtype in REAL_FLOATS and fuses(level)
+        assert bool(kernel) == (compares or computes), (name, dtype)
+        if not kernel:
+            continue
+
+        def one(x: np.ndarray, number: np.ndarray) -> np.ndarray:
+            y = np.full_like(x, number[0]) if x.size else x
+            return ufunc(y, x) if first else ufunc(x, y)
+
+        some = (
+            [rng.choice(pool, n), np.concatenate([rng.choice(pool, 1), rng.choice(pool, max(n - 1, 0))])]
+            for n in (*range(1, 70), 300)
+            for pool in (interesting(dtype), calm(dtype) if dtype.kind == "f" else interesting(dtype))
+        )
+        check(kernel, one, some, f"{name} of {dtype} and a number", any_nan=True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_where(level: str, dtype: np.dtype) -> None:
     rng = np.random.default_rng(1)

@@ -24,6 +24,10 @@ namespace {
 
 constexpr size_t kCacheLine = 64;
 constexpr size_t kMapped = size_t{256} << 10;  // blocks from here on are mappings of their own
+// In a mapping the data begin half a page after a page does. NumPy's begin right after one; a processor that loads a
+// number from the same place of a page as one that it is still storing waits, so that results that lie so beside their
+// operands are written a fifth slower.
+constexpr size_t kHalfPage = 2048;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kHuge = size_t{4} << 20;  // from here on huge pages are asked for, as NumPy does
 constexpr size_t kMostBytes = size_t{1} << 47;
@@ -117,12 +121,15 @@ constinit BlockPool block_pool;
 
 // --- blocks from the system
 
+constexpr size_t kLead = kHalfPage - sizeof(Block);
+
 Block* map_block(size_t bytes) {
+    bytes += kLead;
     const size_t slack = bytes >= kHuge ? kHugePage : 0;
     void* p = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return nullptr;
     if (slack) {
-        // Only whole aligned huge pages are made huge, so the block begins with one.
+        // Only whole aligned huge pages are made huge, so the mapping begins with one.
         const size_t lead = -reinterpret_cast<uintptr_t>(p) % kHugePage;
         char* start = static_cast<char*>(p) + lead;
         if (lead) munmap(p, lead);
@@ -132,8 +139,10 @@ Block* map_block(size_t bytes) {
         madvise(p, bytes, MADV_HUGEPAGE);  // a wish: it does not matter whether it is heard
 #endif
     }
-    return static_cast<Block*>(p);
+    return reinterpret_cast<Block*>(static_cast<char*>(p) + kLead);
 }
+
+void unmap_block(Block* b) { munmap(reinterpret_cast<char*>(b) - kLead, b->bytes + kLead); }
 
 Block* block_new(SizeClass c) {
     void* p = c.bytes >= kMapped ? map_block(c.bytes) : std::aligned_alloc(kCacheLine, c.bytes);
@@ -145,7 +154,7 @@ void block_free(Block* b) {
     __asan_unpoison_memory_region(b->data(), b->bytes - sizeof(Block));
 #endif
     if (b->bytes >= kMapped) {
-        munmap(b, b->bytes);
+        unmap_block(b);
     } else {
         std::free(b);
     }

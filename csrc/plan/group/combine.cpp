@@ -125,6 +125,8 @@ class Combiner {
         for (size_t i = 0; i < ir_.operations.size(); ++i)
             if (!gone_[i] && ir_.operations[i].does != Operation::None && ir_.operations[i].n_inputs == 2)
                 absorb(ir_.operations[i]);
+        for (size_t i = 0; i < ir_.operations.size(); ++i)
+            if (!gone_[i]) take_number(ir_.operations[i]);
         size_t n = 0;
         for (size_t i = 0; i < ir_.operations.size(); ++i)
             if (!gone_[i]) ir_.operations[n++] = ir_.operations[i];
@@ -150,6 +152,19 @@ class Combiner {
     Op* producer(const Op& reader, size_t operand) {
         Op* op = only_read_by(reader, operand);
         return op && op->does != Operation::None && op->n_inputs == 2 ? op : nullptr;
+    }
+
+    // A number is not repeated for an operation that is left with it alone.
+    void take_number(Op& op) {
+        if (op.does == Operation::None || op.n_inputs != 2) return;
+        const bool first = ir_.values[op.operands[0]].single;
+        if (first == ir_.values[op.operands[1]].single) return;
+        const Kernel kernel = find_with_number(op.does, first, op.element);
+        if (!kernel) return;
+        if (first) std::swap(op.operands[0], op.operands[1]);
+        op.numbers = 2;
+        op.kernel = kernel;
+        op.does = Operation::None;
     }
 
     // A sum of several terms, perhaps less a product, that one kernel may compute.

@@ -11,7 +11,7 @@ namespace {
 constexpr npy_intp kScratchBytes = 24 << 10;  // of a first cache of 32 KiB or more
 constexpr npy_intp kMostScratchBytes = 160 << 10;  // of a second cache of 256 KiB or more
 // Below 256 elements, what calling the kernels costs is more than the first cache saves.
-constexpr npy_intp kSmallestBlock = 128, kSmallBlock = 256, kLargestBlock = 512;
+constexpr npy_intp kSmallestBlock = 128, kSmallBlock = 256, kLargestBlock = 512, kMostElements = 1 << 14;
 
 }  // namespace
 
@@ -52,9 +52,14 @@ class GroupCompiler {
             code_.reduced.push_back(stream_of_[reduction.value]);
         }
         for (const GroupIr::Operation& op : ir_.operations) add(op, reads);
+        // A test waits until all is computed, so it is left out where nothing has raised a flag since the last one.
+        bool untested = false;
         for (size_t i = 0; i < code_.operations.size(); ++i) {
+            auto& op = code_.operations[i];
             const bool last = i + 1 == code_.operations.size();
-            code_.operations[i].test_flags = last || code_.operations[i].loop || code_.operations[i + 1].loop;
+            untested |= op.loop || !ir_.operations[i].quiet;
+            op.test_flags = untested && (last || op.loop || code_.operations[i + 1].loop);
+            untested &= !op.test_flags;
         }
         group_.n_blocks_ = std::max(group_.n_blocks_, n_blocks_);
     }
@@ -109,6 +114,18 @@ class GroupCompiler {
     std::vector<int16_t> spare_;
     size_t n_blocks_ = 0;
 };
+
+namespace {
+
+// Whether a kernel or loop reads a number as often as there are elements.
+bool repeats_numbers(const GroupIr& ir) {
+    for (const GroupIr::Operation& op : ir.operations)
+        for (size_t k = 0; k < op.n_inputs; ++k)
+            if (ir.values[op.operands[k]].kind == GroupIr::Value::Number && !(op.numbers >> k & 1)) return true;
+    return false;
+}
+
+}  // namespace
 
 LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& combined, std::vector<Ref> numbers)
     : NativeStep(std::move(fallback)), numbers_(std::move(numbers)), n_externals_(plain.n_externals) {
@@ -171,12 +188,15 @@ LoopGroup::LoopGroup(Fallback fallback, const GroupIr& plain, const GroupIr& com
 
     for (const Stream& stream : plain_.streams) widest_ = std::max(widest_, stream.itemsize);
     const npy_intp of_each = widest_ * static_cast<npy_intp>(std::max<size_t>(n_blocks_, 1));
-    const npy_intp fitting = std::max(kScratchBytes / of_each, std::min(kMostScratchBytes / of_each, kSmallBlock));
-    // Of narrow elements a block holds more, or the calls for it would cost more than they do; most of bytes, where
-    // nothing stands between.
-    const npy_intp largest =
-        std::max(kLargestBlock, kLargestBlock * (widest_ == 1 && n_blocks_ == 0 ? 32 : 8) / widest_);
-    block_ = std::clamp(fitting & ~npy_intp{63}, kSmallestBlock, largest);
+    // Where nothing stands between operations, the first cache has nothing to keep but numbers that are repeated, and
+    // of narrow elements a block holds more, or the calls for it would cost more than they do.
+    const bool nothing_between = n_blocks_ == n_externals_;
+    const npy_intp fitting =
+        nothing_between ? kMostScratchBytes / of_each
+                        : std::max(kScratchBytes / of_each, std::min(kMostScratchBytes / of_each, kSmallBlock));
+    const npy_intp bytes = kLargestBlock * (!nothing_between ? 8 : repeats_numbers(combined) ? 32 : 128);
+    block_ =
+        std::clamp(fitting & ~npy_intp{63}, kSmallestBlock, std::clamp(bytes / widest_, kLargestBlock, kMostElements));
     // Whole cache lines, and no power of two, or the blocks would compete for the same places of the cache.
     block_bytes_ = block_ * widest_ + 192;
 

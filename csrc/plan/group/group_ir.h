@@ -35,6 +35,7 @@ struct GroupIr {
         const ElementwiseCall* call = nullptr;  // borrowed from Fusion; null: a conversion that a member needs
         pyop::Operation does = pyop::Operation::None;  // if it may be part of a superinstruction
         Element element = Element::None;
+        bool quiet = false;                            // its kernel leaves the floating-point flags alone
         Indices operands;                              // inputs, then outputs
         uint16_t n_inputs = 0;
         uint16_t numbers = 0;                          // operands, by bit, of which the kernel reads one element

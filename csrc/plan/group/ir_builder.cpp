@@ -49,6 +49,7 @@ bool IrBuilder::add_member(uint32_t i, const OutsideReads& outside) {
     op.kernel = call.kernel;
     op.call = &call;
     op.does = call.operation;
+    op.quiet = leaves_flags(call.operation, call.element);
     op.element = call.element;
     op.n_inputs = static_cast<uint16_t>(call.n_inputs);
     op.member = static_cast<uint16_t>(fallback_.nodes.size());

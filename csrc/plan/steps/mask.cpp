@@ -1,6 +1,7 @@
 // plan/steps/mask.cpp: x[mask] and x[mask] = value, by a mask of the array's own shape, as native steps.
 //
 // Whatever else NumPy makes of a mask (of fewer axes, values of another dtype or of another count) is left to it.
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -72,7 +73,8 @@ void each_line(const ArrayView& a, const ArrayView& mask, F f) {
     }
 }
 
-constexpr npy_intp kSpan = 32;  // bytes of a mask that are looked at together
+constexpr npy_intp kSpan = 32, kWord = 8;  // bytes of a mask that are looked at together
+constexpr uint64_t kAllTrue = 0x0101010101010101;
 
 npy_intp count_bytes(const char* test, npy_intp n) {
     npy_intp count = 0, i = 0;
@@ -95,7 +97,7 @@ bool none_in_span(const char* test) {
 bool all_in_span(const char* test) {
     uint64_t words[kSpan / 8];
     std::memcpy(words, test, kSpan);
-    return (words[0] & words[1] & words[2] & words[3]) == 0x0101010101010101;
+    return (words[0] & words[1] & words[2] & words[3]) == kAllTrue;
 }
 
 npy_intp count_true(const ArrayView& mask) {
@@ -111,25 +113,61 @@ npy_intp count_true(const ArrayView& mask) {
     return count;
 }
 
+// Where picked elements go, never beyond the room for those that were counted, whoever writes the mask meanwhile. What
+// is not picked is written over by the next, if there is room for one.
+template <typename T>
+struct Picked {
+    char* to;
+    char* const end;
+
+    void take(const char* from, bool here) {
+        std::memcpy(to, from, sizeof(T));
+        to += here ? sizeof(T) : 0;
+    }
+    void take_some(const char* from, npy_intp stride, const char* test, npy_intp step, npy_intp n) {
+        for (npy_intp i = 0; i < n && to < end; ++i) take(from + i * stride, test[i * step] != 0);
+    }
+    void take_all(const char* from, npy_intp n) {
+        std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+        to += static_cast<size_t>(n) * sizeof(T);
+    }
+    bool has_room(npy_intp n) const { return end - to >= n * static_cast<npy_intp>(sizeof(T)); }
+    // By eight bytes of the mask, of which some are not zero.
+    void take_word(const char* from, npy_intp stride, const char* test, uint64_t word) {
+        if (!has_room(kWord)) {
+            take_some(from, stride, test, 1, kWord);
+        } else if (stride == static_cast<npy_intp>(sizeof(T)) && word == kAllTrue) {
+            take_all(from, kWord);
+        } else if (std::popcount(word) <= 2) {
+            for (; word; word &= ~(uint64_t{0xff} << (std::countr_zero(word) & ~7)))
+                take(from + (std::countr_zero(word) >> 3) * stride, true);
+        } else {
+            for (npy_intp k = 0; k < kWord; ++k) take(from + k * stride, test[k] != 0);
+        }
+    }
+};
+
 template <typename T>
 void pick(const ArrayView& a, const ArrayView& mask, char* to, npy_intp count) {
-    npy_intp done = 0;
+    char* const end = to + count * static_cast<npy_intp>(sizeof(T));
     each_line(a, mask, [&](const char* from, npy_intp stride, const char* test, npy_intp step, npy_intp n) {
-        for (npy_intp i = 0; i < n && done < count; ++i) {
+        Picked<T> picked{to, end};
+        npy_intp i = 0;
+        for (; step == 1 && i + kSpan <= n && picked.to < end; i += kSpan) {
             // What is alike for a while is passed over, or copied, at once.
-            while (step == 1 && i % kSpan == 0 && i + kSpan <= n) {
-                if (!none_in_span(test + i)) {
-                    if (stride != static_cast<npy_intp>(sizeof(T)) || !all_in_span(test + i)) break;
-                    std::memcpy(to + done * static_cast<npy_intp>(sizeof(T)), from + i * stride, kSpan * sizeof(T));
-                    done += kSpan;
-                }
-                i += kSpan;
+            if (none_in_span(test + i)) continue;
+            if (stride == static_cast<npy_intp>(sizeof(T)) && all_in_span(test + i) && picked.has_room(kSpan)) {
+                picked.take_all(from + i * stride, kSpan);
+                continue;
             }
-            if (i == n || done == count) break;
-            // What is not picked is written over by the next.
-            std::memcpy(to + done * static_cast<npy_intp>(sizeof(T)), from + i * stride, sizeof(T));
-            done += test[i * step] != 0;
+            for (npy_intp part = i; part < i + kSpan; part += kWord) {
+                uint64_t word;
+                std::memcpy(&word, test + part, sizeof word);
+                if (word) picked.take_word(from + part * stride, stride, test + part, word);
+            }
         }
+        picked.take_some(from + i * stride, stride, test + i * step, step, n - i);
+        to = picked.to;
     });
 }
 
