@@ -163,6 +163,7 @@ cdef TreeDef _new(Kind kind, type cls, tuple keys, dict slots, tuple children):
     return self
 
 
+cdef frozenset _PLAIN_KEYS = frozenset((str, int, bool, bytes, type(None)))
 cdef TreeDef _LEAF = _new(LEAF, None, None, None, ())
 
 
@@ -288,6 +289,25 @@ cdef int _add_types(object tree, set found, int depth) except -1:
     return 0
 
 
+cdef bint _same_keys(tuple a, tuple b) except -1:
+    """Whether two tuples hold the same keys: ``1``, ``True`` and ``1.0`` are equal, and not the same."""
+    if a != b:
+        return False
+    for x, y in zip(a, b):
+        if x is not y and not _same_key(x, y):
+            return False
+    return True
+
+
+cdef bint _same_key(object x, object y) except -1:
+    if type(x) is not type(y):
+        return False
+    if PyTuple_CheckExact(x):
+        return _same_keys(<tuple> x, <tuple> y)
+    # Zeros have signs. What holds others in it (a frozenset, an instance) is known by its text.
+    return type(x) in _PLAIN_KEYS or repr(x) == repr(y)
+
+
 cdef bint _match(TreeDef structure, object tree, list leaves, bint ordered) except -1:
     cdef Kind kind = structure.kind
     cdef tuple children = structure.children
@@ -312,7 +332,7 @@ cdef bint _match(TreeDef structure, object tree, list leaves, bint ordered) exce
     elif kind == DICT:
         if not PyDict_CheckExact(tree) or len(<dict> tree) != n:
             return False
-        if ordered and tuple(<dict> tree) != structure.keys:
+        if ordered and not _same_keys(tuple(<dict> tree), structure.keys):
             return False
         for i in range(n):
             if structure.keys[i] not in <dict> tree:
@@ -433,7 +453,9 @@ cdef bint _equal(TreeDef a, TreeDef b) except -1:
     cdef Py_ssize_t i
     if a is b:
         return True
-    if a._hash != b._hash or a.kind != b.kind or a.cls is not b.cls or a.keys != b.keys:
+    if a._hash != b._hash or a.kind != b.kind or a.cls is not b.cls:
+        return False
+    if a.keys is not b.keys and not _same_keys(a.keys, b.keys):
         return False
     if len(a.children) != len(b.children):
         return False

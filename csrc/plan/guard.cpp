@@ -48,7 +48,8 @@ bool same_array(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
     const npy_intp* want = guard.dims.data() + leaf.first_dim;
     if (!std::equal(want, want + leaf.ndim, PyArray_DIMS(a))) return false;
     auto* descr = reinterpret_cast<PyArray_Descr*>(leaf.expected);
-    return PyArray_DESCR(a) == descr || PyArray_EquivTypes(PyArray_DESCR(a), descr);
+    if (PyArray_DESCR(a) == descr) return true;
+    return PyArray_EquivTypes(PyArray_DESCR(a), descr) && !PyDataType_METADATA(PyArray_DESCR(a));
 }
 
 PYOP_INLINE int fits_leaf(PyObject* o, const LeafGuard& leaf, const Guard& guard) {

@@ -191,7 +191,8 @@ class Arguments:
         """The place of a leaf; `beside` the fields of its object, where also other objects may be."""
         kind = type(x)
         if kind is np.ndarray:
-            if not x.dtype.isnative:  # a plan would give x itself in the order of the machine's bytes
+            # A plan would give x itself in the order of the machine's bytes, and results without the metadata.
+            if not x.dtype.isnative or x.dtype.metadata is not None:
                 return Place(path, b"?", x)
             return Place(path, b"a", x, None, _spec(x.dtype, x.shape))
         if kind in NUMBERS:
