@@ -70,7 +70,7 @@ int start_helper(const std::shared_ptr<Job>& job) {
     }
     auto helper = std::make_shared<Helper>();
     helper->job = job;
-    auto* held = new std::shared_ptr<Helper>(std::move(helper));
+    auto* held = new std::shared_ptr<Helper>(helper);
     Ref capsule = Ref::steal(PyCapsule_New(held, kHelperCapsule, free_capsule));
     if (!capsule) {
         delete held;
@@ -88,7 +88,14 @@ int start_helper(const std::shared_ptr<Job>& job) {
     // Waits for the thread to begin, and the interpreter may begin to finalize meanwhile.
     Ref started =
         thread ? Ref::steal(survive([&] { return PyObject_CallMethod(thread.get(), "start", nullptr); })) : Ref();
-    return started ? 0 : -1;
+    if (started) return 0;
+    // An interrupt may end the wait for a thread that begins all the same: it is for nobody.
+    const std::lock_guard lock(helper_pool().mutex);
+    helper->job = nullptr;
+    helper->end = true;
+    std::erase(helper_pool().idle, helper);
+    helper->wake.notify_one();
+    return -1;
 }
 
 // Waits, detached, for a job or the end. Returns null at the end.
@@ -96,7 +103,7 @@ std::shared_ptr<Job> next_job(const std::shared_ptr<Helper>& helper) {
     const DetachScope detached;
     std::unique_lock lock(helper_pool().mutex);
     if (!helper->job) {
-        if (helper_pool().closing || helper_pool().idle.size() >= kSpare) return nullptr;
+        if (helper->end || helper_pool().closing || helper_pool().idle.size() >= kSpare) return nullptr;
         helper_pool().idle.push_back(helper);
         helper->wake.wait(lock, [&] { return helper->job || helper->end; });
     }

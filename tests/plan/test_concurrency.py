@@ -234,6 +234,31 @@ def test_helpers_are_ordinary_threads_and_few_stay() -> None:
     assert n <= 8
 
 
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+def test_a_helper_whose_start_is_interrupted_does_not_stay(monkeypatch: pytest.MonkeyPatch, pause: float) -> None:
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def interrupted(self: threading.Thread) -> None:
+        start(self)
+        started.append(self)
+        time.sleep(pause)
+        raise KeyboardInterrupt
+
+    # More than the spare helpers of other tests can do, so that one is started.
+    nap = declared(lambda v: time.sleep(0.02) or v)
+    plan = pyop.trace(lambda x: [nap(x + k) for k in range(12)], "float64[n]").compile(threads=12)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        plan(np.ones(1))
+    monkeypatch.undo()
+    assert started
+    for thread in started:
+        thread.join(timeout=10)
+        assert not thread.is_alive()
+    np.testing.assert_array_equal(plan(np.ones(1))[3], [4.0])
+
+
 def test_when_no_thread_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Any) -> None:
         raise RuntimeError("can't start new thread")
