@@ -20,7 +20,8 @@ def call_on_foreign(
     about them.
     """
     foreign = [p.value for _, places in arguments for p in places if p.kind == b"?"]
-    if any(type(x) is np.ndarray or has_own_rules(x) for x in foreign):  # an ndarray: of swapped bytes, or with metadata
+    # An ndarray is among them where its bytes are swapped, or its dtype has metadata.
+    if any(type(x) is np.ndarray or has_own_rules(x) for x in foreign):
         if out is not None:
             raise TypeError(
                 f"{name}: out= needs plain arrays, and a container with rules of its own or an array of "
