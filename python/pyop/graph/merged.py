@@ -10,10 +10,15 @@ Owners = list[tuple[int, int | None, list[tuple[int, int]]] | None]  # what Plan
 def merges_copies(owners: Owners) -> bool:
     """Whether results show, by equal nodes that have become one, what may be a copy for each in the function's result.
 
-    A reshape copies where an array has steps: ``return x.ravel(), np.ravel(x)`` are two arrays then.
+    A reshape copies where an array has steps: ``return x.ravel(), np.ravel(x)`` are two arrays then. Of two equal
+    arrays each result gets one; where one of them is there twice, or with a view, nobody could tell whose that is.
     """
     written: dict[int, int] = {}
+    names: dict[int | None, list[int]] = {}
     for owner in owners:
-        if owner is not None and any(written.setdefault(merged, node) != node for node, merged in owner[2]):
+        if owner is None:
+            continue
+        names.setdefault(owner[1], []).append(owner[0])
+        if any(written.setdefault(merged, node) != node for node, merged in owner[2]):
             return True
-    return False
+    return any(1 < len(set(arrays)) < len(arrays) for arrays in names.values())
