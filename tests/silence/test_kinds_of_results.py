@@ -192,3 +192,54 @@ def test_the_size_of_an_object_is_refused():
     agrees(lambda x: sys.getsizeof(x), (X,))
     with pytest.raises(TypeError, match="__sizeof__"):
         pyop.trace(lambda x: x * sys.getsizeof(x), X)
+
+
+def summed_up(y, t):
+    w = np.reshape(t, 1)
+    w += 1
+    return y * t, np.broadcast_to(w[0] + t, (2,))
+
+
+REPEATED = {
+    "of a number": lambda y, t: np.broadcast_to(1.5, (2, 3)),
+    "of an array": lambda y, t: (y, np.broadcast_to(np.arange(3.0), (2, 3))),
+    "of an argument": lambda y, t: np.broadcast_to(t + 1, (2,)),
+    "of what is computed": lambda y, t: (y * 2, np.broadcast_to(y.sum(), (4,))),
+    "of what is written": summed_up,
+    "beside its base": lambda y, t: (lambda a: (a, np.broadcast_to(a, (2, 3)), y))(np.zeros(3) + t),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_arrays_that_repeat_elements(name):
+    f = REPEATED[name]
+    compiled = pyop.compile(f)
+    y = np.ones((2, 3))
+    for t in (2, 2, 3.5, 2):
+        got, want = compiled(y, t), f(y, t)
+        pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
+        for a, b in pairs:
+            np.testing.assert_array_equal(a, b)
+            assert (a.strides, a.flags.writeable) == (b.strides, b.flags.writeable)
+
+
+SCALE = 0.5
+
+
+@pytest.mark.parametrize("way", ["twice", "a view", "an alias"])
+def test_of_equal_arrays_each_keeps_its_own_names(way):
+    f = {
+        "twice": lambda x: (lambda a, b: ([a, b], b))(x * 2, x * 2),
+        "a view": lambda x: (lambda a, b: ([a, b], b[::-1]))(x * SCALE, x * SCALE),
+        "an alias": lambda x: (lambda a, b: ([a, b], [np.asarray(b), a.T]))(x + 1, x + 1),
+    }[way]
+    compiled, x = pyop.compile(f), np.arange(3.0)
+    for _ in range(2):
+        for arrays in (compiled(x), f(x)):
+            (a, b), rest = arrays
+            rest = rest if isinstance(rest, list) else [rest]
+            assert not np.shares_memory(a, b)
+            assert np.shares_memory(b, rest[0])
+            assert not np.shares_memory(a, rest[0])
+            assert way != "an alias" or (np.shares_memory(a, rest[1]) and rest[0] is b)
+            assert way != "twice" or rest[0] is b

@@ -51,7 +51,7 @@ class _Finish:
             elif kind == "as it is":
                 leaves.append(value)
             else:
-                leaves.append(value.copy(order="K"))
+                leaves.append(_copied(value))
                 if kind == "read-only copy":
                     leaves[-1].flags.writeable = False
         return self.structure.unflatten(leaves)
@@ -69,6 +69,15 @@ _AMONG_OBJECTS = (
 _STAND_INS = r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)'"
 # What cannot be changed by whoever gets it.
 _ATOMS = (*STATIC_TYPES, *NUMBERS, np.generic, np.dtype, type, Enum, range, slice)
+
+
+def _copied(x: Any) -> Any:
+    """Return a copy that repeats what the array repeats, as ``np.broadcast_to`` does."""
+    repeats = [size > 1 and step == 0 for size, step in zip(x.shape, x.strides, strict=True)]
+    if not any(repeats):
+        return x.copy(order="K")
+    one = x[tuple([slice(0, 1) if repeated else slice(None) for repeated in repeats])]
+    return np.broadcast_to(one.copy(order="K"), x.shape)
 
 
 def _first(x: Any, leaves: list[Any]) -> int:
@@ -151,7 +160,7 @@ def declare_outputs(
         elif type(leaf) is np.ndarray and any(_shows(leaf, other) for other in leaves if other is not leaf):
             raise refusal(f"{name} {_ONE_MEMORY}")
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
-            template.append(("copy" if leaf.flags.writeable else "read-only copy", leaf.copy(order="K")))
+            template.append(("copy" if leaf.flags.writeable else "read-only copy", _copied(leaf)))
         elif (isinstance(leaf, str) and re.search(_STAND_INS, leaf)) or (
             isinstance(leaf, type) and leaf in (Value, Number, Unknown)
         ):
@@ -204,7 +213,9 @@ def _make_fresh(leaves: list[Any]) -> None:
     from ..graph.known import is_known
 
     for leaf in leaves:
-        if type(leaf) is Value and is_known(root := leaf._root()) and not leaf._is_scalar:
+        if type(leaf) is not Value or leaf._is_scalar or leaf._is_read_only():
+            continue  # what nobody can write needs no memory of its own
+        if is_known(root := leaf._root()):
             leaf._write_root(apply(fresh, (root,), {}, root.spec, name="fresh", scalar=False))
 
 
@@ -261,7 +272,7 @@ class Apart:
         copied = False
         for k in self.known:
             if not leaves[k].flags.writeable:  # else it is in an array of the caller's
-                leaves[k] = leaves[k].copy(order="K")
+                leaves[k] = _copied(leaves[k])
                 copied = True
         for places in self.written:
             apart: list[tuple[Any, int]] = []
