@@ -331,7 +331,7 @@ class Tracer:
             watch = watch.renewed(False)
             return graph, result, watch, tuple(watch.readings(own)), undo
         # Does it matter? Another call must write down the same, and not draw the same; others may draw meanwhile.
-        state, left = watch.state(), watch.generator_states()
+        state, left, made = watch.state(), watch.generator_states(), watch.renewed(True)
         if drawn:
             watch.restore_generators()
         for attempt in range(6):
@@ -342,6 +342,7 @@ class Tracer:
                 raise plainly.computes_otherwise(self._place(), [place.label for place in changed] or drawn) from None
             self._finish(again)
             own.again(watch.places, state)
+            own.moving += [place.label for place in made.changed() if type(place) is Array]
             moved = watch.drawn()
             if moved and attempt == 0 and same(watch.generator_states(), left):
                 watch.restore()
@@ -362,6 +363,7 @@ class Tracer:
             if not (drawn and moved):
                 break
         watch.restore(state)
+        made.restore()  # what the first call has made and the second has written
         # What the trace has made is looked at, too.
         watch = watch.renewed(bool(changed))
         return graph, result, watch, tuple(watch.readings(own)), undo
