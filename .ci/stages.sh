@@ -10,6 +10,12 @@ skip() {
     exit 0
 }
 
+# not_after MINUTES: leave a stage that would begin later than that, or the whole run might be ended before it is done. On a machine with
+# two processors to itself each begins in half the time.
+not_after() {
+    [ $SECONDS -lt $(($1 * 60)) ] || skip "$((SECONDS / 60)) minutes have passed, and it takes long where all else has"
+}
+
 # run_stage NAME: the function in a subshell, its verdict at the end.
 run_stage() {
     local stage=$1 begin=$SECONDS status verdict
