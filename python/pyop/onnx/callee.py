@@ -35,7 +35,7 @@ class GivenNames:
 
     def __init__(self, names: Mapping[Any, str] | None) -> None:
         self._keys: dict[Any, Any] = {}  # what the caller wrote, by the function that a node calls
-        self._names = dict(names or {})
+        self._names: dict[Any, str] = dict(names or {})
         self._read: set[Any] = set()
         for key in self._names:
             self._keys[key] = key
