@@ -1,4 +1,4 @@
-"""What is equal and not the same: 1, True and 1.0 as keys, statics and held things; dtypes with metadata."""
+"""Hold apart what is equal and not the same: keys, statics and held things (1, True, 1.0), and dtypes with metadata."""
 
 import numpy as np
 import pytest
