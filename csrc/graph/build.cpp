@@ -43,8 +43,39 @@ bool pop_graph(PyObject* graph) {
     return false;
 }
 
+namespace {
+
+// A copy that repeats what the array repeats, as NumPy's broadcast_to() does: what is computed of it lies as there.
+Ref copy_of(PyArrayObject* array) {
+    const int ndim = PyArray_NDIM(array);
+    npy_intp sizes[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    bool repeats = false;
+    for (int i = 0; i < ndim; ++i) {
+        const bool repeated = PyArray_DIM(array, i) > 1 && PyArray_STRIDE(array, i) == 0;
+        sizes[i] = repeated ? 1 : PyArray_DIM(array, i);
+        repeats |= repeated;
+    }
+    if (!repeats) return Ref::steal(PyArray_NewCopy(array, NPY_KEEPORDER));
+    const auto view = [](PyArrayObject* of, const npy_intp* dims, const npy_intp* steps) {
+        PyArray_Descr* descr = PyArray_DESCR(of);
+        Py_INCREF(descr);
+        Ref made = Ref::steal(
+            PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(of), dims, steps, PyArray_DATA(of), 0, nullptr));
+        if (made && PyArray_SetBaseObject(as_array(made.get()), Py_NewRef(as_object(of))) < 0) return Ref{};
+        return made;
+    };
+    const Ref once = view(array, sizes, PyArray_STRIDES(array));
+    const Ref copy = once ? Ref::steal(PyArray_NewCopy(as_array(once.get()), NPY_KEEPORDER)) : Ref{};
+    if (!copy) return {};
+    for (int i = 0; i < ndim; ++i)
+        strides[i] = sizes[i] == PyArray_DIM(array, i) ? PyArray_STRIDE(as_array(copy.get()), i) : 0;
+    return view(as_array(copy.get()), PyArray_DIMS(array), strides);
+}
+
+}  // namespace
+
 int64_t add_constant(PyObject* graph, PyArrayObject* array, PyObject* name, bool share) {
-    Ref own = share ? Ref::borrow(as_object(array)) : Ref::steal(PyArray_NewCopy(array, NPY_KEEPORDER));
+    Ref own = share ? Ref::borrow(as_object(array)) : copy_of(array);
     if (!own) return -1;
     PyArray_CLEARFLAGS(as_array(own.get()), NPY_ARRAY_WRITEABLE);
     Graph& g = graph_of(graph);

@@ -229,3 +229,57 @@ def test_what_a_graph_cannot_follow_is_run_or_refused() -> None:
     with pytest.warns(pyop.RetraceWarning, match="shares memory"):
         with contextlib.suppress(ValueError, RuntimeError):
             two(X.copy())
+
+
+SIZE = 2
+SCALE: Any = 2
+
+
+def test_forward_that_returns_other_arrays_than_when_it_was_traced(monkeypatch):
+    """It reads names that are bound anew: what the function around it has asked of the result holds no more."""
+
+    class Cut(pyop.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x[:SIZE] * SCALE
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return np.concatenate([g * SCALE, np.zeros(4 - len(g))])
+
+    def f(x: Any) -> Any:
+        y = Cut.apply(x)
+        return y.sum() / y.shape[0], str(y.dtype)
+
+    def mean(x: Any) -> Any:
+        return f(x)[0]
+
+    compiled, gradient = pyop.compile(f), pyop.compile(pyop.grad(mean))
+    graph = pyop.trace(mean, "float64[4]").compile()
+    counts = np.arange(4)
+    for size, scale in ((2, 2), (3, 2), (3, 1.5), (2, 2), (4, 0.5)):
+        monkeypatch.setitem(globals(), "SIZE", size)
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        assert compiled(counts) == f(counts)
+        assert gradient(X).tolist() == pyop.grad(mean)(X).tolist()
+        if size == 2:
+            assert graph(X) == mean(X)
+        else:
+            with pytest.raises(TypeError, match=r"forward of Cut returned float64\[\d\], and float64\[2\] for such"):
+                graph(X)
+
+
+def test_forward_that_has_effects_and_returns_other_arrays_is_an_error(monkeypatch):
+    class Counted(pyop.Function):
+        calls = 0
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            Counted.calls += 1
+            return x * SCALE
+
+    compiled = pyop.compile(lambda x: Counted.apply(x).dtype)
+    assert compiled(np.arange(4)) == np.dtype(int)
+    monkeypatch.setitem(globals(), "SCALE", 1.5)
+    with pytest.raises(TypeError, match="reads something that has changed since"):
+        compiled(np.arange(4))

@@ -17,7 +17,7 @@ from ..graph.calls import apply
 from ..graph.views import share
 from ..graph.writes import write
 from ..refusals import may_run_itself, refusal
-from .arrays import check_no_history
+from .arrays import check_no_history, spec_of
 from .function_effects import Effects, find_effects, read_only
 from .linear import Alias, Copy
 
@@ -37,7 +37,7 @@ def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[
     for _, k in effects.in_place:
         _check_alone(function, leaves, k)
     several = isinstance(specs, tuple)
-    call = FunctionCall(function.cls, len(specs) if several else None, effects)
+    call = FunctionCall(function.cls, len(specs) if several else None, effects, specs if several else (specs,))
     returned = (*(specs if several else (specs,)), *((_CONTEXT,) if effects.hidden else ()))
     single = not several and not effects.hidden
     made = apply(call, args, kwargs, specs if single else returned, name=function.name, stateful=effects.hidden)
@@ -89,16 +89,24 @@ class _OfFunction(MergedByValue):
 
 
 class FunctionCall(_OfFunction):
-    """Forward on arrays; `count` is the number of results, None for one that is no tuple.
+    """Forward on arrays; `count` is the number of results, None for one that is no tuple, and `specs` says what is
+    known of them: what follows in the graph was made for such results, so others are an error.
 
     Where forward is no function of its arguments alone, one more result is a context (`pyop.gradients.saved`) with the
     record of the call, which backward goes through: forward does not run again.
     """
 
-    def __init__(self, cls: Any, count: int | None, effects: Effects = Effects()) -> None:  # noqa: B008  # frozen
-        super().__init__(cls, count, effects)
-        self.count = count
-        self.effects = effects
+    _pyop_checks_results = True
+
+    def __init__(
+        self,
+        cls: Any,
+        count: int | None,
+        effects: Effects = Effects(),  # noqa: B008  # frozen
+        specs: tuple[Spec, ...] = (),
+    ) -> None:
+        super().__init__(cls, count, effects, specs)
+        self.count, self.effects, self.specs = count, effects, specs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = apart(self.effects, args, kwargs)
@@ -116,11 +124,30 @@ class FunctionCall(_OfFunction):
                 "and that was not known when the graph was built, since it does not work on symbolic arrays: declare "
                 "it as a pyop.op with a .vjp, which says what it returns"
             )
+        for y, spec in zip(result if isinstance(result, tuple) else (result,), self.specs, strict=False):
+            self._check(y, spec)
         return result
+
+    def _check(self, y: Any, spec: Spec) -> None:
+        have = spec_of(y)
+        same_kind = spec.dtype is None or have.dtype == spec.dtype
+        if not same_kind or (spec.shape is not None and not _fits(have.shape, spec.shape)):
+            raise TypeError(
+                f"forward of {self.__name__} returned {have}, and {spec} for such arguments when the graph was built: "
+                "it reads something that has changed since, a global name or an attribute, which is to be an argument "
+                "where the dtype or the shape of the result depends on it"
+            )
 
     @property
     def _pyop_gradient_rule(self) -> table.Rule:
         return _Rule(self)
+
+
+def _fits(have: Any, known: tuple[Any, ...]) -> bool:
+    """Whether a shape is one that is known as far as its sizes are numbers."""
+    return len(have) == len(known) and all(
+        type(size) is not int or size == n for n, size in zip(have, known, strict=True)
+    )
 
 
 def apart(effects: Effects, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..graph.deciding import MOST_NODES, RunItself, guard_lines, has_effects
+from ..graph.deciding import MOST_NODES, RunItself, checks_results, guard_lines, has_effects
 from ..graph.graph import Graph
 from ..refusals import runs_itself
 from .arguments import Argument, input_name
@@ -22,6 +22,7 @@ __all__ = [
     "computes_otherwise",
     "is_to_run_itself",
     "keeps_symbolic",
+    "runs_again",
 ]
 
 # Beyond so many paths of one kind of call, or MOST_NODES in them, the function itself runs.
@@ -84,6 +85,13 @@ def check_error_state(sets_it: int, plan: Any) -> None:
     """End the trace of a function that sets np.errstate if what raises in its plan may not be done again."""
     if sets_it and has_effects(plan.graph):
         raise RunItself("sets np.errstate, and calls stateful ops")
+
+
+def runs_again(graph: Graph, catches: bool) -> bool:
+    """Whether the function itself is to run after an error of its plan: it may catch that, or is what says what it is
+    to be where something has changed that its plan was made for.
+    """
+    return (catches or checks_results(graph)) and not has_effects(graph)
 
 
 class Plainly:

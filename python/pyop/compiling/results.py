@@ -19,12 +19,13 @@ from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
 from ..refusals import may_run_itself, refusal
+from ..tracing.held_warnings import HeldWarnings
 from .arguments import NUMBERS, STATIC_TYPES
 
 if TYPE_CHECKING:
     from ..graph.merged import Owners
 
-__all__ = ["Apart", "Both", "declare_outputs"]
+__all__ = ["Apart", "both", "declare_outputs"]
 
 
 class _Finish:
@@ -232,11 +233,16 @@ class Both:
         return in_form(self.second, self.first(result, out), out)
 
 
+def both(first: Any, second: Any) -> Any:
+    """What finishes a result by one and then the other, of which either may be None."""
+    return second if first is None else first if second is None else Both(first, second)
+
+
 def in_form(finish: Any, result: Any, out: Any) -> Any:
     """What `finish` makes of a result; an array of the caller's stays one."""
     if finish is scalar_of:
         return result if out is not None else scalar_of(result)
-    return finish(result, out) if isinstance(finish, _Finish | Both | Apart) else finish(result)
+    return finish(result, out) if isinstance(finish, _Finish | Both | Apart | HeldWarnings) else finish(result)
 
 
 class Apart:

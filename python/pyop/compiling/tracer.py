@@ -22,6 +22,7 @@ from ..tracing import error_checks
 from ..tracing.captured import Watch
 from ..tracing.code import facts
 from ..tracing.functions import functions_of
+from ..tracing.held_warnings import HeldWarnings, noted
 from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
@@ -42,7 +43,7 @@ from .arguments import (
     variety,
 )
 from .options import Options, compiled
-from .results import Apart, Both, declare_outputs
+from .results import Apart, both, declare_outputs
 from .retrace import History, log, tell
 from .unused_arguments import is_still, signature, unread
 from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes, is_changed
@@ -71,6 +72,7 @@ class Tracer:
         self.told = False  # that the function itself runs
         self.calls: Any = None  # of other libraries, if they are nodes
         self.once, self.alert = False, 0  # an iterator is used up by its trace; error_checks.sets_error_state()
+        self.warned: HeldWarnings | None = None  # of what the last trace has computed of things held
         self.reaches_out = False  # it may read a clock, a file, or the like
         self.catches = False  # whether the function may catch what its plan raises
         self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
@@ -134,7 +136,7 @@ class Tracer:
         simple = not (self.identity or specialised or finish is not None or outcomes or self.catches or self.alert)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
-        rerun = self.alert or int((self.catches or self.calls is not None) and not has_effects(plan.graph))
+        rerun = self.alert or int(plainly.runs_again(plan.graph, self.catches or self.calls is not None))
         return plan, kinds, trees, keys, finish, read, self.identity, outcomes, itself, rerun
 
     def _tell(self, reason: RunItself) -> None:
@@ -243,7 +245,8 @@ class Tracer:
             owners = plan._owners() if plan._merged_or_folded() else None
             if owners is not None:
                 apart = Apart.make(owners)
-                finish = apart if finish is None else Both(apart, finish) if apart else finish
+                finish = both(apart, finish)
+            finish = both(self.warned, finish)
             plainly.check_error_state(self.alert, plan)
         except (Exception, RunItself) as error:
             if undo is not None:
@@ -301,10 +304,10 @@ class Tracer:
                     )
             kinds[:] = repeats(arguments, kinds, keys)
         try:
-            graph, result = self._call(arguments, n, names, kinds, keys)
+            (graph, result), self.warned = noted(self._call, arguments, n, names, kinds, keys)
             if watch.found_generators():
                 watch.restore()
-                graph, result = self._call(arguments, n, names, kinds, keys)
+                (graph, result), self.warned = noted(self._call, arguments, n, names, kinds, keys)
         except (Specialise, RunItself) as error:
             watch.restore()  # there will be another trace, or the function itself runs
             if isinstance(error, RunItself):
@@ -336,7 +339,7 @@ class Tracer:
             watch.restore_generators()
         for attempt in range(6):
             try:
-                again, result_again = self._call(arguments, n, names, kinds, keys)
+                (again, result_again), _ = noted(self._call, arguments, n, names, kinds, keys)
             except Exception:
                 watch.restore()
                 raise plainly.computes_otherwise(self._place(), [place.label for place in changed] or drawn) from None

@@ -29,6 +29,7 @@ __all__ = [
     "RunItself",
     "Taken",
     "check_one_path",
+    "checks_results",
     "decides",
     "guard_lines",
     "quiet_begin",
@@ -299,6 +300,11 @@ def has_effects(graph: GraphBase) -> bool:
     """Whether a graph calls what may not be called twice: stateful ops."""
     functions = [graph[k].function for k in range(len(graph)) if graph[k].stateful]
     return not all(type(fn) is Taken or getattr(type(fn), "_pyop_opaque", False) for fn in functions)
+
+
+def checks_results(graph: GraphBase) -> bool:
+    """Whether a graph calls what is not known to return the same kind of arrays in each call, and raises if not."""
+    return any(getattr(graph[k].function, "_pyop_checks_results", False) for k in range(len(graph)))
 
 
 def guard_lines(graph: GraphBase) -> list[str]:

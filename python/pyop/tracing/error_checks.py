@@ -112,7 +112,7 @@ def sets_error_state(functions: Iterable[FunctionType]) -> int:
     return found
 
 
-_NAMED = frozenset(("seterr", "seterrcall", "errstate", "catch_warnings"))
+_NAMED = frozenset(("seterr", "seterrcall", "geterr", "geterrcall", "errstate", "catch_warnings"))
 
 
 def _found(code: CodeType) -> str | None:
@@ -121,6 +121,8 @@ def _found(code: CodeType) -> str | None:
         return None
     if "seterr" in names or "seterrcall" in names:
         return "calls np.seterr"
+    if "geterr" in names or "geterrcall" in names:
+        return "reads np.geterr"
     if "errstate" in names and constants & {"raise", "call"}:
         return 'uses np.errstate with "raise" or "call"'
     if "catch_warnings" in names and ("error" in constants or "record" in constants):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass
 
 from .world import around, change, filled
@@ -167,8 +168,9 @@ class Script:
 
     @property
     def returns_all(self) -> bool:
-        """Return whether nothing that may warn goes unread."""
-        return self.result.startswith("[[")
+        """Return whether nothing that may warn goes unread: what stays in `w` does."""
+        kept = any(line.startswith("w = ") and not re.search(r"; [as]\d = ", line) for line in self.lines)
+        return self.result.startswith("[[") and not kept
 
 
 def script(seed: int) -> Script:
