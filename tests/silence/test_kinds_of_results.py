@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import sys
 import warnings
 
@@ -221,6 +222,30 @@ def test_arrays_that_repeat_elements(name):
         for a, b in pairs:
             np.testing.assert_array_equal(a, b)
             assert (a.strides, a.flags.writeable) == (b.strides, b.flags.writeable)
+
+
+def with_a_loop(x):
+    for k in range(2):
+        x = x + k
+    a = np.broadcast_to(1.5, x.shape)
+    return a, a, a[0], a[:1, :1], a.T, np.broadcast_to(1.5, x.shape), x
+
+
+def of_a_count(x):
+    a = np.broadcast_to(len(x), x.shape)
+    return a, a.T, a, a[0:1], np.broadcast_to(2.0, (3,)), a[1], x * 2
+
+
+@pytest.mark.parametrize("f", [with_a_loop, of_a_count])
+def test_arrays_that_repeat_elements_and_their_views_are_one_memory(f):
+    compiled, x = pyop.compile(f), np.ones((2, 3))
+    for _ in range(3):
+        got, want = compiled(x), f(x)
+        for i, j in itertools.combinations(range(len(want)), 2):
+            assert (got[i] is got[j]) == (want[i] is want[j]), (i, j)
+            assert np.shares_memory(got[i], got[j]) == np.shares_memory(want[i], want[j]), (i, j)
+        assert [y.flags.writeable for y in got] == [y.flags.writeable for y in want]
+        got[0].shape = got[0].shape  # the object is the caller's own
 
 
 SCALE = 0.5

@@ -98,7 +98,7 @@ def test_a_handler_and_a_log_are_called():
     compiled = pyop.compile(of_a_global)
     for run in (of_a_global, compiled, compiled):
         called = []
-        with np.errstate(all="call", call=lambda *what: called.append(what)):
+        with np.errstate(all="call", call=lambda *what, to=called: to.append(what)):
             run(np.ones(2))
         assert called == [("invalid value", 8)]
 
@@ -114,8 +114,8 @@ def test_a_function_that_reads_the_state_runs_itself():
     def f(x):
         return x if np.geterr()["divide"] == "warn" else -x
 
+    compiled = pyop.compile(f)
     with pytest.warns(pyop.RetraceWarning, match="reads np.geterr"):
-        compiled = pyop.compile(f)
         compiled(np.ones(2))
     with np.errstate(divide="ignore"):
         assert compiled(np.ones(2))[0] == -1

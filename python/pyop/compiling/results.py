@@ -252,30 +252,38 @@ class Apart:
     argument was computed when the plan was made.
     """
 
-    __slots__ = ("known", "written")
+    __slots__ = ("known", "shown", "written")
 
-    def __init__(self, known: list[int], written: list[list[tuple[int, int]]]) -> None:
+    def __init__(
+        self, known: list[int], shown: list[tuple[int, int, int]], written: list[list[tuple[int, int]]]
+    ) -> None:
         self.known = known  # places of what was computed beforehand
+        # Of those that nobody can write into, whose memory stays the plan's: the first place that is the same array,
+        # and whose memory it is as the function was written.
+        self.shown = shown
         self.written = written  # places that show one array, each with whose it is as the function was written
 
     @classmethod
-    def make(cls, owners: Owners) -> Apart | None:
+    def make(cls, owners: Owners, read_only: dict[int, int]) -> Apart | None:
         """None if every array of the result is as much an array of its own as in that of the function."""
         known: list[int] = []
+        shown: list[tuple[int, int, int]] = []
         alike: dict[int, list[tuple[int, int]]] = {}
         for k, owner in enumerate(owners):
             assert owner is not None  # only a node that is fetched has none
             before, after, _ = owner
-            if after is None:
+            if after is None and k in read_only:
+                shown.append((k, read_only[k], before))
+            elif after is None:
                 known.append(k)
             else:
                 alike.setdefault(after, []).append((k, before))
         written = [places for places in alike.values() if len({before for _, before in places}) > 1]
-        return cls(known, written) if known or written else None
+        return cls(known, shown, written) if known or shown or written else None
 
     def __call__(self, result: Any, out: Any = None) -> Any:
         leaves, structure = flatten(result)
-        copied = False
+        copied = self._show(leaves) if self.shown else False
         for k in self.known:
             if not leaves[k].flags.writeable:  # else it is in an array of the caller's
                 leaves[k] = _copied(leaves[k])
@@ -290,6 +298,20 @@ class Apart:
                 elif all(other is not leaf for other, _ in apart):
                     apart.append((leaf, before))
         return structure.unflatten(leaves) if copied else result
+
+    def _show(self, leaves: list[Any]) -> bool:
+        """Put views in the place of arrays that the plan holds; whether there is any."""
+        views: dict[int, tuple[Any, int]] = {}
+        for k, first, owner in self.shown:
+            if leaves[k].flags.writeable:
+                continue
+            if first not in views:
+                view = leaves[k].view()
+                if any(other != owner and _share(view, y) for y, other in views.values()):
+                    view = _copied(view)
+                views[first] = view, owner
+            leaves[k] = views[first][0]
+        return bool(views)
 
 
 def _share(a: Any, b: Any) -> bool:

@@ -244,7 +244,7 @@ class Tracer:
             plan = compiled(graph, options, self.catches)
             owners = plan._owners() if plan._merged_or_folded() else None
             if owners is not None:
-                apart = Apart.make(owners)
+                apart = Apart.make(owners, graph._read_only_outputs)
                 finish = both(apart, finish)
             finish = both(self.warned, finish)
             plainly.check_error_state(self.alert, plan)

@@ -59,6 +59,7 @@ class Graph(GraphBase):
         "_outputs",
         "_overflows",
         "_plans",
+        "_read_only_outputs",
         "_rolling",
         "_sizes",
         "_twins",
@@ -70,6 +71,7 @@ class Graph(GraphBase):
     _name: str
     # Where the outputs are, not Values: those would keep the graph alive in a cycle.
     _outputs: tuple[list[tuple[int, int | None]], TreeDef] | None
+    _read_only_outputs: dict[int, int]  # which of them nobody may write into, with the first that is the same array
     # Inputs that a plan of the whole graph writes into, by their place among the inputs: where what they hold then is.
     _writes: tuple[tuple[int, tuple[int, int]], ...]
     _plans: dict[Any, Plan]
@@ -101,6 +103,7 @@ class Graph(GraphBase):
     def __init__(self, name: str = "graph") -> None:
         self._name = check_name(name)
         self._outputs = None
+        self._read_only_outputs = {}
         self._plans = {}
         self._kept = []
         self._known = {}
@@ -235,6 +238,8 @@ class Graph(GraphBase):
             (x.node.index, x.output_index) if isinstance(x, Value) else (x.index, None) for x in leaves
         ]
         self._outputs = (places, structure)
+        read_only = [k for k, x in enumerate(leaves) if type(x) is Value and x._is_read_only()]
+        self._read_only_outputs = {k: places.index(places[k]) for k in read_only}
 
     def run(self, fetches: Any = None, feeds: Mapping[Any, Any] | None = None, threads: int = 1) -> Any:
         """Compute what is fetched, and only what that needs.
