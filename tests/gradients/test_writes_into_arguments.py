@@ -3,6 +3,8 @@ caller finds what NumPy leaves there."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -231,3 +233,47 @@ def test_memory_of_two_arguments_is_refused():
 def test_what_a_function_closes_over_is_not_its_argument():
     got = pyop.compile(lambda x: pyop.grad(lambda z: np.sum(z.reshape(-1) * x))(x))(A)
     np.testing.assert_array_equal(got, A)
+
+
+@pytest.mark.parametrize("way", [pyop.grad, lambda f: pyop.compile(pyop.grad(f))])
+def test_an_exception_of_the_function_half_way_is_the_users(way):
+    """As it is without a derivative: what was written stays, what is called is called once."""
+    calls = []
+
+    def f(x):
+        x[0] = x[1] * 2
+        if len(x) > 3:
+            calls.append(len(x))
+            raise KeyError("mine")
+        return (x * x).sum()
+
+    gradient = way(f)
+    for x in (A[:3].copy(), A.copy(), A[:3].copy(), A.copy()):
+        calls.clear()
+        if len(x) == 3:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", pyop.RetraceWarning)
+                np.testing.assert_allclose(gradient(x), [0, 10 * A[1], 2 * A[2]])
+            continue
+        with warnings.catch_warnings(), pytest.raises(KeyError, match="mine") as raised:
+            warnings.simplefilter("ignore", pyop.RetraceWarning)
+            gradient(x)
+        assert raised.value.__context__ is None
+        assert calls == [4]
+        np.testing.assert_array_equal(x, [A[1] * 2, *A[1:]])
+
+
+def test_where_the_function_itself_works_the_refusal_stands_and_nothing_is_changed():
+    kept = []
+
+    def f(x):
+        x[0] = 5.0
+        kept.append(1)
+        x[:] = [float(v) for v in x]
+        return x.sum()
+
+    x = A.copy()
+    with pytest.raises(RuntimeError, match="in place, which is not recorded"):
+        pyop.grad(f)(x)
+    np.testing.assert_array_equal(x, A)
+    assert kept == []

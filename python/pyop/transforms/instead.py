@@ -51,7 +51,7 @@ class Instead:
     ) -> Any:
         """The derivative, by `made` on Tensors or as it is compiled."""
         if self.compiled is not None and self not in _compiled_now() and not _is_inside(args, kwargs):
-            return self._run(self.compiled, args, kwargs)
+            return self._run_again(args, kwargs)
         kept = self._kept(args, kwargs)
         state = Watch(self.f, []) if self.writes and not self.done else None
         try:
@@ -99,6 +99,11 @@ class Instead:
         except Exception as other:
             if "in place" in str(error):
                 error.add_note(f"compiling the derivative instead does not do, either: {type(other).__name__}: {other}")
+            failed = True
+        else:
+            failed = False
+        if failed:
+            self._run_plainly(error, kept, args, kwargs)
             return _REFUSED
         said = str(error).partition(":")[0].partition(", which is not recorded")[0]
         warn(
@@ -108,6 +113,31 @@ class Instead:
         )
         self.compiled = compiled
         return result
+
+    def _run_plainly(
+        self, error: Exception, kept: list[tuple[Any, Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Have the function raise what it raises without a derivative, which is the user's; else nothing is changed."""
+        state = Watch(self.f, [])
+        try:
+            self.f(*args, **kwargs)
+        except Exception as own:
+            if own.__context__ is error:  # which is ours
+                own.__context__ = None
+            raise
+        state.restore()
+        state.restore_generators()
+        for x, before in kept:
+            x[...] = before
+
+    def _run_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What was compiled in an earlier call."""
+        try:
+            return self._run(self.compiled, args, kwargs)
+        except Exception as error:
+            if was_refused(error) and not isinstance(error, NoRule):
+                self._run_plainly(error, [(x, x.copy()) for x in _arrays(args, kwargs)], args, kwargs)
+            raise
 
     def _run(self, compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What is compiled; where that runs the function itself, it must not come back to what is compiled."""
