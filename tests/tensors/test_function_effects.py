@@ -283,3 +283,46 @@ def test_forward_that_has_effects_and_returns_other_arrays_is_an_error(monkeypat
     monkeypatch.setitem(globals(), "SCALE", 1.5)
     with pytest.raises(TypeError, match="reads something that has changed since"):
         compiled(np.arange(4))
+
+
+RESULTS = {
+    "a scalar": lambda x: x.sum(),
+    "an array": lambda x: x[:1].reshape(()),
+    "a scalar and an array": lambda x: (x.sum(), x),
+    "a constant": lambda x: np.float64(2),
+    "an element": lambda x: x[0],
+    "a number of Python": lambda x: 3.0,
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_without_a_dimension_are_what_forward_returns(name):
+    class F(pyop.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return RESULTS[name](x)
+
+    def returned(x: Any) -> Any:
+        return F.apply(x * 2)
+
+    def asked(x: Any) -> Any:
+        y = F.apply(x * 2)
+        y = y[0] if isinstance(y, tuple) else y
+        return type(y).__name__, y * np.float32(2)
+
+    for f in (returned, asked):
+        compiled = pyop.compile(f)
+        with contextlib.nullcontext() if "Python" not in name else pytest.warns(pyop.RetraceWarning, match="of Python"):
+            assert repr(compiled(X)) == repr(f(X))
+        assert repr(compiled(X)) == repr(f(X))
+
+
+def test_a_number_of_python_that_nobody_knew_of_is_an_error():
+    class Opaque(pyop.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return float(x.sum())
+
+    assert Opaque.apply(X) == X.sum()
+    with pytest.raises(TypeError, match=r"forward of Opaque returned 2\.75, a float of Python.*np\.float64"):
+        pyop.compile(lambda x: Opaque.apply(x))(X)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .._core import FunctionClass, Value
 from ..declare.spec import Spec
 from ..gradients import table
@@ -19,7 +21,7 @@ from ..tracing.captured import Watch
 from ..tracing.code import facts
 from .arrays import spec_of
 
-__all__ = ["Effects", "find_effects", "read_only"]
+__all__ = ["Effects", "check_no_number", "find_effects", "read_only"]
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,17 @@ class _Ctx:
     save_for_backward = save_for_forward = mark_non_differentiable = set_materialize_grads = _nothing
 
 
-def find_effects(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Effects]:
-    """Return the specs of what forward returns, and its effects; nothing that it changes stays changed."""
+def find_effects(
+    function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, bool | None, Effects]:
+    """Return the specs of what forward returns, whether it is NumPy's scalars where it has no dimension, and its
+    effects; nothing that it changes stays changed.
+    """
     parts = [part for part in (function.cls.forward, getattr(function.cls, "setup_context", None)) if part is not None]
     watches = [Watch(part, []) for part in parts]
     declared = getattr(function.cls, "stateful", None)
     try:
-        specs, in_place = call_watched(_on_values, (function, args, kwargs), {})
+        specs, scalar, in_place = call_watched(_on_values, (function, args, kwargs), {})
     except NotFollowed as error:
         raise may_run_itself(refusal(str(error))) from None
     except Exception:
@@ -81,22 +87,22 @@ def find_effects(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[st
                     "knows what it writes into: write it with NumPy's functions, or return a new array"
                 )
             ) from None
-        return Spec(), Effects(hidden=declared is not False, known=False)
+        return Spec(), None, Effects(hidden=declared is not False, known=False)
     finally:
         seen = any(watch.changed() or watch.drawn() or watch.unseen for watch in watches)
         for watch in watches:
             watch.restore()
             watch.restore_generators()
-    return specs, Effects(in_place, hidden=seen if declared is None else bool(declared))
+    return specs, scalar, Effects(in_place, hidden=seen if declared is None else bool(declared))
 
 
 class NotFollowed(TypeError):
-    """Forward writes in a way that a graph does not follow."""
+    """Forward writes or returns what a graph does not follow."""
 
 
 def _on_values(
     function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, tuple[tuple[int, int], ...]]:
+) -> tuple[Any, bool | None, tuple[tuple[int, int], ...]]:
     given = table.leaves(args, kwargs)
     which = [k for k, leaf in enumerate(given) if isinstance(leaf, Value)]
     forward, setup = function.cls.forward, getattr(function.cls, "setup_context", None)
@@ -111,8 +117,26 @@ def _on_values(
             call_watched(setup, (ctx, new_args, result), {})
         results = result if isinstance(result, tuple) else (result,)
         in_place = _written_and_returned(function, which, values, results, ctx.dirty)
+        for x in results:
+            check_no_number(function.name, x)
         specs = tuple(map(_spec_of_result, results))
-    return (specs if isinstance(result, tuple) else specs[0]), in_place
+        scalar = _are_scalars([x for x, spec in zip(results, specs, strict=True) if spec.ndim == 0])
+    return (specs if isinstance(result, tuple) else specs[0]), scalar, in_place
+
+
+def check_no_number(name: str, x: Any) -> None:
+    """Refuse a number of Python's as a result: what is computed of it has another dtype than with an array."""
+    if type(x) in (bool, int, float, complex):
+        raise NotFollowed(
+            f"forward of {name} returned {x!r}, a {type(x).__name__} of Python, and what a Function returns in a graph "
+            "is an array: return NumPy's scalar, as np.float64 or np.sum make it"
+        )
+
+
+def _are_scalars(results: list[Any]) -> bool | None:
+    """Whether results without a dimension are NumPy's scalars; None if that is not known of all alike."""
+    kinds = {x._is_scalar if isinstance(x, Value) else isinstance(x, np.generic) for x in results}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _spec_of_result(x: Any) -> Spec:

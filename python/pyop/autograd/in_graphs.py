@@ -18,7 +18,7 @@ from ..graph.views import share
 from ..graph.writes import write
 from ..refusals import may_run_itself, refusal
 from .arrays import check_no_history, spec_of
-from .function_effects import Effects, find_effects, read_only
+from .function_effects import Effects, check_no_number, find_effects, read_only
 from .linear import Alias, Copy
 
 __all__ = ["FunctionCall", "apply_symbolic"]
@@ -33,14 +33,15 @@ def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[
         args, kwargs = function._bind(args, kwargs)
     _check_within_reach(function.name, args)
     leaves = table.leaves(args, kwargs)
-    specs, effects = find_effects(function, args, kwargs)
+    specs, scalar, effects = find_effects(function, args, kwargs)
     for _, k in effects.in_place:
         _check_alone(function, leaves, k)
     several = isinstance(specs, tuple)
     call = FunctionCall(function.cls, len(specs) if several else None, effects, specs if several else (specs,))
     returned = (*(specs if several else (specs,)), *((_CONTEXT,) if effects.hidden else ()))
     single = not several and not effects.hidden
-    made = apply(call, args, kwargs, specs if single else returned, name=function.name, stateful=effects.hidden)
+    specs_of_call = specs if single else returned
+    made = apply(call, args, kwargs, specs_of_call, name=function.name, stateful=effects.hidden, scalar=scalar)
     results = [made] if single else list(made)[: len(specs) if several else 1]
     written = dict(effects.in_place)
     share(call, args, kwargs, [y for at, y in enumerate(results) if at not in written], known=False)
@@ -129,6 +130,7 @@ class FunctionCall(_OfFunction):
         return result
 
     def _check(self, y: Any, spec: Spec) -> None:
+        check_no_number(self.__name__, y)
         have = spec_of(y)
         same_kind = spec.dtype is None or have.dtype == spec.dtype
         if not same_kind or (spec.shape is not None and not _fits(have.shape, spec.shape)):
