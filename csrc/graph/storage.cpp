@@ -104,8 +104,6 @@ int write_down_guests(PyObject* graph, Storage* host) {
 
 void drop_if_unused(Storage* storage);
 
-bool is_certain(const View* view) { return !view || view->certain; }
-
 // The node of a view once more, of what the memory holds now. Its edge, or -1 with the error set.
 int64_t view_again(PyObject* graph, const View& view, Edge base) {
     Graph& g = graph_of(graph);

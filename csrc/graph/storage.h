@@ -96,6 +96,9 @@ struct Storage {
     bool busy = false;  // likewise: it is being written down, and nothing of it may go
 };
 
+// Whether a Value (of this view, or null) is known to show its memory, and not a copy of it.
+inline bool is_certain(const View* view) { return !view || view->certain; }
+
 // Makes `view`, which nobody has seen yet, another handle of the memory of `base`. `certain`: NumPy gives a view there,
 // whatever memory it is.
 void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool certain);

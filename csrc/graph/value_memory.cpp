@@ -27,7 +27,10 @@ PyObject* set_read_only(PyObject* self, PyObject*) {
     Py_RETURN_NONE;
 }
 
-PyObject* is_read_only(PyObject* self, PyObject*) { return PyBool_FromLong(as_value(self)->flags & kReadOnly); }
+PyObject* is_read_only(PyObject* self, PyObject*) {
+    const ValueObject* v = as_value(self);
+    return PyBool_FromLong(v->flags & kReadOnly && is_certain(v->view));
+}
 
 PyObject* check_writable_method(PyObject* self, PyObject* operation) {
     const char* text = PyUnicode_AsUTF8(operation);
@@ -141,7 +144,7 @@ constexpr PyMethodDef memory_methods[] = {
     {"_may_show", may_show, METH_VARARGS,
      "_may_show(bases, captured=False): this Value, new, may show the memory of these, or (captured) of an array."},
     {"_set_read_only", set_read_only, METH_NOARGS, "NumPy's array there is read-only."},
-    {"_is_read_only", is_read_only, METH_NOARGS, "Whether NumPy's array there is read-only."},
+    {"_is_read_only", is_read_only, METH_NOARGS, "Whether NumPy's array there is known to be read-only."},
     {"_check_writable", check_writable_method, METH_O, "Raises if a write by this operation would be seen by others."},
     {"_lent", lent, METH_NOARGS, "Another handle of what this one is now, which cannot be written."},
     {"_shares_memory", shares_memory, METH_O, "Whether another Value shows the same memory, or a part of it."},

@@ -16,7 +16,7 @@ from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
-from ..graph.symbolic_number import Specialise, check_statics, is_number, is_of_arguments, needed_by_loops
+from ..graph.symbolic_number import Specialise, is_number, is_of_arguments, needed_by_loops
 from ..refusals import may_run_itself, note_call, refusal_of, runs_itself, was_refused
 from ..tracing import error_checks
 from ..tracing.captured import Watch
@@ -26,6 +26,7 @@ from ..tracing.held_warnings import HeldWarnings, noted
 from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
+from ..tracing.statics import check_statics
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from . import plainly
 from .arguments import (
@@ -42,6 +43,7 @@ from .arguments import (
     stand_in,
     variety,
 )
+from .numbers_needed import NumbersNeeded
 from .options import Options, compiled
 from .results import Apart, both, declare_outputs
 from .retrace import History, log, tell
@@ -75,7 +77,7 @@ class Tracer:
         self.warned: HeldWarnings | None = None  # of what the last trace has computed of things held
         self.reaches_out = False  # it may read a clock, a file, or the like
         self.catches = False  # whether the function may catch what its plan raises
-        self.needed: set[str] = set()  # numbers that some path needs, so that all paths are for the same calls
+        self.numbers = NumbersNeeded()
         self.holds = _holds_nothing  # during a trace: whether the function can reach an object
         self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
 
@@ -114,22 +116,22 @@ class Tracer:
         functions = [*functions_of(self.fn)]
         specialised = self._needed_at_once(places, functions)
         known = None if specialised else known
-        if self.needed:
-            specialised |= {k for k, place in enumerate(places) if place.path in self.needed}
+        specialised |= self.numbers.of(places)
         itself = plainly.Plainly(self.fn, self.name, arguments)
         if self.calls is not None:
             self._call_others()
         try:
+            hits, misses, *_ = function._counts()
             if paths is not None:
-                plainly.check_paths(paths, function._counts()[0])
+                plainly.check_paths(paths, hits)
+            self.numbers.check(places, misses, hits + misses)
             plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
         except RunItself as reason:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             if reason.leaf is None:
                 self._tell(reason)
             return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
-        if outcomes:
-            self.needed.update(places[k].path for k in specialised)
+        self.numbers.add(places, specialised, bool(outcomes))
         if paths is None:
             self._count(function, arguments, places, specialised, read)
         # What it has read beside is no more than the function itself.
@@ -173,6 +175,7 @@ class Tracer:
         it makes.
         """
         first: Exception | None = None
+        turned = False
         if self.unrolled is None:
             self.unrolled = set()
             self.by_twins = any(facts(f.__code__).loops for f in named)  # then it is traced as twins first
@@ -189,6 +192,10 @@ class Tracer:
                     continue
                 if not needed.places - specialised:
                     raise
+                if not self.by_twins and not turned:
+                    self.by_twins = turned = True  # whose calls of `math` and `max` do without
+                    continue
+                self.by_twins = self.by_twins and not turned
                 specialised |= needed.places
                 continue
             except Exception as error:
@@ -237,8 +244,7 @@ class Tracer:
             graph, result, watch, read, undo = self._write_down(arguments, n, names, kinds, keys, named)
             outcomes = graph._outcomes
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
-            if self._has_numbers(arguments, n, kinds):
-                check_statics(graph)
+            check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name, watch.holds, self.options.scalars)
             options = self.options.keeping_all() if self.catches else self.options.plan
             plan = compiled(graph, options, self.catches)
@@ -371,12 +377,6 @@ class Tracer:
         watch = watch.renewed(bool(changed))
         return graph, result, watch, tuple(watch.readings(own)), undo
 
-    def _has_numbers(self, arguments: list[Argument], n: int, kinds: list[bytes]) -> bool:
-        """Whether the function was given Numbers that it reads."""
-        given = enumerate(arguments) if b"n" in kinds else ()
-        read = [places for k, (_, places) in given if k >= n or k not in self.unread]
-        return any(p.kind == b"n" and type(p.value) in NUMBERS for places in read for p in places)
-
     def _place(self) -> str:
         from ..graph.cells import named_place
 
@@ -391,7 +391,7 @@ class Tracer:
         error_checks.watch_error_state(graph)
         if self.by_twins:
             from ..loops import leaving, unrolled  # noqa: F401  # the stand-ins: on first use
-            from ..tracing import casts, joined, literals, reflection  # noqa: F401
+            from ..tracing import casts, joined, literals, math_functions, reflection  # noqa: F401
             from ..tracing.twins import Twins
 
             graph._twins = Twins(self.calls)

@@ -9,18 +9,18 @@ traced once more with the number itself, and the plan holds for that number only
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import sys
 from collections.abc import Callable, Iterable
-from types import BuiltinFunctionType, FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import functions as rules
-from .._core import GraphBase, Value
+from .._core import Value
 from ..declare.dims import Dim
-from ..declare.rebuild import MergedByValue, layers, walk
+from ..declare.rebuild import MergedByValue, replaced, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
@@ -28,7 +28,7 @@ from .counter import Counter, set_number
 from .forms import is_scalar
 from .sizes import apply
 
-__all__ = ["Number", "Specialise", "counted", "is_of_arguments", "needed_by_loops", "specialise"]
+__all__ = ["Number", "Specialise", "call_on_numbers", "counted", "is_of_arguments", "needed_by_loops", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 _DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
@@ -100,9 +100,12 @@ class Number:
         # Functions whose result does not depend on the number but in its elements.
         known = func is np.where and len(args) == 3 and all(map(_is_plain, args))
         known = known or (func is np.clip and any(isinstance(x, Value) for x in args))
-        if not known or kwargs:
-            specialise(args, kwargs)
-        return _python_call(func, args)
+        if known and not kwargs:
+            return _python_call(func, args)
+        if func not in _OTHERWISE and _are_as_arrays(args, kwargs):
+            with contextlib.suppress(Exception):  # what the function refuses so, it may do with the number
+                return func(*replaced(args, _as_value), **replaced(kwargs, _as_value))
+        return specialise(args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         specialise(self)
@@ -125,7 +128,11 @@ class Number:
 
     def __round__(self, digits: Any = None) -> Any:
         # Without digits it is an int, of any size.
-        return _node_of(round, float, self, digits) if self._kind is float and type(digits) is int else specialise(self)
+        return (
+            call_on_numbers(round, float, self, digits)
+            if self._kind is float and type(digits) is int
+            else specialise(self)
+        )
 
     def __divmod__(self, other: Any) -> Any:
         return _divmod(self, other)
@@ -190,31 +197,30 @@ def specialise(*args: Any) -> NoReturn:
     raise Specialise(_places_in(*args))
 
 
-_PLAIN = frozenset((int, float, bool, str, type(None)))
-_KNOWN_CALLED = frozenset((np.ufunc, FunctionType, BuiltinFunctionType))
-
-
-def _is_empty(x: Any) -> bool:
-    return type(x) is tuple and not x
-
-
-def check_statics(graph: GraphBase) -> None:
-    """Ask for the Numbers that some rule took for static arguments of a node: there they would stay symbolic."""
-    for index in range(len(graph)):
-        node = graph[index]
-        form, called = node._form, node.function
-        statics = () if form is None else [x for x in form[1] if type(x) not in _PLAIN and not _is_empty(x)]
-        places = _places_in(*statics) if statics else frozenset()
-        if type(called) not in _KNOWN_CALLED:
-            for function in layers(called):
-                places |= _places_in(getattr(function, "leaves", ()))
-        if places:
-            raise Specialise(places)
-
-
 def _kind_or_dtype(x: Any) -> Any:
     """What NumPy's promotion looks at: a Python type, or a dtype; None if it is not known."""
     return x._kind if is_number(x) else type(x) if type(x) in _DTYPES else x.dtype
+
+
+_ALIKE = frozenset("?bhilqBHILQdD")
+"""Dtypes with which NumPy makes the same of a Python float and of an array of one."""
+
+
+_OTHERWISE = frozenset((np.real, np.imag, np.isreal, np.iscomplex, np.real_if_close))
+_OTHERWISE |= frozenset((np.copyto, np.put, np.put_along_axis, np.putmask, np.place, np.fill_diagonal))
+"""Functions that do something else for a Python number, or put it into an array of another dtype."""
+
+
+def _are_as_arrays(*args: Any) -> bool:
+    """Whether a function that takes arrays makes the same of the Numbers as of arrays of them."""
+    kinds = {x._kind if is_number(x) else x.dtype for x in walk(args) if is_number(x) or isinstance(x, _OPERANDS)}
+    return all(
+        kind is float or (kind is not None and not isinstance(kind, type) and kind.char in _ALIKE) for kind in kinds
+    )
+
+
+def _as_value(x: Any) -> Any:
+    return x._value if is_number(x) else x
 
 
 def _as_dtype(x: Number, dtype: np.dtype[Any]) -> Any:
@@ -244,6 +250,10 @@ class OnNumbers(MergedByValue):
                 for x, number in zip(args, self.numbers, strict=True)
             ]
         )
+
+    @property
+    def _pyop_checks_results(self) -> bool:
+        return self.fn is _real_power
 
     def __repr__(self) -> str:
         return f"OnNumbers({self.fn!r})"
@@ -280,8 +290,8 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     if bool in kinds or (kinds == {int} and op is not operator.truediv):
         specialise(a, b)
     if op is operator.pow and kind is float and not _is_real_power(a, b):
-        specialise(a, b)
-    return _node_of(op, kind, a, b)
+        op = _real_power
+    return call_on_numbers(op, kind, a, b)
 
 
 def _is_real_power(a: Any, b: Any) -> bool:
@@ -291,7 +301,18 @@ def _is_real_power(a: Any, b: Any) -> bool:
     return not is_number(a) and a >= 0
 
 
-def _node_of(op: Callable[..., Any], kind: type, *operands: Any) -> Number:
+def _real_power(a: Any, b: Any) -> Any:
+    """A power of floats that is one, as the graph was made for."""
+    result = a**b
+    if type(result) is complex:
+        raise TypeError(
+            f"{a!r} ** {b!r} is complex, and was a float for the numbers that the graph was built with: compute it "
+            "with complex numbers"
+        )
+    return result
+
+
+def call_on_numbers(op: Callable[..., Any], kind: type, *operands: Any) -> Number:
     """A Python number made of Python numbers."""
     value = _node(op, operands, Spec(_DTYPES_OF_NODES[kind], ()), op.__name__)
     return Number(kind, value, _places_in(*operands))
@@ -358,7 +379,7 @@ def _divmod(a: Any, b: Any) -> Any:
         specialise(a, b)
     if float not in {x._kind if is_number(x) else type(x) for x in (a, b)}:
         specialise(a, b)
-    return _node_of(_quotient, float, a, b), _between_numbers(operator.mod, a, b)
+    return call_on_numbers(_quotient, float, a, b), _between_numbers(operator.mod, a, b)
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -371,7 +392,7 @@ def _compare(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
         return _with_array(op, ufunc, a, b)
     if not is_number(b) and type(b) not in _DTYPES:
         specialise(a, b)
-    return _node_of(op, bool, a, b)
+    return call_on_numbers(op, bool, a, b)
 
 
 def _sample(x: Number) -> Any:
@@ -400,7 +421,7 @@ def _comparison(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _sign(name: str) -> Callable[[Any], Any]:
     op = getattr(operator, name)
     # -(-2**63) is no int64
-    return lambda self: _node_of(op, float, self) if self._kind is float else specialise(self)
+    return lambda self: call_on_numbers(op, float, self) if self._kind is float else specialise(self)
 
 
 for _name, (_, _ufunc) in OPERATORS.items():

@@ -11,6 +11,7 @@ import numpy as np
 from .._core import Value
 from ..graph.counter import Counter, is_counter
 from ..graph.graph import Graph
+from ..graph.symbolic_number import call_on_numbers, is_number
 from ..tracing.twins import graph_under_twins, stand_in
 from .carried import fits_scalar
 from .foreseen import foreseen
@@ -132,6 +133,8 @@ def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options:
     """``min(a, b)`` of numbers that are not known, without going two ways: they are chosen from."""
     graph = graph_under_twins()
     items = (first, *rest)
+    if graph is not None and rest and not options and any(map(is_number, items)) and all(map(_is_float, items)):
+        return call_on_numbers(original, float, *items)
     loop = None if graph is None else next((x for x in reversed(graph._rolling) if x.recording is not None), None)
     if loop is None or options or len(items) < 2:
         return original(*items, **options)
@@ -146,6 +149,10 @@ def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options:
         other = loop.scalar(item, spec[0])
         chosen = np.where(op(other, chosen), other, chosen)[()]
     return chosen
+
+
+def _is_float(x: Any) -> bool:
+    return (x._kind if is_number(x) else type(x)) is float
 
 
 def _reversed(x: Any) -> Any:

@@ -6,6 +6,7 @@ Asked where a trace has changed something, which the calls of its plan will not 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from functools import partial
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -17,7 +18,7 @@ from ..graph.symbolic_number import is_number
 from .places import Array, Items, Memory, Place
 from .same import same
 
-__all__ = ["added_to", "holds_symbolic", "is_other"]
+__all__ = ["added_to", "holds_symbolic", "is_other", "symbolic_in"]
 
 _MOST_LOOKED_AT = 10_000
 
@@ -58,15 +59,20 @@ def holds_symbolic(x: Any) -> bool:
     >>> holds_symbolic([{"a": (1, 2)}])
     False
     """
+    return any(True for _ in symbolic_in(x))
+
+
+def symbolic_in(x: Any) -> Iterator[Any]:
+    """The symbolic arrays and numbers that an object holds, or is."""
     pending, seen = [x], {id(x)}
     while pending and len(seen) < _MOST_LOOKED_AT:
         x = pending.pop()
         if type(x) is Value or is_number(x):
-            return True
+            yield x
+            continue
         parts = [part for part in _parts(x) if id(part) not in seen]
         seen.update(map(id, parts))
         pending.extend(parts)
-    return False
 
 
 def _parts(x: Any) -> list[Any]:
