@@ -68,7 +68,9 @@ def test_retracing_is_told_with_its_cause():
     text = warned(pyop.compile(lambda x, *, k: x), [((x,), {"k": k}) for k in range(14)])
     assert "static argument 'k' had 12 values (0, 1, 2, ...)" in text
     text = warned(pyop.compile(lambda x, t: x if t > 0 else -x), [((x, t), {}) for t in range(14)])
-    assert "argument 't', a Python number that the function needs" in text
+    assert "needs argument 't', a Python number, while it is traced" in text
+    assert "that had 9 values in 9 calls (0, 1, 2, ...)" in text
+    assert "static=('t',)" in text
     text = warned(pyop.compile(lambda x: x, max_plans=1), [((np.ones(n % 2),), {}) for n in range(14)])
     assert "came in 2 shapes" in text
 

@@ -30,10 +30,10 @@ def test_numbers_computed_with_are_inputs_and_numbers_decided_by_are_static():
         same(smooth(np.ones(2), t), np.sin(2 * t) + t**2 * np.where(np.ones(2) > t, 1.0, t))
         same(branching(np.ones(2), t), np.ones(2) if t > 1 else -np.ones(2))
     assert smooth.cache_info().plans == 1
-    rooted = pyop.compile(lambda x, t: x * t**0.5)  # may be complex for all that is known: the number is needed
-    for t in (0.5, 1.5, -2.5):
+    rooted = pyop.compile(lambda x, t: x * t**0.5)  # of a negative number it is complex: the function itself runs
+    for t in (0.5, 1.5, -2.5, 0.25):
         same(rooted(np.ones(2), t), np.ones(2) * t**0.5)
-    assert rooted.cache_info().plans == 3
+    assert rooted.cache_info().plans == 1
     assert pyop.compile(lambda x, t: math.sin(t) * x)(np.ones(1), 1.0) == math.sin(1.0)
     loop = pyop.compile(lambda x, n: sum(x * i for i in range(n)))
     assert [float(loop(np.ones(()), n)) for n in (3, 4, 3)] == [3.0, 6.0, 3.0]
@@ -205,3 +205,90 @@ def test_a_number_times_an_element_is_native_and_warns_as_scalars_do(dtype):
         if a < 1e38 or dtype != "float32":
             agree(recurrence, compiled, x, a)
     assert dtype == "complex128" or "calls Python" not in str(compiled.plan_for(x, 0.3).explain())
+
+
+KNOTS = np.linspace(0.0, 1.0, 9)
+ONE_PLAN = {
+    "np.interp": lambda x, t: np.interp(t, KNOTS, KNOTS**2) * x,
+    "np.array": lambda x, t: np.array([t, 2 * t]) + x[:2],
+    "np.dot": lambda x, t: np.dot(x, t),
+    "np.searchsorted": lambda x, t: np.searchsorted(KNOTS, t) + x,
+    "np.round": lambda x, t: np.round(t, 2) * x,
+    "np.linspace": lambda x, t: np.linspace(t, 2.0, 5),
+    "np.append": lambda x, t: np.append(x, t),
+    "np.gradient": lambda x, t: np.gradient(x, t),
+    "np.quantile": lambda x, t: np.quantile(x, abs(t)),
+    "np.polyval": lambda x, t: np.polyval([1.0, 2.0], t),
+    "max": lambda x, t: max(t, 0.25, -t) * x,
+    "min": lambda x, t: [min(t, 0.25), x],
+    "power": lambda x, t: (t * t) ** 1.5 * x,
+    "math": lambda x, t: math.exp(t) * math.hypot(t, 1) * x + math.atan2(t, 2.0),
+}
+SEVERAL = {
+    "if": lambda x, t: x if t > 0.3 else -x,
+    "int": lambda x, t: x * int(t * 10),
+    "text": lambda x, t: x * len(f"{t:.1f}"),
+    "piecewise": lambda x, t: np.piecewise(x, [x < t], [lambda v: v * t, 1.0]),
+    "rows": lambda x, t: np.apply_along_axis(lambda row: row * t, 0, x),
+}
+TIMES = (0.5, 0.125, 0.75, 0.3, 0.9, 0.0625, 1.0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int16", "float32", "complex128"])
+@pytest.mark.parametrize("name", ONE_PLAN)
+def test_functions_that_take_numbers_take_all_of_them(name, dtype):
+    x = (np.arange(1, 6) * 2).astype(dtype)
+    compiled = pyop.compile(ONE_PLAN[name])
+    narrow = dtype in ("float32", "complex128") and name.startswith("np.")  # where a number is weaker than an array
+    for t in TIMES[:3] if narrow else (*TIMES, -0.5):
+        try:
+            want = ONE_PLAN[name](x, t)
+        except TypeError:
+            assert dtype == "complex128"
+            return
+        for a, b in zip(*[r if isinstance(r, list) else [r] for r in (compiled(x, t), want)], strict=True):
+            assert type(a) is type(b)
+            same(a, b)
+    assert narrow or compiled.cache_info().plans == 1
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_where_a_number_is_needed_the_function_itself_runs_in_the_end(name):
+    f, x, runs = SEVERAL[name], np.arange(1.0, 6.0), []
+
+    def counted(x, t):
+        runs.append(1)
+        return f(x, t)
+
+    compiled = pyop.compile(counted)
+    for t in TIMES[:3]:
+        same(compiled(x, t), f(x, t))
+    with pytest.warns(pyop.RetraceWarning, match=r"needs argument 't', a Python number.*static=\('t',\)"):
+        same(compiled(x, TIMES[3]), f(x, TIMES[3]))
+    plans = compiled.cache_info().plans
+    runs.clear()
+    for t in TIMES * 3:
+        same(compiled(x, t), f(x, t))
+    assert compiled.cache_info().plans == plans
+    assert len(runs) <= 3 * len(TIMES)  # no trace among them
+
+
+def test_a_number_that_comes_again_and_again_has_a_plan_for_each_value():
+    compiled = pyop.compile(lambda x, t: x if t > 0.3 else -x)
+    x = np.ones(2)
+    for t in TIMES:
+        for _ in range(12):
+            same(compiled(x, t), x if t > 0.3 else -x)
+    assert compiled.cache_info().plans == len(TIMES)
+
+
+def test_arrays_in_functions_that_numpy_calls_are_not_kept():
+    def f(x):
+        y = x.sum()
+        return np.piecewise(x, [x < 3], [lambda v: v * y, 1.0])
+
+    x = np.arange(6.0)
+    with pytest.warns(pyop.RetraceWarning, match="reads an array of the graph"):
+        same(pyop.compile(f)(x), f(x))
+    with pytest.raises(TypeError, match=r"piecewise is given <lambda>, which reads an array of the graph.*np\.where"):
+        pyop.trace(f, "float64[6]").run(feeds={"x": x})

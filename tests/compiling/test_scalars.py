@@ -205,6 +205,7 @@ def test_flags_of_before_are_not_these_calls_own():
         assert called(lambda x: x * 2.0, np.ones(3))(np.ones(3))[0] == 2.0
 
 
+@pytest.mark.filterwarnings("ignore:.*needs argument:pyop.RetraceWarning")
 def test_branches_globals_and_disable():
     scope: dict[str, Any] = {"np": np, "k": 2.0}
     f = eval("lambda x: np.sin(x) * k if x > 1.0 else x - k", scope)

@@ -33,8 +33,7 @@ __all__ = [
     "has_numbers",
     "input_name",
 ]
-__all__ += ["instead_of", "met_as_memory", "repeats", "stand_in", "variety"]
-__all__ += ["root"]
+__all__ += ["instead_of", "met_as_memory", "repeats", "root", "stand_in", "varieties"]
 
 _Function = Callable[..., Any]
 
@@ -321,6 +320,17 @@ def variety(place: Place, specialised: bool) -> tuple[str, str | Spec]:
         return ("number" if specialised else "static"), repr(place.value)[:40]
     assert place.spec is not None
     return ("declared" if place.kind == b"d" else "array"), place.spec
+
+
+def varieties(arguments: list[Argument], specialised: AbstractSet[int]) -> dict[str, tuple[str, str | Spec]]:
+    """Say of each argument and leaf in what it may differ from call to call, and what it was this time."""
+    found: dict[str, tuple[str, str | Spec]] = {}
+    for k, place in enumerate(place for _, places in arguments for place in places):
+        found[place.path] = variety(place, place.kind == b"n" and k in specialised)
+    for tree, places in arguments:
+        if not tree.is_leaf:
+            found[root(places[0].path) if places else ""] = ("structure", repr(tree))
+    return found
 
 
 def stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:

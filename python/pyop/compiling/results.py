@@ -19,13 +19,12 @@ from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
 from ..refusals import may_run_itself, refusal
-from ..tracing.held_warnings import HeldWarnings
 from .arguments import NUMBERS, STATIC_TYPES
 
 if TYPE_CHECKING:
     from ..graph.merged import Owners
 
-__all__ = ["Apart", "both", "declare_outputs"]
+__all__ = ["Apart", "Both", "both", "declare_outputs"]
 
 
 class _Finish:
@@ -221,7 +220,7 @@ def _make_fresh(leaves: list[Any]) -> None:
 
 
 class Both:
-    """One after the other."""
+    """One after the other, if there is another."""
 
     __slots__ = ("first", "second")
 
@@ -230,7 +229,8 @@ class Both:
         self.second = second
 
     def __call__(self, result: Any, out: Any = None) -> Any:
-        return in_form(self.second, self.first(result, out), out)
+        result = self.first(result, out)
+        return result if self.second is None else in_form(self.second, result, out)
 
 
 def both(first: Any, second: Any) -> Any:
@@ -242,7 +242,7 @@ def in_form(finish: Any, result: Any, out: Any) -> Any:
     """What `finish` makes of a result; an array of the caller's stays one."""
     if finish is scalar_of:
         return result if out is not None else scalar_of(result)
-    return finish(result, out) if isinstance(finish, _Finish | Both | Apart | HeldWarnings) else finish(result)
+    return finish(result, out) if isinstance(finish, _Finish | Both | Apart) else finish(result)
 
 
 class Apart:

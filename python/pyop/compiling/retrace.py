@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..declare.spec import Spec
+from ..graph.deciding import RunItself
 
-__all__ = ["History", "RetraceWarning", "log"]
+if TYPE_CHECKING:
+    from .arguments import Place
+
+__all__ = ["History", "NumbersNeeded", "RetraceWarning", "log"]
 
 # Not before so many traces, and only while there are fewer than so many calls a trace.
 _TRACES = 12
 _CALLS_PER_TRACE = 8
 _KEPT = 100
+# Of a number that is needed so many values have plans of their own, if calls are fewer: ints are sizes and choices.
+_VALUES, _INTS = 3, 8
 
 
 class RetraceWarning(UserWarning):
@@ -137,6 +143,47 @@ def _general(texts: list[str]) -> str:
     names = iter("nmkpqrstuvw")
     sizes = [column[0] if len(set(column)) == 1 else next(names, "_") for column in zip(*shapes, strict=True)]
     return f"{dtype}[{','.join(sizes)}]"
+
+
+class NumbersNeeded:
+    """The Python numbers that a function needs while it is traced: a plan holds for one value of each, and where most
+    calls have another one the function itself runs.
+    """
+
+    __slots__ = ("_for_all", "_values")
+
+    def __init__(self) -> None:
+        self._for_all: set[str] = set()  # that some path needs, so that all paths are for the same calls
+        self._values: dict[str, dict[str, None]] = {}  # by the paths of the arguments
+
+    def of(self, places: Sequence[Place]) -> set[int]:
+        """Return the places of those that every trace is made with."""
+        return {k for k, place in enumerate(places) if place.path in self._for_all} if self._for_all else set()
+
+    def add(self, places: Sequence[Place], specialised: Iterable[int], branches: bool) -> None:
+        """Note a trace that was made with these numbers. `branches`: it is of one path among others."""
+        for k in specialised:
+            path = places[k].path
+            self._values.setdefault(path, {})[repr(places[k].value)] = None
+            if branches:
+                self._for_all.add(path)
+
+    def check(self, places: Sequence[Place], traces: int, calls: int) -> None:
+        """End the trace if one of the numbers is another one in most calls."""
+        if not self._values or calls >= _CALLS_PER_TRACE * traces:
+            return
+        for place in places:
+            path, known = place.path, self._values.get(place.path, {})
+            most = _INTS if type(place.value) is int else _VALUES
+            if place.kind != b"n" or len(known) < most or repr(place.value) in known:
+                continue
+            parameter = path.partition("[")[0].partition(".")[0]
+            raise RunItself(
+                f"needs argument {path!r}, a Python number, while it is traced (an if, range(), a shape), and that had "
+                f"{len(known) + 1} values in {calls + 1} calls ({', '.join([*known][:3])}, ...)",
+                remedy="Use NumPy's functions of it, and np.where instead of if, or give each value a plan with "
+                f"static=({parameter!r},)",
+            )
 
 
 def tell(text: str) -> None:

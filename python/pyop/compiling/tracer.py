@@ -22,11 +22,9 @@ from ..tracing import error_checks
 from ..tracing.captured import Watch
 from ..tracing.code import facts
 from ..tracing.functions import functions_of
-from ..tracing.held_warnings import HeldWarnings, noted
 from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
-from ..tracing.statics import check_statics
 from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
 from . import plainly
 from .arguments import (
@@ -39,14 +37,12 @@ from .arguments import (
     describe,
     has_numbers,
     repeats,
-    root,
     stand_in,
-    variety,
+    varieties,
 )
-from .numbers_needed import NumbersNeeded
 from .options import Options, compiled
-from .results import Apart, both, declare_outputs
-from .retrace import History, log, tell
+from .results import Apart, Both, both, declare_outputs
+from .retrace import History, NumbersNeeded, log, tell
 from .unused_arguments import is_still, signature, unread
 from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes, is_changed
 
@@ -74,7 +70,7 @@ class Tracer:
         self.told = False  # that the function itself runs
         self.calls: Any = None  # of other libraries, if they are nodes
         self.once, self.alert = False, 0  # an iterator is used up by its trace; error_checks.sets_error_state()
-        self.warned: HeldWarnings | None = None  # of what the last trace has computed of things held
+        self.warned: Any = None  # of what the last trace has computed of things held
         self.reaches_out = False  # it may read a clock, a file, or the like
         self.catches = False  # whether the function may catch what its plan raises
         self.numbers = NumbersNeeded()
@@ -116,12 +112,12 @@ class Tracer:
         functions = [*functions_of(self.fn)]
         specialised = self._needed_at_once(places, functions)
         known = None if specialised else known
+        hits, misses, *_ = function._counts()
         specialised |= self.numbers.of(places)
         itself = plainly.Plainly(self.fn, self.name, arguments)
         if self.calls is not None:
             self._call_others()
         try:
-            hits, misses, *_ = function._counts()
             if paths is not None:
                 plainly.check_paths(paths, hits)
             self.numbers.check(places, misses, hits + misses)
@@ -133,7 +129,7 @@ class Tracer:
             return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
         self.numbers.add(places, specialised, bool(outcomes))
         if paths is None:
-            self._count(function, arguments, places, specialised, read)
+            self._count(function, arguments, specialised, read)
         # What it has read beside is no more than the function itself.
         simple = not (self.identity or specialised or finish is not None or outcomes or self.catches or self.alert)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
@@ -244,6 +240,8 @@ class Tracer:
             graph, result, watch, read, undo = self._write_down(arguments, n, names, kinds, keys, named)
             outcomes = graph._outcomes
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
+            from ..tracing.statics import check_statics  # on first use
+
             check_statics(graph)
             finish: Any = declare_outputs(graph, result, self.name, watch.holds, self.options.scalars)
             options = self.options.keeping_all() if self.catches else self.options.plan
@@ -252,7 +250,8 @@ class Tracer:
             if owners is not None:
                 apart = Apart.make(owners, graph._read_only_outputs)
                 finish = both(apart, finish)
-            finish = both(self.warned, finish)
+            if self.warned is not None:
+                finish = Both(self.warned, finish)
             plainly.check_error_state(self.alert, plan)
         except (Exception, RunItself) as error:
             if undo is not None:
@@ -283,6 +282,8 @@ class Tracer:
         """The graph of one call and what the function returned, if every call writes down the same; how to undo what
         the function has changed.
         """
+        from ..tracing.held_warnings import noted  # on first use
+
         instances = [p.value for _, places in arguments for p in places if p.kind == b"i"]
         known = {id(owner): held for to, held in self.elements if (owner := to()) is not None}
         watch, own = Watch(self.fn, instances, known), Own()
@@ -299,6 +300,7 @@ class Tracer:
         error_checks.refuse_error_handling(self.fn, functions)
         self.catches = error_checks.catches_exceptions(functions)
         self.alert = error_checks.sets_error_state(functions)
+        is_free = not error_checks.reads_error_state(functions)
         if compared:
             self.identity = True
             held = {id(place.owner) for place in watch.places if type(place) is Array}
@@ -310,10 +312,10 @@ class Tracer:
                     )
             kinds[:] = repeats(arguments, kinds, keys)
         try:
-            (graph, result), self.warned = noted(self._call, arguments, n, names, kinds, keys)
+            (graph, result), self.warned = noted(is_free, self._call, arguments, n, names, kinds, keys)
             if watch.found_generators():
                 watch.restore()
-                (graph, result), self.warned = noted(self._call, arguments, n, names, kinds, keys)
+                (graph, result), self.warned = noted(is_free, self._call, arguments, n, names, kinds, keys)
         except (Specialise, RunItself) as error:
             watch.restore()  # there will be another trace, or the function itself runs
             if isinstance(error, RunItself):
@@ -345,7 +347,7 @@ class Tracer:
             watch.restore_generators()
         for attempt in range(6):
             try:
-                (again, result_again), _ = noted(self._call, arguments, n, names, kinds, keys)
+                (again, result_again), _ = noted(is_free, self._call, arguments, n, names, kinds, keys)
             except Exception:
                 watch.restore()
                 raise plainly.computes_otherwise(self._place(), [place.label for place in changed] or drawn) from None
@@ -467,17 +469,11 @@ class Tracer:
         """Say of the graph that a Value which the function has kept means nothing any more."""
         graph._finish(f"pyop.compile traced {self.name}")
 
-    def _count(
-        self, function: Any, arguments: Any, places: list[Place], specialised: set[int], read: tuple[Reading, ...]
-    ) -> None:
+    def _count(self, function: Any, arguments: Any, specialised: set[int], read: tuple[Reading, ...]) -> None:
         entries: dict[str, tuple[str, str | Spec]] = {
             label: ("captured", f"{_identity(value):x}") for _, _, _, value, label in read
         }
-        for k, place in enumerate(places):
-            entries[place.path] = variety(place, place.kind == b"n" and k in specialised)
-        for tree, found in arguments:
-            if not tree.is_leaf:
-                entries[root(found[0].path) if found else ""] = ("structure", repr(tree))
+        entries |= varieties(arguments, specialised)
         hits, misses, plans, most = function._counts()
         if plans >= most:
             log("evicted the plan of %s that was used longest ago: max_plans is %d", self.name, most)

@@ -75,14 +75,10 @@ class Graph(GraphBase):
     # Inputs that a plan of the whole graph writes into, by their place among the inputs: where what they hold then is.
     _writes: tuple[tuple[int, tuple[int, int]], ...]
     _plans: dict[Any, Plan]
-    # What the functions of nodes need to be alive and do not own.
-    _kept: list[Any]
-    # Of `pyop.graph.known`, by the number of the node.
-    _known: dict[int, bool]
-    # Of `pyop.gradients.extents`: what is known of sizes that are not, by the key of the Value.
-    _extents: dict[int, Any]
-    # The `pyop.tracing.twins.Twins` that are called to build it, if any.
-    _twins: Any
+    _kept: list[Any]  # what the functions of nodes need to be alive and do not own
+    _known: dict[int, bool]  # of `pyop.graph.known`, by the number of the node
+    _extents: dict[int, Any]  # of `pyop.gradients.extents`: what is known of sizes that are not, by the Value's key
+    _twins: Any  # the `pyop.tracing.twins.Twins` that are called to build it, if any
     # The nodes that have become bodies of loops, which run them: pairs of the first and the one behind.
     _absorbed: tuple[tuple[int, int], ...]
     # The counters of loops whose bodies are written down: by the name that stands for the number, their nodes.
@@ -90,15 +86,13 @@ class Graph(GraphBase):
     # How large the ints of loops may be (loops/numbers.py), if there are any; whether one may be no int64.
     _sizes: Any
     _overflows: bool
-    # What a function under trace decides by (`deciding.py`), while it is traced for a call.
-    _deciding: Any
+    _deciding: Any  # what a function under trace decides by (`deciding.py`), while it is traced for a call
     # What it has decided by, if it has: the number of the path, and the outcomes.
     _outcomes: tuple[int, ...] | None
     # The loops whose iterations are written down now, and those that are to be unrolled; None: all.
     _rolling: list[Any]
     _unrolled: Any
-    # The scalars that may be Python numbers (loops/weak.py), if there are any.
-    _weak: Any
+    _weak: Any  # the scalars that may be Python numbers (loops/weak.py), if there are any
 
     def __init__(self, name: str = "graph") -> None:
         self._name = check_name(name)
@@ -238,8 +232,8 @@ class Graph(GraphBase):
             (x.node.index, x.output_index) if isinstance(x, Value) else (x.index, None) for x in leaves
         ]
         self._outputs = (places, structure)
-        read_only = [k for k, x in enumerate(leaves) if type(x) is Value and x._is_read_only()]
-        self._read_only_outputs = {k: places.index(places[k]) for k in read_only}
+        fixed = [k for k, x in enumerate(leaves) if type(x) is Value and x._is_read_only()]
+        self._read_only_outputs = {k: places.index(places[k]) for k in fixed}
 
     def run(self, fetches: Any = None, feeds: Mapping[Any, Any] | None = None, threads: int = 1) -> Any:
         """Compute what is fetched, and only what that needs.

@@ -19,6 +19,7 @@ __all__ = [
     "ERRORS_RAISE",
     "OTHER_STATE",
     "catches_exceptions",
+    "reads_error_state",
     "refuse_error_handling",
     "sets_error_state",
     "watch_error_state",
@@ -112,7 +113,21 @@ def sets_error_state(functions: Iterable[FunctionType]) -> int:
     return found
 
 
-_NAMED = frozenset(("seterr", "seterrcall", "geterr", "geterrcall", "errstate", "catch_warnings"))
+def reads_error_state(functions: Iterable[FunctionType]) -> bool:
+    """Whether one of the functions may ask how NumPy treats floating-point errors.
+
+    >>> import numpy as np
+    >>> from pyop.tracing.error_checks import reads_error_state
+    >>> def f(x):
+    ...     return x if np.geterr()["divide"] == "warn" else -x
+    >>> reads_error_state([f]), reads_error_state([reads_error_state])
+    (True, False)
+    """
+    return any(not _READERS.isdisjoint(facts(function.__code__).names) for function in functions)
+
+
+_READERS = frozenset(("geterr", "geterrcall"))
+_NAMED = frozenset(("seterr", "seterrcall", "errstate", "catch_warnings"))
 
 
 def _found(code: CodeType) -> str | None:
@@ -121,8 +136,6 @@ def _found(code: CodeType) -> str | None:
         return None
     if "seterr" in names or "seterrcall" in names:
         return "calls np.seterr"
-    if "geterr" in names or "geterrcall" in names:
-        return "reads np.geterr"
     if "errstate" in names and constants & {"raise", "call"}:
         return 'uses np.errstate with "raise" or "call"'
     if "catch_warnings" in names and ("error" in constants or "record" in constants):

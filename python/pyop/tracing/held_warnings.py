@@ -27,15 +27,18 @@ _KINDS = {
 }
 
 
-def noted(call: Callable[..., Any], *args: Any) -> tuple[Any, HeldWarnings | None]:
-    """Call a function, and note what NumPy would warn of; None if of nothing.
+def noted(is_free: bool, call: Callable[..., Any], *args: Any) -> tuple[Any, HeldWarnings | None]:
+    """Call a function, and note what NumPy would warn of; None if of nothing. `is_free`: what is called does not ask
+    for NumPy's state of errors; else that stays, and warnings come now.
 
     >>> import numpy as np
     >>> from pyop.tracing.held_warnings import noted
-    >>> result, held = noted(np.log, np.zeros(1))
+    >>> result, held = noted(True, np.log, np.zeros(1))
     >>> [text for text, file, line in held.found]
     ['divide by zero encountered in log']
     """
+    if not is_free:
+        return call(*args), None
     held = HeldWarnings(np.geterr())
     with np.errstate(all="log", call=held):
         result = call(*args)

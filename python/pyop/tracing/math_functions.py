@@ -21,10 +21,13 @@ _KINDS = (float, int)
 
 def _of_numbers(original: Callable[..., float]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        symbolic = any(map(is_number, args)) and not kwargs and graph_under_twins() is not None
-        if not symbolic or any((x._kind if is_number(x) else type(x)) not in _KINDS for x in args):
+        graph = graph_under_twins()
+        if graph is None:
             return original(*args, **kwargs)
-        return call_on_numbers(original, float, *args)
+        numbers = any(map(is_number, args)) and not kwargs
+        if numbers and all((x._kind if is_number(x) else type(x)) in _KINDS for x in args):
+            return call_on_numbers(original, float, *args)
+        return graph._twins.of_a_library(original)(*args, **kwargs)
 
     return call
 

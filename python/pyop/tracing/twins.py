@@ -51,6 +51,7 @@ BUILTINS: dict[str, Any] = {}
 # Of functions that see their globals as a dict, or code that runs in them.
 _SEES_GLOBALS = frozenset(("globals", "eval", "exec", "__globals__", "vars", "locals"))
 _LARGEST = 1 << 20  # elements of an array that a function holds and the graph gets a copy of
+_HAS_STAND_INS = frozenset(("math", "numpy"))
 _STORES = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 
 
@@ -178,9 +179,13 @@ class Twins:
             return self._partial(x)
         if kind is ModuleType:
             root = x.__name__.partition(".")[0]
-            seen = root == "numpy" or not is_installed(root) or (self.calls is not None and self._opens(root))
+            seen = root in _HAS_STAND_INS or not is_installed(root) or (self.calls is not None and self._opens(root))
             return self._keep(x, _Module(x, self)) if seen else x
         return self._array(x) if kind is np.ndarray else x
+
+    def of_a_library(self, x: Any) -> Any:
+        """What is called in the place of something of another library, which has a stand-in of its own, too."""
+        return x if self.calls is None else self._foreign(x, self)
 
     def of_callable(self, x: Any) -> Any:
         """What a twin calls in place of what is called, which may be an object with a ``__call__`` of the user's."""
