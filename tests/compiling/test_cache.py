@@ -75,6 +75,54 @@ def test_retracing_is_told_with_its_cause():
     assert "came in 2 shapes" in text
 
 
+@pytest.mark.filterwarnings("ignore:.*was traced:pyop.RetraceWarning")
+def test_calls_that_are_all_different_are_not_traced_and_those_that_come_again_are():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return np.sqrt(x) * 2
+
+    compiled = pyop.compile(f)
+    for n in range(1, 300):
+        x = np.arange(float(n))
+        assert compiled(x).tobytes() == (np.sqrt(x) * 2).tobytes()
+    assert compiled.cache_info().misses < 16
+    x, before = np.arange(7.5), None
+    for k in range(600):
+        assert compiled(x).tobytes() == (np.sqrt(x) * 2).tobytes()
+        before = len(runs) if k == 500 else before
+    assert len(runs) == before  # there is a plan
+    large = np.ones(60_000)
+    compiled(large)
+    runs.clear()
+    compiled(large)
+    assert not runs
+
+
+@pytest.mark.filterwarnings("ignore:.*was traced:pyop.RetraceWarning")
+def test_what_changes_in_every_call_is_traced_ever_less():
+    scale = np.ones(1)
+    compiled = pyop.compile(lambda x: x * scale)
+    for step in range(400):
+        scale = np.full(1, float(step))
+        assert compiled(np.ones(3))[1] == step
+    assert compiled.cache_info().misses < 24
+
+
+@pytest.mark.filterwarnings("ignore:.*was traced:pyop.RetraceWarning")
+def test_loops_are_traced_however_often():
+    def f(x):
+        for k in range(1, len(x)):
+            x[k] += x[k - 1]
+        return x
+
+    compiled = pyop.compile(f)
+    for n in range(10, 60):
+        assert compiled(np.ones(n))[-1] == n
+    assert compiled.cache_info().misses == 50
+
+
 def test_many_plans_that_are_used_are_no_reason_to_warn():
     compiled = pyop.compile(lambda x: x + 1)
     for n in range(30):

@@ -6,18 +6,23 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..declare.spec import Spec
 from ..graph.deciding import RunItself
 
 if TYPE_CHECKING:
     from .arguments import Place
 
-__all__ = ["History", "NumbersNeeded", "RetraceWarning", "log"]
+__all__ = ["History", "NumbersNeeded", "Patience", "RetraceWarning", "log"]
 
 # Not before so many traces, and only while there are fewer than so many calls a trace.
 _TRACES = 12
 _CALLS_PER_TRACE = 8
 _KEPT = 100
+_LARGE = 50_000  # elements, with which NumPy takes longer than a trace does
+_KINDS = 4096  # of calls, that are counted
+_FEW, _MOST_PASSED = 32, 200  # calls in vain, and how many may pass then
 # Of a number that is needed so many values have plans of their own, if calls are fewer: ints are sizes and choices.
 _VALUES, _INTS = 3, 8
 
@@ -82,7 +87,8 @@ class History:
                 f"the same arguments come again after their plan was forgotten: raise max_plans, which is {max_plans}"
             ]
         return (
-            f"{self.name} was traced {self.traces} times in {calls} calls, and tracing costs far more than a call:\n"
+            f"{self.name} was traced {self.traces} times in {calls} calls, and tracing costs far more than a call "
+            "(from now on it runs as it is where calls come that are not like one before):\n"
             + "\n".join(f"  - {line}" for line in varied)
         )
 
@@ -143,6 +149,53 @@ def _general(texts: list[str]) -> str:
     names = iter("nmkpqrstuvw")
     sizes = [column[0] if len(set(column)) == 1 else next(names, "_") for column in zip(*shapes, strict=True)]
     return f"{dtype}[{','.join(sizes)}]"
+
+
+class Patience:
+    """Whether calls that no plan fits are traced, where many such were traced already, and few calls came between.
+
+    A kind of call is traced when it comes for the second, fourth, eighth time and so on: not at all where all are
+    different, and ever less where the same ones lose their plans. Large arrays and loops are worth a trace always.
+    """
+
+    __slots__ = ("_asked", "_in_vain", "_pass", "loops")
+
+    def __init__(self) -> None:
+        self._asked: dict[Any, int] = {}  # how often there was no plan for calls of one kind
+        self._in_vain = 0  # calls that were not traced, one after the other
+        self._pass = 0  # so many more are not looked at
+        self.loops = False  # whether a plan has any
+
+    def lets_pass(self, args: tuple[Any, ...]) -> bool:
+        """Whether a call is not looked at, since many before it were of kinds that do not come again."""
+        if self._pass == 0 or any(type(x) is np.ndarray and x.size >= _LARGE for x in args):
+            return False
+        self._pass -= 1
+        return True
+
+    def is_worth_a_trace(self, places: Sequence[Place], traces: int, calls: int) -> bool:
+        """Whether to trace a call with these arguments, after so many traces in so many calls."""
+        if traces < _TRACES or calls > _CALLS_PER_TRACE * traces or self.loops:
+            return True
+        if any(place.kind == b"a" and place.value.size >= _LARGE for place in places):
+            return True
+        kind = tuple([(place.kind, _distinct(place)) for place in places])
+        if len(self._asked) >= _KINDS:
+            self._asked.clear()
+        count = self._asked[kind] = self._asked.get(kind, 0) + 1
+        if count > 1 and count & (count - 1) == 0:
+            self._in_vain = 0
+            return True
+        self._in_vain += 1
+        self._pass = min(max(self._in_vain - _FEW, 0), _MOST_PASSED)
+        return False
+
+
+def _distinct(place: Place) -> Any:
+    """What tells a leaf from others of its kind."""
+    if place.kind == b"i":
+        return id(place.value)
+    return place.spec or (place.value if place.key is None else place.key)
 
 
 class NumbersNeeded:

@@ -42,7 +42,7 @@ from .arguments import (
 )
 from .options import Options, compiled
 from .results import Apart, Both, both, declare_outputs
-from .retrace import History, NumbersNeeded, log, tell
+from .retrace import History, NumbersNeeded, Patience, log, tell
 from .unused_arguments import is_still, signature, unread
 from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes, is_changed
 
@@ -60,7 +60,7 @@ class Tracer:
         self.name = arguments.name
         self.arguments = arguments
         self.options = options
-        self.history = History(self.name)
+        self.history, self.patience = History(self.name), Patience()
         self.unread = unread(fn)
         # Of arrays that the last trace has read, which plans hold but once.
         self.identity = False  # whether the function may ask if two arguments are one array
@@ -92,10 +92,12 @@ class Tracer:
                 return answer
         recorded = not plain and contains((positional, keywords), Tensor)
         symbolic = not plain and (contains((positional, keywords), Value) or has_numbers(args))
-        if recorded or symbolic or graph_being_built() is not None:
+        inside = graph_being_built() is not None
+        if plain and not inside and out is None and self.arguments.takes_any and self.patience.lets_pass(args):
+            return (self.fn(*positional, **keywords),)
+        if recorded or symbolic or inside:
             if out is not None:
-                what = "is recorded" if recorded else "is part of a graph"
-                raise TypeError(f"{self.name}: out= needs arrays, and this call {what}")
+                raise TypeError(f"{self.name}: out= needs arrays, and this call is part of a graph or recorded")
             return (twinned(self.fn)(*positional, **keywords),)
         arguments = self.arguments.read(args, n, names or ())
         places = [place for _, found in arguments for place in found]
@@ -103,6 +105,10 @@ class Tracer:
             from .foreign_arguments import call_on_foreign  # on first use
 
             return call_on_foreign(self.fn, self.name, function, args, n, names or (), out, arguments)
+        itself = plainly.Plainly(self.fn, self.name, arguments)
+        hits, misses, *_ = function._counts()
+        if paths is None and not self.patience.is_worth_a_trace(places, misses, hits + misses):
+            return (itself(args, n, names, out),)
         trees = tuple([None if tree.is_leaf else tree for tree, _ in arguments])
         known = signature(arguments, n, names or (), self.unread) if self.unread else None
         plan = None if known is None else self._traced_already(function, known)
@@ -112,9 +118,7 @@ class Tracer:
         functions = [*functions_of(self.fn)]
         specialised = self._needed_at_once(places, functions)
         known = None if specialised else known
-        hits, misses, *_ = function._counts()
         specialised |= self.numbers.of(places)
-        itself = plainly.Plainly(self.fn, self.name, arguments)
         if self.calls is not None:
             self._call_others()
         try:
@@ -128,6 +132,7 @@ class Tracer:
                 self._tell(reason)
             return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
         self.numbers.add(places, specialised, bool(outcomes))
+        self.patience.loops |= bool(plan.graph._absorbed)
         if paths is None:
             self._count(function, arguments, specialised, read)
         # What it has read beside is no more than the function itself.
