@@ -144,6 +144,7 @@ class Decisions:
         "_known",
         "_looked_at",
         "_opaque",
+        "calls_in_python",
         "graph",
         "outcomes",
         "reason",
@@ -153,6 +154,7 @@ class Decisions:
         self.graph = graph
         self.outcomes: list[int] = [next(_numbers)]  # the number of the path first
         self.reason: RunItself | None = None
+        self.calls_in_python = 0  # nodes that call Python with Python numbers
         self._given: dict[int, Any] = {}
         self._known: dict[int, tuple[Any, ...]] = {}
         self._answers: dict[tuple[int, str], int] = {}

@@ -28,7 +28,7 @@ from .counter import Counter, set_number
 from .forms import is_scalar
 from .sizes import apply
 
-__all__ = ["Number", "Specialise", "call_on_numbers", "counted", "is_of_arguments", "needed_by_loops", "specialise"]
+__all__ = ["Number", "Specialise", "call_in_python", "counted", "is_of_arguments", "needed_by_loops", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 _DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
@@ -290,7 +290,7 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     if bool in kinds or (kinds == {int} and op is not operator.truediv):
         specialise(a, b)
     if op is operator.pow and kind is float and not _is_real_power(a, b):
-        op = _real_power
+        return call_in_python(_real_power, a, b)
     return call_on_numbers(op, kind, a, b)
 
 
@@ -316,6 +316,21 @@ def call_on_numbers(op: Callable[..., Any], kind: type, *operands: Any) -> Numbe
     """A Python number made of Python numbers."""
     value = _node(op, operands, Spec(_DTYPES_OF_NODES[kind], ()), op.__name__)
     return Number(kind, value, _places_in(*operands))
+
+
+_MOST_CALLS = 8
+
+
+def call_in_python(op: Callable[..., Any], *operands: Any) -> Number:
+    """A float made of Python numbers by a node that calls Python, which takes ten times what the call does: a few pay
+    where the arrays that they are for are computed with, many or those of a loop do not.
+    """
+    graph: Any = next(x for x in operands if is_number(x))._value.graph
+    deciding = graph._deciding
+    if graph._rolling or deciding is None or deciding.calls_in_python >= _MOST_CALLS:
+        specialise(*operands)
+    deciding.calls_in_python += 1
+    return call_on_numbers(op, float, *operands)
 
 
 def _binary(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:

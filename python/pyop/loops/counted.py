@@ -11,7 +11,7 @@ import numpy as np
 from .._core import Value
 from ..graph.counter import Counter, is_counter
 from ..graph.graph import Graph
-from ..graph.symbolic_number import call_on_numbers, is_number
+from ..graph.symbolic_number import call_in_python, is_number
 from ..tracing.twins import graph_under_twins, stand_in
 from .carried import fits_scalar
 from .foreseen import foreseen
@@ -134,7 +134,7 @@ def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options:
     graph = graph_under_twins()
     items = (first, *rest)
     if graph is not None and rest and not options and any(map(is_number, items)) and all(map(_is_float, items)):
-        return call_on_numbers(original, float, *items)
+        return call_in_python(original, *items)
     loop = None if graph is None else next((x for x in reversed(graph._rolling) if x.recording is not None), None)
     if loop is None or options or len(items) < 2:
         return original(*items, **options)

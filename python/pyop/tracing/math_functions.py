@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..graph.symbolic_number import call_on_numbers, is_number
+from ..graph.symbolic_number import call_in_python, is_number
 from .twins import graph_under_twins, stand_in
 
 __all__: list[str] = []
@@ -26,7 +26,7 @@ def _of_numbers(original: Callable[..., float]) -> Callable[..., Any]:
             return original(*args, **kwargs)
         numbers = any(map(is_number, args)) and not kwargs
         if numbers and all((x._kind if is_number(x) else type(x)) in _KINDS for x in args):
-            return call_on_numbers(original, float, *args)
+            return call_in_python(original, *args)
         return graph._twins.of_a_library(original)(*args, **kwargs)
 
     return call
