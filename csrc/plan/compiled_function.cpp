@@ -178,7 +178,9 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     CompiledFunctionObject& f = compiled_function_of(self);
     const Call& call = read.call;
     const Ref arguments = arguments_of(call), n_positional = Ref::steal(PyLong_FromSsize_t(call.n_positional));
-    const Ref paths = known ? Ref::steal(plans_of_paths_new(*known)) : Ref::borrow(Py_None);
+    const Ref paths = known             ? Ref::steal(plans_of_paths_new(*known))
+                      : read.wants_plan ? Ref::steal(PyTuple_New(0))
+                                        : Ref::borrow(Py_None);
     if (!arguments || !n_positional || !paths) return nullptr;
     PyObject* given[] = {self,
                          arguments.get(),
@@ -430,6 +432,7 @@ PyObject* compiled_plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n,
         [&]() -> PyObject* {
             ReadCall read(compiled_function_of(self), args, n, names);
             if (read.failed) return nullptr;
+            read.wants_plan = true;
             Leaves leaves;
             Ref answer;
             std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
@@ -457,6 +460,7 @@ PyObject* compiled_plans_for(PyObject* self, PyObject* const* args, Py_ssize_t n
         [&]() -> PyObject* {
             ReadCall read(compiled_function_of(self), args, n, names);
             if (read.failed) return nullptr;
+            read.wants_plan = true;
             Leaves leaves;
             Ref answer;
             const std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);

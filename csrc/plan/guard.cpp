@@ -52,12 +52,19 @@ bool same_array(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
     return PyArray_EquivTypes(PyArray_DESCR(a), descr) && !PyDataType_METADATA(PyArray_DESCR(a));
 }
 
+// What stands for an array, and has no numbers that a plan could run on.
+PYOP_INLINE bool is_stand_in(PyObject* o) {
+    const auto* type = reinterpret_cast<PyObject*>(Py_TYPE(o));
+    return is_value(o) || type == up_calls.number_class || type == up_calls.batched_array ||
+           type == up_calls.batched_scalar;
+}
+
 PYOP_INLINE int fits_leaf(PyObject* o, const LeafGuard& leaf, const Guard& guard) {
     switch (leaf.kind) {
         case LeafKind::Array:
             return same_array(o, leaf, guard);
         case LeafKind::Declared:
-            return !is_value(o) && reinterpret_cast<PyObject*>(Py_TYPE(o)) != up_calls.number_class;
+            return !is_stand_in(o);
         case LeafKind::Number:
             return reinterpret_cast<PyObject*>(Py_TYPE(o)) == leaf.expected && (!PyLong_CheckExact(o) || is_int64(o));
         case LeafKind::Static:

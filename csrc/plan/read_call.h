@@ -26,6 +26,7 @@ class ReadCall {
     Call call;
     PyObject* out = nullptr;  // borrowed
     bool failed = false;      // with the error set
+    bool wants_plan = false;  // a plan is asked for, so the call is traced in any case
 
   private:
     void take_out() {

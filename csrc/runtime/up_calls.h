@@ -71,8 +71,8 @@
     X(device_call, "op/op_call.cpp", "(op, arrays, statics): an op of device=\"any\" called")                                \
     X(recorded_call, "op/op_call.cpp", "(op, args, kwargs): the op called on arrays, and recorded")                       \
                                                                                                                           \
-    X(batched_array, "autograd/function_parts.h", "type: what stands for an array under vmap")                            \
-    X(batched_scalar, "autograd/function_parts.h", "type: what stands for a scalar under vmap")                           \
+    X(batched_array, "autograd/function_parts.h plan/guard.cpp", "type: what stands for an array under vmap")                            \
+    X(batched_scalar, "autograd/function_parts.h plan/guard.cpp", "type: what stands for a scalar under vmap")                           \
     X(apply_general, "autograd/function_apply.cpp", "(function, args, kwargs): Function.apply on containers")             \
     X(check_none_hidden, "autograd/function_apply.cpp", "(name, container): containers that are passed on whole")        \
     X(apply_symbolic, "autograd/function_apply.cpp", "(function, args, kwargs): Function.apply on Values")                \

@@ -93,6 +93,8 @@ def test_calls_that_are_all_different_are_not_traced_and_those_that_come_again_a
         assert compiled(x).tobytes() == (np.sqrt(x) * 2).tobytes()
         before = len(runs) if k == 500 else before
     assert len(runs) == before  # there is a plan
+    assert compiled.plan_for(np.ones(999))(np.ones(999))[0] == 2
+    assert compiled(np.ones(1001), out=(out := np.empty(1001))) is out
     large = np.ones(60_000)
     compiled(large)
     runs.clear()

@@ -255,3 +255,15 @@ def test_the_gradient_of_a_graph_has_the_steps_of_its_function():
     ]
     assert steps[0] == steps[1]
     assert "6 native, 0 calls of Python" in steps[1]
+
+
+def test_examples_of_a_batch_as_arguments_of_compiled_functions():
+    one = pyop.compile(lambda x: np.sqrt(x) * 2)
+    declared = pyop.compile(lambda x: np.sqrt(x) * 2, "float64[3]")
+    several = pyop.compile(lambda p, t: p["a"] * t + p["b"][0])
+    x = np.arange(6.0).reshape(2, 3)
+    for _ in range(2):
+        for f in (one, declared):
+            np.testing.assert_array_equal(pyop.vmap(f)(x), np.sqrt(x) * 2)
+        np.testing.assert_array_equal(pyop.vmap(several, (0, None))({"a": x, "b": x}, 2.0), x * 2.0 + x[:, :1])
+        one(x[0]), declared(x[0]), several({"a": x[0], "b": x[1]}, 2.0)

@@ -36,6 +36,7 @@ class Batched(NDArrayOperatorsMixin):
     dim: int
     level: int
     owned: bool
+    _pyop_example = True  # for pyop.compiling.arguments
     # Given by batch_calls.py, as the surface of an ndarray is.
     __array_ufunc__: Any
     __getitem__: Any

@@ -30,7 +30,7 @@ __all__ = [
     "answer_at_once",
     "call_on_arrays",
     "describe",
-    "has_numbers",
+    "has_stand_ins",
     "input_name",
 ]
 __all__ += ["instead_of", "met_as_memory", "repeats", "root", "stand_in", "varieties"]
@@ -376,5 +376,6 @@ def call_on_arrays(
 met_as_memory: WeakSet[type] = WeakSet()  # classes of arguments that were arrays and nothing else
 
 
-def has_numbers(tree: Any) -> bool:
-    return any(map(is_number, flatten(tree)[0]))
+def has_stand_ins(tree: Any) -> bool:
+    """Whether there are Numbers, or examples of a batch under `pyop.vmap`: a function that gets such runs itself."""
+    return any(is_number(x) or getattr(type(x), "_pyop_example", False) for x in flatten(tree)[0])

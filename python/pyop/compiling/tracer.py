@@ -35,7 +35,7 @@ from .arguments import (
     Place,
     answer_at_once,
     describe,
-    has_numbers,
+    has_stand_ins,
     repeats,
     stand_in,
     varieties,
@@ -82,7 +82,7 @@ class Tracer:
     ) -> tuple[Any, ...]:
         """A call that fits no guard: ``(result,)``, or what a guard is made of (`Traced` of compiled_function.cpp).
 
-        `paths`: the plans of the paths that the function has for such calls, if it takes another one now.
+        `paths`: the plans of the paths that the function has for such calls, if it takes another one; () for its plan.
         """
         positional, keywords = args[:n], dict(zip(names, args[n:], strict=True)) if names else {}
         plain = PLAIN.issuperset(map(type, args))
@@ -91,11 +91,11 @@ class Tracer:
             if answer is not None:
                 return answer
         recorded = not plain and contains((positional, keywords), Tensor)
-        symbolic = not plain and (contains((positional, keywords), Value) or has_numbers(args))
-        inside = graph_being_built() is not None
-        if plain and not inside and out is None and self.arguments.takes_any and self.patience.lets_pass(args):
+        symbolic = not plain and (contains((positional, keywords), Value) or has_stand_ins(args))
+        may_pass = plain and paths is None and out is None and self.arguments.takes_any
+        if may_pass and self.patience.lets_pass(args) and graph_being_built() is None:
             return (self.fn(*positional, **keywords),)
-        if recorded or symbolic or inside:
+        if recorded or symbolic or graph_being_built() is not None:
             if out is not None:
                 raise TypeError(f"{self.name}: out= needs arrays, and this call is part of a graph or recorded")
             return (twinned(self.fn)(*positional, **keywords),)
@@ -133,7 +133,7 @@ class Tracer:
             return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
         self.numbers.add(places, specialised, bool(outcomes))
         self.patience.loops |= bool(plan.graph._absorbed)
-        if paths is None:
+        if not paths:
             self._count(function, arguments, specialised, read)
         # What it has read beside is no more than the function itself.
         simple = not (self.identity or specialised or finish is not None or outcomes or self.catches or self.alert)
