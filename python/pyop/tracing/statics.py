@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core import GraphBase
-from ..declare.rebuild import layers, walk
+from ..declare.rebuild import layers
 from ..graph.symbolic_number import Specialise, is_number
 from ..refusals import may_run_itself, refusal
 from .left_behind import symbolic_in
@@ -52,7 +53,7 @@ def _is_empty(x: Any) -> bool:
 
 def _places_in(statics: Any, name: str) -> frozenset[int]:
     places: frozenset[int] = frozenset()
-    for x in walk(statics):
+    for x in _leaves(statics):
         if is_number(x):
             places |= x._places
         elif type(x) in _FUNCTIONS:
@@ -61,6 +62,25 @@ def _places_in(statics: Any, name: str) -> frozenset[int]:
                     raise may_run_itself(_reads_an_array(x, name))
                 places |= found._places
     return places
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    """What stands in nested containers, however deep, once."""
+    pending, seen = [x], {id(x)}
+    while pending:
+        x = pending.pop()
+        if isinstance(x, (tuple, list)):
+            parts = x
+        elif isinstance(x, dict):
+            parts = [*x.values()]
+        elif type(x) is slice:
+            parts = (x.start, x.stop, x.step)
+        else:
+            yield x
+            continue
+        inner = [part for part in parts if id(part) not in seen]
+        seen.update(map(id, inner))
+        pending.extend(inner)
 
 
 def _reads_an_array(function: Any, name: str) -> Exception:
