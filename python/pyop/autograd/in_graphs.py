@@ -41,6 +41,7 @@ def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[
     returned = (*(specs if several else (specs,)), *((_CONTEXT,) if effects.hidden else ()))
     single = not several and not effects.hidden
     specs_of_call = specs if single else returned
+    next(x for x in leaves if isinstance(x, Value)).graph._keep(FunctionCall)
     made = apply(call, args, kwargs, specs_of_call, name=function.name, stateful=effects.hidden, scalar=scalar)
     results = [made] if single else list(made)[: len(specs) if several else 1]
     written = dict(effects.in_place)

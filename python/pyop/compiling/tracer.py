@@ -92,13 +92,12 @@ class Tracer:
                 return answer
         recorded = not plain and contains((positional, keywords), Tensor)
         symbolic = not plain and (contains((positional, keywords), Value) or has_stand_ins(args))
+        inside = recorded or symbolic or graph_being_built() is not None
         may_pass = plain and paths is None and out is None and self.arguments.takes_any
-        if may_pass and self.patience.lets_pass(args) and graph_being_built() is None:
-            return (self.fn(*positional, **keywords),)
-        if recorded or symbolic or graph_being_built() is not None:
-            if out is not None:
-                raise TypeError(f"{self.name}: out= needs arrays, and this call is part of a graph or recorded")
-            return (twinned(self.fn)(*positional, **keywords),)
+        if inside or (may_pass and self.patience.lets_pass(args)):
+            if out is None:
+                return (twinned(self.fn)(*positional, **keywords),)
+            raise TypeError(f"{self.name}: out= needs arrays, and this call is part of a graph or recorded")
         arguments = self.arguments.read(args, n, names or ())
         places = [place for _, found in arguments for place in found]
         if b"?" in [place.kind for place in places]:
@@ -245,9 +244,10 @@ class Tracer:
             graph, result, watch, read, undo = self._write_down(arguments, n, names, kinds, keys, named)
             outcomes = graph._outcomes
             self.elements = [(weakref.ref(owner), held) for kind, owner, _, held, _ in read if kind == b"b"]
-            from ..tracing.statics import check_statics  # on first use
+            if b"n" in kinds or graph._kept:
+                from ..tracing import statics  # on first use
 
-            check_statics(graph)
+                statics.check(graph)
             finish: Any = declare_outputs(graph, result, self.name, watch.holds, self.options.scalars)
             options = self.options.keeping_all() if self.catches else self.options.plan
             plan = compiled(graph, options, self.catches)
@@ -305,7 +305,7 @@ class Tracer:
         error_checks.refuse_error_handling(self.fn, functions)
         self.catches = error_checks.catches_exceptions(functions)
         self.alert = error_checks.sets_error_state(functions)
-        is_free = not error_checks.reads_error_state(functions)
+        may_warn = error_checks.may_warn(functions)
         if compared:
             self.identity = True
             held = {id(place.owner) for place in watch.places if type(place) is Array}
@@ -317,10 +317,10 @@ class Tracer:
                     )
             kinds[:] = repeats(arguments, kinds, keys)
         try:
-            (graph, result), self.warned = noted(is_free, self._call, arguments, n, names, kinds, keys)
+            (graph, result), self.warned = noted(may_warn, self._call, arguments, n, names, kinds, keys)
             if watch.found_generators():
                 watch.restore()
-                (graph, result), self.warned = noted(is_free, self._call, arguments, n, names, kinds, keys)
+                (graph, result), self.warned = noted(may_warn, self._call, arguments, n, names, kinds, keys)
         except (Specialise, RunItself) as error:
             watch.restore()  # there will be another trace, or the function itself runs
             if isinstance(error, RunItself):
@@ -352,7 +352,7 @@ class Tracer:
             watch.restore_generators()
         for attempt in range(6):
             try:
-                (again, result_again), _ = noted(is_free, self._call, arguments, n, names, kinds, keys)
+                (again, result_again), _ = noted(may_warn, self._call, arguments, n, names, kinds, keys)
             except Exception:
                 watch.restore()
                 raise plainly.computes_otherwise(self._place(), [place.label for place in changed] or drawn) from None

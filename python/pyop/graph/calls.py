@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,10 @@ from .._tree import flatten
 from ..declare.parameters import default_name
 from ..declare.rebuild import CallForOne, CallOnTree, call_on_tree
 
-__all__ = ["apply"]
+__all__ = ["CALLED_BACK", "apply"]
+
+CALLED_BACK = frozenset((FunctionType, MethodType, partial))
+"""Types of functions of the user's that NumPy's call (`np.piecewise`)."""
 
 
 def apply(
@@ -42,13 +47,17 @@ def apply(
     array([3., 2., 1.])
     """
     spec_leaves, structure = flatten(specs)
-    graph: GraphBase | None = None
+    graph: Any = None
     nested = False
+    called_back = []
     for argument in (*args, *kwargs.values()):
         if isinstance(argument, Value):
             graph = graph or argument.graph
         elif isinstance(argument, tuple | list | dict):
             nested = True
+            called_back += [x for x in argument if type(x) in CALLED_BACK]
+        elif type(argument) in CALLED_BACK:
+            called_back.append(argument)
     call: dict[str, Any] | None = None
     if nested:
         leaves, tree = flatten((args, kwargs))
@@ -63,6 +72,8 @@ def apply(
         raise GraphError(f"no Value among the arguments of {default_name(func)}: there is no graph to add a node to")
     if len(spec_leaves) == 1 and not structure.is_leaf:
         call["fn"] = CallForOne(call["fn"])  # one result is the result, whatever container it comes in
+    for function in called_back:  # what they read is looked at when the graph is complete
+        graph._keep(function)
     node = graph._add_call(
         name=name or default_name(func), specs=spec_leaves, stateful=stateful, lends=False, scalar=scalar, **call
     )

@@ -304,9 +304,9 @@ def has_effects(graph: GraphBase) -> bool:
     return not all(type(fn) is Taken or getattr(type(fn), "_pyop_opaque", False) for fn in functions)
 
 
-def checks_results(graph: GraphBase) -> bool:
-    """Whether a graph calls what is not known to return the same kind of arrays in each call, and raises if not."""
-    return any(getattr(graph[k].function, "_pyop_checks_results", False) for k in range(len(graph)))
+def checks_results(graph: Any) -> bool:
+    """Whether a graph calls what is not known to return the same kind of results in each call, and raises if not."""
+    return any(getattr(x, "_pyop_checks_results", False) for x in graph._kept)
 
 
 def guard_lines(graph: GraphBase) -> list[str]:

@@ -251,10 +251,6 @@ class OnNumbers(MergedByValue):
             ]
         )
 
-    @property
-    def _pyop_checks_results(self) -> bool:
-        return self.fn is _real_power
-
     def __repr__(self) -> str:
         return f"OnNumbers({self.fn!r})"
 
@@ -312,6 +308,9 @@ def _real_power(a: Any, b: Any) -> Any:
     return result
 
 
+_real_power._pyop_checks_results = True  # type: ignore[attr-defined]
+
+
 def call_on_numbers(op: Callable[..., Any], kind: type, *operands: Any) -> Number:
     """A Python number made of Python numbers."""
     value = _node(op, operands, Spec(_DTYPES_OF_NODES[kind], ()), op.__name__)
@@ -330,6 +329,8 @@ def call_in_python(op: Callable[..., Any], *operands: Any) -> Number:
     if graph._rolling or deciding is None or deciding.calls_in_python >= _MOST_CALLS:
         specialise(*operands)
     deciding.calls_in_python += 1
+    if op is _real_power:
+        graph._keep(op)
     return call_on_numbers(op, float, *operands)
 
 

@@ -19,7 +19,7 @@ __all__ = [
     "ERRORS_RAISE",
     "OTHER_STATE",
     "catches_exceptions",
-    "reads_error_state",
+    "may_warn",
     "refuse_error_handling",
     "sets_error_state",
     "watch_error_state",
@@ -113,17 +113,24 @@ def sets_error_state(functions: Iterable[FunctionType]) -> int:
     return found
 
 
-def reads_error_state(functions: Iterable[FunctionType]) -> bool:
-    """Whether one of the functions may ask how NumPy treats floating-point errors.
+def may_warn(functions: Iterable[FunctionType]) -> bool:
+    """Whether the functions may compute something of what they hold, and none asks how NumPy treats floating-point
+    errors.
 
     >>> import numpy as np
-    >>> from pyop.tracing.error_checks import reads_error_state
+    >>> from pyop.tracing.error_checks import may_warn
     >>> def f(x):
     ...     return x if np.geterr()["divide"] == "warn" else -x
-    >>> reads_error_state([f]), reads_error_state([reads_error_state])
-    (True, False)
+    >>> may_warn([f]), may_warn([lambda x: x * np.log(0)]), may_warn([lambda x: x + x])
+    (False, True, False)
     """
-    return any(not _READERS.isdisjoint(facts(function.__code__).names) for function in functions)
+    held = False
+    for function in functions:
+        known = facts(function.__code__)
+        if not _READERS.isdisjoint(known.names):
+            return False
+        held = held or bool(known.names or function.__closure__)
+    return held
 
 
 _READERS = frozenset(("geterr", "geterrcall"))

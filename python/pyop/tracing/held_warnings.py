@@ -27,9 +27,9 @@ _KINDS = {
 }
 
 
-def noted(is_free: bool, call: Callable[..., Any], *args: Any) -> tuple[Any, HeldWarnings | None]:
-    """Call a function, and note what NumPy would warn of; None if of nothing. `is_free`: what is called does not ask
-    for NumPy's state of errors; else that stays, and warnings come now.
+def noted(may_warn: bool, call: Callable[..., Any], *args: Any) -> tuple[Any, HeldWarnings | None]:
+    """Call a function, and note what NumPy would warn of; None if of nothing. `may_warn`: as `error_checks` has it,
+    else NumPy's state of errors stays, and what warns does it now.
 
     >>> import numpy as np
     >>> from pyop.tracing.held_warnings import noted
@@ -37,7 +37,7 @@ def noted(is_free: bool, call: Callable[..., Any], *args: Any) -> tuple[Any, Hel
     >>> [text for text, file, line in held.found]
     ['divide by zero encountered in log']
     """
-    if not is_free:
+    if not may_warn:
         return call(*args), None
     held = HeldWarnings(np.geterr())
     with np.errstate(all="log", call=held):

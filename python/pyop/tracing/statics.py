@@ -3,65 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from .._core import GraphBase
 from ..declare.rebuild import layers
+from ..graph.calls import CALLED_BACK
+from ..graph.graph import Graph
 from ..graph.symbolic_number import Specialise, is_number
 from ..refusals import may_run_itself, refusal
 from .left_behind import symbolic_in
 
-__all__ = ["check_statics"]
+__all__ = ["check", "check_functions"]
 
 _PLAIN = frozenset((int, float, bool, str, type(None)))
-_FUNCTIONS = frozenset((FunctionType, MethodType, partial))
 _KNOWN_CALLED = frozenset((np.ufunc, FunctionType, BuiltinFunctionType))
 
 
-def check_statics(graph: GraphBase) -> None:
-    """Ask for the Numbers that stand among the static arguments of nodes, or in functions among these.
-
-    Raises
-    ------
-    Specialise
-        There are some.
-    TypeError
-        A function that a node is to call (``np.piecewise(x, c, [lambda v: v * y])``) reads an array of the graph.
-    """
+def check(graph: Graph) -> None:
+    """Ask for the Numbers that nodes hold, by raising Specialise: as static arguments, or in functions among these."""
+    check_functions(graph)
     places: frozenset[int] = frozenset()
     for index in range(len(graph)):
         node = graph[index]
         form, called = node._form, node.function
         statics = () if form is None else [x for x in form[1] if type(x) not in _PLAIN and not _is_empty(x)]
         if statics:
-            places |= _places_in(statics, node.name)
+            places |= _places_in(statics)
         if type(called) not in _KNOWN_CALLED:
             for function in layers(called):
                 if leaves := getattr(function, "leaves", ()):
-                    places |= _places_in(leaves, node.name)
+                    places |= _places_in(leaves)
     if places:
         raise Specialise(places)
 
 
+def check_functions(graph: Graph) -> None:
+    """Ask for the Numbers that functions read which nodes were given: ``np.piecewise(x, c, [lambda v: v * t])``.
+
+    Raises
+    ------
+    TypeError
+        One of them reads an array of the graph.
+    """
+    places: frozenset[int] = frozenset()
+    for function in graph._kept:
+        if type(function) not in CALLED_BACK:
+            continue
+        for found in symbolic_in(function):
+            if not is_number(found):
+                raise may_run_itself(_reads_an_array(function))
+            places |= found._places
+    if places:
+        raise Specialise(places)
+
+
+def _places_in(statics: Any) -> frozenset[int]:
+    return frozenset().union(*[x._places for x in _leaves(statics) if is_number(x)])
+
+
 def _is_empty(x: Any) -> bool:
     return type(x) is tuple and not x
-
-
-def _places_in(statics: Any, name: str) -> frozenset[int]:
-    places: frozenset[int] = frozenset()
-    for x in _leaves(statics):
-        if is_number(x):
-            places |= x._places
-        elif type(x) in _FUNCTIONS:
-            for found in symbolic_in(x):
-                if not is_number(found):
-                    raise may_run_itself(_reads_an_array(x, name))
-                places |= found._places
-    return places
 
 
 def _leaves(x: Any) -> Iterator[Any]:
@@ -83,9 +86,9 @@ def _leaves(x: Any) -> Iterator[Any]:
         pending.extend(inner)
 
 
-def _reads_an_array(function: Any, name: str) -> Exception:
-    called = getattr(function, "__name__", "a function")
+def _reads_an_array(function: Any) -> Exception:
+    name = getattr(function, "__name__", "a function")
     return refusal(
-        f"{name} is given {called}, which reads an array of the graph that it has no numbers of when {name} calls it: "
-        "pass that array as an argument, or compute with np.where"
+        f"{name} is given to a function of NumPy that calls it when the graph runs, and reads an array of the graph, "
+        "which is symbolic: pass that array as an argument, or compute with np.where"
     )

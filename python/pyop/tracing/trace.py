@@ -40,8 +40,6 @@ def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Gr
     """
     if not callable(fn):
         raise TypeError(f"trace takes a callable, got {type(fn).__name__} {fn!r:.80}")
-    from .statics import check_statics  # on first use
-
     graph = Graph(name=check_name(name) if name is not None else default_name(fn))
     names = Parameters.of(fn).arrays
     with graph:
@@ -54,7 +52,10 @@ def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Gr
             note_call(error, f"pyop.trace called {graph.name}")
             raise
     if result is not None:
-        check_statics(graph)
+        if graph._kept:
+            from .statics import check_functions  # on first use
+
+            check_functions(graph)
         graph.output(result)
     return graph
 
