@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import GraphBase, GraphError, Value
+from .._core import GraphError, Value
 from .._tree import flatten
 from ..declare.parameters import default_name
 from ..declare.rebuild import CallForOne, CallOnTree, call_on_tree
