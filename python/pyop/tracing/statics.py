@@ -13,7 +13,6 @@ from ..graph.calls import CALLED_BACK
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Specialise, is_number
 from ..refusals import may_run_itself, refusal
-from .left_behind import symbolic_in
 
 __all__ = ["check", "check_functions"]
 
@@ -47,10 +46,13 @@ def check_functions(graph: Graph) -> None:
     TypeError
         One of them reads an array of the graph.
     """
+    functions = [x for x in graph._kept if type(x) in CALLED_BACK]
+    if not functions:
+        return
+    from .left_behind import symbolic_in  # on first use
+
     places: frozenset[int] = frozenset()
-    for function in graph._kept:
-        if type(function) not in CALLED_BACK:
-            continue
+    for function in functions:
         for found in symbolic_in(function):
             if not is_number(found):
                 raise may_run_itself(_reads_an_array(function))
