@@ -271,6 +271,9 @@ def test_where_a_number_is_needed_the_function_itself_runs_in_the_end(name):
         same(compiled(x, t), f(x, t))
     assert compiled.cache_info().plans == plans
     assert len(runs) <= 3 * len(TIMES)  # no trace among them
+    for k, t in enumerate(TIMES):  # nor for arrays of other shapes, however many calls there were
+        same(compiled(x[: 3 + k % 2], t), f(x[: 3 + k % 2], t))
+    assert compiled.cache_info().plans <= plans + 2 * 4
 
 
 def test_a_number_that_comes_again_and_again_has_a_plan_for_each_value():

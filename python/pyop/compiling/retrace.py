@@ -203,11 +203,12 @@ class NumbersNeeded:
     calls have another one the function itself runs.
     """
 
-    __slots__ = ("_for_all", "_values")
+    __slots__ = ("_for_all", "_values", "_varied")
 
     def __init__(self) -> None:
         self._for_all: set[str] = set()  # that some path needs, so that all paths are for the same calls
         self._values: dict[str, dict[str, None]] = {}  # by the paths of the arguments
+        self._varied: set[str] = set()  # those of which the function itself runs, for calls of every kind
 
     def of(self, places: Sequence[Place]) -> set[int]:
         """Return the places of those that every trace is made with."""
@@ -223,13 +224,15 @@ class NumbersNeeded:
 
     def check(self, places: Sequence[Place], traces: int, calls: int) -> None:
         """End the trace if one of the numbers is another one in most calls."""
-        if not self._values or calls >= _CALLS_PER_TRACE * traces:
-            return
-        for place in places:
+        often = calls >= _CALLS_PER_TRACE * traces
+        for place in places if self._values else ():
             path, known = place.path, self._values.get(place.path, {})
             most = _INTS if type(place.value) is int else _VALUES
             if place.kind != b"n" or len(known) < most or repr(place.value) in known:
                 continue
+            if often and path not in self._varied:
+                continue
+            self._varied.add(path)
             parameter = path.partition("[")[0].partition(".")[0]
             raise RunItself(
                 f"needs argument {path!r}, a Python number, while it is traced (an if, range(), a shape), and that had "
