@@ -1,6 +1,7 @@
 """The benchmarks run, and their harness measures what it says."""
 
 import json
+import math
 import subprocess
 import sys
 import time
@@ -38,7 +39,7 @@ def test_suite_runs(name, tmp_path):
     assert ids == set(SUITES[name].partition(":")[0].split(", "))
     for row in document["rows"]:
         assert row["verdict"] in {"pass", "fall short", "not measured"}
-        assert row["value"] is None or row["value"] >= 0 or row["unit"] == "ns"
+        assert row["value"] is None or math.isfinite(row["value"])  # a difference of two times may be negative
         assert row["id"] in done.stdout
 
 

@@ -43,6 +43,7 @@ CONVERSIONS = {
     "transpose": lambda s: s.T,
     "view as it is": lambda s: s.view(),
     "real": np.real,
+    "imag": lambda s: np.expand_dims(s.imag, 0),
     "asfortranarray": np.asfortranarray,
     "swapaxes": lambda s: s.reshape(1, 1).swapaxes(0, 1),
     "stack": lambda s: np.stack([s]),

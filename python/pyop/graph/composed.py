@@ -84,7 +84,14 @@ def _nan_to_num(x: Any, copy: Any = True, **options: Any) -> Any:
     return NotImplemented if copy or type(x) is not Value or x._is_scalar else x._writes.nan_to_num(x, options)
 
 
+def _imag(val: Any) -> Any:
+    real = type(val) is Value and val._is_scalar and val.dtype is not None and val.dtype.kind in "biuf"
+    # Of a scalar it is a scalar; an array's is read-only, as all that shows it.
+    return np.zeros_like(val)[()] if real else NotImplemented
+
+
 COMPOSED: dict[Any, Callable[..., Any]] = {
+    np.imag: _imag,
     np.nanmax: _only_of_arrays(np.nanmax),
     np.nanmin: _only_of_arrays(np.nanmin),
     np.diff: _diff,
