@@ -312,3 +312,21 @@ def test_one_element_with_a_stride():
         f(x, y, wanted)
         compiled(x, y, got)
         assert got.tobytes() == wanted.tobytes()
+
+
+def test_views_of_what_is_written_that_are_returned_twice_are_one_object():
+    def f(x):
+        x[0] = 2.0
+        view = x[1:]
+        return [view, view, x, x, x[1:], {"again": view}]
+
+    def same(result):
+        parts = [*result[:5], result[5]["again"]]
+        return [[a is b for b in parts] for a in parts]
+
+    for run in (pyop.compile(f), pyop.compile(f, fallback=True)):
+        x = np.arange(3.0)
+        result = run(x)
+        assert same(result) == same(f(np.arange(3.0)))
+        assert result[2] is x
+        assert result[0].base is x

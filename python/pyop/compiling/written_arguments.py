@@ -99,7 +99,9 @@ def declare_writes(graph: Graph, lent: Lent, result: Any, name: str) -> Any:
             writes.append((k, (now.node.index, now.output_index)))
     graph._writes = tuple(writes)
     leaves, structure = flatten(result)
-    return structure.unflatten([_of_caller(leaf, written, name) for leaf in leaves])
+    once = {id(leaf): leaf for leaf in leaves}  # what is returned twice is one object
+    made = {key: _of_caller(leaf, written, name) for key, leaf in once.items()}
+    return structure.unflatten([made[id(leaf)] for leaf in leaves])
 
 
 def _of_caller(leaf: Any, written: list[tuple[Any, Any]], name: str) -> Any:
