@@ -134,7 +134,7 @@ def check_no_number(name: str, x: Any) -> None:
 
 
 def _are_scalars(results: list[Any]) -> bool | None:
-    """Whether results without a dimension are NumPy's scalars; None if that is not known of all alike."""
+    """Say whether results without a dimension are NumPy's scalars; None if that is not known of all alike."""
     kinds = {x._is_scalar if isinstance(x, Value) else isinstance(x, np.generic) for x in results}
     return kinds.pop() if len(kinds) == 1 else None
 

@@ -147,7 +147,7 @@ class FunctionCall(_OfFunction):
 
 
 def _fits(have: Any, known: tuple[Any, ...]) -> bool:
-    """Whether a shape is one that is known as far as its sizes are numbers."""
+    """Hold a shape against one of which some sizes may not be numbers."""
     return len(have) == len(known) and all(
         type(size) is not int or size == n for n, size in zip(have, known, strict=True)
     )

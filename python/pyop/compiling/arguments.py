@@ -377,5 +377,5 @@ met_as_memory: WeakSet[type] = WeakSet()  # classes of arguments that were array
 
 
 def has_stand_ins(tree: Any) -> bool:
-    """Whether there are Numbers, or examples of a batch under `pyop.vmap`: a function that gets such runs itself."""
+    """Look for Numbers, and examples of a batch under `pyop.vmap`: a function that gets such runs itself."""
     return any(is_number(x) or getattr(type(x), "_pyop_example", False) for x in flatten(tree)[0])

@@ -88,8 +88,8 @@ def check_error_state(sets_it: int, plan: Any) -> None:
 
 
 def runs_again(graph: Graph, catches: bool) -> bool:
-    """Whether the function itself is to run after an error of its plan: it may catch that, or is what says what it is
-    to be where something has changed that its plan was made for.
+    """Say whether the function itself is to run after an error of its plan: it may catch that, or it alone is right
+    where something has changed that the plan was made for.
     """
     return (catches or checks_results(graph)) and not has_effects(graph)
 

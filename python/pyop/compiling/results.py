@@ -234,7 +234,7 @@ class Both:
 
 
 def both(first: Any, second: Any) -> Any:
-    """What finishes a result by one and then the other, of which either may be None."""
+    """Return what finishes a result by one and then the other, of which either may be None."""
     return second if first is None else first if second is None else Both(first, second)
 
 

@@ -152,7 +152,7 @@ def _general(texts: list[str]) -> str:
 
 
 class Patience:
-    """Whether calls that no plan fits are traced, where many such were traced already, and few calls came between.
+    """Decides whether calls that no plan fits are traced, where many such were, and few calls came between.
 
     A kind of call is traced when it comes for the second, fourth, eighth time and so on: not at all where all are
     different, and ever less where the same ones lose their plans. Large arrays and loops are worth a trace always.
