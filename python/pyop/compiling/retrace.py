@@ -167,14 +167,14 @@ class Patience:
         self.loops = False  # whether a plan has any
 
     def lets_pass(self, args: tuple[Any, ...]) -> bool:
-        """Whether a call is not looked at, since many before it were of kinds that do not come again."""
+        """Say whether a call is not looked at, since many before it were of kinds that do not come again."""
         if self._pass == 0 or any(type(x) is np.ndarray and x.size >= _LARGE for x in args):
             return False
         self._pass -= 1
         return True
 
     def is_worth_a_trace(self, places: Sequence[Place], traces: int, calls: int) -> bool:
-        """Whether to trace a call with these arguments, after so many traces in so many calls."""
+        """Decide whether to trace a call with these arguments, after so many traces in so many calls."""
         if traces < _TRACES or calls > _CALLS_PER_TRACE * traces or self.loops:
             return True
         if any(place.kind == b"a" and place.value.size >= _LARGE for place in places):
@@ -192,7 +192,7 @@ class Patience:
 
 
 def _distinct(place: Place) -> Any:
-    """What tells a leaf from others of its kind."""
+    """Return what tells a leaf from others of its kind."""
     if place.kind == b"i":
         return id(place.value)
     return place.spec or (place.value if place.key is None else place.key)

@@ -305,7 +305,7 @@ def has_effects(graph: GraphBase) -> bool:
 
 
 def checks_results(graph: Any) -> bool:
-    """Whether a graph calls what is not known to return the same kind of results in each call, and raises if not."""
+    """Look for calls that are not known to return the same kind of results each time, and raise if they do not."""
     return any(getattr(x, "_pyop_checks_results", False) for x in graph._kept)
 
 

@@ -198,7 +198,7 @@ def specialise(*args: Any) -> NoReturn:
 
 
 def _kind_or_dtype(x: Any) -> Any:
-    """What NumPy's promotion looks at: a Python type, or a dtype; None if it is not known."""
+    """Return what NumPy's promotion looks at: a Python type, or a dtype; None if it is not known."""
     return x._kind if is_number(x) else type(x) if type(x) in _DTYPES else x.dtype
 
 
@@ -212,7 +212,7 @@ _OTHERWISE |= frozenset((np.copyto, np.put, np.put_along_axis, np.putmask, np.pl
 
 
 def _are_as_arrays(*args: Any) -> bool:
-    """Whether a function that takes arrays makes the same of the Numbers as of arrays of them."""
+    """Say whether a function that takes arrays makes the same of the Numbers as of arrays of them."""
     kinds = {x._kind if is_number(x) else x.dtype for x in walk(args) if is_number(x) or isinstance(x, _OPERANDS)}
     return all(
         kind is float or (kind is not None and not isinstance(kind, type) and kind.char in _ALIKE) for kind in kinds

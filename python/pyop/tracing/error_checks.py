@@ -114,7 +114,7 @@ def sets_error_state(functions: Iterable[FunctionType]) -> int:
 
 
 def may_warn(functions: Iterable[FunctionType]) -> bool:
-    """Whether the functions may compute something of what they hold, and none asks how NumPy treats floating-point
+    """Say whether the functions may compute something of what they hold, and none asks how NumPy treats floating-point
     errors.
 
     >>> import numpy as np
