@@ -237,7 +237,7 @@ def test_what_a_function_closes_over_is_not_its_argument():
 
 @pytest.mark.parametrize("way", [pyop.grad, lambda f: pyop.compile(pyop.grad(f))])
 def test_an_exception_of_the_function_half_way_is_the_users(way):
-    """As it is without a derivative: what was written stays, what is called is called once."""
+    """Check that what was written stays, and what is called is called once, as without a derivative."""
     calls = []
 
     def f(x):

@@ -46,7 +46,7 @@ def noted(may_warn: bool, call: Callable[..., Any], *args: Any) -> tuple[Any, He
 
 
 class HeldWarnings:
-    """What NumPy would have warned of while a function was traced. Called with a result, it warns, and returns that."""
+    """Keeps what NumPy would have warned of while a function was traced. Called with a result, it warns of that."""
 
     __slots__ = ("found", "state")
 

@@ -1,4 +1,4 @@
-"""What the nodes of a graph hold beside their inputs: symbolic numbers and arrays would stay symbolic there."""
+"""Check what the nodes of a graph hold beside their inputs: what is symbolic there would stay so."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _is_empty(x: Any) -> bool:
 
 
 def _leaves(x: Any) -> Iterator[Any]:
-    """What stands in nested containers, however deep, once."""
+    """Go through what stands in nested containers, however deep, once."""
     pending, seen = [x], {id(x)}
     while pending:
         x = pending.pop()

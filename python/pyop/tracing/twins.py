@@ -184,7 +184,7 @@ class Twins:
         return self._array(x) if kind is np.ndarray else x
 
     def of_a_library(self, x: Any) -> Any:
-        """What is called in the place of something of another library, which has a stand-in of its own, too."""
+        """Return what is called in the place of something of another library, which has a stand-in of its own, too."""
         return x if self.calls is None else self._foreign(x, self)
 
     def of_callable(self, x: Any) -> Any:

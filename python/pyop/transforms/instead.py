@@ -131,7 +131,7 @@ class Instead:
             x[...] = before
 
     def _run_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What was compiled in an earlier call."""
+        """Run what was compiled in an earlier call."""
         try:
             return self._run(self.compiled, args, kwargs)
         except Exception as error:
