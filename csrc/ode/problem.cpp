@@ -143,7 +143,9 @@ void Problem::pause() {
         if (interrupts.raised()) throw Interrupted{};
     }
     if (native) return;
-    if (const auto now = std::chrono::steady_clock::now(); now - turn > std::chrono::milliseconds(5)) {
+    // Longer than the 5 ms for which Python has others wait before they ask for the GIL: it is handed over to who has
+    // asked, and else taken back before anybody wakes.
+    if (const auto now = std::chrono::steady_clock::now(); now - turn > std::chrono::milliseconds(12)) {
         {
             const DetachScope others;
         }
