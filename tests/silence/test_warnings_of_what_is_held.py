@@ -121,7 +121,7 @@ def test_a_function_that_reads_the_state_sees_the_callers():
 
 
 def test_arrays_that_repeat_an_element_leave_the_order_to_others():
-    """As in NumPy, where the result of a broadcast array and one in Fortran's order is in that order."""
+    """Hold the order of results against NumPy, where a broadcast array leaves it to one in Fortran's order."""
     one = np.broadcast_to(1.5, (2, 3))
 
     def f(x):
